@@ -1,0 +1,38 @@
+{
+  "targets": [
+    {
+      "target_name": "holdfast",
+      "sources": ["<!@(node scripts/list-sources.js src/sources.txt src/binding-sources.txt)"],
+      "include_dirs": ["src"],
+      "defines": [
+        "NAPI_VERSION=8",
+        "NODE_ADDON_API_DISABLE_CPP_EXCEPTIONS",
+        "NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS",
+        "NDEBUG",  # a broken invariant marks the segment broken instead of ending the process
+      ],
+      # -isystem: the warnings below are for this project's own code only. The path is relative to
+      # build/, where make runs: an absolute one could have spaces.
+      "cflags_cc": [
+        "-isystem", "<!(node -p \"path.relative('build', require('node-addon-api').include_dir)\")",
+        "-std=c++20",
+        "-O2",  # as the tests are built; g++ 12 warns without cause at -O3 (GCC bug 105651)
+        "-g",
+        "-fno-exceptions",
+        "-fvisibility=hidden",
+        "-fvisibility-inlines-hidden",
+        "-Wall",
+        "-Wextra",
+        "-Wshadow",
+        "-Wconversion",
+        "-Werror",
+      ],
+      # Node's own defaults, which differ between its versions.
+      "cflags!": ["-Wno-unused-parameter"],
+      "cflags_cc!": ["-std=gnu++17", "-std=gnu++20"],
+      "ldflags": [
+        # An addon that only workers loaded is unmapped while its threads may still run.
+        "-Wl,-z,nodelete",
+      ],
+    }
+  ]
+}

@@ -1,0 +1,15 @@
+# read_source_list(<list file> <variable>): the paths that the list names, one per line, relative to
+# the project; `#` starts a comment. Configures again when the list changes.
+function(read_source_list list variable)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${list}")
+  file(STRINGS "${list}" lines)
+  set(sources)
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "#.*" "" line "${line}")
+    string(STRIP "${line}" line)
+    if(NOT line STREQUAL "")
+      list(APPEND sources "${PROJECT_SOURCE_DIR}/${line}")
+    endif()
+  endforeach()
+  set(${variable} "${sources}" PARENT_SCOPE)
+endfunction()

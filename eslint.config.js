@@ -1,0 +1,55 @@
+'use strict';
+
+const js = require('@eslint/js');
+const node = require('eslint-plugin-n');
+const globals = require('globals');
+
+module.exports = [
+  { ignores: ['build/', 'coverage/', 'prebuilds/', 'types/', 'test/types/'] },
+  js.configs.recommended,
+  {
+    ...node.configs['flat/recommended-script'],
+    files: ['**/*.js'],
+  },
+  {
+    ...node.configs['flat/recommended-module'],
+    files: ['**/*.mjs'],
+  },
+  {
+    rules: {
+      eqeqeq: 'error',
+      'no-shadow': 'error',
+      'no-unused-vars': ['error', { argsIgnorePattern: '^_', caughtErrors: 'all' }],
+      'no-var': 'error',
+      'object-shorthand': 'error',
+      'prefer-const': 'error',
+      'prefer-template': 'error',
+      'max-depth': ['error', 3],
+      'max-len': ['error', { code: 100, ignoreUrls: true, ignoreStrings: true }],
+      'max-lines': ['error', 400],
+      'max-params': ['error', 4],
+      strict: ['error', 'global'],
+      // Decides from the version of an API alone, also where the code asks first whether it exists.
+      'n/no-unsupported-features/node-builtins': 'off',
+    },
+  },
+  {
+    files: ['lib/**/*.js', 'scripts/**/*.js'],
+    rules: {
+      'max-lines-per-function': ['error', { max: 40, skipBlankLines: true, skipComments: true }],
+    },
+  },
+  {
+    // Programs with an exit status of their own.
+    files: ['scripts/**', 'demo/**', 'examples/**', 'bench/**', 'test/**'],
+    rules: { 'n/no-process-exit': 'off', 'n/no-unpublished-require': 'off' },
+  },
+  {
+    files: ['*.js'],
+    rules: { 'n/no-unpublished-require': 'off' },
+  },
+  {
+    files: ['test/**/*.js'],
+    languageOptions: { globals: globals.jest },
+  },
+];

@@ -1,0 +1,14 @@
+'use strict';
+
+// npm run build: builds the native addon into build/Release/holdfast.node.
+
+const { buildAddon } = require('./steps/addon.js');
+const { StepError } = require('./steps/run.js');
+
+try {
+  buildAddon();
+} catch (error) {
+  if (!(error instanceof StepError)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+}

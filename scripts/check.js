@@ -1,0 +1,47 @@
+'use strict';
+
+// npm run check: both test suites, formats, linters and types. With --all, what the build server
+// runs: the C++ tests under the sanitizers and the JavaScript tests on every Node version too.
+// Ends with the line `N passed, N failed`, in which each check that is no test suite counts as one.
+
+const { ONE_FAILED, ONE_PASSED, conclude } = require('./steps/counts.js');
+const { buildAddon } = require('./steps/addon.js');
+const { runCppTests } = require('./steps/cpp-tests.js');
+const { runJsTests } = require('./steps/js-tests.js');
+const { run } = require('./steps/run.js');
+const { MAJORS, nodeSteps } = require('./test-nodes.js');
+
+const isEverything = process.argv.includes('--all');
+
+/**
+ * @param {string} title
+ * @param {string} script The name of a script of package.json.
+ */
+const check = (title, script) => ({
+  title,
+  run: () => (run('npm', ['run', '--silent', script]) === 0 ? ONE_PASSED : ONE_FAILED),
+});
+
+const otherMajors = MAJORS.filter((major) => !process.versions.node.startsWith(`${major}.`));
+
+conclude([
+  { title: 'C++ tests', run: () => runCppTests('default') },
+  {
+    title: 'JavaScript tests',
+    run: () => {
+      buildAddon();
+      return runJsTests();
+    },
+  },
+  check('Formats', 'format:check'),
+  check('Types', 'types'),
+  check('ESLint', 'lint:js'),
+  check('clang-tidy', 'lint:cpp'),
+  ...(isEverything
+    ? [
+        { title: 'C++ tests, asan', run: () => runCppTests('asan') },
+        { title: 'C++ tests, tsan', run: () => runCppTests('tsan') },
+        ...nodeSteps(otherMajors),
+      ]
+    : []),
+]);

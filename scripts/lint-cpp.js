@@ -1,0 +1,65 @@
+'use strict';
+
+// npm run lint:cpp [files…]: clang-tidy over src/, two files at a time, with the checks of
+// .clang-tidy. The flags of a file of the core are those of the default CMake build; the binding is
+// not part of that build and gets its flags here.
+
+const { spawn } = require('node:child_process');
+const path = require('node:path');
+const { ensurePackages } = require('./steps/packages.js');
+const { ensureToolchain } = require('./steps/toolchain.js');
+const { cppFiles } = require('./steps/cpp-files.js');
+const { ROOT, mustRun } = require('./steps/run.js');
+
+const PARALLEL = 2;
+
+function bindingFlags() {
+  const addonApi = path.dirname(require.resolve('node-addon-api/package.json'));
+  const nodeHeaders = path.join(path.dirname(path.dirname(process.execPath)), 'include', 'node');
+  const isystem = [addonApi, nodeHeaders].flatMap((folder) => [
+    '-isystem',
+    path.resolve(ROOT, folder),
+  ]);
+  const defines = ['-DNAPI_VERSION=8', '-DNODE_ADDON_API_DISABLE_CPP_EXCEPTIONS'];
+  return ['--', '-std=c++20', '-Isrc', '-fno-exceptions', ...defines, ...isystem];
+}
+
+/**
+ * @param {string} file
+ * @returns {Promise<boolean>} Whether it is clean.
+ */
+function isTidy(file) {
+  const flags = file.startsWith('src/binding/') ? bindingFlags() : ['-p', 'build/cmake-default'];
+  const args = ['--quiet', '--warnings-as-errors=*', file, ...flags];
+  return new Promise((resolve, reject) => {
+    const child = spawn('clang-tidy', args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    child.stdout.on('data', (chunk) => (output += chunk));
+    child.stderr.resume(); // counts of suppressed warnings in system headers
+    child.on('error', reject);
+    child.on('close', (status) => {
+      console.log(status === 0 ? `tidy ${file}` : `${file}\n${output}`);
+      resolve(status === 0);
+    });
+  });
+}
+
+async function main() {
+  ensurePackages();
+  ensureToolchain('cpp', 'tidy');
+  mustRun('cmake', ['--preset', 'default', '--log-level=WARNING']);
+  const named = process.argv.slice(2);
+  const queue = named.length > 0 ? named : cppFiles(['src/*.cc']);
+  const total = queue.length;
+  let untidy = 0;
+  const work = async () => {
+    for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
+      if (!(await isTidy(file))) untidy += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: PARALLEL }, work));
+  console.log(`${total - untidy} of ${total} files are tidy`);
+  process.exitCode = untidy === 0 ? 0 : 1;
+}
+
+main();

@@ -1,0 +1,36 @@
+'use strict';
+
+// Runs the Jest tests, with this Node or with another binary.
+
+const { mkdirSync, readFileSync, rmSync } = require('node:fs');
+const path = require('node:path');
+const { ROOT, StepError, run } = require('./run.js');
+
+/** @typedef {import('./counts.js').Counts} Counts */
+
+/**
+ * @param {{ node?: string, report?: string, args?: string[] }} [options] The binary, the name of
+ * the report, further arguments for Jest.
+ * @returns {Counts}
+ */
+function runJsTests({ node = process.execPath, report = 'jest', args = [] } = {}) {
+  const reportFile = path.join(ROOT, 'build', 'test-results', `${report}.json`);
+  mkdirSync(path.dirname(reportFile), { recursive: true });
+  rmSync(reportFile, { force: true });
+  const jest = require.resolve('jest/bin/jest');
+  const status = run(node, [jest, '--json', `--outputFile=${reportFile}`, ...args], {
+    env: { NODE_ENV: 'test' },
+  });
+  const result = JSON.parse(readFileSync(reportFile, 'utf8'));
+  const counts = {
+    passed: result.numPassedTests,
+    failed: result.numFailedTests + result.numRuntimeErrorTestSuites,
+    skipped: result.numPendingTests + result.numTodoTests,
+  };
+  if (status !== 0 && counts.failed === 0 && counts.passed > 0) {
+    throw new StepError(`Jest failed with status ${status} although no test did`);
+  }
+  return counts;
+}
+
+module.exports = { runJsTests };

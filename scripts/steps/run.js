@@ -1,0 +1,53 @@
+'use strict';
+
+// Runs one program of a step with its output shown. Steps never read from the terminal.
+
+const { spawnSync } = require('node:child_process');
+const path = require('node:path');
+
+/** The folder of the project; every program runs there unless told otherwise. */
+const ROOT = path.resolve(__dirname, '..', '..');
+
+/** A step that cannot go on; the message is for the person who started it. */
+class StepError extends Error {}
+
+/**
+ * @param {string} command
+ * @param {string[]} args
+ * @param {{ cwd?: string, env?: NodeJS.ProcessEnv }} [options] `env` is added to the environment.
+ * @returns {number} The exit status; a signal counts as a failure.
+ */
+function run(command, args, { cwd = ROOT, env = {} } = {}) {
+  const { status, error } = spawnSync(command, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  if (error) throw new StepError(`${command} cannot be started: ${error.message}`);
+  return status ?? 1;
+}
+
+/**
+ * Like run(), but a failure is a StepError.
+ * @param {string} command
+ * @param {string[]} args
+ * @param {{ cwd?: string, env?: NodeJS.ProcessEnv }} [options]
+ */
+function mustRun(command, args, options) {
+  const status = run(command, args, options);
+  if (status !== 0) {
+    throw new StepError(`"${[command, ...args].join(' ')}" failed with status ${status}`);
+  }
+}
+
+/**
+ * Whether a program can be started and is content, without showing its output.
+ * @param {string} command
+ * @param {string[]} args
+ * @param {string} [input] Its standard input.
+ */
+function succeeds(command, args, input = '') {
+  return spawnSync(command, args, { input, stdio: ['pipe', 'ignore', 'ignore'] }).status === 0;
+}
+
+module.exports = { ROOT, StepError, run, mustRun, succeeds };

@@ -1,0 +1,48 @@
+'use strict';
+
+// npm run test:nodes [majors…]: the Jest tests of the one built addon on every supported Node
+// version. The binaries come from npm into build/nodes.
+
+const { existsSync } = require('node:fs');
+const path = require('node:path');
+const { conclude } = require('./steps/counts.js');
+const { buildAddon } = require('./steps/addon.js');
+const { runJsTests } = require('./steps/js-tests.js');
+const { ROOT, mustRun } = require('./steps/run.js');
+
+const MAJORS = ['20', '22', '24', '26'];
+
+/**
+ * The binary of the newest release of `major` that npm has; this one when it is of that release.
+ * @param {string} major
+ */
+function nodeBinary(major) {
+  if (process.versions.node.startsWith(`${major}.`)) return process.execPath;
+  const name = `node-${process.platform}-${process.arch}`;
+  const prefix = path.join(ROOT, 'build', 'nodes', major);
+  const binary = path.join(prefix, 'node_modules', name, 'bin', 'node');
+  if (!existsSync(binary)) {
+    const options = ['--no-save', '--no-package-lock', '--no-audit', '--no-fund'];
+    mustRun('npm', ['install', ...options, '--prefix', prefix, `${name}@${major}`]);
+  }
+  return binary;
+}
+
+/** @param {string[]} majors */
+function nodeSteps(majors) {
+  return majors.map((major) => ({
+    title: `JavaScript tests, Node ${major}`,
+    run: () => {
+      const node = nodeBinary(major);
+      mustRun(node, ['--version']);
+      return runJsTests({ node, report: `jest-node${major}` });
+    },
+  }));
+}
+
+if (require.main === module) {
+  buildAddon();
+  conclude(nodeSteps(process.argv.length > 2 ? process.argv.slice(2) : MAJORS));
+}
+
+module.exports = { MAJORS, nodeSteps };
