@@ -1,0 +1,28 @@
+// Clocks of this machine, and the identity of its current boot.
+#ifndef HOLDFAST_PLATFORM_CLOCK_H_
+#define HOLDFAST_PLATFORM_CLOCK_H_
+
+#include <array>
+#include <cstdint>
+
+#include "platform/result.h"
+
+namespace holdfast {
+inline namespace platform {
+
+// Never goes back. Only differences mean anything, and only in this process: time namespaces shift
+// it.
+uint64_t MonotonicNs();
+// Since 1970; may be set by hand, also backwards.
+uint64_t RealtimeNs();
+
+using BootId = std::array<uint8_t, 16>;
+
+// Another one after every boot; all zero where the kernel's procfs is not to be seen.
+// kOsError: procfs is there and answers nonsense.
+Result<BootId> ReadBootId();
+
+}  // namespace platform
+}  // namespace holdfast
+
+#endif  // HOLDFAST_PLATFORM_CLOCK_H_

@@ -1,0 +1,47 @@
+#include "platform/linux/byte_lock.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+
+#include "platform/posix/os_error.h"
+#include "platform/posix/retry.h"
+
+namespace holdfast {
+inline namespace platform {
+namespace {
+
+// l_pid has to be 0: the kernel insists.
+struct flock ByteRange(short type, uint64_t offset) {
+  struct flock range {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  range.l_start = static_cast<off_t>(offset);
+  range.l_len = 1;
+  return range;
+}
+
+}  // namespace
+
+Result<bool> TryLockByte(int fd, uint64_t offset) {
+  const struct flock range = ByteRange(F_WRLCK, offset);
+  if (RetryOnEintr([&] { return fcntl(fd, F_OFD_SETLK, &range); }) == 0) return true;
+  if (errno == EAGAIN) return false;
+  return OsError("cannot lock a byte of the file");
+}
+
+Result<bool> IsByteLockedByOther(int fd, uint64_t offset) {
+  struct flock range = ByteRange(F_WRLCK, offset);
+  if (RetryOnEintr([&] { return fcntl(fd, F_OFD_GETLK, &range); }) == 0) {
+    return range.l_type != F_UNLCK;
+  }
+  return OsError("cannot ask for the lock on a byte of the file");
+}
+
+void UnlockByte(int fd, uint64_t offset) {
+  const struct flock range = ByteRange(F_UNLCK, offset);
+  RetryOnEintr([&] { return fcntl(fd, F_OFD_SETLK, &range); });
+}
+
+}  // namespace platform
+}  // namespace holdfast

@@ -1,0 +1,21 @@
+// Locks on single bytes of a file, owned by an open file description (F_OFD_*).
+#ifndef HOLDFAST_PLATFORM_LINUX_BYTE_LOCK_H_
+#define HOLDFAST_PLATFORM_LINUX_BYTE_LOCK_H_
+
+#include <cstdint>
+
+#include "platform/result.h"
+
+namespace holdfast {
+inline namespace platform {
+
+// False: another description has it. `fd` is open for writing; the byte may be behind the end.
+Result<bool> TryLockByte(int fd, uint64_t offset);
+// Whether another description than that of `fd` has it.
+Result<bool> IsByteLockedByOther(int fd, uint64_t offset);
+void UnlockByte(int fd, uint64_t offset);
+
+}  // namespace platform
+}  // namespace holdfast
+
+#endif  // HOLDFAST_PLATFORM_LINUX_BYTE_LOCK_H_

@@ -1,0 +1,38 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "platform/posix/fifo.h"
+#include "platform/posix/file_name.h"
+#include "platform/posix/os_error.h"
+#include "platform/posix/retry.h"
+#include "platform/posix/suppressed_signal.h"
+#include "platform/wake_channel.h"
+
+namespace holdfast {
+inline namespace platform {
+
+Result<BellRope> BellRope::Open(const BucketDirectory& directory, const std::string& name) {
+  if (!IsFileName(name)) {
+    return Status(StatusCode::kInvalidArgument, "the name of a doorbell is not a file name");
+  }
+  Result<UniqueFd> fifo = OpenFifo(directory.fd(), name.c_str(), O_WRONLY);
+  if (!fifo.ok()) return fifo.status();
+  return BellRope(*std::move(fifo));
+}
+
+Status BellRope::Ring() const {
+  const SuppressedSignal no_signal(SIGPIPE);
+  if (RetryOnEintr([&] { return write(fd_.get(), "", 1); }) == 1) return {};
+  const int error = errno;
+  if (error == EAGAIN) return {};  // full of rings that are not answered yet
+  if (error != EPIPE) return OsError("cannot ring a doorbell", error);
+  no_signal.Consume();
+  return {StatusCode::kClosed, "the owner of the doorbell has gone", EPIPE};
+}
+
+}  // namespace platform
+}  // namespace holdfast

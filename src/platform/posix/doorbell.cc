@@ -1,0 +1,87 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "platform/posix/fifo.h"
+#include "platform/posix/file_name.h"
+#include "platform/posix/os_error.h"
+#include "platform/posix/retry.h"
+#include "platform/process_identity.h"
+#include "platform/wake_channel.h"
+
+namespace holdfast {
+inline namespace platform {
+namespace {
+
+constexpr int kMaxReads = 16;  // the capacity of a FIFO; whoever rings on wakes the owner again
+
+// Makes the FIFO, if need be in the place of one that its dead owner left behind.
+Status MakeFifo(int directory, const char* name) {
+  constexpr mode_t kMode = S_IRUSR | S_IWUSR;
+  if (mkfifoat(directory, name, kMode) == 0) return {};
+  if (errno == EEXIST) {
+    const Result<UniqueFd> found = OpenFifo(directory, name, O_WRONLY);
+    if (found.ok() || found.status().code() != StatusCode::kClosed) {
+      return {StatusCode::kBusy, "the name of this doorbell is in use", EEXIST};
+    }
+    unlinkat(directory, name, 0);
+    if (mkfifoat(directory, name, kMode) == 0) return {};
+  }
+  return OsError("cannot create a doorbell in the bucket directory");
+}
+
+// Whether `name` is the open file, and not one that has taken its place.
+bool IsNameOf(int directory, const char* name, int fd) {
+  struct stat named {};
+  struct stat open {};
+  return fstatat(directory, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && fstat(fd, &open) == 0 &&
+         named.st_dev == open.st_dev && named.st_ino == open.st_ino;
+}
+
+}  // namespace
+
+Result<Doorbell> Doorbell::Create(const BucketDirectory& directory, std::string name) {
+  if (!IsFileName(name)) {
+    return Status(StatusCode::kInvalidArgument, "the name of a doorbell is not a file name");
+  }
+  UniqueFd own_directory(fcntl(directory.fd(), F_DUPFD_CLOEXEC, 0));
+  if (!own_directory) return OsError("cannot keep the bucket directory open");
+  const Status made = MakeFifo(own_directory.get(), name.c_str());
+  if (!made.ok()) return made;
+  Result<UniqueFd> fifo = OpenFifo(own_directory.get(), name.c_str(), O_RDWR);
+  if (!fifo.ok()) {
+    unlinkat(own_directory.get(), name.c_str(), 0);
+    return fifo.status();
+  }
+  return Doorbell(std::move(own_directory), *std::move(fifo), std::move(name));
+}
+
+Doorbell::Doorbell(UniqueFd directory, UniqueFd fd, std::string name)
+    : directory_(std::move(directory)),
+      fd_(std::move(fd)),
+      name_(std::move(name)),
+      owner_process_(ProcessId()) {}
+
+Doorbell::~Doorbell() {
+  if (!fd_ || owner_process_ != ProcessId()) return;
+  // First the name, then the reader: a peer finds no FIFO, or one that is answered.
+  if (IsNameOf(directory_.get(), name_.c_str(), fd_.get())) {
+    unlinkat(directory_.get(), name_.c_str(), 0);
+  }
+}
+
+void Doorbell::Drain() const {
+  std::array<char, 4096> rings{};
+  for (int i = 0; i < kMaxReads; ++i) {
+    const ssize_t length =
+        RetryOnEintr([&] { return read(fd_.get(), rings.data(), rings.size()); });
+    if (length < static_cast<ssize_t>(rings.size())) return;
+  }
+}
+
+}  // namespace platform
+}  // namespace holdfast

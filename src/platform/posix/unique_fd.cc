@@ -1,0 +1,20 @@
+#include "platform/unique_fd.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace holdfast {
+inline namespace platform {
+
+void UniqueFd::reset(int fd) {
+  const int old = std::exchange(fd_, fd);
+  if (old < 0) return;
+  const int saved = errno;
+  // Not tried again after EINTR: Linux has closed it then, and the number may be somebody else's.
+  close(old);
+  errno = saved;
+}
+
+}  // namespace platform
+}  // namespace holdfast

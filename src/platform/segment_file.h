@@ -1,0 +1,54 @@
+// The file of a segment, mapped as a whole and shared, for as long as the object lives.
+//
+// The file is sparse: only what Allocate() has been asked for has memory behind it, and nothing
+// else may be touched. A full file system is thereby a Status and never a SIGBUS.
+#ifndef HOLDFAST_PLATFORM_SEGMENT_FILE_H_
+#define HOLDFAST_PLATFORM_SEGMENT_FILE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "platform/result.h"
+#include "platform/unique_fd.h"
+
+namespace holdfast {
+inline namespace platform {
+
+inline constexpr uint64_t kSegmentUnitBytes = 4096;  // sizes are multiples of it
+inline constexpr uint64_t kMaxSegmentBytes = uint64_t{16} << 30;
+
+class SegmentFile {
+ public:
+  // Maps the first `size` bytes of `fd`, the whole file.
+  static Result<SegmentFile> Map(UniqueFd fd, uint64_t size);
+  SegmentFile(SegmentFile&& other) noexcept;
+  SegmentFile& operator=(SegmentFile&& other) noexcept;
+  SegmentFile(const SegmentFile&) = delete;
+  SegmentFile& operator=(const SegmentFile&) = delete;
+  ~SegmentFile();
+
+  void* base() const { return base_; }
+  uint64_t size() const { return size_; }
+  int fd() const { return fd_.get(); }
+
+  // Puts memory behind these bytes; what already has some keeps its contents. Any thread.
+  // kNoSpace: the file system is full; bytes at the beginning of the range may have got theirs.
+  // kInvalidArgument: not inside the file.
+  Status Allocate(uint64_t offset, uint64_t length);
+  // Whether `path` still leads to this file: false once it, or a directory above it, has been
+  // removed, moved away or replaced. Newcomers would open another one.
+  Result<bool> IsAt(const std::string& path) const;
+
+ private:
+  SegmentFile(UniqueFd fd, void* base, uint64_t size);
+  void Unmap();
+
+  UniqueFd fd_;
+  void* base_;
+  uint64_t size_;
+};
+
+}  // namespace platform
+}  // namespace holdfast
+
+#endif  // HOLDFAST_PLATFORM_SEGMENT_FILE_H_

@@ -1,0 +1,171 @@
+#include "platform/death_watch.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "platform/child_process.h"
+#include "platform/test_directory.h"
+#include "platform/test_segment.h"
+#include "platform/wake_channel.h"
+
+namespace holdfast {
+namespace {
+
+class DeathWatchTest : public testing::Test {
+ protected:
+  Doorbell MakeBell(const std::string& name = "bell") const {
+    return *Doorbell::Create(bucket_, name);
+  }
+  BellRope RopeOf(const std::string& name = "bell") const { return *BellRope::Open(bucket_, name); }
+  // The keys of one Wait, sorted.
+  std::vector<uint64_t> Wait(int timeout_ms, int capacity = 16) const {
+    std::vector<uint64_t> keys(static_cast<size_t>(capacity));
+    keys.resize(static_cast<size_t>(watch_.Wait(timeout_ms, keys.data(), capacity)));
+    std::sort(keys.begin(), keys.end());
+    return keys;
+  }
+
+  // Whether a Wait for ever would come back at once.
+  bool WouldReturn() const {
+    pollfd request{.fd = watch_.fd(), .events = POLLIN, .revents = 0};
+    return poll(&request, 1, 0) == 1;
+  }
+
+  using Keys = std::vector<uint64_t>;
+  static constexpr int kForEver = -1;
+
+  TestDirectory root_;
+  const BucketDirectory bucket_ = OpenBucket(root_ / "place");
+  const DeathWatch watch_ = *DeathWatch::Create();
+};
+
+TEST_F(DeathWatchTest, ReportsAPeerThatIsKilled) {
+  ChildProcess peer([&](ChildProcess& self) {
+    const Doorbell bell = MakeBell();
+    self.SayReady();
+    self.WaitForParent();
+    return 0;
+  });
+  ASSERT_TRUE(peer.WaitUntilReady());
+  const BellRope rope = RopeOf();
+  ASSERT_TRUE(watch_.Watch(rope.fd(), 7).ok());
+  EXPECT_EQ(Wait(0), Keys{});
+  peer.Kill();
+  EXPECT_EQ(Wait(kForEver), Keys{7});
+}
+
+TEST_F(DeathWatchTest, ReportsADeathOnce) {
+  std::optional<Doorbell> bell = MakeBell();
+  const BellRope rope = RopeOf();
+  ASSERT_TRUE(watch_.Watch(rope.fd(), 7).ok());
+  bell.reset();
+  EXPECT_EQ(Wait(kForEver), Keys{7});
+  EXPECT_FALSE(WouldReturn());
+}
+
+TEST_F(DeathWatchTest, ReportsWhoIsDeadAlready) {
+  std::optional<Doorbell> bell = MakeBell();
+  const BellRope rope = RopeOf();
+  bell.reset();
+  ASSERT_TRUE(watch_.Watch(rope.fd(), 7).ok());
+  EXPECT_EQ(Wait(kForEver), Keys{7});
+}
+
+TEST_F(DeathWatchTest, IsSilentAboutTheLivingWhateverTheyRing) {
+  const Doorbell bell = MakeBell();
+  const BellRope rope = RopeOf();
+  ASSERT_TRUE(watch_.Watch(rope.fd(), 7).ok());
+  ASSERT_TRUE(rope.Ring().ok());
+  bell.Drain();
+  EXPECT_EQ(Wait(0), Keys{});
+}
+
+TEST_F(DeathWatchTest, ForgetsWhoIsUnwatched) {
+  std::optional<Doorbell> bell = MakeBell();
+  const BellRope rope = RopeOf();
+  ASSERT_TRUE(watch_.Watch(rope.fd(), 7).ok());
+  watch_.Unwatch(rope.fd());
+  bell.reset();
+  EXPECT_EQ(Wait(0), Keys{});
+}
+
+TEST_F(DeathWatchTest, WatchesAgainAfterUnwatch) {
+  std::optional<Doorbell> bell = MakeBell();
+  const BellRope rope = RopeOf();
+  ASSERT_TRUE(watch_.Watch(rope.fd(), 7).ok());
+  watch_.Unwatch(rope.fd());
+  ASSERT_TRUE(watch_.Watch(rope.fd(), 8).ok());
+  bell.reset();
+  EXPECT_EQ(Wait(kForEver), Keys{8});
+}
+
+TEST_F(DeathWatchTest, ReportsNoMoreThanFitAndTheRestLater) {
+  std::vector<Doorbell> bells;
+  std::vector<BellRope> ropes;
+  for (uint64_t key = 0; key < 3; ++key) {
+    const std::string name = "bell" + std::to_string(key);
+    bells.push_back(MakeBell(name));
+    ropes.push_back(RopeOf(name));
+    ASSERT_TRUE(watch_.Watch(ropes.back().fd(), key).ok());
+  }
+  bells.clear();
+  Keys all = Wait(kForEver, 2);
+  EXPECT_EQ(all.size(), 2U);
+  for (const uint64_t key : Wait(kForEver, 2)) all.push_back(key);
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(all, (Keys{0, 1, 2}));
+}
+
+TEST_F(DeathWatchTest, ReturnsOnceHoweverOftenItWasWokenBefore) {
+  watch_.Wake();
+  watch_.Wake();
+  EXPECT_TRUE(WouldReturn());
+  EXPECT_EQ(Wait(kForEver), Keys{});
+  EXPECT_FALSE(WouldReturn());
+}
+
+TEST_F(DeathWatchTest, CanBeWokenAgain) {
+  for (int i = 0; i < 3; ++i) {
+    watch_.Wake();
+    EXPECT_EQ(Wait(kForEver), Keys{});
+  }
+}
+
+TEST_F(DeathWatchTest, ReturnsWhenAnotherThreadWakesIt) {
+  std::thread waker([&] { watch_.Wake(); });
+  EXPECT_EQ(Wait(kForEver), Keys{});
+  waker.join();
+}
+
+TEST_F(DeathWatchTest, WatchesWhatAnotherThreadAddsWhileItWaits) {
+  std::optional<Doorbell> bell = MakeBell();
+  const BellRope rope = RopeOf();
+  std::thread other([&] {
+    EXPECT_TRUE(watch_.Watch(rope.fd(), 7).ok());
+    bell.reset();
+  });
+  EXPECT_EQ(Wait(kForEver), Keys{7});
+  other.join();
+}
+
+TEST_F(DeathWatchTest, RefusesWhatItCannotWatch) {
+  const Doorbell bell = MakeBell();
+  const BellRope rope = RopeOf();
+  const UniqueFd regular(open((root_ / "file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  EXPECT_EQ(watch_.Watch(rope.fd(), DeathWatch::kReservedKey).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(watch_.Watch(regular.get(), 7).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(watch_.Watch(-1, 7).code(), StatusCode::kInvalidArgument);
+  ASSERT_TRUE(watch_.Watch(rope.fd(), 7).ok());
+  EXPECT_EQ(watch_.Watch(rope.fd(), 8).code(), StatusCode::kBusy);
+}
+
+}  // namespace
+}  // namespace holdfast

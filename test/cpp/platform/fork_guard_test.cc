@@ -1,0 +1,193 @@
+#include "platform/fork_guard.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "platform/child_process.h"
+#include "platform/slot_lock.h"
+#include "platform/test_directory.h"
+#include "platform/test_segment.h"
+#include "platform/unique_fd.h"
+
+namespace holdfast {
+namespace {
+
+constexpr uint32_t kSlot = 5;
+
+void Count(void* counter) { ++*static_cast<int*>(counter); }
+void Ignore(void*) {}
+
+ino_t InodeOf(int fd) {
+  struct stat found {};
+  return fstat(fd, &found) == 0 ? found.st_ino : 0;
+}
+
+TEST(ForkGuard, RunsItsCallbackInTheChildOnly) {
+  int calls = 0;
+  ForkGuard guard;
+  ASSERT_TRUE(guard.Register(&Count, &calls).ok());
+  EXPECT_EQ(ChildProcess::Run([&] { return calls; }), 1);
+  EXPECT_EQ(calls, 0);
+}
+
+TEST(ForkGuard, RunsInEveryChild) {
+  int calls = 0;
+  ForkGuard guard;
+  ASSERT_TRUE(guard.Register(&Count, &calls).ok());
+  EXPECT_EQ(ChildProcess::Run([&] { return calls; }), 1);
+  EXPECT_EQ(ChildProcess::Run([&] { return calls; }), 1);
+}
+
+TEST(ForkGuard, IsNotRegisteredInTheChild) {
+  int calls = 0;
+  ForkGuard guard;
+  ASSERT_TRUE(guard.Register(&Count, &calls).ok());
+  EXPECT_EQ(ChildProcess::Run([&] { return ChildProcess::Run([&] { return calls; }); }), 1);
+  EXPECT_EQ(ChildProcess::Run([&] { return guard.Register(&Count, &calls).ok() ? 0 : 1; }), 0);
+}
+
+TEST(ForkGuard, DoesNothingOnceUnregistered) {
+  int calls = 0;
+  ForkGuard guard;
+  ASSERT_TRUE(guard.Register(&Count, &calls).ok());
+  guard.Unregister();
+  EXPECT_EQ(ChildProcess::Run([&] { return calls; }), 0);
+}
+
+TEST(ForkGuard, IsUnregisteredByItsDestructorWhateverTheOrder) {
+  int calls = 0;
+  auto first = std::make_unique<ForkGuard>();
+  auto second = std::make_unique<ForkGuard>();
+  auto third = std::make_unique<ForkGuard>();
+  for (ForkGuard* const guard : {first.get(), second.get(), third.get()}) {
+    ASSERT_TRUE(guard->Register(&Count, &calls).ok());
+  }
+  second.reset();
+  EXPECT_EQ(ChildProcess::Run([&] { return calls; }), 2);
+  third.reset();
+  EXPECT_EQ(ChildProcess::Run([&] { return calls; }), 1);
+  first.reset();
+  EXPECT_EQ(ChildProcess::Run([&] { return calls; }), 0);
+}
+
+TEST(ForkGuard, RefusesASecondRegistration) {
+  ForkGuard guard;
+  ASSERT_TRUE(guard.Register(&Ignore, nullptr).ok());
+  EXPECT_EQ(guard.Register(&Ignore, nullptr).code(), StatusCode::kBusy);
+}
+
+TEST(ForkGuard, TakesDescriptorsAwayFromTheChildButNotTheirNumbers) {
+  const UniqueFd fd(open("/dev/null", O_RDWR | O_CLOEXEC));
+  const ino_t inode = InodeOf(fd.get());
+  ForkGuard guard;
+  ASSERT_TRUE(guard.Register(&Ignore, nullptr).ok());
+  guard.Add(fd.get());
+  const int result = ChildProcess::Run([&] {
+    if (InodeOf(fd.get()) == inode) return 1;
+    return fcntl(fd.get(), F_GETFD) == FD_CLOEXEC ? 0 : 2;
+  });
+  EXPECT_EQ(result, 0);
+  EXPECT_EQ(InodeOf(fd.get()), inode) << "the parent keeps it";
+}
+
+TEST(ForkGuard, LeavesARemovedDescriptorToTheChild) {
+  const UniqueFd fd(open("/dev/null", O_RDWR | O_CLOEXEC));
+  const ino_t inode = InodeOf(fd.get());
+  ForkGuard guard;
+  ASSERT_TRUE(guard.Register(&Ignore, nullptr).ok());
+  guard.Add(fd.get());
+  guard.Remove(fd.get());
+  EXPECT_EQ(ChildProcess::Run([&] { return InodeOf(fd.get()) == inode ? 0 : 1; }), 0);
+}
+
+constexpr int kAskedOften = 500;
+
+// The owner of a slot forks a child that lives on, and ends; is the slot free then?
+class OutlivingChildTest : public testing::Test {
+ protected:
+  bool IsSlotFreeAfterTheOwner(bool with_guard) {
+    const SlotLock lock = *SlotLock::Open(bucket_, "segment");
+    int started[2];
+    int lifeline[2];
+    if (pipe2(started, O_CLOEXEC) == -1 || pipe2(lifeline, O_CLOEXEC) == -1) return false;
+    const UniqueFd started_reader(started[0]);
+    const UniqueFd started_writer(started[1]);
+    const UniqueFd lifeline_reader(lifeline[0]);
+    UniqueFd lifeline_writer(lifeline[1]);
+    char byte = 0;
+    const int owner = ChildProcess::Run([&] {
+      const SlotLock own = *SlotLock::Open(bucket_, "segment");
+      ForkGuard guard;
+      if (!*own.TryClaim(kSlot) || !guard.Register(&Ignore, nullptr).ok()) return 1;
+      if (with_guard) guard.Add(own.fd());
+      lifeline_writer.reset();
+      // Lives until the test closes its end of the pipe.
+      if (fork() == 0) {
+        if (write(started_writer.get(), &byte, 1) != 1) _exit(1);
+        _exit(read(lifeline_reader.get(), &byte, 1) == 0 ? 0 : 1);
+      }
+      return read(started_reader.get(), &byte, 1) == 1 ? 0 : 2;
+    });
+    EXPECT_EQ(owner, 0);
+    // The kernel lets go of a file a moment after the end of its last owner can be seen; so long
+    // as somebody else has it, it never does.
+    for (int asked = 0; asked < kAskedOften && *lock.IsClaimed(kSlot); ++asked) usleep(1000);
+    const bool is_free = !*lock.IsClaimed(kSlot);
+    lifeline_writer.reset();
+    return is_free;
+  }
+
+  TestDirectory root_;
+  const BucketDirectory bucket_ = OpenBucket(root_ / "place");
+  const SegmentFile file_ = *bucket_.OpenSegment("segment", TestInit());
+};
+
+TEST_F(OutlivingChildTest, KeepsTheSlotOfAnUnguardedOwner) {
+  EXPECT_FALSE(IsSlotFreeAfterTheOwner(false));
+}
+
+TEST_F(OutlivingChildTest, DoesNotKeepTheSlotOfAGuardedOwner) {
+  EXPECT_TRUE(IsSlotFreeAfterTheOwner(true));
+}
+
+TEST(ForkGuard, StandsThreadsThatRegisterWhileAnotherForks) {
+  std::atomic<bool> done = false;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      const UniqueFd fd(open("/dev/null", O_RDWR | O_CLOEXEC));
+      while (!done.load()) {
+        int calls = 0;
+        ForkGuard guard;
+        EXPECT_TRUE(guard.Register(&Count, &calls).ok());
+        guard.Add(fd.get());
+        guard.Unregister();
+      }
+    });
+  }
+  for (int i = 0; i < 200; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      // The lock is free in the child: it can register again.
+      ForkGuard guard;
+      _exit(guard.Register(&Ignore, nullptr).ok() ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  done.store(true);
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace holdfast

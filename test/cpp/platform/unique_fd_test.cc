@@ -1,0 +1,69 @@
+#include "platform/unique_fd.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace holdfast {
+namespace {
+
+int OpenNull() { return open("/dev/null", O_RDWR | O_CLOEXEC); }
+bool IsOpen(int fd) { return fcntl(fd, F_GETFD) != -1; }
+
+TEST(UniqueFd, HasNothingAtFirst) {
+  const UniqueFd fd;
+  EXPECT_FALSE(fd);
+  EXPECT_EQ(fd.get(), -1);
+}
+
+TEST(UniqueFd, ClosesAtTheEndOfItsScope) {
+  const int number = OpenNull();
+  {
+    const UniqueFd fd(number);
+    EXPECT_TRUE(fd);
+    EXPECT_TRUE(IsOpen(number));
+  }
+  EXPECT_FALSE(IsOpen(number));
+}
+
+TEST(UniqueFd, ClosesWhatItHadWhenItGetsAnother) {
+  const int first = OpenNull();
+  const int second = OpenNull();
+  UniqueFd fd(first);
+  fd.reset(second);
+  EXPECT_FALSE(IsOpen(first));
+  EXPECT_TRUE(IsOpen(second));
+}
+
+TEST(UniqueFd, MovesWithoutClosing) {
+  UniqueFd from(OpenNull());
+  const int number = from.get();
+  UniqueFd to;
+  to = std::move(from);
+  EXPECT_FALSE(from);  // NOLINT(bugprone-use-after-move): that it is empty is the claim
+  EXPECT_EQ(to.get(), number);
+  EXPECT_TRUE(IsOpen(number));
+}
+
+TEST(UniqueFd, LeavesWhatItReleasedOpen) {
+  int number = -1;
+  {
+    UniqueFd fd(OpenNull());
+    number = fd.release();
+  }
+  EXPECT_TRUE(IsOpen(number));
+  close(number);
+}
+
+TEST(UniqueFd, KeepsErrnoWhenItCloses) {
+  UniqueFd fd(1 << 20);  // nobody's: close fails
+  errno = ENOSPC;
+  fd.reset();
+  EXPECT_EQ(errno, ENOSPC);
+}
+
+}  // namespace
+}  // namespace holdfast

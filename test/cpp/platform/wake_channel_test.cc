@@ -1,0 +1,188 @@
+#include "platform/wake_channel.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "platform/child_process.h"
+#include "platform/test_directory.h"
+#include "platform/test_segment.h"
+
+namespace holdfast {
+namespace {
+
+bool IsReadable(int fd) {
+  pollfd request{.fd = fd, .events = POLLIN, .revents = 0};
+  return poll(&request, 1, 0) == 1;
+}
+
+class WakeChannelTest : public testing::Test {
+ protected:
+  Doorbell MakeBell(const std::string& name = "bell") const {
+    return *Doorbell::Create(bucket_, name);
+  }
+  BellRope Rope() const { return *BellRope::Open(bucket_, "bell"); }
+  StatusCode CodeOfOpening() const { return BellRope::Open(bucket_, "bell").status().code(); }
+  StatusCode CodeOfCreating() const { return Doorbell::Create(bucket_, "bell").status().code(); }
+
+  TestDirectory root_;
+  const BucketDirectory bucket_ = OpenBucket(root_ / "place");
+  const std::string path_ = root_ / "place/bucket/bell";
+};
+
+using DoorbellTest = WakeChannelTest;
+using BellRopeTest = WakeChannelTest;
+
+TEST_F(DoorbellTest, IsAFifoForTheOwnerAlone) {
+  const Doorbell bell = MakeBell();
+  struct stat found {};
+  ASSERT_EQ(lstat(path_.c_str(), &found), 0);
+  EXPECT_TRUE(S_ISFIFO(found.st_mode));
+  EXPECT_EQ(found.st_mode & 07777, 0600U);
+}
+
+TEST_F(DoorbellTest, IsQuietUntilItIsRung) {
+  const Doorbell bell = MakeBell();
+  EXPECT_FALSE(IsReadable(bell.fd()));
+  ASSERT_TRUE(Rope().Ring().ok());
+  EXPECT_TRUE(IsReadable(bell.fd()));
+}
+
+TEST_F(DoorbellTest, IsQuietAgainOnceDrained) {
+  const Doorbell bell = MakeBell();
+  const BellRope rope = Rope();
+  for (int i = 0; i < 5000; ++i) ASSERT_TRUE(rope.Ring().ok());
+  bell.Drain();
+  EXPECT_FALSE(IsReadable(bell.fd()));
+  ASSERT_TRUE(rope.Ring().ok());
+  EXPECT_TRUE(IsReadable(bell.fd()));
+}
+
+TEST_F(DoorbellTest, DoesNotBlockWhenThereIsNothingToDrain) {
+  const Doorbell bell = MakeBell();
+  bell.Drain();
+}
+
+TEST_F(DoorbellTest, IsQuietAfterItsPeersHaveGone) {
+  const Doorbell bell = MakeBell();
+  { const BellRope rope = Rope(); }
+  EXPECT_FALSE(IsReadable(bell.fd()));
+}
+
+TEST_F(DoorbellTest, RemovesItsFifo) {
+  { const Doorbell bell = MakeBell(); }
+  EXPECT_NE(access(path_.c_str(), F_OK), 0);
+}
+
+TEST_F(DoorbellTest, RemovesItsFifoOnceWhenItMoved) {
+  std::optional<Doorbell> bell = MakeBell();
+  const Doorbell moved = *std::move(bell);
+  bell.reset();
+  EXPECT_EQ(access(path_.c_str(), F_OK), 0);
+}
+
+TEST_F(DoorbellTest, OutlivesTheBucketDirectoryItWasMadeIn) {
+  {
+    std::optional<BucketDirectory> directory = OpenBucket(root_ / "place");
+    const Result<Doorbell> bell = Doorbell::Create(*directory, "other");
+    ASSERT_TRUE(bell.ok());
+    directory.reset();
+  }
+  EXPECT_TRUE(NamesIn(root_ / "place/bucket").empty());
+}
+
+TEST_F(DoorbellTest, LeavesTheFifoToTheParentWhenAForkedChildDestroysIt) {
+  std::optional<Doorbell> bell = MakeBell();
+  EXPECT_EQ(ChildProcess::Run([&] {
+              bell.reset();
+              return 0;
+            }),
+            0);
+  EXPECT_EQ(access(path_.c_str(), F_OK), 0);
+}
+
+TEST_F(DoorbellTest, RefusesANameInUse) {
+  const Doorbell bell = MakeBell();
+  EXPECT_EQ(CodeOfCreating(), StatusCode::kBusy);
+  EXPECT_TRUE(Rope().Ring().ok()) << "the first one works on";
+}
+
+TEST_F(DoorbellTest, ReplacesOneThatItsDeadOwnerLeft) {
+  ChildProcess owner([&](ChildProcess& self) {
+    const Doorbell bell = MakeBell();
+    self.SayReady();
+    self.WaitForParent();
+    return 0;
+  });
+  ASSERT_TRUE(owner.WaitUntilReady());
+  owner.Kill();
+  ASSERT_EQ(owner.Wait(), -SIGKILL);
+  ASSERT_EQ(access(path_.c_str(), F_OK), 0);
+  EXPECT_EQ(CodeOfCreating(), StatusCode::kOk);
+}
+
+TEST_F(DoorbellTest, DoesNotRemoveAnotherOfItsName) {
+  std::optional<Doorbell> first = MakeBell();
+  ASSERT_TRUE(bucket_.Unlink("bell").ok());
+  const Doorbell second = MakeBell();
+  first.reset();
+  EXPECT_TRUE(Rope().Ring().ok());
+}
+
+TEST_F(DoorbellTest, DoesNotReplaceOtherFiles) {
+  close(creat(path_.c_str(), 0600));
+  EXPECT_EQ(CodeOfCreating(), StatusCode::kBusy);
+  EXPECT_EQ(access(path_.c_str(), F_OK), 0);
+}
+
+TEST_F(DoorbellTest, TakesOnlyNames) {
+  EXPECT_EQ(Doorbell::Create(bucket_, "../bell").status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(BellRope::Open(bucket_, "../bell").status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(BellRopeTest, FindsNobodyWhereThereIsNoBell) {
+  EXPECT_EQ(CodeOfOpening(), StatusCode::kClosed);
+}
+
+TEST_F(BellRopeTest, FindsNobodyWhereNobodyReads) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_EQ(CodeOfOpening(), StatusCode::kClosed);
+}
+
+TEST_F(BellRopeTest, RefusesWhatIsNoFifo) {
+  close(creat(path_.c_str(), 0600));
+  EXPECT_EQ(CodeOfOpening(), StatusCode::kNoAccess);
+  ASSERT_EQ(unlink(path_.c_str()), 0);
+  ASSERT_EQ(mkdir(path_.c_str(), 0700), 0);
+  EXPECT_EQ(CodeOfOpening(), StatusCode::kNoAccess);
+}
+
+TEST_F(BellRopeTest, RefusesALinkToABell) {
+  const Doorbell bell = MakeBell("other");
+  ASSERT_EQ(symlink("other", path_.c_str()), 0);
+  EXPECT_EQ(CodeOfOpening(), StatusCode::kNoAccess);
+}
+
+TEST_F(BellRopeTest, RefusesAnotherUsersFifo) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can be two users";
+  const Doorbell bell = MakeBell();
+  ASSERT_EQ(chown(path_.c_str(), 65534, 65534), 0);
+  EXPECT_EQ(CodeOfOpening(), StatusCode::kNoAccess);
+}
+
+TEST_F(BellRopeTest, IsContentWhenTheBellIsFullOfRings) {
+  const Doorbell bell = MakeBell();
+  const BellRope rope = Rope();
+  const char rings[4096] = {};
+  while (write(rope.fd(), rings, sizeof(rings)) > 0) continue;
+  EXPECT_TRUE(rope.Ring().ok());
+}
+
+}  // namespace
+}  // namespace holdfast

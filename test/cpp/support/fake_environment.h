@@ -1,0 +1,81 @@
+// The world around a lock table, made up: who lives, what time it is, whose bell was rung.
+#ifndef HOLDFAST_TEST_SUPPORT_FAKE_ENVIRONMENT_H_
+#define HOLDFAST_TEST_SUPPORT_FAKE_ENVIRONMENT_H_
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "segment/environment.h"
+#include "segment/segment.h"
+
+namespace holdfast::test {
+
+// From any thread. Time only passes while somebody sleeps: a sleep takes as long as was asked for.
+class FakeEnvironment : public segment::Environment {
+ public:
+  explicit FakeEnvironment(const segment::Segment& segment) : segment_(segment) {}
+
+  void Kill(segment::ProcessRef process) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    dead_.insert(process.ToWord());
+  }
+  // So many more allocations succeed.
+  void AllowAllocations(int count) { allocations_left_ = count; }
+  // Called in the middle of a sleep, by the sleeper.
+  void DuringSleep(std::function<void()> action) { during_sleep_ = std::move(action); }
+
+  bool WasRung(const segment::AgentRef& agent) const {
+    for (const segment::AgentRef& rung : Rings()) {
+      if (rung == agent) return true;
+    }
+    return false;
+  }
+  std::vector<segment::AgentRef> Rings() const {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    return rings_;
+  }
+  void ForgetRings() {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    rings_.clear();
+  }
+  uint32_t sleeps() const { return sleeps_; }
+  uint32_t wakes() const { return wakes_; }
+
+  bool IsAlive(segment::ProcessRef process) override {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    return segment_.IsNewest(process) && !dead_.contains(process.ToWord());
+  }
+  void FutexWait(std::atomic<uint32_t>*, uint32_t, uint64_t timeout_ns) override {
+    ++sleeps_;
+    now_ns_ += timeout_ns;
+    if (during_sleep_) during_sleep_();
+  }
+  void FutexWake(std::atomic<uint32_t>*) override { ++wakes_; }
+  uint64_t MonotonicNs() override { return now_ns_; }
+  void Ring(const segment::AgentRef& agent) override {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    rings_.push_back(agent);
+  }
+  Status Allocate(uint64_t, uint64_t) override {
+    if (allocations_left_-- > 0) return Status();
+    return Status(StatusCode::kSegmentFull, "the file system of the test is full");
+  }
+
+ private:
+  const segment::Segment& segment_;
+  mutable std::mutex mutex_;
+  std::set<uint64_t> dead_;
+  std::vector<segment::AgentRef> rings_;
+  std::function<void()> during_sleep_;
+  std::atomic<uint64_t> now_ns_{1'000'000'000};
+  std::atomic<uint32_t> sleeps_{0};
+  std::atomic<uint32_t> wakes_{0};
+  std::atomic<int> allocations_left_{1 << 30};
+};
+
+}  // namespace holdfast::test
+
+#endif  // HOLDFAST_TEST_SUPPORT_FAKE_ENVIRONMENT_H_

@@ -1,0 +1,73 @@
+// A fixture: three processes with four agents on one machine. After each test the invariants hold.
+#ifndef HOLDFAST_TEST_SUPPORT_LOCK_TABLE_TEST_H_
+#define HOLDFAST_TEST_SUPPORT_LOCK_TABLE_TEST_H_
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "segment/invariants.h"
+#include "support/fake_agent.h"
+#include "support/fake_machine.h"
+#include "support/reference_model.h"
+
+namespace holdfast::test {
+
+class LockTableTest : public testing::Test {
+ protected:
+  explicit LockTableTest(const segment::Geometry::Counts& counts = kSmallCounts)
+      : machine(counts) {}
+
+  void TearDown() override {
+    EXPECT_THAT(segment::CheckInvariants(machine.segment()), testing::IsEmpty());
+  }
+
+  // Makes request number `last_id`; gives up the test when that fails.
+  core::Placement Ask(FakeAgent& agent, std::u16string_view name,
+                      const Options& options = kExclusive) {
+    const Result<core::Placement> placement = agent.Request(++last_id, name, options);
+    EXPECT_TRUE(placement.ok()) << placement.status().reason();
+    return placement.ok() ? *placement : core::Placement{};
+  }
+  core::RequestOutcome Outcome(FakeAgent& agent, std::u16string_view name,
+                               const Options& options = kExclusive) {
+    return Ask(agent, name, options).outcome;
+  }
+  uint32_t IdOf(FakeAgent& agent, std::u16string_view name, const Options& options = kExclusive) {
+    Ask(agent, name, options);
+    return last_id;
+  }
+  ReferenceModel Records() const { return ReferenceModel::Read(machine.segment()); }
+  bool IsHeld(uint32_t id) const { return Records().IsHeld(id); }
+  bool IsQueued(uint32_t id) const { return Records().IsQueued(id); }
+  uint32_t UsedCells() const {
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < machine.segment().geometry().shards; ++i) {
+      used += machine.segment().shard(i).used_count.Get();
+    }
+    return used;
+  }
+  uint32_t FreeExtents() const {
+    uint32_t free = 0;
+    for (uint32_t i = 0; i < machine.segment().geometry().extents; ++i) {
+      if (machine.segment().extent_owner(i).Get() == 0) ++free;
+    }
+    return free;
+  }
+
+  FakeMachine machine;
+  segment::ProcessRef p = machine.Attach(0);
+  segment::ProcessRef q = machine.Attach(1);
+  segment::ProcessRef r = machine.Attach(2);
+  FakeAgent a{machine, p, 0};
+  FakeAgent a2{machine, p, 1};
+  FakeAgent b{machine, q, 2};
+  FakeAgent c{machine, r, 3};
+  uint32_t last_id = 0;
+};
+
+}  // namespace holdfast::test
+
+#endif  // HOLDFAST_TEST_SUPPORT_LOCK_TABLE_TEST_H_

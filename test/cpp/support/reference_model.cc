@@ -1,0 +1,94 @@
+#include "support/reference_model.h"
+
+#include "segment/lock_mode.h"
+#include "segment/name_table.h"
+#include "segment/shard_view.h"
+
+namespace holdfast::test {
+
+using segment::CellId;
+using segment::CellState;
+using segment::RequestCell;
+using segment::ShardView;
+
+namespace {
+
+std::u16string ReadName(const ShardView& shard, CellId id) {
+  std::u16string units;
+  const segment::NameCell* const name = shard.NameAt(id);
+  if (name == nullptr) return u"(no name)";
+  segment::NameReader reader(shard, id, *name);
+  for (uint32_t i = 0; i < name->length.Get(); ++i) {
+    uint16_t unit = 0;
+    if (!reader.Next(unit)) return u"(broken name)";
+    units.push_back(static_cast<char16_t>(unit));
+  }
+  return units;
+}
+
+void Print(const char* title, const auto& requests, std::string& text) {
+  text += title;
+  for (const ModelRequest& request : requests) {
+    text += " " + std::to_string(request.id) + (request.is_exclusive ? "x" : "s") + "@" +
+            std::to_string(request.agent);
+  }
+}
+
+}  // namespace
+
+ReferenceModel ReferenceModel::Read(const segment::Segment& segment) {
+  ReferenceModel model;
+  for (uint32_t index = 0; index < segment.geometry().shards; ++index) {
+    const ShardView shard(segment, index);
+    std::map<uint64_t, const RequestCell*> by_ticket;
+    for (CellId id = 1; id <= segment.geometry().cells(); ++id) {
+      const RequestCell* const request = shard.RequestAt(id);
+      if (request != nullptr) by_ticket.emplace(request->ticket.Get(), request);
+    }
+    for (const auto& [ticket, cell] : by_ticket) {
+      const ModelRequest request{cell->request_id.Get(), cell->agent.Get(),
+                                 cell->mode.Get() == static_cast<uint8_t>(LockMode::kExclusive)};
+      const CellState state = cell->state.Get();
+      if (state == CellState::kStolen) model.stolen_.insert(request);
+      if (state == CellState::kWaiting) {
+        model.resources_[ReadName(shard, cell->name.Get())].queue.push_back(request);
+      } else if (state == CellState::kHeld) {
+        model.resources_[ReadName(shard, cell->name.Get())].held.insert(request);
+      }
+    }
+  }
+  return model;
+}
+
+bool ReferenceModel::IsHeld(uint32_t id) const {
+  for (const auto& [name, resource] : resources_) {
+    for (const ModelRequest& request : resource.held) {
+      if (request.id == id) return true;
+    }
+  }
+  return false;
+}
+
+bool ReferenceModel::IsQueued(uint32_t id) const {
+  for (const auto& [name, resource] : resources_) {
+    for (const ModelRequest& request : resource.queue) {
+      if (request.id == id) return true;
+    }
+  }
+  return false;
+}
+
+std::string ReferenceModel::ToString() const {
+  std::string text;
+  for (const auto& [name, resource] : resources_) {
+    text += "name of " + std::to_string(name.size()) + " units";
+    if (!name.empty()) text += " beginning with " + std::to_string(static_cast<int>(name[0]));
+    Print(": held", resource.held, text);
+    Print(", queue", resource.queue, text);
+    text += "\n";
+  }
+  Print("stolen", stolen_, text);
+  return text;
+}
+
+}  // namespace holdfast::test

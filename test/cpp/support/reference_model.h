@@ -1,0 +1,107 @@
+// The algorithms of the Web Locks standard over plain containers: what the lock table is compared
+// with. Requests are numbered in the order in which they were made.
+#ifndef HOLDFAST_TEST_SUPPORT_REFERENCE_MODEL_H_
+#define HOLDFAST_TEST_SUPPORT_REFERENCE_MODEL_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+
+#include "core/lock_request.h"
+#include "segment/segment.h"
+
+namespace holdfast::test {
+
+struct ModelRequest {
+  uint32_t id = 0;
+  uint32_t agent = 0;
+  bool is_exclusive = true;
+
+  friend auto operator<=>(const ModelRequest&, const ModelRequest&) = default;
+};
+
+class ReferenceModel {
+ public:
+  struct Resource {
+    std::set<ModelRequest> held;
+    std::deque<ModelRequest> queue;
+
+    friend bool operator==(const Resource&, const Resource&) = default;
+  };
+
+  // What the records of a segment say, whatever its links say.
+  static ReferenceModel Read(const segment::Segment& segment);
+
+  core::RequestOutcome Ask(const std::u16string& name, const ModelRequest& request,
+                           bool if_available, bool steal) {
+    Resource& resource = resources_[name];
+    const bool is_grantable = resource.queue.empty() && IsFree(resource, request);
+    core::RequestOutcome outcome = core::RequestOutcome::kGranted;
+    if (steal) {
+      for (const ModelRequest& victim : resource.held) stolen_.insert(victim);
+      resource.held = {request};
+    } else if (is_grantable) {
+      resource.held.insert(request);
+    } else if (if_available) {
+      outcome = core::RequestOutcome::kMissed;
+    } else {
+      resource.queue.push_back(request);
+      outcome = core::RequestOutcome::kQueued;
+    }
+    Tidy();
+    return outcome;
+  }
+
+  // Release, abort, or the notice taken of a steal.
+  void End(uint32_t id) {
+    RemoveIf([id](const ModelRequest& request) { return request.id == id; });
+  }
+  void TerminateAgent(uint32_t agent) {
+    RemoveIf([agent](const ModelRequest& request) { return request.agent == agent; });
+  }
+
+  const std::map<std::u16string, Resource>& resources() const { return resources_; }
+  // Lost, and not yet ended by their agents.
+  const std::set<ModelRequest>& stolen() const { return stolen_; }
+  bool IsHeld(uint32_t id) const;
+  bool IsQueued(uint32_t id) const;
+  std::string ToString() const;
+  friend bool operator==(const ReferenceModel&, const ReferenceModel&) = default;
+
+ private:
+  static bool IsFree(const Resource& resource, const ModelRequest& request) {
+    for (const ModelRequest& held : resource.held) {
+      if (held.is_exclusive || request.is_exclusive) return false;
+    }
+    return true;
+  }
+
+  template <typename Predicate>
+  void RemoveIf(Predicate predicate) {
+    std::erase_if(stolen_, predicate);
+    for (auto& [name, resource] : resources_) {
+      std::erase_if(resource.held, predicate);
+      std::erase_if(resource.queue, predicate);
+      while (!resource.queue.empty() && IsFree(resource, resource.queue.front())) {
+        resource.held.insert(resource.queue.front());
+        resource.queue.pop_front();
+      }
+    }
+    Tidy();
+  }
+
+  void Tidy() {
+    std::erase_if(resources_, [](const auto& entry) {
+      return entry.second.held.empty() && entry.second.queue.empty();
+    });
+  }
+
+  std::map<std::u16string, Resource> resources_;
+  std::set<ModelRequest> stolen_;
+};
+
+}  // namespace holdfast::test
+
+#endif  // HOLDFAST_TEST_SUPPORT_REFERENCE_MODEL_H_
