@@ -1,0 +1,181 @@
+// The bytes of a segment: every struct that lives in shared memory, and what always holds of them.
+//
+//   +--------+---------+-----------+--------+------------+------------+---------+---------+----
+//   | header | shards  | processes | agents | list heads | extent dir | buckets | extent  | ...
+//   | 4 KiB  | 256 B x | 64 B x    | 128 B x| 4 B x      | 4 B x      | 4 B x   | (cells) |
+//   +--------+---------+-----------+--------+------------+------------+---------+---------+----
+//   `------------------- fixed part, allocated at creation ------------------'  `- on demand -'
+//
+// An extent belongs to one shard and is divided into cells of 128 bytes. A cell is free, a lock
+// request, a resource name that some request uses, or a piece of a long name.
+//
+// Invariants (`CheckInvariants` tests them; "locked" means: while nobody is inside the shard)
+//
+// I1  A cell is what its `state` says; `state` is stored last (release) when a cell is taken into
+//     use and first when it is given back. Everything else of a record is final by then, except
+//     the index part, the token (stored before the state that needs it) and `event_next`.
+// I2  Records are the truth: which requests exist, who waits, who holds, in which order (ticket).
+//     The index (links, counts, heads, buckets, free list) can be rebuilt from them.
+// I3  Locked: a request is in exactly one of its name's lists: kWaiting in the queue, by ticket;
+//     kHeld in the held list; kStolen and kZombie in none. All are in their agent's list.
+// I4  Locked: a name cell is in its hash bucket, and some request waits for it or holds it.
+// I5  Locked: two holders of one name are both shared.
+// I6  Locked: the first in a queue is not grantable.
+// I7  A ticket is used once in the life of a segment, a token too; both only rise.
+// I8  An owner is named with its generation. Whoever names an older generation is dead.
+// I9  Locked: every cell of an extent of the shard is free and in the free list, or in use.
+// I10 A record whose `event_next` is not kNotLinked is not freed while its agent lives: it becomes
+//     kZombie, and the agent frees it when it meets it among its events.
+#ifndef HOLDFAST_SEGMENT_LAYOUT_H_
+#define HOLDFAST_SEGMENT_LAYOUT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "segment/shared.h"
+
+namespace holdfast::segment {
+
+inline constexpr uint64_t kMagic = 0x74736166'646c6f68;  // "holdfast"
+inline constexpr uint32_t kLayoutVersion = 1;
+
+// Cells are numbered from 1 through all extents; 0 is no cell.
+using CellId = uint32_t;
+inline constexpr CellId kNoCell = 0;
+
+// Values of `event_next`.
+inline constexpr CellId kNotLinked = 0;
+inline constexpr CellId kEventEnd = 0xFFFFFFFF;
+
+// Far apart, so that a damaged word is not another valid state. A fresh page of zeros is free.
+enum class CellState : uint32_t {
+  kFree = 0,
+  kWaiting = 0x57A17001,   // request: in the queue
+  kHeld = 0x4E1D7002,      // request: granted
+  kStealing = 0x57EA7003,  // request: intent of a steal; is to become kHeld, the holders kStolen
+  kStolen = 0x10577004,    // request: was granted and lost the lock; its agent will free it
+  kZombie = 0x20B17005,    // request: gone, but among the events of its agent, which will free it
+  kName = 0x4A3E7006,      // a resource name and the heads of its lists
+  kText = 0x7E877007,      // a further piece of a long name
+};
+
+struct SegmentHeader {
+  Shared<uint64_t> magic;           //   0
+  Shared<uint32_t> layout_version;  //   8
+  Shared<uint32_t> cell_bytes;      //  12
+  Shared<uint32_t> shard_bytes;     //  16
+  Shared<uint32_t> process_bytes;   //  20
+  Shared<uint32_t> agent_bytes;     //  24
+  Shared<uint32_t> extent_bytes;    //  28
+  Shared<uint64_t> capacity;        //  32  bytes of the whole file
+  Shared<uint64_t> boot_id[2];      //  40  of the machine's run that wrote it last
+  Shared<uint64_t> segment_id;      //  56  tells this segment from one made before or after it
+  uint8_t reserved[64];             //  64
+  Shared<uint64_t> last_token;      // 128  the newest fencing token; a cache line of its own
+  uint8_t reserved2[3960];          // 136
+};
+static_assert(sizeof(SegmentHeader) == 4096 && offsetof(SegmentHeader, last_token) == 128);
+
+struct ShardHeader {
+  Shared<uint32_t> lock_word;    //  0  see lock_word.h
+  Shared<uint32_t> dirty;        //  4  the index must be rebuilt before it is used
+  Shared<uint64_t> last_ticket;  //  8
+  Shared<uint32_t> free_head;    // 16  first free cell, linked by `next`
+  Shared<uint32_t> free_count;   // 20
+  Shared<uint32_t> used_count;   // 24  cells in use
+  uint8_t reserved[228];         // 28
+};
+static_assert(sizeof(ShardHeader) == 256);
+
+// A process that takes part. It is alive while it holds the lock on byte `slot` (slot_lock.h).
+struct ProcessEntry {
+  Shared<uint32_t> generation;          //  0  of the newest claim of this slot; 0: never used
+  Shared<uint32_t> cleaned_generation;  //  4  up to here nothing is left to clean up
+  Shared<uint32_t> process_id;          //  8  to show; never a proof of anything
+  uint8_t reserved[4];                  // 12
+  Shared<uint64_t> pid_namespace;       // 16  where process_id is valid; 0: unknown
+  uint8_t reserved2[40];                // 24
+};
+static_assert(sizeof(ProcessEntry) == 64);
+
+// One Node environment (main thread or worker).
+struct AgentEntry {
+  Shared<uint64_t> owner;         //   0  ProcessRef as one word; 0: free
+  Shared<uint32_t> generation;    //   8  of the newest claim of this entry
+  Shared<uint32_t> thread_id;     //  12  to show
+  Shared<uint64_t> client_id[2];  //  16  UUID
+  uint8_t reserved[32];           //  32
+  Shared<uint32_t> event_head;    //  64  stack of records with news, linked by event_next
+  Shared<uint32_t> sleeping;      //  68  1: its loop sleeps (or is about to), ring its bell
+  Shared<uint32_t> rescan;        //  72  1: events may be missing, read all own records
+  uint8_t reserved2[52];          //  76
+};
+static_assert(sizeof(AgentEntry) == 128 && offsetof(AgentEntry, event_head) == 64);
+
+// A lock request: pending, or granted.
+struct RequestCell {
+  Shared<CellState> state;              //  0
+  Shared<CellId> name;                  //  4  its NameCell
+  Shared<uint64_t> ticket;              //  8  queue order
+  Shared<uint64_t> token;               // 16  fencing token; 0 before the grant
+  Shared<uint16_t> process_slot;        // 24
+  Shared<uint16_t> agent;               // 26
+  Shared<uint32_t> process_generation;  // 28
+  Shared<uint32_t> agent_generation;    // 32
+  Shared<uint32_t> request_id;          // 36  the agent's own number for it
+  Shared<uint8_t> mode;                 // 40  LockMode
+  uint8_t reserved[23];                 // 41
+  Shared<CellId> next;                  // 64  index: queue, held list or free list
+  Shared<CellId> previous;              // 68
+  Shared<CellId> agent_next;            // 72  index: requests of the same agent in this shard
+  Shared<CellId> agent_previous;        // 76
+  Shared<CellId> event_next;            // 80  link in the agent's events; kNotLinked outside
+  uint8_t reserved2[44];                // 84
+};
+
+inline constexpr uint32_t kNameCellUnits = 32;
+inline constexpr uint32_t kTextCellUnits = 56;
+
+// A resource name (UTF-16 code units), shared by all requests for it.
+struct NameCell {
+  Shared<CellState> state;                 //  0
+  Shared<uint32_t> length;                 //  4  code units
+  Shared<uint64_t> hash;                   //  8
+  Shared<CellId> text;                     // 16  first TextCell, when longer than kNameCellUnits
+  Shared<CellId> hash_next;                // 20  index
+  Shared<CellId> hash_previous;            // 24
+  Shared<CellId> queue_head;               // 28  index: lock request queue
+  Shared<CellId> queue_tail;               // 32
+  Shared<CellId> held_head;                // 36  index: held locks
+  Shared<CellId> held_tail;                // 40
+  Shared<uint32_t> held_exclusive;         // 44  index: counts of the held locks
+  Shared<uint32_t> held_shared;            // 48
+  uint8_t reserved[12];                    // 52
+  Shared<uint16_t> units[kNameCellUnits];  // 64
+};
+
+struct TextCell {
+  Shared<CellState> state;                 //  0
+  Shared<CellId> following;                //  4  next piece
+  Shared<CellId> name;                     //  8  the NameCell that it belongs to
+  uint8_t reserved[4];                     // 12
+  Shared<uint16_t> units[kTextCellUnits];  // 16
+};
+
+// What all cells have in common: the state, and the free list's link (index).
+struct AnyCell {
+  Shared<CellState> state;  //  0
+  uint8_t body[60];         //  4
+  Shared<CellId> next;      // 64  index: free list
+  uint8_t body2[60];        // 68
+};
+
+inline constexpr uint32_t kCellBytes = 128;
+static_assert(sizeof(RequestCell) == kCellBytes && offsetof(RequestCell, next) == 64);
+static_assert(sizeof(NameCell) == kCellBytes && offsetof(NameCell, units) == 64);
+static_assert(sizeof(TextCell) == kCellBytes && offsetof(TextCell, units) == 16);
+static_assert(sizeof(AnyCell) == kCellBytes && offsetof(AnyCell, next) == 64);
+
+}  // namespace holdfast::segment
+
+#endif  // HOLDFAST_SEGMENT_LAYOUT_H_

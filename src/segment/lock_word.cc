@@ -1,0 +1,91 @@
+#include "segment/lock_word.h"
+
+#include <algorithm>
+
+namespace holdfast::segment {
+namespace {
+
+constexpr uint32_t kWaiters = 0x80000000;
+constexpr uint32_t kSlotBits = 11;
+constexpr uint32_t kSlotMask = (1U << kSlotBits) - 1;
+constexpr uint32_t kGenerationMask = (1U << 20) - 1;
+
+// A section takes well under a microsecond: this waits for a few of them.
+constexpr int kSpins = 100;
+// Short enough that a wake-up which never comes costs little, long enough that asking whether the
+// owner lives is rare.
+constexpr uint64_t kSliceNs = 500'000;
+
+uint32_t ToWord(ProcessRef process) {
+  return (process.generation & kGenerationMask) << kSlotBits | (process.slot + 1U);
+}
+
+void Pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+}  // namespace
+
+// The generation is stored cut: the full one is the newest of the slot, if that fits.
+ProcessRef LockWord::OwnerOf(uint32_t word) const {
+  const uint32_t slot = (word & kSlotMask) - 1;
+  if ((word & kSlotMask) == 0 || slot >= segment_.geometry().processes) return {};
+  const uint32_t newest = segment_.process(slot).generation.Acquire();
+  const uint32_t stored = (word & ~kWaiters) >> kSlotBits;
+  if ((newest & kGenerationMask) != stored) return {};
+  return {static_cast<uint16_t>(slot), newest};
+}
+
+bool LockWord::TryTake(uint32_t self_word) {
+  uint32_t expected = 0;
+  return word_.CompareExchange(expected, self_word);
+}
+
+LockOutcome LockWord::Acquire(ProcessRef self, Environment& environment, uint64_t budget_ns) {
+  const uint32_t self_word = ToWord(self);
+  if (TryTake(self_word)) return LockOutcome::kAcquired;
+  for (int i = 0; i < kSpins; ++i) {
+    Pause();
+    if (word_.Get() == 0 && TryTake(self_word)) return LockOutcome::kAcquired;
+  }
+  return AcquireSlowly(self_word, environment, budget_ns);
+}
+
+LockOutcome LockWord::AcquireSlowly(uint32_t self_word, Environment& environment,
+                                    uint64_t budget_ns) {
+  const uint64_t start = environment.MonotonicNs();
+  // Who has slept takes the lock with the waiters bit: others may sleep behind it.
+  const uint32_t taken = self_word | kWaiters;
+  for (;;) {
+    uint32_t seen = word_.Get();
+    if (seen == 0) {
+      if (TryTake(taken)) return LockOutcome::kAcquired;
+      continue;
+    }
+    const ProcessRef owner = OwnerOf(seen);
+    if (owner.generation == 0 || !environment.IsAlive(owner)) {
+      // Nobody but this compare-and-swap decides which waiter takes over.
+      if (word_.CompareExchange(seen, taken)) return LockOutcome::kOwnerDied;
+      continue;
+    }
+    const uint64_t waited = environment.MonotonicNs() - start;
+    if (waited >= budget_ns) return LockOutcome::kTimedOut;
+    if ((seen & kWaiters) == 0 && !word_.CompareExchange(seen, seen | kWaiters)) continue;
+    environment.FutexWait(word_.atomic(), seen | kWaiters, std::min(kSliceNs, budget_ns - waited));
+  }
+}
+
+void LockWord::Release(ProcessRef self, Environment& environment) {
+  uint32_t mine = ToWord(self);
+  if (word_.CompareExchange(mine, 0)) return;
+  // With waiters, or damaged: a word that names somebody else is not ours to clear.
+  if ((mine & ~kWaiters) != ToWord(self)) return;
+  word_.Exchange(0);
+  environment.FutexWake(word_.atomic());
+}
+
+}  // namespace holdfast::segment

@@ -1,0 +1,50 @@
+// The lock of one shard: a word of 32 bits that names its owner, so that it can be taken over from
+// the dead, and a bounded futex wait, so that no wake-up that a dying process owed is ever needed.
+//
+//   31        waiters   somebody may sleep on the word: who unlocks wakes one
+//   30 .. 11  generation of the owner, its low 20 bits
+//   10 ..  0  slot of the owner + 1; 0 with all other bits 0: unlocked
+//
+// The lock is never broken while its owner lives: a process that is stopped inside keeps it.
+#ifndef HOLDFAST_SEGMENT_LOCK_WORD_H_
+#define HOLDFAST_SEGMENT_LOCK_WORD_H_
+
+#include <cstdint>
+
+#include "segment/environment.h"
+#include "segment/segment.h"
+
+namespace holdfast::segment {
+
+enum class LockOutcome {
+  kAcquired,
+  kOwnerDied,  // acquired, from an owner that died inside: repair before anything else
+  kTimedOut,   // not acquired
+};
+
+class LockWord {
+ public:
+  LockWord(const Segment& segment, uint32_t shard)
+      : segment_(segment), word_(segment.shard(shard).lock_word) {}
+
+  // Spins a little, then sleeps in slices until `budget_ns` is over; after each slice asks whether
+  // the owner lives.
+  LockOutcome Acquire(ProcessRef self, Environment& environment, uint64_t budget_ns);
+  void Release(ProcessRef self, Environment& environment);
+
+  // The process that the word names; generation 0: unlocked, or nobody that can be alive.
+  ProcessRef Owner() const { return OwnerOf(word_.Get()); }
+  bool IsLocked() const { return word_.Get() != 0; }
+
+ private:
+  ProcessRef OwnerOf(uint32_t word) const;
+  bool TryTake(uint32_t self_word);
+  LockOutcome AcquireSlowly(uint32_t self_word, Environment& environment, uint64_t budget_ns);
+
+  const Segment& segment_;
+  Shared<uint32_t>& word_;
+};
+
+}  // namespace holdfast::segment
+
+#endif  // HOLDFAST_SEGMENT_LOCK_WORD_H_

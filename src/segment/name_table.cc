@@ -1,0 +1,139 @@
+#include "segment/name_table.h"
+
+#include "segment/record_pool.h"
+
+namespace holdfast::segment {
+
+bool NameReader::Next(uint16_t& unit) {
+  const uint32_t at = position_++;
+  if (at < kNameCellUnits) {
+    unit = name_.units[at].Get();
+    return true;
+  }
+  const uint32_t in_text = (at - kNameCellUnits) % kTextCellUnits;
+  if (in_text == 0) {
+    text_ = shard_.TextAt(following_);
+    if (text_ == nullptr || text_->name.Get() != id_) return false;
+    following_ = text_->following.Get();
+  }
+  unit = text_->units[in_text].Get();
+  return true;
+}
+
+uint32_t NameTable::CellsFor(uint32_t length) {
+  if (length <= kNameCellUnits) return 1;
+  return 2 + (length - kNameCellUnits - 1) / kTextCellUnits;
+}
+
+bool NameTable::IsEqual(const NameCell& cell, const ResourceName& name) const {
+  if (cell.length.Get() != name.length()) return false;
+  const uint32_t here = name.length() < kNameCellUnits ? name.length() : kNameCellUnits;
+  for (uint32_t i = 0; i < here; ++i) {
+    if (cell.units[i].Get() != name.units()[i]) return false;
+  }
+  CellId following = cell.text.Get();
+  for (uint32_t i = here; i < name.length();) {
+    const TextCell* const text = shard_.TextAt(following);
+    if (text == nullptr) return false;
+    for (uint32_t j = 0; j < kTextCellUnits && i < name.length(); ++j, ++i) {
+      if (text->units[j].Get() != name.units()[i]) return false;
+    }
+    following = text->following.Get();
+  }
+  return true;
+}
+
+NameTable::Found NameTable::Find(const ResourceName& name) const {
+  CellId id = shard_.segment().bucket(shard_.index(), name.hash()).Get();
+  for (uint32_t steps = 0; id != kNoCell; ++steps) {
+    NameCell* const cell = shard_.NameAt(id);
+    if (cell == nullptr || steps > shard_.MostCells()) {
+      shard_.MarkDamaged();
+      return {kNoCell, nullptr, true};
+    }
+    if (cell->hash.Get() == name.hash() && IsEqual(*cell, name)) return {id, cell, false};
+    id = cell->hash_next.Get();
+  }
+  return {};
+}
+
+NameTable::Found NameTable::Add(const ResourceName& name) {
+  RecordPool pool(shard_);
+  const CellId id = pool.Take();
+  if (id == kNoCell) return {kNoCell, nullptr, true};
+  NameCell& cell = AsName(*shard_.segment().CellByNumber(id - 1));
+  const uint32_t here = name.length() < kNameCellUnits ? name.length() : kNameCellUnits;
+  for (uint32_t i = 0; i < here; ++i) cell.units[i].Set(static_cast<uint16_t>(name.units()[i]));
+  cell.text.Set(kNoCell);
+  Shared<CellId>* link = &cell.text;
+  for (uint32_t i = here; i < name.length();) {
+    const CellId text_id = pool.Take();
+    // What was taken so far is in no list and has no committed owner: Repair finds it.
+    if (text_id == kNoCell) return {kNoCell, nullptr, true};
+    TextCell& text = AsText(*shard_.segment().CellByNumber(text_id - 1));
+    for (uint32_t j = 0; j < kTextCellUnits && i < name.length(); ++j, ++i) {
+      text.units[j].Set(static_cast<uint16_t>(name.units()[i]));
+    }
+    text.name.Set(id);
+    text.following.Set(kNoCell);
+    text.state.Publish(CellState::kText);
+    link->Set(text_id);
+    link = &text.following;
+  }
+  cell.length.Set(name.length());
+  cell.hash.Set(name.hash());
+  cell.queue_head.Set(kNoCell);
+  cell.queue_tail.Set(kNoCell);
+  cell.held_head.Set(kNoCell);
+  cell.held_tail.Set(kNoCell);
+  cell.held_exclusive.Set(0);
+  cell.held_shared.Set(0);
+  // Dead before this store: pieces of nothing. After it: a name that nobody uses. Repair frees
+  // both.
+  cell.state.Publish(CellState::kName);
+  Link(id, cell);
+  return {id, &cell, false};
+}
+
+void NameTable::Link(CellId id, NameCell& name) {
+  Shared<CellId>& bucket = shard_.segment().bucket(shard_.index(), name.hash.Get());
+  const CellId first = bucket.Get();
+  name.hash_previous.Set(kNoCell);
+  name.hash_next.Set(first);
+  NameCell* const next = shard_.NameAt(first);
+  if (next != nullptr) next->hash_previous.Set(id);
+  bucket.Set(id);
+}
+
+bool NameTable::Remove(CellId id, NameCell& name) {
+  const CellId next_id = name.hash_next.Get();
+  const CellId previous_id = name.hash_previous.Get();
+  NameCell* const next = shard_.NameAt(next_id);
+  NameCell* const previous = shard_.NameAt(previous_id);
+  Shared<CellId>& bucket = shard_.segment().bucket(shard_.index(), name.hash.Get());
+  const bool is_linked = (next_id == kNoCell || next != nullptr) &&
+                         (previous_id == kNoCell ? bucket.Get() == id : previous != nullptr);
+  if (!is_linked) {
+    shard_.MarkDamaged();
+    return false;
+  }
+  if (next != nullptr) next->hash_previous.Set(previous_id);
+  (previous != nullptr ? previous->hash_next : bucket).Set(next_id);
+
+  RecordPool pool(shard_);
+  CellId text_id = name.text.Get();
+  pool.Give(id, reinterpret_cast<AnyCell&>(name));
+  for (uint32_t steps = 0; text_id != kNoCell && steps < shard_.MostCells(); ++steps) {
+    TextCell* const text = shard_.TextAt(text_id);
+    if (text == nullptr || text->name.Get() != id) {
+      shard_.MarkDamaged();
+      return false;
+    }
+    const CellId following = text->following.Get();
+    pool.Give(text_id, reinterpret_cast<AnyCell&>(*text));
+    text_id = following;
+  }
+  return true;
+}
+
+}  // namespace holdfast::segment

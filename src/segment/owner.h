@@ -1,0 +1,33 @@
+// Who owns something in the segment: a process or an agent, always named with its generation, so
+// that a name outlives its bearer without ever meaning somebody else (invariant I8).
+#ifndef HOLDFAST_SEGMENT_OWNER_H_
+#define HOLDFAST_SEGMENT_OWNER_H_
+
+#include <cstdint>
+
+namespace holdfast::segment {
+
+struct ProcessRef {
+  uint16_t slot = 0;
+  uint32_t generation = 0;  // 0: nobody
+
+  // One word that is 0 for nobody.
+  uint64_t ToWord() const { return generation == 0 ? 0 : (uint64_t{slot} + 1) << 32 | generation; }
+  static ProcessRef FromWord(uint64_t word) {
+    if (word == 0) return {};
+    return {static_cast<uint16_t>((word >> 32) - 1), static_cast<uint32_t>(word)};
+  }
+  friend bool operator==(const ProcessRef&, const ProcessRef&) = default;
+};
+
+struct AgentRef {
+  uint16_t index = 0;
+  uint32_t generation = 0;
+  ProcessRef process;
+
+  friend bool operator==(const AgentRef&, const AgentRef&) = default;
+};
+
+}  // namespace holdfast::segment
+
+#endif  // HOLDFAST_SEGMENT_OWNER_H_

@@ -1,0 +1,35 @@
+// The free cells of a shard. All functions run inside the shard lock, except as noted.
+#ifndef HOLDFAST_SEGMENT_RECORD_POOL_H_
+#define HOLDFAST_SEGMENT_RECORD_POOL_H_
+
+#include <cstdint>
+
+#include "segment/shard_view.h"
+
+namespace holdfast::segment {
+
+class RecordPool {
+ public:
+  explicit RecordPool(ShardView shard) : shard_(shard) {}
+
+  uint32_t FreeCount() const { return shard_.header().free_count.Get(); }
+  // A free cell, not in the list any more; kNoCell when there is none or the list is damaged. Until
+  // its state is stored it is free again after a crash.
+  CellId Take();
+  // Commits the end of a record, then puts its cell on the free list.
+  void Give(CellId id, AnyCell& cell);
+
+  // Writes the free list's links through the cells of an extent that this process has claimed and
+  // no shard owns yet; without the shard lock.
+  static void Prepare(const Segment& segment, uint32_t extent);
+  // Makes a prepared extent part of the shard, if its owner word still is `claim`: who took this
+  // process for dead may have taken the extent, too.
+  void AddExtent(uint32_t extent, uint32_t claim);
+
+ private:
+  ShardView shard_;
+};
+
+}  // namespace holdfast::segment
+
+#endif  // HOLDFAST_SEGMENT_RECORD_POOL_H_

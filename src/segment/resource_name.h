@@ -1,0 +1,48 @@
+// A resource name as a request brings it: UTF-16 code units of any kind and number (the standard's
+// DOMString), and their hash. Does not own the units.
+#ifndef HOLDFAST_SEGMENT_RESOURCE_NAME_H_
+#define HOLDFAST_SEGMENT_RESOURCE_NAME_H_
+
+#include <cstdint>
+
+namespace holdfast::segment {
+
+// Bits of the hash that the buckets of a shard do not use.
+inline uint32_t ShardOfHash(uint64_t hash, uint32_t shards) {
+  return static_cast<uint32_t>((hash >> 40) % shards);
+}
+
+class ResourceName {
+ public:
+  ResourceName(const char16_t* units, uint32_t length);
+
+  const char16_t* units() const { return units_; }
+  uint32_t length() const { return length_; }
+  uint64_t hash() const { return hash_; }
+  uint32_t ShardOf(uint32_t shards) const { return ShardOfHash(hash_, shards); }
+
+ private:
+  const char16_t* units_;
+  uint32_t length_;
+  uint64_t hash_;
+};
+
+// The hash of a name, part by part: names in the segment come in pieces.
+class NameHasher {
+ public:
+  void Add(uint16_t unit) { state_ = Mix(state_ ^ unit); }
+  uint64_t Finish(uint32_t length) const { return Mix(Mix(state_ ^ length)); }
+
+ private:
+  // Multiplies to 128 bits and folds: every input bit reaches every output bit in two rounds.
+  static uint64_t Mix(uint64_t value) {
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = Wide{value ^ 0x9E3779B97F4A7C15} * 0xD6E8FEB86659FD93;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+  }
+  uint64_t state_ = 0x2545F4914F6CDD1D;
+};
+
+}  // namespace holdfast::segment
+
+#endif  // HOLDFAST_SEGMENT_RESOURCE_NAME_H_

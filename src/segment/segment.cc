@@ -1,0 +1,82 @@
+#include "segment/segment.h"
+
+#include <cstring>
+
+namespace holdfast::segment {
+namespace {
+
+struct BootWords {
+  uint64_t words[2];
+};
+
+BootWords ToWords(const platform::BootId& boot_id) {
+  BootWords result{};
+  static_assert(sizeof(result.words) == sizeof(boot_id));
+  std::memcpy(result.words, boot_id.data(), sizeof(result.words));
+  return result;
+}
+
+}  // namespace
+
+Segment::Segment(void* base, const Geometry& geometry)
+    : base_(static_cast<unsigned char*>(base)),
+      geometry_(geometry),
+      extent_shift_(static_cast<uint32_t>(std::countr_zero(geometry.cells_per_extent))) {}
+
+void Segment::Initialize(const platform::BootId& boot_id, uint64_t first_token) {
+  SegmentHeader& h = header();
+  h.layout_version.Set(kLayoutVersion);
+  h.cell_bytes.Set(kCellBytes);
+  h.shard_bytes.Set(sizeof(ShardHeader));
+  h.process_bytes.Set(sizeof(ProcessEntry));
+  h.agent_bytes.Set(sizeof(AgentEntry));
+  h.extent_bytes.Set(geometry_.extent_bytes);
+  h.capacity.Set(geometry_.capacity);
+  h.boot_id[0].Set(ToWords(boot_id).words[0]);
+  h.boot_id[1].Set(ToWords(boot_id).words[1]);
+  h.last_token.Set(first_token);
+  h.segment_id.Set(first_token);  // the time of creation
+  h.magic.Publish(kMagic);
+}
+
+Status Segment::CheckHeader() const {
+  const SegmentHeader& h = header();
+  if (h.magic.Acquire() != kMagic) {
+    return Status(StatusCode::kSegmentBroken, "the file is not a holdfast segment; remove it");
+  }
+  const bool same =
+      h.layout_version.Get() == kLayoutVersion && h.cell_bytes.Get() == kCellBytes &&
+      h.shard_bytes.Get() == sizeof(ShardHeader) && h.process_bytes.Get() == sizeof(ProcessEntry) &&
+      h.agent_bytes.Get() == sizeof(AgentEntry) && h.extent_bytes.Get() == geometry_.extent_bytes &&
+      h.capacity.Get() == geometry_.capacity;
+  if (same) return Status();
+  return Status(StatusCode::kVersionMismatch,
+                "the segment was made by another version of holdfast; stop the processes that use "
+                "it, then remove its directory");
+}
+
+void Segment::AdoptBoot(const platform::BootId& boot_id) {
+  const BootWords now = ToWords(boot_id);
+  SegmentHeader& h = header();
+  if (h.boot_id[0].Get() == now.words[0] && h.boot_id[1].Get() == now.words[1]) return;
+  // Two processes may do this at once: repairing twice does no harm.
+  for (uint32_t i = 0; i < geometry_.shards; ++i) shard(i).dirty.Set(1);
+  h.boot_id[0].Set(now.words[0]);
+  h.boot_id[1].Publish(now.words[1]);
+}
+
+uint32_t Segment::ShardOfCell(CellId id) const {
+  const uint32_t extent = (id - 1) >> extent_shift_;
+  if (extent >= geometry_.extents) return geometry_.shards;
+  const uint32_t owner = extent_owner(extent).Get();
+  return owner == 0 || owner > geometry_.shards ? geometry_.shards : owner - 1;
+}
+
+AgentRef Segment::AgentAt(uint32_t index) const {
+  const AgentEntry& entry = agent(index);
+  const ProcessRef process = ProcessRef::FromWord(entry.owner.Acquire());
+  if (process.generation == 0 || process.slot >= geometry_.processes) return {};
+  return {static_cast<uint16_t>(index), entry.generation.Get(), process};
+}
+
+}  // namespace holdfast::segment

@@ -1,0 +1,109 @@
+// A mapped segment: finds the structs in it and hands out no pointer that is not inside.
+//
+// Everything read from the segment may be damaged. Indexes are checked here, against the geometry
+// that this process computed by itself.
+#ifndef HOLDFAST_SEGMENT_SEGMENT_H_
+#define HOLDFAST_SEGMENT_SEGMENT_H_
+
+#include <bit>
+#include <cstdint>
+
+#include "platform/clock.h"
+#include "platform/status.h"
+#include "segment/geometry.h"
+#include "segment/layout.h"
+#include "segment/owner.h"
+
+namespace holdfast::segment {
+
+// Values of an extent's owner word: 0 free, shard + 1, or claimed by the process that allocates it.
+inline constexpr uint32_t kExtentClaimed = 0x80000000;
+
+class Segment {
+ public:
+  // `base` points to geometry.capacity bytes and outlives the object.
+  Segment(void* base, const Geometry& geometry);
+
+  // Writes the header of a new, zeroed segment. Tokens begin behind `first_token`.
+  void Initialize(const platform::BootId& boot_id, uint64_t first_token);
+  // kVersionMismatch: made by another version of the layout; kSegmentBroken: no segment at all.
+  Status CheckHeader() const;
+  // After a reboot nothing that was going on is: marks every shard for repair.
+  void AdoptBoot(const platform::BootId& boot_id);
+
+  const Geometry& geometry() const { return geometry_; }
+  SegmentHeader& header() const { return *At<SegmentHeader>(0); }
+  // The index of these must be in range: callers count with the geometry.
+  ShardHeader& shard(uint32_t index) const { return At<ShardHeader>(geometry_.shards_at)[index]; }
+  ProcessEntry& process(uint32_t slot) const {
+    return At<ProcessEntry>(geometry_.processes_at)[slot];
+  }
+  AgentEntry& agent(uint32_t index) const { return At<AgentEntry>(geometry_.agents_at)[index]; }
+  Shared<CellId>& agent_list(uint32_t agent, uint32_t shard) const {
+    return At<Shared<CellId>>(geometry_.agent_lists_at)[uint64_t{agent} * geometry_.shards + shard];
+  }
+  Shared<uint32_t>& extent_owner(uint32_t extent) const {
+    return At<Shared<uint32_t>>(geometry_.extent_owners_at)[extent];
+  }
+  Shared<CellId>& bucket(uint32_t shard, uint64_t hash) const {
+    const uint64_t index = hash & (geometry_.buckets_per_shard - 1);
+    return At<Shared<CellId>>(
+        geometry_.buckets_at)[uint64_t{shard} * geometry_.buckets_per_shard + index];
+  }
+
+  // The cell, or null when `id` is no cell of this shard.
+  AnyCell* CellAt(uint32_t shard, CellId id) const {
+    const uint32_t number = id - 1;  // kNoCell becomes the largest number: out of range
+    const uint32_t extent = number >> extent_shift_;
+    if (extent >= geometry_.extents || extent_owner(extent).Get() != shard + 1) return nullptr;
+    return CellByNumber(number);
+  }
+  // The cell with this number (id - 1, below cells()), whoever it belongs to.
+  AnyCell* CellByNumber(uint32_t number) const {
+    return At<AnyCell>(geometry_.extents_at + uint64_t{number} * kCellBytes);
+  }
+  // The shard of a cell, or geometry().shards when `id` is no cell of any.
+  uint32_t ShardOfCell(CellId id) const;
+  // The id of the first cell of an extent.
+  CellId FirstCell(uint32_t extent) const { return (extent << extent_shift_) + 1; }
+  // A cell by number, for who allocates the extent and owns it before any shard does.
+  AnyCell* CellInExtent(uint32_t extent, uint32_t index) const {
+    return CellByNumber((extent << extent_shift_) + index);
+  }
+  uint64_t ExtentOffset(uint32_t extent) const {
+    return geometry_.extents_at + uint64_t{extent} * geometry_.extent_bytes;
+  }
+
+  // Whether `process` is the newest claim of its slot; says nothing about its life.
+  bool IsNewest(ProcessRef process) const {
+    return process.generation != 0 && process.slot < geometry_.processes &&
+           this->process(process.slot).generation.Acquire() == process.generation;
+  }
+  // The agent that an entry names, with generation 0 when the entry is free.
+  AgentRef AgentAt(uint32_t index) const;
+
+ private:
+  template <typename T>
+  T* At(uint64_t offset) const {
+    return reinterpret_cast<T*>(base_ + offset);
+  }
+
+  unsigned char* base_;
+  Geometry geometry_;
+  uint32_t extent_shift_;
+};
+
+// Reads a cell as what its state says it is.
+inline RequestCell& AsRequest(AnyCell& cell) { return reinterpret_cast<RequestCell&>(cell); }
+inline NameCell& AsName(AnyCell& cell) { return reinterpret_cast<NameCell&>(cell); }
+inline TextCell& AsText(AnyCell& cell) { return reinterpret_cast<TextCell&>(cell); }
+
+inline bool IsRequestState(CellState state) {
+  return state == CellState::kWaiting || state == CellState::kHeld ||
+         state == CellState::kStealing || state == CellState::kStolen ||
+         state == CellState::kZombie;
+}
+
+}  // namespace holdfast::segment
+
+#endif  // HOLDFAST_SEGMENT_SEGMENT_H_

@@ -1,0 +1,252 @@
+#include <map>
+#include <set>
+#include <utility>
+
+#include "segment/invariants.h"
+#include "segment/lock_mode.h"
+#include "segment/name_table.h"
+
+namespace holdfast::segment {
+namespace {
+
+using Violations = std::vector<std::string>;
+
+bool IsUnlockedState(CellState state) {
+  const bool is_request = IsRequestState(state) && state != CellState::kStealing;
+  return is_request || state == CellState::kFree || state == CellState::kName ||
+         state == CellState::kText;
+}
+
+std::string CellName(CellId id) { return "cell " + std::to_string(id); }
+
+// Every cell of the shard is looked at once, every list walked once.
+class ShardChecker {
+ public:
+  ShardChecker(const ShardView& shard, Violations& violations)
+      : shard_(shard), violations_(violations) {}
+
+  void Check() {
+    SortCells();
+    for (const auto& [id, request] : requests_) CheckRequest(id, *request);
+    for (const auto& [id, name] : names_) CheckName(id, *name);
+    CheckBuckets();
+    CheckAgentLists();
+    CheckFreeList();
+    CheckEveryCellIsMet();
+  }
+
+ private:
+  void Fail(const char* number, const std::string& what) {
+    violations_.push_back(std::string(number) + " shard " + std::to_string(shard_.index()) + ": " +
+                          what);
+  }
+
+  // I1: every cell has one of the states that exist outside of the lock.
+  void SortCells() {
+    const Segment& segment = shard_.segment();
+    const Geometry& geometry = segment.geometry();
+    for (uint32_t number = 0; number < geometry.cells(); ++number) {
+      const CellId id = number + 1;
+      AnyCell* const cell = shard_.CellAt(id);
+      if (cell == nullptr) continue;
+      const CellState state = cell->state.Acquire();
+      if (!IsUnlockedState(state)) {
+        Fail("I1", CellName(id) + " has the state " + std::to_string(static_cast<uint32_t>(state)));
+      } else if (state == CellState::kName) {
+        names_.emplace(id, &AsName(*cell));
+      } else if (IsRequestState(state)) {
+        requests_.emplace(id, &AsRequest(*cell));
+      }
+      ++cells_;
+    }
+  }
+
+  void CheckRequest(CellId id, const RequestCell& request) {
+    if (!IsLockMode(request.mode.Get())) Fail("I1", CellName(id) + " has no mode");
+    const uint64_t ticket = request.ticket.Get();
+    if (ticket == 0 || ticket > shard_.header().last_ticket.Get()) {
+      Fail("I7", CellName(id) + " has a ticket that was never given: " + std::to_string(ticket));
+    }
+    if (!tickets_.insert(ticket).second) Fail("I7", CellName(id) + " shares its ticket");
+    const bool was_granted =
+        request.state.Get() == CellState::kHeld || request.state.Get() == CellState::kStolen;
+    if (was_granted && request.token.Get() == 0) Fail("I7", CellName(id) + " holds without token");
+    const uint16_t slot = request.process_slot.Get();
+    const Geometry& geometry = shard_.segment().geometry();
+    if (slot >= geometry.processes || request.agent.Get() >= geometry.agents ||
+        request.process_generation.Get() == 0 ||
+        request.process_generation.Get() > shard_.segment().process(slot).generation.Get()) {
+      Fail("I8", CellName(id) + " has an owner that cannot be");
+    }
+  }
+
+  // I3: the two lists of a name are sound, hold what they should, by ticket. I5, I6.
+  void CheckName(CellId id, const NameCell& name) {
+    CheckUnits(id, name);
+    const Counts waiting = Walk(id, name.queue_head, name.queue_tail, CellState::kWaiting, "queue");
+    const Counts held = Walk(id, name.held_head, name.held_tail, CellState::kHeld, "held list");
+    if (waiting.all() + held.all() == 0) Fail("I4", CellName(id) + " is a name that nobody uses");
+    if (name.held_exclusive.Get() != held.exclusive || name.held_shared.Get() != held.shared) {
+      Fail("I3", CellName(id) + " counts its holders wrongly");
+    }
+    if (held.exclusive > 1 || (held.exclusive == 1 && held.shared > 0)) {
+      Fail("I5", CellName(id) + " has holders that exclude each other");
+    }
+    const RequestCell* const first = shard_.RequestAt(name.queue_head.Get());
+    if (first == nullptr) return;
+    const bool is_shared = first->mode.Get() == static_cast<uint8_t>(LockMode::kShared);
+    if (held.exclusive == 0 && (is_shared || held.shared == 0)) {
+      Fail("I6", CellName(id) + " keeps a grantable request waiting");
+    }
+  }
+
+  struct Counts {
+    uint32_t exclusive = 0;
+    uint32_t shared = 0;
+    uint32_t all() const { return exclusive + shared; }
+  };
+
+  Counts Walk(CellId name, const Shared<CellId>& head, const Shared<CellId>& tail, CellState state,
+              const char* list) {
+    Counts counts;
+    CellId previous = kNoCell;
+    uint64_t last_ticket = 0;
+    CellId id = head.Get();
+    for (uint32_t steps = 0; id != kNoCell && steps <= shard_.MostCells(); ++steps) {
+      const RequestCell* const request = shard_.RequestAt(id);
+      if (request == nullptr || request->state.Get() != state || request->name.Get() != name ||
+          request->previous.Get() != previous || !in_name_lists_.insert(id).second) {
+        Fail("I3", CellName(id) + " does not belong into the " + list + " of " + CellName(name));
+        return counts;
+      }
+      if (state == CellState::kWaiting && request->ticket.Get() <= last_ticket) {
+        Fail("I3", CellName(id) + " stands out of turn in the queue of " + CellName(name));
+      }
+      last_ticket = request->ticket.Get();
+      const bool is_shared = request->mode.Get() == static_cast<uint8_t>(LockMode::kShared);
+      ++(is_shared ? counts.shared : counts.exclusive);
+      previous = id;
+      id = request->next.Get();
+    }
+    if (tail.Get() != previous) Fail("I3", list + (" of " + CellName(name)) + " ends wrongly");
+    return counts;
+  }
+
+  // I4: the hash is that of the units, and each piece of a name belongs to it alone.
+  void CheckUnits(CellId id, const NameCell& name) {
+    NameHasher hasher;
+    NameReader reader(shard_, id, name);
+    const uint32_t length = name.length.Get();
+    bool is_readable = NameTable::CellsFor(length) <= shard_.MostCells();
+    for (uint32_t i = 0; is_readable && i < length; ++i) {
+      uint16_t unit = 0;
+      is_readable = reader.Next(unit);
+      hasher.Add(unit);
+    }
+    if (!is_readable || hasher.Finish(length) != name.hash.Get()) {
+      Fail("I4", CellName(id) + " has units that do not fit its hash");
+      return;
+    }
+    if (ShardOfHash(name.hash.Get(), shard_.segment().geometry().shards) != shard_.index()) {
+      Fail("I4", CellName(id) + " is a name that is looked for in another shard");
+    }
+    CellId text = name.text.Get();
+    for (uint32_t left = NameTable::CellsFor(length) - 1; left > 0; --left) {
+      if (!texts_.insert(text).second) Fail("I4", CellName(text) + " is a piece of two names");
+      text = shard_.TextAt(text)->following.Get();
+    }
+    if (text != kNoCell) Fail("I4", CellName(id) + " has pieces beyond its length");
+  }
+
+  void CheckBuckets() {
+    const Segment& segment = shard_.segment();
+    std::set<CellId> met;
+    for (uint64_t i = 0; i < segment.geometry().buckets_per_shard; ++i) {
+      CellId previous = kNoCell;
+      CellId id = segment.bucket(shard_.index(), i).Get();
+      while (id != kNoCell) {
+        const NameCell* const name = shard_.NameAt(id);
+        const bool is_here = name != nullptr && name->hash_previous.Get() == previous &&
+                             (name->hash.Get() & (segment.geometry().buckets_per_shard - 1)) == i;
+        if (!is_here || !met.insert(id).second) {
+          Fail("I4", CellName(id) + " is in a bucket where it does not belong");
+          break;
+        }
+        previous = id;
+        id = name->hash_next.Get();
+      }
+    }
+    for (const auto& [id, name] : names_) {
+      if (!met.contains(id)) Fail("I4", CellName(id) + " is a name in no bucket");
+    }
+  }
+
+  void CheckAgentLists() {
+    std::set<CellId> met;
+    for (uint32_t agent = 0; agent < shard_.segment().geometry().agents; ++agent) {
+      CellId previous = kNoCell;
+      CellId id = shard_.segment().agent_list(agent, shard_.index()).Get();
+      while (id != kNoCell) {
+        const RequestCell* const request = shard_.RequestAt(id);
+        if (request == nullptr || request->agent.Get() != agent ||
+            request->agent_previous.Get() != previous || !met.insert(id).second) {
+          Fail("I3",
+               CellName(id) + " does not belong into the list of agent " + std::to_string(agent));
+          break;
+        }
+        previous = id;
+        id = request->agent_next.Get();
+      }
+    }
+    for (const auto& [id, request] : requests_) {
+      if (!met.contains(id)) Fail("I3", CellName(id) + " is a request in no agent's list");
+      const CellState state = request->state.Get();
+      const bool needs_name = state == CellState::kWaiting || state == CellState::kHeld;
+      if (needs_name && !in_name_lists_.contains(id)) {
+        Fail("I3", CellName(id) + " is a request in no list of its name");
+      }
+    }
+  }
+
+  void CheckFreeList() {
+    const ShardHeader& header = shard_.header();
+    uint32_t count = 0;
+    for (CellId id = header.free_head.Get(); id != kNoCell; ++count) {
+      AnyCell* const cell = shard_.CellAt(id);
+      if (cell == nullptr || cell->state.Get() != CellState::kFree || count >= cells_) {
+        Fail("I9", CellName(id) + " does not belong into the free list");
+        return;
+      }
+      id = cell->next.Get();
+    }
+    if (count != header.free_count.Get()) Fail("I9", "the free cells are counted wrongly");
+    if (cells_ - count != header.used_count.Get()) Fail("I9", "the used cells are counted wrongly");
+  }
+
+  void CheckEveryCellIsMet() {
+    const size_t used = requests_.size() + names_.size() + texts_.size();
+    if (used != shard_.header().used_count.Get()) {
+      Fail("I9", std::to_string(shard_.header().used_count.Get()) + " cells are in use, " +
+                     std::to_string(used) + " of them for something");
+    }
+  }
+
+  ShardView shard_;
+  Violations& violations_;
+  uint32_t cells_ = 0;
+  std::map<CellId, RequestCell*> requests_;
+  std::map<CellId, NameCell*> names_;
+  std::set<CellId> texts_;
+  std::set<CellId> in_name_lists_;
+  std::set<uint64_t> tickets_;
+};
+
+}  // namespace
+
+Violations CheckInvariants(const ShardView& shard) {
+  Violations violations;
+  ShardChecker(shard, violations).Check();
+  return violations;
+}
+
+}  // namespace holdfast::segment

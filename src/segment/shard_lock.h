@@ -1,0 +1,48 @@
+// Being inside a shard: from construction by Enter to the end of the scope.
+//
+// Inside: no system call, no allocation, no wait, no JavaScript, no second shard except in
+// ascending order (see docs/lock-order.md). What has to be told to others is noted and told after.
+#ifndef HOLDFAST_SEGMENT_SHARD_LOCK_H_
+#define HOLDFAST_SEGMENT_SHARD_LOCK_H_
+
+#include <cstdint>
+#include <utility>
+
+#include "platform/result.h"
+#include "segment/lock_word.h"
+
+namespace holdfast::segment {
+
+class ShardLock {
+ public:
+  // kBusy when the lock was not to be had within `budget_ns`.
+  static Result<ShardLock> Enter(const Segment& segment, uint32_t shard, ProcessRef self,
+                                 Environment& environment, uint64_t budget_ns);
+  ShardLock(ShardLock&& other) noexcept
+      : segment_(std::exchange(other.segment_, nullptr)),
+        environment_(other.environment_),
+        shard_(other.shard_),
+        self_(other.self_) {}
+  ShardLock(const ShardLock&) = delete;
+  ShardLock& operator=(const ShardLock&) = delete;
+  ShardLock& operator=(ShardLock&&) = delete;
+  ~ShardLock() {
+    if (segment_ != nullptr) LockWord(*segment_, shard_).Release(self_, *environment_);
+  }
+
+  // The last owner died inside, or somebody found damage: the index must not be used.
+  bool NeedsRepair() const { return segment_->shard(shard_).dirty.Get() != 0; }
+
+ private:
+  ShardLock(const Segment& segment, uint32_t shard, ProcessRef self, Environment& environment)
+      : segment_(&segment), environment_(&environment), shard_(shard), self_(self) {}
+
+  const Segment* segment_;
+  Environment* environment_;
+  uint32_t shard_;
+  ProcessRef self_;
+};
+
+}  // namespace holdfast::segment
+
+#endif  // HOLDFAST_SEGMENT_SHARD_LOCK_H_

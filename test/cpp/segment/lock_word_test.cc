@@ -1,0 +1,181 @@
+#include "segment/lock_word.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "segment/shard_lock.h"
+#include "support/fake_machine.h"
+
+namespace holdfast::test {
+namespace {
+
+using segment::LockOutcome;
+using segment::LockWord;
+using segment::ProcessRef;
+
+constexpr uint64_t kBudgetNs = 2'000'000;
+
+class LockWordTest : public testing::Test {
+ protected:
+  LockOutcome Acquire(ProcessRef process, uint64_t budget_ns = kBudgetNs) {
+    return word.Acquire(process, machine.environment(), budget_ns);
+  }
+  void Release(ProcessRef process) { word.Release(process, machine.environment()); }
+
+  FakeMachine machine;
+  ProcessRef p = machine.Attach(0);
+  ProcessRef q = machine.Attach(1);
+  LockWord word{machine.segment(), 0};
+};
+
+TEST_F(LockWordTest, NamesItsOwner) {
+  EXPECT_EQ(Acquire(p), LockOutcome::kAcquired);
+  EXPECT_EQ(word.Owner(), p);
+  EXPECT_TRUE(word.IsLocked());
+}
+
+TEST_F(LockWordTest, IsFreeAfterTheRelease) {
+  Acquire(p);
+  Release(p);
+  EXPECT_FALSE(word.IsLocked());
+  EXPECT_EQ(Acquire(q), LockOutcome::kAcquired);
+}
+
+TEST_F(LockWordTest, WaitsNoLongerThanItsBudgetForALivingOwner) {
+  Acquire(p);
+  const uint64_t start = machine.environment().MonotonicNs();
+  EXPECT_EQ(Acquire(q), LockOutcome::kTimedOut);
+  EXPECT_EQ(machine.environment().MonotonicNs() - start, kBudgetNs);
+  EXPECT_EQ(word.Owner(), p);
+}
+
+TEST_F(LockWordTest, DoesNotSleepWithoutABudget) {
+  Acquire(p);
+  EXPECT_EQ(Acquire(q, 0), LockOutcome::kTimedOut);
+  EXPECT_EQ(machine.environment().sleeps(), 0U);
+}
+
+TEST_F(LockWordTest, IsTakenOverFromADeadOwner) {
+  Acquire(p);
+  machine.Kill(p);
+  EXPECT_EQ(Acquire(q), LockOutcome::kOwnerDied);
+  EXPECT_EQ(word.Owner(), q);
+}
+
+TEST_F(LockWordTest, IsTakenOverFromAnOwnerThatDiesMeanwhile) {
+  Acquire(p);
+  machine.environment().DuringSleep([&] { machine.Kill(p); });
+  EXPECT_EQ(Acquire(q), LockOutcome::kOwnerDied);
+}
+
+TEST_F(LockWordTest, IsTakenOverFromAnOlderProcessOfTheSlot) {
+  Acquire(p);
+  machine.Attach(p.slot);
+  EXPECT_EQ(Acquire(q), LockOutcome::kOwnerDied);
+}
+
+TEST_F(LockWordTest, IsTakenOverWhenItNamesNobodyThatCanBe) {
+  for (const uint32_t nonsense : {0x80000000U, 0x7FFU, 0x00000800U, 0x7FFFFFFFU, 3U}) {
+    machine.segment().shard(0).lock_word.Set(nonsense);
+    EXPECT_EQ(Acquire(q), LockOutcome::kOwnerDied) << nonsense;
+  }
+}
+
+TEST_F(LockWordTest, IsAcquiredWhenTheOwnerReleasesMeanwhile) {
+  Acquire(p);
+  machine.environment().DuringSleep([&] { Release(p); });
+  EXPECT_EQ(Acquire(q), LockOutcome::kAcquired);
+}
+
+TEST_F(LockWordTest, WakesASleeperAtTheRelease) {
+  Acquire(p);
+  EXPECT_EQ(Acquire(q), LockOutcome::kTimedOut);
+  Release(p);
+  EXPECT_EQ(machine.environment().wakes(), 1U);
+}
+
+TEST_F(LockWordTest, WakesNobodyWhereNobodySleeps) {
+  Acquire(p);
+  Release(p);
+  EXPECT_EQ(machine.environment().wakes(), 0U);
+}
+
+// Who slept does not know who else sleeps.
+TEST_F(LockWordTest, WakesAgainAfterTheReleaseOfAnOwnerThatHadSlept) {
+  Acquire(p);
+  machine.environment().DuringSleep([&] { Release(p); });
+  Acquire(q);
+  Release(q);
+  EXPECT_EQ(machine.environment().wakes(), 2U);
+}
+
+TEST_F(LockWordTest, IsNotReleasedBySomebodyElse) {
+  Acquire(p);
+  Release(q);
+  EXPECT_EQ(word.Owner(), p);
+}
+
+TEST_F(LockWordTest, KnowsAnOwnerWhoseGenerationIsLongerThanItsField) {
+  machine.segment().process(0).generation.Set((1U << 20) + 5);
+  const ProcessRef late{0, (1U << 20) + 5};
+  Acquire(late);
+  EXPECT_EQ(word.Owner(), late);
+}
+
+TEST_F(LockWordTest, MarksTheShardForRepairThatADeadOwnerLeft) {
+  Acquire(p);
+  machine.Kill(p);
+  const auto lock =
+      segment::ShardLock::Enter(machine.segment(), 0, q, machine.environment(), kBudgetNs);
+  ASSERT_TRUE(lock.ok());
+  EXPECT_TRUE(lock->NeedsRepair());
+}
+
+TEST_F(LockWordTest, IsReleasedAtTheEndOfTheScopeOfAShardLock) {
+  {
+    const auto lock =
+        segment::ShardLock::Enter(machine.segment(), 0, q, machine.environment(), kBudgetNs);
+    EXPECT_TRUE(word.IsLocked());
+  }
+  EXPECT_FALSE(word.IsLocked());
+}
+
+TEST_F(LockWordTest, LetsOneThreadInAtATime) {
+  constexpr int kRounds = 20'000;
+  int counter = 0;  // not atomic
+  std::vector<std::thread> threads;
+  for (const ProcessRef process : {p, p, q, q}) {
+    threads.emplace_back([&, process] {
+      LockWord mine(machine.segment(), 0);
+      for (int i = 0; i < kRounds; ++i) {
+        while (mine.Acquire(process, machine.environment(), kBudgetNs) != LockOutcome::kAcquired) {
+        }
+        ++counter;
+        mine.Release(process, machine.environment());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(counter, 4 * kRounds);
+}
+
+TEST_F(LockWordTest, IsTakenOverByOneThreadOnly) {
+  for (int round = 0; round < 200; ++round) {
+    machine.segment().shard(0).lock_word.Set(0x7FF);  // nobody that can be
+    std::atomic<int> heirs{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&] {
+        if (Acquire(q, 0) == LockOutcome::kOwnerDied) ++heirs;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(heirs.load(), 1);
+    machine.segment().shard(0).lock_word.Set(0);
+  }
+}
+
+}  // namespace
+}  // namespace holdfast::test

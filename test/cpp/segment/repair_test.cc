@@ -1,0 +1,174 @@
+#include "segment/repair.h"
+
+#include "support/lock_table_test.h"
+
+namespace holdfast::test {
+namespace {
+
+using segment::CellId;
+using segment::CellState;
+using segment::NameCell;
+using segment::RequestCell;
+
+class Repair : public LockTableTest {
+ protected:
+  // As the next to enter does it.
+  void RepairAll() {
+    for (uint32_t shard = 0; shard < machine.segment().geometry().shards; ++shard) {
+      machine.segment().shard(shard).dirty.Set(1);
+      core::Notices notices(machine.segment(), machine.environment());
+      ASSERT_TRUE(c.manager().Enter(shard, notices, kBudgetNs).ok());
+      ASSERT_EQ(machine.segment().shard(shard).dirty.Get(), 0U);
+    }
+  }
+  RequestCell& CellOf(const core::Placement& placement) {
+    return segment::AsRequest(*machine.segment().CellByNumber(placement.record.cell - 1));
+  }
+  NameCell& NameCellOf(const core::Placement& placement) {
+    return segment::AsName(*machine.segment().CellByNumber(CellOf(placement).name.Get() - 1));
+  }
+};
+
+TEST_F(Repair, KeepsWhatIsSound) {
+  Ask(a, u"n", kShared);
+  Ask(b, u"n", kShared);
+  Ask(c, u"n");
+  Ask(a2, std::u16string(200, u'l'));
+  Ask(b, u"m", kSteal);
+  const ReferenceModel before = Records();
+  RepairAll();
+  EXPECT_EQ(Records(), before);
+}
+
+TEST_F(Repair, DropsWhatTheDeadHeldAndGrantsTheNext) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  machine.Kill(p);
+  RepairAll();
+  EXPECT_FALSE(IsHeld(1));
+  EXPECT_TRUE(IsHeld(2));
+}
+
+TEST_F(Repair, DropsTheRequestsOfAnAgentThatHasEnded) {
+  Ask(a, u"n");
+  machine.segment().agent(a.ref().index).owner.Set(0);
+  RepairAll();
+  EXPECT_EQ(UsedCells(), 0U);
+}
+
+TEST_F(Repair, FinishesAStealForALivingThief) {
+  Ask(a, u"n", kShared);
+  Ask(b, u"n", kShared);
+  CellOf(Ask(c, u"n", kShared)).state.Set(CellState::kStealing);
+  RepairAll();
+  EXPECT_FALSE(IsHeld(1) || IsHeld(2));
+  EXPECT_TRUE(IsHeld(3));
+}
+
+TEST_F(Repair, FinishesTheStealOfADeadThiefAndGrantsTheNext) {
+  Ask(a, u"n", kShared);
+  CellOf(Ask(b, u"n", kShared)).state.Set(CellState::kStealing);
+  Ask(c, u"n");
+  machine.Kill(q);
+  RepairAll();
+  EXPECT_FALSE(IsHeld(1));
+  EXPECT_TRUE(IsHeld(3));
+  ASSERT_TRUE(a.TakeNews().ok());
+  EXPECT_FALSE(a.Holds(1));
+}
+
+TEST_F(Repair, LeavesTheLockToTheOlderOfTwoExclusiveHolders) {
+  Ask(a, u"n");
+  const core::Placement damaged = Ask(b, u"n");
+  CellOf(damaged).state.Set(CellState::kHeld);
+  CellOf(damaged).token.Set(kFirstToken + 2);
+  machine.segment().header().last_token.Set(kFirstToken + 2);
+  RepairAll();
+  EXPECT_TRUE(IsHeld(1));
+  EXPECT_FALSE(IsHeld(2));
+}
+
+TEST_F(Repair, RaisesCountersThatFellBehindTheRecords) {
+  const core::Placement held = Ask(a, u"n");
+  machine.segment().shard(held.record.shard).last_ticket.Set(0);
+  machine.segment().header().last_token.Set(0);
+  RepairAll();
+  EXPECT_EQ(machine.segment().shard(held.record.shard).last_ticket.Get(), held.record.ticket);
+  EXPECT_EQ(machine.segment().header().last_token.Get(), held.token);
+}
+
+TEST_F(Repair, GoesOnCountingWhenACounterWasAtItsEnd) {
+  const core::Placement held = Ask(a, u"n");
+  machine.segment().shard(held.record.shard).last_ticket.Set(~uint64_t{0});
+  RepairAll();
+  EXPECT_GT(Ask(b, u"n").record.ticket, held.record.ticket);
+}
+
+TEST_F(Repair, DropsTheSecondOfTwoRequestsWithOneTicket) {
+  const core::Placement first = Ask(a, u"n");
+  CellOf(Ask(b, u"n")).ticket.Set(first.record.ticket);
+  RepairAll();
+  EXPECT_TRUE(IsHeld(1));
+  EXPECT_FALSE(IsQueued(2));
+}
+
+TEST_F(Repair, DropsARequestWhoseNameIsDamaged) {
+  NameCell& name = NameCellOf(Ask(a, u"n"));
+  name.units[0].Set(u'm');
+  RepairAll();
+  EXPECT_EQ(UsedCells(), 0U);
+  ASSERT_TRUE(a.TakeNews().ok());
+}
+
+TEST_F(Repair, MergesTwoCellsOfOneName) {
+  // A name that was taken out of its bucket by damage, and then added again.
+  const core::Placement lost = Ask(a, u"n");
+  machine.segment().bucket(lost.record.shard, NameOf(u"n").hash()).Set(segment::kNoCell);
+  Ask(b, u"n");
+  ASSERT_TRUE(IsHeld(1) && IsHeld(2));
+  RepairAll();
+  EXPECT_TRUE(IsHeld(1));
+  EXPECT_FALSE(IsHeld(2));
+}
+
+TEST_F(Repair, CutsPiecesOffANameThatAreBeyondItsLength) {
+  NameCell& name = NameCellOf(Ask(a, u"n"));
+  name.text.Set(CellOf(Ask(b, u"n")).name.Get());
+  RepairAll();
+  EXPECT_EQ(name.text.Get(), segment::kNoCell);
+}
+
+TEST_F(Repair, DropsANameWhosePiecesGoInACircle) {
+  const core::Placement held = Ask(a, std::u16string(200, u'l'));
+  const CellId piece = NameCellOf(held).text.Get();
+  segment::AsText(*machine.segment().CellByNumber(piece - 1)).following.Set(piece);
+  RepairAll();
+  EXPECT_FALSE(IsHeld(1));
+}
+
+TEST_F(Repair, DropsWhatCameToAShardWhereNobodyLooksForIt) {
+  const core::Placement held = Ask(a, u"n");
+  const uint32_t other = 1 - held.record.shard;
+  machine.segment().extent_owner(0).Set(other + 1);
+  RepairAll();
+  EXPECT_FALSE(IsHeld(1));
+  EXPECT_EQ(Outcome(b, u"n"), core::RequestOutcome::kGranted);
+}
+
+TEST_F(Repair, PutsCellsBackThatAreInNoList) {
+  Ask(a, u"n");
+  ASSERT_TRUE(a.End(1).ok());
+  machine.segment().shard(0).free_head.Set(segment::kNoCell);
+  machine.segment().shard(1).free_head.Set(segment::kNoCell);
+  RepairAll();
+  EXPECT_EQ(UsedCells(), 0U);
+}
+
+TEST_F(Repair, MakesEverybodyReadItsRecordsAgain) {
+  RepairAll();
+  EXPECT_NE(machine.segment().agent(a.ref().index).rescan.Get(), 0U);
+  EXPECT_TRUE(machine.environment().WasRung(a.ref()));
+}
+
+}  // namespace
+}  // namespace holdfast::test

@@ -1,0 +1,55 @@
+#include "segment/resource_name.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace holdfast::segment {
+namespace {
+
+uint64_t HashOf(const std::u16string& units) {
+  return ResourceName(units.data(), static_cast<uint32_t>(units.size())).hash();
+}
+
+TEST(ResourceName, HashesEqualNamesAlike) {
+  EXPECT_EQ(HashOf(u"ledger"), HashOf(std::u16string(u"led") + u"ger"));
+}
+
+TEST(ResourceName, TellsZerosOfDifferentNumbersApart) {
+  std::set<uint64_t> hashes;
+  for (size_t length = 0; length < 100; ++length) hashes.insert(HashOf(std::u16string(length, 0)));
+  EXPECT_EQ(hashes.size(), 100U);
+}
+
+TEST(ResourceName, TellsLoneSurrogatesApart) {
+  EXPECT_NE(HashOf({0xD800}), HashOf({0xD801}));
+  EXPECT_NE(HashOf({0xD800}), HashOf({0xDC00}));
+  EXPECT_NE(HashOf({0xD800}), HashOf({0xFFFD}));
+}
+
+TEST(ResourceName, TellsTheOrderOfUnitsApart) { EXPECT_NE(HashOf(u"ab"), HashOf(u"ba")); }
+
+TEST(ResourceName, SpreadsSimilarNamesOverTheShards) {
+  constexpr uint32_t kShards = 64;
+  std::vector<int> count(kShards);
+  for (char16_t unit = 0; unit < 6400; ++unit) {
+    const std::u16string name = {u'k', unit};
+    ++count[ResourceName(name.data(), 2).ShardOf(kShards)];
+  }
+  for (const int names : count) {
+    EXPECT_GT(names, 40);
+    EXPECT_LT(names, 190);
+  }
+}
+
+TEST(NameHasher, GivesTheHashOfTheNamePartByPart) {
+  const std::u16string name = u"a name in pieces";
+  NameHasher hasher;
+  for (const char16_t unit : name) hasher.Add(unit);
+  EXPECT_EQ(hasher.Finish(static_cast<uint32_t>(name.size())), HashOf(name));
+}
+
+}  // namespace
+}  // namespace holdfast::segment

@@ -1,0 +1,107 @@
+#include "segment/segment.h"
+
+#include <gtest/gtest.h>
+
+#include "segment/lock_word.h"
+#include "support/fake_machine.h"
+
+namespace holdfast::test {
+namespace {
+
+using segment::Segment;
+using segment::SegmentHeader;
+
+StatusCode HeaderOf(const FakeMachine& machine) { return machine.segment().CheckHeader().code(); }
+
+TEST(SegmentHeaderCheck, TakesWhatWasInitialised) {
+  EXPECT_EQ(HeaderOf(FakeMachine()), StatusCode::kOk);
+}
+
+TEST(SegmentHeaderCheck, RefusesAFileThatIsNoSegment) {
+  FakeMachine machine;
+  machine.segment().header().magic.Set(0);
+  EXPECT_EQ(HeaderOf(machine), StatusCode::kSegmentBroken);
+}
+
+TEST(SegmentHeaderCheck, RefusesAnotherVersionOfTheLayout) {
+  FakeMachine machine;
+  machine.segment().header().layout_version.Set(segment::kLayoutVersion + 1);
+  EXPECT_EQ(HeaderOf(machine), StatusCode::kVersionMismatch);
+}
+
+TEST(SegmentHeaderCheck, RefusesOtherSizesOfEachStruct) {
+  const auto sizes = {&SegmentHeader::cell_bytes, &SegmentHeader::shard_bytes,
+                      &SegmentHeader::process_bytes, &SegmentHeader::agent_bytes,
+                      &SegmentHeader::extent_bytes};
+  for (const auto size : sizes) {
+    FakeMachine machine;
+    auto& field = machine.segment().header().*size;
+    field.Set(field.Get() + 8);
+    EXPECT_EQ(HeaderOf(machine), StatusCode::kVersionMismatch);
+  }
+}
+
+TEST(SegmentHeaderCheck, RefusesAnotherCapacityThanThatOfTheFile) {
+  FakeMachine machine;
+  machine.segment().header().capacity.Set(1 << 20);
+  EXPECT_EQ(HeaderOf(machine), StatusCode::kVersionMismatch);
+}
+
+TEST(SegmentBoot, MarksEveryShardForRepairAfterAReboot) {
+  FakeMachine machine;
+  Segment segment = machine.segment();
+  segment.AdoptBoot(platform::BootId{8});
+  EXPECT_EQ(segment.shard(0).dirty.Get(), 1U);
+  EXPECT_EQ(segment.shard(1).dirty.Get(), 1U);
+}
+
+TEST(SegmentBoot, ChangesNothingInTheSameBoot) {
+  FakeMachine machine;
+  const FakeMachine::Image before = machine.TakeImage();
+  Segment segment = machine.segment();
+  segment.AdoptBoot(kBoot);
+  EXPECT_TRUE(machine.TakeImage() == before);
+}
+
+TEST(SegmentCells, AreOnlyThoseOfTheShardThatAsks) {
+  FakeMachine machine;
+  machine.segment().extent_owner(1).Set(2);  // shard 1
+  EXPECT_EQ(machine.segment().CellAt(0, 9), nullptr);
+  EXPECT_NE(machine.segment().CellAt(1, 9), nullptr);
+  EXPECT_EQ(machine.segment().ShardOfCell(9), 1U);
+}
+
+TEST(SegmentCells, AreNoneForIdsOutOfRange) {
+  FakeMachine machine;
+  for (uint32_t extent = 0; extent < 6; ++extent) machine.segment().extent_owner(extent).Set(1);
+  for (const segment::CellId id : {0U, 49U, 0xFFFFFFFFU, 0x80000001U}) {
+    EXPECT_EQ(machine.segment().CellAt(0, id), nullptr);
+    EXPECT_EQ(machine.segment().ShardOfCell(id), 2U);
+  }
+}
+
+TEST(SegmentCells, BelongToNoShardWhenTheOwnerIsNone) {
+  FakeMachine machine;
+  for (const uint32_t owner : {0U, 3U, segment::kExtentClaimed | 1}) {
+    machine.segment().extent_owner(0).Set(owner);
+    EXPECT_EQ(machine.segment().ShardOfCell(1), 2U);
+  }
+}
+
+TEST(SegmentAgents, AreNobodyWhenTheEntryIsFreeOrNamesASlotThatCannotBe) {
+  FakeMachine machine;
+  EXPECT_EQ(machine.segment().AgentAt(0).generation, 0U);
+  machine.segment().agent(0).generation.Set(1);
+  machine.segment().agent(0).owner.Set(segment::ProcessRef{99, 1}.ToWord());
+  EXPECT_EQ(machine.segment().AgentAt(0).generation, 0U);
+}
+
+TEST(ProcessRef, ComesBackFromItsWord) {
+  const segment::ProcessRef process{1023, 0xFFFFFFFF};
+  EXPECT_EQ(segment::ProcessRef::FromWord(process.ToWord()), process);
+  EXPECT_EQ(segment::ProcessRef::FromWord(0).generation, 0U);
+  EXPECT_EQ(segment::ProcessRef().ToWord(), 0U);
+}
+
+}  // namespace
+}  // namespace holdfast::test
