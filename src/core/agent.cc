@@ -1,0 +1,344 @@
+#include "core/agent.h"
+
+#include <string>
+#include <utility>
+
+#include "segment/event_list.h"
+
+namespace holdfast::core {
+
+using segment::AgentRef;
+using segment::CellState;
+using segment::kNoCell;
+using segment::ProcessRef;
+
+namespace {
+
+// How long a step may wait for a shard. A call on a JavaScript thread takes at most two such steps,
+// and is never to wait longer than 2 ms.
+constexpr uint64_t kBudgetNs = 1'000'000;
+// The caretaker has other shards to care for.
+constexpr uint64_t kDeferredBudgetNs = 1'000'000;
+
+// Somebody who is dead must not be the reason why a lock is not available.
+Result<Placement> Place(Process& process, const AgentRef& self, const segment::ResourceName& name,
+                        const LockRequest& request, uint64_t budget_ns) {
+  for (;;) {
+    Result<Placement> placement = process.manager().Request(self, name, request, budget_ns);
+    if (!placement.ok() || placement->outcome != RequestOutcome::kMissed) return placement;
+    const ProcessRef blocker = placement->ahead.process;
+    if (blocker == self.process || blocker.generation == 0 || process.IsAlive(blocker)) {
+      return placement;
+    }
+    const Status done = process.caretaker().CleanUp(blocker, budget_ns);
+    if (!done.ok()) return done;
+  }
+}
+
+}  // namespace
+
+Agent::Agent(std::shared_ptr<Process> process, const AgentRef& self, platform::Doorbell doorbell)
+    : process_(std::move(process)),
+      self_(self),
+      entry_(process_->manager().segment().agent(self.index)),
+      doorbell_(std::move(doorbell)) {}
+
+Result<std::unique_ptr<Agent>> Agent::Open(const AttachOptions& options,
+                                           const uint64_t (&client_id)[2]) {
+  Result<std::shared_ptr<Process>> process = Process::Attach(options);
+  if (!process.ok()) return process.status();
+  const Result<AgentRef> self = (*process)->ClaimAgent(client_id);
+  if (!self.ok()) return self.status();
+  Result<platform::Doorbell> doorbell = platform::Doorbell::Create(
+      (*process)->directory(), BellName((*process)->manager().segment(), *self));
+  if (!doorbell.ok()) {
+    (*process)->ReleaseAgent(*self);
+    return doorbell.status();
+  }
+  (*process)->fork_guard().Add(doorbell->fd());
+  return std::unique_ptr<Agent>(new Agent(std::move(*process), *self, std::move(*doorbell)));
+}
+
+Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockMode mode,
+                                     bool if_available, bool steal) {
+  const Status usable = CheckUsable();
+  if (!usable.ok()) return usable;
+  const uint32_t id = TakeEntry();
+  const LockRequest request{id, mode, if_available, steal};
+  const uint32_t shard = name.ShardOf(process_->manager().segment().geometry().shards);
+  Result<Placement> placement = process_->caretaker().HasDeferred(shard)
+                                    ? Status(StatusCode::kBusy, "others wait for this shard")
+                                    : Place(*process_, self_, name, request, kBudgetNs);
+  if (placement.ok()) {
+    Adopt(id, *placement);
+    return Answer{placement->outcome, id, placement->token};
+  }
+  if (placement.status().code() != StatusCode::kBusy) {
+    FreeEntry(id);
+    return placement.status();
+  }
+  SetState(id, EntryState::kDeferred);
+  Defer(name, request);
+  return Answer{RequestOutcome::kQueued, id, 0};
+}
+
+// The place is looked at once in a turn of the event loop at most.
+Status Agent::CheckUsable() {
+  if (process_->IsForkedChild()) {
+    return Status(StatusCode::kClosed, "a forked child has to open the lock manager anew");
+  }
+  if (is_new_turn_) LookAtPlace();
+  is_new_turn_ = false;
+  if (is_connected_) return Status();
+  return Status(
+      StatusCode::kClosed,
+      "the lock table was removed or replaced: what this thread held or asked for is lost");
+}
+
+void Agent::LookAtPlace() { is_connected_ = process_->IsInPlace(); }
+
+void Agent::Sweep() {
+  LookAtPlace();
+  process_->caretaker().StandIn();
+}
+
+// Leaves the request to the caretaker, who may wait.
+void Agent::Defer(const segment::ResourceName& name, const LockRequest& request) {
+  const uint32_t shard = name.ShardOf(process_->manager().segment().geometry().shards);
+  process_->caretaker().Defer(
+      shard, this,
+      [process = process_.get(), mailbox = mailbox_, self = self_, request,
+       units = std::u16string(name.units(), name.length())]() -> StatusCode {
+        const segment::ResourceName copy(units.data(), static_cast<uint32_t>(units.size()));
+        const Result<Placement> placement = Place(*process, self, copy, request, kDeferredBudgetNs);
+        if (placement.status().code() == StatusCode::kBusy) return StatusCode::kBusy;
+        {
+          const std::lock_guard<std::mutex> guard(mailbox->mutex);
+          mailbox->letters.push_back({request.request_id, placement});
+          mailbox->has_letters.store(true);
+        }
+        process->Ring(self);
+        return StatusCode::kOk;
+      });
+}
+
+// Notes in the mirror where the request stands.
+void Agent::Adopt(uint32_t id, const Placement& placement) {
+  entries_[id].record = placement.record;
+  if (placement.outcome == RequestOutcome::kMissed) return FreeEntry(id);
+  if (placement.outcome == RequestOutcome::kGranted) return SetState(id, EntryState::kHeld);
+  SetState(id, EntryState::kQueued);
+  const Ahead& ahead = placement.ahead;
+  if (ahead.several) {
+    process_->caretaker().Review(placement.record);
+  } else if (ahead.process.generation != 0 && ahead.process != self_.process) {
+    // Without a watch the sweep still finds a death, and without a thread StandIn() does.
+    (void)process_->caretaker().Watch(ahead.process);
+  }
+}
+
+bool Agent::End(uint32_t id) {
+  if (id >= entries_.size()) return false;
+  const EntryState state = entries_[id].state;
+  if (state == EntryState::kDeferred) SetState(id, EntryState::kAbandoned);
+  if (state != EntryState::kQueued && state != EntryState::kHeld) return false;
+  const RecordRef record = entries_[id].record;
+  FreeEntry(id);
+  return EndRecord(record) == CellState::kStolen;
+}
+
+// The state in which the record was; kFree also when only the caretaker will come to know it.
+CellState Agent::EndRecord(const RecordRef& record) {
+  Caretaker& caretaker = process_->caretaker();
+  if (!caretaker.HasDeferred(record.shard)) {
+    const Result<CellState> ended = process_->manager().End(record, kBudgetNs);
+    if (ended.ok()) return *ended;
+    if (ended.status().code() != StatusCode::kBusy) return CellState::kFree;
+  }
+  caretaker.Defer(record.shard, this, [process = process_.get(), record] {
+    return process->manager().End(record, kDeferredBudgetNs).status().code();
+  });
+  return CellState::kFree;
+}
+
+Result<Snapshot> Agent::TakeSnapshot(uint64_t budget_ns) {
+  const Status usable = CheckUsable();
+  if (!usable.ok()) return usable;
+  Result<Snapshot> snapshot = core::TakeSnapshot(process_->manager(), budget_ns);
+  if (!snapshot.ok()) return snapshot;
+  for (const ProcessRef dead : snapshot->dead) (void)process_->caretaker().Watch(dead);
+  return snapshot;
+}
+
+bool Agent::HasNews() const { return segment::HasEvents(entry_) || mailbox_->has_letters.load(); }
+
+// First says that it sleeps, then looks: whoever brings news does it the other way round.
+bool Agent::GoToSleep() {
+  entry_.sleeping.Exchange(1);
+  if (!HasNews()) return true;
+  entry_.sleeping.Exchange(0);
+  return false;
+}
+
+void Agent::WakeUp() { entry_.sleeping.Exchange(0); }
+
+void Agent::DrainBell() { doorbell_.Drain(); }
+
+void Agent::TakeNews(std::vector<AgentNews>& news) {
+  if (mailbox_->has_letters.load()) ReadLetters(news);
+  if (entry_.rescan.ReadOrdered() != 0) Rescan(news);
+  records_.clear();
+  core::TakeNews(process_->manager().segment(), self_.index, records_);
+  for (const RecordNews& record : records_) Read(record, news);
+}
+
+void Agent::ReadLetters(std::vector<AgentNews>& news) {
+  std::deque<Mailbox::Letter> letters;
+  {
+    const std::lock_guard<std::mutex> guard(mailbox_->mutex);
+    letters.swap(mailbox_->letters);
+    mailbox_->has_letters.store(false);
+  }
+  for (const auto& [id, placement] : letters) {
+    const bool is_abandoned = entries_[id].state == EntryState::kAbandoned;
+    if (!placement.ok()) {
+      FreeEntry(id);
+      if (!is_abandoned) news.push_back({id, AgentNews::Kind::kFailed, 0, placement.status()});
+      continue;
+    }
+    Adopt(id, *placement);
+    // What became of the record before this agent knew its number is read from the record.
+    entry_.rescan.Exchange(1);
+    if (is_abandoned) {
+      End(id);
+    } else if (placement->outcome == RequestOutcome::kGranted) {
+      news.push_back({id, AgentNews::Kind::kGranted, placement->token, Status()});
+    } else if (placement->outcome == RequestOutcome::kMissed) {
+      news.push_back({id, AgentNews::Kind::kMissed, 0, Status()});
+    }
+  }
+}
+
+// News may be missing: reads what has become of every request.
+void Agent::Rescan(std::vector<AgentNews>& news) {
+  entry_.rescan.Exchange(0);
+  ++scan_;
+  const segment::Segment& segment = process_->manager().segment();
+  std::vector<RecordNews> found;
+  bool is_complete = true;
+  uint64_t budget_ns = kBudgetNs;
+  for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
+    if (segment.agent_list(self_.index, shard).Get() == kNoCell) continue;
+    const Status done = process_->manager().Rescan(self_, shard, found, found, budget_ns);
+    if (done.ok()) continue;
+    is_complete = false;
+    budget_ns = 0;  // whoever is in the way here may be in the way everywhere
+    // Once the shard can be had, the bell reminds this agent to try again.
+    process_->caretaker().Defer(shard, this, [process = process_.get(), self = self_, shard] {
+      Notices notices(process->manager().segment(), *process);
+      const auto lock = process->manager().Enter(shard, notices, kDeferredBudgetNs);
+      if (!lock.ok()) return lock.status().code();
+      process->manager().segment().agent(self.index).rescan.Exchange(1);
+      notices.Add(self.index);
+      return StatusCode::kOk;
+    });
+  }
+  for (const RecordNews& record : found) {
+    if (Entry* const entry = Find(record)) entry->scan = scan_;
+    Read(record, news);
+  }
+  if (!is_complete) return;
+  for (uint32_t id = 0; id < entries_.size(); ++id) {
+    const EntryState state = entries_[id].state;
+    const bool is_gone =
+        (state == EntryState::kQueued || state == EntryState::kHeld) && entries_[id].scan != scan_;
+    if (!is_gone) continue;
+    // Its record was damaged, and could not be kept. Should it be there after all, it must not hold
+    // a lock that nobody knows of.
+    EndRecord(entries_[id].record);
+    FreeEntry(id);
+    if (state == EntryState::kHeld) {
+      news.push_back({id, AgentNews::Kind::kLost, 0, Status()});
+    } else {
+      news.push_back({id, AgentNews::Kind::kFailed, 0,
+                      Status(StatusCode::kSegmentBroken, "the record of the request was damaged")});
+    }
+  }
+}
+
+Agent::Entry* Agent::Find(const RecordNews& record) {
+  if (record.request_id >= entries_.size()) return nullptr;
+  Entry& entry = entries_[record.request_id];
+  const bool is_same = (entry.state == EntryState::kQueued || entry.state == EntryState::kHeld) &&
+                       entry.record.cell == record.record.cell &&
+                       entry.record.ticket == record.record.ticket;
+  return is_same ? &entry : nullptr;
+}
+
+void Agent::Read(const RecordNews& record, std::vector<AgentNews>& news) {
+  if (record.state == CellState::kZombie) {
+    EndRecord(record.record);
+    return;
+  }
+  Entry* const entry = Find(record);
+  if (entry == nullptr) return;
+  const uint32_t id = record.request_id;
+  if (record.state == CellState::kHeld && entry->state == EntryState::kQueued) {
+    SetState(id, EntryState::kHeld);
+    news.push_back({id, AgentNews::Kind::kGranted, record.token, Status()});
+  } else if (record.state == CellState::kStolen) {
+    FreeEntry(id);
+    EndRecord(record.record);
+    news.push_back({id, AgentNews::Kind::kLost, record.token, Status()});
+  } else if (record.state == CellState::kWaiting && record.may_be_blocked_by_others) {
+    process_->caretaker().Review(record.record);
+  }
+}
+
+uint32_t Agent::TakeEntry() {
+  uint32_t id = 0;
+  if (free_ids_.empty()) {
+    id = static_cast<uint32_t>(entries_.size());
+    entries_.emplace_back();
+    // Freeing must not need memory.
+    free_ids_.reserve(entries_.capacity());
+  } else {
+    id = free_ids_.back();
+    free_ids_.pop_back();
+  }
+  ++in_use_;
+  return id;
+}
+
+void Agent::FreeEntry(uint32_t id) {
+  SetState(id, EntryState::kFree);
+  --in_use_;
+  free_ids_.push_back(id);
+}
+
+void Agent::SetState(uint32_t id, EntryState state) {
+  const auto waits = [](EntryState s) {
+    return s == EntryState::kDeferred || s == EntryState::kQueued;
+  };
+  if (waits(entries_[id].state)) --queued_;
+  if (waits(state)) ++queued_;
+  entries_[id].state = state;
+}
+
+void Agent::Close() {
+  if (is_closed_) return;
+  is_closed_ = true;
+  process_->fork_guard().Remove(doorbell_.fd());
+  process_->caretaker().CancelTasks(this);
+  if (process_->manager().TerminateAgent(self_, kBudgetNs).ok()) {
+    return process_->ReleaseAgent(self_);
+  }
+  // The caretaker goes on; with the end of the process everything ends anyway.
+  process_->caretaker().Defer(0, nullptr, [process = process_.get(), self = self_] {
+    const StatusCode code = process->manager().TerminateAgent(self, kDeferredBudgetNs).code();
+    if (code != StatusCode::kBusy) process->ReleaseAgent(self);
+    return code;
+  });
+}
+
+}  // namespace holdfast::core

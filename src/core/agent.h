@@ -1,0 +1,140 @@
+// One Node environment's view of a bucket: its requests by number, its news, its doorbell.
+//
+// Used by one thread. Keeps a private mirror of its own requests: what the segment says is only
+// believed when the number, the cell and the ticket of a record are those in the mirror.
+#ifndef HOLDFAST_CORE_AGENT_H_
+#define HOLDFAST_CORE_AGENT_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/lock_request.h"
+#include "core/process.h"
+#include "core/record_news.h"
+#include "core/snapshot.h"
+#include "platform/result.h"
+#include "platform/wake_channel.h"
+#include "segment/resource_name.h"
+
+namespace holdfast::core {
+
+// What became of a request after the call that made it.
+struct AgentNews {
+  enum class Kind : uint32_t { kGranted, kMissed, kFailed, kLost };
+  uint32_t id = 0;
+  Kind kind = Kind::kGranted;
+  uint64_t token = 0;  // when granted or lost
+  Status status;       // when failed
+};
+
+class Agent {
+ public:
+  static Result<std::unique_ptr<Agent>> Open(const AttachOptions& options,
+                                             const uint64_t (&client_id)[2]);
+  ~Agent() { Close(); }
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
+
+  struct Answer {
+    RequestOutcome outcome = RequestOutcome::kMissed;
+    uint32_t id = 0;     // valid until End(id), or until the news that it missed or failed
+    uint64_t token = 0;  // when granted
+  };
+  // Never waits longer than 2 ms: a request for a shard that is not to be had by then is kQueued,
+  // and its real outcome comes as news.
+  Result<Answer> Request(const segment::ResourceName& name, LockMode mode, bool if_available,
+                         bool steal);
+  // Takes back a queued request, or releases a granted one; the id is free afterwards, no news
+  // about it will come. True: the lock had been lost, which was still to be told.
+  bool End(uint32_t id);
+  bool IsHeld(uint32_t id) const {
+    return id < entries_.size() && entries_[id].state == EntryState::kHeld;
+  }
+  Result<Snapshot> TakeSnapshot(uint64_t budget_ns);
+
+  // Requests that wait: they keep the event loop alive.
+  uint32_t queued() const { return queued_; }
+  // Requests that wait or hold: while there are any, news may come.
+  uint32_t in_use() const { return in_use_; }
+
+  int doorbell_fd() const { return doorbell_.fd(); }
+  // False once the segment was removed or replaced: every request fails, no lock is to be relied
+  // on.
+  bool IsConnected() const { return is_connected_; }
+  // About once a second while something is in use: the net under the mechanisms.
+  void Sweep();
+  // A further turn of the loop: the next request looks at the place first.
+  void BeginTurn() { is_new_turn_ = true; }
+
+  // The loop is about to sleep; false when there is news: then it may not.
+  bool GoToSleep();
+  // The loop is awake (again): nobody needs to ring.
+  void WakeUp();
+  // The bell was rung.
+  void DrainBell();
+  // Takes all news there is and appends it.
+  void TakeNews(std::vector<AgentNews>& news);
+  bool HasNews() const;
+
+  // Ends everything that this agent has asked for or holds. No more calls afterwards.
+  void Close();
+  uint64_t capacity() const { return process_->manager().segment().geometry().capacity; }
+  const segment::AgentRef& ref() const { return self_; }
+
+ private:
+  enum class EntryState : uint8_t { kFree, kDeferred, kAbandoned, kQueued, kHeld };
+  struct Entry {
+    RecordRef record;
+    EntryState state = EntryState::kFree;
+    uint32_t scan = 0;  // the rescan that saw it last
+  };
+  // Answers to requests that the caretaker has placed.
+  struct Mailbox {
+    struct Letter {
+      uint32_t id = 0;
+      Result<Placement> placement;
+    };
+    std::mutex mutex;
+    std::deque<Letter> letters;
+    std::atomic<bool> has_letters{false};
+  };
+
+  Agent(std::shared_ptr<Process> process, const segment::AgentRef& self,
+        platform::Doorbell doorbell);
+
+  Status CheckUsable();
+  // Looks whether the segment is still in its place.
+  void LookAtPlace();
+  void Defer(const segment::ResourceName& name, const LockRequest& request);
+  segment::CellState EndRecord(const RecordRef& record);
+  uint32_t TakeEntry();
+  void FreeEntry(uint32_t id);
+  void SetState(uint32_t id, EntryState state);
+  void Adopt(uint32_t id, const Placement& placement);
+  void ReadLetters(std::vector<AgentNews>& news);
+  void Rescan(std::vector<AgentNews>& news);
+  void Read(const RecordNews& record, std::vector<AgentNews>& news);
+  Entry* Find(const RecordNews& record);
+
+  std::shared_ptr<Process> process_;
+  segment::AgentRef self_;
+  segment::AgentEntry& entry_;
+  platform::Doorbell doorbell_;
+  std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
+  std::vector<Entry> entries_;  // the mirror, by id
+  std::vector<uint32_t> free_ids_;
+  std::vector<RecordNews> records_;  // kept to be used again
+  uint32_t queued_ = 0;
+  uint32_t in_use_ = 0;
+  uint32_t scan_ = 0;
+  bool is_new_turn_ = true;
+  bool is_connected_ = true;
+  bool is_closed_ = false;
+};
+
+}  // namespace holdfast::core
+
+#endif  // HOLDFAST_CORE_AGENT_H_

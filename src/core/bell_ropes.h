@@ -1,0 +1,46 @@
+// The ropes to the bells of other agents, opened when first rung and kept: one small descriptor
+// per agent that was ever rung and still lives.
+#ifndef HOLDFAST_CORE_BELL_ROPES_H_
+#define HOLDFAST_CORE_BELL_ROPES_H_
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "platform/bucket_directory.h"
+#include "platform/wake_channel.h"
+#include "segment/segment.h"
+
+namespace holdfast::core {
+
+// The names of the FIFOs in the bucket's directory. A generation is never used again in a segment,
+// and the name tells the segment, so a file that somebody left behind cannot be taken for another.
+std::string BellName(const segment::Segment& segment, const segment::AgentRef& agent);
+std::string LifelineName(const segment::Segment& segment, segment::ProcessRef process);
+
+class BellRopes {
+ public:
+  BellRopes(const platform::BucketDirectory& directory, const segment::Segment& segment)
+      : directory_(directory), segment_(segment) {}
+
+  // From any thread. Whoever cannot be rung is gone, or finds its news by its own sweep.
+  void Ring(const segment::AgentRef& agent);
+
+ private:
+  struct Rope {
+    uint32_t generation;
+    platform::BellRope rope;
+  };
+  // So many are kept; then all are dropped and opened anew when needed.
+  static constexpr size_t kMost = 256;
+
+  const platform::BucketDirectory& directory_;
+  const segment::Segment& segment_;
+  std::mutex mutex_;
+  std::unordered_map<uint16_t, Rope> ropes_;
+};
+
+}  // namespace holdfast::core
+
+#endif  // HOLDFAST_CORE_BELL_ROPES_H_

@@ -1,0 +1,245 @@
+#include "core/caretaker.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/bell_ropes.h"
+#include "platform/clock.h"
+#include "segment/event_list.h"
+
+namespace holdfast::core {
+
+using segment::ProcessRef;
+
+namespace {
+
+// A stalled shard must not keep the caretaker from the others.
+constexpr uint64_t kBudgetNs = 1'000'000;
+// The descriptors of a dying process close one after the other: so often its death is asked for,
+// once a millisecond, before it is asked for less often.
+constexpr uint32_t kSuspicions = 200;
+constexpr uint64_t kSweepNs = 1'000'000'000;
+constexpr int kSweepMs = 1000;
+// And so often after that.
+constexpr int kPatientMs = 100;
+
+}  // namespace
+
+Status Caretaker::StartThread() {
+  if (watch_ != nullptr) return Status();
+  lacks_thread_ = true;
+  Result<platform::DeathWatch> watch = platform::DeathWatch::Create();
+  if (!watch.ok()) return watch.status();
+  watch_ = std::make_unique<platform::DeathWatch>(std::move(*watch));
+  const Status started = thread_.Start(&Caretaker::Main, this);
+  if (!started.ok()) watch_.reset();
+  lacks_thread_ = !started.ok();
+  return started;
+}
+
+// What was not watched while there was no thread, its first sweep finds.
+void Caretaker::StandIn() {
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (!lacks_thread_) return;
+    if (StartThread().ok()) return watch_->Wake();
+  }
+  CleanUpTheDead(1);
+}
+
+Status Caretaker::Watch(ProcessRef process) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const Status started = StartThread();
+  if (!started.ok()) return started;
+  to_watch_.push_back(process);
+  watch_->Wake();
+  return Status();
+}
+
+void Caretaker::Review(const RecordRef& record) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (!StartThread().ok()) return;
+  to_review_.push_back(record);
+  watch_->Wake();
+}
+
+void Caretaker::Defer(uint32_t shard, const void* owner, Task task) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  deferred_[shard].push_back({owner, std::move(task)});
+  deferred_count_.fetch_add(1, std::memory_order_release);
+  if (StartThread().ok()) watch_->Wake();
+}
+
+bool Caretaker::HasDeferredIn(uint32_t shard) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return deferred_.contains(shard);
+}
+
+void Caretaker::CancelTasks(const void* owner) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (auto it = deferred_.begin(); it != deferred_.end();) {
+    const auto removed = std::erase_if(
+        it->second, [owner](const Deferred& deferred) { return deferred.owner == owner; });
+    deferred_count_.fetch_sub(static_cast<uint32_t>(removed), std::memory_order_release);
+    it = it->second.empty() ? deferred_.erase(it) : std::next(it);
+  }
+  task_done_.wait(lock, [&] { return running_owner_ != owner; });
+}
+
+void Caretaker::Stop() {
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    is_stopping_ = true;
+    if (watch_ == nullptr) return;
+    watch_->Wake();
+  }
+  thread_.Join();
+}
+
+void Caretaker::Run() {
+  constexpr int kNotices = 32;
+  std::array<uint64_t, kNotices> keys{};
+  for (;;) {
+    const int count = watch_->Wait(TimeoutMs(), keys.data(), kNotices);
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      if (is_stopping_) return;
+    }
+    for (int i = 0; i < count; ++i) {
+      const auto it = lifelines_.find(keys[static_cast<size_t>(i)]);
+      if (it == lifelines_.end()) continue;
+      watch_->Unwatch(it->second.fd());
+      suspects_.push_back({ProcessRef::FromWord(it->first)});
+      lifelines_.erase(it);
+    }
+    TakeOrders();
+    AskSuspects();
+    RunDeferred();
+    if (options_.sweeps && platform::MonotonicNs() >= next_sweep_ns_) Sweep();
+  }
+}
+
+int Caretaker::TimeoutMs() {
+  const bool is_asking = std::any_of(suspects_.begin(), suspects_.end(),
+                                     [](const Suspect& s) { return s.asked < kSuspicions; });
+  if (is_asking || deferred_count_.load(std::memory_order_acquire) != 0) return 1;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (!to_review_.empty()) return 1;  // the shard of one was not to be had
+  }
+  // A dying process that is still not dead, or a shard that is still not to be had: this does not
+  // wait for the sweep.
+  if (!suspects_.empty()) return kPatientMs;
+  return options_.sweeps ? kSweepMs : -1;
+}
+
+void Caretaker::TakeOrders() {
+  std::vector<ProcessRef> to_watch;
+  std::vector<RecordRef> to_review;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    to_watch.swap(to_watch_);
+    to_review.swap(to_review_);
+  }
+  for (const RecordRef& record : to_review) {
+    const Result<std::vector<ProcessRef>> blockers = manager_.Blockers(record, kBudgetNs);
+    if (blockers.ok()) {
+      to_watch.insert(to_watch.end(), blockers->begin(), blockers->end());
+    } else if (blockers.status().code() == StatusCode::kBusy) {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      to_review_.push_back(record);
+    }
+  }
+  for (const ProcessRef process : to_watch) OpenLifeline(process);
+}
+
+// The write end of a FIFO that the process opened for reading: it reports an error, and cannot be
+// opened any more, once the process is gone.
+void Caretaker::OpenLifeline(ProcessRef process) {
+  const bool is_known =
+      process.generation == 0 || process == manager_.self() ||
+      lifelines_.contains(process.ToWord()) ||
+      std::any_of(suspects_.begin(), suspects_.end(),
+                  [process](const Suspect& suspect) { return suspect.process == process; });
+  if (is_known) return;
+  Result<platform::BellRope> rope =
+      platform::BellRope::Open(directory_, LifelineName(manager_.segment(), process));
+  if (rope.ok() && watch_->Watch(rope->fd(), process.ToWord()).ok()) {
+    lifelines_.emplace(process.ToWord(), std::move(*rope));
+  } else {
+    suspects_.push_back({process});  // gone, or out of descriptors: ask for the truth
+  }
+}
+
+void Caretaker::AskSuspects() {
+  std::erase_if(suspects_, [this](Suspect& suspect) {
+    ++suspect.asked;
+    if (manager_.environment().IsAlive(suspect.process)) return false;
+    return CleanUp(suspect.process, kBudgetNs).code() != StatusCode::kBusy;
+  });
+}
+
+Status Caretaker::CleanUp(ProcessRef process, uint64_t budget_ns) {
+  std::vector<segment::AgentRef> ended;
+  const Status done = manager_.TerminateProcess(process, ended, budget_ns);
+  // Files of the dead are of no use to anybody; should one stay, its successor removes it.
+  for (const segment::AgentRef& agent : ended) {
+    (void)directory_.Unlink(BellName(manager_.segment(), agent));
+  }
+  if (done.ok()) (void)directory_.Unlink(LifelineName(manager_.segment(), process));
+  return done;
+}
+
+void Caretaker::RunDeferred() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  std::vector<uint32_t> shards;
+  for (const auto& [shard, tasks] : deferred_) shards.push_back(shard);
+  for (const uint32_t shard : shards) {
+    while (deferred_.contains(shard) && !is_stopping_) {
+      Deferred& front = deferred_[shard].front();
+      running_owner_ = front.owner;
+      const Task task = front.task;
+      lock.unlock();
+      const StatusCode code = task();
+      lock.lock();
+      const auto it = deferred_.find(shard);
+      const bool is_there = it != deferred_.end() && it->second.front().owner == running_owner_;
+      if (code != StatusCode::kBusy && is_there) {
+        it->second.pop_front();
+        deferred_count_.fetch_sub(1, std::memory_order_release);
+        if (it->second.empty()) deferred_.erase(it);
+      }
+      running_owner_ = nullptr;
+      task_done_.notify_all();
+      if (code == StatusCode::kBusy) break;
+    }
+  }
+}
+
+void Caretaker::CleanUpTheDead(uint32_t most) {
+  const segment::Segment& segment = manager_.segment();
+  for (uint32_t slot = 0; slot < segment.geometry().processes && most > 0; ++slot) {
+    const segment::ProcessEntry& entry = segment.process(slot);
+    const ProcessRef process{static_cast<uint16_t>(slot), entry.generation.Acquire()};
+    if (process.generation == entry.cleaned_generation.Acquire()) continue;
+    if (process == manager_.self() || manager_.environment().IsAlive(process)) continue;
+    (void)CleanUp(process, kBudgetNs);
+    --most;
+  }
+}
+
+// Looks for what the mechanisms may have missed: deaths, and news that nobody was woken for.
+void Caretaker::Sweep() {
+  next_sweep_ns_ = platform::MonotonicNs() + kSweepNs;
+  const segment::Segment& segment = manager_.segment();
+  CleanUpTheDead(segment.geometry().processes);
+  for (uint32_t i = 0; i < segment.geometry().agents; ++i) {
+    const segment::AgentRef agent = segment.AgentAt(i);
+    if (agent.process == manager_.self() && segment::HasEvents(segment.agent(i))) {
+      manager_.environment().Ring(agent);
+    }
+  }
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,113 @@
+// The helper thread of an attached process. It waits for the deaths that this process has to know
+// of, cleans up after the dead, and does what a JavaScript thread may not wait for.
+//
+// It starts when it is first needed: a process that never waits for another has no such thread.
+#ifndef HOLDFAST_CORE_CARETAKER_H_
+#define HOLDFAST_CORE_CARETAKER_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/lock_manager.h"
+#include "platform/background_thread.h"
+#include "platform/bucket_directory.h"
+#include "platform/death_watch.h"
+#include "platform/wake_channel.h"
+
+namespace holdfast::core {
+
+class Caretaker {
+ public:
+  // Something for a shard that is kept locked by a process that does not run. Answers kBusy to be
+  // asked again; tasks of one shard are done in their order.
+  using Task = std::function<StatusCode()>;
+
+  struct Options {
+    // The net under the mechanisms: looks at everything once a second. Off in tests, so that none
+    // of them passes because of it.
+    bool sweeps = true;
+  };
+
+  Caretaker(LockManager& manager, const platform::BucketDirectory& directory, Options options)
+      : manager_(manager), directory_(directory), options_(options) {}
+  Caretaker(const Caretaker&) = delete;
+  Caretaker& operator=(const Caretaker&) = delete;
+  ~Caretaker() { Stop(); }
+
+  // From now on the death of this process is noticed and cleaned up after.
+  Status Watch(segment::ProcessRef process);
+  // Watches whoever a waiting request waits for now.
+  void Review(const RecordRef& record);
+  // `owner`: whose task it is, for CancelTasks.
+  void Defer(uint32_t shard, const void* owner, Task task);
+  // Whether something waits for this shard already: then everything else has to go behind it.
+  bool HasDeferred(uint32_t shard) const {
+    return deferred_count_.load(std::memory_order_acquire) != 0 && HasDeferredIn(shard);
+  }
+  // Afterwards no task of this owner runs any more.
+  void CancelTasks(const void* owner);
+  // Cleans up after a process that is known to be dead. kBusy: the caretaker goes on with it.
+  Status CleanUp(segment::ProcessRef process, uint64_t budget_ns);
+  // Looks for processes that died without anybody waiting for them, and cleans up after at most so
+  // many. In the thread that calls.
+  void CleanUpTheDead(uint32_t most);
+  // To be called about once a second by whoever waits. Where the thread could not be started, this
+  // tries again; until it runs the caller does the most urgent part of its work.
+  void StandIn();
+  // Ends the thread; what was deferred is dropped.
+  void Stop();
+
+ private:
+  struct Deferred {
+    const void* owner;
+    Task task;
+  };
+  struct Suspect {
+    segment::ProcessRef process;
+    uint32_t asked = 0;
+  };
+
+  Status StartThread();
+  static void Main(void* self) { static_cast<Caretaker*>(self)->Run(); }
+  void Run();
+  int TimeoutMs();
+  void TakeOrders();
+  void OpenLifeline(segment::ProcessRef process);
+  void AskSuspects();
+  void RunDeferred();
+  void Sweep();
+  bool HasDeferredIn(uint32_t shard) const;
+
+  LockManager& manager_;
+  const platform::BucketDirectory& directory_;
+  const Options options_;
+
+  // Guarded by mutex_: what other threads leave for the caretaker.
+  mutable std::mutex mutex_;
+  std::condition_variable task_done_;
+  std::vector<segment::ProcessRef> to_watch_;
+  std::vector<RecordRef> to_review_;
+  std::map<uint32_t, std::deque<Deferred>> deferred_;  // by shard
+  const void* running_owner_ = nullptr;
+  bool is_stopping_ = false;
+  bool lacks_thread_ = false;  // it was needed, and could not be started
+  std::unique_ptr<platform::DeathWatch> watch_;
+  platform::BackgroundThread thread_;
+  std::atomic<uint32_t> deferred_count_{0};
+
+  // The thread's own.
+  std::map<uint64_t, platform::BellRope> lifelines_;  // by ProcessRef word
+  std::vector<Suspect> suspects_;
+  uint64_t next_sweep_ns_ = 0;
+};
+
+}  // namespace holdfast::core
+
+#endif  // HOLDFAST_CORE_CARETAKER_H_

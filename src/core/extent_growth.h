@@ -1,0 +1,43 @@
+// More room for a shard: claims an extent that nobody has, has the kernel allocate it, and writes
+// its cells; all of that outside the shard lock. Nobody waits for anybody: each thread that needs
+// an extent claims its own.
+#ifndef HOLDFAST_CORE_EXTENT_GROWTH_H_
+#define HOLDFAST_CORE_EXTENT_GROWTH_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "platform/result.h"
+#include "segment/environment.h"
+#include "segment/segment.h"
+
+namespace holdfast::core {
+
+class ExtentGrowth {
+ public:
+  ExtentGrowth(const segment::Segment& segment, segment::Environment& environment,
+               segment::ProcessRef self)
+      : segment_(segment), environment_(environment), self_(self) {}
+
+  // Extents for so many cells: allocated, prepared, and claimed by this process. kSegmentFull: the
+  // capacity is used up, or the file system has no more room; nothing is claimed then.
+  Result<std::vector<uint32_t>> Claim(uint32_t cells);
+  void Unclaim(uint32_t extent);
+  // Gives back what an earlier process of this slot had claimed when it died.
+  void UnclaimAll();
+
+  // What the owner word of an extent says that is claimed by this process.
+  uint32_t ClaimWord() const { return segment::kExtentClaimed | self_.slot; }
+
+ private:
+  bool TryClaim(uint32_t extent);
+  Status ClaimInto(std::vector<uint32_t>& extents, uint32_t count);
+
+  const segment::Segment& segment_;
+  segment::Environment& environment_;
+  segment::ProcessRef self_;
+};
+
+}  // namespace holdfast::core
+
+#endif  // HOLDFAST_CORE_EXTENT_GROWTH_H_

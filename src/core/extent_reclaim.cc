@@ -1,0 +1,47 @@
+#include "core/extent_reclaim.h"
+
+namespace holdfast::core {
+
+using segment::CellState;
+using segment::Segment;
+using segment::ShardLock;
+
+namespace {
+
+bool IsWhollyFree(const Segment& segment, uint32_t extent) {
+  for (uint32_t i = 0; i < segment.geometry().cells_per_extent; ++i) {
+    if (segment.CellInExtent(extent, i)->state.Get() != CellState::kFree) return false;
+  }
+  return true;
+}
+
+// Inside the shard lock. The free list runs through these cells: the mark for repair comes first,
+// so that nobody uses the list again, whoever dies here.
+uint32_t GiveUpExtents(const Segment& segment, uint32_t shard) {
+  uint32_t given = 0;
+  for (uint32_t extent = 0; extent < segment.geometry().extents; ++extent) {
+    const bool is_owned = segment.extent_owner(extent).Get() == shard + 1;
+    if (!is_owned || !IsWhollyFree(segment, extent)) continue;
+    segment.shard(shard).dirty.Set(1);
+    segment.extent_owner(extent).Publish(0);
+    ++given;
+  }
+  return given;
+}
+
+}  // namespace
+
+uint32_t ReclaimExtents(LockManager& manager, uint64_t budget_ns) {
+  const Segment& segment = manager.segment();
+  uint32_t reclaimed = 0;
+  for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
+    if (segment.shard(shard).free_count.Get() < segment.geometry().cells_per_extent) continue;
+    Notices notices(segment, manager.environment());
+    const Result<ShardLock> lock = manager.Enter(shard, notices, budget_ns);
+    if (!lock.ok()) break;
+    reclaimed += GiveUpExtents(segment, shard);
+  }
+  return reclaimed;
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,270 @@
+#include "core/lock_manager.h"
+
+#include <algorithm>
+
+#include "core/extent_growth.h"
+#include "core/extent_reclaim.h"
+#include "segment/record_pool.h"
+#include "segment/repair.h"
+#include "segment/request_list.h"
+
+namespace holdfast::core {
+
+using segment::CellId;
+using segment::CellState;
+using segment::kNoCell;
+using segment::ProcessRef;
+using segment::RequestCell;
+using segment::ShardLock;
+using segment::ShardView;
+
+namespace {
+
+// Damage that was met is repaired by whoever enters next, so a second attempt meets none, unless
+// somebody keeps writing into the segment.
+constexpr int kAttempts = 3;
+// So many records are freed in one go; then others may have the shard.
+constexpr int kRecordsPerVisit = 128;
+
+Status Broken() {
+  return Status(StatusCode::kSegmentBroken, "the segment is damaged faster than it is repaired");
+}
+
+Status NoSuchShard() {
+  return Status(StatusCode::kSegmentBroken, "a record of no shard: the segment is damaged");
+}
+
+}  // namespace
+
+Result<ShardLock> LockManager::Enter(uint32_t shard, Notices& notices, uint64_t budget_ns) {
+  if (shard >= segment_.geometry().shards) return NoSuchShard();
+  Result<ShardLock> lock = ShardLock::Enter(segment_, shard, self_, environment_, budget_ns);
+  if (!lock.ok() || !lock->NeedsRepair()) return lock;
+  const ShardView view(segment_, shard);
+  const std::vector<CellId> names = segment::ShardRepair(view, environment_).Run();
+  view.header().dirty.Set(0);
+  ShardRules rules(view, notices);
+  for (const CellId name : names) rules.ProcessLockRequestQueue(name);
+  // Only now: who rescans must find the grants. Dead before: the next owner repairs again.
+  notices.AddRescanOfAll();
+  return lock;
+}
+
+bool LockManager::Matches(const RequestCell& request, const RecordRef& record) const {
+  return request.ticket.Get() == record.ticket;
+}
+
+Result<Placement> LockManager::Request(const segment::AgentRef& agent,
+                                       const segment::ResourceName& name,
+                                       const LockRequest& request, uint64_t budget_ns) {
+  const uint32_t shard = name.ShardOf(segment_.geometry().shards);
+  const ShardView view(segment_, shard);
+  for (int attempt = 0; attempt < kAttempts;) {
+    Placement placement;
+    bool is_damaged = false;
+    {
+      Notices notices(segment_, environment_);
+      Result<ShardLock> lock = Enter(shard, notices, budget_ns);
+      if (!lock.ok()) return lock.status();
+      placement = ShardRules(view, notices).Request(agent, name, request);
+      is_damaged = view.header().dirty.Get() != 0;
+    }
+    if (is_damaged) {
+      ++attempt;
+      if (placement.record.cell == kNoCell) continue;
+      const Result<Placement> found = Recover(placement.record, budget_ns);
+      // Not to be asked now: whoever repairs makes the agent read what became of its record.
+      if (!found.ok()) return placement;
+      if (found->record.cell != kNoCell) return found;
+    } else if (placement.lacking_cells == 0) {
+      return placement;
+    } else {
+      const Status grown = Grow(shard, placement.lacking_cells, budget_ns);
+      if (!grown.ok()) return grown;
+    }
+  }
+  return Broken();
+}
+
+// The shard was damaged while a request was placed: what became of its record?
+Result<Placement> LockManager::Recover(const RecordRef& record, uint64_t budget_ns) {
+  Notices notices(segment_, environment_);
+  Result<ShardLock> lock = Enter(record.shard, notices, budget_ns);
+  if (!lock.ok()) return lock.status();
+  const ShardView view(segment_, record.shard);
+  const RequestCell* const request = view.RequestAt(record.cell);
+  if (request == nullptr || !Matches(*request, record)) return Placement{};
+  Placement placement;
+  placement.record = record;
+  if (request->state.Get() == CellState::kWaiting) {
+    placement.outcome = RequestOutcome::kQueued;
+    placement.ahead = ShardRules(view, notices).AheadOf(*request);
+  } else {
+    placement.outcome = RequestOutcome::kGranted;
+    placement.token = request->token.Get();
+  }
+  return placement;
+}
+
+Status LockManager::Grow(uint32_t shard, uint32_t cells, uint64_t budget_ns) {
+  ExtentGrowth growth(segment_, environment_, self_);
+  Result<std::vector<uint32_t>> extents = growth.Claim(cells);
+  if (extents.status().code() == StatusCode::kSegmentFull && ReclaimExtents(*this, budget_ns) > 0) {
+    extents = growth.Claim(cells);
+  }
+  if (!extents.ok()) return extents.status();
+  Notices notices(segment_, environment_);
+  Result<ShardLock> lock = Enter(shard, notices, budget_ns);
+  if (!lock.ok()) {
+    for (const uint32_t extent : *extents) growth.Unclaim(extent);
+    return lock.status();
+  }
+  segment::RecordPool pool(ShardView(segment_, shard));
+  for (const uint32_t extent : *extents) pool.AddExtent(extent, growth.ClaimWord());
+  return Status();
+}
+
+Result<CellState> LockManager::End(const RecordRef& record, uint64_t budget_ns) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    Notices notices(segment_, environment_);
+    Result<ShardLock> lock = Enter(record.shard, notices, budget_ns);
+    if (!lock.ok()) return lock.status();
+    const ShardView view(segment_, record.shard);
+    RequestCell* const request = view.RequestAt(record.cell);
+    if (request == nullptr || !Matches(*request, record)) return CellState::kFree;
+    const CellState state = request->state.Get();
+    ShardRules(view, notices).End(record.cell, *request);
+    if (view.header().dirty.Get() == 0) return state;
+  }
+  return Broken();
+}
+
+Status LockManager::TerminateAgent(const segment::AgentRef& agent, uint64_t budget_ns) {
+  for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
+    const Status done = TerminateInShard(agent, shard, budget_ns);
+    if (!done.ok()) return done;
+  }
+  return Status();
+}
+
+Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t shard,
+                                     uint64_t budget_ns) {
+  const ShardView view(segment_, shard);
+  const segment::AgentList list(view, agent.index);
+  for (int attempt = 0; attempt < kAttempts && list.First() != kNoCell;) {
+    Notices notices(segment_, environment_);
+    Result<ShardLock> lock = Enter(shard, notices, budget_ns);
+    if (!lock.ok()) return lock.status();
+    ShardRules rules(view, notices);
+    for (int i = 0; i < kRecordsPerVisit && list.First() != kNoCell; ++i) {
+      RequestCell* const request = view.RequestAt(list.First());
+      if (request == nullptr || request->agent.Get() != agent.index) view.MarkDamaged();
+      if (view.header().dirty.Get() != 0) break;
+      // The entry has a new bearer already: then nothing of the old one was left.
+      if (request->agent_generation.Get() != agent.generation) return Status();
+      // Nobody takes this agent's events any more: no zombies.
+      request->event_next.Set(segment::kNotLinked);
+      rules.End(list.First(), *request);
+    }
+    if (view.header().dirty.Get() != 0) ++attempt;
+  }
+  return list.First() == kNoCell ? Status() : Broken();
+}
+
+Status LockManager::TerminateProcess(ProcessRef process, std::vector<segment::AgentRef>& ended,
+                                     uint64_t budget_ns) {
+  if (process.slot >= segment_.geometry().processes) return Status();
+  for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
+    const segment::AgentRef agent = segment_.AgentAt(i);
+    // Earlier bearers of the slot too: who was to clean up after them may have died itself.
+    const bool is_of_process = agent.generation != 0 && agent.process.slot == process.slot &&
+                               agent.process.generation <= process.generation;
+    if (!is_of_process) continue;
+    const Status done = TerminateAgent(agent, budget_ns);
+    if (!done.ok()) return done;
+    uint64_t owner = agent.process.ToWord();
+    if (segment_.agent(i).owner.CompareExchange(owner, 0)) ended.push_back(agent);
+  }
+  for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
+    // Died inside: entering takes the lock over and repairs.
+    const segment::LockWord word(segment_, shard);
+    const ProcessRef owner = word.Owner();
+    if (!word.IsLocked() || (owner.generation != 0 && owner != process)) continue;
+    Notices notices(segment_, environment_);
+    const Result<ShardLock> lock = Enter(shard, notices, budget_ns);
+    if (!lock.ok()) return lock.status();
+  }
+  // It may have owed news to anybody.
+  Notices(segment_, environment_).AddRescanOfAll();
+  segment_.process(process.slot).cleaned_generation.Publish(process.generation);
+  return Status();
+}
+
+Result<std::vector<ProcessRef>> LockManager::Blockers(const RecordRef& record, uint64_t budget_ns) {
+  std::vector<ProcessRef> blockers;
+  blockers.reserve(segment_.geometry().processes);
+  std::vector<bool> seen(segment_.geometry().processes);
+  Notices notices(segment_, environment_);
+  Result<ShardLock> lock = Enter(record.shard, notices, budget_ns);
+  if (!lock.ok()) return lock.status();
+  const ShardView view(segment_, record.shard);
+  const RequestCell* const request = view.RequestAt(record.cell);
+  const bool waits = request != nullptr && Matches(*request, record) &&
+                     request->state.Get() == CellState::kWaiting;
+  if (!waits) return blockers;
+  const bool is_first = request->previous.Get() == kNoCell;
+  const segment::NameCell* const name = view.NameAt(request->name.Get());
+  if (is_first && name == nullptr) return blockers;
+  CellId id = is_first ? name->held_head.Get() : request->previous.Get();
+  for (uint32_t steps = 0; id != kNoCell && steps < view.MostCells(); ++steps) {
+    const RequestCell* const blocker = view.RequestAt(id);
+    if (blocker == nullptr) break;
+    const ProcessRef process{blocker->process_slot.Get(), blocker->process_generation.Get()};
+    if (process.slot < seen.size() && !seen[process.slot]) {
+      seen[process.slot] = true;
+      blockers.push_back(process);
+    }
+    id = is_first ? blocker->next.Get() : kNoCell;
+  }
+  return blockers;
+}
+
+Status LockManager::Rescan(const segment::AgentRef& agent, uint32_t shard,
+                           std::vector<RecordNews>& records, std::vector<RecordNews>& popped,
+                           uint64_t budget_ns) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    Notices notices(segment_, environment_);
+    Result<ShardLock> lock = Enter(shard, notices, budget_ns);
+    if (!lock.ok()) return lock.status();
+    TakeNews(segment_, agent.index, popped);
+    ReadRecords(agent.index, ShardView(segment_, shard), notices, records);
+    // What was read before the damage was met may be read twice.
+    if (segment_.shard(shard).dirty.Get() == 0) return Status();
+  }
+  return Broken();
+}
+
+void LockManager::ReadRecords(uint16_t agent, const ShardView& view, Notices& notices,
+                              std::vector<RecordNews>& records) {
+  ShardRules rules(view, notices);
+  CellId id = segment_.agent_list(agent, view.index()).Get();
+  for (uint32_t steps = 0; id != kNoCell; ++steps) {
+    RequestCell* const request = view.RequestAt(id);
+    const bool is_sound = request != nullptr && request->agent.Get() == agent;
+    if (!is_sound || steps > view.MostCells()) return view.MarkDamaged();
+    const CellId next = request->agent_next.Get();
+    // The list of events was empty a moment ago and nobody pushes into it from this shard: a mark
+    // that is still there was left by somebody who died while pushing.
+    request->event_next.Exchange(segment::kNotLinked);
+    if (request->state.Get() == CellState::kZombie) {
+      rules.End(id, *request);
+    } else {
+      const Ahead ahead = rules.AheadOf(*request);
+      records.push_back(ReadNews(segment_, id, *request));
+      records.back().may_be_blocked_by_others = ahead.several || ahead.process != self_;
+    }
+    id = next;
+  }
+}
+
+}  // namespace holdfast::core

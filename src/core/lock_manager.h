@@ -1,0 +1,84 @@
+// The lock table of a bucket: enters the shard of a name, applies the rules, tells who has to
+// know. One object per attached process, used by all its threads; keeps no state of its own.
+//
+// Every call takes the longest time it may wait for a shard (`budget_ns`) and answers kBusy when
+// that was not enough, with nothing changed.
+#ifndef HOLDFAST_CORE_LOCK_MANAGER_H_
+#define HOLDFAST_CORE_LOCK_MANAGER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/lock_request.h"
+#include "core/notices.h"
+#include "core/record_news.h"
+#include "core/shard_rules.h"
+#include "platform/result.h"
+#include "segment/environment.h"
+#include "segment/resource_name.h"
+#include "segment/segment.h"
+#include "segment/shard_lock.h"
+
+namespace holdfast::core {
+
+class LockManager {
+ public:
+  LockManager(const segment::Segment& segment, segment::Environment& environment,
+              segment::ProcessRef self)
+      : segment_(segment), environment_(environment), self_(self) {}
+
+  // Asks for a lock. Grants at once when that is possible; otherwise the request waits in the queue
+  // of its name, or is `kMissed` when it is one with if_available.
+  // Standard: Web Locks "request a lock" (#algorithm-request-lock), on the lock task queue.
+  // Errors:   kSegmentFull (nothing changed), kBusy, kSegmentBroken.
+  Result<Placement> Request(const segment::AgentRef& agent, const segment::ResourceName& name,
+                            const LockRequest& request, uint64_t budget_ns);
+
+  // Ends a request of this agent, whether it waits, holds, or has lost its lock, and says in which
+  // of these states it was. A record that is no longer there (kFree) is no error. Processes the
+  // queue. Standard: "abort the request" (#algorithm-abort-request), "release the lock"
+  // (#algorithm-release-lock).
+  Result<segment::CellState> End(const RecordRef& record, uint64_t budget_ns);
+
+  // Ends everything of an agent: its thread or its process is gone, or it closes.
+  // Standard: "terminate remaining locks and requests" (#agent-integration).
+  Status TerminateAgent(const segment::AgentRef& agent, uint64_t budget_ns);
+
+  // Ends everything of a dead process and takes back what it held of the segment itself. `ended`
+  // gets the agents whose entries are free now. kBusy: not all is done, call again.
+  Status TerminateProcess(segment::ProcessRef process, std::vector<segment::AgentRef>& ended,
+                          uint64_t budget_ns);
+
+  // The processes before a waiting request: its predecessor's, or those of all holders.
+  Result<std::vector<segment::ProcessRef>> Blockers(const RecordRef& record, uint64_t budget_ns);
+
+  // Reads all records of an agent in a shard again, because news may have been lost: `records` is
+  // what there is, `popped` the events that were met on the way (of any shard); both may name a
+  // record twice. Zombies are freed.
+  // Called by the agent itself, the only one that takes its events.
+  Status Rescan(const segment::AgentRef& agent, uint32_t shard, std::vector<RecordNews>& records,
+                std::vector<RecordNews>& popped, uint64_t budget_ns);
+
+  const segment::Segment& segment() const { return segment_; }
+  segment::Environment& environment() const { return environment_; }
+  segment::ProcessRef self() const { return self_; }
+
+  // Enters a shard and makes it whole if need be. For this class and the snapshot.
+  Result<segment::ShardLock> Enter(uint32_t shard, Notices& notices, uint64_t budget_ns);
+
+ private:
+  Status TerminateInShard(const segment::AgentRef& agent, uint32_t shard, uint64_t budget_ns);
+  Status Grow(uint32_t shard, uint32_t cells, uint64_t budget_ns);
+  Result<Placement> Recover(const RecordRef& record, uint64_t budget_ns);
+  void ReadRecords(uint16_t agent, const segment::ShardView& view, Notices& notices,
+                   std::vector<RecordNews>& records);
+  bool Matches(const segment::RequestCell& request, const RecordRef& record) const;
+
+  const segment::Segment& segment_;
+  segment::Environment& environment_;
+  segment::ProcessRef self_;
+};
+
+}  // namespace holdfast::core
+
+#endif  // HOLDFAST_CORE_LOCK_MANAGER_H_

@@ -1,0 +1,48 @@
+// What is asked of the lock table, and what it answers. Ids and numbers only: promises and
+// callbacks are the business of JavaScript.
+#ifndef HOLDFAST_CORE_LOCK_REQUEST_H_
+#define HOLDFAST_CORE_LOCK_REQUEST_H_
+
+#include <cstdint>
+
+#include "segment/layout.h"
+#include "segment/lock_mode.h"
+#include "segment/owner.h"
+
+namespace holdfast::core {
+
+struct LockRequest {
+  uint32_t request_id = 0;  // the agent's own number, given back with every news about it
+  LockMode mode = LockMode::kExclusive;
+  bool if_available = false;
+  bool steal = false;
+};
+
+// A record in the segment. The ticket is never used again: a cell that has another one, or none,
+// is another record.
+struct RecordRef {
+  segment::CellId cell = segment::kNoCell;
+  uint32_t shard = 0;
+  uint64_t ticket = 0;
+};
+
+enum class RequestOutcome { kQueued, kGranted, kMissed };
+
+// Whose death would bring a queued request forward. `several`: more than fit in here, ask
+// LockManager::Blockers.
+struct Ahead {
+  segment::ProcessRef process;
+  bool several = false;
+};
+
+struct Placement {
+  RequestOutcome outcome = RequestOutcome::kMissed;
+  RecordRef record;    // none when missed
+  uint64_t token = 0;  // when granted
+  Ahead ahead;         // when queued; when missed: who has the lock, or the first in the queue
+  uint32_t lacking_cells = 0;  // not 0: nothing was done, the shard must grow by so many first
+};
+
+}  // namespace holdfast::core
+
+#endif  // HOLDFAST_CORE_LOCK_REQUEST_H_

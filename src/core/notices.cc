@@ -1,0 +1,45 @@
+#include "core/notices.h"
+
+#include <algorithm>
+
+namespace holdfast::core {
+
+void Notices::Add(uint16_t agent) {
+  const auto end = agents_.begin() + count_;
+  if (all_ || std::find(agents_.begin(), end, agent) != end) return;
+  if (count_ == kMost) {
+    all_ = true;  // more than fit: ring everybody who sleeps
+    return;
+  }
+  agents_[count_++] = agent;
+}
+
+void Notices::AddRescanOfAll() {
+  all_ = true;
+  somebody_died_ = true;
+  for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
+    if (segment_.agent(i).owner.Get() != 0) segment_.agent(i).rescan.Exchange(1);
+  }
+}
+
+void Notices::Send() {
+  if (all_) {
+    for (uint32_t i = 0; i < segment_.geometry().agents; ++i) Ring(i);
+  } else {
+    for (uint32_t i = 0; i < count_; ++i) Ring(agents_[i]);
+  }
+  all_ = false;
+  somebody_died_ = false;
+  count_ = 0;
+}
+
+void Notices::Ring(uint32_t index) {
+  if (index >= segment_.geometry().agents) return;
+  segment::AgentEntry& agent = segment_.agent(index);
+  if (agent.owner.Get() == 0) return;
+  const bool sleeps = agent.sleeping.Exchange(0) != 0;
+  // Who died may have taken the mark of a sleeper, and not have rung it any more.
+  if (sleeps || somebody_died_) environment_.Ring(segment_.AgentAt(index));
+}
+
+}  // namespace holdfast::core

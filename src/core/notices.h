@@ -1,0 +1,42 @@
+// Agents that have to hear something. They are noted inside the shard lock and rung outside of it,
+// when this object ends: declare it before the ShardLock.
+#ifndef HOLDFAST_CORE_NOTICES_H_
+#define HOLDFAST_CORE_NOTICES_H_
+
+#include <array>
+#include <cstdint>
+
+#include "segment/environment.h"
+#include "segment/segment.h"
+
+namespace holdfast::core {
+
+class Notices {
+ public:
+  Notices(const segment::Segment& segment, segment::Environment& environment)
+      : segment_(segment), environment_(environment) {}
+  Notices(const Notices&) = delete;
+  Notices& operator=(const Notices&) = delete;
+  ~Notices() { Send(); }
+
+  void Add(uint16_t agent);
+  // Everybody alive reads all its records again: somebody died, and may have owed them news.
+  void AddRescanOfAll();
+  // Rings who sleeps. An agent that is awake looks at its events before it goes to sleep.
+  void Send();
+
+ private:
+  void Ring(uint32_t agent);
+
+  static constexpr uint32_t kMost = 16;
+  const segment::Segment& segment_;
+  segment::Environment& environment_;
+  std::array<uint16_t, kMost> agents_{};
+  uint32_t count_ = 0;
+  bool all_ = false;
+  bool somebody_died_ = false;
+};
+
+}  // namespace holdfast::core
+
+#endif  // HOLDFAST_CORE_NOTICES_H_

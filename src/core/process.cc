@@ -1,0 +1,245 @@
+#include "core/process.h"
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/extent_growth.h"
+#include "platform/clock.h"
+#include "platform/futex.h"
+#include "platform/process_identity.h"
+
+namespace holdfast::core {
+
+using segment::AgentEntry;
+using segment::AgentRef;
+using segment::Geometry;
+using segment::ProcessEntry;
+using segment::ProcessRef;
+
+namespace {
+
+constexpr const char* kSegmentName = "segment";
+// Cleaning up after a predecessor at the start must not take long; the caretaker does the rest.
+constexpr uint64_t kBudgetNs = 2'000'000;
+// So many dead processes a newcomer cleans up after: more than die while one comes, as a rule.
+constexpr uint32_t kMostToCleanUp = 8;
+// Whoever makes requests notices within this time that the segment was removed or replaced.
+constexpr uint64_t kLookEveryNs = 10'000'000;
+// Tokens of a new segment begin where the clock stands, so that they go on rising when a segment
+// is made anew: 16 ns each, which no series of grants can catch up with.
+constexpr uint64_t kNsPerFirstToken = 16;
+
+// Which segments this process has open. Never destroyed: threads may still run at exit.
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<Process>> processes;
+};
+
+Registry& TheRegistry() {
+  static auto* const registry = new Registry;
+  return *registry;
+}
+
+// Of a size that no segment has: more than the file.
+uint64_t FixedBytes(uint64_t size) {
+  return segment::IsValidCapacity(size) ? Geometry::ForCapacity(size).extents_at : size + 1;
+}
+
+void InitializeSegment(void* base, uint64_t capacity) {
+  const Result<platform::BootId> boot_id = platform::ReadBootId();
+  segment::Segment(base, Geometry::ForCapacity(capacity))
+      .Initialize(boot_id.ok() ? *boot_id : platform::BootId{},
+                  platform::RealtimeNs() / kNsPerFirstToken);
+}
+
+}  // namespace
+
+Process::Process(platform::BucketDirectory directory, platform::SegmentFile file, std::string path)
+    : directory_(std::move(directory)),
+      file_(std::move(file)),
+      path_(std::move(path)),
+      segment_(file_.base(), Geometry::ForCapacity(file_.size())),
+      bell_ropes_(directory_, segment_) {}
+
+Result<std::shared_ptr<Process>> Process::Attach(const AttachOptions& options) {
+  if (!segment::IsValidCapacity(options.capacity)) {
+    return Status(StatusCode::kInvalidArgument,
+                  "the capacity must be 1 MiB to 16 GiB, a multiple of 4096 bytes");
+  }
+  Registry& registry = TheRegistry();
+  const std::lock_guard<std::mutex> guard(registry.mutex);
+  Result<platform::BucketDirectory> directory =
+      platform::BucketDirectory::Open(options.directory, options.bucket);
+  if (!directory.ok()) return directory.status();
+  Result<platform::SegmentFile> file =
+      directory->OpenSegment(kSegmentName, {options.capacity, &FixedBytes, &InitializeSegment});
+  if (!file.ok()) return file.status();
+  std::erase_if(registry.processes, [](const auto& known) { return known.expired(); });
+  for (const std::weak_ptr<Process>& known : registry.processes) {
+    std::shared_ptr<Process> process = known.lock();
+    // Whoever was told that it lost its place joins anew, also when the file has come back.
+    if (process != nullptr && process->is_in_place_ && process->Uses(*file)) return process;
+  }
+  std::shared_ptr<Process> process(
+      new Process(std::move(*directory), std::move(*file),
+                  options.directory + "/" + options.bucket + "/" + kSegmentName));
+  const Status joined = process->Join(options);
+  if (!joined.ok()) return joined;
+  registry.processes.push_back(process);
+  return process;
+}
+
+bool Process::Uses(const platform::SegmentFile& file) const {
+  const Result<bool> matches = slot_lock_->Matches(file);
+  return matches.ok() && *matches;
+}
+
+Status Process::Join(const AttachOptions& options) {
+  const Status header = segment_.CheckHeader();
+  if (!header.ok()) return header;
+  const Result<platform::BootId> boot_id = platform::ReadBootId();
+  if (boot_id.ok()) segment_.AdoptBoot(*boot_id);
+  Result<platform::SlotLock> slot_lock = platform::SlotLock::Open(directory_, kSegmentName);
+  if (!slot_lock.ok()) return slot_lock.status();
+  const Result<bool> matches = slot_lock->Matches(file_);
+  if (!matches.ok()) return matches.status();
+  if (!*matches) {
+    return Status(StatusCode::kClosed, "the segment was replaced while it was opened; try again");
+  }
+  slot_lock_.emplace(std::move(*slot_lock));
+  const Status claimed = ClaimSlot();
+  if (!claimed.ok()) return claimed;
+  const ProcessRef predecessor{self_.slot, self_.generation - 1};
+  (void)directory_.Unlink(LifelineName(segment_, predecessor));
+  Result<platform::Doorbell> lifeline =
+      platform::Doorbell::Create(directory_, LifelineName(segment_, self_));
+  if (!lifeline.ok()) return lifeline.status();
+  lifeline_.emplace(std::move(*lifeline));
+  const Status guarded = fork_guard_.Register(
+      [](void* self) { static_cast<Process*>(self)->is_forked_child_ = true; }, this);
+  if (!guarded.ok()) return guarded;
+  fork_guard_.Add(slot_lock_->fd());
+  fork_guard_.Add(lifeline_->fd());
+  manager_.emplace(segment_, *this, self_);
+  caretaker_.emplace(*manager_, directory_, Caretaker::Options{options.sweeps});
+  ExtentGrowth(segment_, *this, self_).UnclaimAll();
+  if (predecessor.generation != 0) (void)caretaker_->CleanUp(predecessor, kBudgetNs);
+  // Nobody may have waited for those who died: their entries and files must not pile up.
+  caretaker_->CleanUpTheDead(kMostToCleanUp);
+  return Status();
+}
+
+// Slots that were left clean come first, so that the dead are cleaned up by who waits for them.
+Status Process::ClaimSlot() {
+  Status failure;
+  for (const bool only_clean : {true, false}) {
+    for (uint32_t slot = 0; slot < segment_.geometry().processes; ++slot) {
+      if (TryClaimSlot(slot, only_clean, failure)) return Status();
+      if (!failure.ok()) return failure;
+    }
+  }
+  return Status(StatusCode::kTooManyAgents, "too many processes use this bucket");
+}
+
+bool Process::TryClaimSlot(uint32_t slot, bool only_clean, Status& failure) {
+  ProcessEntry& entry = segment_.process(slot);
+  const bool is_clean = entry.generation.Get() == entry.cleaned_generation.Get();
+  if (only_clean && !is_clean) return false;
+  const Result<bool> claimed = slot_lock_->TryClaim(slot);
+  if (!claimed.ok()) failure = claimed.status();
+  if (!claimed.ok() || !*claimed) return false;
+  entry.process_id.Set(platform::ProcessId());
+  entry.pid_namespace.Set(platform::PidNamespace());
+  uint32_t generation = entry.generation.Get() + 1;
+  if (generation == 0) generation = 1;
+  // From here on whoever names an older generation is dead.
+  entry.generation.Publish(generation);
+  self_ = {static_cast<uint16_t>(slot), generation};
+  return true;
+}
+
+Process::~Process() {
+  fork_guard_.Unregister();
+  if (caretaker_) caretaker_->Stop();
+  if (self_.generation == 0) return;
+  // What an agent could not end in time is left to others, who find this process dead.
+  if (HasNoAgents()) {
+    segment_.process(self_.slot).cleaned_generation.Publish(self_.generation);
+  }
+  slot_lock_->Unclaim(self_.slot);
+}
+
+bool Process::HasNoAgents() const {
+  for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
+    if (segment_.AgentAt(i).process == self_) return false;
+  }
+  return true;
+}
+
+bool Process::IsInPlace() {
+  if (!is_in_place_.load(std::memory_order_relaxed)) return false;
+  const uint64_t now = platform::MonotonicNs();
+  if (now < next_look_ns_.load(std::memory_order_relaxed)) return true;
+  next_look_ns_.store(now + kLookEveryNs, std::memory_order_relaxed);
+  const Result<bool> is_at = file_.IsAt(path_);
+  // When the system does not answer, nothing is known to be wrong.
+  if (!is_at.ok() || *is_at) return true;
+  is_in_place_.store(false, std::memory_order_relaxed);
+  return false;
+}
+
+Result<AgentRef> Process::ClaimAgent(const uint64_t (&client_id)[2]) {
+  const uint32_t agents = segment_.geometry().agents;
+  const uint32_t start = self_.slot * (agents / segment_.geometry().processes);
+  for (uint32_t i = 0; i < agents; ++i) {
+    const uint32_t index = (start + i) % agents;
+    AgentEntry& entry = segment_.agent(index);
+    uint64_t free = 0;
+    if (entry.owner.Get() != 0 || !entry.owner.CompareExchange(free, self_.ToWord())) continue;
+    uint32_t generation = entry.generation.Get() + 1;
+    if (generation == 0) generation = 1;
+    entry.generation.Publish(generation);
+    entry.thread_id.Set(platform::ThreadId());
+    entry.client_id[0].Set(client_id[0]);
+    entry.client_id[1].Set(client_id[1]);
+    entry.event_head.Exchange(segment::kNoCell);
+    entry.sleeping.Exchange(0);
+    entry.rescan.Exchange(0);
+    const AgentRef agent{static_cast<uint16_t>(index), generation, self_};
+    (void)directory_.Unlink(BellName(segment_, {agent.index, generation - 1, self_}));
+    return agent;
+  }
+  return Status(StatusCode::kTooManyAgents, "too many threads and processes use this bucket");
+}
+
+void Process::ReleaseAgent(const AgentRef& agent) {
+  uint64_t owner = self_.ToWord();
+  segment_.agent(agent.index).owner.CompareExchange(owner, 0);
+}
+
+bool Process::IsAlive(ProcessRef process) {
+  if (!segment_.IsNewest(process)) return false;
+  if (process.slot == self_.slot) return true;
+  const Result<bool> claimed = slot_lock_->IsClaimed(process.slot);
+  // When the kernel does not answer, nobody is declared dead.
+  return !claimed.ok() || *claimed;
+}
+
+void Process::FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t timeout_ns) {
+  platform::FutexWait(word, expected, timeout_ns);
+}
+
+void Process::FutexWake(std::atomic<uint32_t>* word) { platform::FutexWake(word, 1); }
+
+uint64_t Process::MonotonicNs() { return platform::MonotonicNs(); }
+
+void Process::Ring(const AgentRef& agent) { bell_ropes_.Ring(agent); }
+
+Status Process::Allocate(uint64_t offset, uint64_t length) {
+  const Status allocated = file_.Allocate(offset, length);
+  if (allocated.code() != StatusCode::kNoSpace) return allocated;
+  return Status(StatusCode::kSegmentFull, "the file system of the lock table is full");
+}
+
+}  // namespace holdfast::core

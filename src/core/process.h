@@ -1,0 +1,94 @@
+// This process's part in a bucket: the mapped segment, its slot, its lifeline, its caretaker.
+// Shared by all agents (threads) of the process that use the same bucket; detached with the last.
+#ifndef HOLDFAST_CORE_PROCESS_H_
+#define HOLDFAST_CORE_PROCESS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/bell_ropes.h"
+#include "core/caretaker.h"
+#include "core/lock_manager.h"
+#include "platform/bucket_directory.h"
+#include "platform/fork_guard.h"
+#include "platform/result.h"
+#include "platform/segment_file.h"
+#include "platform/slot_lock.h"
+#include "platform/wake_channel.h"
+#include "segment/environment.h"
+#include "segment/segment.h"
+
+namespace holdfast::core {
+
+struct AttachOptions {
+  std::string directory;  // absolute
+  std::string bucket;
+  uint64_t capacity = segment::kDefaultCapacity;  // bytes; counts when the segment is created
+  bool sweeps = true;
+};
+
+class Process final : public segment::Environment {
+ public:
+  // Opens the bucket, or joins the agents of this process that have it open already.
+  static Result<std::shared_ptr<Process>> Attach(const AttachOptions& options);
+  ~Process() override;
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  LockManager& manager() { return *manager_; }
+  Caretaker& caretaker() { return *caretaker_; }
+  const platform::BucketDirectory& directory() const { return directory_; }
+
+  // Descriptors that a forked child must not keep.
+  platform::ForkGuard& fork_guard() { return fork_guard_; }
+  // This is a forked child of the process that attached: nothing here is its own.
+  bool IsForkedChild() const { return is_forked_child_.load(std::memory_order_relaxed); }
+
+  // Whether newcomers still find the segment where this process has found it. If not, there may be
+  // two tables of one name: this one gives nothing any more. Looks again when the last look is a
+  // while ago; any thread.
+  bool IsInPlace();
+
+  // An agent entry of this process. kTooManyAgents: all are taken.
+  Result<segment::AgentRef> ClaimAgent(const uint64_t (&client_id)[2]);
+  void ReleaseAgent(const segment::AgentRef& agent);
+
+  // Environment
+  bool IsAlive(segment::ProcessRef process) override;
+  void FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t timeout_ns) override;
+  void FutexWake(std::atomic<uint32_t>* word) override;
+  uint64_t MonotonicNs() override;
+  void Ring(const segment::AgentRef& agent) override;
+  Status Allocate(uint64_t offset, uint64_t length) override;
+
+ private:
+  Process(platform::BucketDirectory directory, platform::SegmentFile file, std::string path);
+
+  bool Uses(const platform::SegmentFile& file) const;
+  Status Join(const AttachOptions& options);
+  Status ClaimSlot();
+  bool HasNoAgents() const;
+  bool TryClaimSlot(uint32_t slot, bool only_clean, Status& failure);
+
+  platform::BucketDirectory directory_;
+  platform::SegmentFile file_;
+  const std::string path_;  // of the segment file
+  segment::Segment segment_;
+  std::optional<platform::SlotLock> slot_lock_;
+  std::optional<platform::Doorbell> lifeline_;
+  segment::ProcessRef self_;
+  BellRopes bell_ropes_;
+  std::optional<LockManager> manager_;
+  std::optional<Caretaker> caretaker_;
+  std::atomic<bool> is_forked_child_{false};
+  std::atomic<bool> is_in_place_{true};
+  std::atomic<uint64_t> next_look_ns_{0};
+  platform::ForkGuard fork_guard_;
+};
+
+}  // namespace holdfast::core
+
+#endif  // HOLDFAST_CORE_PROCESS_H_

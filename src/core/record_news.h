@@ -1,0 +1,29 @@
+// What an agent learns of one of its records.
+#ifndef HOLDFAST_CORE_RECORD_NEWS_H_
+#define HOLDFAST_CORE_RECORD_NEWS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/lock_request.h"
+#include "segment/segment.h"
+
+namespace holdfast::core {
+
+struct RecordNews {
+  RecordRef record;
+  uint32_t request_id = 0;
+  segment::CellState state = segment::CellState::kFree;
+  uint64_t token = 0;
+  bool may_be_blocked_by_others = true;  // while it waits: somebody new may be before it
+};
+
+RecordNews ReadNews(const segment::Segment& segment, segment::CellId id,
+                    const segment::RequestCell& request);
+
+// Takes all events of an agent, oldest first, and appends them.
+void TakeNews(const segment::Segment& segment, uint32_t agent, std::vector<RecordNews>& news);
+
+}  // namespace holdfast::core
+
+#endif  // HOLDFAST_CORE_RECORD_NEWS_H_

@@ -1,0 +1,250 @@
+#include "core/shard_rules.h"
+
+#include "core/grantable.h"
+#include "segment/event_list.h"
+#include "segment/record_pool.h"
+#include "segment/request_list.h"
+
+namespace holdfast::core {
+
+using segment::AgentList;
+using segment::AnyCell;
+using segment::AsRequest;
+using segment::CellId;
+using segment::CellState;
+using segment::kNoCell;
+using segment::NameCell;
+using segment::NameTable;
+using segment::ProcessRef;
+using segment::RecordPool;
+using segment::RequestCell;
+using segment::RequestList;
+using segment::ShardHeader;
+
+namespace {
+
+HeldCounts CountsOf(const NameCell& name) {
+  return {name.held_exclusive.Get(), name.held_shared.Get()};
+}
+
+LockMode ModeOf(const RequestCell& request) {
+  return request.mode.Get() == static_cast<uint8_t>(LockMode::kShared) ? LockMode::kShared
+                                                                       : LockMode::kExclusive;
+}
+
+ProcessRef ProcessOf(const RequestCell& request) {
+  return {request.process_slot.Get(), request.process_generation.Get()};
+}
+
+}  // namespace
+
+Placement ShardRules::Request(const segment::AgentRef& agent, const segment::ResourceName& name,
+                              const LockRequest& request) {
+  NameTable names(shard_);
+  NameTable::Found found = names.Find(name);
+  if (found.damaged) return {};
+  const bool is_first = found.cell == nullptr || found.cell->queue_head.Get() == kNoCell;
+  const HeldCounts held = found.cell == nullptr ? HeldCounts{} : CountsOf(*found.cell);
+  const bool is_granted = request.steal || IsGrantable(request.mode, is_first, held);
+  if (request.if_available && !is_granted) return Missed(request.mode, *found.cell);
+  Placement placement;
+  const uint32_t cells = found.cell == nullptr ? 1 + NameTable::CellsFor(name.length()) : 1;
+  const uint32_t free_cells = RecordPool(shard_).FreeCount();
+  if (free_cells < cells) {
+    placement.lacking_cells = cells - free_cells;
+    return placement;
+  }
+  if (found.cell == nullptr) found = names.Add(name);
+  if (found.damaged) return {};
+  const CellId id = TakeRecord(agent, request, found.id);
+  if (id == kNoCell) return {};
+  RequestCell& record = AsRequest(*shard_.segment().CellByNumber(id - 1));
+  placement.record = {id, shard_.index(), record.ticket.Get()};
+  if (is_granted) {
+    record.token.Set(NextToken());
+    if (request.steal) {
+      Steal(id, record, *found.cell);
+    } else {
+      // Dead before this store: the cell is free. After it: a held lock, whatever the links say.
+      record.state.Publish(CellState::kHeld);
+      AddHeld(id, record, *found.cell);
+    }
+    placement.outcome = RequestOutcome::kGranted;
+    placement.token = record.token.Get();
+  } else {
+    Enqueue(id, record, *found.cell);
+    placement.outcome = RequestOutcome::kQueued;
+    placement.ahead = AheadOf(record);
+  }
+  AgentList(shard_, agent.index).Add(id, record);
+  return placement;
+}
+
+// Says who is in the way: a holder, or, beside holders that would not mind, the head of the queue.
+Placement ShardRules::Missed(LockMode mode, const NameCell& name) const {
+  const bool minds = !IsGrantable(mode, true, CountsOf(name));
+  const CellId blocker = minds ? name.held_head.Get() : name.queue_head.Get();
+  const RequestCell* const cell = shard_.RequestAt(blocker);
+  Placement missed;
+  missed.ahead.process = cell == nullptr ? ProcessRef{} : ProcessOf(*cell);
+  return missed;
+}
+
+// Fills a free cell; it stays free until somebody stores its state.
+CellId ShardRules::TakeRecord(const segment::AgentRef& agent, const LockRequest& request,
+                              CellId name_id) {
+  const CellId id = RecordPool(shard_).Take();
+  if (id == kNoCell) return kNoCell;
+  RequestCell& record = AsRequest(*shard_.segment().CellByNumber(id - 1));
+  ShardHeader& header = shard_.header();
+  const uint64_t ticket = header.last_ticket.Get() + 1;
+  header.last_ticket.Set(ticket);
+  record.name.Set(name_id);
+  record.ticket.Set(ticket);
+  record.token.Set(0);
+  record.process_slot.Set(agent.process.slot);
+  record.agent.Set(agent.index);
+  record.process_generation.Set(agent.process.generation);
+  record.agent_generation.Set(agent.generation);
+  record.request_id.Set(request.request_id);
+  record.mode.Set(static_cast<uint8_t>(request.mode));
+  record.event_next.Set(segment::kNotLinked);
+  return id;
+}
+
+uint64_t ShardRules::NextToken() { return shard_.segment().header().last_token.FetchAdd(1) + 1; }
+
+void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
+  request.state.Publish(CellState::kWaiting);
+  RequestList::Queue(shard_, name).Append(id, request);
+}
+
+// Takes every held lock of the name away and holds it instead. The intent is committed first: a
+// repair finds kStealing and takes away what is still held (older tickets only).
+void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
+  thief.state.Publish(CellState::kStealing);
+  for (uint32_t steps = 0; steps <= shard_.MostCells(); ++steps) {
+    const CellId victim_id = name.held_head.Get();
+    if (victim_id == kNoCell) break;
+    RequestCell* const victim = shard_.RequestAt(victim_id);
+    if (victim == nullptr) return shard_.MarkDamaged();
+    victim->state.Publish(CellState::kStolen);
+    if (!RemoveHeld(victim_id, *victim, name)) return;
+    Tell(victim_id, *victim);
+  }
+  thief.state.Publish(CellState::kHeld);
+  if (!AddHeld(id, thief, name)) return;
+  TellIfBlockedByOthers(name.queue_head.Get());
+}
+
+bool ShardRules::AddHeld(CellId id, RequestCell& request, NameCell& name) {
+  if (!RequestList::Held(shard_, name).Append(id, request)) return false;
+  segment::Shared<uint32_t>& count =
+      ModeOf(request) == LockMode::kExclusive ? name.held_exclusive : name.held_shared;
+  count.Set(count.Get() + 1);
+  return true;
+}
+
+bool ShardRules::RemoveHeld(CellId id, RequestCell& request, NameCell& name) {
+  if (!RequestList::Held(shard_, name).Remove(id, request)) return false;
+  segment::Shared<uint32_t>& count =
+      ModeOf(request) == LockMode::kExclusive ? name.held_exclusive : name.held_shared;
+  count.Set(count.Get() - 1);
+  return true;
+}
+
+bool ShardRules::Grant(CellId id, RequestCell& request, NameCell& name) {
+  request.token.Set(NextToken());
+  // Dead before this store: still waiting. After it: held, and repair tells everybody to look.
+  request.state.Publish(CellState::kHeld);
+  if (!RequestList::Queue(shard_, name).Remove(id, request)) return false;
+  if (!AddHeld(id, request, name)) return false;
+  Tell(id, request);
+  return true;
+}
+
+void ShardRules::ProcessLockRequestQueue(CellId name_id) {
+  NameCell* const name = shard_.NameAt(name_id);
+  if (name == nullptr) return shard_.MarkDamaged();
+  uint32_t grants = 0;
+  for (; grants <= shard_.MostCells(); ++grants) {
+    const CellId head = name->queue_head.Get();
+    if (head == kNoCell) break;
+    RequestCell* const request = shard_.RequestAt(head);
+    if (request == nullptr) return shard_.MarkDamaged();
+    if (!IsGrantable(ModeOf(*request), true, CountsOf(*name))) break;
+    if (!Grant(head, *request, *name)) return;
+  }
+  // Who comes first now watches the one before it, which is fine if that is the only holder.
+  const HeldCounts held = CountsOf(*name);
+  if (grants > 0 && held.exclusive + held.shared > 1) {
+    TellIfBlockedByOthers(name->queue_head.Get());
+  }
+  if (name->queue_head.Get() == kNoCell && name->held_head.Get() == kNoCell) {
+    NameTable(shard_).Remove(name_id, *name);
+  }
+}
+
+void ShardRules::End(CellId id, RequestCell& request) {
+  const CellState state = request.state.Get();
+  const CellId name_id = request.name.Get();
+  if (state != CellState::kWaiting && state != CellState::kHeld) return Free(id, request);
+  NameCell* const name = shard_.NameAt(name_id);
+  if (name == nullptr) return shard_.MarkDamaged();
+  if (state == CellState::kHeld) {
+    if (!RemoveHeld(id, request, *name)) return;
+    Free(id, request);
+    return ProcessLockRequestQueue(name_id);
+  }
+  const CellId next = request.next.Get();
+  if (!RequestList::Queue(shard_, *name).Remove(id, request)) return;
+  Free(id, request);
+  ProcessLockRequestQueue(name_id);
+  // Who stood behind has somebody else before it now, unless it was just granted.
+  RequestCell* const follower = shard_.RequestAt(next);
+  if (follower != nullptr && follower->state.Get() == CellState::kWaiting) {
+    TellIfBlockedByOthers(next);
+  }
+}
+
+// Frees the record, or leaves it as a zombie to its agent, which still finds it among its events
+// (invariant I10). The zombie state comes before the second look at the link: either the agent,
+// clearing the link, sees the zombie, or the link is seen cleared here.
+void ShardRules::Free(CellId id, RequestCell& request) {
+  if (request.event_next.Get() != segment::kNotLinked) {
+    request.state.Publish(CellState::kZombie);
+    if (request.event_next.ReadModify() != segment::kNotLinked) return;
+  }
+  const uint16_t agent = request.agent.Get();
+  if (agent >= shard_.segment().geometry().agents) return shard_.MarkDamaged();
+  if (!AgentList(shard_, agent).Remove(id, request)) return;
+  RecordPool(shard_).Give(id, reinterpret_cast<AnyCell&>(request));
+}
+
+void ShardRules::Tell(CellId id, RequestCell& request) {
+  segment::PushEvent(shard_.segment(), id, request);
+  notices_.Add(request.agent.Get());
+}
+
+Ahead ShardRules::AheadOf(const RequestCell& request) const {
+  const RequestCell* blocker = shard_.RequestAt(request.previous.Get());
+  if (request.previous.Get() == kNoCell) {
+    const NameCell* const name = shard_.NameAt(request.name.Get());
+    if (name == nullptr) return {};
+    const HeldCounts held = CountsOf(*name);
+    if (held.exclusive + held.shared > 1) return {{}, true};
+    blocker = shard_.RequestAt(name->held_head.Get());
+  }
+  return {blocker == nullptr ? ProcessRef{} : ProcessOf(*blocker), false};
+}
+
+// Makes the agent of a waiting request watch whom it waits for now. Whoever is of the same process
+// dies with it.
+void ShardRules::TellIfBlockedByOthers(CellId id) {
+  RequestCell* const request = shard_.RequestAt(id);
+  if (request == nullptr) return;
+  const Ahead ahead = AheadOf(*request);
+  if (ahead.several || ahead.process != ProcessOf(*request)) Tell(id, *request);
+}
+
+}  // namespace holdfast::core

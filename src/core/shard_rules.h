@@ -1,0 +1,56 @@
+// The rules of the standard, on one shard, inside its lock. Each function is one step of a
+// specification algorithm; docs/shared-memory.md says for each what a crash inside it leaves
+// behind.
+//
+// A step that meets damage marks the shard and gives up; whoever enters next repairs it.
+#ifndef HOLDFAST_CORE_SHARD_RULES_H_
+#define HOLDFAST_CORE_SHARD_RULES_H_
+
+#include "core/lock_request.h"
+#include "core/notices.h"
+#include "segment/name_table.h"
+#include "segment/shard_view.h"
+
+namespace holdfast::core {
+
+class ShardRules {
+ public:
+  ShardRules(segment::ShardView shard, Notices& notices) : shard_(shard), notices_(notices) {}
+
+  // "Request a lock" (#algorithm-request-lock), the steps on the lock task queue. Whether damage
+  // was met is to be asked of the shard afterwards.
+  Placement Request(const segment::AgentRef& agent, const segment::ResourceName& name,
+                    const LockRequest& request);
+
+  // Ends a request in whatever state it is: waiting ("abort the request",
+  // #algorithm-abort-request), held ("release the lock", #algorithm-release-lock), lost.
+  void End(segment::CellId id, segment::RequestCell& request);
+
+  // "Process the lock request queue" (#algorithm-process-lock-request-queue). Then frees the name
+  // if nobody uses it any more.
+  void ProcessLockRequestQueue(segment::CellId name_id);
+
+  // Whose death would bring this waiting request forward.
+  Ahead AheadOf(const segment::RequestCell& request) const;
+
+ private:
+  Placement Missed(LockMode mode, const segment::NameCell& name) const;
+  segment::CellId TakeRecord(const segment::AgentRef& agent, const LockRequest& request,
+                             segment::CellId name_id);
+  uint64_t NextToken();
+  void Steal(segment::CellId id, segment::RequestCell& thief, segment::NameCell& name);
+  void Enqueue(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
+  bool AddHeld(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
+  bool RemoveHeld(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
+  bool Grant(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
+  void Free(segment::CellId id, segment::RequestCell& request);
+  void Tell(segment::CellId id, segment::RequestCell& request);
+  void TellIfBlockedByOthers(segment::CellId id);
+
+  segment::ShardView shard_;
+  Notices& notices_;
+};
+
+}  // namespace holdfast::core
+
+#endif  // HOLDFAST_CORE_SHARD_RULES_H_

@@ -1,0 +1,33 @@
+// One consistent picture of the whole bucket: what is held and what is pending at one moment.
+// Standard: Web Locks "snapshot the lock state" (#algorithm-snapshot-the-lock-state).
+#ifndef HOLDFAST_CORE_SNAPSHOT_H_
+#define HOLDFAST_CORE_SNAPSHOT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/lock_manager.h"
+#include "platform/result.h"
+
+namespace holdfast::core {
+
+struct LockInfo {
+  std::u16string name;
+  LockMode mode = LockMode::kExclusive;
+  uint64_t client_id[2] = {0, 0};
+};
+
+struct Snapshot {
+  std::vector<LockInfo> held;             // per name in the order of the requests
+  std::vector<LockInfo> pending;          // likewise
+  std::vector<segment::ProcessRef> dead;  // met on the way, not shown, to be cleaned up
+};
+
+// Holds all shard locks (in ascending order) while the cells in use are copied; reads the copy
+// afterwards. kBusy when a shard was not to be had in time.
+Result<Snapshot> TakeSnapshot(LockManager& manager, uint64_t budget_ns);
+
+}  // namespace holdfast::core
+
+#endif  // HOLDFAST_CORE_SNAPSHOT_H_

@@ -1,0 +1,80 @@
+// Whose death would bring a waiting request forward.
+#include "core/lock_manager.h"
+#include "support/lock_table_test.h"
+
+namespace holdfast::test {
+namespace {
+
+using core::Ahead;
+using segment::ProcessRef;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+class AheadTest : public LockTableTest {
+ protected:
+  std::vector<ProcessRef> Blockers(FakeAgent& agent, uint32_t id) {
+    const Result<std::vector<ProcessRef>> blockers =
+        agent.manager().Blockers(agent.mine().at(id).record, kBudgetNs);
+    EXPECT_TRUE(blockers.ok());
+    return blockers.ok() ? *blockers : std::vector<ProcessRef>{};
+  }
+};
+
+TEST_F(AheadTest, IsTheHolderForTheFirstInTheQueue) {
+  Ask(a, u"n");
+  const Ahead ahead = Ask(b, u"n").ahead;
+  EXPECT_EQ(ahead.process, p);
+  EXPECT_FALSE(ahead.several);
+}
+
+TEST_F(AheadTest, IsThePredecessorFurtherBack) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  EXPECT_EQ(Ask(c, u"n").ahead.process, q);
+}
+
+TEST_F(AheadTest, IsSeveralWhenThereAreSeveralHolders) {
+  Ask(a, u"n", kShared);
+  Ask(b, u"n", kShared);
+  EXPECT_TRUE(Ask(c, u"n").ahead.several);
+}
+
+TEST_F(AheadTest, AreAllHoldersForTheFirstInTheQueue) {
+  Ask(a, u"n", kShared);
+  Ask(b, u"n", kShared);
+  Ask(c, u"n");
+  EXPECT_THAT(Blockers(c, 3), UnorderedElementsAre(p, q));
+}
+
+TEST_F(AheadTest, NamesAProcessOnceThatHoldsSeveralTimes) {
+  Ask(a, u"n", kShared);
+  Ask(a2, u"n", kShared);
+  Ask(b, u"n");
+  EXPECT_THAT(Blockers(b, 3), ElementsAre(p));
+}
+
+TEST_F(AheadTest, IsThePredecessorAloneFurtherBackAlsoWhenAsked) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  Ask(c, u"n");
+  EXPECT_THAT(Blockers(c, 3), ElementsAre(q));
+}
+
+TEST_F(AheadTest, IsNobodyForALockThatIsHeld) {
+  Ask(a, u"n");
+  EXPECT_THAT(Blockers(a, 1), IsEmpty());
+}
+
+TEST_F(AheadTest, IsNobodyForARequestThatIsGone) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  const core::RecordRef record = b.mine().at(2).record;
+  ASSERT_TRUE(b.End(2).ok());
+  const Result<std::vector<ProcessRef>> blockers = b.manager().Blockers(record, kBudgetNs);
+  ASSERT_TRUE(blockers.ok());
+  EXPECT_THAT(*blockers, IsEmpty());
+}
+
+}  // namespace
+}  // namespace holdfast::test

@@ -1,0 +1,109 @@
+// A process dies behind every single store of every kind of operation; the others clean up.
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <ostream>
+#include <string>
+
+#include "core/crash_cases.h"
+
+namespace holdfast::test {
+
+void PrintTo(const CrashCase& crash_case, std::ostream* stream) { *stream << crash_case.name; }
+
+namespace {
+
+// What else is in the segment while it happens.
+const char* const kSituations[] = {"alone", "beside other locks", "with cells given back",
+                                   "among sleepers with news"};
+
+void Arrange(CrashScene& scene, const CrashCase& crash_case, size_t situation) {
+  crash_case.prepare(scene);
+  if (situation == 1) {
+    scene.Ask(scene.first, u"x", kShared);
+    scene.Ask(scene.doomed, u"x", kShared);
+    scene.Ask(scene.second, u"x");
+    scene.Ask(scene.doomed, u"y");
+    scene.Ask(scene.doomed_too, u"y");
+    scene.Ask(scene.first, u"y");
+  }
+  if (situation == 2) {
+    const uint32_t first = scene.Ask(scene.first, u"x");
+    const uint32_t second = scene.Ask(scene.second, kLong);
+    const uint32_t third = scene.Ask(scene.first, u"y");
+    (void)scene.first.End(first);
+    (void)scene.second.End(second);
+    (void)scene.first.End(third);
+  }
+  scene.FallAsleep();
+  if (situation == 3) {
+    const uint32_t holder = scene.Ask(scene.second, u"x");
+    scene.Ask(scene.doomed, u"x");
+    scene.Ask(scene.first, u"y");
+    scene.Ask(scene.second_too, u"y", kSteal);
+    (void)scene.second.End(holder);
+  }
+  if (crash_case.ghost_is_dead) scene.machine.Kill(scene.ghost_process);
+}
+
+class CrashImages : public testing::TestWithParam<CrashCase> {
+ protected:
+  static void TearDownTestSuite() { std::cout << images_ << " crash images" << std::endl; }
+
+  static void Expect(const std::vector<std::string>& faults, const std::string& where) {
+    ++images_;
+    for (const std::string& fault : faults) ADD_FAILURE() << where << ": " << fault;
+  }
+  // The rescuer dies too, behind every `kStep`-th of its stores from `start` on; another one goes
+  // on.
+  static void CrashInTheRescue(const CrashScene& scene, const Frame& frame,
+                               const ReferenceModel& before, const ReferenceModel& after,
+                               std::vector<segment::ProcessRef> dead, size_t start,
+                               const std::string& where) {
+    constexpr size_t kStep = 19;
+    CrashScene rescue(scene, frame);
+    StoreRecorder recorder(rescue.machine);
+    (void)rescue.CleanUp(dead, rescue.first_process);
+    const std::vector<Frame> frames = recorder.frames();
+    dead.push_back(scene.first_process);
+    for (size_t i = start % kStep; i < frames.size(); i += kStep) {
+      Frame both = frames[i];
+      both.rings.insert(both.rings.end(), frame.rings.begin(), frame.rings.end());
+      CrashScene left(scene, both);
+      Expect(left.Rescue(dead, left.second_process, before, after, both),
+             where + ", store " + std::to_string(i) + " of the rescue");
+    }
+  }
+
+  static inline size_t images_ = 0;
+};
+
+TEST_P(CrashImages, LeaveNothingThatTheSurvivorsCannotCleanUp) {
+  for (size_t situation = 0; situation < std::size(kSituations); ++situation) {
+    CrashScene scene;
+    Arrange(scene, GetParam(), situation);
+    const CrashScene known(scene, {scene.machine.TakeImage(), {}});
+    const ReferenceModel before = ReferenceModel::Read(scene.machine.segment());
+    const std::vector<Frame> frames = [&] {
+      StoreRecorder recorder(scene.machine);
+      GetParam().operate(scene);
+      return recorder.frames();
+    }();
+    const ReferenceModel after = ReferenceModel::Read(scene.machine.segment());
+    std::vector<segment::ProcessRef> dead = {scene.doomed_process};
+    if (GetParam().ghost_is_dead) dead.push_back(scene.ghost_process);
+    for (size_t i = 0; i < frames.size() && !HasFailure(); ++i) {
+      const std::string where =
+          std::string(kSituations[situation]) + ", store " + std::to_string(i);
+      CrashScene left(known, frames[i]);
+      Expect(left.Rescue(dead, left.first_process, before, after, frames[i]), where);
+      if (i % 7 == 0) CrashInTheRescue(known, frames[i], before, after, dead, i, where);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryOperation, CrashImages, testing::ValuesIn(CrashCases()),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace holdfast::test

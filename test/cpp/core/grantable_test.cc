@@ -1,0 +1,34 @@
+#include "core/grantable.h"
+
+#include <gtest/gtest.h>
+
+namespace holdfast::core {
+namespace {
+
+constexpr HeldCounts kNobody{};
+constexpr HeldCounts kOneExclusive{.exclusive = 1, .shared = 0};
+constexpr HeldCounts kTwoShared{.exclusive = 0, .shared = 2};
+
+TEST(IsGrantable, RefusesARequestThatIsNotFirstInItsQueue) {
+  EXPECT_FALSE(IsGrantable(LockMode::kExclusive, false, kNobody));
+  EXPECT_FALSE(IsGrantable(LockMode::kShared, false, kNobody));
+  EXPECT_FALSE(IsGrantable(LockMode::kShared, false, kTwoShared));
+}
+
+TEST(IsGrantable, GrantsTheFirstWhenNothingIsHeld) {
+  EXPECT_TRUE(IsGrantable(LockMode::kExclusive, true, kNobody));
+  EXPECT_TRUE(IsGrantable(LockMode::kShared, true, kNobody));
+}
+
+TEST(IsGrantable, RefusesEverythingBesideAnExclusiveHolder) {
+  EXPECT_FALSE(IsGrantable(LockMode::kExclusive, true, kOneExclusive));
+  EXPECT_FALSE(IsGrantable(LockMode::kShared, true, kOneExclusive));
+}
+
+TEST(IsGrantable, GrantsOnlySharedRequestsBesideSharedHolders) {
+  EXPECT_TRUE(IsGrantable(LockMode::kShared, true, kTwoShared));
+  EXPECT_FALSE(IsGrantable(LockMode::kExclusive, true, kTwoShared));
+}
+
+}  // namespace
+}  // namespace holdfast::core

@@ -1,0 +1,128 @@
+// Standard: Web Locks "abort the request" (#algorithm-abort-request), "release the lock"
+// (#algorithm-release-lock), "process the lock request queue".
+#include "core/lock_manager.h"
+#include "support/lock_table_test.h"
+
+namespace holdfast::test {
+namespace {
+
+class LockManagerEnd : public LockTableTest {};
+
+TEST_F(LockManagerEnd, GrantsTheNextInLineAfterARelease) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  Ask(c, u"n");
+  ASSERT_TRUE(a.End(1).ok());
+  EXPECT_TRUE(IsHeld(2));
+  EXPECT_TRUE(IsQueued(3));
+}
+
+TEST_F(LockManagerEnd, GrantsAllSharedRequestsAtTheHeadTogether) {
+  Ask(a, u"n");
+  Ask(b, u"n", kShared);
+  Ask(c, u"n", kShared);
+  Ask(a2, u"n");
+  Ask(b, u"n", kShared);
+  ASSERT_TRUE(a.End(1).ok());
+  EXPECT_TRUE(IsHeld(2) && IsHeld(3));
+  EXPECT_TRUE(IsQueued(4) && IsQueued(5));
+}
+
+TEST_F(LockManagerEnd, KeepsTheQueueWaitingWhileOneSharedHolderIsLeft) {
+  Ask(a, u"n", kShared);
+  Ask(b, u"n", kShared);
+  Ask(c, u"n");
+  ASSERT_TRUE(a.End(1).ok());
+  EXPECT_TRUE(IsQueued(3));
+  ASSERT_TRUE(b.End(2).ok());
+  EXPECT_TRUE(IsHeld(3));
+}
+
+TEST_F(LockManagerEnd, GrantsWhatStoodBehindAnAbortedHead) {
+  Ask(a, u"n", kShared);
+  Ask(b, u"n");
+  Ask(c, u"n", kShared);
+  ASSERT_TRUE(b.End(2).ok());
+  EXPECT_TRUE(IsHeld(3));
+}
+
+TEST_F(LockManagerEnd, ClosesTheGapOfAnAbortInTheMiddle) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  Ask(c, u"n");
+  Ask(a2, u"n");
+  ASSERT_TRUE(c.End(3).ok());
+  ASSERT_TRUE(a.End(1).ok());
+  EXPECT_TRUE(IsHeld(2));
+  ASSERT_TRUE(b.End(2).ok());
+  EXPECT_TRUE(IsHeld(4));
+}
+
+TEST_F(LockManagerEnd, AppendsBehindAnAbortedTail) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  Ask(c, u"n");
+  ASSERT_TRUE(c.End(3).ok());
+  Ask(a2, u"n");
+  ASSERT_TRUE(a.End(1).ok());
+  ASSERT_TRUE(b.End(2).ok());
+  EXPECT_TRUE(IsHeld(4));
+}
+
+TEST_F(LockManagerEnd, GivesBackEveryCell) {
+  Ask(a, u"n");
+  Ask(b, std::u16string(300, u'x'));
+  ASSERT_TRUE(a.End(1).ok());
+  ASSERT_TRUE(b.End(2).ok());
+  EXPECT_EQ(UsedCells(), 0U);
+}
+
+TEST_F(LockManagerEnd, LeavesAGrantThatIsStillUnreadToItsAgent) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  ASSERT_TRUE(a.End(1).ok());
+  ASSERT_TRUE(b.End(2).ok());
+  EXPECT_EQ(UsedCells(), 1U);  // the zombie among the events of b
+  ASSERT_TRUE(b.TakeNews().ok());
+  EXPECT_EQ(UsedCells(), 0U);
+}
+
+TEST_F(LockManagerEnd, HasNoEffectTheSecondTime) {
+  const core::RecordRef record = Ask(a, u"n").record;
+  Ask(b, u"n");
+  Ask(c, u"n");
+  ASSERT_TRUE(a.End(1).ok());
+  const Result<segment::CellState> again = a.manager().End(record, kBudgetNs);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(*again, segment::CellState::kFree);
+  EXPECT_TRUE(IsHeld(2) && IsQueued(3));
+}
+
+TEST_F(LockManagerEnd, LeavesAloneWhoeverUsesTheCellNow) {
+  const core::RecordRef old = Ask(a, u"n").record;
+  ASSERT_TRUE(a.End(1).ok());
+  const core::RecordRef record = Ask(b, u"n").record;
+  ASSERT_EQ(record.cell, old.cell);
+  ASSERT_TRUE(a.manager().End(old, kBudgetNs).ok());
+  EXPECT_TRUE(IsHeld(2));
+}
+
+TEST_F(LockManagerEnd, TouchesNothingForARecordOfNoShard) {
+  const core::RecordRef nowhere{1, machine.segment().geometry().shards, 1};
+  const FakeMachine::Image before = machine.TakeImage();
+  EXPECT_EQ(a.manager().End(nowhere, kBudgetNs).status().code(), StatusCode::kSegmentBroken);
+  EXPECT_TRUE(machine.TakeImage() == before);
+}
+
+TEST_F(LockManagerEnd, IsBusyWhileALivingProcessKeepsTheShardLocked) {
+  Ask(a, u"n");
+  core::Notices notices(machine.segment(), machine.environment());
+  const uint32_t shard = a.mine().at(1).record.shard;
+  const auto lock = b.manager().Enter(shard, notices, kBudgetNs);
+  ASSERT_TRUE(lock.ok());
+  EXPECT_EQ(a.manager().End(a.mine().at(1).record, kBudgetNs).status().code(), StatusCode::kBusy);
+  EXPECT_TRUE(IsHeld(1));
+}
+
+}  // namespace
+}  // namespace holdfast::test

@@ -1,0 +1,177 @@
+// Standard: Web Locks "request a lock" (#algorithm-request-lock), on the lock task queue.
+#include "core/lock_manager.h"
+#include "support/lock_table_test.h"
+
+namespace holdfast::test {
+namespace {
+
+using core::RequestOutcome;
+
+class LockManagerRequest : public LockTableTest {};
+
+TEST_F(LockManagerRequest, GrantsAFreeNameAtOnce) {
+  EXPECT_EQ(Outcome(a, u"n"), RequestOutcome::kGranted);
+  EXPECT_TRUE(IsHeld(1));
+}
+
+TEST_F(LockManagerRequest, QueuesBehindAnExclusiveHolder) {
+  Ask(a, u"n");
+  EXPECT_EQ(Outcome(b, u"n"), RequestOutcome::kQueued);
+  EXPECT_EQ(Outcome(b, u"n", kShared), RequestOutcome::kQueued);
+}
+
+TEST_F(LockManagerRequest, QueuesBehindItsOwnAgent) {
+  Ask(a, u"n");
+  EXPECT_EQ(Outcome(a, u"n"), RequestOutcome::kQueued);
+}
+
+TEST_F(LockManagerRequest, GrantsSharedHoldersTogether) {
+  EXPECT_EQ(Outcome(a, u"n", kShared), RequestOutcome::kGranted);
+  EXPECT_EQ(Outcome(b, u"n", kShared), RequestOutcome::kGranted);
+}
+
+TEST_F(LockManagerRequest, QueuesAnExclusiveRequestBehindSharedHolders) {
+  Ask(a, u"n", kShared);
+  EXPECT_EQ(Outcome(b, u"n"), RequestOutcome::kQueued);
+}
+
+TEST_F(LockManagerRequest, NeverLetsASharedRequestOvertakeAQueuedExclusiveOne) {
+  Ask(a, u"n", kShared);
+  Ask(b, u"n");
+  EXPECT_EQ(Outcome(c, u"n", kShared), RequestOutcome::kQueued);
+}
+
+TEST_F(LockManagerRequest, KeepsNamesApart) {
+  Ask(a, u"n");
+  EXPECT_EQ(Outcome(b, u"m"), RequestOutcome::kGranted);
+}
+
+TEST_F(LockManagerRequest, NumbersTokensInTheOrderOfTheGrants) {
+  const uint64_t first = Ask(a, u"n").token;
+  const uint64_t second = Ask(b, u"m").token;
+  Ask(b, u"n");
+  ASSERT_TRUE(a.End(1).ok());
+  ASSERT_TRUE(b.TakeNews().ok());
+  EXPECT_EQ(first, kFirstToken + 1);
+  EXPECT_EQ(second, kFirstToken + 2);
+  EXPECT_EQ(b.mine().at(3).token, kFirstToken + 3);
+}
+
+TEST_F(LockManagerRequest, NumbersTicketsInTheOrderOfTheRequests) {
+  const uint64_t first = Ask(a, u"n").record.ticket;
+  const uint64_t second = Ask(b, u"n").record.ticket;
+  EXPECT_LT(first, second);
+}
+
+TEST_F(LockManagerRequest, NeverUsesATicketAgain) {
+  const uint64_t first = Ask(a, u"n").record.ticket;
+  ASSERT_TRUE(a.End(1).ok());
+  EXPECT_GT(Ask(a, u"n").record.ticket, first);
+}
+
+class LockManagerIfAvailable : public LockTableTest {};
+
+TEST_F(LockManagerIfAvailable, GrantsAFreeName) {
+  EXPECT_EQ(Outcome(a, u"n", kIfAvailable), RequestOutcome::kGranted);
+}
+
+TEST_F(LockManagerIfAvailable, GrantsASharedLockBesideSharedHolders) {
+  Ask(a, u"n", kShared);
+  EXPECT_EQ(Outcome(b, u"n", kSharedIfAvailable), RequestOutcome::kGranted);
+}
+
+TEST_F(LockManagerIfAvailable, MissesBesideAnIncompatibleHolder) {
+  Ask(a, u"n", kShared);
+  EXPECT_EQ(Outcome(b, u"n", kIfAvailable), RequestOutcome::kMissed);
+}
+
+TEST_F(LockManagerIfAvailable, MissesWhenAnythingIsQueued) {
+  Ask(a, u"n", kShared);
+  Ask(b, u"n");
+  EXPECT_EQ(Outcome(c, u"n", kSharedIfAvailable), RequestOutcome::kMissed);
+}
+
+TEST_F(LockManagerIfAvailable, LeavesNoTraceWhenItMissed) {
+  Ask(a, u"n");
+  const FakeMachine::Image before = machine.TakeImage();
+  Ask(b, u"n", kIfAvailable);
+  EXPECT_TRUE(machine.TakeImage() == before);
+}
+
+TEST_F(LockManagerIfAvailable, NamesTheHolderThatIsInTheWay) {
+  Ask(a, u"n");
+  EXPECT_EQ(Ask(b, u"n", kIfAvailable).ahead.process, p);
+}
+
+TEST_F(LockManagerIfAvailable, NamesTheQueuedRequestWhenTheHoldersAreNotInTheWay) {
+  Ask(a, u"n", kShared);
+  Ask(b, u"n");
+  EXPECT_EQ(Ask(c, u"n", kSharedIfAvailable).ahead.process, q);
+}
+
+class LockManagerSteal : public LockTableTest {};
+
+TEST_F(LockManagerSteal, GrantsAFreeName) {
+  EXPECT_EQ(Outcome(a, u"n", kSteal), RequestOutcome::kGranted);
+}
+
+TEST_F(LockManagerSteal, TakesTheLockFromEveryHolder) {
+  Ask(a, u"n", kShared);
+  Ask(b, u"n", kShared);
+  EXPECT_EQ(Outcome(c, u"n", kSteal), RequestOutcome::kGranted);
+  ASSERT_TRUE(a.TakeNews().ok());
+  ASSERT_TRUE(b.TakeNews().ok());
+  EXPECT_FALSE(a.Holds(1));
+  EXPECT_FALSE(b.Holds(2));
+  EXPECT_TRUE(IsHeld(3));
+}
+
+TEST_F(LockManagerSteal, GoesBeforeEverythingQueuedAndLeavesItQueued) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  EXPECT_EQ(Outcome(c, u"n", kSteal), RequestOutcome::kGranted);
+  EXPECT_TRUE(IsQueued(2));
+}
+
+TEST_F(LockManagerSteal, GrantsTheQueueAfterTheThief) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  Ask(c, u"n", kSteal);
+  ASSERT_TRUE(c.End(3).ok());
+  EXPECT_TRUE(IsHeld(2));
+}
+
+TEST_F(LockManagerSteal, LetsTheLateReleaseOfAVictimReleaseNothing) {
+  Ask(a, u"n");
+  Ask(b, u"n", kSteal);
+  ASSERT_TRUE(a.End(1).ok());
+  EXPECT_TRUE(IsHeld(2));
+}
+
+TEST_F(LockManagerSteal, SaysThatAVictimHadLostTheLockWhenItEndsIt) {
+  const core::RecordRef record = Ask(a, u"n").record;
+  Ask(b, u"n", kSteal);
+  const Result<segment::CellState> ended = a.manager().End(record, kBudgetNs);
+  ASSERT_TRUE(ended.ok());
+  EXPECT_EQ(*ended, segment::CellState::kStolen);
+}
+
+TEST_F(LockManagerSteal, CanBeStolenFromInTurn) {
+  Ask(a, u"n");
+  Ask(b, u"n", kSteal);
+  Ask(c, u"n", kSteal);
+  ASSERT_TRUE(b.TakeNews().ok());
+  EXPECT_FALSE(b.Holds(2));
+  EXPECT_TRUE(IsHeld(3));
+}
+
+TEST_F(LockManagerSteal, StealsFromItsOwnAgent) {
+  Ask(a, u"n");
+  Ask(a, u"n", kSteal);
+  ASSERT_TRUE(a.TakeNews().ok());
+  EXPECT_FALSE(a.Holds(1));
+  EXPECT_TRUE(a.Holds(2));
+}
+
+}  // namespace
+}  // namespace holdfast::test

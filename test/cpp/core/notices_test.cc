@@ -1,0 +1,143 @@
+// Who is rung, and who is left in peace.
+#include "core/notices.h"
+
+#include "support/lock_table_test.h"
+
+namespace holdfast::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+class NoticesTest : public LockTableTest {
+ protected:
+  void AllFallAsleep() {
+    for (FakeAgent* const agent : {&a, &a2, &b, &c}) agent->FallAsleep();
+  }
+  std::vector<uint16_t> Rung() const {
+    std::vector<uint16_t> agents;
+    for (const segment::AgentRef& agent : machine_rings()) agents.push_back(agent.index);
+    return agents;
+  }
+  std::vector<segment::AgentRef> machine_rings() const {
+    return const_cast<FakeMachine&>(machine).environment().Rings();
+  }
+};
+
+TEST_F(NoticesTest, RingAnAgentThatIsGrantedALockWhileItSleeps) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  AllFallAsleep();
+  ASSERT_TRUE(a.End(1).ok());
+  EXPECT_THAT(Rung(), ElementsAre(b.ref().index));
+}
+
+TEST_F(NoticesTest, LeaveAnAgentInPeaceThatIsAwake) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  ASSERT_TRUE(a.End(1).ok());
+  EXPECT_THAT(Rung(), IsEmpty());
+  EXPECT_TRUE(b.HasNews());
+}
+
+TEST_F(NoticesTest, RingASleeperOnlyOnce) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  Ask(a, u"m");
+  Ask(b, u"m");
+  AllFallAsleep();
+  ASSERT_TRUE(a.End(1).ok());
+  ASSERT_TRUE(a.End(3).ok());
+  EXPECT_THAT(Rung(), ElementsAre(b.ref().index));
+}
+
+TEST_F(NoticesTest, RingNobodyForAGrantAtOnce) {
+  AllFallAsleep();
+  Ask(a, u"n");
+  Ask(b, u"n");
+  EXPECT_THAT(Rung(), IsEmpty());
+}
+
+TEST_F(NoticesTest, RingEveryVictimOfASteal) {
+  Ask(a, u"n", kShared);
+  Ask(b, u"n", kShared);
+  AllFallAsleep();
+  Ask(c, u"n", kSteal);
+  EXPECT_THAT(Rung(), UnorderedElementsAre(a.ref().index, b.ref().index));
+}
+
+TEST_F(NoticesTest, RingTheFirstInTheQueueThatHasAThiefBeforeItNow) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  AllFallAsleep();
+  Ask(c, u"n", kSteal);
+  EXPECT_THAT(Rung(), UnorderedElementsAre(a.ref().index, b.ref().index));
+}
+
+TEST_F(NoticesTest, RingTheFollowerOfAnAbortedRequest) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  Ask(c, u"n");
+  AllFallAsleep();
+  ASSERT_TRUE(b.End(2).ok());
+  EXPECT_THAT(Rung(), ElementsAre(c.ref().index));
+}
+
+TEST_F(NoticesTest, LeaveAFollowerInPeaceThatNowWaitsForItsOwnProcess) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  Ask(a2, u"n");
+  AllFallAsleep();
+  ASSERT_TRUE(b.End(2).ok());
+  EXPECT_THAT(Rung(), IsEmpty());
+}
+
+TEST_F(NoticesTest, RingEverySleeperWhenThereIsNewsForMoreAgentsThanFit) {
+  const segment::Geometry::Counts counts{.shards = 1,
+                                         .processes = 1,
+                                         .agents = 24,
+                                         .buckets_per_shard = 2,
+                                         .extent_bytes = 4096,
+                                         .extents = 2};
+  FakeMachine crowd(counts);
+  const segment::ProcessRef process = crowd.Attach(0);
+  std::vector<FakeAgent> agents;
+  for (uint16_t i = 0; i < counts.agents; ++i) agents.emplace_back(crowd, process, i);
+  ASSERT_TRUE(agents[0].Request(0, u"n", kExclusive).ok());
+  for (uint32_t i = 1; i < counts.agents; ++i) {
+    ASSERT_TRUE(agents[i].Request(i, u"n", kShared).ok());
+    agents[i].FallAsleep();
+  }
+  ASSERT_TRUE(agents[0].End(0).ok());
+  EXPECT_EQ(crowd.environment().Rings().size(), counts.agents - 1);
+}
+
+TEST_F(NoticesTest, RingEvenAnAgentThatSeemsAwakeWhenSomebodyDied) {
+  {
+    core::Notices notices(machine.segment(), machine.environment());
+    notices.AddRescanOfAll();
+  }
+  EXPECT_THAT(Rung(), ElementsAre(a.ref().index, a2.ref().index, b.ref().index, c.ref().index));
+}
+
+TEST_F(NoticesTest, RingNobodyWhoseEntryIsFree) {
+  machine.segment().agent(b.ref().index).sleeping.Set(1);
+  machine.segment().agent(b.ref().index).owner.Set(0);
+  {
+    core::Notices notices(machine.segment(), machine.environment());
+    notices.Add(b.ref().index);
+  }
+  EXPECT_THAT(Rung(), IsEmpty());
+}
+
+TEST_F(NoticesTest, OverlookAnAgentThatCannotBe) {
+  {
+    core::Notices notices(machine.segment(), machine.environment());
+    notices.Add(0xFFFF);
+  }
+  EXPECT_THAT(Rung(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace holdfast::test

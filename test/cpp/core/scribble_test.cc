@@ -1,0 +1,156 @@
+// Nothing from the segment is trusted: whatever is written into it, every operation ends, touches
+// nothing outside, and what is left can be repaired.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/snapshot.h"
+#include "segment/invariants.h"
+#include "segment/store_point.h"
+#include "support/fake_agent.h"
+#include "support/scribbler.h"
+
+namespace holdfast::test {
+namespace {
+
+constexpr int kSegments = 40000;
+constexpr int kRounds = 6;
+
+class ScribbledSegment {
+ public:
+  explicit ScribbledSegment(uint64_t seed) : scribbler_(machine_, seed) {
+    for (uint16_t slot = 0; slot < 4; ++slot) processes_.push_back(machine_.Attach(slot));
+    for (uint16_t i = 0; i < 6; ++i) agents_.emplace_back(machine_, processes_[i % 4u], i);
+  }
+
+  void Use(int operations) {
+    for (int i = 0; i < operations; ++i) Operate(agents_[Below(6)]);
+  }
+  // The same, with damage that is done in the middle of the operations, behind some of their
+  // stores.
+  void UseWhileScribbling(int operations) {
+    segment::store_observer = {&ScribbledSegment::AfterStore, this};
+    Use(operations);
+    segment::store_observer = {};
+  }
+  void Scribble() {
+    for (uint32_t left = 1 + Below(12); left > 0; --left) scribbler_.Scribble();
+  }
+  // Nobody scribbles any more: the next to enter each shard makes it whole. What then is wrong.
+  std::vector<std::string> Heal() {
+    for (uint32_t shard = 0; shard < machine_.segment().geometry().shards; ++shard) {
+      machine_.segment().shard(shard).dirty.Set(1);
+      core::Notices notices(machine_.segment(), machine_.environment());
+      if (!agents_[0].manager().Enter(shard, notices, kBudgetNs).ok()) return {"not entered"};
+    }
+    std::vector<std::string> violations = segment::CheckInvariants(machine_.segment());
+    // A token is like the content of a file: nothing else in the segment says what it was.
+    std::erase_if(violations, [](const std::string& violation) {
+      return violation.ends_with("shares a token");
+    });
+    return violations;
+  }
+
+ private:
+  static void AfterStore(void* context) {
+    auto* const self = static_cast<ScribbledSegment*>(context);
+    const segment::StoreObserver observer = segment::store_observer;
+    segment::store_observer = {};  // the stores of the scribbler are no such places
+    if (self->Below(16) == 0) self->scribbler_.Scribble();
+    segment::store_observer = observer;
+  }
+
+  uint32_t Below(uint32_t limit) { return scribbler_.Below(limit); }
+
+  void Operate(FakeAgent& agent) {
+    core::LockManager manager = agent.manager();
+    const uint32_t dice = Below(20);
+    if (dice < 9) {
+      Ask(agent);
+    } else if (dice < 15) {
+      const auto& mine = agent.mine();
+      if (mine.empty()) return;
+      auto it = std::next(mine.begin(), Below(static_cast<uint32_t>(mine.size())));
+      (void)manager.Blockers(it->second.record, kBudgetNs);
+      (void)agent.End(it->first);
+    } else if (dice < 18) {
+      (void)agent.TakeNews();
+    } else if (dice < 19) {
+      (void)core::TakeSnapshot(manager, kBudgetNs);
+    } else {
+      End(agent);
+    }
+  }
+
+  void Ask(FakeAgent& agent) {
+    static const std::u16string kNames[] = {u"", u"n", u"m", std::u16string(40, u's'),
+                                            std::u16string(150, u'l')};
+    static const Options kOptions[] = {kExclusive,   kExclusive,         kShared, kShared,
+                                       kIfAvailable, kSharedIfAvailable, kSteal};
+    (void)agent.Request(++last_id_, kNames[Below(5)], kOptions[Below(7)]);
+  }
+
+  // Of an agent, or of a process that then goes on under its name: more damage.
+  void End(FakeAgent& agent) {
+    std::vector<segment::AgentRef> ended;
+    if (Below(2) == 0) {
+      (void)agents_[0].manager().TerminateAgent(agent.ref(), kBudgetNs);
+    } else {
+      (void)agents_[0].manager().TerminateProcess(agent.ref().process, ended, kBudgetNs);
+    }
+  }
+
+  FakeMachine machine_;
+  Scribbler scribbler_;
+  std::vector<segment::ProcessRef> processes_;
+  std::vector<FakeAgent> agents_;
+  uint32_t last_id_ = 0;
+};
+
+using Damage = std::vector<std::string> (*)(uint64_t seed);
+
+std::vector<std::string> DamageBetweenOperations(uint64_t seed) {
+  ScribbledSegment segment(seed);
+  segment.Use(12);
+  for (int round = 0; round < kRounds; ++round) {
+    segment.Scribble();
+    segment.Use(6);
+  }
+  return segment.Heal();
+}
+
+std::vector<std::string> DamageInsideOperations(uint64_t seed) {
+  ScribbledSegment segment(seed);
+  segment.Use(12);
+  segment.UseWhileScribbling(kRounds * 6);
+  return segment.Heal();
+}
+
+// HOLDFAST_SEED=<number> plays one segment again.
+void Try(Damage damage) {
+  if (const char* const text = std::getenv("HOLDFAST_SEED")) {
+    EXPECT_THAT(damage(std::stoull(text)), testing::IsEmpty()) << "HOLDFAST_SEED=" << text;
+    return;
+  }
+  const uint64_t first = std::random_device{}();
+  std::cout << "seeds " << first << " to " << first + kSegments - 1 << std::endl;
+  for (uint64_t seed = first; seed < first + kSegments; ++seed) {
+    ASSERT_THAT(damage(seed), testing::IsEmpty()) << "HOLDFAST_SEED=" << seed;
+  }
+}
+
+TEST(ScribbledSegments, CanBeUsedWhileDamagedAndAreWholeAfterARepair) {
+  Try(&DamageBetweenOperations);
+}
+
+TEST(ScribbledSegments, CanBeDamagedWhileTheyAreUsedAndAreWholeAfterARepair) {
+  Try(&DamageInsideOperations);
+}
+
+}  // namespace
+}  // namespace holdfast::test

@@ -1,0 +1,121 @@
+// Standard: Web Locks "snapshot the lock state" (#algorithm-snapshot-the-lock-state).
+#include "core/snapshot.h"
+
+#include "support/lock_table_test.h"
+
+namespace holdfast::test {
+namespace {
+
+using core::LockInfo;
+using core::Snapshot;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// A lock as a line: name, mode, number of the agent.
+std::string Line(const LockInfo& info) {
+  const std::string name(info.name.begin(), info.name.end());
+  const char* const mode = info.mode == LockMode::kExclusive ? " exclusive " : " shared ";
+  return name + mode + std::to_string(info.client_id[0]);
+}
+
+std::vector<std::string> Lines(const std::vector<LockInfo>& infos) {
+  std::vector<std::string> lines;
+  for (const LockInfo& info : infos) lines.push_back(Line(info));
+  return lines;
+}
+
+class SnapshotTest : public LockTableTest {
+ protected:
+  Snapshot Take(FakeAgent& by) {
+    core::LockManager manager = by.manager();
+    Result<Snapshot> snapshot = core::TakeSnapshot(manager, kBudgetNs);
+    EXPECT_TRUE(snapshot.ok());
+    return snapshot.ok() ? std::move(*snapshot) : Snapshot{};
+  }
+};
+
+TEST_F(SnapshotTest, IsEmptyInAnEmptySegment) {
+  EXPECT_THAT(Take(a).held, IsEmpty());
+  EXPECT_THAT(Take(a).pending, IsEmpty());
+}
+
+TEST_F(SnapshotTest, ShowsHeldAndPendingInTheOrderOfTheRequests) {
+  Ask(a, u"n", kShared);
+  Ask(b, u"n", kShared);
+  Ask(c, u"n");
+  Ask(a2, u"n", kShared);
+  const Snapshot snapshot = Take(c);
+  EXPECT_THAT(Lines(snapshot.held), ElementsAre("n shared 0", "n shared 2"));
+  EXPECT_THAT(Lines(snapshot.pending), ElementsAre("n exclusive 3", "n shared 1"));
+}
+
+TEST_F(SnapshotTest, ShowsTheNamesOfAllShards) {
+  const std::u16string names[] = {u"0", u"1", u"2", u"3", u"4", u"5"};
+  for (const std::u16string& name : names) Ask(a, name);
+  EXPECT_EQ(Take(b).held.size(), 6U);
+}
+
+TEST_F(SnapshotTest, ShowsLongNamesWhole) {
+  std::u16string name;
+  for (char16_t unit = 0; unit < 700; ++unit) name.push_back(static_cast<char16_t>(0xD700 + unit));
+  Ask(a, name);
+  ASSERT_EQ(Take(b).held.size(), 1U);
+  EXPECT_EQ(Take(b).held[0].name, name);
+}
+
+TEST_F(SnapshotTest, ShowsNeitherStolenLocksNorZombies) {
+  Ask(a, u"n");
+  Ask(b, u"n", kSteal);
+  Ask(c, u"n");
+  ASSERT_TRUE(b.End(2).ok());
+  ASSERT_TRUE(c.End(3).ok());
+  EXPECT_THAT(Take(a).held, IsEmpty());
+  EXPECT_THAT(Take(a).pending, IsEmpty());
+}
+
+TEST_F(SnapshotTest, HidesWhatTheDeadHoldAndNamesThem) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  machine.Kill(p);
+  const Snapshot snapshot = Take(b);
+  EXPECT_THAT(snapshot.held, IsEmpty());
+  EXPECT_THAT(Lines(snapshot.pending), ElementsAre("n exclusive 2"));
+  EXPECT_THAT(snapshot.dead, ElementsAre(p));
+}
+
+TEST_F(SnapshotTest, LeavesEveryShardUnlocked) {
+  Ask(a, u"n");
+  Take(b);
+  for (uint32_t i = 0; i < machine.segment().geometry().shards; ++i) {
+    EXPECT_FALSE(segment::LockWord(machine.segment(), i).IsLocked());
+  }
+}
+
+TEST_F(SnapshotTest, IsBusyAndLeavesTheOtherShardsUnlockedWhenOneIsKeptLocked) {
+  segment::LockWord last(machine.segment(), 1);
+  ASSERT_EQ(last.Acquire(q, machine.environment(), kBudgetNs), segment::LockOutcome::kAcquired);
+  core::LockManager manager = a.manager();
+  EXPECT_EQ(core::TakeSnapshot(manager, kBudgetNs).status().code(), StatusCode::kBusy);
+  EXPECT_FALSE(segment::LockWord(machine.segment(), 0).IsLocked());
+  last.Release(q, machine.environment());
+}
+
+// A damaged length must not become that much memory.
+TEST_F(SnapshotTest, LeavesOutANameThatIsLongerThanTheSegment) {
+  Ask(a, std::u16string(200, u'x'));
+  for (uint32_t i = 0; i < machine.segment().geometry().cells(); ++i) {
+    segment::AnyCell& cell = *machine.segment().CellByNumber(i);
+    if (cell.state.Get() == segment::CellState::kName) {
+      segment::AsName(cell).length.Set(0xFFFFFFFF);
+    } else if (cell.state.Get() == segment::CellState::kText) {
+      segment::AsText(cell).following.Set(i + 1);
+    }
+  }
+  EXPECT_THAT(Take(b).held, IsEmpty());
+  machine.segment().shard(0).dirty.Set(1);
+  machine.segment().shard(1).dirty.Set(1);
+  Take(b);
+}
+
+}  // namespace
+}  // namespace holdfast::test

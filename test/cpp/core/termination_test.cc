@@ -1,0 +1,130 @@
+// Standard: Web Locks "terminate remaining locks and requests" (#agent-integration).
+#include "core/lock_manager.h"
+#include "support/lock_table_test.h"
+
+namespace holdfast::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class TerminateAgent : public LockTableTest {};
+
+TEST_F(TerminateAgent, EndsWhatItHoldsAndWhatItAskedFor) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  Ask(c, u"m");
+  Ask(a, u"m");
+  Ask(b, u"m");
+  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kBudgetNs).ok());
+  EXPECT_TRUE(IsHeld(2));
+  EXPECT_FALSE(IsQueued(4));
+  EXPECT_TRUE(IsQueued(5));
+}
+
+TEST_F(TerminateAgent, LeavesTheOtherAgentsOfItsProcessAlone) {
+  Ask(a, u"n");
+  Ask(a2, u"m");
+  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kBudgetNs).ok());
+  EXPECT_TRUE(IsHeld(2));
+}
+
+TEST_F(TerminateAgent, EndsAGrantThatWasOnItsWay) {
+  Ask(b, u"n");
+  Ask(a, u"n");
+  ASSERT_TRUE(b.End(1).ok());
+  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kBudgetNs).ok());
+  EXPECT_EQ(UsedCells(), 0U);
+}
+
+TEST_F(TerminateAgent, EndsZombiesAndStolenRequests) {
+  Ask(b, u"n");
+  Ask(a, u"n");
+  ASSERT_TRUE(b.End(1).ok());
+  ASSERT_TRUE(a.End(2).ok());
+  Ask(a, u"m");
+  Ask(b, u"m", kSteal);
+  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kBudgetNs).ok());
+  EXPECT_EQ(UsedCells(), 2U);  // the lock of b and its name
+}
+
+TEST_F(TerminateAgent, EndsMoreRequestsThanOneVisitToAShardAllows) {
+  FakeMachine large(segment::Geometry::ForCapacity(segment::kMinCapacity));
+  FakeAgent agent(large, large.Attach(0), 0);
+  for (uint32_t id = 0; id < 1000; ++id) ASSERT_TRUE(agent.Request(id, u"n", kExclusive).ok());
+  ASSERT_TRUE(agent.manager().TerminateAgent(agent.ref(), kBudgetNs).ok());
+  EXPECT_THAT(segment::CheckInvariants(large.segment()), IsEmpty());
+  EXPECT_TRUE(ReferenceModel::Read(large.segment()).resources().empty());
+}
+
+TEST_F(TerminateAgent, LeavesTheNextBearerOfTheEntryAlone) {
+  const segment::AgentRef old = a.ref();
+  FakeAgent next(machine, q, old.index);
+  Ask(next, u"n");
+  ASSERT_TRUE(b.manager().TerminateAgent(old, kBudgetNs).ok());
+  EXPECT_TRUE(IsHeld(1));
+}
+
+class TerminateProcess : public LockTableTest {
+ protected:
+  std::vector<segment::AgentRef> Terminate(segment::ProcessRef process, FakeAgent& by) {
+    machine.Kill(process);
+    std::vector<segment::AgentRef> ended;
+    EXPECT_TRUE(by.manager().TerminateProcess(process, ended, kBudgetNs).ok());
+    return ended;
+  }
+};
+
+TEST_F(TerminateProcess, EndsAllItsAgents) {
+  Ask(a, u"n");
+  Ask(a2, u"m");
+  Ask(b, u"n");
+  Ask(b, u"m");
+  EXPECT_THAT(Terminate(p, b), ElementsAre(a.ref(), a2.ref()));
+  EXPECT_TRUE(IsHeld(3) && IsHeld(4));
+}
+
+TEST_F(TerminateProcess, FreesTheEntriesOfItsAgents) {
+  const uint16_t index = a.ref().index;
+  Terminate(p, b);
+  EXPECT_EQ(machine.segment().agent(index).owner.Get(), 0U);
+}
+
+TEST_F(TerminateProcess, NotesThatNothingIsLeftToCleanUp) {
+  Terminate(p, b);
+  EXPECT_EQ(machine.segment().process(p.slot).cleaned_generation.Get(), p.generation);
+}
+
+TEST_F(TerminateProcess, DoesNothingTheSecondTime) {
+  Ask(a, u"n");
+  Terminate(p, b);
+  EXPECT_THAT(Terminate(p, b), IsEmpty());
+}
+
+TEST_F(TerminateProcess, LeavesTheNextProcessOfTheSlotAlone) {
+  machine.Kill(p);
+  const segment::ProcessRef next = machine.Attach(p.slot);
+  FakeAgent agent(machine, next, 5);
+  Ask(agent, u"n");
+  Terminate(p, b);
+  EXPECT_TRUE(IsHeld(1));
+}
+
+TEST_F(TerminateProcess, TakesOverTheShardThatItDiedInside) {
+  Ask(b, u"n");
+  const uint32_t shard = b.mine().at(1).record.shard;
+  segment::LockWord word(machine.segment(), shard);
+  ASSERT_EQ(word.Acquire(p, machine.environment(), kBudgetNs), segment::LockOutcome::kAcquired);
+  Terminate(p, b);
+  EXPECT_FALSE(word.IsLocked());
+  EXPECT_TRUE(IsHeld(1));
+}
+
+TEST_F(TerminateProcess, MakesEverybodyLookForLostNews) {
+  Terminate(p, b);
+  EXPECT_NE(machine.segment().agent(c.ref().index).rescan.Get(), 0U);
+  EXPECT_TRUE(machine.environment().WasRung(c.ref()));
+}
+
+}  // namespace
+}  // namespace holdfast::test
