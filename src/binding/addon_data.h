@@ -1,0 +1,27 @@
+// What the addon keeps per Node environment: the agents it has opened, until the environment ends.
+#ifndef HOLDFAST_BINDING_ADDON_DATA_H_
+#define HOLDFAST_BINDING_ADDON_DATA_H_
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "binding/agent_wrap.h"
+
+namespace holdfast::binding {
+
+class AddonData {
+ public:
+  // The functions of an agent point to it: it stays, closed or not, as long as they can be called.
+  AgentWrap& Keep(std::unique_ptr<AgentWrap> agent) {
+    agents_.push_back(std::move(agent));
+    return *agents_.back();
+  }
+
+ private:
+  std::vector<std::unique_ptr<AgentWrap>> agents_;
+};
+
+}  // namespace holdfast::binding
+
+#endif  // HOLDFAST_BINDING_ADDON_DATA_H_

@@ -1,0 +1,94 @@
+// An agent as JavaScript sees it: an object with request, end, readNews, snapshot, lastError and
+// close, and a function that is called when there is news.
+//
+// Values in, values out, wake-ups: this folder decides nothing about locks. `request` and `end` are
+// on the hot path and use Node-API itself; what is rare uses its C++ wrapper.
+#ifndef HOLDFAST_BINDING_AGENT_WRAP_H_
+#define HOLDFAST_BINDING_AGENT_WRAP_H_
+
+#include <napi.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "binding/loop_handles.h"
+#include "core/agent.h"
+
+namespace holdfast::binding {
+
+// Bits of the second argument of request(); lib reads them from the addon's exports.
+inline constexpr uint32_t kShared = 1;
+inline constexpr uint32_t kIfAvailable = 2;
+inline constexpr uint32_t kSteal = 4;
+
+// request() answers id << kOutcomeBits | outcome, or -1: see lastError().
+inline constexpr uint32_t kOutcomeBits = 2;
+
+// The words of the buffer shared with JavaScript: the token of the grant that request() answered,
+// then kNewsWords for each piece of news that readNews() gave: id, kind, token (high, low half).
+inline constexpr uint32_t kTokenWords = 2;
+inline constexpr uint32_t kNewsWords = 4;
+inline constexpr uint32_t kMostNews = 255;
+
+// Final, and never deleted through its base.
+// NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor)
+class AgentWrap final : private LoopHandles::Listener {
+ public:
+  // Opens an agent; throws (in JavaScript) what went wrong and returns null.
+  static std::unique_ptr<AgentWrap> Open(Napi::Env env, const core::AttachOptions& options,
+                                         const uint64_t (&client_id)[2], Napi::Uint32Array buffer,
+                                         Napi::Function on_news);
+  ~AgentWrap() { Close(); }
+  AgentWrap(const AgentWrap&) = delete;
+  AgentWrap& operator=(const AgentWrap&) = delete;
+
+  Napi::Object Functions(Napi::Env env);
+
+ private:
+  AgentWrap(Napi::Env env, std::unique_ptr<core::Agent> agent, bool sweeps,
+            Napi::Uint32Array buffer, Napi::Function on_news);
+
+  static napi_value Request(napi_env env, napi_callback_info info);
+  static napi_value End(napi_env env, napi_callback_info info);
+  static napi_value IsHeld(napi_env env, napi_callback_info info);
+  static napi_value IsConnected(napi_env env, napi_callback_info info);
+  static napi_value ReadNews(napi_env env, napi_callback_info info);
+  static napi_value TakeSnapshot(napi_env env, napi_callback_info info);
+  static napi_value LastError(napi_env env, napi_callback_info info);
+  static napi_value CloseByJs(napi_env env, napi_callback_info info);
+  static void OnEnvironmentEnd(void* self);
+
+  bool CanHold(size_t units);
+  int32_t Ask(const char16_t* units, size_t length, uint32_t flags);
+  void OnPrepare() override;
+  void OnCheck() override;
+  void OnBell() override;
+  void OnSweep() override;
+  // Gives news to JavaScript until there is none or the time is used up.
+  void Deliver();
+  bool CallJs();
+  uint32_t WriteNews();
+  void WriteToken(uint32_t at, uint64_t token);
+  bool HasToTell() const {
+    return agent_->HasNews() || (!agent_->IsConnected() && !has_told_disconnection_);
+  }
+  void UpdateLoop();
+  void Close();
+
+  Napi::Env env_;
+  std::unique_ptr<core::Agent> agent_;  // null: closed
+  LoopHandles* handles_ = nullptr;
+  Napi::Reference<Napi::Uint32Array> buffer_;
+  uint32_t* words_;  // of the buffer
+  Napi::FunctionReference on_news_;
+  std::vector<core::AgentNews> news_;
+  size_t next_news_ = 0;  // of news_: what JavaScript has not read yet
+  Status last_error_;
+  const bool sweeps_;
+  bool has_told_disconnection_ = false;
+};
+
+}  // namespace holdfast::binding
+
+#endif  // HOLDFAST_BINDING_AGENT_WRAP_H_

@@ -1,0 +1,95 @@
+#include "binding/loop_handles.h"
+
+#include <initializer_list>
+
+namespace holdfast::binding {
+namespace {
+
+constexpr uint64_t kSweepMs = 1000;
+
+}  // namespace
+
+LoopHandles* LoopHandles::Open(uv_loop_t* loop, int doorbell_fd, Listener& listener) {
+  auto* const handles = new LoopHandles;
+  if (uv_poll_init(loop, &handles->poll_, doorbell_fd) != 0) {
+    delete handles;
+    return nullptr;
+  }
+  // These cannot fail.
+  (void)uv_prepare_init(loop, &handles->prepare_);
+  (void)uv_check_init(loop, &handles->check_);
+  (void)uv_idle_init(loop, &handles->idle_);
+  (void)uv_timer_init(loop, &handles->timer_);
+  handles->listener_ = &listener;
+  for (uv_handle_t* handle :
+       {handles->AsHandle(handles->poll_), handles->AsHandle(handles->prepare_),
+        handles->AsHandle(handles->check_), handles->AsHandle(handles->idle_),
+        handles->AsHandle(handles->timer_)}) {
+    uv_unref(handle);
+    ++handles->open_handles_;
+  }
+  if (handles->Start()) return handles;
+  handles->Close();
+  return nullptr;
+}
+
+bool LoopHandles::Start() {
+  const auto on_bell = [](uv_poll_t* poll, int, int) {
+    Of(reinterpret_cast<uv_handle_t*>(poll))->listener_->OnBell();
+  };
+  const auto on_prepare = [](uv_prepare_t* prepare) {
+    Of(reinterpret_cast<uv_handle_t*>(prepare))->listener_->OnPrepare();
+  };
+  const auto on_check = [](uv_check_t* check) {
+    Of(reinterpret_cast<uv_handle_t*>(check))->listener_->OnCheck();
+  };
+  return uv_poll_start(&poll_, UV_READABLE, on_bell) == 0 &&
+         uv_prepare_start(&prepare_, on_prepare) == 0 && uv_check_start(&check_, on_check) == 0;
+}
+
+void LoopHandles::Close() {
+  const auto on_closed = [](uv_handle_t* handle) {
+    LoopHandles* const handles = Of(handle);
+    if (--handles->open_handles_ == 0) delete handles;
+  };
+  for (uv_handle_t* handle :
+       {AsHandle(poll_), AsHandle(prepare_), AsHandle(check_), AsHandle(idle_), AsHandle(timer_)}) {
+    uv_close(handle, on_closed);
+  }
+}
+
+void LoopHandles::KeepAlive(bool keep_alive) {
+  if (keep_alive == keeps_alive_) return;
+  keeps_alive_ = keep_alive;
+  if (keep_alive) {
+    uv_ref(AsHandle(poll_));
+  } else {
+    uv_unref(AsHandle(poll_));
+  }
+}
+
+void LoopHandles::Sweep(bool sweeps) {
+  if (sweeps == sweeps_) return;
+  sweeps_ = sweeps;
+  if (sweeps) {
+    const auto on_sweep = [](uv_timer_t* timer) {
+      Of(reinterpret_cast<uv_handle_t*>(timer))->listener_->OnSweep();
+    };
+    uv_timer_start(&timer_, on_sweep, kSweepMs, kSweepMs);
+  } else {
+    uv_timer_stop(&timer_);
+  }
+}
+
+void LoopHandles::DoNotSleep(bool come_round) {
+  if (come_round == comes_round_) return;
+  comes_round_ = come_round;
+  // An active idle handle, referenced or not, makes the loop poll without sleeping.
+  if (come_round) {
+    uv_idle_start(&idle_, [](uv_idle_t*) {});
+  } else {
+    uv_idle_stop(&idle_);
+  }
+}
+
+}  // namespace holdfast::binding

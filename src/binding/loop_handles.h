@@ -1,0 +1,65 @@
+// The handles with which an agent takes part in its event loop: a poll on the doorbell, prepare,
+// check and idle around the loop's sleep, and a timer for the sweep.
+//
+// They live on their own: libuv gives a handle back only after its close callback, which in a
+// worker comes after everything else of the addon is gone.
+#ifndef HOLDFAST_BINDING_LOOP_HANDLES_H_
+#define HOLDFAST_BINDING_LOOP_HANDLES_H_
+
+#include <uv.h>
+
+namespace holdfast::binding {
+
+class LoopHandles {
+ public:
+  class Listener {
+   public:
+    virtual void OnPrepare() = 0;  // the loop is about to sleep
+    virtual void OnCheck() = 0;    // it has slept
+    virtual void OnBell() = 0;     // somebody rang
+    virtual void OnSweep() = 0;    // a second has passed
+
+   protected:
+    ~Listener() = default;
+  };
+
+  // Null when libuv cannot make them.
+  static LoopHandles* Open(uv_loop_t* loop, int doorbell_fd, Listener& listener);
+  // Stops everything at once; the object deletes itself when libuv has let go of it.
+  void Close();
+
+  // Whether the loop has a reason to live in this agent.
+  void KeepAlive(bool keep_alive);
+  // Sweeps once a second; does not keep the loop alive.
+  void Sweep(bool sweeps);
+  // Makes the loop come round again instead of sleeping.
+  void DoNotSleep(bool come_round);
+
+ private:
+  LoopHandles() = default;
+  ~LoopHandles() = default;
+  static LoopHandles* Of(const uv_handle_t* handle) {
+    return static_cast<LoopHandles*>(handle->data);
+  }
+  template <typename Handle>
+  uv_handle_t* AsHandle(Handle& handle) {
+    handle.data = this;
+    return reinterpret_cast<uv_handle_t*>(&handle);
+  }
+  bool Start();
+
+  Listener* listener_ = nullptr;
+  uv_poll_t poll_{};
+  uv_prepare_t prepare_{};
+  uv_check_t check_{};
+  uv_idle_t idle_{};
+  uv_timer_t timer_{};
+  int open_handles_ = 0;
+  bool keeps_alive_ = false;
+  bool comes_round_ = false;
+  bool sweeps_ = false;
+};
+
+}  // namespace holdfast::binding
+
+#endif  // HOLDFAST_BINDING_LOOP_HANDLES_H_

@@ -1,0 +1,90 @@
+// Where the scheduler's work has its place in the turns of an event loop: calls back into
+// JavaScript once per task, so that ticks and microtasks drain between two tasks.
+//
+// A turn of libuv's loop is: timers, prepare, I/O, check (setImmediate runs here), closing. Urgent
+// work runs before each of timers and I/O, normal work once per turn, idle work in the check phase
+// of a turn that found nothing else. What to run, and for how long, JavaScript decides.
+//
+// The object owns itself: libuv gives handles back only after their close callbacks, which in a
+// worker come after everything else of the addon is gone.
+#ifndef HOLDFAST_BINDING_LOOP_HOOK_H_
+#define HOLDFAST_BINDING_LOOP_HOOK_H_
+
+#include <napi.h>
+#include <uv.h>
+
+#include <cstdint>
+
+namespace holdfast::binding {
+
+class LoopHook {
+ public:
+  // What waits in JavaScript, from the least urgent up.
+  enum Level : uint32_t { kNone, kIdle, kNormal, kUrgent };
+
+  // The numbers that both sides see. JavaScript writes the level of its most urgent work, this side
+  // the rest: the numbers of the turn and of the run of calls, the time of a call and the length of
+  // an idle period, in ms.
+  enum Cell : uint32_t { kLevelCell, kTurnCell, kRunCell, kNowCell, kIdleMsCell, kCellCount };
+
+  // openLoopHook(cells: Float64Array, runNext: (leastLevel) => boolean) -> { wake() }
+  // `runNext` runs one piece of work of that level or above; false: none may run in this turn.
+  static Napi::Value Open(const Napi::CallbackInfo& info);
+
+ private:
+  LoopHook(Napi::Env env, Napi::Float64Array cells, Napi::Function run_next);
+  ~LoopHook() = default;
+
+  static LoopHook* Of(void* handle) {
+    return static_cast<LoopHook*>(static_cast<uv_handle_t*>(handle)->data);
+  }
+  template <typename Handle>
+  uv_handle_t* AsHandle(Handle& handle) {
+    handle.data = this;
+    return reinterpret_cast<uv_handle_t*>(&handle);
+  }
+
+  // wake(): the level has risen.
+  static napi_value WakeByJs(napi_env env, napi_callback_info info);
+  static void OnEnvironmentEnd(void* self);
+
+  void Init(uv_loop_t* loop);
+  void Close();
+  void Wake();
+  void Sleep();
+  void RunBeforeTimers();
+  void OnBeforeTimersClosed();
+  void OnPrepare();
+  void OnCheck();
+  // Runs all that may run, from `least` up, and says whether there was anything.
+  bool Run(Level least);
+  void RunWhileIdle();
+  bool RunNext(Level least);
+  // Whether the loop would sleep now; tells JavaScript for how long.
+  bool IsLoopIdle();
+  uint64_t CountEvents() const;
+  Level level() const { return static_cast<Level>(cells_[kLevelCell]); }
+
+  Napi::Env env_;
+  Napi::Reference<Napi::Float64Array> cells_reference_;
+  double* cells_;
+  Napi::FunctionReference run_next_;
+  Napi::ObjectReference receiver_;
+  uv_loop_t* loop_ = nullptr;
+  uv_prepare_t prepare_{};  // keeps the loop alive
+  uv_check_t check_{};
+  uv_idle_t idle_{};      // keeps it from sleeping
+  uv_timer_t timer_{};    // runs ahead of the timers with which a loop begins
+  uv_idle_t closable_{};  // closed to be told so: that is between the check phase and the timers
+  bool is_closing_closable_ = false;
+  int open_handles_ = 0;
+  bool is_open_ = true;
+  bool is_awake_ = false;
+  bool is_running_ = false;
+  bool turn_had_work_ = false;
+  uint64_t events_before_ = 0;
+};
+
+}  // namespace holdfast::binding
+
+#endif  // HOLDFAST_BINDING_LOOP_HOOK_H_

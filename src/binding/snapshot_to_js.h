@@ -1,0 +1,21 @@
+// A snapshot as JavaScript gets it: [held, pending], each a flat array of name, mode and client id
+// in turns. lib makes objects of it, which is several times cheaper there.
+#ifndef HOLDFAST_BINDING_SNAPSHOT_TO_JS_H_
+#define HOLDFAST_BINDING_SNAPSHOT_TO_JS_H_
+
+#include <napi.h>
+
+#include "core/snapshot.h"
+
+namespace holdfast::binding {
+
+Napi::Array ToJs(Napi::Env env, const core::Snapshot& snapshot);
+
+// A UUID in its usual form.
+std::string ToUuid(const uint64_t (&client_id)[2]);
+// False when the text is no UUID.
+bool FromUuid(const std::string& text, uint64_t (&client_id)[2]);
+
+}  // namespace holdfast::binding
+
+#endif  // HOLDFAST_BINDING_SNAPSHOT_TO_JS_H_
