@@ -1,0 +1,36 @@
+'use strict';
+
+const path = require('node:path');
+
+/** A file name that needs no escaping anywhere. */
+const BUCKET_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+/**
+ * Where the buckets of this user are: the same place however the process was started, unless
+ * HOLDFAST_DIR says otherwise on purpose.
+ * @returns {string}
+ */
+function defaultDirectory() {
+  const chosen = process.env.HOLDFAST_DIR;
+  if (chosen) {
+    // Relative, it would be another place for every working directory.
+    if (!path.isAbsolute(chosen)) throw new TypeError(`HOLDFAST_DIR is not absolute: ${chosen}`);
+    return chosen;
+  }
+  const uid = /** @type {() => number} */ (process.geteuid)();
+  return `/dev/shm/holdfast-${uid}`;
+}
+
+/**
+ * @param {string} bucket
+ * @throws TypeError when it cannot be the name of a bucket
+ */
+function toBucketName(bucket) {
+  if (BUCKET_NAME.test(bucket)) return bucket;
+  throw new TypeError(
+    `'${bucket}' is no name for a bucket: 1 to 64 letters, digits, '.', '_' or '-', ` +
+      'beginning with a letter or digit',
+  );
+}
+
+module.exports = { defaultDirectory, toBucketName };

@@ -1,0 +1,260 @@
+'use strict';
+
+const { randomUUID } = require('node:crypto');
+const path = require('node:path');
+const { setTimeout } = require('node:timers');
+const { loadBinding } = require('../binding.js');
+const { abortError, invalidStateError } = require('../errors.js');
+const { doNotLeaveAtExit, leaveAtExit } = require('./leave-at-exit.js');
+const { defaultDirectory, toBucketName } = require('./bucket-place.js');
+const { MISSED, GRANTED } = require('./outcome.js');
+
+/** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
+/** @typedef {import('../../types/backend.d.ts').LockBackendRequest} Request */
+/** @typedef {import('../../types/backend.d.ts').LockLossReason} LockLossReason */
+/** @typedef {import('../../types/backend.d.ts').LockOutcome} LockOutcome */
+/** @typedef {import('../../types/locks.d.ts').LockInfo} LockInfo */
+
+/** @typedef {(string | number)[]} FlatInfos  name, mode, client id in turns */
+
+const NO_ID = -1;
+/** How long a snapshot that met a busy table waits before it is tried again. */
+const SNAPSHOT_RETRY_MS = 2;
+
+/** @param {{ name: string, message: string, code: string }} error  of the native part */
+function toError({ name, message, code }) {
+  if (name === 'TypeError') return new TypeError(message);
+  return Object.assign(new DOMException(message, name), { reason: code });
+}
+
+/**
+ * @param {FlatInfos} flat
+ * @returns {LockInfo[]}
+ */
+function toLockInfos(flat) {
+  const infos = [];
+  for (let at = 0; at < flat.length; at += 3) {
+    infos.push({
+      clientId: /** @type {string} */ (flat[at + 2]),
+      mode: flat[at + 1] === 0 ? 'exclusive' : 'shared',
+      name: /** @type {string} */ (flat[at]),
+    });
+  }
+  return /** @type {LockInfo[]} */ (infos);
+}
+
+/**
+ * The backend over the lock table in shared memory: one agent of a bucket. Ids and numbers cross to
+ * the native part, promises and callbacks stay here.
+ * @implements {LockBackend}
+ */
+class SharedMemoryBackend {
+  clientId = randomUUID();
+  #native = loadBinding();
+  #options;
+  /** The native agent; null after the lock table was lost, until the next use opens the new one. */
+  #agent;
+  /** Shared with the native part: the token of a grant, then news. */
+  #words;
+  /** @type {(Request | null)[]} what this agent holds or waits for, by the native part's id */
+  #requests = [];
+  /** @type {Map<Request, () => void>} how to tell those whose agent was given up */
+  #lastWords = new Map();
+  #isClosed = false;
+
+  /**
+   * @param {{ bucket?: string, directory?: string, capacity?: number, sweeps?: boolean }} [options]
+   * `sweeps: false` is for tests: it takes away the net that finds what the mechanisms might miss
+   * @throws DOMException when the bucket cannot be opened, with what to do about it
+   */
+  constructor({ bucket = 'default', directory, capacity, sweeps = true } = {}) {
+    const native = this.#native;
+    this.#words = new Uint32Array(native.TOKEN_WORDS + native.NEWS_WORDS * native.MOST_NEWS);
+    this.#options = {
+      bucket: toBucketName(bucket),
+      capacity: capacity ?? native.DEFAULT_CAPACITY,
+      clientId: this.clientId,
+      directory: path.resolve(directory ?? defaultDirectory()),
+      sweeps,
+    };
+    this.#agent = this.#open();
+    leaveAtExit(this);
+  }
+
+  /**
+   * @param {Request} request
+   * @returns {LockOutcome}
+   */
+  enqueue(request) {
+    const native = this.#native;
+    this.#checkOpen();
+    this.#agent ??= this.#open();
+    let flags = 0;
+    if (request.mode === 'shared') flags |= native.SHARED;
+    if (request.ifAvailable) flags |= native.IF_AVAILABLE;
+    if (request.steal) flags |= native.STEAL;
+    const answer = this.#agent.request(request.name, flags);
+    if (answer < 0) throw this.#fail();
+    const outcome = answer & ((1 << native.OUTCOME_BITS) - 1);
+    if (outcome === MISSED) return MISSED;
+    const id = answer >>> native.OUTCOME_BITS;
+    this.#requests[id] = request;
+    request.backendId = id;
+    if (outcome === GRANTED) this.#setToken(request, 0);
+    return /** @type {LockOutcome} */ (outcome);
+  }
+
+  /**
+   * @param {Request} request
+   * @returns {LockLossReason | undefined}
+   */
+  release(request) {
+    if (this.#lastWords.delete(request)) return 'disconnected';
+    return this.#end(request) === 0 ? undefined : 'stolen';
+  }
+
+  /** @param {Request} request */
+  cancel(request) {
+    if (!this.#lastWords.delete(request)) this.#end(request);
+  }
+
+  /** @returns {Promise<{ held: LockInfo[], pending: LockInfo[] }>} */
+  async snapshot() {
+    let flat = this.#takeSnapshot();
+    while (flat === null) {
+      await new Promise((resolve) => setTimeout(resolve, SNAPSHOT_RETRY_MS));
+      flat = this.#takeSnapshot();
+    }
+    return { held: toLockInfos(flat[0]), pending: toLockInfos(flat[1]) };
+  }
+
+  /** Gives everything back without telling anybody: the thread is about to end. */
+  leave() {
+    this.#isClosed = true;
+    this.#agent?.close();
+  }
+
+  close() {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    doNotLeaveAtExit(this);
+    if (this.#agent === null) return;
+    this.#giveUp(() => abortError('The lock manager was closed while the request waited'));
+    // At once: a callback that was about to run must not run beside the next holder.
+    this.#sayLastWords();
+  }
+
+  /** @returns {any} the native agent */
+  #open() {
+    try {
+      return this.#native.openAgent(this.#options, this.#words, () => this.#onNews());
+    } catch (error) {
+      const { name, message, code } = /** @type {any} */ (error);
+      const { directory, bucket } = this.#options;
+      throw toError({ name, message: `${message}: ${path.join(directory, bucket)}`, code });
+    }
+  }
+
+  /**
+   * Ends the native agent; all its requests are told in a later microtask, or by the caller.
+   * @param {() => DOMException} makeError  what those that wait fail with
+   */
+  #giveUp(makeError) {
+    for (const request of this.#requests) {
+      if (request === null) continue;
+      const isHeld = this.#agent.isHeld(request.backendId);
+      const tell = isHeld ? () => request.lost('disconnected') : () => request.failed(makeError());
+      this.#lastWords.set(request, tell);
+      request.backendId = NO_ID;
+    }
+    this.#agent.close();
+    this.#agent = null;
+    this.#requests = [];
+    queueMicrotask(() => this.#sayLastWords());
+  }
+
+  #sayLastWords() {
+    for (const [request, tell] of this.#lastWords) {
+      this.#lastWords.delete(request);
+      tell();
+    }
+  }
+
+  /** @param {Request} request */
+  #end(request) {
+    const id = request.backendId;
+    if (id === NO_ID) return 0;
+    this.#forget(request);
+    return this.#agent.end(id);
+  }
+
+  /** @param {Request} request */
+  #forget(request) {
+    this.#requests[request.backendId] = null;
+    request.backendId = NO_ID;
+  }
+
+  #takeSnapshot() {
+    this.#checkOpen();
+    this.#agent ??= this.#open();
+    const flat = this.#agent.snapshot();
+    if (flat === undefined) throw this.#fail();
+    return flat;
+  }
+
+  /** What the last call of the native agent failed with; gives the agent up if it cannot go on. */
+  #fail() {
+    const error = toError(this.#agent.lastError());
+    if (!this.#agent.isConnected()) this.#disconnect();
+    return error;
+  }
+
+  /** The lock table was removed or replaced: all is lost, and the next use opens the new one. */
+  #disconnect() {
+    this.#giveUp(() => invalidStateError('The lock table was removed or replaced'));
+  }
+
+  #onNews() {
+    for (let count = this.#agent.readNews(); count > 0; count = this.#agent.readNews()) {
+      for (let i = 0; i < count; i += 1) {
+        this.#report(this.#native.TOKEN_WORDS + i * this.#native.NEWS_WORDS);
+      }
+    }
+    if (!this.#agent.isConnected()) this.#disconnect();
+  }
+
+  /** @param {number} at  where in the shared words a piece of news begins */
+  #report(at) {
+    const native = this.#native;
+    const request = this.#requests[this.#words[at]];
+    if (request === null || request === undefined) return;
+    const kind = this.#words[at + 1];
+    if (kind === native.NEWS_GRANTED) {
+      this.#setToken(request, at + 2);
+      request.granted();
+      return;
+    }
+    this.#forget(request);
+    if (kind === native.NEWS_LOST) {
+      // The loss may be the first that is heard of the grant. A damaged record has no token.
+      if (this.#words[at + 2] !== 0) this.#setToken(request, at + 2);
+      request.lost('stolen');
+    } else if (kind === native.NEWS_MISSED) request.missed();
+    else request.failed(/** @type {DOMException} */ (toError(this.#agent.lastError())));
+  }
+
+  /**
+   * @param {Request} request
+   * @param {number} at
+   */
+  #setToken(request, at) {
+    request.tokenHigh = this.#words[at];
+    request.tokenLow = this.#words[at + 1];
+  }
+
+  #checkOpen() {
+    if (this.#isClosed) throw invalidStateError('The lock manager is closed');
+  }
+}
+
+module.exports = { SharedMemoryBackend };

@@ -1,0 +1,42 @@
+'use strict';
+
+/**
+ * The errors of this package. They are made where and when they happen, so that each carries its
+ * own stack.
+ */
+
+const LOSS = {
+  stolen: { name: 'AbortError', message: 'The lock was stolen by another request' },
+  expired: { name: 'TimeoutError', message: 'The lock was held longer than its hold limit' },
+  disconnected: {
+    name: 'AbortError',
+    message: 'The lock manager was closed while the lock was held',
+  },
+};
+
+/** @typedef {keyof typeof LOSS} LossReason */
+
+/** What `request()` rejects with when the lock was taken away while it was held. */
+class LockLostError extends DOMException {
+  /**
+   * @param {LossReason} reason
+   * @param {bigint} token  the fencing token of the lost lock
+   */
+  constructor(reason, token) {
+    super(LOSS[reason].message, LOSS[reason].name);
+    /** @type {LossReason} */
+    this.reason = reason;
+    this.token = token;
+  }
+}
+
+/** @param {string} message */
+const abortError = (message) => new DOMException(message, 'AbortError');
+
+/** @param {string} message */
+const invalidStateError = (message) => new DOMException(message, 'InvalidStateError');
+
+/** @param {string} message */
+const notSupportedError = (message) => new DOMException(message, 'NotSupportedError');
+
+module.exports = { LockLostError, abortError, invalidStateError, notSupportedError };

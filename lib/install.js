@@ -1,0 +1,83 @@
+'use strict';
+
+const core = require('./index.js');
+
+/**
+ * Side effect of requiring this file: the interfaces as globals, `navigator.locks`, `scheduler` and
+ * the idle callbacks, so that code written for the browser runs unmodified. Node's own
+ * `navigator.locks`, which knows one process only, is replaced.
+ */
+
+/**
+ * @param {Record<string, unknown>} values
+ * @param {boolean} enumerable  true for operations, false for interface objects
+ */
+function defineGlobals(values, enumerable) {
+  for (const [name, value] of Object.entries(values)) {
+    Object.defineProperty(globalThis, name, {
+      value,
+      writable: true,
+      enumerable,
+      configurable: true,
+    });
+  }
+}
+
+/**
+ * An attribute that whoever assigns to it replaces. Standard: Web IDL, [Replaceable].
+ * @param {string} name
+ * @param {unknown} value
+ */
+function defineReplaceable(name, value) {
+  Object.defineProperty(globalThis, name, {
+    get: () => value,
+    set: (replacement) => {
+      defineGlobals({ [name]: replacement }, true);
+    },
+    enumerable: true,
+    configurable: true,
+  });
+}
+
+/** What Node 20 lacks, with the two members of Node 21's that code looks at. */
+class Navigator {
+  get userAgent() {
+    return `Node.js/${process.versions.node.split('.')[0]}`;
+  }
+}
+
+function navigatorPrototype() {
+  const current = /** @type {{ navigator?: object }} */ (globalThis).navigator;
+  if (current !== undefined) return Object.getPrototypeOf(current);
+  const navigator = new Navigator();
+  Object.defineProperty(globalThis, 'navigator', {
+    get: () => navigator,
+    enumerable: false,
+    configurable: true,
+  });
+  return Navigator.prototype;
+}
+
+const { Lock, LockManager } = core;
+const { Scheduler, TaskController, TaskSignal, TaskPriorityChangeEvent, IdleDeadline } = core;
+const { requestIdleCallback, cancelIdleCallback } = core;
+
+defineGlobals(
+  {
+    Lock,
+    LockManager,
+    Scheduler,
+    TaskController,
+    TaskSignal,
+    TaskPriorityChangeEvent,
+    IdleDeadline,
+  },
+  false,
+);
+defineGlobals({ requestIdleCallback, cancelIdleCallback }, true);
+defineReplaceable('scheduler', core.scheduler);
+Object.defineProperty(navigatorPrototype(), 'locks', {
+  get: () => core.locks,
+  enumerable: true,
+  configurable: true,
+});

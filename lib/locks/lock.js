@@ -1,0 +1,45 @@
+'use strict';
+
+const { defineInterface } = require('../webidl.js');
+
+/** @typedef {import('./lock-request.js').LockRequest} LockRequest */
+
+const FROM_THIS_PACKAGE = Symbol('from this package');
+
+/** A granted request. Standard: Web Locks, #api-lock. */
+class Lock {
+  /** @type {LockRequest} */
+  #request;
+
+  /**
+   * Not for users: `new Lock()` throws.
+   * @param {symbol} [key]
+   * @param {LockRequest} [request]
+   */
+  constructor(key = undefined, request = undefined) {
+    if (key !== FROM_THIS_PACKAGE) throw new TypeError('Illegal constructor');
+    this.#request = /** @type {LockRequest} */ (request);
+  }
+
+  get name() {
+    return this.#request.name;
+  }
+
+  get mode() {
+    return this.#request.mode;
+  }
+
+  /** Beyond the standard: the fencing token, larger at every grant in the bucket. */
+  get token() {
+    return this.#request.token;
+  }
+}
+defineInterface(Lock, ['name', 'mode', 'token']);
+
+/**
+ * @param {LockRequest} request  granted
+ * @returns {Lock}
+ */
+const createLock = (request) => new Lock(FROM_THIS_PACKAGE, request);
+
+module.exports = { Lock, createLock };

@@ -1,0 +1,86 @@
+'use strict';
+
+const {
+  AsyncLocalStorage,
+  AsyncResource,
+  createHook,
+  executionAsyncResource,
+} = require('node:async_hooks');
+const { types } = require('node:util');
+
+/** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
+/** @typedef {import('./task-signal.js').TaskSignal} TaskSignal */
+/** @typedef {TaskPriority | TaskSignal} PrioritySource  a fixed priority, or the one of a signal */
+
+/**
+ * What `yield()` inherits. Standard: Prioritized Task Scheduling, #scheduling-state.
+ * @typedef {object} SchedulingState
+ * @property {AbortSignal | undefined} abortSource
+ * @property {PrioritySource} prioritySource
+ */
+
+/**
+ * The "current scheduling state" of the event loop. The standard gives it to microtasks alone: a
+ * promise reaction gets the one of the time when then() was called, a timer none. AsyncLocalStorage
+ * would give it to every callback, so it is kept from all but promises, queueMicrotask() and the
+ * AsyncResources with which a program says itself whose context a callback is to have.
+ * Standard: HTML, HostMakeJobCallback, as changed by #sec-patches-html.
+ * @extends {AsyncLocalStorage<SchedulingState>}
+ */
+class StateStorage extends AsyncLocalStorage {
+  /**
+   * Where contexts are handed on when a resource is made (Node 20 and 22): the method of Node that
+   * does it.
+   * @param {object} resource
+   * @param {object} triggerResource
+   * @param {string} type
+   */
+  _propagate(resource, triggerResource, type) {
+    if (type !== 'PROMISE' && !(resource instanceof AsyncResource)) return;
+    /** @type {any} */ (AsyncLocalStorage.prototype)._propagate.call(
+      this,
+      resource,
+      triggerResource,
+      type,
+    );
+  }
+}
+
+const storage = new StateStorage();
+
+const propagatesByResource = '_propagate' in AsyncLocalStorage.prototype;
+
+/**
+ * Where every callback gets the whole context of its maker (Node 24 and later): takes the state
+ * back before a callback runs that is not entitled to it.
+ */
+const stateRemover = createHook(
+  /** @type {any} */ ({
+    trackPromises: false,
+    before() {
+      if (storage.getStore() === undefined) return;
+      const resource = executionAsyncResource();
+      if (resource instanceof AsyncResource || types.isPromise(resource)) return;
+      storage.enterWith(/** @type {any} */ (undefined));
+    },
+  }),
+);
+
+let isWatching = propagatesByResource;
+
+/** @returns {SchedulingState | undefined} */
+const currentState = () => storage.getStore();
+
+/**
+ * Sets the state for the rest of the AsyncResource scope that runs now.
+ * @param {SchedulingState} state
+ */
+function enterState(state) {
+  if (!isWatching) {
+    isWatching = true;
+    stateRemover.enable();
+  }
+  storage.enterWith(state);
+}
+
+module.exports = { currentState, enterState };

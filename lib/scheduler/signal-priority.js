@@ -1,0 +1,145 @@
+'use strict';
+
+const { createPriorityChangeEvent } = require('./task-priority-change-event.js');
+
+/** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
+/** @typedef {{ priorityChanged(priority: TaskPriority): void }} PriorityObserver */
+
+/**
+ * Followers that have been collected leave the lists of their sources.
+ * @type {FinalizationRegistry<{ source: WeakRef<SignalPriority>, follower: WeakRef<AbortSignal> }>}
+ */
+const collected = new FinalizationRegistry(({ source, follower }) => {
+  source.deref()?.forget(follower);
+});
+
+/**
+ * The priority of a TaskSignal and who follows it.
+ * Standard: Prioritized Task Scheduling, #sec-task-signal.
+ */
+class SignalPriority {
+  /** @type {TaskPriority} */
+  value;
+  #signal;
+  #isChanging = false;
+  /** @type {Set<PriorityObserver>} the "priority change algorithms" */
+  #observers = new Set();
+  #listenerCount = 0;
+  /** @type {WeakRef<SignalPriority> | undefined} the "source signal"; undefined: it has none */
+  #source;
+  #isDependent;
+  /** @type {Set<WeakRef<AbortSignal>>} the "dependent signals", in the order of their creation */
+  #followers = new Set();
+  /** @type {Set<AbortSignal>} those that would be missed (#sec-task-signal-garbage-collection) */
+  #missedFollowers = new Set();
+
+  /**
+   * @param {AbortSignal} signal  whose priority this is; it owns this object
+   * @param {TaskPriority} value
+   * @param {boolean} isDependent  made by TaskSignal.any()
+   */
+  constructor(signal, value, isDependent) {
+    this.#signal = signal;
+    this.value = value;
+    this.#isDependent = isDependent;
+  }
+
+  /** Standard: #tasksignal-has-fixed-priority. */
+  get isFixed() {
+    return this.#isDependent && this.#source?.deref() === undefined;
+  }
+
+  /**
+   * The last steps of TaskSignal.any(): follows the root of `other`, unless that is fixed.
+   * @param {SignalPriority} other
+   * @param {boolean} isToldOfListeners  false: it counts as having listeners for ever
+   */
+  follow(other, isToldOfListeners) {
+    const root = other.#isDependent ? other.#source?.deref() : other;
+    if (root === undefined) return;
+    this.#source = new WeakRef(root);
+    const follower = new WeakRef(this.#signal);
+    root.#followers.add(follower);
+    collected.register(this.#signal, { source: this.#source, follower });
+    if (!isToldOfListeners) root.#missedFollowers.add(this.#signal);
+  }
+
+  /** @param {WeakRef<AbortSignal>} follower */
+  forget(follower) {
+    this.#followers.delete(follower);
+  }
+
+  /** @param {PriorityObserver} observer */
+  observe(observer) {
+    this.#observers.add(observer);
+    this.#updateLifetime();
+  }
+
+  /** @param {PriorityObserver} observer */
+  unobserve(observer) {
+    this.#observers.delete(observer);
+    this.#updateLifetime();
+  }
+
+  /** @param {number} count  of the listeners to `prioritychange` */
+  setListenerCount(count) {
+    this.#listenerCount = count;
+    this.#updateLifetime();
+  }
+
+  /** A follower lives as long as its source while it has listeners or observers. */
+  #updateLifetime() {
+    const source = this.#source?.deref();
+    if (source === undefined) return;
+    const isMissed = this.#listenerCount > 0 || this.#observers.size > 0;
+    if (isMissed) source.#missedFollowers.add(this.#signal);
+    else source.#missedFollowers.delete(this.#signal);
+  }
+
+  /**
+   * Standard: #tasksignal-signal-priority-change.
+   * @param {TaskPriority} priority
+   */
+  change(priority) {
+    if (this.#isChanging) {
+      throw new DOMException('The priority is being changed already', 'NotAllowedError');
+    }
+    if (this.value === priority) return;
+    this.#isChanging = true;
+    try {
+      const previousPriority = this.value;
+      this.value = priority;
+      for (const observer of this.#observers) observer.priorityChanged(priority);
+      this.#signal.dispatchEvent(createPriorityChangeEvent(previousPriority));
+      for (const follower of this.#followers) {
+        const signal = follower.deref();
+        if (signal !== undefined) priorityOf(signal)?.change(priority);
+      }
+    } finally {
+      this.#isChanging = false;
+    }
+  }
+}
+
+/** @type {WeakMap<object, SignalPriority>} */
+const priorities = new WeakMap();
+
+/**
+ * Makes `signal` one that has a priority.
+ * @param {AbortSignal} signal
+ * @param {TaskPriority} value
+ * @param {boolean} isDependent
+ */
+function attachPriority(signal, value, isDependent) {
+  const priority = new SignalPriority(signal, value, isDependent);
+  priorities.set(signal, priority);
+  return priority;
+}
+
+/**
+ * @param {unknown} signal
+ * @returns {SignalPriority | undefined} undefined: not a TaskSignal
+ */
+const priorityOf = (signal) => priorities.get(/** @type {object} */ (signal));
+
+module.exports = { SignalPriority, attachPriority, priorityOf };

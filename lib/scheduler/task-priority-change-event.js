@@ -1,0 +1,74 @@
+'use strict';
+
+const { defineInterface, readMember, toDOMString, toDictionarySource } = require('../webidl.js');
+const { toTaskPriority } = require('./task-priority.js');
+
+/** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
+
+/**
+ * The key under which Node's own Event is told that the platform fires it, or undefined in a Node
+ * that has none; there `isTrusted` stays false.
+ * @returns {symbol | undefined}
+ */
+function findTrustKey() {
+  /** @type {symbol | undefined} */
+  let found;
+  const options = new Proxy(
+    {},
+    {
+      get(_target, key) {
+        if (typeof key === 'symbol' && key.description === 'kTrustEvent') found = key;
+        return undefined;
+      },
+    },
+  );
+  void new Event('', options);
+  return found;
+}
+
+const trustKey = findTrustKey();
+
+/**
+ * The dictionary TaskPriorityChangeEventInit.
+ * @typedef {object} ChangeEventInit
+ * @property {TaskPriority} previousPriority
+ * @property {boolean} [bubbles]
+ * @property {boolean} [cancelable]
+ * @property {boolean} [composed]
+ */
+
+/** Standard: Prioritized Task Scheduling, #sec-task-priority-change-event. */
+class TaskPriorityChangeEvent extends Event {
+  #previousPriority;
+
+  /**
+   * @param {string} type
+   * @param {ChangeEventInit} priorityChangeEventInitDict
+   */
+  constructor(type, priorityChangeEventInitDict) {
+    if (arguments.length < 2) {
+      throw new TypeError(`TaskPriorityChangeEvent takes 2 arguments, ${arguments.length} given`);
+    }
+    const source = toDictionarySource(priorityChangeEventInitDict, 'TaskPriorityChangeEventInit');
+    super(toDOMString(type), source);
+    const priority = readMember(source ?? {}, 'previousPriority', toTaskPriority, undefined);
+    if (priority === undefined) throw new TypeError("The member 'previousPriority' is required");
+    this.#previousPriority = priority;
+  }
+
+  get previousPriority() {
+    return this.#previousPriority;
+  }
+}
+defineInterface(TaskPriorityChangeEvent, ['previousPriority']);
+
+/**
+ * The event that the platform fires: a trusted one.
+ * @param {TaskPriority} previousPriority
+ */
+function createPriorityChangeEvent(previousPriority) {
+  const init = trustKey === undefined ? {} : { [trustKey]: true };
+  return new TaskPriorityChangeEvent('prioritychange', { ...init, previousPriority });
+}
+
+module.exports = { TaskPriorityChangeEvent, createPriorityChangeEvent };

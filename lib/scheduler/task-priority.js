@@ -1,0 +1,34 @@
+'use strict';
+
+const { enumConverter } = require('../webidl.js');
+
+/** @typedef {'user-blocking' | 'user-visible' | 'background'} TaskPriority */
+
+/** From the highest down. Standard: Prioritized Task Scheduling, #enumdef-taskpriority. */
+const TASK_PRIORITIES = /** @type {const} */ (['user-blocking', 'user-visible', 'background']);
+
+/** @type {TaskPriority} */
+const DEFAULT_PRIORITY = 'user-visible';
+
+const PRIORITY_RANK = { background: 0, 'user-visible': 1, 'user-blocking': 2 };
+
+/** How many effective priorities there are: 0 to 5. */
+const EFFECTIVE_PRIORITIES = 6;
+
+/**
+ * Standard: #scheduler-task-queue-effective-priority.
+ * @param {TaskPriority} priority
+ * @param {boolean} isContinuation
+ */
+const effectivePriority = (priority, isContinuation) =>
+  2 * PRIORITY_RANK[priority] + Number(isContinuation);
+
+const toTaskPriority = enumConverter('TaskPriority', TASK_PRIORITIES);
+
+module.exports = {
+  TASK_PRIORITIES,
+  DEFAULT_PRIORITY,
+  EFFECTIVE_PRIORITIES,
+  effectivePriority,
+  toTaskPriority,
+};

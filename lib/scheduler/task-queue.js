@@ -1,0 +1,69 @@
+'use strict';
+
+const { effectivePriority } = require('./task-priority.js');
+
+/** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
+/** @typedef {import('./scheduler-task.js').SchedulerTask} SchedulerTask */
+
+/**
+ * A "scheduler task queue": tasks of one priority, oldest first. An enqueue order is for life; a
+ * priority change moves the queue, not the tasks.
+ * Standard: Prioritized Task Scheduling, #scheduler-task-queue.
+ */
+class TaskQueue {
+  /** @type {TaskPriority} */
+  priority;
+  isContinuation;
+  size = 0;
+  heapIndex = -1;
+  /** @type {SchedulerTask | null} the "first runnable task" */
+  first = null;
+  /** @type {SchedulerTask | null} */
+  #last = null;
+
+  /**
+   * @param {TaskPriority} priority
+   * @param {boolean} isContinuation
+   */
+  constructor(priority, isContinuation) {
+    this.priority = priority;
+    this.isContinuation = isContinuation;
+  }
+
+  get effectivePriority() {
+    return effectivePriority(this.priority, this.isContinuation);
+  }
+
+  /** @param {SchedulerTask} task  younger than all that are in the queue */
+  append(task) {
+    task.previous = this.#last;
+    if (this.#last === null) this.first = task;
+    else this.#last.next = task;
+    this.#last = task;
+    this.size += 1;
+  }
+
+  /** @param {SchedulerTask} task  of this queue */
+  remove(task) {
+    const { previous, next } = task;
+    if (previous === null) this.first = next;
+    else previous.next = next;
+    if (next === null) this.#last = previous;
+    else next.previous = previous;
+    task.previous = null;
+    task.next = null;
+    this.size -= 1;
+  }
+}
+
+/**
+ * Of two queues of the same effective priority: the one whose first task is older.
+ * @param {TaskQueue} a  not empty
+ * @param {TaskQueue} b  not empty
+ */
+const isOlder = (a, b) => enqueueOrderOf(a) < enqueueOrderOf(b);
+
+/** @param {TaskQueue} queue  not empty */
+const enqueueOrderOf = (queue) => /** @type {SchedulerTask} */ (queue.first).enqueueOrder;
+
+module.exports = { TaskQueue, isOlder };

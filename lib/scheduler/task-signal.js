@@ -1,0 +1,120 @@
+'use strict';
+
+const {
+  defineInterface,
+  isObject,
+  readMember,
+  toAbortSignal,
+  toDictionarySource,
+} = require('../webidl.js');
+const { EventHandler } = require('./event-handler.js');
+const { attachPriority, priorityOf } = require('./signal-priority.js');
+const { DEFAULT_PRIORITY, toTaskPriority } = require('./task-priority.js');
+
+/** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
+
+/** @type {WeakMap<TaskSignal, EventHandler>} */
+const handlers = new WeakMap();
+
+/**
+ * @param {unknown} signal
+ * @throws {TypeError} when it is not a TaskSignal
+ */
+function mustHavePriority(signal) {
+  const priority = priorityOf(signal);
+  if (priority === undefined) throw new TypeError('The receiver is not a TaskSignal');
+  return priority;
+}
+
+/**
+ * An AbortSignal of Node that has a priority: a real one that was given this prototype, because
+ * none can be constructed. Standard: Prioritized Task Scheduling, #sec-task-signal.
+ */
+class TaskSignal extends AbortSignal {
+  constructor() {
+    throw new TypeError('Illegal constructor');
+    super(); // eslint-disable-line no-unreachable -- the language asks for it
+  }
+
+  /**
+   * Standard: #dom-tasksignal-any.
+   * @param {Iterable<AbortSignal>} signals
+   * @param {{ priority?: TaskPriority | TaskSignal }} [init]
+   * @returns {TaskSignal}
+   * @override
+   */
+  static any(signals, init = undefined) {
+    if (!isObject(signals)) throw new TypeError('The signals are not a sequence');
+    const sources = [...signals].map(toAbortSignal);
+    const dictionary = toDictionarySource(init, 'TaskSignalAnyInit') ?? {};
+    const priority = readMember(dictionary, 'priority', toPrioritySource, DEFAULT_PRIORITY);
+    const isFixed = typeof priority === 'string';
+    const signal = AbortSignal.any(sources);
+    const own = attachPriority(signal, isFixed ? priority : priority.value, true);
+    if (!isFixed) own.follow(priority, tellsOfListeners);
+    return asTaskSignal(signal);
+  }
+
+  get priority() {
+    return mustHavePriority(this).value;
+  }
+
+  get onprioritychange() {
+    mustHavePriority(this);
+    return handlers.get(this)?.value ?? null;
+  }
+
+  set onprioritychange(value) {
+    mustHavePriority(this);
+    let handler = handlers.get(this);
+    if (handler === undefined) {
+      handler = new EventHandler('prioritychange');
+      handlers.set(this, handler);
+    }
+    handler.assign(this, value);
+  }
+}
+defineInterface(TaskSignal, ['priority', 'onprioritychange']);
+Object.defineProperty(TaskSignal, 'any', { enumerable: true });
+
+/**
+ * (TaskPriority or TaskSignal)
+ * @param {unknown} value
+ */
+const toPrioritySource = (value) => priorityOf(value) ?? toTaskPriority(value);
+
+/** @param {AbortSignal} signal  that has a priority */
+const asTaskSignal = (signal) =>
+  /** @type {TaskSignal} */ (Object.setPrototypeOf(signal, TaskSignal.prototype));
+
+/**
+ * How Node's own EventTarget tells its subclasses that a listener came or went.
+ * @param {string} description
+ * @returns {symbol | undefined}
+ */
+const hookKey = (description) =>
+  Object.getOwnPropertySymbols(AbortSignal.prototype).find(
+    (key) => key.description === description,
+  );
+const listenerHooks = [hookKey('kNewListener'), hookKey('kRemoveListener')];
+const tellsOfListeners = !listenerHooks.includes(undefined);
+
+for (const key of listenerHooks) {
+  if (key === undefined) continue;
+  const inherited = /** @type {any} */ (AbortSignal.prototype)[key];
+  Object.defineProperty(TaskSignal.prototype, key, {
+    /**
+     * @param {number} size  how many listeners of the type there are now
+     * @param {string} type
+     * @param {unknown[]} rest
+     */
+    value(size, type, ...rest) {
+      Reflect.apply(inherited, this, [size, type, ...rest]);
+      if (type === 'prioritychange') priorityOf(this)?.setListenerCount(size);
+    },
+    writable: true,
+    configurable: true,
+  });
+}
+
+module.exports = { TaskSignal, asTaskSignal };

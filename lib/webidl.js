@@ -1,0 +1,135 @@
+'use strict';
+
+/**
+ * Conversions of Web IDL (https://webidl.spec.whatwg.org/#es-type-mapping), as far as this package
+ * needs them. Every one of them throws a TypeError for a value that it refuses, or passes on what
+ * the value's own code throws.
+ */
+
+const readAborted = /** @type {(this: unknown) => boolean} */ (
+  /** @type {PropertyDescriptor} */ (
+    Object.getOwnPropertyDescriptor(AbortSignal.prototype, 'aborted')
+  ).get
+);
+
+/**
+ * @param {unknown} value
+ * @returns {value is object} true for functions too
+ */
+function isObject(value) {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function';
+}
+
+/**
+ * DOMString: UTF-16 code units, lone surrogates are kept. A symbol is refused.
+ * @param {unknown} value
+ * @returns {string}
+ */
+function toDOMString(value) {
+  return typeof value === 'string' ? value : `${value}`;
+}
+
+/**
+ * @param {unknown} value
+ * @returns {boolean}
+ */
+function toBoolean(value) {
+  return !!value;
+}
+
+/**
+ * Makes the conversion to an enumeration.
+ * @template {string} T
+ * @param {string} enumName  its name in the standard, for the message
+ * @param {readonly T[]} members
+ * @returns {(value: unknown) => T}
+ */
+function enumConverter(enumName, members) {
+  return (value) => {
+    const text = toDOMString(value);
+    for (const member of members) {
+      if (member === text) return member;
+    }
+    throw new TypeError(`'${text}' is not a valid value of ${enumName}: ${members.join(', ')}`);
+  };
+}
+
+/**
+ * Callback function: any callable object.
+ * @param {unknown} value
+ * @returns {(...args: any[]) => unknown}
+ */
+function toCallback(value) {
+  if (typeof value !== 'function') throw new TypeError('The callback is not a function');
+  return /** @type {(...args: any[]) => unknown} */ (value);
+}
+
+/**
+ * AbortSignal and what is derived from it, told by the platform's own brand check: an object that
+ * only looks like a signal is refused.
+ * @param {unknown} value
+ * @returns {AbortSignal}
+ */
+function toAbortSignal(value) {
+  try {
+    readAborted.call(value);
+  } catch {
+    throw new TypeError("The member 'signal' is not an AbortSignal");
+  }
+  return /** @type {AbortSignal} */ (value);
+}
+
+/**
+ * The first step of converting a dictionary: an object to read its members from, or undefined where
+ * all members take their defaults. Read the members in the order of their names.
+ * @param {unknown} value
+ * @param {string} dictionaryName  its name in the standard, for the message
+ * @returns {Record<string, unknown> | undefined}
+ */
+function toDictionarySource(value, dictionaryName) {
+  if (value === undefined || value === null) return undefined;
+  if (!isObject(value)) throw new TypeError(`The value is not a ${dictionaryName} object`);
+  return /** @type {Record<string, unknown>} */ (value);
+}
+
+/**
+ * One member of a dictionary: read once, converted unless it is undefined.
+ * @template T, D
+ * @param {Record<string, unknown>} source
+ * @param {string} member
+ * @param {(value: unknown) => T} convert
+ * @param {D} defaultValue
+ * @returns {T | D}
+ */
+function readMember(source, member, convert, defaultValue) {
+  const value = source[member];
+  return value === undefined ? defaultValue : convert(value);
+}
+
+/**
+ * Gives the attributes and operations of an interface the property attributes of Web IDL (classes
+ * make them non-enumerable) and the prototype its toStringTag.
+ * @param {Function} interfaceObject
+ * @param {readonly string[]} members  names on the prototype
+ */
+function defineInterface(interfaceObject, members) {
+  for (const member of members) {
+    Object.defineProperty(interfaceObject.prototype, member, { enumerable: true });
+  }
+  Object.defineProperty(interfaceObject.prototype, Symbol.toStringTag, {
+    value: interfaceObject.name,
+    configurable: true,
+  });
+}
+
+module.exports = {
+  isObject,
+  toDOMString,
+  toBoolean,
+  enumConverter,
+  toCallback,
+  toAbortSignal,
+  toDictionarySource,
+  readMember,
+  defineInterface,
+};

@@ -1,0 +1,77 @@
+import type { LockInfo, LockManagerSnapshot, LockMode } from './locks.js';
+
+/** Why a lock was taken away from its holder. */
+export type LockLossReason = 'stolen' | 'expired' | 'disconnected';
+
+/**
+ * What the lock manager hands to a backend, one per call of `request()`. The backend calls the four
+ * methods, each at most once and never from inside {@link LockBackend.enqueue}, {@link
+ * LockBackend.release} or {@link LockBackend.cancel}: always in a later task or microtask.
+ */
+export interface LockBackendRequest {
+  /** UTF-16 code units, any length, lone surrogates kept apart. */
+  readonly name: string;
+  readonly mode: LockMode;
+  /** Answer {@link LockOutcome} `MISSED` (or call `missed()`) instead of queueing. */
+  readonly ifAvailable: boolean;
+  /**
+   * Take every held lock of the name away and grant this request at once, before everything queued.
+   */
+  readonly steal: boolean;
+  /** Of no meaning to the lock manager; -1 at first. */
+  backendId: number;
+  /** The fencing token in two halves (unsigned, 32 bits each); set before the grant is reported. */
+  tokenHigh: number;
+  tokenLow: number;
+  /** The queued request holds the lock now. */
+  granted(): void;
+  /** The queued `ifAvailable` request was refused; only from backends that answer late. */
+  missed(): void;
+  /** The queued request can never be granted. */
+  failed(error: DOMException): void;
+  /**
+   * The lock was taken away after the grant; on a request that is queued it says both at once.
+   */
+  lost(reason: LockLossReason): void;
+}
+
+/** `QUEUED`, `GRANTED` or `MISSED`. */
+export type LockOutcome = 0 | 1 | 2;
+
+/**
+ * Who holds what. The backend is the only lock queue there is: the lock manager converts, checks,
+ * calls back and settles promises. A queued request keeps the event loop alive; a held lock and an
+ * idle backend do not.
+ */
+export interface LockBackend {
+  /** UUID of this agent. */
+  readonly clientId: string;
+  /**
+   * Takes a request.
+   * @throws DOMException when it cannot be taken (`QuotaExceededError`, `InvalidStateError`,
+   *   `SecurityError`); nothing
+   * is left behind then.
+   */
+  enqueue(request: LockBackendRequest): LockOutcome;
+  /**
+   * Gives up a granted lock; no effect after `lost()`.
+   * @returns Why the lock had been taken away, where that was so and `lost()` was still to come; it
+   *   does not come then.
+   */
+  release(request: LockBackendRequest): LockLossReason | undefined;
+  /**
+   * Takes back a queued request: none of its methods is called afterwards, also when the grant was
+   * on its way (the backend then releases it).
+   */
+  cancel(request: LockBackendRequest): void;
+  /** One consistent view of the whole bucket, held and pending in request order per name. */
+  snapshot(): LockManagerSnapshot | Promise<LockManagerSnapshot>;
+  /**
+   * Drops everything this agent holds or waits for, and says so before it returns: queued requests
+   * get `failed(AbortError)`, held ones `lost('disconnected')`. Idempotent. Afterwards `enqueue()` and `snapshot()` throw an
+   * `InvalidStateError`.
+   */
+  close(): void;
+}
+
+export type { LockInfo };

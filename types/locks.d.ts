@@ -1,0 +1,178 @@
+import type { LockBackend, LockLossReason } from './backend.js';
+
+/** `'exclusive'`: the only holder. `'shared'`: together with other shared holders. */
+export type LockMode = 'exclusive' | 'shared';
+
+/**
+ * Options of {@link LockManager.request}, all optional.
+ * @see https://w3c.github.io/web-locks/#dictdef-lockoptions
+ */
+export interface LockOptions {
+  /**
+   * Do not wait: call back with `null` when the lock cannot be had at once, because somebody holds
+   * it in a mode that does not agree or waits for it. Not together with `steal` or `signal`.
+   * @defaultValue false
+   */
+  ifAvailable?: boolean | undefined;
+  /** @defaultValue 'exclusive' */
+  mode?: LockMode | undefined;
+  /** Ends the wait when it aborts; of no effect once the callback has been called. */
+  signal?: AbortSignal | undefined;
+  /**
+   * Take the lock away from whoever holds it and get it at once, before everybody who waits. Only
+   * with `mode: 'exclusive'`; not together with `ifAvailable` or `signal`. The holder's `request()`
+   * rejects with an `AbortError`, but its callback goes on: use it to recover from a holder that
+   * does not answer any more.
+   * @defaultValue false
+   */
+  steal?: boolean | undefined;
+}
+
+/**
+ * Called when the lock is granted, in a later microtask or task and in the async context of the
+ * caller. The lock is held until what it returns has settled.
+ */
+export type LockGrantedCallback<T, L extends Lock | null = Lock> = (lock: L) => T;
+
+/**
+ * A granted request.
+ * @see https://w3c.github.io/web-locks/#api-lock
+ */
+export declare class Lock {
+  /** `new Lock()` throws a TypeError. */
+  private constructor();
+  /** The resource name that was asked for. */
+  readonly name: string;
+  /** The mode that was asked for. */
+  readonly mode: LockMode;
+  /**
+   * Fencing token, beyond the standard: larger at every grant in the bucket. Hand it to the
+   * resource that the lock protects and let that refuse smaller ones than it has seen.
+   */
+  readonly token: bigint;
+}
+
+/** One held or pending request in a snapshot. */
+export interface LockInfo {
+  /** UUID of the agent (one Node environment: the main thread or a worker thread) that asked. */
+  clientId: string;
+  mode: LockMode;
+  name: string;
+}
+
+/** What {@link LockManager.query} gives: plain data, in the order of the requests for each name. */
+export interface LockManagerSnapshot {
+  held: LockInfo[];
+  pending: LockInfo[];
+}
+
+/**
+ * The lock manager of a bucket: whoever opens the same bucket shares its locks.
+ * @see https://w3c.github.io/web-locks/#api-lock-manager
+ */
+export declare class LockManager {
+  /** `new LockManager()` throws a TypeError. */
+  private constructor();
+  /**
+   * Runs `callback` while the lock `name` is held, then releases it. Requests for a name are
+   * granted in the order in which they were made.
+   * @param name - Resource name of any length; may be empty, must not start with `-`. Compared by
+   *   UTF-16 code units.
+   * @param callback - Gets the lock. A pending request keeps the event loop alive, a held lock does
+   *   not.
+   * @returns What `callback` returned, once the lock is released. Rejects with what `callback`
+   *   threw or rejected with,
+   * `signal.reason` (aborted while pending), {@link LockLostError} (stolen: name `AbortError`),
+   * `NotSupportedError` (reserved name, options that exclude each other), `TypeError` (argument of
+   * a wrong type), `InvalidStateError` (closed), `QuotaExceededError` (bucket full; beyond the
+   * standard). Never throws.
+   * @see https://w3c.github.io/web-locks/#api-lock-manager-request
+   * @example
+   * ```ts
+   * const balance = await locks.request('ledger', async () => {
+   *   await appendToLedger(entry); // nobody else is here
+   *   return readBalance();
+   * });
+   * ```
+   */
+  request<T>(name: string, callback: LockGrantedCallback<T>): Promise<Awaited<T>>;
+  /**
+   * With `ifAvailable: true` the callback gets `null` where the lock cannot be had at once.
+   * @param options - See {@link LockOptions}.
+   * @example
+   * ```ts
+   * const isLeader = await locks.request('leader', { ifAvailable: true }, (lock) => lock !== null);
+   * ```
+   */
+  request<T>(
+    name: string,
+    options: LockOptions & { ifAvailable?: false | undefined },
+    callback: LockGrantedCallback<T>,
+  ): Promise<Awaited<T>>;
+  request<T>(
+    name: string,
+    options: LockOptions,
+    callback: LockGrantedCallback<T, Lock | null>,
+  ): Promise<Awaited<T>>;
+
+  /**
+   * Takes one consistent snapshot of the whole bucket, the same for everybody who asks.
+   * @returns Plain data. Rejects with `InvalidStateError` after {@link LockManager.close}. Never
+   *   throws.
+   * @see https://w3c.github.io/web-locks/#api-lock-manager-query
+   */
+  query(): Promise<LockManagerSnapshot>;
+
+  /**
+   * Detaches this agent for good, beyond the standard: what it holds is released and its
+   * `request()` rejects with a {@link LockLostError} (`reason: 'disconnected'`), what it waits for
+   * rejects with an `AbortError`. Later requests reject with an `InvalidStateError`. No effect the
+   * second time.
+   */
+  close(): void;
+  /** The same as {@link LockManager.close}, for `using`. */
+  [Symbol.dispose](): void;
+}
+
+/**
+ * The lock was taken away while it was held. `name` is `TimeoutError` for `expired`, otherwise
+ * `AbortError`.
+ */
+export declare class LockLostError extends DOMException {
+  /** @internal */
+  constructor(reason: LockLossReason, token: bigint);
+  readonly reason: LockLossReason;
+  /** The fencing token of the lost lock. */
+  readonly token: bigint;
+}
+
+/** The bucket `default` of this user on this machine, shared by all threads of all processes. */
+export declare const locks: LockManager;
+
+export interface OpenLockManagerOptions {
+  /** Who holds what, in place of a bucket in shared memory. */
+  backend?: LockBackend | undefined;
+  /**
+   * Name of the bucket.
+   * @defaultValue 'default'
+   */
+  bucket?: string | undefined;
+  /** Size limit in bytes, where the bucket has to be created. */
+  capacity?: number | undefined;
+  /** Where buckets are, in place of the directory that all processes of a user share. */
+  directory?: string | undefined;
+}
+
+/**
+ * Opens another bucket, or a bucket in another place. Attaches at the first request or query:
+ * problems with the place reject that one, and the next one tries again.
+ * @throws TypeError for a member of a wrong type.
+ * @example
+ * ```ts
+ * const jobLocks = openLockManager({ bucket: 'jobs' });
+ * ```
+ */
+export declare function openLockManager(options?: OpenLockManagerOptions): LockManager;
+
+/** Makes a lock manager in plain JavaScript for this thread alone, shared with nobody. */
+export declare function createLocalLockManager(): LockManager;
