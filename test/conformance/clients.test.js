@@ -1,0 +1,90 @@
+'use strict';
+
+const { describeTwoClients, unique } = require('../support/conformance.js');
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+// Web Locks, #agent-integration: an agent that ends gives up what it holds and waits for.
+describeTwoClients('clients', (clients) => {
+  const endings = [['that closes its lock manager', (client) => client.close()]];
+  if (clients.hasSecondHost) {
+    endings.push(['whose thread or process ends', (client) => client.end()]);
+  }
+
+  test('each has a UUID of its own, which stays the same', async () => {
+    const { first, second } = clients;
+    const ids = [await first.clientId(), await second.clientId()];
+    for (const id of ids) expect(id).toMatch(UUID);
+    expect(ids[0]).not.toBe(ids[1]);
+    const holders = [await first.hold(unique('name')), await second.hold(unique('name'))];
+    const { held } = await first.query();
+    expect(held.map(({ clientId }) => clientId).sort()).toEqual([...ids].sort());
+    for (const holder of holders) await holder.release();
+  });
+
+  describe.each(endings)('one %s', (_title, end) => {
+    test('releases what it held', async () => {
+      const { first } = clients;
+      const name = unique('name');
+      const ending = await clients.openSecond();
+      await ending.hold(name);
+      const waiting = await first.request(name);
+      await end(ending);
+      await waiting.granted;
+      expect(await first.queryOf(name)).toEqual({ held: ['exclusive'], pending: [] });
+      await waiting.release();
+    });
+
+    test('takes back what it waited for', async () => {
+      const { first } = clients;
+      const name = unique('name');
+      const ending = await clients.openSecond();
+      const reader = await first.hold(name, { mode: 'shared' });
+      await ending.request(name);
+      const lateReader = await first.request(name, { mode: 'shared' });
+      await end(ending);
+      await lateReader.granted; // the exclusive request before it is gone
+      expect(await first.queryOf(name)).toEqual({ held: ['shared', 'shared'], pending: [] });
+      await lateReader.release();
+      await reader.release();
+    });
+
+    test('leaves what others hold', async () => {
+      const { first } = clients;
+      const name = unique('name');
+      const holder = await first.hold(name);
+      const ending = await clients.openSecond();
+      const other = unique('name');
+      await ending.hold(other);
+      const waiting = await first.request(other);
+      await end(ending);
+      await waiting.granted;
+      expect(await first.queryOf(name)).toEqual({ held: ['exclusive'], pending: [] });
+      expect(await holder.release('kept')).toEqual({ status: 'fulfilled', value: 'kept' });
+      await waiting.release();
+    });
+  });
+
+  test('one that closes its lock manager learns what it lost', async () => {
+    const name = unique('name');
+    const closing = await clients.openSecond();
+    const holder = await closing.hold(name);
+    const waiting = await closing.request(name);
+    await closing.close();
+    expect(await holder.settled).toMatchObject({
+      status: 'rejected',
+      reason: { name: 'AbortError', isLockLost: true, reason: 'disconnected' },
+    });
+    expect(await waiting.settled).toMatchObject({
+      status: 'rejected',
+      reason: { name: 'AbortError', isLockLost: false },
+    });
+    const late = await closing.request(name);
+    expect(await late.settled).toMatchObject({
+      status: 'rejected',
+      reason: { name: 'InvalidStateError' },
+    });
+    await expect(closing.query()).rejects.toMatchObject({ name: 'InvalidStateError' });
+    await closing.close();
+  });
+});

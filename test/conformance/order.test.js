@@ -1,0 +1,91 @@
+'use strict';
+
+const { describeOneClient, describeTwoClients, unique } = require('../support/conformance.js');
+
+// Web Locks, #lock-request-queue: one queue per name, first in, first out.
+describeTwoClients('order', (clients) => {
+  test('requests of several clients are granted in the order in which they were made', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const holder = await second.hold(name);
+    const order = [first, second, first, first, second, second, first];
+    const requests = [];
+    for (const client of order) requests.push(await client.request(name));
+    const tokens = [];
+    await holder.release();
+    for (const request of requests) {
+      tokens.push((await request.granted).token);
+      await request.release();
+    }
+    expect(tokens).toEqual([...tokens].sort((a, b) => (a < b ? -1 : 1)));
+    expect(new Set(tokens).size).toBe(order.length);
+  });
+
+  test('a request that is made while others wait goes to the end, also that of the holder', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const holder = await first.hold(name);
+    const waiting = await second.request(name);
+    const again = await first.request(name);
+    await holder.release();
+    await waiting.granted;
+    expect(await first.queryOf(name)).toEqual({ held: ['exclusive'], pending: ['exclusive'] });
+    await waiting.release();
+    await again.granted;
+    await again.release();
+  });
+
+  test('tokens rise from grant to grant over all names and clients', async () => {
+    const { first, second } = clients;
+    const tokens = [];
+    for (const client of [first, second, second, first]) {
+      const holder = await client.hold(unique('name'));
+      tokens.push((await holder.granted).token);
+      await holder.release();
+    }
+    expect(tokens.every((token, index) => index === 0 || token > tokens[index - 1])).toBe(true);
+  });
+});
+
+describeOneClient('order, inside a client', (run) => {
+  test(
+    'callbacks run in the order of the requests, of one name and of different free names',
+    run(async ({ locks, assert, name }) => {
+      const order = [];
+      await Promise.all([
+        locks.request(name, () => order.push(1)),
+        locks.request(`${name} b`, () => order.push(2)),
+        locks.request(`${name} c`, { mode: 'shared' }, () => order.push(3)),
+        locks.request(`${name} c`, { mode: 'shared' }, () => order.push(4)),
+      ]);
+      assert.deepEqual(order, [1, 2, 3, 4]);
+    }),
+  );
+
+  test(
+    'thousands of queued requests are granted in order',
+    run(async ({ locks, assert, name }) => {
+      const order = [];
+      const count = 3_000;
+      const requests = Array.from({ length: count }, (_, index) =>
+        locks.request(name, async () => order.push(index)),
+      );
+      await Promise.all(requests);
+      assert.equal(order.length, count);
+      assert.ok(order.every((value, index) => value === index));
+    }),
+  );
+
+  test(
+    'a callback that is short of turns of the event loop still comes in its order',
+    run(async ({ locks, assert, name }) => {
+      const order = [];
+      const count = 1_000; // several times what one turn takes
+      const requests = Array.from({ length: count }, (_, index) =>
+        locks.request(name, { mode: 'shared' }, () => order.push(index)),
+      );
+      await Promise.all(requests);
+      assert.ok(order.length === count && order.every((value, index) => value === index));
+    }),
+  );
+});

@@ -1,0 +1,176 @@
+'use strict';
+
+const { describeOneClient, describeTwoClients, unique } = require('../support/conformance.js');
+
+const STEAL = { steal: true };
+const STOLEN = {
+  status: 'rejected',
+  reason: { name: 'AbortError', isLockLost: true, reason: 'stolen' },
+};
+
+// Web Locks, #algorithm-request-lock, the steps for steal.
+describeTwoClients('steal', (clients) => {
+  test('gets a free lock', async () => {
+    const name = unique('name');
+    const thief = await clients.first.hold(name, STEAL);
+    expect(await clients.second.queryOf(name)).toEqual({ held: ['exclusive'], pending: [] });
+    expect(await thief.release('done')).toEqual({ status: 'fulfilled', value: 'done' });
+  });
+
+  test('takes the lock from its holder, whose request() rejects with an AbortError while its callback goes on', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const victim = await first.hold(name);
+    const thief = await second.hold(name, STEAL);
+    expect(await victim.settled).toMatchObject(STOLEN);
+    expect(await first.queryOf(name)).toEqual({ held: ['exclusive'], pending: [] });
+    await victim.release();
+    await thief.release();
+  });
+
+  test('takes a lock of its own client too', async () => {
+    const { first } = clients;
+    const name = unique('name');
+    const victim = await first.hold(name);
+    const thief = await first.hold(name, STEAL);
+    expect(await victim.settled).toMatchObject(STOLEN);
+    await thief.release();
+  });
+
+  test('takes the lock from all shared holders', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const victims = [
+      await first.hold(name, { mode: 'shared' }),
+      await second.hold(name, { mode: 'shared' }),
+    ];
+    const thief = await second.hold(name, STEAL);
+    for (const victim of victims) expect(await victim.settled).toMatchObject(STOLEN);
+    expect(await first.queryOf(name)).toEqual({ held: ['exclusive'], pending: [] });
+    await thief.release();
+  });
+
+  test('runs before everything that is queued, which stays queued in its order', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const victim = await first.hold(name);
+    const queued = [await second.request(name), await first.request(name, { mode: 'shared' })];
+    const thief = await second.hold(name, STEAL);
+    expect(await victim.settled).toMatchObject(STOLEN);
+    expect(await first.queryOf(name)).toEqual({
+      held: ['exclusive'],
+      pending: ['exclusive', 'shared'],
+    });
+    await thief.release();
+    for (const request of queued) {
+      await request.granted;
+      await request.release();
+    }
+  });
+
+  test("the victim's late end releases nothing", async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const victim = await first.hold(name);
+    const thief = await second.hold(name, STEAL);
+    const queued = await second.request(name);
+    await victim.release('late');
+    expect(await victim.settled).toMatchObject(STOLEN);
+    expect(await first.queryOf(name)).toEqual({ held: ['exclusive'], pending: ['exclusive'] });
+    await thief.release();
+    await queued.granted;
+    await queued.release();
+  });
+
+  test('a thief can be stolen from', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const victim = await first.hold(name);
+    const thief = await second.hold(name, STEAL);
+    const secondThief = await first.hold(name, STEAL);
+    expect(await victim.settled).toMatchObject(STOLEN);
+    expect(await thief.settled).toMatchObject(STOLEN);
+    await secondThief.release();
+  });
+
+  test('takes nothing under another name', async () => {
+    const { first, second } = clients;
+    const holder = await first.hold(unique('name'));
+    const thief = await second.hold(unique('name'), STEAL);
+    expect(await holder.release('kept')).toEqual({ status: 'fulfilled', value: 'kept' });
+    await thief.release();
+  });
+
+  test('the tokens of victim and thief rise, and the error carries that of the victim', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const victim = await first.hold(name);
+    const thief = await second.hold(name, STEAL);
+    const { token: victimToken } = await victim.granted;
+    const { token: thiefToken } = await thief.granted;
+    expect(thiefToken).toBeGreaterThan(victimToken);
+    expect((await victim.settled).reason.token).toBe(victimToken);
+    await thief.release();
+  });
+});
+
+describeOneClient('steal, inside a client', (run) => {
+  test(
+    'the victim rejects with a LockLostError that is a DOMException',
+    run(async ({ locks, assert, name, LockLostError }) => {
+      const victim = locks.request(name, () => new Promise(() => {}));
+      const rejection = assert.rejects(victim, (error) => {
+        assert.ok(error instanceof LockLostError);
+        assert.ok(error instanceof DOMException);
+        assert.equal(error.name, 'AbortError');
+        assert.equal(error.code, DOMException.ABORT_ERR);
+        assert.equal(error.reason, 'stolen');
+        return true;
+      });
+      await locks.request(name, { steal: true }, () => rejection);
+    }),
+  );
+
+  test(
+    'a lock that is stolen before its callback ran: the callback runs, request() rejects',
+    run(async ({ locks, assert, name }) => {
+      let isCalled = false;
+      const victim = locks.request(name, () => {
+        isCalled = true;
+      });
+      const thief = locks.request(name, { steal: true }, () => 'thief');
+      await assert.rejects(victim, { name: 'AbortError' });
+      assert.equal(isCalled, true);
+      assert.equal(await thief, 'thief');
+    }),
+  );
+
+  test(
+    'a callback that ends in the turn of the steal has lost the lock all the same',
+    run(async ({ locks, assert, name }) => {
+      let finish;
+      let isGranted;
+      const granted = new Promise((resolve) => (isGranted = resolve));
+      const victim = locks.request(name, () => {
+        isGranted();
+        return new Promise((resolve) => (finish = resolve));
+      });
+      await granted;
+      const thief = locks.request(name, { steal: true }, () => {});
+      finish('too late');
+      await assert.rejects(victim, { name: 'AbortError' });
+      await thief;
+    }),
+  );
+
+  test(
+    'each victim gets an error of its own',
+    run(async ({ locks, assert, name }) => {
+      const shared = () => locks.request(name, { mode: 'shared' }, () => new Promise(() => {}));
+      const victims = Promise.allSettled([shared(), shared()]);
+      await locks.request(name, { steal: true }, () => {});
+      const [one, other] = await victims;
+      assert.notEqual(one.reason, other.reason);
+    }),
+  );
+});

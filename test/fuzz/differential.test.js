@@ -1,0 +1,112 @@
+'use strict';
+
+const { mkdtempSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const fc = require('fast-check');
+const { LocalBackend } = require('../../lib/backends/local.js');
+const { LocalLockTable } = require('../../lib/backends/local-lock-table.js');
+const { openLockManager } = require('../../lib/index.js');
+const { BACKENDS } = require('../support/combinations.js');
+const { HistoryPlayer, clientIdsOf } = require('../support/history.js');
+
+// Random histories. HOLDFAST_SEED=<seed> replays those of a run, HOLDFAST_RUNS sets their number.
+const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const RUNS = Number(process.env.HOLDFAST_RUNS ?? 500);
+const MANAGERS = 3;
+const NAMES = 2;
+
+const index = fc.nat({ max: 1_000 });
+const request = fc.record({
+  kind: fc.constant('request'),
+  manager: fc.nat({ max: MANAGERS - 1 }),
+  name: fc.nat({ max: NAMES - 1 }),
+  mode: fc.constantFrom('exclusive', 'shared'),
+  way: fc.constantFrom('wait', 'wait', 'wait', 'signal', 'signal', 'ifAvailable', 'steal'),
+});
+const finish = fc.record({ kind: fc.constant('finish'), request: index, isFailure: fc.boolean() });
+const abort = fc.record({ kind: fc.constant('abort'), request: index });
+const step = fc.oneof(
+  { arbitrary: request, weight: 5 },
+  { arbitrary: finish, weight: 4 },
+  { arbitrary: abort, weight: 1 },
+);
+const histories = fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), {
+  minLength: 1,
+  maxLength: 25,
+});
+
+let directory;
+
+const OPENERS = {
+  local() {
+    const table = new LocalLockTable();
+    return () => openLockManager({ backend: new LocalBackend(table) });
+  },
+  'shared-memory': () => () => openLockManager({ directory, bucket: 'differential' }),
+};
+
+async function openManagers(backend) {
+  const open = OPENERS[backend]();
+  const managers = Array.from({ length: MANAGERS }, open);
+  return { managers, clientIds: await clientIdsOf(managers) };
+}
+
+const buckets = {};
+let historyCount = 0;
+
+beforeAll(async () => {
+  console.info(`HOLDFAST_SEED=${SEED} HOLDFAST_RUNS=${RUNS}`);
+  directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  for (const backend of BACKENDS) buckets[backend] = await openManagers(backend);
+});
+afterAll(() => {
+  for (const { managers } of Object.values(buckets)) {
+    for (const locks of managers) locks.close();
+  }
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function play(backend, history) {
+  const { managers, clientIds } = buckets[backend];
+  historyCount += 1;
+  return new HistoryPlayer(managers, clientIds, `history ${historyCount}`).play(history);
+}
+
+const check = (property) => fc.assert(property, { seed: SEED, numRuns: RUNS, endOnFailure: false });
+
+const modesOf = (lines, name) =>
+  lines
+    .map((line) => line.split(' '))
+    .filter((words) => words[0] === name)
+    .map((words) => words[1]);
+
+describe.each(BACKENDS)('random histories [%s]', (backend) => {
+  test('never show two holders that exclude each other, nor a free lock with a queue', async () => {
+    await check(
+      fc.asyncProperty(histories, async (history) => {
+        for (const { snapshot } of await play(backend, history)) {
+          for (let name = 0; name < NAMES; name += 1) {
+            const held = modesOf(snapshot.held, `${name}`);
+            const pending = modesOf(snapshot.pending, `${name}`);
+            if (held.includes('exclusive')) expect(held).toEqual(['exclusive']);
+            if (held.length === 0) expect(pending).toEqual([]);
+            if (held[0] === 'shared') expect(pending[0]).not.toBe('shared');
+          }
+        }
+      }),
+    );
+  });
+});
+
+if (BACKENDS.length > 1) {
+  test('random histories show the same on all backends', async () => {
+    await check(
+      fc.asyncProperty(histories, async (history) => {
+        const [reference, ...others] = BACKENDS;
+        const expected = await play(reference, history);
+        for (const backend of others) expect(await play(backend, history)).toEqual(expected);
+      }),
+    );
+  });
+}

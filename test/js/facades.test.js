@@ -1,0 +1,63 @@
+'use strict';
+
+// Both module systems, asked from a program of its own, because a test runner brings its own.
+
+const { execFileSync } = require('node:child_process');
+const path = require('node:path');
+
+const ROOT = path.resolve(__dirname, '..', '..');
+
+/** Runs `code` as an ES module inside the package and gives what it printed as JSON. */
+function runModule(code) {
+  const prelude = "import { createRequire } from 'node:module';\n";
+  const program = `${prelude}const require = createRequire(import.meta.url);\n${code}`;
+  const printed = execFileSync(process.execPath, ['--input-type=module', '--eval', program], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  });
+  return JSON.parse(printed);
+}
+
+test('import and require of holdfast give the same objects under the same names', () => {
+  const { required, imported, different } = runModule(`
+    const required = require('holdfast');
+    const imported = await import('holdfast');
+    const { default: core, ...named } = imported;
+    console.log(JSON.stringify({
+      required: Object.keys(required).sort(),
+      imported: Object.keys(named).sort(),
+      different: Object.keys(named).filter((name) => named[name] !== required[name])
+        .concat(core === required ? [] : ['default']),
+    }));
+  `);
+  expect(required).toContain('locks');
+  expect(imported).toEqual(required);
+  expect(different).toEqual([]);
+});
+
+test.each([
+  ['import', "await import('holdfast/install');"],
+  ['require', "require('holdfast/install');"],
+])('holdfast/install by %s puts the objects of holdfast into the globals', (_, statement) => {
+  const shared = runModule(`
+    ${statement}
+    const { locks, Lock, LockManager } = await import('holdfast');
+    console.log(JSON.stringify([
+      navigator.locks === locks,
+      globalThis.Lock === Lock,
+      globalThis.LockManager === LockManager,
+    ]));
+  `);
+  expect(shared).toEqual([true, true, true]);
+});
+
+test('no file of the package can be reached past its entry points', () => {
+  const codes = runModule(`
+    const attempt = async (name) => import(name).then(() => 'loaded', ({ code }) => code);
+    console.log(JSON.stringify([
+      await attempt('holdfast/lib/binding.js'),
+      await attempt('holdfast/lib/locks/lock.js'),
+    ]));
+  `);
+  expect(codes).toEqual(['ERR_PACKAGE_PATH_NOT_EXPORTED', 'ERR_PACKAGE_PATH_NOT_EXPORTED']);
+});

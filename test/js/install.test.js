@@ -1,0 +1,81 @@
+'use strict';
+
+const { spawnSync } = require('node:child_process');
+const { join } = require('node:path');
+const { pathToFileURL } = require('node:url');
+
+const LIBRARY = JSON.stringify(join(__dirname, '../../lib'));
+const MODULE = JSON.stringify(pathToFileURL(join(__dirname, '../../lib/install.mjs')).href);
+
+/** Runs `body` as a program of its own, which prints one line of JSON. */
+function run(body) {
+  const program = `
+    const core = require(${LIBRARY} + '/index.js');
+    const print = (value) => console.log(JSON.stringify(value));
+    ${body}`;
+  const { stdout, stderr, status } = spawnSync(process.execPath, ['-e', program], {
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(stderr);
+  return JSON.parse(stdout);
+}
+
+const install = `require(${LIBRARY} + '/install.js');`;
+
+test('defines navigator.locks and the interfaces as globals', () => {
+  const same = run(`${install} print([
+    navigator.locks === core.locks, Lock === core.Lock, LockManager === core.LockManager,
+    navigator.locks instanceof LockManager])`);
+  expect(same).toEqual([true, true, true, true]);
+});
+
+test('does the same when it is imported', () => {
+  const same = run(`import(${MODULE}).then(() => print([
+    navigator.locks === core.locks, Lock === core.Lock, LockManager === core.LockManager]))`);
+  expect(same).toEqual([true, true, true]);
+});
+
+test('the globals have the property attributes of interface objects', () => {
+  const attributes = run(`${install} print(['Lock', 'LockManager'].map((name) => {
+    const { value, ...rest } = Object.getOwnPropertyDescriptor(globalThis, name);
+    return rest;
+  }))`);
+  const expected = { writable: true, enumerable: false, configurable: true };
+  expect(attributes).toEqual([expected, expected]);
+});
+
+test('navigator.locks is an accessor of the prototype without a setter', () => {
+  const result = run(`${install}
+    const descriptor = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(navigator), 'locks');
+    print([typeof descriptor.get, typeof descriptor.set, descriptor.enumerable,
+      descriptor.configurable, Object.hasOwn(navigator, 'locks')])`);
+  expect(result).toEqual(['function', 'undefined', true, true, false]);
+});
+
+test('a second time changes nothing', () => {
+  const isSame = run(`${install}
+    const before = navigator.locks;
+    delete require.cache[require.resolve(${LIBRARY} + '/install.js')];
+    ${install}
+    print(navigator.locks === before)`);
+  expect(isSame).toBe(true);
+});
+
+test('navigator has the user agent of Node, also where Node has no navigator', () => {
+  expect(run(`${install} print(navigator.userAgent)`)).toMatch(/^Node\.js\/\d+$/);
+});
+
+test('code for the browser runs unmodified', () => {
+  const result = run(`
+    process.env.HOLDFAST_DIR = require('node:fs').mkdtempSync(
+      require('node:path').join(require('node:os').tmpdir(), 'holdfast-'));
+    process.on('exit', () => {
+      require('node:fs').rmSync(process.env.HOLDFAST_DIR, { recursive: true });
+    });
+    ${install}
+    navigator.locks.request('resource', { mode: 'shared' }, async (lock) => {
+      const { held } = await navigator.locks.query();
+      return [lock instanceof Lock, lock.mode, held.length];
+    }).then(print)`);
+  expect(result).toEqual([true, 'shared', 1]);
+});

@@ -1,0 +1,60 @@
+'use strict';
+
+const { mkdtempSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { LocalBackend } = require('../../../lib/backends/local.js');
+const { LocalLockTable } = require('../../../lib/backends/local-lock-table.js');
+const { SharedMemoryBackend } = require('../../../lib/backends/shared-memory.js');
+const { openLockManager } = require('../../../lib/index.js');
+
+let directory;
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+/** Two lock managers over one table. */
+const PAIRS = {
+  local() {
+    const table = new LocalLockTable();
+    return [new LocalBackend(table), new LocalBackend(table)];
+  },
+  'shared-memory': () => [
+    new SharedMemoryBackend({ directory }),
+    new SharedMemoryBackend({ directory }),
+  ],
+};
+
+describe.each(Object.keys(PAIRS))('closing over %s', (backend) => {
+  let closed;
+  let other;
+  beforeEach(() => {
+    [closed, other] = PAIRS[backend]().map((each) => openLockManager({ backend: each }));
+  });
+  afterEach(() => other.close());
+
+  test('a callback that was about to run does not run beside the next holder', async () => {
+    const callback = jest.fn();
+    const request = closed.request('ledger', callback);
+    closed.close();
+    expect(await other.request('ledger', { ifAvailable: true }, (lock) => lock?.name)).toBe(
+      'ledger',
+    );
+    await expect(request).rejects.toMatchObject({ name: 'AbortError', reason: 'disconnected' });
+    expect(callback).not.toHaveBeenCalled();
+  });
+
+  test('a request that waits rejects and never calls back', async () => {
+    let release;
+    const held = other.request('ledger', () => new Promise((resolve) => (release = resolve)));
+    const callback = jest.fn();
+    const request = closed.request('ledger', callback);
+    closed.close();
+    await expect(request).rejects.toMatchObject({ name: 'AbortError' });
+    release();
+    await held;
+    await other.request('ledger', () => {});
+    expect(callback).not.toHaveBeenCalled();
+  });
+});

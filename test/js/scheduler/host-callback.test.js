@@ -1,0 +1,19 @@
+'use strict';
+
+const { readFileSync } = require('node:fs');
+const { join } = require('node:path');
+const { loadBinding } = require('../../../lib/binding.js');
+const { LEVEL } = require('../../../lib/scheduler/host-callback.js');
+
+test('levels and cells are the ones of the native part', () => {
+  const binding = loadBinding();
+  for (const [name, level] of Object.entries(LEVEL)) {
+    expect({ [name]: binding[`LEVEL_${name}`] }).toEqual({ [name]: level });
+  }
+  const file = join(__dirname, '../../../lib/scheduler/host-callback.js');
+  const cells = [...readFileSync(file, 'utf8').matchAll(/^const (CELL_\w+) = (\d+);$/gm)];
+  expect(cells).toHaveLength(6);
+  for (const [, name, value] of cells) {
+    expect({ [name]: binding[name] }).toEqual({ [name]: Number(value) });
+  }
+});

@@ -1,0 +1,57 @@
+'use strict';
+
+const { spawnSync } = require('node:child_process');
+const { line, sum } = require('../../../scripts/steps/counts.js');
+const { countsOfJUnit } = require('../../../scripts/steps/cpp-tests.js');
+
+const COUNTS = require.resolve('../../../scripts/steps/counts.js');
+
+/** Runs conclude() with these steps, given as code, in a program of its own. */
+function conclude(steps) {
+  const program = `require(${JSON.stringify(COUNTS)}).conclude([${steps.join(',')}])`;
+  const { status, stdout } = spawnSync(process.execPath, ['--eval', program], { encoding: 'utf8' });
+  return { status, lastLine: stdout.trimEnd().split('\n').at(-1) };
+}
+
+const step = (passed, failed, skipped = 0) =>
+  `{ title: 'a step', run: () => ({ passed: ${passed}, failed: ${failed}, skipped: ${skipped} }) }`;
+
+test('the line names skipped tests only where there are some', () => {
+  expect(line({ passed: 3, failed: 0, skipped: 0 })).toBe('3 passed, 0 failed');
+  expect(line({ passed: 3, failed: 1, skipped: 2 })).toBe('3 passed, 1 failed, 2 skipped');
+});
+
+test('counts are added part by part', () => {
+  const [a, b] = [
+    { passed: 1, failed: 2, skipped: 3 },
+    { passed: 10, failed: 20, skipped: 30 },
+  ];
+  expect(sum([a, b])).toEqual({ passed: 11, failed: 22, skipped: 33 });
+});
+
+test.each([
+  ['all that passed', [step(2, 0), step(3, 0)], 0, '5 passed, 0 failed'],
+  ['a failed test', [step(2, 1), step(3, 0)], 1, '5 passed, 1 failed'],
+  ['skipped tests', [step(2, 0, 1)], 0, '2 passed, 0 failed, 1 skipped'],
+  ['a suite that ran no test', [step(2, 0), step(0, 0)], 1, '2 passed, 1 failed'],
+  ['a suite that skipped every test', [step(0, 0, 4)], 1, '0 passed, 1 failed, 4 skipped'],
+  [
+    'a step that throws, without losing the next',
+    ["{ title: 'broken', run() { throw new Error('no compiler') } }", step(4, 0)],
+    1,
+    '4 passed, 1 failed',
+  ],
+])('the end of a test command reports %s', (_, steps, status, lastLine) => {
+  expect(conclude(steps)).toEqual({ status, lastLine });
+});
+
+test("the counts of CTest's report are those of its first element", () => {
+  const xml =
+    '<?xml version="1.0"?>\n<testsuite name="linux" tests="9" failures="2" disabled="1" ' +
+    'skipped="3" hostname="">\n\t<testcase name="failures=&quot;7&quot;" status="run"/></testsuite>';
+  expect(countsOfJUnit(xml)).toEqual({ passed: 3, failed: 2, skipped: 4 });
+});
+
+test('a report without counts is an error', () => {
+  expect(() => countsOfJUnit('')).toThrow('CTest wrote no report');
+});

@@ -1,0 +1,23 @@
+'use strict';
+
+// Waits for the lock `a` of a bucket when it has no descriptor left, and tells its parent so.
+
+const { openSync } = require('node:fs');
+const { SharedMemoryBackend } = require('../../lib/backends/shared-memory.js');
+const { openLockManager } = require('../../lib/index.js');
+
+const [directory] = process.argv.slice(2);
+const backend = new SharedMemoryBackend({ directory, bucket: 'process' });
+const locks = openLockManager({ backend });
+
+function takeAllDescriptors() {
+  try {
+    for (;;) openSync('/dev/null');
+  } catch (error) {
+    if (error.code !== 'EMFILE') throw error;
+  }
+}
+
+takeAllDescriptors();
+locks.request('a', () => process.send('granted')).finally(() => process.disconnect());
+process.send('waiting');

@@ -1,0 +1,34 @@
+'use strict';
+
+const { fork } = require('node:child_process');
+const { once } = require('node:events');
+const { join } = require('node:path');
+const { ProcessBucket } = require('../support/process-bucket.js');
+
+const PROGRAM = join(__dirname, 'attack-descriptors-program.js');
+const FEW_DESCRIPTORS = 'ulimit -n 64; exec "$0" "$@"';
+
+let bucket;
+let waiter;
+beforeEach(() => {
+  bucket = new ProcessBucket({ sweeps: true });
+});
+afterEach(async () => {
+  waiter.kill('SIGKILL');
+  await bucket.close();
+});
+
+// The thread that watches others needs descriptors; nobody else waits here who would notice.
+test('the death of a holder is noticed by one who began to wait without a descriptor left', async () => {
+  const holder = await bucket.open('process');
+  await holder.hold('a');
+  waiter = fork(PROGRAM, [bucket.directory], {
+    execPath: '/bin/sh',
+    execArgv: ['-c', FEW_DESCRIPTORS, process.execPath],
+  });
+  expect(await once(waiter, 'message')).toEqual(['waiting', undefined]);
+  const answer = once(waiter, 'message');
+  holder.endBy('SIGKILL');
+  await holder.ended;
+  expect(await answer).toEqual(['granted', undefined]);
+});

@@ -1,0 +1,64 @@
+'use strict';
+
+const { existsSync, readFileSync } = require('node:fs');
+const { join } = require('node:path');
+const { setTimeout: pause } = require('node:timers/promises');
+const { LOG, findViolations } = require('../support/process-actor-work.js');
+const { ProcessBucket, untilEqual } = require('../support/process-bucket.js');
+const { randomFrom } = require('../support/process-random.js');
+
+// Processes that request, abort and release without a pause, and are killed wherever they are: some
+// inside the lock table. HOLDFAST_SEED=<seed> repeats the draws, HOLDFAST_KILLS sets their number.
+const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const KILLS = Number(process.env.HOLDFAST_KILLS ?? 30);
+const WORKERS = 4;
+const NAMES = ['a', 'b', 'c'];
+const LATEST_KILL_MS = 8;
+
+const random = randomFrom(SEED);
+const killed = new Set();
+
+let bucket;
+beforeAll(() => {
+  bucket = new ProcessBucket();
+});
+afterAll(() => bucket.close());
+
+async function openWorker() {
+  const worker = await bucket.open('process');
+  await worker.command('startWork', { seed: random(2 ** 31), names: NAMES });
+  return worker;
+}
+
+/** Resolves when each worker has gone on since now. */
+async function allGoOn(workers) {
+  for (const worker of workers) {
+    const before = await worker.command('stepsOfWork');
+    await untilEqual(async () => (await worker.command('stepsOfWork')) > before, true);
+  }
+}
+
+test(`nobody is stuck, and nobody is let in beside another (HOLDFAST_SEED=${SEED})`, async () => {
+  const workers = await Promise.all(Array.from({ length: WORKERS }, openWorker));
+  for (let kills = 0; kills < KILLS; kills += 1) {
+    await allGoOn(workers);
+    await pause(random(LATEST_KILL_MS)); // the moment is what is drawn
+    const place = random(WORKERS);
+    killed.add(workers[place].pid);
+    workers[place].endBy('SIGKILL');
+    await workers[place].ended;
+    workers[place] = await openWorker();
+  }
+  await allGoOn(workers);
+  await Promise.all(workers.map((worker) => worker.command('stopWork')));
+  await untilEqual(() => bucket.locks.query(), { held: [], pending: [] });
+
+  const log = join(bucket.directory, LOG);
+  expect(existsSync(log)).toBe(true);
+  expect(findViolations(readFileSync(log, 'utf8'), killed)).toEqual([]);
+});
+
+test('the log of two who were inside at once is a violation', () => {
+  const log = ['1 enter a 1', '2 enter a 2', '1 leave a 1', '2 leave a 2', ''].join('\n');
+  expect(findViolations(log, new Set())).toEqual(['2 enter a 2', '1 leave a 1', '2 leave a 2']);
+});

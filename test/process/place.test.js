@@ -1,0 +1,100 @@
+'use strict';
+
+const { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { setTimeout: pause } = require('node:timers/promises');
+const { openLockManager } = require('../../lib/index.js');
+
+// The lock table is looked for again 10 ms after the last look at the earliest.
+const A_LOOK_LATER_MS = 20;
+
+/** What somebody may do to a lock table that is in use. */
+const HARMS = {
+  'the segment is removed': ({ folder }) => rmSync(join(folder, 'segment')),
+  'the segment is moved away': ({ folder }) =>
+    renameSync(join(folder, 'segment'), join(folder, 'elsewhere')),
+  'the bucket is removed': ({ folder }) => rmSync(folder, { recursive: true }),
+  'the directory is moved away': ({ directory }) => renameSync(directory, `${directory}-elsewhere`),
+  'the directory is removed': ({ directory }) => rmSync(directory, { recursive: true }),
+};
+
+let root;
+let place;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  const directory = join(root, 'locks');
+  mkdirSync(directory, { mode: 0o700 });
+  place = { directory, folder: join(directory, 'default') };
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+/** Holds a lock and waits for another; gives both promises. */
+async function holdAndWait(locks) {
+  let held;
+  await new Promise((granted) => {
+    held = locks.request('ledger', () => {
+      granted();
+      return new Promise(() => {});
+    });
+  });
+  const waiting = locks.request('ledger', () => 'granted on a table that is gone');
+  return { held, waiting };
+}
+
+const lost = { name: 'AbortError', reason: 'disconnected' };
+const gone = { name: 'InvalidStateError' };
+
+describe.each(Object.keys(HARMS))('when %s', (harm) => {
+  test('the next request fails, and everybody is told', async () => {
+    const locks = openLockManager(place);
+    const { held, waiting } = await holdAndWait(locks);
+    HARMS[harm](place);
+    await pause(A_LOOK_LATER_MS);
+    const ends = [
+      expect(locks.request('other', () => {})).rejects.toMatchObject(gone),
+      expect(held).rejects.toMatchObject(lost),
+      expect(waiting).rejects.toMatchObject(gone),
+    ];
+    await Promise.all(ends);
+    locks.close();
+  });
+
+  test('who makes no request is told by the sweep', async () => {
+    const locks = openLockManager(place);
+    const { held, waiting } = await holdAndWait(locks);
+    HARMS[harm](place);
+    const ends = [
+      expect(held).rejects.toMatchObject(lost),
+      expect(waiting).rejects.toMatchObject(gone),
+    ];
+    await Promise.all(ends);
+    locks.close();
+  });
+
+  test('a query fails rather than show a table that is gone', async () => {
+    const locks = openLockManager(place);
+    await locks.query();
+    HARMS[harm](place);
+    await pause(A_LOOK_LATER_MS);
+    await expect(locks.query()).rejects.toMatchObject(gone);
+    locks.close();
+  });
+
+  test('the lock manager goes on with the new table, and so does a newcomer', async () => {
+    const locks = openLockManager(place);
+    const before = await locks.request('ledger', (lock) => lock.token);
+    HARMS[harm](place);
+    await pause(A_LOOK_LATER_MS);
+    await expect(locks.query()).rejects.toMatchObject(gone);
+    const newcomer = openLockManager(place);
+    const after = await newcomer.request('ledger', async (lock) => {
+      expect(await locks.request('ledger', { ifAvailable: true }, (other) => other)).toBeNull();
+      return lock.token;
+    });
+    expect(after).toBeGreaterThan(before);
+    expect(readdirSync(place.folder)).toContain('segment');
+    newcomer.close();
+    locks.close();
+  });
+});

@@ -1,0 +1,114 @@
+'use strict';
+
+const { RUNNERS } = require('./scheduler-program.js');
+
+const CLEAN_END = { code: 0, errors: '' };
+
+describe.each(Object.keys(RUNNERS))('lifetime of the event loop of a %s', (place) => {
+  const run = RUNNERS[place];
+
+  test('waiting tasks of every priority keep it alive', async () => {
+    const end = await run(({ scheduler, print }) => {
+      for (const priority of ['background', 'user-visible', 'user-blocking']) {
+        scheduler.postTask(() => print(priority), { priority });
+      }
+    });
+    const lines = ['user-blocking', 'user-visible', 'background'];
+    expect(end).toEqual({ ...CLEAN_END, lines });
+  });
+
+  test('delayed tasks, continuations and idle callbacks keep it alive', async () => {
+    const end = await run(async ({ scheduler, requestIdleCallback, print }) => {
+      await scheduler.postTask(() => print('delayed'), { delay: 20 });
+      await scheduler.yield();
+      print('continuation');
+      requestIdleCallback(() => print('idle'));
+    });
+    expect(end).toEqual({ ...CLEAN_END, lines: ['delayed', 'continuation', 'idle'] });
+  });
+
+  test('an idle scheduler does not, also after it was used', async () => {
+    const end = await run(async ({ scheduler, createScheduler, requestIdleCallback, print }) => {
+      createScheduler({ starvationLimit: 2 ** 30 });
+      const other = createScheduler({ starvationLimit: 2 ** 30 });
+      await Promise.all([scheduler.postTask(() => {}), other.postTask(() => {})]);
+      await new Promise((resolve) => requestIdleCallback(resolve, { timeout: 2 ** 30 }));
+      print('end');
+    });
+    expect(end).toEqual({ ...CLEAN_END, lines: ['end'] });
+  });
+
+  test('what was aborted or cancelled does not', async () => {
+    const end = await run(async (holdfast) => {
+      const { scheduler, TaskController, requestIdleCallback, cancelIdleCallback, print } =
+        holdfast;
+      const controller = new TaskController({ priority: 'background' });
+      const { signal } = controller;
+      const tasks = [0, 1, 2 ** 40].map((delay) => scheduler.postTask(() => {}, { signal, delay }));
+      const handle = requestIdleCallback(() => print('idle'), { timeout: 2 ** 30 });
+      controller.abort('aborted');
+      cancelIdleCallback(handle);
+      for (const { reason } of await Promise.allSettled(tasks)) print(reason);
+    });
+    expect(end).toEqual({ ...CLEAN_END, lines: ['aborted', 'aborted', 'aborted'] });
+  });
+
+  test('tasks that are posted by what still runs at the end are run', async () => {
+    const end = await run(({ scheduler, print }) => {
+      process.once('beforeExit', () => {
+        scheduler.postTask(() => print('task'), { priority: 'background' });
+      });
+    });
+    expect(end).toEqual({ ...CLEAN_END, lines: ['task'] });
+  });
+
+  test('an exception in a tick or microtask of a task stops no other task', async () => {
+    const end = await run(async ({ scheduler, requestIdleCallback, print }) => {
+      process.on('uncaughtException', ({ message }) => print(message));
+      const fail = (message) => {
+        throw new Error(message);
+      };
+      scheduler.postTask(() => process.nextTick(fail, 'tick'));
+      scheduler.postTask(() => queueMicrotask(() => fail('microtask')));
+      await scheduler.postTask(() => print('task'));
+      requestIdleCallback(() => fail('idle'));
+      requestIdleCallback(() => print('idle callback'));
+    });
+    const lines = ['tick', 'microtask', 'task', 'idle', 'idle callback'];
+    expect(end).toEqual({ ...CLEAN_END, lines });
+  });
+
+  test('without a handler such an exception ends it', async () => {
+    const end = await run(({ scheduler, print }) => {
+      scheduler.postTask(() => {
+        process.nextTick(() => {
+          throw new Error('of a tick');
+        });
+      });
+      scheduler.postTask(() => print('never'), { priority: 'background' });
+    });
+    expect(end).toMatchObject({ code: 1, lines: [] });
+    expect(end.errors).toContain('of a tick');
+  });
+
+  test('a task that throws and whose rejection nobody handles ends it as every rejection does', async () => {
+    const end = await run(({ scheduler }) => {
+      scheduler.postTask(() => {
+        throw new Error('of a task');
+      });
+    });
+    expect(end.code).toBe(1);
+    expect(end.errors).toContain('of a task');
+  });
+
+  test('process.exit() in a task ends it at once', async () => {
+    const end = await run(({ scheduler, print }) => {
+      scheduler.postTask(() => {
+        print('exit');
+        process.exit(3);
+      });
+      scheduler.postTask(() => print('never'));
+    });
+    expect(end).toEqual({ code: 3, errors: '', lines: ['exit'] });
+  });
+});

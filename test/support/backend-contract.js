@@ -1,0 +1,234 @@
+'use strict';
+
+const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
+const { RecordedRequest } = require('./recorded-request.js');
+
+const infosOf = (infos, clientIds) =>
+  infos.map(({ name, mode, clientId }) => [name, mode, clientIds.indexOf(clientId)]);
+
+/**
+ * The contract of a backend as tests.
+ * @param {string} title
+ * @param {() => { first: object, second: object }} open  two agents of a new, empty bucket
+ * @param {() => void} [cleanUp]
+ */
+function describeBackendContract(title, open, cleanUp = () => {}) {
+  describe(title, () => {
+    let first;
+    let second;
+
+    beforeEach(() => {
+      ({ first, second } = open());
+    });
+    afterEach(() => {
+      first.close();
+      second.close();
+      cleanUp();
+    });
+
+    /** Makes a request; its outcome is asserted. */
+    function ask(backend, outcome, ...args) {
+      const request = new RecordedRequest(...args);
+      expect(backend.enqueue(request)).toBe(outcome);
+      return request;
+    }
+
+    async function snapshot() {
+      const { held, pending } = await first.snapshot();
+      const clientIds = [first.clientId, second.clientId];
+      return { held: infosOf(held, clientIds), pending: infosOf(pending, clientIds) };
+    }
+
+    /**
+     * Resolves when everything that was on its way to the two agents before has arrived: each of
+     * them was told of a grant that was decided after it.
+     */
+    async function settle() {
+      for (const backend of [first, second]) {
+        const holder = ask(backend, GRANTED, 'contract: settle');
+        const waiting = ask(backend, QUEUED, 'contract: settle');
+        backend.release(holder);
+        await waiting.until('granted');
+        backend.release(waiting);
+      }
+    }
+
+    test('enqueue() grants a free lock', async () => {
+      const request = ask(first, GRANTED, 'a');
+      await settle();
+      expect(request.told).toEqual([]);
+      expect(await snapshot()).toEqual({ held: [['a', 'exclusive', 0]], pending: [] });
+    });
+
+    test('enqueue() queues behind a holder, and granted() follows the release', async () => {
+      const holder = ask(first, GRANTED, 'a');
+      const waiting = ask(second, QUEUED, 'a', { mode: 'shared' });
+      expect(await snapshot()).toEqual({
+        held: [['a', 'exclusive', 0]],
+        pending: [['a', 'shared', 1]],
+      });
+      first.release(holder);
+      expect(waiting.told).toEqual([]); // never from inside
+      await waiting.until('granted');
+      expect(await snapshot()).toEqual({ held: [['a', 'shared', 1]], pending: [] });
+    });
+
+    test('enqueue() misses for ifAvailable where it would queue, and leaves nothing behind', async () => {
+      ask(first, GRANTED, 'a');
+      const missed = ask(second, MISSED, 'a', { ifAvailable: true });
+      await settle();
+      expect(missed.told).toEqual([]);
+      expect(await snapshot()).toEqual({ held: [['a', 'exclusive', 0]], pending: [] });
+    });
+
+    test('enqueue() with steal is granted, and the holders are told later that they lost', async () => {
+      const victims = [
+        ask(first, GRANTED, 'a', { mode: 'shared' }),
+        ask(second, GRANTED, 'a', { mode: 'shared' }),
+      ];
+      const queued = ask(second, QUEUED, 'a');
+      ask(second, GRANTED, 'a', { steal: true });
+      for (const victim of victims) expect(victim.told).toEqual([]);
+      for (const victim of victims) await victim.until('lost: stolen');
+      await settle();
+      for (const victim of victims) expect(victim.told).toEqual(['lost: stolen']);
+      expect(queued.told).toEqual([]);
+    });
+
+    test('release() after the loss has no effect', async () => {
+      const victim = ask(first, GRANTED, 'a');
+      ask(second, GRANTED, 'a', { steal: true });
+      await victim.until('lost: stolen');
+      expect(first.release(victim)).toBeUndefined();
+      expect(await snapshot()).toEqual({ held: [['a', 'exclusive', 1]], pending: [] });
+    });
+
+    test('release() says that the lock was lost before, and lost() does not follow', async () => {
+      const victim = ask(first, GRANTED, 'a');
+      ask(first, GRANTED, 'a', { steal: true });
+      expect(first.release(victim)).toBe('stolen');
+      await settle();
+      expect(victim.told).toEqual([]);
+      expect(await snapshot()).toEqual({ held: [['a', 'exclusive', 0]], pending: [] });
+    });
+
+    test('cancel() frees the place at once', async () => {
+      ask(first, GRANTED, 'a', { mode: 'shared' });
+      const writer = ask(second, QUEUED, 'a');
+      const reader = ask(first, QUEUED, 'a', { mode: 'shared' });
+      second.cancel(writer);
+      await reader.until('granted');
+      await settle();
+      expect(writer.told).toEqual([]);
+      expect(await snapshot()).toEqual({
+        held: [
+          ['a', 'shared', 0],
+          ['a', 'shared', 0],
+        ],
+        pending: [],
+      });
+    });
+
+    test('cancel() of a request whose grant is on its way releases it, and it is never told', async () => {
+      const holder = ask(first, GRANTED, 'a');
+      const cancelled = ask(first, QUEUED, 'a');
+      const next = ask(second, QUEUED, 'a');
+      first.release(holder); // grants the second request, which has still to be told
+      first.cancel(cancelled);
+      await next.until('granted');
+      await settle();
+      expect(cancelled.told).toEqual([]);
+      expect(await snapshot()).toEqual({ held: [['a', 'exclusive', 1]], pending: [] });
+    });
+
+    test('a grant on its way that is stolen ends in lost(), granted() may be left out', async () => {
+      const holder = ask(first, GRANTED, 'a');
+      const victim = ask(first, QUEUED, 'a');
+      first.release(holder);
+      ask(second, GRANTED, 'a', { steal: true });
+      await victim.until('lost: stolen');
+      await settle();
+      expect(victim.told.at(-1)).toBe('lost: stolen');
+      expect(victim.told.filter((what) => what !== 'granted')).toEqual(['lost: stolen']);
+    });
+
+    test('tokens rise, and are set before the grant is told', async () => {
+      const requests = [ask(first, GRANTED, 'a'), ask(second, GRANTED, 'b')];
+      const waiting = ask(second, QUEUED, 'a');
+      first.release(requests[0]);
+      await waiting.until('granted');
+      const tokens = [...requests, waiting].map(({ token }) => token);
+      expect(tokens[0]).toBeGreaterThan(0n);
+      expect(tokens[1]).toBeGreaterThan(tokens[0]);
+      expect(tokens[2]).toBeGreaterThan(tokens[1]);
+    });
+
+    test('a request object serves once, others are not confused by what its end has freed', async () => {
+      const early = ask(first, GRANTED, 'a');
+      first.release(early);
+      ask(first, GRANTED, 'b');
+      first.release(early);
+      first.cancel(early);
+      expect(await snapshot()).toEqual({ held: [['b', 'exclusive', 0]], pending: [] });
+    });
+
+    test('close() drops what the agent holds and waits for, and tells each request', async () => {
+      const held = ask(first, GRANTED, 'a');
+      const ownWaiting = ask(first, QUEUED, 'a');
+      const otherWaiting = ask(second, QUEUED, 'a');
+      first.close();
+      expect(held.told).toEqual(['lost: disconnected']);
+      expect(ownWaiting.told).toEqual(['failed: AbortError']);
+      await otherWaiting.until('granted');
+      const { held: shown, pending } = await second.snapshot();
+      expect(shown).toEqual([{ name: 'a', mode: 'exclusive', clientId: second.clientId }]);
+      expect(pending).toEqual([]);
+    });
+
+    test('close() drops a grant that is on its way', async () => {
+      const holder = ask(first, GRANTED, 'a');
+      const onItsWay = ask(first, QUEUED, 'a');
+      const other = ask(second, QUEUED, 'a');
+      first.release(holder);
+      first.close();
+      await Promise.all([onItsWay.until('failed: AbortError'), other.until('granted')]);
+      expect(onItsWay.told).toEqual(['failed: AbortError']);
+    });
+
+    test('after close() enqueue() throws, a release changes nothing, a second close() too', () => {
+      const held = ask(first, GRANTED, 'a');
+      first.close();
+      expect(() => first.enqueue(new RecordedRequest('a'))).toThrow(
+        expect.objectContaining({ name: 'InvalidStateError' }),
+      );
+      first.release(held);
+      first.close();
+      ask(second, GRANTED, 'a');
+    });
+
+    test('clientId is a UUID, another one for each agent', () => {
+      const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+      expect(first.clientId).toMatch(uuid);
+      expect(second.clientId).toMatch(uuid);
+      expect(first.clientId).not.toBe(second.clientId);
+    });
+
+    test('thousands of requests leave nothing behind', async () => {
+      const holder = ask(first, GRANTED, 'a');
+      const waiting = Array.from({ length: 3_000 }, (_, index) =>
+        ask(index % 2 ? first : second, QUEUED, 'a', { mode: 'shared' }),
+      );
+      waiting.slice(0, 1_000).forEach((request, index) => {
+        (index % 2 ? first : second).cancel(request);
+      });
+      first.release(holder);
+      await Promise.all(waiting.slice(1_000).map((request) => request.until('granted')));
+      waiting.slice(1_000).forEach((request, index) => {
+        (index % 2 ? first : second).release(request);
+      });
+      expect(await snapshot()).toEqual({ held: [], pending: [] });
+    });
+  });
+}
+
+module.exports = { describeBackendContract };

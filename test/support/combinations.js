@@ -1,0 +1,31 @@
+'use strict';
+
+/**
+ * Which clients the conformance suite runs with. HOLDFAST_TEST_BACKENDS=local (or =shared-memory)
+ * limits it to one backend; without it a backend that cannot be loaded is a failure.
+ *
+ * `first` and `second` say where a client lives: in the thread of the test, in a worker thread or
+ * process of its own, or (`same thread`) beside the first one as a lock manager of its own.
+ */
+const COMBINATIONS = [
+  { backend: 'local', first: 'main', second: 'same thread' },
+  { backend: 'local', first: 'worker', second: 'same thread' },
+  { backend: 'shared-memory', first: 'main', second: 'same thread' },
+  { backend: 'shared-memory', first: 'main', second: 'worker' },
+  { backend: 'shared-memory', first: 'main', second: 'process' },
+  { backend: 'shared-memory', first: 'worker', second: 'same thread' },
+  { backend: 'shared-memory', first: 'worker', second: 'worker' },
+  { backend: 'shared-memory', first: 'worker', second: 'process' },
+  { backend: 'shared-memory', first: 'process', second: 'process' },
+];
+
+const BACKENDS = (process.env.HOLDFAST_TEST_BACKENDS ?? 'local,shared-memory').split(',');
+
+const twoClients = COMBINATIONS.filter(({ backend }) => BACKENDS.includes(backend));
+
+/** The places of a test with one client: each backend, in the main thread and in a worker. */
+const oneClient = twoClients.filter(
+  ({ first, second }) => second === 'same thread' && first !== 'process',
+);
+
+module.exports = { BACKENDS, oneClient, twoClients };

@@ -1,0 +1,92 @@
+'use strict';
+
+const { mkdtempSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { oneClient, twoClients } = require('./combinations.js');
+const { openHost } = require('./host-link.js');
+const { LockClient, unique } = require('./lock-client.js');
+
+/**
+ * The clients of one combination. Tests share the first two; a test that ends a client opens one
+ * more.
+ */
+class Clients {
+  #combination;
+  #links = [];
+  #bucket;
+
+  constructor(combination) {
+    this.#combination = combination;
+  }
+
+  /** Whether the second client has a thread or process of its own. */
+  get hasSecondHost() {
+    return this.#combination.second !== 'same thread';
+  }
+
+  async open() {
+    const { backend, first } = this.#combination;
+    const directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
+    this.#bucket = { backend, directory, bucket: 'conformance' };
+    this.first = await this.#openAt(first);
+    this.second = await this.openSecond();
+  }
+
+  /** One more client, in the place of the second one. */
+  openSecond() {
+    const { second } = this.#combination;
+    return second === 'same thread' ? this.#openOn(this.#links[0]) : this.#openAt(second);
+  }
+
+  #openAt(place) {
+    const link = openHost(place);
+    this.#links.push(link);
+    return this.#openOn(link);
+  }
+
+  async #openOn(link) {
+    const client = new LockClient(link);
+    await client.open(this.#bucket);
+    return client;
+  }
+
+  async close() {
+    await Promise.all([this.first.close(), this.second.close()]);
+    await Promise.all(this.#links.map((link) => link.stop()));
+    rmSync(this.#bucket.directory, { recursive: true, force: true });
+  }
+}
+
+function withClients(combination, define) {
+  const clients = new Clients(combination);
+  beforeAll(() => clients.open());
+  afterAll(() => clients.close());
+  afterEach(async () => {
+    // Every test leaves the bucket as it found it.
+    expect(await clients.first.query()).toEqual({ held: [], pending: [] });
+  });
+  define(clients);
+}
+
+/**
+ * Tests about one client. `define` gets a function that makes a test of a self-contained body,
+ * which runs inside the client: `test('…', run(async ({ locks, assert, name }) => { … }))`.
+ */
+function describeOneClient(topic, define) {
+  describe.each(oneClient)(`${topic} [$backend, $first]`, (combination) => {
+    withClients(combination, (clients) => define((body) => () => clients.first.run(body)));
+  });
+}
+
+/**
+ * Tests about two clients: `define` gets an object whose `first` and `second` are open when a test
+ * runs.
+ */
+function describeTwoClients(topic, define) {
+  describe.each(twoClients)(`${topic} [$backend, $first + $second]`, (combination) => {
+    withClients(combination, define);
+  });
+}
+
+module.exports = { describeOneClient, describeTwoClients, unique };

@@ -1,0 +1,102 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { setImmediate: nextTurn } = require('node:timers/promises');
+const holdfast = require('../../lib/index.js');
+
+/** What of an error or another rejection reason can cross to another thread or process. */
+function describeReason(reason) {
+  if (!(reason instanceof Error || reason instanceof DOMException)) return { value: reason };
+  const { name, message, stack, token } = reason;
+  return {
+    name,
+    message,
+    stack,
+    isLockLost: reason instanceof holdfast.LockLostError,
+    reason: reason.reason,
+    token,
+  };
+}
+
+function describeLock(lock) {
+  return lock === null ? null : { name: lock.name, mode: lock.mode, token: lock.token };
+}
+
+/**
+ * One client, where it lives: carries out the commands of a LockClient on a lock manager and tells
+ * what happens. A request's callback holds the lock until the command `finish`.
+ */
+class LockAgent {
+  #manager;
+  #tell;
+  #requests = new Map();
+
+  /**
+   * @param {import('../../types').LockManager} manager
+   * @param {(event: object) => void} tell
+   */
+  constructor(manager, tell) {
+    this.#manager = manager;
+    this.#tell = tell;
+  }
+
+  request({ key, name, options, isAbortable }) {
+    const controller = new AbortController();
+    const request = { controller, finish: undefined };
+    this.#requests.set(key, request);
+    this.#manager
+      .request(name, isAbortable ? { ...options, signal: controller.signal } : options, (lock) => {
+        this.#tell({ key, granted: describeLock(lock) });
+        return new Promise((resolve, reject) => {
+          request.finish = ({ value, error }) => (error ? reject(error) : resolve(value));
+        });
+      })
+      .then(
+        (value) => this.#tell({ key, settled: { status: 'fulfilled', value } }),
+        (reason) =>
+          this.#tell({ key, settled: { status: 'rejected', reason: describeReason(reason) } }),
+      );
+  }
+
+  finish({ key, value, error }) {
+    this.#requests.get(key).finish({ value, error });
+  }
+
+  abort({ key, reason }) {
+    this.#requests.get(key).controller.abort(reason);
+  }
+
+  query() {
+    return this.#manager.query();
+  }
+
+  /**
+   * Runs the body of a test here. It is compiled from its source: it sees its argument and the
+   * globals only.
+   */
+  async run({ source, name }) {
+    const body = new Function(`'use strict'; return (${source});`)();
+    const query = async () => ofName(await this.#manager.query(), name);
+    let unwantedCalls = 0;
+    const notCalled = () => {
+      unwantedCalls += 1;
+    };
+    const scope = { ...holdfast, locks: this.#manager, name, query, notCalled, assert, require };
+    const result = await body(scope);
+    await nextTurn();
+    assert.equal(unwantedCalls, 0, 'a callback ran that was not to be called');
+    return result;
+  }
+
+  close() {
+    this.#manager.close();
+  }
+}
+
+/** The part of a snapshot that a test is about, without the clientIds. */
+function ofName({ held, pending }, name) {
+  const modes = (infos) => infos.filter((info) => info.name === name).map(({ mode }) => mode);
+  return { held: modes(held), pending: modes(pending) };
+}
+
+module.exports = { LockAgent, describeReason, ofName };

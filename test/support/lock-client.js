@@ -1,0 +1,138 @@
+'use strict';
+
+const { ofName } = require('./lock-agent.js');
+
+let lastKey = 0;
+
+/** A name or key that nothing else in this test file uses. */
+const unique = (prefix) => `${prefix} ${++lastKey}`;
+
+function deferred() {
+  let resolve;
+  const promise = new Promise((resolveIt) => {
+    resolve = resolveIt;
+  });
+  return { promise, resolve };
+}
+
+/** A request that a client has made. Its callback holds the lock until release() or fail(). */
+class RemoteRequest {
+  #client;
+  #key;
+  #granted = deferred();
+  #settled = deferred();
+
+  constructor(client, key) {
+    this.#client = client;
+    this.#key = key;
+  }
+
+  onEvent({ granted, settled }) {
+    if (granted !== undefined) this.#granted.resolve(granted);
+    if (settled !== undefined) this.#settled.resolve(settled);
+  }
+
+  /** When the callback runs: the lock, described, or null. */
+  get granted() {
+    return this.#granted.promise;
+  }
+
+  /** When the promise of request() settles: like Promise.allSettled(), with a described reason. */
+  get settled() {
+    return this.#settled.promise;
+  }
+
+  /** Ends the callback with a value; gives `settled`. */
+  async release(value) {
+    await this.#client.command('finish', { key: this.#key, value });
+    return this.settled;
+  }
+
+  /** Ends the callback with a rejection; gives `settled`. */
+  async fail(error) {
+    await this.#client.command('finish', { key: this.#key, error });
+    return this.settled;
+  }
+
+  /** Aborts the signal of a request that was made with `isAbortable`; gives `settled`. */
+  async abort(reason) {
+    await this.#client.command('abort', { key: this.#key, reason });
+    return this.settled;
+  }
+}
+
+/** A client of a bucket, wherever it lives. Test bodies are written against this. */
+class LockClient {
+  #link;
+  #key = unique('client');
+  #requests = new Map();
+  #clientId;
+
+  /** @param {ReturnType<typeof import('./host-link.js').openHost>} link */
+  constructor(link) {
+    this.#link = link;
+    link.listen(this.#key, (event) => this.#requests.get(event.key).onEvent(event));
+  }
+
+  command(command, args) {
+    return this.#link.command(this.#key, command, args);
+  }
+
+  open(spec) {
+    return this.command('open', spec);
+  }
+
+  /** Makes a request; resolves when request() has been called. */
+  async request(name, options = {}, { isAbortable = false } = {}) {
+    const key = unique('request');
+    const request = new RemoteRequest(this, key);
+    this.#requests.set(key, request);
+    await this.command('request', { key, name, options, isAbortable });
+    return request;
+  }
+
+  /** Makes a request; resolves when its callback runs. */
+  async hold(name, options) {
+    const request = await this.request(name, options);
+    await request.granted;
+    return request;
+  }
+
+  /** The snapshot of the whole bucket. */
+  query() {
+    return this.command('query');
+  }
+
+  /** The modes that are held and pending under one name. */
+  async queryOf(name) {
+    return ofName(await this.query(), name);
+  }
+
+  /** The clientId that query() shows for this client. */
+  async clientId() {
+    if (this.#clientId === undefined) {
+      const name = unique('whoami');
+      const holder = await this.hold(name);
+      const { held } = await this.query();
+      this.#clientId = held.find((info) => info.name === name).clientId;
+      await holder.release();
+    }
+    return this.#clientId;
+  }
+
+  /** Runs a self-contained function inside the client. */
+  run(body) {
+    return this.command('run', { source: String(body), name: unique('name') });
+  }
+
+  close() {
+    return this.command('close');
+  }
+
+  /** Ends the thread or process that the client lives in. */
+  end() {
+    return this.#link.stop();
+  }
+}
+
+module.exports = { LockClient, unique };

@@ -1,0 +1,125 @@
+'use strict';
+
+const { mkdtempSync, readdirSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { isDeepStrictEqual } = require('node:util');
+const { SharedMemoryBackend } = require('../../lib/backends/shared-memory.js');
+const { openLockManager } = require('../../lib/index.js');
+const { Actor } = require('./process-actor.js');
+
+const OWN_AGENT = 1;
+
+const WATCHDOG_MS = 20_000;
+
+/**
+ * Resolves when `read()` gives what is expected. A watchdog fails with what it gave last.
+ * @template T
+ * @param {() => T | Promise<T>} read
+ * @param {T} expected
+ */
+async function untilEqual(read, expected) {
+  const end = Date.now() + WATCHDOG_MS;
+  for (;;) {
+    const value = await read();
+    if (isDeepStrictEqual(value, expected)) return;
+    if (Date.now() > end) return expect(value).toEqual(expected);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
+
+/** A bucket of a test file, the lock manager of its main thread, and actors that use the bucket. */
+class ProcessBucket {
+  directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  #sweeps;
+  #actors = new Set();
+
+  /**
+   * @param {{ sweeps?: boolean }} [options]  without the sweep nothing works because of it: what is
+   * not noticed at once is never noticed
+   */
+  constructor({ sweeps = false } = {}) {
+    this.#sweeps = sweeps;
+    const options = { directory: this.directory, bucket: 'process', sweeps };
+    this.locks = openLockManager({ backend: new SharedMemoryBackend(options) });
+  }
+
+  /** @param {'process' | 'thread' | 'thread of another process'} place */
+  start(place) {
+    const actor = Actor.start(place, { directory: this.directory, sweeps: this.#sweeps });
+    this.#actors.add(actor);
+    actor.ended.then(() => this.#actors.delete(actor));
+    return actor;
+  }
+
+  /** Starts an actor that is attached to the bucket when this resolves. */
+  async open(place) {
+    const actor = this.start(place);
+    await actor.clientId();
+    return actor;
+  }
+
+  /**
+   * A process comes and goes. Who dies while nobody waits for it leaves files behind, and they are
+   * left to newcomers and to the sweep.
+   */
+  async receiveNewcomer() {
+    await (await this.open('process')).retire();
+  }
+
+  /** Holds a lock in the main thread; resolves with a function that releases it. */
+  async hold(name, options = {}) {
+    let release;
+    let released;
+    await new Promise((granted) => {
+      released = this.locks.request(name, options, () => {
+        granted();
+        return new Promise((resolve) => (release = resolve));
+      });
+    });
+    released.catch(() => {}); // when a failed test never releases it
+    return () => {
+      release();
+      return released;
+    };
+  }
+
+  /**
+   * Resolves when the lock table is empty and the directory holds what the living need.
+   * @param {{ processes?: number, threads?: number }} [living]  actors, beside the main thread
+   */
+  async isClean(living) {
+    await untilEqual(() => this.locks.query(), { held: [], pending: [] });
+    await this.hasFilesOf(living);
+  }
+
+  /**
+   * Resolves when the directory holds the segment, a doorbell for each living agent and a lifeline
+   * for each living process, and nothing else.
+   * @param {{ processes?: number, threads?: number }} [living]  actors, beside the main thread
+   */
+  async hasFilesOf({ processes = 0, threads = 0 } = {}) {
+    await untilEqual(() => this.#countFiles(), {
+      a: OWN_AGENT + processes + threads,
+      p: OWN_AGENT + processes,
+      s: 1,
+    });
+  }
+
+  /** The files of the bucket, counted by the first letter of their names. */
+  #countFiles() {
+    const counts = {};
+    for (const [letter] of readdirSync(join(this.directory, 'process')).sort()) {
+      counts[letter] = (counts[letter] ?? 0) + 1;
+    }
+    return counts;
+  }
+
+  async close() {
+    await Promise.all([...this.#actors].map((actor) => actor.end()));
+    this.locks.close();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+module.exports = { ProcessBucket, untilEqual };

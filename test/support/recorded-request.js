@@ -1,0 +1,54 @@
+'use strict';
+
+const DEFAULTS = { mode: 'exclusive', ifAvailable: false, steal: false };
+
+/** A request as a backend sees it, which writes down what it is told. */
+class RecordedRequest {
+  backendId = -1;
+  tokenHigh = 0;
+  tokenLow = 0;
+  /** What the backend said, in order: 'granted', 'missed', 'failed: …' or 'lost: …'. */
+  told = [];
+  #onTold = () => {};
+
+  constructor(name, options = {}) {
+    Object.assign(this, DEFAULTS, options, { name });
+  }
+
+  granted() {
+    this.#tell('granted');
+  }
+
+  missed() {
+    this.#tell('missed');
+  }
+
+  failed(error) {
+    this.#tell(`failed: ${error.name}`);
+  }
+
+  lost(reason) {
+    this.#tell(`lost: ${reason}`);
+  }
+
+  #tell(what) {
+    this.told.push(what);
+    this.#onTold();
+  }
+
+  get token() {
+    return (BigInt(this.tokenHigh) << 32n) | BigInt(this.tokenLow);
+  }
+
+  /** Resolves when the backend has said `what`. */
+  until(what) {
+    return new Promise((resolve) => {
+      this.#onTold = () => {
+        if (this.told.includes(what)) resolve();
+      };
+      this.#onTold();
+    });
+  }
+}
+
+module.exports = { RecordedRequest };

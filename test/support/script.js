@@ -1,0 +1,84 @@
+'use strict';
+
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const { join } = require('node:path');
+const { Worker } = require('node:worker_threads');
+
+const LIBRARY = join(__dirname, '../../lib/index.js');
+
+/** The whole program of a thread or process: opens a lock manager and runs `body` with it. */
+function programOf(body, { backend, directory }) {
+  const open =
+    backend === 'local'
+      ? 'createLocalLockManager()'
+      : `openLockManager(${JSON.stringify({ directory, bucket: 'scripts' })})`;
+  return `
+    'use strict';
+    const holdfast = require(${JSON.stringify(LIBRARY)});
+    (${body})({ locks: holdfast.${open}, print: console.log, require });`;
+}
+
+function startProcess(program) {
+  const child = spawn(process.execPath, ['-e', program]);
+  return { stdout: child.stdout, stderr: child.stderr, ended: once(child, 'close') };
+}
+
+function startWorker(program) {
+  const worker = new Worker(program, { eval: true, stdout: true, stderr: true });
+  return { stdout: worker.stdout, stderr: worker.stderr, ended: once(worker, 'exit') };
+}
+
+const STARTERS = { process: startProcess, worker: startWorker };
+
+/** A running script: what it printed so far, and how it ended. */
+class Script {
+  output = '';
+  errors = '';
+  #ended;
+  #onOutput = () => {};
+
+  constructor({ stdout, stderr, ended }) {
+    this.#ended = ended;
+    stdout.setEncoding('utf8').on('data', (text) => {
+      this.output += text;
+      this.#onOutput();
+    });
+    stderr.setEncoding('utf8').on('data', (text) => {
+      this.errors += text;
+    });
+  }
+
+  /** Resolves when the script has printed `line`. */
+  printed(line) {
+    return new Promise((resolve) => {
+      this.#onOutput = () => {
+        if (this.lines.includes(line)) resolve();
+      };
+      this.#onOutput();
+    });
+  }
+
+  get lines() {
+    return this.output.split('\n').slice(0, -1);
+  }
+
+  /** Resolves when the script has come to its end by itself. */
+  async end() {
+    const [code] = await this.#ended;
+    return { code, lines: this.lines, errors: this.errors };
+  }
+}
+
+/**
+ * Runs a self-contained function as the whole work of a thread or process; it gets
+ * `{ locks, print, require }`. The script ends when its event loop is empty.
+ * @param {'process' | 'worker'} place
+ * @param {{ backend: string, directory: string }} bucket
+ * @param {Function} body
+ */
+function startScript(place, bucket, body) {
+  return new Script(STARTERS[place](programOf(body, bucket)));
+}
+
+module.exports = { startScript };

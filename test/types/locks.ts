@@ -1,0 +1,143 @@
+// Checked by `npm run types`, never run: each line that is marked must be refused by the compiler.
+
+import core, {
+  createLocalLockManager,
+  Lock,
+  LockLostError,
+  LockManager,
+  locks,
+  openLockManager,
+} from 'holdfast';
+import type {
+  LockBackend,
+  LockBackendRequest,
+  LockInfo,
+  LockLossReason,
+  LockManagerSnapshot,
+  LockMode,
+  LockOptions,
+} from 'holdfast';
+
+/** Fails to compile unless the two types are the same. */
+type Same<A, B> =
+  (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : never;
+function same<A, B>(isSame: Same<A, B>): void {
+  void isSame;
+}
+
+// The result of request() is what the callback gives, awaited.
+const number = locks.request('a', () => 1);
+same<typeof number, Promise<number>>(true);
+const text = locks.request('a', async () => 'text');
+same<typeof text, Promise<string>>(true);
+const nothing = locks.request('a', () => {});
+same<typeof nothing, Promise<void>>(true);
+const thenable = locks.request('a', () => ({
+  then(resolve: (value: boolean) => void) {
+    resolve(true);
+  },
+}));
+same<typeof thenable, Promise<boolean>>(true);
+
+// The callback gets a lock, or null only where ifAvailable may refuse.
+locks.request('a', (lock) => same<typeof lock, Lock>(true));
+locks.request('a', { mode: 'shared' }, (lock) => same<typeof lock, Lock>(true));
+locks.request('a', { ifAvailable: false }, (lock) => same<typeof lock, Lock>(true));
+locks.request('a', { ifAvailable: true }, (lock) => same<typeof lock, Lock | null>(true));
+declare const options: LockOptions;
+locks.request('a', options, (lock) => same<typeof lock, Lock | null>(true));
+// @ts-expect-error a refused request has no lock
+locks.request('a', { ifAvailable: true }, (lock) => lock.name);
+
+// Arguments.
+locks.request('a', { mode: 'exclusive', signal: new AbortController().signal }, () => {});
+locks.request('a', { mode: undefined, signal: undefined, steal: undefined }, () => {});
+// @ts-expect-error no callback
+locks.request('a');
+// @ts-expect-error no callback after the options
+locks.request('a', { mode: 'shared' });
+// @ts-expect-error the name is a string
+locks.request(1, () => {});
+// @ts-expect-error no such mode
+locks.request('a', { mode: 'upgradeable' }, () => {});
+// @ts-expect-error null is no mode
+locks.request('a', { mode: null }, () => {});
+// @ts-expect-error null is no signal
+locks.request('a', { signal: null }, () => {});
+// @ts-expect-error no such option
+locks.request('a', { exclusive: true }, () => {});
+
+// Lock.
+declare const lock: Lock;
+same<typeof lock.name, string>(true);
+same<typeof lock.mode, LockMode>(true);
+same<typeof lock.token, bigint>(true);
+// @ts-expect-error read-only
+lock.name = 'other';
+// @ts-expect-error illegal constructor
+new Lock();
+// @ts-expect-error illegal constructor
+new LockManager();
+const areInstances: boolean = lock instanceof Lock && locks instanceof LockManager;
+void areInstances;
+
+// query().
+const snapshot = locks.query();
+same<typeof snapshot, Promise<LockManagerSnapshot>>(true);
+declare const info: LockInfo;
+same<keyof typeof info, 'clientId' | 'mode' | 'name'>(true);
+same<LockManagerSnapshot['held'], LockInfo[]>(true);
+
+// The other exports.
+const manager: LockManager = openLockManager({
+  bucket: 'jobs',
+  capacity: 2 ** 26,
+  directory: '/tmp',
+});
+manager.close();
+openLockManager();
+createLocalLockManager().request('a', () => {});
+core.locks.request('a', () => {});
+// @ts-expect-error a bucket has a name
+openLockManager({ bucket: 1 });
+// @ts-expect-error a backend has methods
+openLockManager({ backend: {} });
+declare const backend: LockBackend;
+openLockManager({ backend });
+
+function isRetryable(error: unknown): boolean {
+  if (!(error instanceof LockLostError)) return false;
+  same<typeof error.reason, LockLossReason>(true);
+  same<typeof error.token, bigint>(true);
+  const exception: DOMException = error;
+  return exception.name === 'TimeoutError';
+}
+isRetryable(new Error());
+
+// A backend of one's own.
+class NeverGranting implements LockBackend {
+  clientId = 'none';
+  enqueue(request: LockBackendRequest) {
+    return request.ifAvailable ? (2 as const) : (0 as const);
+  }
+  release() {
+    return undefined;
+  }
+  cancel() {}
+  snapshot() {
+    return { held: [], pending: [] };
+  }
+  close() {}
+}
+openLockManager({ backend: new NeverGranting() });
+
+// Code that takes the browser's lock manager takes this one.
+interface BrowserLockManager {
+  query(): Promise<{ held?: LockInfo[]; pending?: LockInfo[] }>;
+  request<T>(
+    name: string,
+    callback: (lock: { name: string; mode: LockMode }) => T,
+  ): Promise<Awaited<T>>;
+}
+const likeInTheBrowser: BrowserLockManager = locks;
+likeInTheBrowser.query();
