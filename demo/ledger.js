@@ -1,0 +1,77 @@
+'use strict';
+
+const fs = require('node:fs');
+
+/**
+ * A file of lines "number token writer time". Whoever appends reads the last line and writes the
+ * next number behind it, in two steps: only a lock makes that safe.
+ */
+
+/**
+ * @typedef {object} Entry
+ * @property {number} number  1 for the first line, and so on
+ * @property {bigint} token  fencing token of the lock under which it was written
+ * @property {string} writer
+ * @property {bigint} at  when the lock was granted, in ns of this machine's monotonic clock
+ */
+
+const LONGEST_LINE = 128;
+
+const LINE = /^(\d+) (\d+) (\S+) (\d+)$/;
+
+/**
+ * @param {string} line
+ * @returns {Entry | undefined} undefined for a damaged line
+ */
+function parse(line) {
+  const [, number, token, writer, at] = LINE.exec(line) ?? [];
+  if (at === undefined) return undefined;
+  return { number: Number(number), token: BigInt(token), writer, at: BigInt(at) };
+}
+
+class Ledger {
+  #fd;
+
+  /** @param {string} file */
+  constructor(file) {
+    this.#fd = fs.openSync(file, fs.constants.O_RDWR | fs.constants.O_CREAT, 0o600);
+  }
+
+  /** @returns {Entry | undefined} undefined when the ledger is empty, or its last line damaged */
+  last() {
+    const size = fs.fstatSync(this.#fd).size;
+    const tail = Buffer.alloc(Math.min(size, LONGEST_LINE));
+    fs.readSync(this.#fd, tail, 0, tail.length, size - tail.length);
+    const line = tail.toString().trimEnd().split('\n').at(-1);
+    return line === undefined ? undefined : parse(line);
+  }
+
+  /** @param {Entry} entry */
+  append({ number, token, writer, at }) {
+    fs.writeSync(this.#fd, `${number} ${token} ${writer} ${at}\n`, fs.fstatSync(this.#fd).size);
+  }
+
+  /** @returns {(Entry | undefined)[]} all lines; undefined for a damaged one */
+  read() {
+    const bytes = Buffer.alloc(fs.fstatSync(this.#fd).size);
+    fs.readSync(this.#fd, bytes, 0, bytes.length, 0);
+    return bytes.toString().split('\n').slice(0, -1).map(parse);
+  }
+}
+
+/**
+ * Counts the lines that are not what they should be after the one before.
+ * @param {(Entry | undefined)[]} entries
+ */
+function countViolations(entries) {
+  let violations = 0;
+  let last = { number: 0, token: -1n };
+  for (const entry of entries) {
+    const follows = entry && entry.number === last.number + 1 && entry.token > last.token;
+    if (!follows) violations += 1;
+    last = entry ?? last;
+  }
+  return violations;
+}
+
+module.exports = { Ledger, countViolations };

@@ -1,0 +1,72 @@
+'use strict';
+
+// A process of the demonstration, and each of its worker threads: appends to the ledger until the
+// number asked for is reached. The victim holds the lock in the middle, and waits for its end.
+
+const { Worker, isMainThread, parentPort, threadId, workerData } = require('node:worker_threads');
+const { setImmediate: nextTurn } = require('node:timers/promises');
+const { openLockManager } = require('..');
+const { Ledger } = require('./ledger.js');
+
+const REPORT_EVERY = 25;
+const FOREVER = 2 ** 31 - 1;
+
+/** @typedef {{ file: string, directory: string, increments: number, withLock: boolean }} Task */
+
+/** @param {Task & { isVictim: boolean }} task */
+async function write({ file, directory, increments, withLock, isVictim }) {
+  const writer = `${process.pid}/${threadId}`;
+  const ledger = new Ledger(file);
+  const locks = openLockManager({ directory, bucket: 'demo' });
+  const tell = (/** @type {object} */ message) => parentPort?.postMessage({ writer, ...message });
+  let written = 0;
+
+  /** @param {bigint} token */
+  const appendOne = async (token) => {
+    const at = process.hrtime.bigint();
+    const last = ledger.last();
+    const number = (last?.number ?? 0) + 1;
+    if (isVictim && number > increments / 2) {
+      tell({ holding: true });
+      await new Promise((resolve) => setTimeout(resolve, FOREVER));
+    }
+    if (number > increments) return false;
+    await nextTurn(); // anybody else may run here
+    ledger.append({ number, token, writer, at });
+    written += 1;
+    if (written % REPORT_EVERY === 0) tell({ written, number });
+    return true;
+  };
+
+  const request = withLock
+    ? () => locks.request('ledger', (lock) => appendOne(/** @type {any} */ (lock).token))
+    : () => appendOne(process.hrtime.bigint());
+  await locks.query(); // attaches
+  tell({ ready: true });
+  await new Promise((resolve) => parentPort?.once('message', resolve));
+  while (await request());
+  tell({ written, done: true });
+  parentPort?.close();
+}
+
+/** The main thread of the process only passes messages on. */
+function startThreads() {
+  const { isVictim, threads, ...task } = JSON.parse(process.argv[2]);
+  let running = threads;
+  const workers = Array.from({ length: threads }, (_, i) => {
+    const worker = new Worker(__filename, {
+      workerData: { ...task, isVictim: isVictim && i === 0 },
+    });
+    worker.on('message', (message) => process.send?.(message));
+    worker.on('exit', () => {
+      running -= 1;
+      // Once this is written, all that was sent before is.
+      if (running === 0) process.send?.({ finished: true }, () => process.disconnect());
+    });
+    return worker;
+  });
+  process.on('message', (message) => workers.forEach((worker) => worker.postMessage(message)));
+}
+
+if (isMainThread) startThreads();
+else write(workerData);

@@ -1,0 +1,39 @@
+'use strict';
+
+// The load: asks at a fixed rate for some time and tells how long each answer took, from the time
+// at which it was to be asked for.
+
+const http = require('node:http');
+
+const [port, seconds] = process.argv.slice(2).map(Number);
+const RATE = 150; // a second
+
+const agent = new http.Agent({ keepAlive: true });
+/** @type {number[]} in ms */
+const latencies = [];
+const start = performance.now();
+let asked = 0;
+let answered = 0;
+
+/** @param {number} due  by performance.now() */
+function ask(due) {
+  http.get({ port, host: '127.0.0.1', agent }, (response) => {
+    response.resume().on('end', () => {
+      latencies.push(performance.now() - due);
+      answered += 1;
+      if (asked === RATE * seconds && answered === asked) process.send?.(latencies);
+    });
+  });
+}
+
+const timer = setInterval(() => {
+  while (asked < RATE * seconds) {
+    const due = start + (asked * 1_000) / RATE;
+    if (due > performance.now()) return;
+    asked += 1;
+    ask(due);
+  }
+  clearInterval(timer);
+}, 1);
+
+process.on('disconnect', () => process.exit());
