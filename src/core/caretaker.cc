@@ -172,23 +172,22 @@ void Caretaker::OpenLifeline(ProcessRef process) {
   }
 }
 
+// Whoever has died may have been cleaning up after somebody whom nobody else watched.
 void Caretaker::AskSuspects() {
-  std::erase_if(suspects_, [this](Suspect& suspect) {
+  bool was_dead = false;
+  std::erase_if(suspects_, [&](Suspect& suspect) {
     ++suspect.asked;
     if (manager_.environment().IsAlive(suspect.process)) return false;
-    return CleanUp(suspect.process, kBudgetNs).code() != StatusCode::kBusy;
+    const StatusCode code = CleanUp(suspect.process, kBudgetNs).code();
+    was_dead = was_dead || code == StatusCode::kOk;
+    return code != StatusCode::kBusy;
   });
+  if (!was_dead) return;
+  for (const ProcessRef process : TheDead()) suspects_.push_back({process});
 }
 
 Status Caretaker::CleanUp(ProcessRef process, uint64_t budget_ns) {
-  std::vector<segment::AgentRef> ended;
-  const Status done = manager_.TerminateProcess(process, ended, budget_ns);
-  // Files of the dead are of no use to anybody; should one stay, its successor removes it.
-  for (const segment::AgentRef& agent : ended) {
-    (void)directory_.Unlink(BellName(manager_.segment(), agent));
-  }
-  if (done.ok()) (void)directory_.Unlink(LifelineName(manager_.segment(), process));
-  return done;
+  return manager_.TerminateProcess(process, budget_ns);
 }
 
 void Caretaker::RunDeferred() {
@@ -217,15 +216,24 @@ void Caretaker::RunDeferred() {
   }
 }
 
-void Caretaker::CleanUpTheDead(uint32_t most) {
+// Those that nobody has cleaned up after.
+std::vector<ProcessRef> Caretaker::TheDead() const {
+  std::vector<ProcessRef> dead;
   const segment::Segment& segment = manager_.segment();
-  for (uint32_t slot = 0; slot < segment.geometry().processes && most > 0; ++slot) {
+  for (uint32_t slot = 0; slot < segment.geometry().processes; ++slot) {
     const segment::ProcessEntry& entry = segment.process(slot);
     const ProcessRef process{static_cast<uint16_t>(slot), entry.generation.Acquire()};
     if (process.generation == entry.cleaned_generation.Acquire()) continue;
     if (process == manager_.self() || manager_.environment().IsAlive(process)) continue;
+    dead.push_back(process);
+  }
+  return dead;
+}
+
+void Caretaker::CleanUpTheDead(uint32_t most) {
+  for (const ProcessRef process : TheDead()) {
+    if (most-- == 0) return;
     (void)CleanUp(process, kBudgetNs);
-    --most;
   }
 }
 

@@ -81,6 +81,7 @@ class Caretaker {
   void TakeOrders();
   void OpenLifeline(segment::ProcessRef process);
   void AskSuspects();
+  std::vector<segment::ProcessRef> TheDead() const;
   void RunDeferred();
   void Sweep();
   bool HasDeferredIn(uint32_t shard) const;

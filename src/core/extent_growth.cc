@@ -12,12 +12,7 @@ bool ExtentGrowth::TryClaim(uint32_t extent) {
   uint32_t seen = owner.Get();
   if (seen == 0) return owner.CompareExchange(seen, ClaimWord());
   if ((seen & kExtentClaimed) == 0 || seen == ClaimWord()) return false;
-  const uint32_t slot = seen & ~kExtentClaimed;
-  if (slot < segment_.geometry().processes) {
-    const segment::ProcessRef claimer{static_cast<uint16_t>(slot),
-                                      segment_.process(slot).generation.Acquire()};
-    if (environment_.IsAlive(claimer)) return false;
-  }
+  if (environment_.IsAlive(segment_.FromShortWord(seen & ~kExtentClaimed))) return false;
   return owner.CompareExchange(seen, ClaimWord());
 }
 
@@ -48,10 +43,6 @@ Status ExtentGrowth::ClaimInto(std::vector<uint32_t>& extents, uint32_t count) {
 void ExtentGrowth::Unclaim(uint32_t extent) {
   uint32_t mine = ClaimWord();
   segment_.extent_owner(extent).CompareExchange(mine, 0);
-}
-
-void ExtentGrowth::UnclaimAll() {
-  for (uint32_t extent = 0; extent < segment_.geometry().extents; ++extent) Unclaim(extent);
 }
 
 }  // namespace holdfast::core

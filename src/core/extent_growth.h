@@ -23,11 +23,9 @@ class ExtentGrowth {
   // capacity is used up, or the file system has no more room; nothing is claimed then.
   Result<std::vector<uint32_t>> Claim(uint32_t cells);
   void Unclaim(uint32_t extent);
-  // Gives back what an earlier process of this slot had claimed when it died.
-  void UnclaimAll();
 
   // What the owner word of an extent says that is claimed by this process.
-  uint32_t ClaimWord() const { return segment::kExtentClaimed | self_.slot; }
+  uint32_t ClaimWord() const { return segment::kExtentClaimed | self_.ToShortWord(); }
 
  private:
   bool TryClaim(uint32_t extent);

@@ -171,8 +171,9 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
   return list.First() == kNoCell ? Status() : Broken();
 }
 
-Status LockManager::TerminateProcess(ProcessRef process, std::vector<segment::AgentRef>& ended,
-                                     uint64_t budget_ns) {
+// Whoever cleans up may die at any point: an entry that is not free yet is found again, and so is
+// what belongs to it. So the files go first.
+Status LockManager::TerminateProcess(ProcessRef process, uint64_t budget_ns) {
   if (process.slot >= segment_.geometry().processes) return Status();
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
     const segment::AgentRef agent = segment_.AgentAt(i);
@@ -182,8 +183,9 @@ Status LockManager::TerminateProcess(ProcessRef process, std::vector<segment::Ag
     if (!is_of_process) continue;
     const Status done = TerminateAgent(agent, budget_ns);
     if (!done.ok()) return done;
+    environment_.RemoveDoorbell(agent);
     uint64_t owner = agent.process.ToWord();
-    if (segment_.agent(i).owner.CompareExchange(owner, 0)) ended.push_back(agent);
+    segment_.agent(i).owner.CompareExchange(owner, 0);
   }
   for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
     // Died inside: entering takes the lock over and repairs.
@@ -196,6 +198,7 @@ Status LockManager::TerminateProcess(ProcessRef process, std::vector<segment::Ag
   }
   // It may have owed news to anybody.
   Notices(segment_, environment_).AddRescanOfAll();
+  environment_.RemoveLifeline(process);
   segment_.process(process.slot).cleaned_generation.Publish(process.generation);
   return Status();
 }

@@ -44,10 +44,9 @@ class LockManager {
   // Standard: "terminate remaining locks and requests" (#agent-integration).
   Status TerminateAgent(const segment::AgentRef& agent, uint64_t budget_ns);
 
-  // Ends everything of a dead process and takes back what it held of the segment itself. `ended`
-  // gets the agents whose entries are free now. kBusy: not all is done, call again.
-  Status TerminateProcess(segment::ProcessRef process, std::vector<segment::AgentRef>& ended,
-                          uint64_t budget_ns);
+  // Ends everything of a dead process and takes back what it held of the segment itself, with the
+  // files that it left. kBusy: not all is done, call again.
+  Status TerminateProcess(segment::ProcessRef process, uint64_t budget_ns);
 
   // The processes before a waiting request: its predecessor's, or those of all holders.
   Result<std::vector<segment::ProcessRef>> Blockers(const RecordRef& record, uint64_t budget_ns);

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/extent_growth.h"
 #include "platform/clock.h"
 #include "platform/futex.h"
 #include "platform/process_identity.h"
@@ -123,7 +122,6 @@ Status Process::Join(const AttachOptions& options) {
   fork_guard_.Add(lifeline_->fd());
   manager_.emplace(segment_, *this, self_);
   caretaker_.emplace(*manager_, directory_, Caretaker::Options{options.sweeps});
-  ExtentGrowth(segment_, *this, self_).UnclaimAll();
   if (predecessor.generation != 0) (void)caretaker_->CleanUp(predecessor, kBudgetNs);
   // Nobody may have waited for those who died: their entries and files must not pile up.
   caretaker_->CleanUpTheDead(kMostToCleanUp);
@@ -235,6 +233,14 @@ void Process::FutexWake(std::atomic<uint32_t>* word) { platform::FutexWake(word,
 uint64_t Process::MonotonicNs() { return platform::MonotonicNs(); }
 
 void Process::Ring(const AgentRef& agent) { bell_ropes_.Ring(agent); }
+
+void Process::RemoveDoorbell(const AgentRef& agent) {
+  (void)directory_.Unlink(BellName(segment_, agent));
+}
+
+void Process::RemoveLifeline(ProcessRef process) {
+  (void)directory_.Unlink(LifelineName(segment_, process));
+}
 
 Status Process::Allocate(uint64_t offset, uint64_t length) {
   const Status allocated = file_.Allocate(offset, length);

@@ -62,6 +62,8 @@ class Process final : public segment::Environment {
   void FutexWake(std::atomic<uint32_t>* word) override;
   uint64_t MonotonicNs() override;
   void Ring(const segment::AgentRef& agent) override;
+  void RemoveDoorbell(const segment::AgentRef& agent) override;
+  void RemoveLifeline(segment::ProcessRef process) override;
   Status Allocate(uint64_t offset, uint64_t length) override;
 
  private:

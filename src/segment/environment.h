@@ -25,6 +25,9 @@ class Environment {
   // Wakes the agent's event loop. A bell that cannot be rung is no error: the agent is dead, or
   // its own sweep finds what it missed.
   virtual void Ring(const AgentRef& agent) = 0;
+  // Remove what the dead left outside of the segment. Nothing there is no error.
+  virtual void RemoveDoorbell(const AgentRef& agent) = 0;
+  virtual void RemoveLifeline(ProcessRef process) = 0;
   // Makes sure that these bytes of the segment have memory behind them. kSegmentFull: none left.
   virtual Status Allocate(uint64_t offset, uint64_t length) = 0;
 };

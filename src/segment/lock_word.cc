@@ -6,19 +6,12 @@ namespace holdfast::segment {
 namespace {
 
 constexpr uint32_t kWaiters = 0x80000000;
-constexpr uint32_t kSlotBits = 11;
-constexpr uint32_t kSlotMask = (1U << kSlotBits) - 1;
-constexpr uint32_t kGenerationMask = (1U << 20) - 1;
 
 // A section takes well under a microsecond: this waits for a few of them.
 constexpr int kSpins = 100;
 // Short enough that a wake-up which never comes costs little, long enough that asking whether the
 // owner lives is rare.
 constexpr uint64_t kSliceNs = 500'000;
-
-uint32_t ToWord(ProcessRef process) {
-  return (process.generation & kGenerationMask) << kSlotBits | (process.slot + 1U);
-}
 
 void Pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -30,14 +23,8 @@ void Pause() {
 
 }  // namespace
 
-// The generation is stored cut: the full one is the newest of the slot, if that fits.
 ProcessRef LockWord::OwnerOf(uint32_t word) const {
-  const uint32_t slot = (word & kSlotMask) - 1;
-  if ((word & kSlotMask) == 0 || slot >= segment_.geometry().processes) return {};
-  const uint32_t newest = segment_.process(slot).generation.Acquire();
-  const uint32_t stored = (word & ~kWaiters) >> kSlotBits;
-  if ((newest & kGenerationMask) != stored) return {};
-  return {static_cast<uint16_t>(slot), newest};
+  return segment_.FromShortWord(word & ~kWaiters);
 }
 
 bool LockWord::TryTake(uint32_t self_word) {
@@ -46,7 +33,7 @@ bool LockWord::TryTake(uint32_t self_word) {
 }
 
 LockOutcome LockWord::Acquire(ProcessRef self, Environment& environment, uint64_t budget_ns) {
-  const uint32_t self_word = ToWord(self);
+  const uint32_t self_word = self.ToShortWord();
   if (TryTake(self_word)) return LockOutcome::kAcquired;
   for (int i = 0; i < kSpins; ++i) {
     Pause();
@@ -80,10 +67,10 @@ LockOutcome LockWord::AcquireSlowly(uint32_t self_word, Environment& environment
 }
 
 void LockWord::Release(ProcessRef self, Environment& environment) {
-  uint32_t mine = ToWord(self);
+  uint32_t mine = self.ToShortWord();
   if (word_.CompareExchange(mine, 0)) return;
   // With waiters, or damaged: a word that names somebody else is not ours to clear.
-  if ((mine & ~kWaiters) != ToWord(self)) return;
+  if ((mine & ~kWaiters) != self.ToShortWord()) return;
   word_.Exchange(0);
   environment.FutexWake(word_.atomic());
 }

@@ -2,8 +2,7 @@
 // the dead, and a bounded futex wait, so that no wake-up that a dying process owed is ever needed.
 //
 //   31        waiters   somebody may sleep on the word: who unlocks wakes one
-//   30 .. 11  generation of the owner, its low 20 bits
-//   10 ..  0  slot of the owner + 1; 0 with all other bits 0: unlocked
+//   30 ..  0  the owner (ProcessRef::ToShortWord); 0 with all other bits 0: unlocked
 //
 // The lock is never broken while its owner lives: a process that is stopped inside keeps it.
 #ifndef HOLDFAST_SEGMENT_LOCK_WORD_H_

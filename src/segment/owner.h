@@ -17,6 +17,12 @@ struct ProcessRef {
     if (word == 0) return {};
     return {static_cast<uint16_t>((word >> 32) - 1), static_cast<uint32_t>(word)};
   }
+  // In 31 bits, for a word that has one more thing to say: the generation is cut to its low 20.
+  // Segment::FromShortWord reads it.
+  uint32_t ToShortWord() const { return (generation & kShortGeneration) << 11 | (slot + 1U); }
+  static constexpr uint32_t kShortSlot = (1U << 11) - 1;
+  static constexpr uint32_t kShortGeneration = (1U << 20) - 1;
+
   friend bool operator==(const ProcessRef&, const ProcessRef&) = default;
 };
 

@@ -72,11 +72,28 @@ uint32_t Segment::ShardOfCell(CellId id) const {
   return owner == 0 || owner > geometry_.shards ? geometry_.shards : owner - 1;
 }
 
+// The generation is stored cut: the full one is the newest of the slot, if that fits.
+ProcessRef Segment::FromShortWord(uint32_t word) const {
+  const uint32_t slot = (word & ProcessRef::kShortSlot) - 1;
+  if ((word & ProcessRef::kShortSlot) == 0 || slot >= geometry_.processes) return {};
+  const uint32_t newest = process(slot).generation.Acquire();
+  const ProcessRef named{static_cast<uint16_t>(slot), newest};
+  return named.ToShortWord() == word ? named : ProcessRef{};
+}
+
+// Both words of one bearer: the entry may get a new one at any time, and whoever paired the dead
+// owner with the generation of its successor would end the successor's locks. The dead do not come
+// back, so a generation that is read between two looks at the same owner is that owner's.
 AgentRef Segment::AgentAt(uint32_t index) const {
   const AgentEntry& entry = agent(index);
-  const ProcessRef process = ProcessRef::FromWord(entry.owner.Acquire());
-  if (process.generation == 0 || process.slot >= geometry_.processes) return {};
-  return {static_cast<uint16_t>(index), entry.generation.Get(), process};
+  for (;;) {
+    const uint64_t owner = entry.owner.Acquire();
+    const uint32_t generation = entry.generation.Acquire();
+    if (entry.owner.Get() != owner) continue;
+    const ProcessRef process = ProcessRef::FromWord(owner);
+    if (process.generation == 0 || process.slot >= geometry_.processes) return {};
+    return {static_cast<uint16_t>(index), generation, process};
+  }
 }
 
 }  // namespace holdfast::segment

@@ -16,7 +16,8 @@
 
 namespace holdfast::segment {
 
-// Values of an extent's owner word: 0 free, shard + 1, or claimed by the process that allocates it.
+// Values of an extent's owner word: 0 free, shard + 1, or claimed by the process that allocates it,
+// which the other bits name (ProcessRef::ToShortWord).
 inline constexpr uint32_t kExtentClaimed = 0x80000000;
 
 class Segment {
@@ -79,6 +80,8 @@ class Segment {
     return process.generation != 0 && process.slot < geometry_.processes &&
            this->process(process.slot).generation.Acquire() == process.generation;
   }
+  // Whom the 31 bits of ProcessRef::ToShortWord name; generation 0: nobody that can be alive.
+  ProcessRef FromShortWord(uint32_t word) const;
   // The agent that an entry names, with generation 0 when the entry is free.
   AgentRef AgentAt(uint32_t index) const;
 

@@ -156,6 +156,27 @@ test('when all but the last are killed in one stroke, the last is granted', asyn
   expect(await bucket.locks.query()).toEqual(NOTHING);
 });
 
+// The writer cleans up after the readers and dies at some point of that; the last, who watches the
+// writer only, has to find what is left of the readers too.
+test.each(Array.from({ length: 4 * ROUNDS }, () => [random(5000)]))(
+  'who dies %d us after those it waited for leaves nothing of them behind',
+  async (delayUs) => {
+    const readers = await openProcesses(2);
+    for (const reader of readers) await reader.hold('group', { mode: 'shared' });
+    const [writer, last] = await openProcesses(2);
+    await writer.request('group');
+    const read = await last.request('group', { mode: 'shared' });
+
+    const died = process.hrtime.bigint();
+    for (const reader of readers) reader.endBy('SIGKILL');
+    while (process.hrtime.bigint() < died + BigInt(delayUs) * 1000n);
+    writer.endBy('SIGKILL');
+    await read.granted;
+    await read.release();
+    await bucket.isClean({ processes: 1 });
+  },
+);
+
 test('shared requests behind several dead holders are granted together', async () => {
   const readers = await openProcesses(4);
   for (const reader of readers) await reader.hold('group', { mode: 'shared' });

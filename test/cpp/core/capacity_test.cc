@@ -110,13 +110,20 @@ TEST_F(Capacity, CostsLittleMoreThanItsUnitsForALongName) {
 }
 
 TEST_F(Capacity, TakesAnExtentThatADeadProcessHadClaimed) {
-  machine.segment().extent_owner(0).Set(segment::kExtentClaimed | c.ref().process.slot);
+  machine.segment().extent_owner(0).Set(segment::kExtentClaimed | r.ToShortWord());
   machine.Kill(r);
   EXPECT_EQ(Fill(u"n"), kCells - 1);
 }
 
+TEST_F(Capacity, TakesAnExtentThatAnEarlierProcessOfTheSlotHadClaimed) {
+  machine.segment().extent_owner(0).Set(segment::kExtentClaimed | r.ToShortWord());
+  machine.Kill(r);
+  machine.Attach(r.slot);
+  EXPECT_EQ(Fill(u"n"), kCells - 1);
+}
+
 TEST_F(Capacity, LeavesAnExtentToTheLivingProcessThatClaimedIt) {
-  machine.segment().extent_owner(0).Set(segment::kExtentClaimed | c.ref().process.slot);
+  machine.segment().extent_owner(0).Set(segment::kExtentClaimed | r.ToShortWord());
   EXPECT_EQ(Fill(u"n"), kCells - 1 - 8);
 }
 

@@ -6,8 +6,7 @@ namespace holdfast::test {
 namespace {
 
 void CleanUpGhost(CrashScene& scene) {
-  std::vector<segment::AgentRef> ended;
-  (void)scene.doomed.manager().TerminateProcess(scene.ghost_process, ended, kBudgetNs);
+  (void)scene.doomed.manager().TerminateProcess(scene.ghost_process, kBudgetNs);
 }
 
 void RepairAll(CrashScene& scene) {

@@ -190,9 +190,8 @@ void RandomHistory::CleanUp(ProcessRef dead) {
   std::erase(processes_, dead);
   std::erase_if(clients_,
                 [dead](const auto& client) { return client->agent.ref().process == dead; });
-  std::vector<AgentRef> ended;
   core::LockManager rescuer = machine_.ManagerOf(processes_[0]);
-  if (!rescuer.TerminateProcess(dead, ended, kBudgetNs).ok()) Fail("no clean-up");
+  if (!rescuer.TerminateProcess(dead, kBudgetNs).ok()) Fail("no clean-up");
   if (clients_.empty()) Populate();
 }
 

@@ -97,11 +97,10 @@ class ScribbledSegment {
 
   // Of an agent, or of a process that then goes on under its name: more damage.
   void End(FakeAgent& agent) {
-    std::vector<segment::AgentRef> ended;
     if (Below(2) == 0) {
       (void)agents_[0].manager().TerminateAgent(agent.ref(), kBudgetNs);
     } else {
-      (void)agents_[0].manager().TerminateProcess(agent.ref().process, ended, kBudgetNs);
+      (void)agents_[0].manager().TerminateProcess(agent.ref().process, kBudgetNs);
     }
   }
 

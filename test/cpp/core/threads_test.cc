@@ -66,6 +66,8 @@ class RealTime final : public segment::Environment {
     return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   }
   void Ring(const segment::AgentRef& agent) override { bells[agent.index].Ring(); }
+  void RemoveDoorbell(const segment::AgentRef&) override {}
+  void RemoveLifeline(segment::ProcessRef) override {}
   Status Allocate(uint64_t, uint64_t) override { return Status(); }
 
   std::array<Bell, kThreads> bells;

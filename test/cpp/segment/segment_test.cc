@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "segment/lock_word.h"
 #include "support/fake_machine.h"
 
@@ -94,6 +96,40 @@ TEST(SegmentAgents, AreNobodyWhenTheEntryIsFreeOrNamesASlotThatCannotBe) {
   machine.segment().agent(0).generation.Set(1);
   machine.segment().agent(0).owner.Set(segment::ProcessRef{99, 1}.ToWord());
   EXPECT_EQ(machine.segment().AgentAt(0).generation, 0U);
+}
+
+// Process after process takes the entry, each with the generation of its own number; the reader
+// may find a claim half made, but never an owner with the generation of its successor.
+TEST(SegmentAgents, AreNeverMixedFromTwoBearers) {
+  constexpr uint32_t kBearers = 2'000'000;
+  FakeMachine machine;
+  segment::AgentEntry& entry = machine.segment().agent(0);
+  std::thread bearers([&entry] {
+    for (uint32_t i = 1; i <= kBearers; ++i) {
+      entry.owner.Exchange(segment::ProcessRef{0, i}.ToWord());
+      entry.generation.Publish(i);
+      entry.owner.Exchange(0);
+    }
+  });
+  uint32_t mixed = 0;
+  for (uint32_t seen = 0; seen < kBearers;) {
+    const segment::AgentRef agent = machine.segment().AgentAt(0);
+    if (agent.generation > agent.process.generation) ++mixed;
+    seen = entry.generation.Acquire();
+  }
+  bearers.join();
+  EXPECT_EQ(mixed, 0U);
+}
+
+TEST(ProcessRef, ComesBackFromItsShortWordWhileItIsTheNewestOfItsSlot) {
+  FakeMachine machine;
+  const segment::ProcessRef process = machine.Attach(3);
+  EXPECT_EQ(machine.segment().FromShortWord(process.ToShortWord()), process);
+  machine.Attach(3);
+  EXPECT_EQ(machine.segment().FromShortWord(process.ToShortWord()).generation, 0U);
+  EXPECT_EQ(machine.segment().FromShortWord(0).generation, 0U);
+  EXPECT_EQ(machine.segment().FromShortWord(segment::ProcessRef{99, 1}.ToShortWord()).generation,
+            0U);
 }
 
 TEST(ProcessRef, ComesBackFromItsWord) {

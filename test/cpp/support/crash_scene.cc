@@ -64,8 +64,7 @@ CrashScene::Faults CrashScene::CleanUp(const std::vector<ProcessRef>& dead, Proc
   Faults faults;
   for (const ProcessRef process : dead) machine.Kill(process);
   for (const ProcessRef process : dead) {
-    std::vector<segment::AgentRef> ended;
-    const Status done = machine.ManagerOf(rescuer).TerminateProcess(process, ended, kBudgetNs);
+    const Status done = machine.ManagerOf(rescuer).TerminateProcess(process, kBudgetNs);
     if (!done.ok()) faults.push_back(std::string("not cleaned up: ") + done.reason());
   }
   return faults;

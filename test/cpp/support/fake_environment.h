@@ -41,6 +41,9 @@ class FakeEnvironment : public segment::Environment {
     const std::lock_guard<std::mutex> guard(mutex_);
     rings_.clear();
   }
+  // Whose files were removed while their entries were not free yet.
+  const std::vector<segment::AgentRef>& removed_doorbells() const { return removed_doorbells_; }
+  const std::vector<segment::ProcessRef>& removed_lifelines() const { return removed_lifelines_; }
   uint32_t sleeps() const { return sleeps_; }
   uint32_t wakes() const { return wakes_; }
 
@@ -59,6 +62,14 @@ class FakeEnvironment : public segment::Environment {
     const std::lock_guard<std::mutex> guard(mutex_);
     rings_.push_back(agent);
   }
+  void RemoveDoorbell(const segment::AgentRef& agent) override {
+    if (segment_.AgentAt(agent.index) == agent) removed_doorbells_.push_back(agent);
+  }
+  void RemoveLifeline(segment::ProcessRef process) override {
+    const bool is_clean =
+        segment_.process(process.slot).cleaned_generation.Get() == process.generation;
+    if (!is_clean) removed_lifelines_.push_back(process);
+  }
   Status Allocate(uint64_t, uint64_t) override {
     if (allocations_left_-- > 0) return Status();
     return Status(StatusCode::kSegmentFull, "the file system of the test is full");
@@ -69,6 +80,8 @@ class FakeEnvironment : public segment::Environment {
   mutable std::mutex mutex_;
   std::set<uint64_t> dead_;
   std::vector<segment::AgentRef> rings_;
+  std::vector<segment::AgentRef> removed_doorbells_;
+  std::vector<segment::ProcessRef> removed_lifelines_;
   std::function<void()> during_sleep_;
   std::atomic<uint64_t> now_ns_{1'000'000'000};
   std::atomic<uint32_t> sleeps_{0};
