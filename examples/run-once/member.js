@@ -1,0 +1,39 @@
+'use strict';
+
+// One of several equal processes. The one that holds the lock is the leader and writes a report
+// whenever one is due; the others wait in the queue of the lock, which costs nothing.
+
+const { appendFileSync, existsSync, readFileSync } = require('node:fs');
+const { setTimeout: pause } = require('node:timers/promises');
+const { openLockManager } = require('../..');
+
+/**
+ * @typedef {object} Task
+ * @property {string} directory  of the locks
+ * @property {string} log  a line "report pid" for each report
+ * @property {number} start  when report number 0 is due, in ms
+ * @property {number} intervalMs  from report to report
+ * @property {boolean} withLock
+ */
+
+/** @type {Task} */
+const { directory, log, start, intervalMs, withLock } = JSON.parse(process.argv[2]);
+
+/** The number of the next report: the log says what a leader before this one has done. */
+function nextReport() {
+  if (!existsSync(log)) return 0;
+  const lines = readFileSync(log, 'utf8').trimEnd().split('\n');
+  return Number.parseInt(/** @type {string} */ (lines.at(-1)), 10) + 1;
+}
+
+async function lead() {
+  for (let report = nextReport(); ; report += 1) {
+    await pause(Math.max(0, start + report * intervalMs - Date.now()));
+    appendFileSync(log, `${report} ${process.pid}\n`);
+    process.send?.({ report, pid: process.pid });
+  }
+}
+
+process.on('disconnect', () => process.exit());
+if (withLock) openLockManager({ directory, bucket: 'reports' }).request('reports', lead);
+else lead();
