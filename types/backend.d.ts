@@ -3,6 +3,16 @@ import type { LockInfo, LockManagerSnapshot, LockMode } from './locks.js';
 /** Why a lock was taken away from its holder. */
 export type LockLossReason = 'stolen' | 'expired' | 'disconnected';
 
+/** What a request asks for beyond the standard; absent in a plain request, which pays nothing. */
+export interface LockRequestExtras {
+  /** At most so many shared holders with this request among them; 0: no limit. 1 … 2**31 - 1. */
+  readonly limit: number;
+  /** Milliseconds (may be fractional) after which the lock is taken away with lost('expired'); 0: none. */
+  readonly holdLimit: number;
+  /** Shown by inspect(); '' when none. UTF-16, cut at 120 code units in shared memory. */
+  readonly label: string;
+}
+
 /**
  * What the lock manager hands to a backend, one per call of `request()`. The backend calls the four
  * methods, each at most once and never from inside {@link LockBackend.enqueue}, {@link
@@ -18,6 +28,7 @@ export interface LockBackendRequest {
    * Take every held lock of the name away and grant this request at once, before everything queued.
    */
   readonly steal: boolean;
+  readonly extras: LockRequestExtras | undefined;
   /** Of no meaning to the lock manager; -1 at first. */
   backendId: number;
   /** The fencing token in two halves (unsigned, 32 bits each); set before the grant is reported. */
@@ -33,6 +44,33 @@ export interface LockBackendRequest {
    * The lock was taken away after the grant; on a request that is queued it says both at once.
    */
   lost(reason: LockLossReason): void;
+}
+
+/** One request, pending or granted, with everything there is to know about it. */
+export interface LockDetail extends LockInfo {
+  /** Process id; 0 where it means nothing here (another PID namespace). */
+  readonly pid: number;
+  /** Node's `threadId`: 0 is the main thread. */
+  readonly threadId: number;
+  /** The fencing token; null: pending. */
+  readonly token: bigint | null;
+  /** '': none. */
+  readonly label: string;
+  /** 0: none. */
+  readonly limit: number;
+  /** Milliseconds; 0: none. */
+  readonly holdLimit: number;
+  /** When it was requested, in milliseconds since 1970. */
+  readonly since: number;
+  /** Milliseconds from the request to the grant, or until now. */
+  readonly waited: number;
+  /** Milliseconds since the grant; null: pending. */
+  readonly held: number | null;
+}
+
+export interface LockInspection {
+  readonly held: LockDetail[];
+  readonly pending: LockDetail[];
 }
 
 /** `QUEUED`, `GRANTED` or `MISSED`. */
@@ -66,6 +104,10 @@ export interface LockBackend {
   cancel(request: LockBackendRequest): void;
   /** One consistent view of the whole bucket, held and pending in request order per name. */
   snapshot(): LockManagerSnapshot | Promise<LockManagerSnapshot>;
+  /** Like snapshot(), with everything there is to know; same order. */
+  inspect(): LockInspection | Promise<LockInspection>;
+  /** Whether anybody holds the name now: held at all, in whatever mode. Synchronous. */
+  isLocked(name: string): boolean;
   /**
    * Drops everything this agent holds or waits for, and says so before it returns: queued requests
    * get `failed(AbortError)`, held ones `lost('disconnected')`. Idempotent. Afterwards `enqueue()` and `snapshot()` throw an
