@@ -1,0 +1,171 @@
+'use strict';
+
+const fc = require('fast-check');
+const { WaitGraph } = require('../../../../lib/locks/deadlock/wait-graph.js');
+
+const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+
+/** The details that the graph reads: 'a2 < 1' is request 2 for 'a', made inside lock 1. */
+function detail(text, { mode = 'exclusive', limit = 0, holdLimit = 0 } = {}) {
+  const [, name, number, outer] = /^(\w)(\d+)(?: < (\d+))?$/.exec(text);
+  const inside = outer === undefined ? null : BigInt(outer);
+  return { requestId: Number(number), clientId: 'me', name, mode, limit, holdLimit, inside };
+}
+
+const shared = (text, limit = 0) => detail(text, { mode: 'shared', limit });
+
+/** A graph, and what it says of requests that are named like 'a2'. */
+function graphOf({ held, pending }) {
+  const graph = new WaitGraph({
+    held: held.map((lock) => ({ ...lock, token: BigInt(lock.requestId) })),
+    pending: pending.map((request) => ({ ...request, token: null })),
+  });
+  const find = (text) => graph.find('me', Number(text.slice(1)));
+  const toText = ({ name, requestId }) => `${name}${requestId}`;
+  return {
+    isStuck: (text) => graph.isStuck(find(text)),
+    cycleOf: (text) => graph.cycleThrough(find(text)).map(toText),
+    knotOf: (text) => graph.knotOf(find(text)).map(toText).sort(),
+  };
+}
+
+describe('a graph', () => {
+  test('of two that wait for each other has a cycle through both', () => {
+    const graph = graphOf({
+      held: [detail('a1'), detail('b2')],
+      pending: [detail('b3 < 1'), detail('a4 < 2')],
+    });
+    expect(graph.cycleOf('b3')).toEqual(['b3', 'a4']);
+    expect(graph.cycleOf('a4')).toEqual(['a4', 'b3']);
+  });
+
+  test('of one that waits for itself has a cycle of one', () => {
+    const graph = graphOf({ held: [detail('a1')], pending: [detail('a2 < 1')] });
+    expect(graph.cycleOf('a2')).toEqual(['a2']);
+  });
+
+  test('of two in a queue behind a holder has none', () => {
+    const graph = graphOf({
+      held: [detail('a1')],
+      pending: [detail('a2 < 9'), detail('a3')],
+    });
+    expect(graph.isStuck('a2')).toBe(false);
+    expect(graph.cycleOf('a3')).toEqual([]);
+  });
+
+  test('knows the locks around the innermost one', () => {
+    const graph = graphOf({
+      held: [detail('a1'), detail('c2 < 1'), detail('b3')],
+      pending: [detail('b4 < 2'), detail('a5 < 3')],
+    });
+    expect(graph.cycleOf('a5')).toEqual(['a5', 'b4']);
+  });
+
+  test('has no cycle through one that only waits for others in it', () => {
+    const graph = graphOf({
+      held: [detail('a1'), detail('c2')],
+      pending: [detail('a3 < 1'), detail('a4 < 2'), detail('c5')],
+    });
+    expect(graph.cycleOf('a3')).toEqual(['a3']);
+    expect(graph.isStuck('a4')).toBe(true);
+    expect(graph.cycleOf('a4')).toEqual([]);
+    expect(graph.cycleOf('c5')).toEqual([]);
+  });
+
+  test('waits through an exclusive request that stands before a shared one', () => {
+    const graph = graphOf({
+      held: [shared('a1'), detail('b2')],
+      pending: [detail('a3 < 2'), shared('a4 < 9'), detail('b5 < 1')],
+    });
+    expect(graph.cycleOf('b5')).toEqual(['b5', 'a3']);
+    expect(graph.isStuck('a4')).toBe(true);
+  });
+
+  test('goes on where one of several holders of a semaphore can end', () => {
+    const held = [shared('a1', 2), shared('a2', 2)];
+    const inside = shared('a3 < 1', 2);
+    expect(graphOf({ held, pending: [inside] }).isStuck('a3')).toBe(false);
+    const both = [inside, shared('a4 < 2', 2)];
+    const graph = graphOf({ held, pending: both });
+    expect(graph.isStuck('a3') && graph.isStuck('a4')).toBe(true);
+    expect(graph.knotOf('a4')).toEqual(['a3', 'a4']);
+    expect(graph.knotOf('a3')).toEqual(['a3', 'a4']);
+  });
+
+  test('has a knot of all whose circles meet, and not of those who only wait for them', () => {
+    const graph = graphOf({
+      held: [shared('a1'), shared('a2'), detail('b3'), detail('c4')],
+      pending: [detail('a5 < 3'), detail('b6 < 1'), detail('b7 < 2'), detail('a8 < 4')],
+    });
+    for (const id of ['a5', 'b6', 'b7']) expect(graph.knotOf(id)).toEqual(['a5', 'b6', 'b7']);
+    expect(graph.isStuck('a8')).toBe(true);
+    expect(graph.knotOf('a8')).toEqual([]);
+  });
+
+  test('goes on where a hold is limited', () => {
+    const held = [detail('a1', { holdLimit: 5 })];
+    expect(graphOf({ held, pending: [detail('a2 < 1')] }).isStuck('a2')).toBe(false);
+  });
+
+  test('ends although a damaged table says that two locks are inside each other', () => {
+    const graph = graphOf({
+      held: [detail('a1 < 2'), detail('b2 < 1')],
+      pending: [detail('b3 < 1')],
+    });
+    expect(graph.cycleOf('b3')).toEqual(['b3']);
+  });
+});
+
+/** Lets everybody end who can, by the rules of the lock table, until nobody can. */
+function namesOfStuck(held, pending) {
+  const holders = new Set(held);
+  const queue = [...pending];
+  const isInside = (request, holder) => {
+    const outer = held.find(({ requestId }) => BigInt(requestId) === request.inside);
+    return outer !== undefined && (outer === holder || isInside(outer, holder));
+  };
+  const isFirst = (request) => queue.find(({ name }) => name === request.name) === request;
+  const canBeGranted = ({ name, mode, limit }) => {
+    const others = [...holders].filter((holder) => holder.name === name);
+    if (mode === 'exclusive') return others.length === 0;
+    const isFree = others.every((holder) => holder.mode === 'shared');
+    return isFree && (limit === 0 || others.length < limit);
+  };
+  for (;;) {
+    const ended = [...holders].find((holder) => !queue.some((other) => isInside(other, holder)));
+    if (ended !== undefined) {
+      holders.delete(ended);
+      continue;
+    }
+    const granted = queue.find((request) => isFirst(request) && canBeGranted(request));
+    if (granted === undefined) return queue.map(({ name, requestId }) => `${name}${requestId}`);
+    queue.splice(queue.indexOf(granted), 1);
+    holders.add({ ...granted, inside: null });
+  }
+}
+
+test(`who is stuck is who is left when all have ended who can (HOLDFAST_SEED=${SEED})`, () => {
+  const spec = fc.record({
+    name: fc.constantFrom('a', 'b', 'c'),
+    isShared: fc.boolean(),
+    limit: fc.integer({ min: 0, max: 2 }),
+    outer: fc.integer({ min: 0, max: 6 }),
+  });
+  const specs = fc.array(spec, { maxLength: 6 });
+  /** Held locks have the numbers from 1 and are inside older ones; 0 is nobody. */
+  const toDetail = (firstNumber, { name, isShared, limit, outer }, i) => {
+    const inside = outer > 0 && outer < firstNumber + i ? ` < ${outer}` : '';
+    const text = `${name}${firstNumber + i}${inside}`;
+    return isShared ? shared(text, limit) : detail(text);
+  };
+  fc.assert(
+    fc.property(specs, specs, (heldSpecs, pendingSpecs) => {
+      const held = heldSpecs.map((one, i) => toDetail(1, one, i));
+      const pending = pendingSpecs.map((one, i) => toDetail(100, one, i));
+      const graph = graphOf({ held, pending });
+      const names = pending.map(({ name, requestId }) => `${name}${requestId}`);
+      expect(names.filter(graph.isStuck)).toEqual(namesOfStuck(held, pending));
+    }),
+    { seed: SEED, numRuns: 5000 },
+  );
+});
