@@ -1,17 +1,9 @@
 'use strict';
 
+const { isGrantable } = require('../grantable.js');
+
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
-
-/**
- * @param {LockDetail} request  first in its queue
- * @param {LockDetail[]} holders  of its name
- */
-function isGrantable({ mode, limit }, holders) {
-  if (mode === 'exclusive') return holders.length === 0;
-  if (holders.some((holder) => holder.mode === 'exclusive')) return false;
-  return limit === 0 || holders.length < limit;
-}
 
 /** @param {LockDetail[]} details */
 const groupByName = (details) => {
