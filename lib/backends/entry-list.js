@@ -8,6 +8,7 @@
 class EntryList {
   /** @type {E | null} */
   first = null;
+  size = 0;
   /** @type {E | null} */
   #last = null;
 
@@ -18,6 +19,7 @@ class EntryList {
     if (this.#last === null) this.first = entry;
     else this.#last.next = entry;
     this.#last = entry;
+    this.size += 1;
   }
 
   /** @param {E} entry  in this list */
@@ -28,6 +30,7 @@ class EntryList {
     if (next === null) this.#last = previous;
     else next.previous = previous;
     entry.list = entry.previous = entry.next = null;
+    this.size -= 1;
   }
 
   *[Symbol.iterator]() {

@@ -1,95 +1,22 @@
 'use strict';
 
-const { EntryList } = require('./entry-list.js');
+const { performance } = require('node:perf_hooks');
+const { clearTimeout, setTimeout } = require('node:timers');
+const { LockEntry } = require('./local-lock-entry.js');
+const { LockResource } = require('./local-lock-resource.js');
 const { TokenCounter } = require('./token-counter.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackendRequest} Request */
-/** @typedef {import('../../types/locks.d.ts').LockInfo} LockInfo */
+/** @typedef {import('../../types/backend.d.ts').LockLossReason} LossReason */
 
 /**
  * Where the table reports what it decided beyond the answer to the caller.
  * @typedef {object} Agent
  * @property {string} clientId
  * @property {(entry: LockEntry) => void} onGranted  the entry was queued and holds the lock now
- * @property {(entry: LockEntry) => void} onStolen  the entry held the lock and does not any more
+ * @property {(entry: LockEntry, reason: LossReason) => void} onLost  the entry held the lock and
+ *   does not any more
  */
-
-/**
- * A request as the table sees it: in its resource's queue, or among its holders, or (afterwards) in
- * neither.
- */
-class LockEntry {
-  /** @type {EntryList<LockEntry> | null} */
-  list = null;
-  /** @type {LockEntry | null} */
-  previous = null;
-  /** @type {LockEntry | null} */
-  next = null;
-  /**
-   * @type {import('../../types/backend.d.ts').LockLossReason | undefined} why the lock was taken
-   *   away
-   */
-  lossReason = undefined;
-  /** Whether the lock was granted from the queue and the request has still to be told. */
-  isGrantOnItsWay = false;
-
-  /**
-   * @param {Agent} agent
-   * @param {Request} request
-   * @param {Resource} resource
-   */
-  constructor(agent, request, resource) {
-    this.agent = agent;
-    this.request = request;
-    this.resource = resource;
-  }
-
-  get isQueued() {
-    return this.list === this.resource.queue;
-  }
-
-  get isHeld() {
-    return this.list === this.resource.held;
-  }
-
-  /** @returns {LockInfo} */
-  get info() {
-    return {
-      clientId: this.agent.clientId,
-      mode: this.request.mode,
-      name: this.request.name,
-    };
-  }
-}
-
-/** Everything of one name: its part of the held lock set and of the lock request queue. */
-class Resource {
-  /** @type {EntryList<LockEntry>} */
-  held = new EntryList();
-  /** @type {EntryList<LockEntry>} */
-  queue = new EntryList();
-
-  /** @param {string} name */
-  constructor(name) {
-    this.name = name;
-  }
-
-  /**
-   * Standard: Web Locks, "grantable" (#concept-lock-request). With a strict queue it takes no more
-   * than this: a request that is first in its queue is grantable when its mode agrees with what is
-   * held.
-   * @param {import('../../types/locks.d.ts').LockMode} mode  of a request that is first in the
-   *   queue
-   */
-  isGrantable(mode) {
-    const holder = this.held.first;
-    return holder === null || (mode === 'shared' && holder.request.mode === 'shared');
-  }
-
-  get isUnused() {
-    return this.held.first === null && this.queue.first === null;
-  }
-}
 
 /**
  * The standard's algorithms on one table in plain JavaScript: the readable reference that the
@@ -97,9 +24,9 @@ class Resource {
  * "lock task queue" is the thread itself.
  */
 class LocalLockTable {
-  /** @type {Map<string, Resource>} */
+  /** @type {Map<string, LockResource>} */
   #resources = new Map();
-  /** @type {Resource | undefined} one that may still be in the map without being used */
+  /** @type {LockResource | undefined} one that may still be in the map without being used */
   #lastUnused = undefined;
   #tokens = TokenCounter.startingAt(Date.now());
 
@@ -112,11 +39,11 @@ class LocalLockTable {
    */
   request(agent, request) {
     const resource = this.#resourceOf(request.name);
-    const isGrantable = resource.queue.first === null && resource.isGrantable(request.mode);
+    const isGrantable = resource.queue.first === null && resource.isGrantable(request);
     if (request.ifAvailable && !isGrantable) return null;
     const entry = new LockEntry(agent, request, resource);
     if (request.steal) this.#takeFromHolders(resource);
-    if (isGrantable || request.steal) this.#grant(entry);
+    if (isGrantable || request.steal) this.#grant(entry, entry.requestedAt);
     else resource.queue.append(entry);
     return entry;
   }
@@ -128,7 +55,11 @@ class LocalLockTable {
    */
   remove(entry) {
     if (entry.list === null) return;
-    entry.list.remove(entry);
+    // The limit has passed, but the thread was too busy for the timer.
+    if (entry.hold !== undefined && entry.hold.endsAt <= performance.now()) {
+      entry.lossReason = 'expired';
+    }
+    this.#takeOut(entry);
     this.#afterRemoval(entry.resource);
   }
 
@@ -138,7 +69,7 @@ class LocalLockTable {
    * @param {LockEntry[]} entries  of one agent, each queued or held
    */
   removeAll(entries) {
-    for (const entry of entries) entry.list?.remove(entry);
+    for (const entry of entries) this.#takeOut(entry);
     for (const entry of entries) this.#afterRemoval(entry.resource);
   }
 
@@ -147,23 +78,41 @@ class LocalLockTable {
     return this.#resources.size;
   }
 
-  /**
-   * Standard: Web Locks, "snapshot the lock state" (#algorithm-snapshot-state).
-   * @returns {{ held: LockInfo[], pending: LockInfo[] }}
-   */
+  /** Standard: Web Locks, "snapshot the lock state" (#algorithm-snapshot-state). */
   snapshot() {
-    /** @type {LockInfo[]} */
+    return this.#list((entry) => entry.info);
+  }
+
+  /** The snapshot with everything there is to know. */
+  inspect() {
+    const now = performance.now();
+    return this.#list((entry) => entry.detailAt(now));
+  }
+
+  /** @param {string} name */
+  isLocked(name) {
+    const resource = this.#resources.get(name);
+    return resource !== undefined && resource.held.first !== null;
+  }
+
+  /**
+   * @template T
+   * @param {(entry: LockEntry) => T} describe
+   * @returns {{ held: T[], pending: T[] }}
+   */
+  #list(describe) {
+    /** @type {T[]} */
     const held = [];
-    /** @type {LockInfo[]} */
+    /** @type {T[]} */
     const pending = [];
     for (const resource of this.#resources.values()) {
-      for (const entry of resource.held) held.push(entry.info);
-      for (const entry of resource.queue) pending.push(entry.info);
+      for (const entry of resource.held) held.push(describe(entry));
+      for (const entry of resource.queue) pending.push(describe(entry));
     }
     return { held, pending };
   }
 
-  /** @param {Resource} resource */
+  /** @param {LockResource} resource */
   #afterRemoval(resource) {
     this.#processQueue(resource);
     if (resource.isUnused) this.#retire(resource);
@@ -172,7 +121,7 @@ class LocalLockTable {
   /**
    * Forgets unused names, all but the last one: a name that is locked again and again would cost an
    * entry of the map each time (a third of an uncontended request).
-   * @param {Resource} resource  unused
+   * @param {LockResource} resource  unused
    */
   #retire(resource) {
     const previous = this.#lastUnused;
@@ -185,37 +134,73 @@ class LocalLockTable {
   #resourceOf(name) {
     let resource = this.#resources.get(name);
     if (resource === undefined) {
-      resource = new Resource(name);
+      resource = new LockResource(name);
       this.#resources.set(name, resource);
     }
     return resource;
   }
 
-  /** @param {Resource} resource */
+  /** @param {LockResource} resource */
   #takeFromHolders(resource) {
     for (let entry = resource.held.first; entry !== null; entry = resource.held.first) {
-      resource.held.remove(entry);
-      entry.agent.onStolen(entry);
+      this.#lose(entry, 'stolen');
     }
   }
 
-  /** @param {LockEntry} entry  in no list */
-  #grant(entry) {
+  /**
+   * @param {LockEntry} entry  held
+   * @param {LossReason} reason
+   */
+  #lose(entry, reason) {
+    this.#takeOut(entry);
+    entry.lossReason = reason;
+    entry.agent.onLost(entry, reason);
+  }
+
+  /** @param {LockEntry} entry  queued or held */
+  #takeOut(entry) {
+    entry.list?.remove(entry);
+    if (entry.hold !== undefined) clearTimeout(entry.hold.timer);
+  }
+
+  /**
+   * @param {LockEntry} entry  in no list
+   * @param {number} now
+   */
+  #grant(entry, now) {
     this.#tokens.stamp(entry.request);
     entry.resource.held.append(entry);
+    entry.grantedAt = now;
+    if (entry.request.extras !== undefined) this.#limitHold(entry, entry.request.extras.holdLimit);
+  }
+
+  /**
+   * @param {LockEntry} entry  just granted
+   * @param {number} holdLimit  in milliseconds, 0 for none
+   */
+  #limitHold(entry, holdLimit) {
+    if (holdLimit === 0) return;
+    const timer = setTimeout(() => this.#expire(entry), holdLimit);
+    timer.unref(); // who waits for the lock keeps the event loop alive
+    entry.hold = { endsAt: entry.grantedAt + holdLimit, timer };
+  }
+
+  /** @param {LockEntry} entry  held */
+  #expire(entry) {
+    this.#lose(entry, 'expired');
+    this.#afterRemoval(entry.resource);
   }
 
   /**
    * Standard: Web Locks, "process the lock request queue" (#algorithm-process-request). What
-   * follows a request that is not grantable is not grantable either: it has an earlier exclusive
-   * one before it.
-   * @param {Resource} resource
+   * follows a request that is not grantable is not grantable either: the queue is strict.
+   * @param {LockResource} resource
    */
   #processQueue(resource) {
     let entry = resource.queue.first;
-    while (entry !== null && resource.isGrantable(entry.request.mode)) {
+    while (entry !== null && resource.isGrantable(entry.request)) {
       resource.queue.remove(entry);
-      this.#grant(entry);
+      this.#grant(entry, performance.now());
       entry.agent.onGranted(entry);
       entry = resource.queue.first;
     }

@@ -10,7 +10,7 @@ const { GRANTED, MISSED, QUEUED } = require('./outcome.js');
 /** @typedef {import('../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../types/backend.d.ts').LockLossReason} LockLossReason */
 /** @typedef {import('../../types/backend.d.ts').LockOutcome} LockOutcome */
-/** @typedef {NonNullable<ReturnType<LocalLockTable['request']>>} LockEntry */
+/** @typedef {import('./local-lock-entry.js').LockEntry} LockEntry */
 
 const NO_ID = -1;
 const LONGEST_INTERVAL_MS = 2 ** 31 - 1;
@@ -85,6 +85,17 @@ class LocalBackend {
     return this.#table.snapshot();
   }
 
+  inspect() {
+    this.#checkOpen();
+    return this.#table.inspect();
+  }
+
+  /** @param {string} name */
+  isLocked(name) {
+    this.#checkOpen();
+    return this.#table.isLocked(name);
+  }
+
   close() {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -114,8 +125,7 @@ class LocalBackend {
    * The table's word that a held entry does not hold the lock any more.
    * @param {LockEntry} entry
    */
-  onStolen(entry) {
-    entry.lossReason = 'stolen';
+  onLost(entry) {
     this.#report(entry, () => this.#reportLoss(entry));
   }
 

@@ -1,6 +1,7 @@
 'use strict';
 
 const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
+const { testBackendExtras } = require('./backend-extras-contract.js');
 const { RecordedRequest } = require('./recorded-request.js');
 
 const infosOf = (infos, clientIds) =>
@@ -228,6 +229,8 @@ function describeBackendContract(title, open, cleanUp = () => {}) {
       });
       expect(await snapshot()).toEqual({ held: [], pending: [] });
     });
+
+    describe('beyond the standard', () => testBackendExtras(() => ({ first, second })));
   });
 }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const DEFAULTS = { mode: 'exclusive', ifAvailable: false, steal: false };
+const DEFAULTS = { mode: 'exclusive', ifAvailable: false, steal: false, extras: undefined };
 
 /** A request as a backend sees it, which writes down what it is told. */
 class RecordedRequest {

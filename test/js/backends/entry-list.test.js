@@ -40,3 +40,14 @@ test('a list that was emptied takes entries again', () => {
   expect(idsOf(list)).toEqual([1]);
   expect(only.list).toBe(list);
 });
+
+test('a list knows how many entries it has', () => {
+  const entries = [entry(0), entry(1)];
+  const list = listOf(...entries);
+  const sizes = [list.size];
+  for (const each of entries) {
+    list.remove(each);
+    sizes.push(list.size);
+  }
+  expect(sizes).toEqual([2, 1, 0]);
+});

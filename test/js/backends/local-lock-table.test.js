@@ -2,7 +2,13 @@
 
 const { LocalLockTable } = require('../../../lib/backends/local-lock-table.js');
 
-const DEFAULTS = { name: 'a', mode: 'exclusive', ifAvailable: false, steal: false };
+const DEFAULTS = {
+  name: 'a',
+  mode: 'exclusive',
+  ifAvailable: false,
+  steal: false,
+  extras: undefined,
+};
 
 function createAgent() {
   const events = [];
@@ -10,7 +16,7 @@ function createAgent() {
     clientId: 'agent',
     events,
     onGranted: ({ request }) => events.push(`granted ${request.id}`),
-    onStolen: ({ request }) => events.push(`stolen ${request.id}`),
+    onLost: ({ request }, reason) => events.push(`${reason} ${request.id}`),
   };
 }
 
@@ -90,4 +96,32 @@ test('a name that is used again while it is the last unused one keeps its holder
   expect(table.snapshot()).toMatchObject({ held: [{ name: 'a' }], pending: [{ name: 'a' }] });
   table.remove(holder);
   expect(agent.events).toEqual(['granted 4']);
+});
+
+describe('the hold limit', () => {
+  const HOLD = { extras: { limit: 0, holdLimit: 5, label: '' } };
+  const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+  /** Keeps the event loop busy, so that no timer can do it. */
+  function blockFor(durationMs) {
+    const end = performance.now() + durationMs;
+    while (performance.now() < end);
+  }
+
+  test('is kept at the release, where the thread was too busy for the timer', () => {
+    const holder = ask(0, HOLD);
+    ask(1);
+    blockFor(6);
+    table.remove(holder);
+    expect(holder.lossReason).toBe('expired');
+    expect(agent.events).toEqual(['granted 1']);
+  });
+
+  test('says nothing about a lock that was given up before', async () => {
+    table.remove(ask(0, HOLD));
+    blockFor(6);
+    await nextTurn();
+    await nextTurn();
+    expect(agent.events).toEqual([]);
+  });
 });

@@ -1,0 +1,260 @@
+'use strict';
+
+const { threadId } = require('node:worker_threads');
+const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
+const { RecordedRequest } = require('./recorded-request.js');
+
+const NO_EXTRAS = { limit: 0, holdLimit: 0, label: '' };
+const shared = (extras) => ({ mode: 'shared', extras: extras && { ...NO_EXTRAS, ...extras } });
+const exclusive = (extras) => ({ mode: 'exclusive', extras: { ...NO_EXTRAS, ...extras } });
+/** Longer than the system keeps a thread from running between two statements. */
+const COMFORTABLE_MS = 250;
+const countsOf = ({ held, pending }) => [held.length, pending.length];
+
+/**
+ * What a backend does beyond the standard, as tests.
+ * @param {() => { first: object, second: object }} agents  two agents of an empty bucket
+ */
+function testBackendExtras(agents) {
+  let first;
+  let second;
+  beforeEach(() => {
+    ({ first, second } = agents());
+  });
+
+  /** Makes a request; its outcome is asserted. */
+  function ask(backend, outcome, ...args) {
+    const request = new RecordedRequest(...args);
+    expect(backend.enqueue(request)).toBe(outcome);
+    return request;
+  }
+
+  /** Resolves when a lock of another name has been held for so long. */
+  const afterHolding = (holdLimit) =>
+    ask(second, GRANTED, 'contract: clock', exclusive({ holdLimit })).until('lost: expired');
+
+  describe('limit', () => {
+    test('so many shared holders and no more, over all agents', async () => {
+      const holders = [
+        ask(first, GRANTED, 'a', shared({ limit: 2 })),
+        ask(second, GRANTED, 'a', shared({ limit: 2 })),
+      ];
+      const waiting = [
+        ask(second, QUEUED, 'a', shared({ limit: 2 })),
+        ask(first, QUEUED, 'a', shared({ limit: 2 })),
+      ];
+      first.release(holders[0]);
+      await waiting[0].until('granted');
+      expect(countsOf(await first.snapshot())).toEqual([2, 1]);
+      second.release(holders[1]);
+      await waiting[1].until('granted');
+    });
+
+    test('ifAvailable misses where the limit is reached', () => {
+      ask(first, GRANTED, 'a', shared({ limit: 1 }));
+      ask(second, MISSED, 'a', { ...shared({ limit: 1 }), ifAvailable: true });
+      ask(second, GRANTED, 'a', { ...shared({ limit: 2 }), ifAvailable: true });
+    });
+
+    test('holders without a limit count, and have none themselves', () => {
+      ask(first, GRANTED, 'a', shared());
+      ask(first, QUEUED, 'a', shared({ limit: 1 }));
+    });
+
+    test('a request without a limit is granted beside limited holders', () => {
+      ask(first, GRANTED, 'a', shared({ limit: 1 }));
+      ask(second, GRANTED, 'a', shared());
+      ask(second, GRANTED, 'a', shared({ label: 'without a limit' }));
+    });
+
+    test('an exclusive holder is in the way, whatever the limit', () => {
+      ask(first, GRANTED, 'a');
+      ask(second, QUEUED, 'a', shared({ limit: 2 ** 31 - 1 }));
+    });
+
+    test('the queue stays strict: what waits behind a limited request waits with it', async () => {
+      const holder = ask(first, GRANTED, 'a', shared({ limit: 1 }));
+      const limited = ask(second, QUEUED, 'a', shared({ limit: 1 }));
+      const free = ask(first, QUEUED, 'a', shared());
+      first.release(holder);
+      await Promise.all([limited.until('granted'), free.until('granted')]);
+      expect(countsOf(await first.snapshot())).toEqual([2, 0]);
+    });
+
+    test('one release grants all for whom there is room then', async () => {
+      const holder = ask(first, GRANTED, 'a');
+      const waiting = [1, 2, 3].map(() => ask(second, QUEUED, 'a', shared({ limit: 2 })));
+      first.release(holder);
+      await Promise.all(waiting.slice(0, 2).map((request) => request.until('granted')));
+      expect(countsOf(await first.snapshot())).toEqual([2, 1]);
+    });
+
+    test('a cancelled request makes room in the queue', async () => {
+      ask(first, GRANTED, 'a', shared({ limit: 1 }));
+      const limited = ask(second, QUEUED, 'a', shared({ limit: 1 }));
+      const free = ask(first, QUEUED, 'a', shared());
+      second.cancel(limited);
+      await free.until('granted');
+    });
+  });
+
+  describe('holdLimit', () => {
+    test('takes the lock away though nobody waits', async () => {
+      const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: 5 }));
+      await holder.until('lost: expired');
+      expect(holder.told).toEqual(['lost: expired']);
+      expect(countsOf(await second.snapshot())).toEqual([0, 0]);
+      expect(first.release(holder)).toBeUndefined();
+    });
+
+    test('grants the next, here and in another agent', async () => {
+      const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: 5 }));
+      const next = [
+        ask(second, QUEUED, 'a', exclusive({ holdLimit: 5 })),
+        ask(first, QUEUED, 'a', exclusive({ holdLimit: 5 })),
+        ask(second, QUEUED, 'a'),
+      ];
+      await holder.until('lost: expired');
+      await next[0].until('lost: expired');
+      await next[1].until('lost: expired');
+      await next[2].until('granted');
+    });
+
+    test('leaves alone who gave the lock up in time, and who holds it then', async () => {
+      const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: COMFORTABLE_MS }));
+      expect(first.release(holder)).toBeUndefined();
+      const successor = ask(first, GRANTED, 'a');
+      await afterHolding(2 * COMFORTABLE_MS);
+      expect([holder.told, successor.told]).toEqual([[], []]);
+      expect(first.isLocked('a')).toBe(true);
+    });
+
+    test('runs from the grant, not from the request', async () => {
+      const holder = ask(first, GRANTED, 'a');
+      const waiting = ask(second, QUEUED, 'a', exclusive({ holdLimit: 5 }));
+      await afterHolding(20);
+      expect(waiting.told).toEqual([]);
+      first.release(holder);
+      await waiting.until('lost: expired');
+      expect(waiting.told).toEqual(['granted', 'lost: expired']);
+    });
+
+    test('of one shared holder leaves the others', async () => {
+      const limited = ask(first, GRANTED, 'a', shared({ holdLimit: 5 }));
+      const other = ask(second, GRANTED, 'a', shared());
+      await limited.until('lost: expired');
+      expect(other.told).toEqual([]);
+      expect(countsOf(await first.snapshot())).toEqual([1, 0]);
+    });
+
+    test('a lock that is stolen before is stolen', async () => {
+      const victim = ask(first, GRANTED, 'a', exclusive({ holdLimit: COMFORTABLE_MS }));
+      ask(second, GRANTED, 'a', { steal: true });
+      await victim.until('lost: stolen');
+      await afterHolding(2 * COMFORTABLE_MS);
+      expect(victim.told).toEqual(['lost: stolen']);
+    });
+  });
+
+  test('isLocked() is about holders, in whatever mode and agent', () => {
+    expect(first.isLocked('a')).toBe(false);
+    const holder = ask(first, GRANTED, 'a', shared());
+    ask(second, QUEUED, 'a');
+    expect([first.isLocked('a'), second.isLocked('a')]).toEqual([true, true]);
+    expect(first.isLocked('b')).toBe(false);
+    first.release(holder);
+    expect(second.isLocked('a')).toBe(true); // granted to the next
+  });
+
+  test('isLocked() is false after the last release', () => {
+    const holder = ask(first, GRANTED, 'a');
+    first.release(holder);
+    expect([first.isLocked('a'), second.isLocked('a')]).toEqual([false, false]);
+  });
+
+  test('inspect() gives everything about each request', async () => {
+    const before = Date.now();
+    const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: 60_000, label: 'nightly' }));
+    ask(second, QUEUED, 'a', shared({ limit: 3 }));
+    const { held, pending } = await second.inspect();
+    const place = { name: 'a', pid: process.pid, threadId };
+    expect(held).toEqual([
+      {
+        ...place,
+        mode: 'exclusive',
+        clientId: first.clientId,
+        token: holder.token,
+        label: 'nightly',
+        limit: 0,
+        holdLimit: 60_000,
+        since: expect.any(Number),
+        waited: expect.any(Number),
+        held: expect.any(Number),
+      },
+    ]);
+    expect(pending).toEqual([
+      {
+        ...place,
+        mode: 'shared',
+        clientId: second.clientId,
+        token: null,
+        label: '',
+        limit: 3,
+        holdLimit: 0,
+        since: expect.any(Number),
+        waited: expect.any(Number),
+        held: null,
+      },
+    ]);
+    // The two clocks agree within the second that a clock may be set back by.
+    for (const { since } of [...held, ...pending]) {
+      expect(since).toBeGreaterThan(before - 1_000);
+      expect(since).toBeLessThan(Date.now() + 1_000);
+    }
+  });
+
+  test('inspect() of plain requests says that they asked for nothing more', async () => {
+    ask(first, GRANTED, 'a');
+    const { held } = await first.inspect();
+    expect(held).toMatchObject([{ label: '', limit: 0, holdLimit: 0 }]);
+  });
+
+  test('inspect() counts the time of waiting and that of holding apart', async () => {
+    const holder = ask(first, GRANTED, 'a');
+    const waiting = ask(second, QUEUED, 'a');
+    await afterHolding(20);
+    const early = await first.inspect();
+    expect(early.held[0].held).toBeGreaterThan(10);
+    expect(early.pending[0].waited).toBeGreaterThan(10);
+    first.release(holder);
+    await waiting.until('granted');
+    const late = await first.inspect();
+    expect(late.held[0].waited).toBeGreaterThan(10);
+    expect(Math.abs(late.held[0].since - early.pending[0].since)).toBeLessThan(1_000);
+  });
+
+  test('inspect() shows what snapshot() shows, in the same order', async () => {
+    ask(first, GRANTED, 'a');
+    for (const mode of ['shared', 'exclusive', 'shared']) ask(second, QUEUED, 'a', { mode });
+    ask(second, GRANTED, 'b', shared());
+    const strip = ({ clientId, mode, name }) => ({ clientId, mode, name });
+    const { held, pending } = await first.inspect();
+    expect({ held: held.map(strip), pending: pending.map(strip) }).toEqual(await first.snapshot());
+  });
+
+  test('after close() inspect() and isLocked() fail', async () => {
+    first.close();
+    const closed = expect.objectContaining({ name: 'InvalidStateError' });
+    await expect((async () => first.inspect())()).rejects.toEqual(closed);
+    expect(() => first.isLocked('a')).toThrow(closed);
+  });
+
+  test('close() of a holder with a limit tells it once', async () => {
+    const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: COMFORTABLE_MS }));
+    first.close();
+    await afterHolding(2 * COMFORTABLE_MS);
+    expect(holder.told).toEqual(['lost: disconnected']);
+  });
+}
+
+module.exports = { testBackendExtras };
