@@ -11,6 +11,8 @@ export interface LockRequestExtras {
   readonly holdLimit: number;
   /** Shown by inspect(); '' when none. UTF-16, cut at 120 code units in shared memory. */
   readonly label: string;
+  /** The request in whose callback this one is made, while it holds its lock. */
+  readonly enclosing: LockBackendRequest | undefined;
 }
 
 /**
@@ -66,6 +68,10 @@ export interface LockDetail extends LockInfo {
   readonly waited: number;
   /** Milliseconds since the grant; null: pending. */
   readonly held: number | null;
+  /** The `backendId` of the request in its own agent. */
+  readonly requestId: number;
+  /** The token of the lock in whose callback it was requested; null: none that is known. */
+  readonly inside: bigint | null;
 }
 
 export interface LockInspection {

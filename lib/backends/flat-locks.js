@@ -9,7 +9,7 @@
 /** @typedef {(string | number)[]} FlatLocks */
 
 const INFO_FIELDS = 3;
-const DETAIL_FIELDS = 12;
+const DETAIL_FIELDS = 15;
 
 /**
  * @param {FlatLocks} flat
@@ -26,6 +26,16 @@ function toLockInfo(flat, at) {
 
 /**
  * @param {any[]} flat
+ * @param {number} at  of the high half
+ * @returns {bigint | null} null: none
+ */
+function toToken(flat, at) {
+  const token = (BigInt(flat[at]) << 32n) | BigInt(flat[at + 1]);
+  return token === 0n ? null : token;
+}
+
+/**
+ * @param {any[]} flat
  * @param {number} at
  * @param {number} now  ms since 1970, by the same clock
  * @returns {LockDetail}
@@ -33,13 +43,13 @@ function toLockInfo(flat, at) {
 function toLockDetail(flat, at, now) {
   const since = flat[at + 10];
   const grantedAt = flat[at + 11];
-  const token = (BigInt(flat[at + 5]) << 32n) | BigInt(flat[at + 6]);
-  const isHeld = token !== 0n;
+  const token = toToken(flat, at + 5);
+  const isHeld = token !== null;
   return {
     ...toLockInfo(flat, at),
     pid: flat[at + 3],
     threadId: flat[at + 4],
-    token: isHeld ? token : null,
+    token,
     label: flat[at + 7],
     limit: flat[at + 8],
     holdLimit: flat[at + 9],
@@ -47,6 +57,8 @@ function toLockDetail(flat, at, now) {
     // The clock may have been set back meanwhile.
     waited: Math.max(0, (isHeld ? grantedAt : now) - since),
     held: isHeld ? Math.max(0, now - grantedAt) : null,
+    requestId: flat[at + 12],
+    inside: toToken(flat, at + 13),
   };
 }
 

@@ -9,6 +9,9 @@ const { threadId } = require('node:worker_threads');
 /** @typedef {import('../../types/backend.d.ts').LockDetail} LockDetail */
 /** @typedef {import('../../types/locks.d.ts').LockInfo} LockInfo */
 
+/** @param {Request} request  granted */
+const tokenOf = ({ tokenHigh, tokenLow }) => (BigInt(tokenHigh) << 32n) | BigInt(tokenLow);
+
 /**
  * A request as the table sees it: in its resource's queue, or among its holders, or (afterwards) in
  * neither.
@@ -66,19 +69,21 @@ class LockEntry {
    * @returns {LockDetail}
    */
   detailAt(now) {
-    const { tokenHigh, tokenLow, extras } = this.request;
+    const { extras } = this.request;
     const { isHeld, requestedAt, grantedAt } = this;
     return {
       ...this.info,
       pid: process.pid,
       threadId,
-      token: isHeld ? (BigInt(tokenHigh) << 32n) | BigInt(tokenLow) : null,
+      token: isHeld ? tokenOf(this.request) : null,
       label: extras?.label ?? '',
       limit: extras?.limit ?? 0,
       holdLimit: extras?.holdLimit ?? 0,
       since: performance.timeOrigin + requestedAt,
       waited: (isHeld ? grantedAt : now) - requestedAt,
       held: isHeld ? now - grantedAt : null,
+      requestId: this.request.backendId,
+      inside: extras?.enclosing === undefined ? null : tokenOf(extras.enclosing),
     };
   }
 }

@@ -210,8 +210,10 @@ class SharedMemoryBackend {
    * @param {import('../../types/backend.d.ts').LockRequestExtras} extras
    * @returns {number} like the native request()
    */
-  #requestWithExtras(name, flags, { limit, holdLimit, label }) {
-    return this.#agent.requestWithExtras(name, flags, limit, holdLimit, label);
+  #requestWithExtras(name, flags, { limit, holdLimit, label, enclosing }) {
+    const high = enclosing?.tokenHigh ?? 0;
+    const low = enclosing?.tokenLow ?? 0;
+    return this.#agent.requestWithExtras(name, flags, limit, holdLimit, label, high, low);
   }
 
   /**

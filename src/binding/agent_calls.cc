@@ -69,15 +69,18 @@ napi_value AgentWrap::Request(napi_env env, napi_callback_info info) {
   return ToInt(env, self->Ask(name, ToRequest(ToUint32(env, arguments[1]))));
 }
 
-// requestWithExtras(name, flags, limit, holdLimit (ms), label) -> like request()
+// requestWithExtras(name, flags, limit, holdLimit (ms), label, high and low half of the token of the
+// enclosing lock) -> like request()
 napi_value AgentWrap::RequestWithExtras(napi_env env, napi_callback_info info) {
-  size_t count = 5;
-  napi_value arguments[5];
+  size_t count = 7;
+  napi_value arguments[7];
   AgentWrap* const self = SelfOf(env, info, &count, arguments);
   const NameArgument name(env, arguments[0], self->MostNameUnits());
   core::LockRequest request = ToRequest(ToUint32(env, arguments[1]));
   request.limit = ToUint32(env, arguments[2]);
   request.hold_limit_ns = ToHoldLimitNs(env, arguments[3]);
+  request.enclosing_token =
+      uint64_t{ToUint32(env, arguments[5])} << 32 | ToUint32(env, arguments[6]);
   // Cut where it does not fit.
   std::array<char16_t, segment::kMostLabelUnits + 1> label{};
   size_t length = 0;

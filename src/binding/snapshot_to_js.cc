@@ -44,13 +44,18 @@ void AppendDetails(Napi::Env env, Napi::Array& array, uint32_t& at, const core::
   const auto append = [&](double number) { array[at++] = Napi::Number::New(env, number); };
   append(info.process_id);
   append(info.thread_id);
-  append(static_cast<uint32_t>(info.token >> kHalf));
-  append(static_cast<uint32_t>(info.token));
+  const auto append_token = [&](uint64_t token) {
+    append(static_cast<uint32_t>(token >> kHalf));
+    append(static_cast<uint32_t>(token));
+  };
+  append_token(info.token);
   array[at++] = ToJs(env, info.label);
   append(info.limit);
   append(static_cast<double>(info.hold_limit_ns) / kNsPerMs);
   append(static_cast<double>(info.requested_ms));
   append(static_cast<double>(info.granted_ms));
+  append(info.request_id);
+  append_token(info.enclosing_token);
 }
 
 void AppendNothing(Napi::Env, Napi::Array&, uint32_t&, const core::LockInfo&) {}
@@ -109,7 +114,7 @@ Napi::Array InfosToJs(Napi::Env env, const core::Snapshot& snapshot) {
 }
 
 Napi::Array DetailsToJs(Napi::Env env, const core::Snapshot& snapshot) {
-  return ToArrays(env, snapshot, {9, &AppendDetails});
+  return ToArrays(env, snapshot, {12, &AppendDetails});
 }
 
 }  // namespace holdfast::binding

@@ -49,6 +49,7 @@ CellId TakeRecord(const ShardView& shard, const segment::AgentRef& agent,
   record.limit.Set(request.limit);
   record.hold_limit_ns.Set(request.hold_limit_ns);
   record.requested_ms.Set(request.now_ms);
+  record.enclosing_token.Set(request.enclosing_token);
   record.label.Set(kNoCell);
   if (request.label.empty()) return id;
   const uint32_t length = LabelLength(request);

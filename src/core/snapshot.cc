@@ -103,6 +103,8 @@ class Reader {
     info.thread_id = request.thread_id;
     info.limit = request.Read<uint32_t>(offsetof(segment::RequestCell, limit));
     info.hold_limit_ns = request.Read<uint64_t>(offsetof(segment::RequestCell, hold_limit_ns));
+    info.request_id = request.Read<uint32_t>(offsetof(segment::RequestCell, request_id));
+    info.enclosing_token = request.Read<uint64_t>(offsetof(segment::RequestCell, enclosing_token));
     info.requested_ms = request.Read<uint64_t>(offsetof(segment::RequestCell, requested_ms));
     const auto label = request.Read<CellId>(offsetof(segment::RequestCell, label));
     const auto length = request.Read<uint32_t>(offsetof(segment::RequestCell, label_length));

@@ -24,6 +24,8 @@ struct LockInfo {
   uint64_t hold_limit_ns = 0;  // 0: none
   uint64_t requested_ms = 0;   // since 1970
   uint64_t granted_ms = 0;     // likewise; 0: pending
+  uint32_t request_id = 0;     // its agent's own number for it
+  uint64_t enclosing_token = 0;  // 0: none
 };
 
 struct Snapshot {

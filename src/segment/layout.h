@@ -143,7 +143,8 @@ struct RequestCell {
   Shared<uint64_t> granted_ns;          // 88  with a hold limit: when it was granted
   Shared<uint64_t> requested_ms;        // 96  since 1970, to show
   Shared<uint64_t> granted_ms;          // 104  since 1970, to show; of no meaning while it waits
-  uint8_t reserved2[16];                // 112
+  Shared<uint64_t> enclosing_token;     // 112  of the lock in whose callback it was made; 0: none
+  uint8_t reserved2[8];                 // 120
 };
 
 inline constexpr uint32_t kNameCellUnits = 32;
