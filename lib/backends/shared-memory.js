@@ -3,19 +3,21 @@
 const { randomUUID } = require('node:crypto');
 const path = require('node:path');
 const { setTimeout } = require('node:timers');
+const { threadId } = require('node:worker_threads');
 const { loadBinding } = require('../binding.js');
 const { abortError, invalidStateError } = require('../errors.js');
 const { doNotLeaveAtExit, leaveAtExit } = require('./leave-at-exit.js');
 const { defaultDirectory, toBucketName } = require('./bucket-place.js');
+const { toLockDetails, toLockInfos } = require('./flat-locks.js');
 const { MISSED, GRANTED } = require('./outcome.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../types/backend.d.ts').LockLossReason} LockLossReason */
 /** @typedef {import('../../types/backend.d.ts').LockOutcome} LockOutcome */
-/** @typedef {import('../../types/locks.d.ts').LockInfo} LockInfo */
-
-/** @typedef {(string | number)[]} FlatInfos  name, mode, client id in turns */
+/** @typedef {import('../../types/backend.d.ts').LockInspection} LockInspection */
+/** @typedef {import('../../types/locks.d.ts').LockManagerSnapshot} LockManagerSnapshot */
+/** @typedef {import('./flat-locks.js').FlatLocks} FlatLocks */
 
 const NO_ID = -1;
 /** How long a snapshot that met a busy table waits before it is tried again. */
@@ -25,22 +27,6 @@ const SNAPSHOT_RETRY_MS = 2;
 function toError({ name, message, code }) {
   if (name === 'TypeError') return new TypeError(message);
   return Object.assign(new DOMException(message, name), { reason: code });
-}
-
-/**
- * @param {FlatInfos} flat
- * @returns {LockInfo[]}
- */
-function toLockInfos(flat) {
-  const infos = [];
-  for (let at = 0; at < flat.length; at += 3) {
-    infos.push({
-      clientId: /** @type {string} */ (flat[at + 2]),
-      mode: flat[at + 1] === 0 ? 'exclusive' : 'shared',
-      name: /** @type {string} */ (flat[at]),
-    });
-  }
-  return /** @type {LockInfo[]} */ (infos);
 }
 
 /**
@@ -76,6 +62,7 @@ class SharedMemoryBackend {
       clientId: this.clientId,
       directory: path.resolve(directory ?? defaultDirectory()),
       sweeps,
+      threadId,
     };
     this.#agent = this.#open();
     leaveAtExit(this);
@@ -93,7 +80,11 @@ class SharedMemoryBackend {
     if (request.mode === 'shared') flags |= native.SHARED;
     if (request.ifAvailable) flags |= native.IF_AVAILABLE;
     if (request.steal) flags |= native.STEAL;
-    const answer = this.#agent.request(request.name, flags);
+    const { extras } = request;
+    const answer =
+      extras === undefined
+        ? this.#agent.request(request.name, flags)
+        : this.#requestWithExtras(request.name, flags, extras);
     if (answer < 0) throw this.#fail();
     const outcome = answer & ((1 << native.OUTCOME_BITS) - 1);
     if (outcome === MISSED) return MISSED;
@@ -110,7 +101,9 @@ class SharedMemoryBackend {
    */
   release(request) {
     if (this.#lastWords.delete(request)) return 'disconnected';
-    return this.#end(request) === 0 ? undefined : 'stolen';
+    const loss = this.#end(request);
+    if (loss === 0) return undefined;
+    return loss === this.#native.LOSS_EXPIRED ? 'expired' : 'stolen';
   }
 
   /** @param {Request} request */
@@ -118,14 +111,31 @@ class SharedMemoryBackend {
     if (!this.#lastWords.delete(request)) this.#end(request);
   }
 
-  /** @returns {Promise<{ held: LockInfo[], pending: LockInfo[] }>} */
+  /** @returns {Promise<LockManagerSnapshot>} */
   async snapshot() {
-    let flat = this.#takeSnapshot();
-    while (flat === null) {
-      await new Promise((resolve) => setTimeout(resolve, SNAPSHOT_RETRY_MS));
-      flat = this.#takeSnapshot();
-    }
-    return { held: toLockInfos(flat[0]), pending: toLockInfos(flat[1]) };
+    const [held, pending] = await this.#view((agent) => agent.snapshot());
+    return { held: toLockInfos(held), pending: toLockInfos(pending) };
+  }
+
+  /** @returns {Promise<LockInspection>} */
+  async inspect() {
+    const [held, pending] = await this.#view((agent) => agent.inspect());
+    const now = Date.now();
+    return { held: toLockDetails(held, now), pending: toLockDetails(pending, now) };
+  }
+
+  /**
+   * A holder that is dead does not count. Where a stopped process keeps the table from being read,
+   * the answer is true: then nobody gets the lock either.
+   * @param {string} name
+   * @returns {boolean}
+   */
+  isLocked(name) {
+    this.#checkOpen();
+    this.#agent ??= this.#open();
+    const answer = this.#agent.isLocked(name);
+    if (answer < 0) throw this.#fail();
+    return answer === 1;
   }
 
   /** Gives everything back without telling anybody: the thread is about to end. */
@@ -194,12 +204,29 @@ class SharedMemoryBackend {
     request.backendId = NO_ID;
   }
 
-  #takeSnapshot() {
-    this.#checkOpen();
-    this.#agent ??= this.#open();
-    const flat = this.#agent.snapshot();
-    if (flat === undefined) throw this.#fail();
-    return flat;
+  /**
+   * @param {string} name
+   * @param {number} flags
+   * @param {import('../../types/backend.d.ts').LockRequestExtras} extras
+   * @returns {number} like the native request()
+   */
+  #requestWithExtras(name, flags, { limit, holdLimit, label }) {
+    return this.#agent.requestWithExtras(name, flags, limit, holdLimit, label);
+  }
+
+  /**
+   * @param {(agent: any) => [FlatLocks, FlatLocks] | null | undefined} look
+   * @returns {Promise<[FlatLocks, FlatLocks]>} held, pending
+   */
+  async #view(look) {
+    for (;;) {
+      this.#checkOpen();
+      this.#agent ??= this.#open();
+      const flat = look(this.#agent);
+      if (flat === undefined) throw this.#fail();
+      if (flat !== null) return flat;
+      await new Promise((resolve) => setTimeout(resolve, SNAPSHOT_RETRY_MS));
+    }
   }
 
   /** What the last call of the native agent failed with; gives the agent up if it cannot go on. */
@@ -235,10 +262,10 @@ class SharedMemoryBackend {
       return;
     }
     this.#forget(request);
-    if (kind === native.NEWS_LOST) {
+    if (kind === native.NEWS_LOST || kind === native.NEWS_EXPIRED) {
       // The loss may be the first that is heard of the grant. A damaged record has no token.
       if (this.#words[at + 2] !== 0) this.#setToken(request, at + 2);
-      request.lost('stolen');
+      request.lost(kind === native.NEWS_EXPIRED ? 'expired' : 'stolen');
     } else if (kind === native.NEWS_MISSED) request.missed();
     else request.failed(/** @type {DOMException} */ (toError(this.#agent.lastError())));
   }

@@ -14,7 +14,8 @@
 namespace holdfast::binding {
 namespace {
 
-// openAgent({ directory, bucket, capacity, sweeps, clientId }, buffer, onNews) -> functions
+// openAgent({ directory, bucket, capacity, sweeps, clientId, threadId }, buffer, onNews) ->
+// functions
 // Throws { name, message, code } when the bucket cannot be opened.
 Napi::Value OpenAgent(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
@@ -24,6 +25,7 @@ Napi::Value OpenAgent(const Napi::CallbackInfo& info) {
   options.bucket = from.Get("bucket").As<Napi::String>().Utf8Value();
   options.capacity = static_cast<uint64_t>(from.Get("capacity").As<Napi::Number>().Int64Value());
   options.sweeps = from.Get("sweeps").As<Napi::Boolean>().Value();
+  options.thread_id = from.Get("threadId").As<Napi::Number>().Uint32Value();
   uint64_t client_id[2] = {0, 0};
   if (!FromUuid(from.Get("clientId").As<Napi::String>().Utf8Value(), client_id)) {
     napi_throw(env, ToJs(env, Status(StatusCode::kInvalidArgument, "the client id is no UUID")));
@@ -65,6 +67,9 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   constant("NEWS_MISSED", static_cast<uint64_t>(AgentNews::Kind::kMissed));
   constant("NEWS_FAILED", static_cast<uint64_t>(AgentNews::Kind::kFailed));
   constant("NEWS_LOST", static_cast<uint64_t>(AgentNews::Kind::kLost));
+  constant("NEWS_EXPIRED", static_cast<uint64_t>(AgentNews::Kind::kExpired));
+  constant("LOSS_STOLEN", static_cast<uint64_t>(core::Loss::kStolen));
+  constant("LOSS_EXPIRED", static_cast<uint64_t>(core::Loss::kExpired));
   constant("TOKEN_WORDS", kTokenWords);
   constant("NEWS_WORDS", kNewsWords);
   constant("MOST_NEWS", kMostNews);

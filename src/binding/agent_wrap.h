@@ -1,5 +1,5 @@
-// An agent as JavaScript sees it: an object with request, end, readNews, snapshot, lastError and
-// close, and a function that is called when there is news.
+// An agent as JavaScript sees it: an object with functions (agent_calls.cc), and a function that is
+// called when there is news.
 //
 // Values in, values out, wake-ups: this folder decides nothing about locks. `request` and `end` are
 // on the hot path and use Node-API itself; what is rare uses its C++ wrapper.
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "binding/loop_handles.h"
+#include "binding/name_argument.h"
 #include "core/agent.h"
 
 namespace holdfast::binding {
@@ -50,17 +51,22 @@ class AgentWrap final : private LoopHandles::Listener {
             Napi::Uint32Array buffer, Napi::Function on_news);
 
   static napi_value Request(napi_env env, napi_callback_info info);
+  static napi_value RequestWithExtras(napi_env env, napi_callback_info info);
   static napi_value End(napi_env env, napi_callback_info info);
   static napi_value IsHeld(napi_env env, napi_callback_info info);
   static napi_value IsConnected(napi_env env, napi_callback_info info);
   static napi_value ReadNews(napi_env env, napi_callback_info info);
+  static napi_value IsLocked(napi_env env, napi_callback_info info);
+  static napi_value Inspect(napi_env env, napi_callback_info info);
   static napi_value TakeSnapshot(napi_env env, napi_callback_info info);
   static napi_value LastError(napi_env env, napi_callback_info info);
   static napi_value CloseByJs(napi_env env, napi_callback_info info);
   static void OnEnvironmentEnd(void* self);
 
-  bool CanHold(size_t units);
-  int32_t Ask(const char16_t* units, size_t length, uint32_t flags);
+  uint64_t MostNameUnits() const;
+  int32_t Ask(const NameArgument& name, const core::LockRequest& request);
+  int32_t Fail(const Status& status);
+  napi_value View(Napi::Env env, Napi::Array (*to_js)(Napi::Env, const core::Snapshot&));
   void OnPrepare() override;
   void OnCheck() override;
   void OnBell() override;

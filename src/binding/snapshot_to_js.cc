@@ -12,30 +12,70 @@ constexpr int kWordDigits = 16;
 
 bool IsDashAt(size_t at) { return at == 8 || at == 13 || at == 18 || at == 23; }
 
-using ClientIds = std::map<std::pair<uint64_t, uint64_t>, Napi::String>;
+constexpr double kNsPerMs = 1e6;
+constexpr int kHalf = 32;
 
-Napi::Array ToArray(Napi::Env env, const std::vector<core::LockInfo>& infos, ClientIds& clients) {
-  Napi::Array array = Napi::Array::New(env, infos.size() * 3);
+// Makes each string of a client id once.
+class ClientIds {
+ public:
+  Napi::String Get(Napi::Env env, const core::LockInfo& info) {
+    Napi::String& text = texts_[{info.client_id[0], info.client_id[1]}];
+    if (text.IsEmpty()) text = Napi::String::New(env, ToUuid(info.client_id));
+    return text;
+  }
+
+ private:
+  std::map<std::pair<uint64_t, uint64_t>, Napi::String> texts_;
+};
+
+// What a lock is told with beside its name, mode and client id.
+struct More {
+  size_t fields;
+  void (*append)(Napi::Env env, Napi::Array& array, uint32_t& at, const core::LockInfo& info);
+};
+
+Napi::Value ToJs(Napi::Env env, const std::u16string& units) {
+  napi_value text = nullptr;
+  napi_create_string_utf16(env, units.data(), units.size(), &text);
+  return {env, text};
+}
+
+void AppendDetails(Napi::Env env, Napi::Array& array, uint32_t& at, const core::LockInfo& info) {
+  const auto append = [&](double number) { array[at++] = Napi::Number::New(env, number); };
+  append(info.process_id);
+  append(info.thread_id);
+  append(static_cast<uint32_t>(info.token >> kHalf));
+  append(static_cast<uint32_t>(info.token));
+  array[at++] = ToJs(env, info.label);
+  append(info.limit);
+  append(static_cast<double>(info.hold_limit_ns) / kNsPerMs);
+  append(static_cast<double>(info.requested_ms));
+  append(static_cast<double>(info.granted_ms));
+}
+
+void AppendNothing(Napi::Env, Napi::Array&, uint32_t&, const core::LockInfo&) {}
+
+Napi::Array ToArray(Napi::Env env, const std::vector<core::LockInfo>& infos, ClientIds& clients,
+                    const More& more) {
+  Napi::Array array = Napi::Array::New(env, infos.size() * (3 + more.fields));
   uint32_t at = 0;
   for (const core::LockInfo& info : infos) {
+    const Napi::String client = clients.Get(env, info);
     const Napi::HandleScope scope(env);
-    const auto key = std::pair(info.client_id[0], info.client_id[1]);
-    auto client = clients.find(key);
-    if (client == clients.end()) return array;
-    napi_value name = nullptr;
-    napi_create_string_utf16(env, info.name.data(), info.name.size(), &name);
-    array[at++] = name;
+    array[at++] = ToJs(env, info.name);
     array[at++] = Napi::Number::New(env, static_cast<double>(info.mode));
-    array[at++] = client->second;
+    array[at++] = client;
+    more.append(env, array, at, info);
   }
   return array;
 }
 
-void AddClients(Napi::Env env, const std::vector<core::LockInfo>& infos, ClientIds& clients) {
-  for (const core::LockInfo& info : infos) {
-    const auto key = std::pair(info.client_id[0], info.client_id[1]);
-    if (!clients.contains(key)) clients[key] = Napi::String::New(env, ToUuid(info.client_id));
-  }
+Napi::Array ToArrays(Napi::Env env, const core::Snapshot& snapshot, const More& more) {
+  ClientIds clients;
+  Napi::Array result = Napi::Array::New(env, 2);
+  result[uint32_t{0}] = ToArray(env, snapshot.held, clients, more);
+  result[uint32_t{1}] = ToArray(env, snapshot.pending, clients, more);
+  return result;
 }
 
 }  // namespace
@@ -64,14 +104,12 @@ bool FromUuid(const std::string& text, uint64_t (&client_id)[2]) {
   return true;
 }
 
-Napi::Array ToJs(Napi::Env env, const core::Snapshot& snapshot) {
-  ClientIds clients;
-  AddClients(env, snapshot.held, clients);
-  AddClients(env, snapshot.pending, clients);
-  Napi::Array result = Napi::Array::New(env, 2);
-  result[uint32_t{0}] = ToArray(env, snapshot.held, clients);
-  result[uint32_t{1}] = ToArray(env, snapshot.pending, clients);
-  return result;
+Napi::Array InfosToJs(Napi::Env env, const core::Snapshot& snapshot) {
+  return ToArrays(env, snapshot, {0, &AppendNothing});
+}
+
+Napi::Array DetailsToJs(Napi::Env env, const core::Snapshot& snapshot) {
+  return ToArrays(env, snapshot, {9, &AppendDetails});
 }
 
 }  // namespace holdfast::binding

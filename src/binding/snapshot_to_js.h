@@ -1,5 +1,5 @@
-// A snapshot as JavaScript gets it: [held, pending], each a flat array of name, mode and client id
-// in turns. lib makes objects of it, which is several times cheaper there.
+// A snapshot as JavaScript gets it: [held, pending], each a flat array of values in turns. lib
+// makes objects of it, which is several times cheaper there.
 #ifndef HOLDFAST_BINDING_SNAPSHOT_TO_JS_H_
 #define HOLDFAST_BINDING_SNAPSHOT_TO_JS_H_
 
@@ -9,7 +9,11 @@
 
 namespace holdfast::binding {
 
-Napi::Array ToJs(Napi::Env env, const core::Snapshot& snapshot);
+// name, mode, client id
+Napi::Array InfosToJs(Napi::Env env, const core::Snapshot& snapshot);
+// name, mode, client id, process id, thread id, token (high, low half; 0: pending), label, limit,
+// hold limit (ms), times of the request and of the grant (ms since 1970)
+Napi::Array DetailsToJs(Napi::Env env, const core::Snapshot& snapshot);
 
 // A UUID in its usual form.
 std::string ToUuid(const uint64_t (&client_id)[2]);

@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "core/blockers.h"
+#include "core/place_request.h"
 #include "segment/event_list.h"
 
 namespace holdfast::core {
@@ -20,21 +22,6 @@ constexpr uint64_t kBudgetNs = 1'000'000;
 // The caretaker has other shards to care for.
 constexpr uint64_t kDeferredBudgetNs = 1'000'000;
 
-// Somebody who is dead must not be the reason why a lock is not available.
-Result<Placement> Place(Process& process, const AgentRef& self, const segment::ResourceName& name,
-                        const LockRequest& request, uint64_t budget_ns) {
-  for (;;) {
-    Result<Placement> placement = process.manager().Request(self, name, request, budget_ns);
-    if (!placement.ok() || placement->outcome != RequestOutcome::kMissed) return placement;
-    const ProcessRef blocker = placement->ahead.process;
-    if (blocker == self.process || blocker.generation == 0 || process.IsAlive(blocker)) {
-      return placement;
-    }
-    const Status done = process.caretaker().CleanUp(blocker, budget_ns);
-    if (!done.ok()) return done;
-  }
-}
-
 }  // namespace
 
 Agent::Agent(std::shared_ptr<Process> process, const AgentRef& self, platform::Doorbell doorbell)
@@ -47,7 +34,7 @@ Result<std::unique_ptr<Agent>> Agent::Open(const AttachOptions& options,
                                            const uint64_t (&client_id)[2]) {
   Result<std::shared_ptr<Process>> process = Process::Attach(options);
   if (!process.ok()) return process.status();
-  const Result<AgentRef> self = (*process)->ClaimAgent(client_id);
+  const Result<AgentRef> self = (*process)->ClaimAgent(client_id, options.thread_id);
   if (!self.ok()) return self.status();
   Result<platform::Doorbell> doorbell = platform::Doorbell::Create(
       (*process)->directory(), BellName((*process)->manager().segment(), *self));
@@ -59,16 +46,16 @@ Result<std::unique_ptr<Agent>> Agent::Open(const AttachOptions& options,
   return std::unique_ptr<Agent>(new Agent(std::move(*process), *self, std::move(*doorbell)));
 }
 
-Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockMode mode,
-                                     bool if_available, bool steal) {
+Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequest request) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
   const uint32_t id = TakeEntry();
-  const LockRequest request{id, mode, if_available, steal};
+  request.request_id = id;
+  request.now_ms = turn_ms_;
   const uint32_t shard = name.ShardOf(process_->manager().segment().geometry().shards);
   Result<Placement> placement = process_->caretaker().HasDeferred(shard)
                                     ? Status(StatusCode::kBusy, "others wait for this shard")
-                                    : Place(*process_, self_, name, request, kBudgetNs);
+                                    : PlaceRequest(*process_, self_, name, request, kBudgetNs);
   if (placement.ok()) {
     Adopt(id, *placement);
     return Answer{placement->outcome, id, placement->token};
@@ -87,8 +74,11 @@ Status Agent::CheckUsable() {
   if (process_->IsForkedChild()) {
     return Status(StatusCode::kClosed, "a forked child has to open the lock manager anew");
   }
-  if (is_new_turn_) LookAtPlace();
-  is_new_turn_ = false;
+  if (is_new_turn_) {
+    LookAtPlace();
+    turn_ms_ = process_->RealtimeMs();
+    is_new_turn_ = false;
+  }
   if (is_connected_) return Status();
   return Status(
       StatusCode::kClosed,
@@ -105,27 +95,36 @@ void Agent::Sweep() {
 // Leaves the request to the caretaker, who may wait.
 void Agent::Defer(const segment::ResourceName& name, const LockRequest& request) {
   const uint32_t shard = name.ShardOf(process_->manager().segment().geometry().shards);
-  process_->caretaker().Defer(
-      shard, this,
-      [process = process_.get(), mailbox = mailbox_, self = self_, request,
-       units = std::u16string(name.units(), name.length())]() -> StatusCode {
-        const segment::ResourceName copy(units.data(), static_cast<uint32_t>(units.size()));
-        const Result<Placement> placement = Place(*process, self, copy, request, kDeferredBudgetNs);
-        if (placement.status().code() == StatusCode::kBusy) return StatusCode::kBusy;
-        {
-          const std::lock_guard<std::mutex> guard(mailbox->mutex);
-          mailbox->letters.push_back({request.request_id, placement});
-          mailbox->has_letters.store(true);
-        }
-        process->Ring(self);
-        return StatusCode::kOk;
-      });
+  process_->caretaker().Defer(shard, this,
+                              [process = process_.get(), mailbox = mailbox_, self = self_, request,
+                               units = std::u16string(name.units(), name.length()),
+                               label = std::u16string(request.label)]() -> StatusCode {
+                                const segment::ResourceName copy(
+                                    units.data(), static_cast<uint32_t>(units.size()));
+                                LockRequest deferred = request;
+                                deferred.label = label;
+                                const Result<Placement> placement =
+                                    PlaceRequest(*process, self, copy, deferred, kDeferredBudgetNs);
+                                if (placement.status().code() == StatusCode::kBusy)
+                                  return StatusCode::kBusy;
+                                {
+                                  const std::lock_guard<std::mutex> guard(mailbox->mutex);
+                                  mailbox->letters.push_back({deferred.request_id, placement});
+                                  mailbox->has_letters.store(true);
+                                }
+                                process->Ring(self);
+                                return StatusCode::kOk;
+                              });
 }
 
 // Notes in the mirror where the request stands.
 void Agent::Adopt(uint32_t id, const Placement& placement) {
   entries_[id].record = placement.record;
   if (placement.outcome == RequestOutcome::kMissed) return FreeEntry(id);
+  if (placement.hold_due_ns != 0) {
+    entries_[id].is_hold_watched = true;
+    process_->caretaker().WatchHold(placement.record, placement.hold_due_ns);
+  }
   if (placement.outcome == RequestOutcome::kGranted) return SetState(id, EntryState::kHeld);
   SetState(id, EntryState::kQueued);
   const Ahead& ahead = placement.ahead;
@@ -137,14 +136,21 @@ void Agent::Adopt(uint32_t id, const Placement& placement) {
   }
 }
 
-bool Agent::End(uint32_t id) {
-  if (id >= entries_.size()) return false;
+Loss Agent::End(uint32_t id) {
+  if (id >= entries_.size()) return Loss::kNone;
   const EntryState state = entries_[id].state;
   if (state == EntryState::kDeferred) SetState(id, EntryState::kAbandoned);
-  if (state != EntryState::kQueued && state != EntryState::kHeld) return false;
+  if (state != EntryState::kQueued && state != EntryState::kHeld) return Loss::kNone;
   const RecordRef record = entries_[id].record;
   FreeEntry(id);
-  return EndRecord(record) == CellState::kStolen;
+  switch (EndRecord(record)) {
+    case CellState::kStolen:
+      return Loss::kStolen;
+    case CellState::kExpired:
+      return Loss::kExpired;
+    default:
+      return Loss::kNone;
+  }
 }
 
 // The state in which the record was; kFree also when only the caretaker will come to know it.
@@ -168,6 +174,23 @@ Result<Snapshot> Agent::TakeSnapshot(uint64_t budget_ns) {
   if (!snapshot.ok()) return snapshot;
   for (const ProcessRef dead : snapshot->dead) (void)process_->caretaker().Watch(dead);
   return snapshot;
+}
+
+Result<bool> Agent::IsLocked(const segment::ResourceName& name) {
+  const Status usable = CheckUsable();
+  if (!usable.ok()) return usable;
+  const Result<std::vector<ProcessRef>> holders = Holders(process_->manager(), name, kBudgetNs);
+  if (holders.status().code() == StatusCode::kBusy) return true;
+  if (!holders.ok()) return holders.status();
+  bool is_locked = false;
+  for (const ProcessRef holder : *holders) {
+    if (process_->IsAlive(holder)) {
+      is_locked = true;
+    } else {
+      (void)process_->caretaker().Watch(holder);
+    }
+  }
+  return is_locked;
 }
 
 bool Agent::HasNews() const { return segment::HasEvents(entry_) || mailbox_->has_letters.load(); }
@@ -286,10 +309,12 @@ void Agent::Read(const RecordNews& record, std::vector<AgentNews>& news) {
   if (record.state == CellState::kHeld && entry->state == EntryState::kQueued) {
     SetState(id, EntryState::kHeld);
     news.push_back({id, AgentNews::Kind::kGranted, record.token, Status()});
-  } else if (record.state == CellState::kStolen) {
+  } else if (segment::IsLost(record.state)) {
+    const bool is_expired = record.state == CellState::kExpired;
     FreeEntry(id);
     EndRecord(record.record);
-    news.push_back({id, AgentNews::Kind::kLost, record.token, Status()});
+    news.push_back({id, is_expired ? AgentNews::Kind::kExpired : AgentNews::Kind::kLost,
+                    record.token, Status()});
   } else if (record.state == CellState::kWaiting && record.may_be_blocked_by_others) {
     process_->caretaker().Review(record.record);
   }
@@ -311,9 +336,16 @@ uint32_t Agent::TakeEntry() {
 }
 
 void Agent::FreeEntry(uint32_t id) {
+  ForgetHold(entries_[id]);
   SetState(id, EntryState::kFree);
   --in_use_;
   free_ids_.push_back(id);
+}
+
+void Agent::ForgetHold(Entry& entry) {
+  if (!entry.is_hold_watched) return;
+  entry.is_hold_watched = false;
+  process_->caretaker().ForgetHold(entry.record);
 }
 
 void Agent::SetState(uint32_t id, EntryState state) {
@@ -330,6 +362,7 @@ void Agent::Close() {
   is_closed_ = true;
   process_->fork_guard().Remove(doorbell_.fd());
   process_->caretaker().CancelTasks(this);
+  for (Entry& entry : entries_) ForgetHold(entry);
   if (process_->manager().TerminateAgent(self_, kBudgetNs).ok()) {
     return process_->ReleaseAgent(self_);
   }

@@ -21,12 +21,15 @@
 
 namespace holdfast::core {
 
+// How a lock was lost, which was still to be told when it was given back.
+enum class Loss : uint8_t { kNone, kStolen, kExpired };
+
 // What became of a request after the call that made it.
 struct AgentNews {
-  enum class Kind : uint32_t { kGranted, kMissed, kFailed, kLost };
+  enum class Kind : uint32_t { kGranted, kMissed, kFailed, kLost, kExpired };
   uint32_t id = 0;
   Kind kind = Kind::kGranted;
-  uint64_t token = 0;  // when granted or lost
+  uint64_t token = 0;  // when granted, lost or expired
   Status status;       // when failed
 };
 
@@ -44,16 +47,18 @@ class Agent {
     uint64_t token = 0;  // when granted
   };
   // Never waits longer than 2 ms: a request for a shard that is not to be had by then is kQueued,
-  // and its real outcome comes as news.
-  Result<Answer> Request(const segment::ResourceName& name, LockMode mode, bool if_available,
-                         bool steal);
+  // and its real outcome comes as news. The agent gives `request` its id and its time.
+  Result<Answer> Request(const segment::ResourceName& name, LockRequest request);
   // Takes back a queued request, or releases a granted one; the id is free afterwards, no news
-  // about it will come. True: the lock had been lost, which was still to be told.
-  bool End(uint32_t id);
+  // about it will come.
+  Loss End(uint32_t id);
   bool IsHeld(uint32_t id) const {
     return id < entries_.size() && entries_[id].state == EntryState::kHeld;
   }
   Result<Snapshot> TakeSnapshot(uint64_t budget_ns);
+  // Whether somebody alive holds the name. True, too, when that is not to be known in 1 ms: then
+  // nobody gets the lock either.
+  Result<bool> IsLocked(const segment::ResourceName& name);
 
   // Requests that wait: they keep the event loop alive.
   uint32_t queued() const { return queued_; }
@@ -89,6 +94,7 @@ class Agent {
   struct Entry {
     RecordRef record;
     EntryState state = EntryState::kFree;
+    bool is_hold_watched = false;
     uint32_t scan = 0;  // the rescan that saw it last
   };
   // Answers to requests that the caretaker has placed.
@@ -112,6 +118,7 @@ class Agent {
   segment::CellState EndRecord(const RecordRef& record);
   uint32_t TakeEntry();
   void FreeEntry(uint32_t id);
+  void ForgetHold(Entry& entry);
   void SetState(uint32_t id, EntryState state);
   void Adopt(uint32_t id, const Placement& placement);
   void ReadLetters(std::vector<AgentNews>& news);
@@ -130,6 +137,7 @@ class Agent {
   uint32_t queued_ = 0;
   uint32_t in_use_ = 0;
   uint32_t scan_ = 0;
+  uint64_t turn_ms_ = 0;  // when the first request of this turn was made
   bool is_new_turn_ = true;
   bool is_connected_ = true;
   bool is_closed_ = false;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <utility>
 
 #include "core/bell_ropes.h"
+#include "core/blockers.h"
 #include "platform/clock.h"
 #include "segment/event_list.h"
 
@@ -23,6 +25,9 @@ constexpr uint64_t kSweepNs = 1'000'000'000;
 constexpr int kSweepMs = 1000;
 // And so often after that.
 constexpr int kPatientMs = 100;
+constexpr uint64_t kNsPerMs = 1'000'000;
+// A shard that is not to be had keeps a lock for so much longer than its limit.
+constexpr uint64_t kBusyNs = 5'000'000;
 
 }  // namespace
 
@@ -46,6 +51,7 @@ void Caretaker::StandIn() {
     if (StartThread().ok()) return watch_->Wake();
   }
   CleanUpTheDead(1);
+  EnforceHolds();
 }
 
 Status Caretaker::Watch(ProcessRef process) {
@@ -62,6 +68,18 @@ void Caretaker::Review(const RecordRef& record) {
   if (!StartThread().ok()) return;
   to_review_.push_back(record);
   watch_->Wake();
+}
+
+void Caretaker::WatchHold(const RecordRef& record, uint64_t due_ns) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  holds_.Add(record, due_ns);
+  // Without a thread StandIn() looks.
+  if (StartThread().ok() && due_ns < wakes_at_ns_) watch_->Wake();
+}
+
+void Caretaker::ForgetHold(const RecordRef& record) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  holds_.Remove(record);
 }
 
 void Caretaker::Defer(uint32_t shard, const void* owner, Task task) {
@@ -116,11 +134,27 @@ void Caretaker::Run() {
     TakeOrders();
     AskSuspects();
     RunDeferred();
+    EnforceHolds();
     if (options_.sweeps && platform::MonotonicNs() >= next_sweep_ns_) Sweep();
   }
 }
 
 int Caretaker::TimeoutMs() {
+  const uint64_t now_ns = platform::MonotonicNs();
+  const int patience_ms = PatienceMs();
+  const std::lock_guard<std::mutex> guard(mutex_);
+  wakes_at_ns_ =
+      patience_ms < 0 ? HoldWatch::kNever : now_ns + static_cast<uint64_t>(patience_ms) * kNsPerMs;
+  const uint64_t due_ns = holds_.NextDueNs();
+  if (due_ns >= wakes_at_ns_) return patience_ms;
+  wakes_at_ns_ = due_ns;
+  if (due_ns <= now_ns) return 0;
+  const uint64_t wait_ms = (due_ns - now_ns + kNsPerMs - 1) / kNsPerMs;
+  return static_cast<int>(std::min<uint64_t>(wait_ms, INT_MAX));
+}
+
+// How long the thread may sleep if no lock's time is over by then; -1: for ever.
+int Caretaker::PatienceMs() const {
   const bool is_asking = std::any_of(suspects_.begin(), suspects_.end(),
                                      [](const Suspect& s) { return s.asked < kSuspicions; });
   if (is_asking || deferred_count_.load(std::memory_order_acquire) != 0) return 1;
@@ -143,7 +177,7 @@ void Caretaker::TakeOrders() {
     to_review.swap(to_review_);
   }
   for (const RecordRef& record : to_review) {
-    const Result<std::vector<ProcessRef>> blockers = manager_.Blockers(record, kBudgetNs);
+    const Result<std::vector<ProcessRef>> blockers = Blockers(manager_, record, kBudgetNs);
     if (blockers.ok()) {
       to_watch.insert(to_watch.end(), blockers->begin(), blockers->end());
     } else if (blockers.status().code() == StatusCode::kBusy) {
@@ -213,6 +247,21 @@ void Caretaker::RunDeferred() {
       task_done_.notify_all();
       if (code == StatusCode::kBusy) break;
     }
+  }
+}
+
+// Takes one lock away per look, so that others have the shard between two.
+void Caretaker::EnforceHolds() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const uint64_t now_ns = platform::MonotonicNs();
+  while (holds_.NextDueNs() <= now_ns && !is_stopping_) {
+    HoldWatch::Task task = holds_.First();
+    lock.unlock();
+    const Result<uint64_t> next_ns =
+        EnforceHoldLimits(manager_, task.record, task.sightings, kBudgetNs);
+    lock.lock();
+    const bool is_busy = next_ns.status().code() == StatusCode::kBusy;
+    holds_.Update(task, next_ns.ok() ? *next_ns : is_busy ? now_ns + kBusyNs : 0);
   }
 }
 

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/hold_watch.h"
 #include "core/lock_manager.h"
 #include "platform/background_thread.h"
 #include "platform/bucket_directory.h"
@@ -45,6 +46,10 @@ class Caretaker {
   Status Watch(segment::ProcessRef process);
   // Watches whoever a waiting request waits for now.
   void Review(const RecordRef& record);
+  // Keeps the hold limits that a request of this process has to do with; `due_ns`: see Placement.
+  void WatchHold(const RecordRef& record, uint64_t due_ns);
+  // The request has ended.
+  void ForgetHold(const RecordRef& record);
   // `owner`: whose task it is, for CancelTasks.
   void Defer(uint32_t shard, const void* owner, Task task);
   // Whether something waits for this shard already: then everything else has to go behind it.
@@ -78,11 +83,13 @@ class Caretaker {
   static void Main(void* self) { static_cast<Caretaker*>(self)->Run(); }
   void Run();
   int TimeoutMs();
+  int PatienceMs() const;
   void TakeOrders();
   void OpenLifeline(segment::ProcessRef process);
   void AskSuspects();
   std::vector<segment::ProcessRef> TheDead() const;
   void RunDeferred();
+  void EnforceHolds();
   void Sweep();
   bool HasDeferredIn(uint32_t shard) const;
 
@@ -96,6 +103,8 @@ class Caretaker {
   std::vector<segment::ProcessRef> to_watch_;
   std::vector<RecordRef> to_review_;
   std::map<uint32_t, std::deque<Deferred>> deferred_;  // by shard
+  HoldWatch holds_;
+  uint64_t wakes_at_ns_ = 0;  // the thread sleeps until then at most
   const void* running_owner_ = nullptr;
   bool is_stopping_ = false;
   bool lacks_thread_ = false;  // it was needed, and could not be started

@@ -1,4 +1,5 @@
-// The grant rule. Standard: Web Locks, "grantable" (#concept-lock-request).
+// The grant rule. Standard: Web Locks, "grantable" (#concept-lock-request). Beyond it: a shared
+// request may have a limit, at which it counts itself.
 #ifndef HOLDFAST_CORE_GRANTABLE_H_
 #define HOLDFAST_CORE_GRANTABLE_H_
 
@@ -14,9 +15,12 @@ struct HeldCounts {
 };
 
 // For a request with ifAvailable, "first" means that the queue is empty.
-constexpr bool IsGrantable(LockMode mode, bool is_first_in_queue, HeldCounts held) noexcept {
+// `limit`: of a shared request; 0: none.
+constexpr bool IsGrantable(LockMode mode, bool is_first_in_queue, HeldCounts held,
+                           uint32_t limit = 0) noexcept {
   if (!is_first_in_queue || held.exclusive > 0) return false;
-  return mode == LockMode::kShared || held.shared == 0;
+  if (mode == LockMode::kExclusive) return held.shared == 0;
+  return limit == 0 || held.shared < limit;
 }
 
 }  // namespace holdfast::core

@@ -50,10 +50,6 @@ Result<ShardLock> LockManager::Enter(uint32_t shard, Notices& notices, uint64_t 
   return lock;
 }
 
-bool LockManager::Matches(const RequestCell& request, const RecordRef& record) const {
-  return request.ticket.Get() == record.ticket;
-}
-
 Result<Placement> LockManager::Request(const segment::AgentRef& agent,
                                        const segment::ResourceName& name,
                                        const LockRequest& request, uint64_t budget_ns) {
@@ -92,9 +88,10 @@ Result<Placement> LockManager::Recover(const RecordRef& record, uint64_t budget_
   Result<ShardLock> lock = Enter(record.shard, notices, budget_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(segment_, record.shard);
-  const RequestCell* const request = view.RequestAt(record.cell);
-  if (request == nullptr || !Matches(*request, record)) return Placement{};
+  const RequestCell* const request = RequestOf(view, record);
+  if (request == nullptr) return Placement{};
   Placement placement;
+  placement.hold_due_ns = 1;  // it may have a hold limit: whoever looks finds out
   placement.record = record;
   if (request->state.Get() == CellState::kWaiting) {
     placement.outcome = RequestOutcome::kQueued;
@@ -130,8 +127,8 @@ Result<CellState> LockManager::End(const RecordRef& record, uint64_t budget_ns) 
     Result<ShardLock> lock = Enter(record.shard, notices, budget_ns);
     if (!lock.ok()) return lock.status();
     const ShardView view(segment_, record.shard);
-    RequestCell* const request = view.RequestAt(record.cell);
-    if (request == nullptr || !Matches(*request, record)) return CellState::kFree;
+    RequestCell* const request = RequestOf(view, record);
+    if (request == nullptr) return CellState::kFree;
     const CellState state = request->state.Get();
     ShardRules(view, notices).End(record.cell, *request);
     if (view.header().dirty.Get() == 0) return state;
@@ -201,35 +198,6 @@ Status LockManager::TerminateProcess(ProcessRef process, uint64_t budget_ns) {
   environment_.RemoveLifeline(process);
   segment_.process(process.slot).cleaned_generation.Publish(process.generation);
   return Status();
-}
-
-Result<std::vector<ProcessRef>> LockManager::Blockers(const RecordRef& record, uint64_t budget_ns) {
-  std::vector<ProcessRef> blockers;
-  blockers.reserve(segment_.geometry().processes);
-  std::vector<bool> seen(segment_.geometry().processes);
-  Notices notices(segment_, environment_);
-  Result<ShardLock> lock = Enter(record.shard, notices, budget_ns);
-  if (!lock.ok()) return lock.status();
-  const ShardView view(segment_, record.shard);
-  const RequestCell* const request = view.RequestAt(record.cell);
-  const bool waits = request != nullptr && Matches(*request, record) &&
-                     request->state.Get() == CellState::kWaiting;
-  if (!waits) return blockers;
-  const bool is_first = request->previous.Get() == kNoCell;
-  const segment::NameCell* const name = view.NameAt(request->name.Get());
-  if (is_first && name == nullptr) return blockers;
-  CellId id = is_first ? name->held_head.Get() : request->previous.Get();
-  for (uint32_t steps = 0; id != kNoCell && steps < view.MostCells(); ++steps) {
-    const RequestCell* const blocker = view.RequestAt(id);
-    if (blocker == nullptr) break;
-    const ProcessRef process{blocker->process_slot.Get(), blocker->process_generation.Get()};
-    if (process.slot < seen.size() && !seen[process.slot]) {
-      seen[process.slot] = true;
-      blockers.push_back(process);
-    }
-    id = is_first ? blocker->next.Get() : kNoCell;
-  }
-  return blockers;
 }
 
 Status LockManager::Rescan(const segment::AgentRef& agent, uint32_t shard,

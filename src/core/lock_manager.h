@@ -48,9 +48,6 @@ class LockManager {
   // files that it left. kBusy: not all is done, call again.
   Status TerminateProcess(segment::ProcessRef process, uint64_t budget_ns);
 
-  // The processes before a waiting request: its predecessor's, or those of all holders.
-  Result<std::vector<segment::ProcessRef>> Blockers(const RecordRef& record, uint64_t budget_ns);
-
   // Reads all records of an agent in a shard again, because news may have been lost: `records` is
   // what there is, `popped` the events that were met on the way (of any shard); both may name a
   // record twice. Zombies are freed.
@@ -62,7 +59,7 @@ class LockManager {
   segment::Environment& environment() const { return environment_; }
   segment::ProcessRef self() const { return self_; }
 
-  // Enters a shard and makes it whole if need be. For this class and the snapshot.
+  // Enters a shard and makes it whole if need be. For this class and what looks at the table.
   Result<segment::ShardLock> Enter(uint32_t shard, Notices& notices, uint64_t budget_ns);
 
  private:
@@ -71,12 +68,17 @@ class LockManager {
   Result<Placement> Recover(const RecordRef& record, uint64_t budget_ns);
   void ReadRecords(uint16_t agent, const segment::ShardView& view, Notices& notices,
                    std::vector<RecordNews>& records);
-  bool Matches(const segment::RequestCell& request, const RecordRef& record) const;
 
   const segment::Segment& segment_;
   segment::Environment& environment_;
   segment::ProcessRef self_;
 };
+
+// The record, inside its shard; null when it is gone.
+inline segment::RequestCell* RequestOf(const segment::ShardView& shard, const RecordRef& record) {
+  segment::RequestCell* const request = shard.RequestAt(record.cell);
+  return request != nullptr && request->ticket.Get() == record.ticket ? request : nullptr;
+}
 
 }  // namespace holdfast::core
 

@@ -4,6 +4,7 @@
 #define HOLDFAST_CORE_LOCK_REQUEST_H_
 
 #include <cstdint>
+#include <string_view>
 
 #include "segment/layout.h"
 #include "segment/lock_mode.h"
@@ -16,6 +17,10 @@ struct LockRequest {
   LockMode mode = LockMode::kExclusive;
   bool if_available = false;
   bool steal = false;
+  uint32_t limit = 0;           // with kShared: at most so many holders with it; 0: no limit
+  uint64_t hold_limit_ns = 0;   // from the grant on; 0: none
+  std::u16string_view label{};  // shown to people; cut at kMostLabelUnits
+  uint64_t now_ms = 0;          // since 1970, to show; need not be exact
 };
 
 // A record in the segment. The ticket is never used again: a cell that has another one, or none,
@@ -29,7 +34,7 @@ struct RecordRef {
 enum class RequestOutcome { kQueued, kGranted, kMissed };
 
 // Whose death would bring a queued request forward. `several`: more than fit in here, ask
-// LockManager::Blockers.
+// Blockers() or Holders().
 struct Ahead {
   segment::ProcessRef process;
   bool several = false;
@@ -40,6 +45,7 @@ struct Placement {
   RecordRef record;    // none when missed
   uint64_t token = 0;  // when granted
   Ahead ahead;         // when queued; when missed: who has the lock, or the first in the queue
+  uint64_t hold_due_ns = 0;    // not 0: EnforceHoldLimits is to be called then (MonotonicNs)
   uint32_t lacking_cells = 0;  // not 0: nothing was done, the shard must grow by so many first
 };
 

@@ -59,6 +59,7 @@ Process::Process(platform::BucketDirectory directory, platform::SegmentFile file
       file_(std::move(file)),
       path_(std::move(path)),
       segment_(file_.base(), Geometry::ForCapacity(file_.size())),
+      clock_id_(platform::MonotonicClockId()),
       bell_ropes_(directory_, segment_) {}
 
 Result<std::shared_ptr<Process>> Process::Attach(const AttachOptions& options) {
@@ -187,7 +188,7 @@ bool Process::IsInPlace() {
   return false;
 }
 
-Result<AgentRef> Process::ClaimAgent(const uint64_t (&client_id)[2]) {
+Result<AgentRef> Process::ClaimAgent(const uint64_t (&client_id)[2], uint32_t thread_id) {
   const uint32_t agents = segment_.geometry().agents;
   const uint32_t start = self_.slot * (agents / segment_.geometry().processes);
   for (uint32_t i = 0; i < agents; ++i) {
@@ -198,7 +199,7 @@ Result<AgentRef> Process::ClaimAgent(const uint64_t (&client_id)[2]) {
     uint32_t generation = entry.generation.Get() + 1;
     if (generation == 0) generation = 1;
     entry.generation.Publish(generation);
-    entry.thread_id.Set(platform::ThreadId());
+    entry.thread_id.Set(thread_id);
     entry.client_id[0].Set(client_id[0]);
     entry.client_id[1].Set(client_id[1]);
     entry.event_head.Exchange(segment::kNoCell);
@@ -231,6 +232,8 @@ void Process::FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t
 void Process::FutexWake(std::atomic<uint32_t>* word) { platform::FutexWake(word, 1); }
 
 uint64_t Process::MonotonicNs() { return platform::MonotonicNs(); }
+
+uint64_t Process::RealtimeMs() { return platform::CoarseRealtimeMs(); }
 
 void Process::Ring(const AgentRef& agent) { bell_ropes_.Ring(agent); }
 

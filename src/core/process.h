@@ -28,6 +28,7 @@ struct AttachOptions {
   std::string bucket;
   uint64_t capacity = segment::kDefaultCapacity;  // bytes; counts when the segment is created
   bool sweeps = true;
+  uint32_t thread_id = 0;  // to show: Node's
 };
 
 class Process final : public segment::Environment {
@@ -53,7 +54,7 @@ class Process final : public segment::Environment {
   bool IsInPlace();
 
   // An agent entry of this process. kTooManyAgents: all are taken.
-  Result<segment::AgentRef> ClaimAgent(const uint64_t (&client_id)[2]);
+  Result<segment::AgentRef> ClaimAgent(const uint64_t (&client_id)[2], uint32_t thread_id);
   void ReleaseAgent(const segment::AgentRef& agent);
 
   // Environment
@@ -61,6 +62,8 @@ class Process final : public segment::Environment {
   void FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t timeout_ns) override;
   void FutexWake(std::atomic<uint32_t>* word) override;
   uint64_t MonotonicNs() override;
+  uint32_t ClockId() override { return clock_id_; }
+  uint64_t RealtimeMs() override;
   void Ring(const segment::AgentRef& agent) override;
   void RemoveDoorbell(const segment::AgentRef& agent) override;
   void RemoveLifeline(segment::ProcessRef process) override;
@@ -82,6 +85,7 @@ class Process final : public segment::Environment {
   std::optional<platform::SlotLock> slot_lock_;
   std::optional<platform::Doorbell> lifeline_;
   segment::ProcessRef self_;
+  const uint32_t clock_id_;
   BellRopes bell_ropes_;
   std::optional<LockManager> manager_;
   std::optional<Caretaker> caretaker_;

@@ -1,14 +1,15 @@
 #include "core/shard_rules.h"
 
 #include "core/grantable.h"
+#include "core/request_record.h"
 #include "segment/event_list.h"
+#include "segment/hold_limit_count.h"
 #include "segment/record_pool.h"
 #include "segment/request_list.h"
 
 namespace holdfast::core {
 
 using segment::AgentList;
-using segment::AnyCell;
 using segment::AsRequest;
 using segment::CellId;
 using segment::CellState;
@@ -19,7 +20,6 @@ using segment::ProcessRef;
 using segment::RecordPool;
 using segment::RequestCell;
 using segment::RequestList;
-using segment::ShardHeader;
 
 namespace {
 
@@ -30,6 +30,10 @@ HeldCounts CountsOf(const NameCell& name) {
 LockMode ModeOf(const RequestCell& request) {
   return request.mode.Get() == static_cast<uint8_t>(LockMode::kShared) ? LockMode::kShared
                                                                        : LockMode::kExclusive;
+}
+
+bool IsGrantableNext(const RequestCell& request, const NameCell& name) {
+  return IsGrantable(ModeOf(request), true, CountsOf(name), request.limit.Get());
 }
 
 ProcessRef ProcessOf(const RequestCell& request) {
@@ -45,10 +49,11 @@ Placement ShardRules::Request(const segment::AgentRef& agent, const segment::Res
   if (found.damaged) return {};
   const bool is_first = found.cell == nullptr || found.cell->queue_head.Get() == kNoCell;
   const HeldCounts held = found.cell == nullptr ? HeldCounts{} : CountsOf(*found.cell);
-  const bool is_granted = request.steal || IsGrantable(request.mode, is_first, held);
-  if (request.if_available && !is_granted) return Missed(request.mode, *found.cell);
+  const bool is_granted = request.steal || IsGrantable(request.mode, is_first, held, request.limit);
+  if (request.if_available && !is_granted) return Missed(request, *found.cell);
   Placement placement;
-  const uint32_t cells = found.cell == nullptr ? 1 + NameTable::CellsFor(name.length()) : 1;
+  const uint32_t name_cells = found.cell == nullptr ? NameTable::CellsFor(name.length()) : 0;
+  const uint32_t cells = name_cells + CellsForRecord(request);
   const uint32_t free_cells = RecordPool(shard_).FreeCount();
   if (free_cells < cells) {
     placement.lacking_cells = cells - free_cells;
@@ -56,12 +61,12 @@ Placement ShardRules::Request(const segment::AgentRef& agent, const segment::Res
   }
   if (found.cell == nullptr) found = names.Add(name);
   if (found.damaged) return {};
-  const CellId id = TakeRecord(agent, request, found.id);
+  const CellId id = TakeRecord(shard_, agent, request, found.id);
   if (id == kNoCell) return {};
   RequestCell& record = AsRequest(*shard_.segment().CellByNumber(id - 1));
   placement.record = {id, shard_.index(), record.ticket.Get()};
   if (is_granted) {
-    record.token.Set(NextToken());
+    StampGrant(shard_.segment(), notices_.environment(), record, request.now_ms);
     if (request.steal) {
       Steal(id, record, *found.cell);
     } else {
@@ -77,44 +82,34 @@ Placement ShardRules::Request(const segment::AgentRef& agent, const segment::Res
     placement.ahead = AheadOf(record);
   }
   AgentList(shard_, agent.index).Add(id, record);
+  segment::CountHoldLimit(*found.cell, record);
+  placement.hold_due_ns = HoldDue(record, *found.cell);
   return placement;
 }
 
 // Says who is in the way: a holder, or, beside holders that would not mind, the head of the queue.
-Placement ShardRules::Missed(LockMode mode, const NameCell& name) const {
-  const bool minds = !IsGrantable(mode, true, CountsOf(name));
+// A limit leaves room again with the end of any holder.
+Placement ShardRules::Missed(const LockRequest& request, const NameCell& name) const {
+  const HeldCounts held = CountsOf(name);
+  const bool minds = !IsGrantable(request.mode, true, held, request.limit);
   const CellId blocker = minds ? name.held_head.Get() : name.queue_head.Get();
   const RequestCell* const cell = shard_.RequestAt(blocker);
   Placement missed;
   missed.ahead.process = cell == nullptr ? ProcessRef{} : ProcessOf(*cell);
+  missed.ahead.several = minds && request.limit != 0 && held.shared > 1;
   return missed;
 }
 
-// Fills a free cell; it stays free until somebody stores its state.
-CellId ShardRules::TakeRecord(const segment::AgentRef& agent, const LockRequest& request,
-                              CellId name_id) {
-  const CellId id = RecordPool(shard_).Take();
-  if (id == kNoCell) return kNoCell;
-  RequestCell& record = AsRequest(*shard_.segment().CellByNumber(id - 1));
-  ShardHeader& header = shard_.header();
-  const uint64_t ticket = header.last_ticket.Get() + 1;
-  header.last_ticket.Set(ticket);
-  record.name.Set(name_id);
-  record.ticket.Set(ticket);
-  record.token.Set(0);
-  record.process_slot.Set(agent.process.slot);
-  record.agent.Set(agent.index);
-  record.process_generation.Set(agent.process.generation);
-  record.agent_generation.Set(agent.generation);
-  record.request_id.Set(request.request_id);
-  record.mode.Set(static_cast<uint8_t>(request.mode));
-  record.event_next.Set(segment::kNotLinked);
-  return id;
+// When somebody has to care for the hold limits that this new request has to do with: at the end of
+// its own, or, behind others, at once.
+uint64_t ShardRules::HoldDue(const RequestCell& request, const NameCell& name) const {
+  if (request.state.Get() == CellState::kWaiting) return name.hold_limited.Get() != 0 ? 1 : 0;
+  const uint64_t limit = request.hold_limit_ns.Get();
+  return limit == 0 ? 0 : request.granted_ns.Get() + limit;
 }
 
-uint64_t ShardRules::NextToken() { return shard_.segment().header().last_token.FetchAdd(1) + 1; }
-
 void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
+  request.requested_ms.Set(notices_.environment().RealtimeMs());
   request.state.Publish(CellState::kWaiting);
   RequestList::Queue(shard_, name).Append(id, request);
 }
@@ -145,8 +140,20 @@ bool ShardRules::AddHeld(CellId id, RequestCell& request, NameCell& name) {
   return true;
 }
 
+// It is in none of the name's lists any more.
+bool ShardRules::Leave(const RequestCell& request, NameCell& name) {
+  if (segment::UncountHoldLimit(name, request)) return true;
+  shard_.MarkDamaged();
+  return false;
+}
+
+bool ShardRules::RemoveFromQueue(CellId id, RequestCell& request, NameCell& name) {
+  return RequestList::Queue(shard_, name).Remove(id, request) && Leave(request, name);
+}
+
 bool ShardRules::RemoveHeld(CellId id, RequestCell& request, NameCell& name) {
   if (!RequestList::Held(shard_, name).Remove(id, request)) return false;
+  if (!Leave(request, name)) return false;
   segment::Shared<uint32_t>& count =
       ModeOf(request) == LockMode::kExclusive ? name.held_exclusive : name.held_shared;
   count.Set(count.Get() - 1);
@@ -154,7 +161,8 @@ bool ShardRules::RemoveHeld(CellId id, RequestCell& request, NameCell& name) {
 }
 
 bool ShardRules::Grant(CellId id, RequestCell& request, NameCell& name) {
-  request.token.Set(NextToken());
+  StampGrant(shard_.segment(), notices_.environment(), request,
+             notices_.environment().RealtimeMs());
   // Dead before this store: still waiting. After it: held, and repair tells everybody to look.
   request.state.Publish(CellState::kHeld);
   if (!RequestList::Queue(shard_, name).Remove(id, request)) return false;
@@ -172,7 +180,7 @@ void ShardRules::ProcessLockRequestQueue(CellId name_id) {
     if (head == kNoCell) break;
     RequestCell* const request = shard_.RequestAt(head);
     if (request == nullptr) return shard_.MarkDamaged();
-    if (!IsGrantable(ModeOf(*request), true, CountsOf(*name))) break;
+    if (!IsGrantableNext(*request, *name)) break;
     if (!Grant(head, *request, *name)) return;
   }
   // Who comes first now watches the one before it, which is fine if that is the only holder.
@@ -197,7 +205,7 @@ void ShardRules::End(CellId id, RequestCell& request) {
     return ProcessLockRequestQueue(name_id);
   }
   const CellId next = request.next.Get();
-  if (!RequestList::Queue(shard_, *name).Remove(id, request)) return;
+  if (!RemoveFromQueue(id, request, *name)) return;
   Free(id, request);
   ProcessLockRequestQueue(name_id);
   // Who stood behind has somebody else before it now, unless it was just granted.
@@ -205,6 +213,18 @@ void ShardRules::End(CellId id, RequestCell& request) {
   if (follower != nullptr && follower->state.Get() == CellState::kWaiting) {
     TellIfBlockedByOthers(next);
   }
+}
+
+// Dead before the state is stored: still held, and the next to look takes it away. After it: lost,
+// and repair tells everybody to look.
+void ShardRules::Expire(CellId id, RequestCell& request) {
+  const CellId name_id = request.name.Get();
+  NameCell* const name = shard_.NameAt(name_id);
+  if (name == nullptr) return shard_.MarkDamaged();
+  request.state.Publish(CellState::kExpired);
+  if (!RemoveHeld(id, request, *name)) return;
+  Tell(id, request);
+  ProcessLockRequestQueue(name_id);
 }
 
 // Frees the record, or leaves it as a zombie to its agent, which still finds it among its events
@@ -218,7 +238,7 @@ void ShardRules::Free(CellId id, RequestCell& request) {
   const uint16_t agent = request.agent.Get();
   if (agent >= shard_.segment().geometry().agents) return shard_.MarkDamaged();
   if (!AgentList(shard_, agent).Remove(id, request)) return;
-  RecordPool(shard_).Give(id, reinterpret_cast<AnyCell&>(request));
+  GiveRecord(shard_, id, request);
 }
 
 void ShardRules::Tell(CellId id, RequestCell& request) {

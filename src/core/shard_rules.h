@@ -26,6 +26,9 @@ class ShardRules {
   // #algorithm-abort-request), held ("release the lock", #algorithm-release-lock), lost.
   void End(segment::CellId id, segment::RequestCell& request);
 
+  // Takes a held lock away whose time is over. Beyond the standard; like a steal without a thief.
+  void Expire(segment::CellId id, segment::RequestCell& request);
+
   // "Process the lock request queue" (#algorithm-process-lock-request-queue). Then frees the name
   // if nobody uses it any more.
   void ProcessLockRequestQueue(segment::CellId name_id);
@@ -34,14 +37,14 @@ class ShardRules {
   Ahead AheadOf(const segment::RequestCell& request) const;
 
  private:
-  Placement Missed(LockMode mode, const segment::NameCell& name) const;
-  segment::CellId TakeRecord(const segment::AgentRef& agent, const LockRequest& request,
-                             segment::CellId name_id);
-  uint64_t NextToken();
+  Placement Missed(const LockRequest& request, const segment::NameCell& name) const;
   void Steal(segment::CellId id, segment::RequestCell& thief, segment::NameCell& name);
   void Enqueue(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
+  uint64_t HoldDue(const segment::RequestCell& request, const segment::NameCell& name) const;
   bool AddHeld(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
+  bool RemoveFromQueue(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
   bool RemoveHeld(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
+  bool Leave(const segment::RequestCell& request, segment::NameCell& name);
   bool Grant(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
   void Free(segment::CellId id, segment::RequestCell& request);
   void Tell(segment::CellId id, segment::RequestCell& request);

@@ -16,11 +16,12 @@ using segment::Segment;
 
 namespace {
 
-// A cell as it was, with the client id of its agent if it is a request.
+// A cell as it was, with what its agent says of itself if it is a request.
 struct CopiedCell {
   CellId id;
   uint32_t shard;
   uint64_t client_id[2];
+  uint32_t thread_id;
   alignas(8) unsigned char bytes[kCellBytes];
 
   template <typename T>
@@ -50,6 +51,7 @@ void CopyCell(const Segment& segment, CellId id, uint32_t shard, const segment::
   if (agent >= segment.geometry().agents) return;
   copy.client_id[0] = segment.agent(agent).client_id[0].Get();
   copy.client_id[1] = segment.agent(agent).client_id[1].Get();
+  copy.thread_id = segment.agent(agent).thread_id.Get();
 }
 
 class Reader {
@@ -87,7 +89,29 @@ class Reader {
     info.client_id[0] = request.client_id[0];
     info.client_id[1] = request.client_id[1];
     const bool is_held = request.state() == CellState::kHeld;
+    ReadDetails(request, process, is_held, info);
     (is_held ? snapshot_.held : snapshot_.pending).push_back(std::move(info));
+  }
+
+  // What the standard does not show.
+  void ReadDetails(const CopiedCell& request, ProcessRef process, bool is_held,
+                   LockInfo& info) const {
+    const segment::ProcessEntry& entry = manager_.segment().process(process.slot);
+    const segment::ProcessEntry& own = manager_.segment().process(manager_.self().slot);
+    const bool is_near = entry.pid_namespace.Get() == own.pid_namespace.Get();
+    info.process_id = is_near ? entry.process_id.Get() : 0;
+    info.thread_id = request.thread_id;
+    info.limit = request.Read<uint32_t>(offsetof(segment::RequestCell, limit));
+    info.hold_limit_ns = request.Read<uint64_t>(offsetof(segment::RequestCell, hold_limit_ns));
+    info.requested_ms = request.Read<uint64_t>(offsetof(segment::RequestCell, requested_ms));
+    const auto label = request.Read<CellId>(offsetof(segment::RequestCell, label));
+    const auto length = request.Read<uint32_t>(offsetof(segment::RequestCell, label_length));
+    if (label != segment::kNoCell && length <= segment::kMostLabelUnits) {
+      (void)ReadPieces(label, length, info.label);
+    }
+    if (!is_held) return;
+    info.token = request.Read<uint64_t>(offsetof(segment::RequestCell, token));
+    info.granted_ms = request.Read<uint64_t>(offsetof(segment::RequestCell, granted_ms));
   }
 
   bool IsAlive(ProcessRef process) {
@@ -116,22 +140,28 @@ class Reader {
     const auto length = cell->Read<uint32_t>(offsetof(segment::NameCell, length));
     // A damaged length must not become that much memory.
     if (segment::NameTable::CellsFor(length) > cells_.size()) return false;
-    auto following = cell->Read<CellId>(offsetof(segment::NameCell, text));
-    size_t at = offsetof(segment::NameCell, units);
-    uint32_t room = segment::kNameCellUnits;
-    for (uint32_t i = 0; i < length; ++i) {
-      if (room == 0) {
-        cell = Find(following, CellState::kText);
-        if (cell == nullptr) return false;
-        following = cell->Read<CellId>(offsetof(segment::TextCell, following));
-        at = offsetof(segment::TextCell, units);
-        room = segment::kTextCellUnits;
-      }
-      units.push_back(static_cast<char16_t>(cell->Read<uint16_t>(at)));
-      at += sizeof(uint16_t);
-      --room;
+    const uint32_t here = std::min(length, segment::kNameCellUnits);
+    ReadUnits(*cell, offsetof(segment::NameCell, units), here, units);
+    return ReadPieces(cell->Read<CellId>(offsetof(segment::NameCell, text)), length - here, units);
+  }
+
+  bool ReadPieces(CellId id, uint32_t length, std::u16string& units) const {
+    while (length > 0) {
+      const CopiedCell* const cell = Find(id, CellState::kText);
+      if (cell == nullptr) return false;
+      const uint32_t here = std::min(length, segment::kTextCellUnits);
+      ReadUnits(*cell, offsetof(segment::TextCell, units), here, units);
+      length -= here;
+      id = cell->Read<CellId>(offsetof(segment::TextCell, following));
     }
     return true;
+  }
+
+  static void ReadUnits(const CopiedCell& cell, size_t offset, uint32_t count,
+                        std::u16string& units) {
+    for (uint32_t i = 0; i < count; ++i) {
+      units.push_back(static_cast<char16_t>(cell.Read<uint16_t>(offset + i * sizeof(uint16_t))));
+    }
   }
 
   LockManager& manager_;

@@ -16,6 +16,14 @@ struct LockInfo {
   std::u16string name;
   LockMode mode = LockMode::kExclusive;
   uint64_t client_id[2] = {0, 0};
+  uint32_t process_id = 0;  // 0: of another PID namespace
+  uint32_t thread_id = 0;
+  uint64_t token = 0;  // 0: pending
+  std::u16string label;
+  uint32_t limit = 0;          // 0: none
+  uint64_t hold_limit_ns = 0;  // 0: none
+  uint64_t requested_ms = 0;   // since 1970
+  uint64_t granted_ms = 0;     // likewise; 0: pending
 };
 
 struct Snapshot {

@@ -13,8 +13,12 @@ inline namespace platform {
 // Never goes back. Only differences mean anything, and only in this process: time namespaces shift
 // it.
 uint64_t MonotonicNs();
+// Equal in processes whose MonotonicNs() can be compared; 0: not known.
+uint32_t MonotonicClockId();
 // Since 1970; may be set by hand, also backwards.
 uint64_t RealtimeNs();
+// The same, late by some milliseconds, at the price of reading memory.
+uint64_t CoarseRealtimeMs();
 
 using BootId = std::array<uint8_t, 16>;
 

@@ -1,5 +1,5 @@
-// The names by which people and tools know this process and thread; the lock table never judges by
-// them (see slot_lock.h).
+// The names by which people and tools know this process; the lock table never judges by them (see
+// slot_lock.h).
 #ifndef HOLDFAST_PLATFORM_PROCESS_IDENTITY_H_
 #define HOLDFAST_PLATFORM_PROCESS_IDENTITY_H_
 
@@ -9,8 +9,6 @@ namespace holdfast {
 inline namespace platform {
 
 uint32_t ProcessId();
-// As the kernel counts threads: equal to ProcessId() on the first thread of a process.
-uint32_t ThreadId();
 // Process ids are comparable where this is equal and not 0 (unknown).
 uint64_t PidNamespace();
 

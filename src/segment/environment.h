@@ -22,6 +22,11 @@ class Environment {
   virtual void FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t timeout_ns) = 0;
   virtual void FutexWake(std::atomic<uint32_t>* word) = 0;
   virtual uint64_t MonotonicNs() = 0;
+  // Tells the clock of MonotonicNs() from those of other time namespaces: times of two processes
+  // can be compared where this is equal and not 0.
+  virtual uint32_t ClockId() = 0;
+  // Since 1970; to show. Cheaper than exact.
+  virtual uint64_t RealtimeMs() = 0;
   // Wakes the agent's event loop. A bell that cannot be rung is no error: the agent is dead, or
   // its own sweep finds what it missed.
   virtual void Ring(const AgentRef& agent) = 0;

@@ -28,7 +28,7 @@ bool IntactNames::HasItsPieces(const Name& name) {
   CellId id = name.cell->text.Get();
   for (uint32_t left = NameTable::CellsFor(name.cell->length.Get()) - 1; left > 0; --left) {
     const TextCell* const text = shard_.TextAt(id);
-    if (text == nullptr || text->name.Get() != name.id || pieces_[id - 1]) return false;
+    if (text == nullptr || text->owner.Get() != name.id || pieces_[id - 1]) return false;
     pieces_[id - 1] = true;
     id = text->following.Get();
   }

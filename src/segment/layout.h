@@ -7,7 +7,8 @@
 //   `------------------- fixed part, allocated at creation ------------------'  `- on demand -'
 //
 // An extent belongs to one shard and is divided into cells of 128 bytes. A cell is free, a lock
-// request, a resource name that some request uses, or a piece of a long name.
+// request, a resource name that some request uses, or a piece of text: of a long name, or of the
+// label of a request.
 //
 // Invariants (`CheckInvariants` tests them; "locked" means: while nobody is inside the shard)
 //
@@ -17,15 +18,18 @@
 // I2  Records are the truth: which requests exist, who waits, who holds, in which order (ticket).
 //     The index (links, counts, heads, buckets, free list) can be rebuilt from them.
 // I3  Locked: a request is in exactly one of its name's lists: kWaiting in the queue, by ticket;
-//     kHeld in the held list; kStolen and kZombie in none. All are in their agent's list.
+//     kHeld in the held list; kStolen, kExpired and kZombie in none. All are in their agent's list.
 // I4  Locked: a name cell is in its hash bucket, and some request waits for it or holds it.
-// I5  Locked: two holders of one name are both shared.
+// I5  Locked: two holders of one name are both shared, and one with a limit has fewer than that
+// many
+//     before it, by token.
 // I6  Locked: the first in a queue is not grantable.
 // I7  A ticket is used once in the life of a segment, a token too; both only rise.
 // I8  An owner is named with its generation. Whoever names an older generation is dead.
 // I9  Locked: every cell of an extent of the shard is free and in the free list, or in use.
 // I10 A record whose `event_next` is not kNotLinked is not freed while its agent lives: it becomes
 //     kZombie, and the agent frees it when it meets it among its events.
+// I11 Locked: a piece of text belongs to one name or one request, which names it.
 #ifndef HOLDFAST_SEGMENT_LAYOUT_H_
 #define HOLDFAST_SEGMENT_LAYOUT_H_
 
@@ -37,7 +41,7 @@
 namespace holdfast::segment {
 
 inline constexpr uint64_t kMagic = 0x74736166'646c6f68;  // "holdfast"
-inline constexpr uint32_t kLayoutVersion = 1;
+inline constexpr uint32_t kLayoutVersion = 2;
 
 // Cells are numbered from 1 through all extents; 0 is no cell.
 using CellId = uint32_t;
@@ -56,7 +60,8 @@ enum class CellState : uint32_t {
   kStolen = 0x10577004,    // request: was granted and lost the lock; its agent will free it
   kZombie = 0x20B17005,    // request: gone, but among the events of its agent, which will free it
   kName = 0x4A3E7006,      // a resource name and the heads of its lists
-  kText = 0x7E877007,      // a further piece of a long name
+  kText = 0x7E877007,      // a piece of text of a name or a request
+  kExpired = 0xE891ED08,   // request: lost the lock at its hold limit; otherwise like kStolen
 };
 
 struct SegmentHeader {
@@ -102,7 +107,7 @@ static_assert(sizeof(ProcessEntry) == 64);
 struct AgentEntry {
   Shared<uint64_t> owner;         //   0  ProcessRef as one word; 0: free
   Shared<uint32_t> generation;    //   8  of the newest claim of this entry
-  Shared<uint32_t> thread_id;     //  12  to show
+  Shared<uint32_t> thread_id;     //  12  to show: Node's, 0 is the main thread
   Shared<uint64_t> client_id[2];  //  16  UUID
   uint8_t reserved[32];           //  32
   Shared<uint32_t> event_head;    //  64  stack of records with news, linked by event_next
@@ -124,17 +129,26 @@ struct RequestCell {
   Shared<uint32_t> agent_generation;    // 32
   Shared<uint32_t> request_id;          // 36  the agent's own number for it
   Shared<uint8_t> mode;                 // 40  LockMode
-  uint8_t reserved[23];                 // 41
+  uint8_t reserved[3];                  // 41
+  Shared<uint32_t> limit;               // 44  at most so many shared holders with it; 0: none
+  Shared<uint64_t> hold_limit_ns;       // 48  it may be held so long; 0: for ever
+  Shared<CellId> label;                 // 56  its first TextCell; kNoCell: it has no label
+  Shared<uint32_t> label_length;        // 60  code units; says nothing without a label
   Shared<CellId> next;                  // 64  index: queue, held list or free list
   Shared<CellId> previous;              // 68
   Shared<CellId> agent_next;            // 72  index: requests of the same agent in this shard
   Shared<CellId> agent_previous;        // 76
   Shared<CellId> event_next;            // 80  link in the agent's events; kNotLinked outside
-  uint8_t reserved2[44];                // 84
+  Shared<uint32_t> granted_clock;       // 84  by whose clock granted_ns is (see Environment)
+  Shared<uint64_t> granted_ns;          // 88  with a hold limit: when it was granted
+  Shared<uint64_t> requested_ms;        // 96  since 1970, to show
+  Shared<uint64_t> granted_ms;          // 104  since 1970, to show; of no meaning while it waits
+  uint8_t reserved2[16];                // 112
 };
 
 inline constexpr uint32_t kNameCellUnits = 32;
 inline constexpr uint32_t kTextCellUnits = 56;
+inline constexpr uint32_t kMostLabelUnits = 120;  // what is longer is cut
 
 // A resource name (UTF-16 code units), shared by all requests for it.
 struct NameCell {
@@ -150,14 +164,15 @@ struct NameCell {
   Shared<CellId> held_tail;                // 40
   Shared<uint32_t> held_exclusive;         // 44  index: counts of the held locks
   Shared<uint32_t> held_shared;            // 48
-  uint8_t reserved[12];                    // 52
+  Shared<uint32_t> hold_limited;           // 52  index: requests of both lists with a hold limit
+  Shared<uint64_t> least_hold_limit_ns;    // 56  index: none of these limits is below
   Shared<uint16_t> units[kNameCellUnits];  // 64
 };
 
 struct TextCell {
   Shared<CellState> state;                 //  0
   Shared<CellId> following;                //  4  next piece
-  Shared<CellId> name;                     //  8  the NameCell that it belongs to
+  Shared<CellId> owner;                    //  8  the NameCell or RequestCell that it belongs to
   uint8_t reserved[4];                     // 12
   Shared<uint16_t> units[kTextCellUnits];  // 16
 };
@@ -171,7 +186,9 @@ struct AnyCell {
 };
 
 inline constexpr uint32_t kCellBytes = 128;
-static_assert(sizeof(RequestCell) == kCellBytes && offsetof(RequestCell, next) == 64);
+static_assert(sizeof(RequestCell) == kCellBytes && offsetof(RequestCell, next) == 64 &&
+              offsetof(RequestCell, hold_limit_ns) == 48 &&
+              offsetof(RequestCell, granted_ns) == 88);
 static_assert(sizeof(NameCell) == kCellBytes && offsetof(NameCell, units) == 64);
 static_assert(sizeof(TextCell) == kCellBytes && offsetof(TextCell, units) == 16);
 static_assert(sizeof(AnyCell) == kCellBytes && offsetof(AnyCell, next) == 64);

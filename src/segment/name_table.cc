@@ -13,16 +13,11 @@ bool NameReader::Next(uint16_t& unit) {
   const uint32_t in_text = (at - kNameCellUnits) % kTextCellUnits;
   if (in_text == 0) {
     text_ = shard_.TextAt(following_);
-    if (text_ == nullptr || text_->name.Get() != id_) return false;
+    if (text_ == nullptr || text_->owner.Get() != id_) return false;
     following_ = text_->following.Get();
   }
   unit = text_->units[in_text].Get();
   return true;
-}
-
-uint32_t NameTable::CellsFor(uint32_t length) {
-  if (length <= kNameCellUnits) return 1;
-  return 2 + (length - kNameCellUnits - 1) / kTextCellUnits;
 }
 
 bool NameTable::IsEqual(const NameCell& cell, const ResourceName& name) const {
@@ -65,20 +60,9 @@ NameTable::Found NameTable::Add(const ResourceName& name) {
   const uint32_t here = name.length() < kNameCellUnits ? name.length() : kNameCellUnits;
   for (uint32_t i = 0; i < here; ++i) cell.units[i].Set(static_cast<uint16_t>(name.units()[i]));
   cell.text.Set(kNoCell);
-  Shared<CellId>* link = &cell.text;
-  for (uint32_t i = here; i < name.length();) {
-    const CellId text_id = pool.Take();
-    // What was taken so far is in no list and has no committed owner: Repair finds it.
-    if (text_id == kNoCell) return {kNoCell, nullptr, true};
-    TextCell& text = AsText(*shard_.segment().CellByNumber(text_id - 1));
-    for (uint32_t j = 0; j < kTextCellUnits && i < name.length(); ++j, ++i) {
-      text.units[j].Set(static_cast<uint16_t>(name.units()[i]));
-    }
-    text.name.Set(id);
-    text.following.Set(kNoCell);
-    text.state.Publish(CellState::kText);
-    link->Set(text_id);
-    link = &text.following;
+  // What was taken so far is in no list and has no committed owner: Repair finds it.
+  if (!TextPieces(shard_, id).Write(name.units() + here, name.length() - here, cell.text)) {
+    return {kNoCell, nullptr, true};
   }
   cell.length.Set(name.length());
   cell.hash.Set(name.hash());
@@ -88,6 +72,7 @@ NameTable::Found NameTable::Add(const ResourceName& name) {
   cell.held_tail.Set(kNoCell);
   cell.held_exclusive.Set(0);
   cell.held_shared.Set(0);
+  cell.hold_limited.Set(0);
   // Dead before this store: pieces of nothing. After it: a name that nobody uses. Repair frees
   // both.
   cell.state.Publish(CellState::kName);
@@ -120,20 +105,9 @@ bool NameTable::Remove(CellId id, NameCell& name) {
   if (next != nullptr) next->hash_previous.Set(previous_id);
   (previous != nullptr ? previous->hash_next : bucket).Set(next_id);
 
-  RecordPool pool(shard_);
-  CellId text_id = name.text.Get();
-  pool.Give(id, reinterpret_cast<AnyCell&>(name));
-  for (uint32_t steps = 0; text_id != kNoCell && steps < shard_.MostCells(); ++steps) {
-    TextCell* const text = shard_.TextAt(text_id);
-    if (text == nullptr || text->name.Get() != id) {
-      shard_.MarkDamaged();
-      return false;
-    }
-    const CellId following = text->following.Get();
-    pool.Give(text_id, reinterpret_cast<AnyCell&>(*text));
-    text_id = following;
-  }
-  return true;
+  const CellId text_id = name.text.Get();
+  RecordPool(shard_).Give(id, reinterpret_cast<AnyCell&>(name));
+  return TextPieces(shard_, id).Free(text_id);
 }
 
 }  // namespace holdfast::segment

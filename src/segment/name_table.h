@@ -6,6 +6,7 @@
 
 #include "segment/resource_name.h"
 #include "segment/shard_view.h"
+#include "segment/text_pieces.h"
 
 namespace holdfast::segment {
 
@@ -21,7 +22,9 @@ class NameTable {
   // cell is null when there is no such name; `damaged` when the table cannot be believed.
   Found Find(const ResourceName& name) const;
   // How many cells a new name takes.
-  static uint32_t CellsFor(uint32_t length);
+  static uint32_t CellsFor(uint32_t length) {
+    return length <= kNameCellUnits ? 1 : 1 + TextPieces::CellsFor(length - kNameCellUnits);
+  }
   // Adds a name that is not there; the pool must have CellsFor(name.length()).
   Found Add(const ResourceName& name);
   // Takes a name out that nobody uses any more; false: damaged.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "segment/hold_limit_count.h"
 #include "segment/lock_mode.h"
 #include "segment/name_table.h"
 #include "segment/record_pool.h"
@@ -14,7 +15,7 @@ namespace {
 constexpr uint64_t kMost = uint64_t{1} << 62;
 
 bool WasGranted(CellState state) {
-  return state == CellState::kHeld || state == CellState::kStealing || state == CellState::kStolen;
+  return state == CellState::kHeld || state == CellState::kStealing || IsLost(state);
 }
 
 bool UsesItsName(CellState state) {
@@ -77,6 +78,7 @@ void ShardRepair::ReadCell(CellId id, AnyCell& cell) {
                        state,
                        request.ticket.Get(),
                        request.token.Get(),
+                       request.limit.Get(),
                        agent,
                        mode == static_cast<uint8_t>(LockMode::kExclusive),
                        IsOwnerAlive(request, agent)};
@@ -115,14 +117,13 @@ void ShardRepair::MergeNames() {
 // record gone when it rescans. A stolen one and a zombie have had their time with the name.
 void ShardRepair::DropRequestsWithoutName() {
   std::erase_if(requests_, [](const Request& request) {
-    const bool needs_name =
-        request.state != CellState::kStolen && request.state != CellState::kZombie;
+    const bool needs_name = !IsLost(request.state) && request.state != CellState::kZombie;
     return needs_name && request.name == kNoCell;
   });
 }
 
 // Rolls every steal forward, then leaves each name with holders that may hold it together: of two
-// that may not, the older one keeps the lock.
+// that may not, the one that was granted first keeps the lock.
 void ShardRepair::SettleHolders() {
   struct Holders {
     uint64_t stolen_below = 0;
@@ -130,24 +131,39 @@ void ShardRepair::SettleHolders() {
     uint32_t shared = 0;
   };
   std::unordered_map<CellId, Holders> by_name;
-  for (const Request& request : requests_) {
+  std::vector<Request*> claims;
+  for (Request& request : requests_) {
+    if (request.state == CellState::kHeld) claims.push_back(&request);
     if (request.state != CellState::kStealing) continue;
     Holders& holders = by_name[request.name];
     holders.stolen_below = std::max(holders.stolen_below, request.ticket);
+    claims.push_back(&request);
   }
-  for (Request& request : requests_) {
-    const bool holds = request.state == CellState::kHeld || request.state == CellState::kStealing;
-    if (!holds) continue;
-    Holders& holders = by_name[request.name];
-    const bool is_refused = request.ticket < holders.stolen_below || holders.exclusive > 0 ||
-                            (request.is_exclusive && holders.shared > 0);
-    request.state = is_refused ? CellState::kStolen : CellState::kHeld;
-    // Victims first: they have the smaller tickets. Only then does the thief hold.
-    if (!request.is_alive) continue;
-    request.cell->state.Publish(request.state);
-    if (!is_refused) ++(request.is_exclusive ? holders.exclusive : holders.shared);
+  // Tokens rise from grant to grant, so a limit is kept as it was when the lock was granted.
+  std::stable_sort(claims.begin(), claims.end(),
+                   [](const Request* a, const Request* b) { return a->token < b->token; });
+  for (Request* const request : claims) {
+    Holders& holders = by_name[request->name];
+    const bool is_full = request->is_exclusive
+                             ? holders.shared > 0
+                             : request->limit != 0 && holders.shared >= request->limit;
+    const bool is_refused =
+        request->ticket < holders.stolen_below || holders.exclusive > 0 || is_full;
+    request->state = is_refused ? CellState::kStolen : CellState::kHeld;
+    if (is_refused || !request->is_alive) continue;
+    ++(request->is_exclusive ? holders.exclusive : holders.shared);
   }
+  CommitHolders(claims);
   std::erase_if(requests_, [](const Request& request) { return !request.is_alive; });
+}
+
+// Victims first. Only then does the thief hold: a repair that begins anew finds its intent.
+void ShardRepair::CommitHolders(const std::vector<Request*>& holders) {
+  for (const CellState state : {CellState::kStolen, CellState::kHeld}) {
+    for (const Request* const request : holders) {
+      if (request->is_alive && request->state == state) request->cell->state.Publish(state);
+    }
+  }
 }
 
 void ShardRepair::RaiseCounters() {
@@ -193,16 +209,40 @@ NameCell& ShardRepair::KeepName(CellId id) {
   name.held_tail.Set(kNoCell);
   name.held_exclusive.Set(0);
   name.held_shared.Set(0);
+  name.hold_limited.Set(0);
   NameTable(shard_).Link(id, name);
   return name;
+}
+
+// A label is kept whole, or not at all.
+void ShardRepair::KeepLabel(CellId id, RequestCell& request) {
+  const uint32_t length = request.label_length.Get();
+  CellId text_id = request.label.Get();
+  if (text_id == kNoCell) return;
+  std::vector<CellId> pieces;
+  for (uint32_t left = TextPieces::CellsFor(length); left > 0 && length <= kMostLabelUnits;
+       --left) {
+    const TextCell* const text = shard_.TextAt(text_id);
+    const bool is_sound = text != nullptr && text->owner.Get() == id && !kept_[text_id - 1] &&
+                          std::find(pieces.begin(), pieces.end(), text_id) == pieces.end();
+    if (!is_sound) break;
+    pieces.push_back(text_id);
+    text_id = text->following.Get();
+  }
+  const bool is_whole =
+      !pieces.empty() && pieces.size() == TextPieces::CellsFor(length) && text_id == kNoCell;
+  if (!is_whole) return request.label.Set(kNoCell);
+  for (const CellId piece : pieces) Keep(piece);
 }
 
 void ShardRepair::LinkRequests() {
   for (const Request& request : requests_) {
     Keep(request.id);
+    KeepLabel(request.id, *request.cell);
     AgentList(shard_, request.agent).Add(request.id, *request.cell);
     if (!UsesItsName(request.state)) continue;
     NameCell& name = KeepName(request.name);
+    CountHoldLimit(name, *request.cell);
     if (request.state == CellState::kWaiting) {
       RequestList::Queue(shard_, name).Append(request.id, *request.cell);
     } else {

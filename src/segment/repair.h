@@ -32,6 +32,7 @@ class ShardRepair {
     CellState state;
     uint64_t ticket;
     uint64_t token;
+    uint32_t limit;
     uint16_t agent;
     bool is_exclusive;
     bool is_alive;
@@ -42,12 +43,14 @@ class ShardRepair {
   void MergeNames();
   void DropRequestsWithoutName();
   void SettleHolders();
+  void CommitHolders(const std::vector<Request*>& holders);
   void RaiseCounters();
   void ClearIndex();
   void LinkRequests();
   void FreeTheRest();
   void Keep(CellId id) { kept_[id - 1] = true; }
   NameCell& KeepName(CellId id);
+  void KeepLabel(CellId id, RequestCell& request);
 
   ShardView shard_;
   Environment& environment_;

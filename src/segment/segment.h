@@ -101,10 +101,14 @@ inline RequestCell& AsRequest(AnyCell& cell) { return reinterpret_cast<RequestCe
 inline NameCell& AsName(AnyCell& cell) { return reinterpret_cast<NameCell&>(cell); }
 inline TextCell& AsText(AnyCell& cell) { return reinterpret_cast<TextCell&>(cell); }
 
+// The lock was taken away; its agent has still to read it.
+inline bool IsLost(CellState state) {
+  return state == CellState::kStolen || state == CellState::kExpired;
+}
+
 inline bool IsRequestState(CellState state) {
   return state == CellState::kWaiting || state == CellState::kHeld ||
-         state == CellState::kStealing || state == CellState::kStolen ||
-         state == CellState::kZombie;
+         state == CellState::kStealing || IsLost(state) || state == CellState::kZombie;
 }
 
 }  // namespace holdfast::segment

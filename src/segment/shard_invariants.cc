@@ -1,6 +1,7 @@
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "segment/invariants.h"
 #include "segment/lock_mode.h"
@@ -68,8 +69,8 @@ class ShardChecker {
       Fail("I7", CellName(id) + " has a ticket that was never given: " + std::to_string(ticket));
     }
     if (!tickets_.insert(ticket).second) Fail("I7", CellName(id) + " shares its ticket");
-    const bool was_granted =
-        request.state.Get() == CellState::kHeld || request.state.Get() == CellState::kStolen;
+    CheckLabel(id, request);
+    const bool was_granted = request.state.Get() == CellState::kHeld || IsLost(request.state.Get());
     if (was_granted && request.token.Get() == 0) Fail("I7", CellName(id) + " holds without token");
     const uint16_t slot = request.process_slot.Get();
     const Geometry& geometry = shard_.segment().geometry();
@@ -92,19 +93,65 @@ class ShardChecker {
     if (held.exclusive > 1 || (held.exclusive == 1 && held.shared > 0)) {
       Fail("I5", CellName(id) + " has holders that exclude each other");
     }
+    CheckLimits(id, held);
+    CheckHoldLimits(id, name, waiting, held);
     const RequestCell* const first = shard_.RequestAt(name.queue_head.Get());
     if (first == nullptr) return;
     const bool is_shared = first->mode.Get() == static_cast<uint8_t>(LockMode::kShared);
-    if (held.exclusive == 0 && (is_shared || held.shared == 0)) {
+    const uint32_t limit = first->limit.Get();
+    const bool has_room = is_shared ? limit == 0 || held.shared < limit : held.shared == 0;
+    if (held.exclusive == 0 && has_room) {
       Fail("I6", CellName(id) + " keeps a grantable request waiting");
     }
   }
 
+  // What was met in a list.
   struct Counts {
     uint32_t exclusive = 0;
     uint32_t shared = 0;
+    std::vector<uint64_t> hold_limits;
+    std::map<uint64_t, uint32_t> shared_limits;  // by token
     uint32_t all() const { return exclusive + shared; }
   };
+
+  // I5: a limit was kept when the lock was granted, and those who held it then have become fewer.
+  void CheckLimits(CellId id, const Counts& held) {
+    uint32_t before = 0;
+    for (const auto& [token, limit] : held.shared_limits) {
+      if (limit != 0 && before >= limit)
+        Fail("I5", CellName(id) + " has more holders than allowed");
+      ++before;
+    }
+  }
+
+  // I3: whoever waits can rely on the count, and on the least of the hold limits.
+  void CheckHoldLimits(CellId id, const NameCell& name, const Counts& waiting, const Counts& held) {
+    if (name.hold_limited.Get() != waiting.hold_limits.size() + held.hold_limits.size()) {
+      Fail("I3", CellName(id) + " counts its hold limits wrongly");
+    }
+    for (const Counts* const list : {&waiting, &held}) {
+      for (const uint64_t limit : list->hold_limits) {
+        if (limit >= name.least_hold_limit_ns.Get()) continue;
+        Fail("I3", CellName(id) + " knows of no hold limit that is so short");
+      }
+    }
+  }
+
+  // I11
+  void CheckLabel(CellId id, const RequestCell& request) {
+    CellId text_id = request.label.Get();
+    if (text_id == kNoCell) return;
+    const uint32_t length = request.label_length.Get();
+    if (length == 0 || length > kMostLabelUnits) Fail("I11", CellName(id) + " has an odd label");
+    for (uint32_t left = TextPieces::CellsFor(length); left > 0; --left) {
+      const TextCell* const text = shard_.TextAt(text_id);
+      if (text == nullptr || text->owner.Get() != id || !texts_.insert(text_id).second) {
+        return Fail("I11", CellName(id) + " has a label in pieces that are not its own");
+      }
+      text_id = text->following.Get();
+    }
+    if (text_id != kNoCell) Fail("I11", CellName(id) + " has a label beyond its length");
+  }
 
   Counts Walk(CellId name, const Shared<CellId>& head, const Shared<CellId>& tail, CellState state,
               const char* list) {
@@ -125,6 +172,8 @@ class ShardChecker {
       last_ticket = request->ticket.Get();
       const bool is_shared = request->mode.Get() == static_cast<uint8_t>(LockMode::kShared);
       ++(is_shared ? counts.shared : counts.exclusive);
+      if (is_shared) counts.shared_limits[request->token.Get()] = request->limit.Get();
+      if (const uint64_t limit = request->hold_limit_ns.Get()) counts.hold_limits.push_back(limit);
       previous = id;
       id = request->next.Get();
     }

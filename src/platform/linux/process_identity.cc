@@ -1,15 +1,12 @@
 #include "platform/process_identity.h"
 
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace holdfast {
 inline namespace platform {
 
 uint32_t ProcessId() { return static_cast<uint32_t>(getpid()); }
-
-uint32_t ThreadId() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
 
 uint64_t PidNamespace() {
   struct stat found {};

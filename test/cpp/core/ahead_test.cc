@@ -1,5 +1,5 @@
 // Whose death would bring a waiting request forward.
-#include "core/lock_manager.h"
+#include "core/blockers.h"
 #include "support/lock_table_test.h"
 
 namespace holdfast::test {
@@ -14,8 +14,9 @@ using testing::UnorderedElementsAre;
 class AheadTest : public LockTableTest {
  protected:
   std::vector<ProcessRef> Blockers(FakeAgent& agent, uint32_t id) {
+    core::LockManager manager = agent.manager();
     const Result<std::vector<ProcessRef>> blockers =
-        agent.manager().Blockers(agent.mine().at(id).record, kBudgetNs);
+        core::Blockers(manager, agent.mine().at(id).record, kBudgetNs);
     EXPECT_TRUE(blockers.ok());
     return blockers.ok() ? *blockers : std::vector<ProcessRef>{};
   }
@@ -71,7 +72,8 @@ TEST_F(AheadTest, IsNobodyForARequestThatIsGone) {
   Ask(b, u"n");
   const core::RecordRef record = b.mine().at(2).record;
   ASSERT_TRUE(b.End(2).ok());
-  const Result<std::vector<ProcessRef>> blockers = b.manager().Blockers(record, kBudgetNs);
+  core::LockManager manager = b.manager();
+  const Result<std::vector<ProcessRef>> blockers = core::Blockers(manager, record, kBudgetNs);
   ASSERT_TRUE(blockers.ok());
   EXPECT_THAT(*blockers, IsEmpty());
 }

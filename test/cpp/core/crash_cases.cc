@@ -9,6 +9,13 @@ void CleanUpGhost(CrashScene& scene) {
   (void)scene.doomed.manager().TerminateProcess(scene.ghost_process, kBudgetNs);
 }
 
+constexpr uint64_t kHoldNs = 1000;
+
+void EnforceHoldLimits(CrashScene& scene, uint32_t id) {
+  scene.machine.environment().PassTime(2 * kHoldNs);
+  (void)scene.doomed.EnforceHoldLimits(id);
+}
+
 void RepairAll(CrashScene& scene) {
   for (uint32_t shard = 0; shard < scene.machine.segment().geometry().shards; ++shard) {
     core::Notices notices(scene.machine.segment(), scene.machine.environment());
@@ -169,6 +176,73 @@ std::vector<CrashCase> CrashCases() {
          s.Ask(s.doomed, u"b");
          s.Ask(s.ghost, kLong);
          s.Ask(s.first, kLong);
+         MarkDirty(s);
+       },
+       RepairAll, true},
+      {"GrantAtTheLimit",
+       [](CrashScene& s) {
+         s.Ask(s.first, u"a", Limited(3));
+         s.Ask(s.second, u"a", Limited(2));
+       },
+       [](CrashScene& s) { s.Ask(s.doomed, u"a", Limited(3)); }},
+      {"ReleaseUnderALimit",
+       [](CrashScene& s) {
+         s.Ask(s.doomed, u"a", Limited(2));
+         s.Ask(s.first, u"a", Limited(2));
+         s.Ask(s.second, u"a", Limited(2));
+         s.Ask(s.second_too, u"a", Limited(3));
+         s.Ask(s.first, u"a", Limited(3));
+       },
+       [](CrashScene& s) { (void)s.doomed.End(1); }},
+      {"RequestWithALabelAndAHoldLimit", [](CrashScene&) {},
+       [](CrashScene& s) { s.Ask(s.doomed, u"a", {.hold_limit_ns = kHoldNs, .label = kLong}); }},
+      {"EndOfALabelledRequest",
+       [](CrashScene& s) {
+         s.Ask(s.doomed, u"a", kLabelled);
+         s.Ask(s.first, u"a", {.hold_limit_ns = kHoldNs, .label = kLong});
+       },
+       [](CrashScene& s) { (void)s.doomed.End(1); }},
+      {"ExpiryOfItsOwnLock",
+       [](CrashScene& s) {
+         s.Ask(s.doomed, u"a", HeldFor(kHoldNs));
+         s.Ask(s.first, u"a", {.hold_limit_ns = kHoldNs, .label = kLong});
+         s.Ask(s.second, u"a");
+       },
+       [](CrashScene& s) { EnforceHoldLimits(s, 1); }},
+      {"ExpiryOfALockOfOthers",
+       [](CrashScene& s) {
+         s.Ask(s.first, u"a", {.mode = LockMode::kShared, .hold_limit_ns = kHoldNs});
+         s.Ask(s.second, u"a", kShared);
+         s.Ask(s.second_too, u"a", {.mode = LockMode::kShared, .limit = 2, .label = kLong});
+         s.Ask(s.doomed, u"a", kLabelled);
+         s.Ask(s.first, u"a", kShared);
+       },
+       [](CrashScene& s) { EnforceHoldLimits(s, 4); }},
+      {"ExpiryOfTheLastUse",
+       [](CrashScene& s) { s.Ask(s.doomed, kLong, {.hold_limit_ns = kHoldNs, .label = kLong}); },
+       [](CrashScene& s) { EnforceHoldLimits(s, 1); }},
+      {"NoticeOfAnExpiredLock",
+       [](CrashScene& s) {
+         s.Ask(s.doomed, u"a", {.hold_limit_ns = kHoldNs, .label = kLong});
+         EnforceHoldLimits(s, 1);
+       },
+       [](CrashScene& s) { (void)s.doomed.TakeNews(); }},
+      {"StealFromAHoldLimit",
+       [](CrashScene& s) {
+         s.Ask(s.first, u"a", {.hold_limit_ns = kHoldNs, .label = kLong});
+         s.Ask(s.second, u"a", HeldFor(kHoldNs));
+       },
+       [](CrashScene& s) {
+         s.Ask(s.doomed, u"a", {.steal = true, .hold_limit_ns = kHoldNs, .label = u"thief"});
+       }},
+      {"RepairOfLimits",
+       [](CrashScene& s) {
+         s.Ask(s.first, u"a", Limited(1));
+         s.Ask(s.second, u"a", kShared);
+         s.Ask(s.ghost, u"a", Limited(3));
+         s.Ask(s.doomed, u"a", {.mode = LockMode::kShared, .limit = 3, .label = u"third"});
+         s.Ask(s.second_too, u"b", {.hold_limit_ns = kHoldNs, .label = kLong});
+         s.Ask(s.doomed, u"b", HeldFor(kHoldNs));
          MarkDirty(s);
        },
        RepairAll, true},

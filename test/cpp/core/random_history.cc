@@ -1,6 +1,7 @@
 #include "core/random_history.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/snapshot.h"
 #include "segment/invariants.h"
@@ -17,6 +18,7 @@ namespace {
 constexpr uint16_t kProcesses = 4;
 constexpr uint16_t kAgents = 6;
 
+const std::u16string kLabels[] = {u"", u"", u"", u"", u"why", std::u16string(100, u't')};
 const std::u16string kNames[] = {u"", u"n", u"m", u"o", std::u16string(100, u'l')};
 
 bool Has(const auto& list, const auto& value) {
@@ -55,8 +57,11 @@ void RandomHistory::Step() {
   machine_.environment().ForgetRings();
   Client& client = AnyClient();
   const uint32_t dice = Below(100);
-  if (dice < 70) {
+  if (dice < 60) {
     Operate(client);
+  } else if (dice < 70) {
+    machine_.environment().PassTime(Below(3000));
+    EnforceHoldLimits(client);
   } else if (dice < 79) {
     TakeNews(client);
   } else if (dice < 82) {
@@ -70,8 +75,31 @@ void RandomHistory::Step() {
   } else {
     Populate();
   }
+  EnterDirtyShards();
   WakeTheRung(machine_.environment().Rings());
+  NoteGrants();
   CheckEverything();
+}
+
+// A shard that gave extents away is repaired by whoever enters it next.
+void RandomHistory::EnterDirtyShards() {
+  for (uint32_t shard = 0; shard < machine_.segment().geometry().shards; ++shard) {
+    if (machine_.segment().shard(shard).dirty.Get() == 0) continue;
+    core::Notices notices(machine_.segment(), machine_.environment());
+    if (!clients_[0]->agent.manager().Enter(shard, notices, kBudgetNs).ok()) Fail("no repair");
+  }
+}
+
+void RandomHistory::NoteGrants() {
+  std::map<uint32_t, uint64_t> granted_ns;
+  for (const auto& [name, resource] : model_.resources()) {
+    for (const ModelRequest& holder : resource.held) {
+      const auto known = granted_ns_.find(holder.id);
+      granted_ns[holder.id] =
+          known == granted_ns_.end() ? machine_.environment().MonotonicNs() : known->second;
+    }
+  }
+  granted_ns_ = std::move(granted_ns);
 }
 
 void RandomHistory::Operate(Client& client) {
@@ -86,10 +114,7 @@ void RandomHistory::Operate(Client& client) {
 }
 
 void RandomHistory::Ask(Client& client) {
-  const bool is_shared = Below(2) == 0;
-  const bool if_available = Below(5) == 0;
-  const bool steal = !is_shared && !if_available && Below(5) == 0;
-  const Options options{is_shared ? LockMode::kShared : LockMode::kExclusive, if_available, steal};
+  const Options options = AnyOptions();
   const std::u16string& name = kNames[Below(std::size(kNames))];
   const uint32_t id = ++last_id_;
   const Result<core::Placement> placement = client.agent.Request(id, name, options);
@@ -97,10 +122,67 @@ void RandomHistory::Ask(Client& client) {
     if (placement.status().code() != StatusCode::kSegmentFull) Fail("a request failed");
     return;
   }
-  const ModelRequest request{id, client.agent.ref().index, !is_shared};
-  if (model_.Ask(name, request, if_available, steal) != placement->outcome) {
-    Fail("a request had another outcome than in the model");
+  const ModelRequest request{.id = id,
+                             .agent = client.agent.ref().index,
+                             .is_exclusive = options.mode == LockMode::kExclusive,
+                             .limit = options.limit,
+                             .has_hold_limit = options.hold_limit_ns != 0,
+                             .label = std::u16string(options.label)};
+  if (options.hold_limit_ns != 0) hold_limit_ns_[id] = options.hold_limit_ns;
+  const RequestOutcome outcome = model_.Ask(name, request, options.if_available, options.steal);
+  if (outcome != placement->outcome) Fail("a request had another outcome than in the model");
+}
+
+Options RandomHistory::AnyOptions() {
+  Options options;
+  if (Below(2) == 0) options.mode = LockMode::kShared;
+  options.if_available = Below(5) == 0;
+  const bool is_shared = options.mode == LockMode::kShared;
+  options.steal = !is_shared && !options.if_available && Below(5) == 0;
+  if (is_shared && Below(2) == 0) options.limit = 1 + Below(3);
+  if (Below(4) == 0) options.hold_limit_ns = 1000 * (1 + Below(5));
+  options.label = kLabels[Below(std::size(kLabels))];
+  return options;
+}
+
+const ReferenceModel::Resource* RandomHistory::ResourceOf(uint32_t id) const {
+  const auto is_it = [id](const ModelRequest& request) { return request.id == id; };
+  for (const auto& [name, resource] : model_.resources()) {
+    if (std::any_of(resource.held.begin(), resource.held.end(), is_it) ||
+        std::any_of(resource.queue.begin(), resource.queue.end(), is_it)) {
+      return &resource;
+    }
   }
+  return nullptr;
+}
+
+// When the time of a held lock is over.
+uint64_t RandomHistory::DueNs(uint32_t id) const {
+  const auto limit = hold_limit_ns_.find(id);
+  return limit == hold_limit_ns_.end() ? UINT64_MAX : granted_ns_.at(id) + limit->second;
+}
+
+// Time passes, then somebody looks at one of its requests.
+void RandomHistory::EnforceHoldLimits(Client& client) {
+  const auto& mine = client.agent.mine();
+  if (mine.empty()) return;
+  const uint32_t id = std::next(mine.begin(), Below(static_cast<uint32_t>(mine.size())))->first;
+  const ReferenceModel::Resource* const resource = ResourceOf(id);
+  const uint64_t now_ns = machine_.environment().MonotonicNs();
+  uint64_t due_ns = UINT64_MAX;
+  uint32_t victim = 0;
+  if (resource != nullptr) {
+    for (const ModelRequest& holder : resource->held) {
+      if (model_.IsHeld(id) && holder.id != id) continue;
+      due_ns = std::min(due_ns, DueNs(holder.id));
+      if (victim == 0 && DueNs(holder.id) <= now_ns) victim = holder.id;
+    }
+  }
+  const uint64_t next_ns = client.agent.EnforceHoldLimits(id);
+  if (due_ns != UINT64_MAX && (next_ns == 0 || next_ns > std::max(due_ns, now_ns))) {
+    Fail("looks too late again");
+  };
+  if (victim != 0) model_.Expire(victim);
 }
 
 void RandomHistory::EndOne(Client& client) {
@@ -122,9 +204,9 @@ void RandomHistory::EndAgent(Client& client) {
 
 void RandomHistory::TakeNews(Client& client) {
   if (!client.agent.TakeNews().ok()) Fail("news could not be taken");
-  const auto stolen = model_.stolen();
-  for (const ModelRequest& request : stolen) {
-    if (request.agent == client.agent.ref().index) model_.End(request.id);
+  const auto all_lost = model_.lost();
+  for (const ReferenceModel::Lost& lost : all_lost) {
+    if (lost.request.agent == client.agent.ref().index) model_.End(lost.request.id);
   }
   client.agent.FallAsleep();
   client.is_woken = client.agent.HasNews();
@@ -165,9 +247,21 @@ void RandomHistory::KillInsideAnOperation(Client& client) {
   const ReferenceModel before = model_;
   const std::vector<Frame> frames = [&] {
     const StoreRecorder recorder(machine_);
-    Below(4) == 0 ? TakeNews(client) : (Below(2) == 0 ? Ask(client) : EndOne(client));
+    switch (Below(8)) {
+      case 0:
+      case 1:
+        TakeNews(client);
+        break;
+      case 2:
+      case 3:
+        EnforceHoldLimits(client);
+        break;
+      default:
+        Below(2) == 0 ? Ask(client) : EndOne(client);
+    }
     return recorder.frames();
   }();
+  if (frames.empty()) return;
   const Frame& frame = frames[Below(static_cast<uint32_t>(frames.size()))];
   machine_.Restore(frame.image);
   machine_.environment().ForgetRings();

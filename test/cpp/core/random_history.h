@@ -4,6 +4,7 @@
 #define HOLDFAST_TEST_CORE_RANDOM_HISTORY_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -38,6 +39,12 @@ class RandomHistory {
   void Populate();
   void Operate(Client& client);
   void Ask(Client& client);
+  Options AnyOptions();
+  void EnforceHoldLimits(Client& client);
+  const ReferenceModel::Resource* ResourceOf(uint32_t id) const;
+  uint64_t DueNs(uint32_t id) const;
+  void EnterDirtyShards();
+  void NoteGrants();
   void EndOne(Client& client);
   void EndAgent(Client& client);
   void TakeNews(Client& client);
@@ -56,6 +63,8 @@ class RandomHistory {
   ReferenceModel model_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<segment::ProcessRef> processes_;
+  std::map<uint32_t, uint64_t> hold_limit_ns_;
+  std::map<uint32_t, uint64_t> granted_ns_;  // of what is held
   uint32_t last_id_ = 0;
   std::string fault_;
 };

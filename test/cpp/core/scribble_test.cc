@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/blockers.h"
 #include "core/snapshot.h"
 #include "segment/invariants.h"
 #include "segment/store_point.h"
@@ -20,6 +21,9 @@ namespace {
 
 constexpr int kSegments = 40000;
 constexpr int kRounds = 6;
+
+const std::u16string kNames[] = {u"", u"n", u"m", std::u16string(40, u's'),
+                                 std::u16string(150, u'l')};
 
 class ScribbledSegment {
  public:
@@ -76,7 +80,10 @@ class ScribbledSegment {
       const auto& mine = agent.mine();
       if (mine.empty()) return;
       auto it = std::next(mine.begin(), Below(static_cast<uint32_t>(mine.size())));
-      (void)manager.Blockers(it->second.record, kBudgetNs);
+      (void)core::Blockers(manager, it->second.record, kBudgetNs);
+      machine_.environment().PassTime(Below(1000));
+      (void)agent.EnforceHoldLimits(it->first);
+      (void)core::Holders(manager, NameOf(kNames[Below(5)]), kBudgetNs);
       (void)agent.End(it->first);
     } else if (dice < 18) {
       (void)agent.TakeNews();
@@ -88,11 +95,20 @@ class ScribbledSegment {
   }
 
   void Ask(FakeAgent& agent) {
-    static const std::u16string kNames[] = {u"", u"n", u"m", std::u16string(40, u's'),
-                                            std::u16string(150, u'l')};
-    static const Options kOptions[] = {kExclusive,   kExclusive,         kShared, kShared,
-                                       kIfAvailable, kSharedIfAvailable, kSteal};
-    (void)agent.Request(++last_id_, kNames[Below(5)], kOptions[Below(7)]);
+    static const Options kOptions[] = {
+        kExclusive,
+        kExclusive,
+        kShared,
+        kShared,
+        kIfAvailable,
+        kSharedIfAvailable,
+        kSteal,
+        Limited(1),
+        Limited(2),
+        HeldFor(1000),
+        kLabelled,
+        {.mode = LockMode::kShared, .limit = 2, .hold_limit_ns = 1, .label = kNames[4]}};
+    (void)agent.Request(++last_id_, kNames[Below(5)], kOptions[Below(12)]);
   }
 
   // Of an agent, or of a process that then goes on under its name: more damage.

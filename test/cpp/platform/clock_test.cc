@@ -1,11 +1,15 @@
 #include "platform/clock.h"
 
 #include <gtest/gtest.h>
+#include <linux/sched.h>
+#include <sched.h>
 
 #include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <string>
+
+#include "platform/child_process.h"
 
 namespace holdfast {
 namespace {
@@ -34,6 +38,30 @@ TEST(RealtimeNs, LiesBetweenTwoReadingsOfTheSystem) {
   clock_gettime(CLOCK_REALTIME, &after);
   EXPECT_GE(now / 1'000'000'000, static_cast<uint64_t>(before.tv_sec));
   EXPECT_LE(now / 1'000'000'000, static_cast<uint64_t>(after.tv_sec));
+}
+
+TEST(CoarseRealtimeMs, IsSomeMillisecondsLateAtMost) {
+  const uint64_t before = RealtimeNs() / 1'000'000;
+  const uint64_t coarse = CoarseRealtimeMs();
+  EXPECT_LE(coarse, RealtimeNs() / 1'000'000);
+  EXPECT_GE(coarse + 20, before);
+}
+
+TEST(MonotonicClockId, IsTheSameForParentAndChild) {
+  const uint32_t mine = MonotonicClockId();
+  ASSERT_NE(mine, 0U);
+  EXPECT_EQ(ChildProcess::Run([&] { return MonotonicClockId() == mine ? 0 : 1; }), 0);
+}
+
+TEST(MonotonicClockId, DiffersBetweenTimeNamespaces) {
+  constexpr int kCannotUnshare = 77;
+  const uint32_t mine = MonotonicClockId();
+  const int result = ChildProcess::Run([&] {
+    if (unshare(CLONE_NEWTIME) == -1) return kCannotUnshare;
+    return ChildProcess::Run([&] { return MonotonicClockId() != mine ? 0 : 1; });
+  });
+  if (result == kCannotUnshare) GTEST_SKIP() << "only root may make a time namespace here";
+  EXPECT_EQ(result, 0);
 }
 
 TEST(ReadBootId, IsTheKernelsUuid) {

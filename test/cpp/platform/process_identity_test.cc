@@ -4,8 +4,6 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <thread>
-
 #include "platform/child_process.h"
 
 namespace holdfast {
@@ -16,13 +14,6 @@ TEST(ProcessId, IsThatOfTheProcess) { EXPECT_EQ(ProcessId(), static_cast<uint32_
 TEST(ProcessId, IsAnotherInAForkedChild) {
   const uint32_t parent = ProcessId();
   EXPECT_EQ(ChildProcess::Run([&] { return ProcessId() != parent ? 0 : 1; }), 0);
-}
-
-TEST(ThreadId, IsTheProcessIdOnTheFirstThreadOnly) {
-  EXPECT_EQ(ThreadId(), ProcessId());
-  uint32_t other = 0;
-  std::thread([&] { other = ThreadId(); }).join();
-  EXPECT_NE(other, ThreadId());
 }
 
 TEST(PidNamespace, IsTheSameForParentAndChild) {

@@ -32,7 +32,7 @@ Status FakeAgent::Read(const core::RecordNews& news) {
   }
   const auto it = mine_.find(news.request_id);
   if (it == mine_.end() || it->second.record.ticket != news.record.ticket) return Status();
-  if (news.state == segment::CellState::kStolen) return End(news.request_id);
+  if (segment::IsLost(news.state)) return End(news.request_id);
   if (news.state == segment::CellState::kHeld && !it->second.is_held) {
     it->second.is_held = true;
     it->second.token = news.token;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/hold_limits.h"
 #include "core/lock_manager.h"
 #include "platform/result.h"
 #include "support/fake_machine.h"
@@ -18,12 +19,19 @@ struct Options {
   LockMode mode = LockMode::kExclusive;
   bool if_available = false;
   bool steal = false;
+  uint32_t limit = 0;
+  uint64_t hold_limit_ns = 0;
+  std::u16string_view label{};
 };
 inline constexpr Options kExclusive{};
 inline constexpr Options kShared{.mode = LockMode::kShared};
 inline constexpr Options kIfAvailable{.if_available = true};
 inline constexpr Options kSharedIfAvailable{.mode = LockMode::kShared, .if_available = true};
 inline constexpr Options kSteal{.steal = true};
+// At most `limit` holders with it.
+constexpr Options Limited(uint32_t limit) { return {.mode = LockMode::kShared, .limit = limit}; }
+constexpr Options HeldFor(uint64_t ns) { return {.hold_limit_ns = ns}; }
+inline constexpr Options kLabelled{.label = u"what it is for"};
 
 inline constexpr uint64_t kBudgetNs = 10'000'000;
 
@@ -33,6 +41,7 @@ class FakeAgent {
     core::RecordRef record;
     bool is_held = false;
     uint64_t token = 0;
+    core::Sightings sightings{};
   };
 
   FakeAgent(FakeMachine& machine, segment::ProcessRef process, uint16_t index)
@@ -55,11 +64,17 @@ class FakeAgent {
 
   // `id`: unique on the machine, rising.
   Result<core::Placement> Request(uint32_t id, std::u16string_view name, const Options& options) {
-    Result<core::Placement> placement = manager().Request(
-        self_, NameOf(name), {id, options.mode, options.if_available, options.steal}, kBudgetNs);
+    const core::LockRequest request{.request_id = id,
+                                    .mode = options.mode,
+                                    .if_available = options.if_available,
+                                    .steal = options.steal,
+                                    .limit = options.limit,
+                                    .hold_limit_ns = options.hold_limit_ns,
+                                    .label = options.label};
+    Result<core::Placement> placement = manager().Request(self_, NameOf(name), request, kBudgetNs);
     if (placement.ok() && placement->outcome != core::RequestOutcome::kMissed) {
       const bool is_held = placement->outcome == core::RequestOutcome::kGranted;
-      mine_[id] = {placement->record, is_held, placement->token};
+      mine_[id] = {placement->record, is_held, placement->token, {}};
     }
     return placement;
   }
@@ -71,6 +86,14 @@ class FakeAgent {
     const core::RecordRef record = it->second.record;
     mine_.erase(it);
     return manager().End(record, kBudgetNs).status();
+  }
+
+  // What this process's caretaker does. The time to look again.
+  uint64_t EnforceHoldLimits(uint32_t id) {
+    core::LockManager looker = manager();
+    const Result<uint64_t> next =
+        core::EnforceHoldLimits(looker, mine_.at(id).record, mine_.at(id).sightings, kBudgetNs);
+    return next.ok() ? *next : 0;
   }
 
   // Returns what went wrong, if anything did.

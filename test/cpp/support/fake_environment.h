@@ -24,6 +24,9 @@ class FakeEnvironment : public segment::Environment {
   }
   // So many more allocations succeed.
   void AllowAllocations(int count) { allocations_left_ = count; }
+  void PassTime(uint64_t ns) { now_ns_ += ns; }
+  // From now on whoever asks is in another time namespace.
+  void ChangeClock(uint32_t id) { clock_id_ = id; }
   // Called in the middle of a sleep, by the sleeper.
   void DuringSleep(std::function<void()> action) { during_sleep_ = std::move(action); }
 
@@ -58,6 +61,8 @@ class FakeEnvironment : public segment::Environment {
   }
   void FutexWake(std::atomic<uint32_t>*) override { ++wakes_; }
   uint64_t MonotonicNs() override { return now_ns_; }
+  uint32_t ClockId() override { return clock_id_; }
+  uint64_t RealtimeMs() override { return now_ns_ / 1'000'000; }
   void Ring(const segment::AgentRef& agent) override {
     const std::lock_guard<std::mutex> guard(mutex_);
     rings_.push_back(agent);
@@ -84,6 +89,7 @@ class FakeEnvironment : public segment::Environment {
   std::vector<segment::ProcessRef> removed_lifelines_;
   std::function<void()> during_sleep_;
   std::atomic<uint64_t> now_ns_{1'000'000'000};
+  std::atomic<uint32_t> clock_id_{1};
   std::atomic<uint32_t> sleeps_{0};
   std::atomic<uint32_t> wakes_{0};
   std::atomic<int> allocations_left_{1 << 30};

@@ -26,12 +26,35 @@ std::u16string ReadName(const ShardView& shard, CellId id) {
   return units;
 }
 
+std::u16string ReadLabel(const ShardView& shard, const RequestCell& request) {
+  std::u16string units;
+  CellId id = request.label.Get();
+  for (uint32_t left = request.label_length.Get(); id != segment::kNoCell && left > 0;) {
+    const segment::TextCell* const text = shard.TextAt(id);
+    if (text == nullptr) return u"(broken label)";
+    for (uint32_t i = 0; i < segment::kTextCellUnits && left > 0; ++i, --left) {
+      units.push_back(static_cast<char16_t>(text->units[i].Get()));
+    }
+    id = text->following.Get();
+  }
+  return units;
+}
+
+std::string ToText(const ModelRequest& request) {
+  std::string text = std::to_string(request.id) + (request.is_exclusive ? "x" : "s");
+  if (request.limit != 0) text += std::to_string(request.limit);
+  if (request.has_hold_limit) text += "h";
+  if (!request.label.empty()) text += "l" + std::to_string(request.label.size());
+  return text + "@" + std::to_string(request.agent);
+}
+
+std::string ToText(const ReferenceModel::Lost& lost) {
+  return ToText(lost.request) + (lost.is_expired ? " expired" : " stolen");
+}
+
 void Print(const char* title, const auto& requests, std::string& text) {
   text += title;
-  for (const ModelRequest& request : requests) {
-    text += " " + std::to_string(request.id) + (request.is_exclusive ? "x" : "s") + "@" +
-            std::to_string(request.agent);
-  }
+  for (const auto& request : requests) text += " " + ToText(request);
 }
 
 }  // namespace
@@ -46,10 +69,14 @@ ReferenceModel ReferenceModel::Read(const segment::Segment& segment) {
       if (request != nullptr) by_ticket.emplace(request->ticket.Get(), request);
     }
     for (const auto& [ticket, cell] : by_ticket) {
-      const ModelRequest request{cell->request_id.Get(), cell->agent.Get(),
-                                 cell->mode.Get() == static_cast<uint8_t>(LockMode::kExclusive)};
+      const ModelRequest request{cell->request_id.Get(),
+                                 cell->agent.Get(),
+                                 cell->mode.Get() == static_cast<uint8_t>(LockMode::kExclusive),
+                                 cell->limit.Get(),
+                                 cell->hold_limit_ns.Get() != 0,
+                                 ReadLabel(shard, *cell)};
       const CellState state = cell->state.Get();
-      if (state == CellState::kStolen) model.stolen_.insert(request);
+      if (segment::IsLost(state)) model.lost_.insert({request, state == CellState::kExpired});
       if (state == CellState::kWaiting) {
         model.resources_[ReadName(shard, cell->name.Get())].queue.push_back(request);
       } else if (state == CellState::kHeld) {
@@ -87,7 +114,7 @@ std::string ReferenceModel::ToString() const {
     Print(", queue", resource.queue, text);
     text += "\n";
   }
-  Print("stolen", stolen_, text);
+  Print("lost", lost_, text);
   return text;
 }
 

@@ -18,6 +18,9 @@ struct ModelRequest {
   uint32_t id = 0;
   uint32_t agent = 0;
   bool is_exclusive = true;
+  uint32_t limit = 0;  // of shared holders with it; 0: none
+  bool has_hold_limit = false;
+  std::u16string label{};
 
   friend auto operator<=>(const ModelRequest&, const ModelRequest&) = default;
 };
@@ -40,7 +43,7 @@ class ReferenceModel {
     const bool is_grantable = resource.queue.empty() && IsFree(resource, request);
     core::RequestOutcome outcome = core::RequestOutcome::kGranted;
     if (steal) {
-      for (const ModelRequest& victim : resource.held) stolen_.insert(victim);
+      for (const ModelRequest& victim : resource.held) lost_.insert({victim, false});
       resource.held = {request};
     } else if (is_grantable) {
       resource.held.insert(request);
@@ -54,7 +57,18 @@ class ReferenceModel {
     return outcome;
   }
 
-  // Release, abort, or the notice taken of a steal.
+  // The time of a held lock is over.
+  void Expire(uint32_t id) {
+    for (auto& [name, resource] : resources_) {
+      for (const ModelRequest& holder : resource.held) {
+        if (holder.id == id) lost_.insert({holder, true});
+      }
+      std::erase_if(resource.held, [id](const ModelRequest& holder) { return holder.id == id; });
+    }
+    ProcessQueues();
+  }
+
+  // Release, abort, or the notice taken of a loss.
   void End(uint32_t id) {
     RemoveIf([id](const ModelRequest& request) { return request.id == id; });
   }
@@ -64,7 +78,13 @@ class ReferenceModel {
 
   const std::map<std::u16string, Resource>& resources() const { return resources_; }
   // Lost, and not yet ended by their agents.
-  const std::set<ModelRequest>& stolen() const { return stolen_; }
+  struct Lost {
+    ModelRequest request;
+    bool is_expired = false;  // otherwise stolen
+
+    friend auto operator<=>(const Lost&, const Lost&) = default;
+  };
+  const std::set<Lost>& lost() const { return lost_; }
   bool IsHeld(uint32_t id) const;
   bool IsQueued(uint32_t id) const;
   std::string ToString() const;
@@ -75,15 +95,21 @@ class ReferenceModel {
     for (const ModelRequest& held : resource.held) {
       if (held.is_exclusive || request.is_exclusive) return false;
     }
-    return true;
+    return request.limit == 0 || resource.held.size() < request.limit;
   }
 
   template <typename Predicate>
   void RemoveIf(Predicate predicate) {
-    std::erase_if(stolen_, predicate);
+    std::erase_if(lost_, [&](const Lost& lost) { return predicate(lost.request); });
     for (auto& [name, resource] : resources_) {
       std::erase_if(resource.held, predicate);
       std::erase_if(resource.queue, predicate);
+    }
+    ProcessQueues();
+  }
+
+  void ProcessQueues() {
+    for (auto& [name, resource] : resources_) {
       while (!resource.queue.empty() && IsFree(resource, resource.queue.front())) {
         resource.held.insert(resource.queue.front());
         resource.queue.pop_front();
@@ -99,7 +125,7 @@ class ReferenceModel {
   }
 
   std::map<std::u16string, Resource> resources_;
-  std::set<ModelRequest> stolen_;
+  std::set<Lost> lost_;
 };
 
 }  // namespace holdfast::test

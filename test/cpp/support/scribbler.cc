@@ -11,7 +11,7 @@ using segment::CellId;
 using segment::CellState;
 
 void Scribbler::Scribble() {
-  switch (Below(12)) {
+  switch (Below(14)) {
     case 0:
     case 1:
       return ScribbleBytes();
@@ -30,6 +30,9 @@ void Scribbler::Scribble() {
       return ScribbleLockWord();
     case 9:
       return ScribbleAgent();
+    case 10:
+    case 11:
+      return ScribbleExtras();
     default:
       return ScribbleName();
   }
@@ -88,8 +91,8 @@ void Scribbler::ScribbleLink() {
 void Scribbler::ScribbleState() {
   constexpr CellState kStates[] = {CellState::kFree,     CellState::kWaiting, CellState::kHeld,
                                    CellState::kStealing, CellState::kStolen,  CellState::kZombie,
-                                   CellState::kName,     CellState::kText};
-  AnyCell().state.Set(kStates[Below(8)]);
+                                   CellState::kName,     CellState::kText,    CellState::kExpired};
+  AnyCell().state.Set(kStates[Below(9)]);
 }
 
 void Scribbler::ScribbleHead() {
@@ -148,6 +151,27 @@ void Scribbler::ScribbleAgent() {
       return agent.owner.Set(random_());
     default:
       return AsRequest(AnyCell()).agent.Set(static_cast<uint16_t>(random_()));
+  }
+}
+
+void Scribbler::ScribbleExtras() {
+  segment::RequestCell& request = AsRequest(AnyCell());
+  switch (Below(7)) {
+    case 0:
+      return request.limit.Set(Below(4));
+    case 1:
+      return request.hold_limit_ns.Set(Below(2) == 0 ? random_() : Below(5));
+    case 2:
+      return request.granted_ns.Set(random_());
+    case 3:
+      return request.label.Set(AnyLink());
+    case 4:
+      return request.label_length.Set(Below(2) == 0 ? static_cast<uint32_t>(random_())
+                                                    : Below(200));
+    case 5:
+      return AsText(AnyCell()).owner.Set(AnyLink());
+    default:
+      return AsName(AnyCell()).hold_limited.Set(Below(3));
   }
 }
 

@@ -27,6 +27,7 @@ class Scribbler {
   void ScribbleLockWord();
   void ScribbleAgent();
   void ScribbleName();
+  void ScribbleExtras();
 
   segment::CellId AnyLink();
   segment::AnyCell& AnyCell() {

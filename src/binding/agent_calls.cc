@@ -1,0 +1,189 @@
+// The functions of an agent, as JavaScript calls them.
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "binding/agent_wrap.h"
+#include "binding/errors.h"
+#include "binding/name_argument.h"
+#include "binding/snapshot_to_js.h"
+
+namespace holdfast::binding {
+
+namespace {
+
+// The longest that a snapshot keeps the thread from running while it waits for others.
+constexpr uint64_t kSnapshotBudgetNs = 2'000'000;
+constexpr double kNsPerMs = 1e6;
+// More than anybody waits, and far from overflowing.
+constexpr double kMostHoldNs = 1e18;
+
+AgentWrap* SelfOf(napi_env env, napi_callback_info info, size_t* count, napi_value* arguments) {
+  void* self = nullptr;
+  napi_get_cb_info(env, info, count, arguments, nullptr, &self);
+  return static_cast<AgentWrap*>(self);
+}
+
+napi_value ToInt(napi_env env, int32_t value) {
+  napi_value result = nullptr;
+  napi_create_int32(env, value, &result);
+  return result;
+}
+
+uint32_t ToUint32(napi_env env, napi_value value) {
+  uint32_t number = 0;
+  napi_get_value_uint32(env, value, &number);
+  return number;
+}
+
+// A limit, however short, does not become none.
+uint64_t ToHoldLimitNs(napi_env env, napi_value value) {
+  double ms = 0;
+  napi_get_value_double(env, value, &ms);
+  return ms > 0 ? static_cast<uint64_t>(std::clamp(ms * kNsPerMs, 1.0, kMostHoldNs)) : 0;
+}
+
+core::LockRequest ToRequest(uint32_t flags) {
+  core::LockRequest request;
+  request.mode = (flags & kShared) != 0 ? LockMode::kShared : LockMode::kExclusive;
+  request.if_available = (flags & kIfAvailable) != 0;
+  request.steal = (flags & kSteal) != 0;
+  return request;
+}
+
+Status Closed() { return Status(StatusCode::kClosed, "the lock manager is closed"); }
+
+Status TooLong() {
+  return Status(StatusCode::kSegmentFull, "the name is larger than the lock table");
+}
+
+}  // namespace
+
+// request(name, flags) -> id << kOutcomeBits | outcome; -1: failed
+napi_value AgentWrap::Request(napi_env env, napi_callback_info info) {
+  size_t count = 2;
+  napi_value arguments[2];
+  AgentWrap* const self = SelfOf(env, info, &count, arguments);
+  const NameArgument name(env, arguments[0], self->MostNameUnits());
+  return ToInt(env, self->Ask(name, ToRequest(ToUint32(env, arguments[1]))));
+}
+
+// requestWithExtras(name, flags, limit, holdLimit (ms), label) -> like request()
+napi_value AgentWrap::RequestWithExtras(napi_env env, napi_callback_info info) {
+  size_t count = 5;
+  napi_value arguments[5];
+  AgentWrap* const self = SelfOf(env, info, &count, arguments);
+  const NameArgument name(env, arguments[0], self->MostNameUnits());
+  core::LockRequest request = ToRequest(ToUint32(env, arguments[1]));
+  request.limit = ToUint32(env, arguments[2]);
+  request.hold_limit_ns = ToHoldLimitNs(env, arguments[3]);
+  // Cut where it does not fit.
+  std::array<char16_t, segment::kMostLabelUnits + 1> label{};
+  size_t length = 0;
+  napi_get_value_string_utf16(env, arguments[4], label.data(), label.size(), &length);
+  request.label = {label.data(), length};
+  return ToInt(env, self->Ask(name, request));
+}
+
+int32_t AgentWrap::Ask(const NameArgument& name, const core::LockRequest& request) {
+  if (agent_ == nullptr) return Fail(Closed());
+  if (!name.fits()) return Fail(TooLong());
+  const Result<core::Agent::Answer> answer = agent_->Request(name.name(), request);
+  if (!answer.ok()) return Fail(answer.status());
+  WriteToken(0, answer->token);
+  UpdateLoop();
+  return static_cast<int32_t>(answer->id << kOutcomeBits | static_cast<uint32_t>(answer->outcome));
+}
+
+// A name that could never fit is refused before it is copied.
+uint64_t AgentWrap::MostNameUnits() const {
+  return agent_ == nullptr ? 0 : agent_->capacity() / sizeof(char16_t);
+}
+
+int32_t AgentWrap::Fail(const Status& status) {
+  last_error_ = status;
+  return -1;
+}
+
+// end(id) -> 0, or how the lock had been lost already: LOSS_STOLEN, LOSS_EXPIRED
+napi_value AgentWrap::End(napi_env env, napi_callback_info info) {
+  size_t count = 1;
+  napi_value arguments[1];
+  AgentWrap* const self = SelfOf(env, info, &count, arguments);
+  if (self->agent_ == nullptr) return ToInt(env, 0);
+  const core::Loss loss = self->agent_->End(ToUint32(env, arguments[0]));
+  self->UpdateLoop();
+  return ToInt(env, static_cast<int32_t>(loss));
+}
+
+// isHeld(id) -> boolean: granted, and JavaScript knows it
+napi_value AgentWrap::IsHeld(napi_env env, napi_callback_info info) {
+  size_t count = 1;
+  napi_value arguments[1];
+  const AgentWrap* const self = SelfOf(env, info, &count, arguments);
+  const bool is_held = self->agent_ != nullptr && self->agent_->IsHeld(ToUint32(env, arguments[0]));
+  return Napi::Boolean::New(env, is_held);
+}
+
+// isLocked(name) -> 0 or 1; -1: failed
+napi_value AgentWrap::IsLocked(napi_env env, napi_callback_info info) {
+  size_t count = 1;
+  napi_value arguments[1];
+  AgentWrap* const self = SelfOf(env, info, &count, arguments);
+  if (self->agent_ == nullptr) return ToInt(env, self->Fail(Closed()));
+  const NameArgument name(env, arguments[0], self->MostNameUnits());
+  if (!name.fits()) return ToInt(env, 0);
+  const Result<bool> is_locked = self->agent_->IsLocked(name.name());
+  if (!is_locked.ok()) return ToInt(env, self->Fail(is_locked.status()));
+  return ToInt(env, *is_locked ? 1 : 0);
+}
+
+// isConnected() -> boolean: false once the lock table was removed or replaced
+napi_value AgentWrap::IsConnected(napi_env env, napi_callback_info info) {
+  const AgentWrap* const self = SelfOf(env, info, nullptr, nullptr);
+  return Napi::Boolean::New(env, self->agent_ != nullptr && self->agent_->IsConnected());
+}
+
+// readNews() -> how many pieces of news are in the buffer now; 0: that was all
+napi_value AgentWrap::ReadNews(napi_env env, napi_callback_info info) {
+  AgentWrap* const self = SelfOf(env, info, nullptr, nullptr);
+  return ToInt(env, self->agent_ == nullptr ? 0 : static_cast<int32_t>(self->WriteNews()));
+}
+
+// snapshot() -> see snapshot_to_js.h; null: others are in the way, ask again; undefined: failed
+napi_value AgentWrap::TakeSnapshot(napi_env env, napi_callback_info info) {
+  return SelfOf(env, info, nullptr, nullptr)->View(env, &InfosToJs);
+}
+
+// inspect() -> the same with details
+napi_value AgentWrap::Inspect(napi_env env, napi_callback_info info) {
+  return SelfOf(env, info, nullptr, nullptr)->View(env, &DetailsToJs);
+}
+
+napi_value AgentWrap::View(Napi::Env env, Napi::Array (*to_js)(Napi::Env, const core::Snapshot&)) {
+  if (agent_ == nullptr) {
+    last_error_ = Closed();
+    return env.Undefined();
+  }
+  const Result<core::Snapshot> snapshot = agent_->TakeSnapshot(kSnapshotBudgetNs);
+  if (snapshot.ok()) return to_js(env, *snapshot);
+  if (snapshot.status().code() == StatusCode::kBusy) return env.Null();
+  last_error_ = snapshot.status();
+  return env.Undefined();
+}
+
+napi_value AgentWrap::LastError(napi_env env, napi_callback_info info) {
+  return ToJs(Napi::Env(env), SelfOf(env, info, nullptr, nullptr)->last_error_);
+}
+
+napi_value AgentWrap::CloseByJs(napi_env env, napi_callback_info info) {
+  AgentWrap* const self = SelfOf(env, info, nullptr, nullptr);
+  if (self->agent_ != nullptr) {
+    napi_remove_env_cleanup_hook(env, &AgentWrap::OnEnvironmentEnd, self);
+    self->Close();
+  }
+  return Napi::Env(env).Undefined();
+}
+
+}  // namespace holdfast::binding

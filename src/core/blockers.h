@@ -1,0 +1,24 @@
+// Whose death would change something: the processes before a request, or those that hold a name.
+#ifndef HOLDFAST_CORE_BLOCKERS_H_
+#define HOLDFAST_CORE_BLOCKERS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/lock_manager.h"
+#include "platform/result.h"
+
+namespace holdfast::core {
+
+// The processes before a waiting request: its predecessor's, or those of all holders. Each once.
+Result<std::vector<segment::ProcessRef>> Blockers(LockManager& manager, const RecordRef& record,
+                                                  uint64_t budget_ns);
+
+// The processes that hold the name, in whatever mode, each once; they may be dead.
+Result<std::vector<segment::ProcessRef>> Holders(LockManager& manager,
+                                                 const segment::ResourceName& name,
+                                                 uint64_t budget_ns);
+
+}  // namespace holdfast::core
+
+#endif  // HOLDFAST_CORE_BLOCKERS_H_

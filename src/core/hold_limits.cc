@@ -1,0 +1,109 @@
+#include "core/hold_limits.h"
+
+#include <algorithm>
+
+namespace holdfast::core {
+
+using segment::CellId;
+using segment::CellState;
+using segment::kNoCell;
+using segment::NameCell;
+using segment::RequestCell;
+using segment::ShardLock;
+using segment::ShardView;
+
+namespace {
+
+// Whoever waits looks at least once within the shortest limit before it, so that it sees each
+// holder before that one's time is over; but not more often than this.
+constexpr uint64_t kLeastIntervalNs = 10'000'000;
+// A longer one is damage, and must not overflow.
+constexpr uint64_t kMostNs = uint64_t{1} << 62;
+
+class Look {
+ public:
+  Look(ShardView shard, Notices& notices, Sightings& sightings)
+      : shard_(shard),
+        notices_(notices),
+        sightings_(sightings),
+        clock_(notices.environment().ClockId()),
+        now_ns_(notices.environment().MonotonicNs()) {}
+
+  uint64_t At(CellId id, RequestCell& request) {
+    if (request.state.Get() == CellState::kHeld) return AtHolder(id, request);
+    const NameCell* const name = shard_.NameAt(request.name.Get());
+    if (request.state.Get() != CellState::kWaiting || name == nullptr) return 0;
+    if (name->hold_limited.Get() == 0) return 0;
+    uint64_t next_ns =
+        now_ns_ + std::clamp(name->least_hold_limit_ns.Get(), kLeastIntervalNs, kMostNs);
+    CellId holder_id = name->held_head.Get();
+    for (uint32_t steps = 0; holder_id != kNoCell && steps <= shard_.MostCells(); ++steps) {
+      RequestCell* const holder = shard_.RequestAt(holder_id);
+      if (holder == nullptr) break;
+      const uint64_t due_ns = AtHolder(holder_id, *holder);
+      if (due_ns != 0) next_ns = std::min(next_ns, due_ns);
+      // It was taken away: the list has changed.
+      if (holder->state.Get() != CellState::kHeld) return next_ns;
+      holder_id = holder->next.Get();
+    }
+    sightings_.Tidy();
+    return next_ns;
+  }
+
+ private:
+  uint64_t AtHolder(CellId id, RequestCell& holder) {
+    const uint64_t limit_ns = std::min(holder.hold_limit_ns.Get(), kMostNs);
+    if (limit_ns == 0) return 0;
+    const uint64_t due_ns = SinceNs(holder) + limit_ns;
+    if (due_ns <= now_ns_) ShardRules(shard_, notices_).Expire(id, holder);
+    return due_ns;
+  }
+
+  // A grant of the future is damage: it counts as one of now.
+  uint64_t SinceNs(const RequestCell& holder) {
+    const bool is_comparable = clock_ != 0 && holder.granted_clock.Get() == clock_;
+    return is_comparable ? std::min(holder.granted_ns.Get(), now_ns_)
+                         : sightings_.SinceNs(holder.token.Get(), now_ns_);
+  }
+
+  ShardView shard_;
+  Notices& notices_;
+  Sightings& sightings_;
+  const uint32_t clock_;
+  const uint64_t now_ns_;
+};
+
+}  // namespace
+
+uint64_t Sightings::SinceNs(uint64_t token, uint64_t now_ns) {
+  Sighting* room = nullptr;
+  for (Sighting& sighting : sightings_) {
+    if (sighting.token == token) {
+      sighting.is_current = true;
+      return sighting.since_ns;
+    }
+    if (sighting.token == 0) room = &sighting;
+  }
+  if (room != nullptr) *room = {token, now_ns, true};
+  return now_ns;
+}
+
+void Sightings::Tidy() {
+  for (Sighting& sighting : sightings_) {
+    if (!sighting.is_current) sighting.token = 0;
+    sighting.is_current = false;
+  }
+}
+
+Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record,
+                                   Sightings& sightings, uint64_t budget_ns) {
+  Notices notices(manager.segment(), manager.environment());
+  const Result<ShardLock> lock = manager.Enter(record.shard, notices, budget_ns);
+  if (!lock.ok()) return lock.status();
+  const ShardView view(manager.segment(), record.shard);
+  RequestCell* const request = RequestOf(view, record);
+  if (request == nullptr) return uint64_t{0};
+  return Look(view, notices, sightings).At(record.cell, *request);
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,22 @@
+// LockManager::Request, for who lives among others that may have died: somebody who is dead must
+// not be the reason why a lock is not available.
+#ifndef HOLDFAST_CORE_PLACE_REQUEST_H_
+#define HOLDFAST_CORE_PLACE_REQUEST_H_
+
+#include <cstdint>
+
+#include "core/lock_request.h"
+#include "core/process.h"
+#include "platform/result.h"
+#include "segment/resource_name.h"
+
+namespace holdfast::core {
+
+// Any thread of the process. `budget_ns`: as in LockManager.
+Result<Placement> PlaceRequest(Process& process, const segment::AgentRef& self,
+                               const segment::ResourceName& name, const LockRequest& request,
+                               uint64_t budget_ns);
+
+}  // namespace holdfast::core
+
+#endif  // HOLDFAST_CORE_PLACE_REQUEST_H_

@@ -1,0 +1,75 @@
+#include "core/request_record.h"
+
+#include <algorithm>
+
+#include "segment/event_list.h"
+#include "segment/record_pool.h"
+#include "segment/text_pieces.h"
+
+namespace holdfast::core {
+
+using segment::CellId;
+using segment::kNoCell;
+using segment::RecordPool;
+using segment::RequestCell;
+using segment::ShardHeader;
+using segment::ShardView;
+using segment::TextPieces;
+
+namespace {
+
+uint32_t LabelLength(const LockRequest& request) {
+  return static_cast<uint32_t>(std::min<size_t>(request.label.size(), segment::kMostLabelUnits));
+}
+
+}  // namespace
+
+uint32_t CellsForRecord(const LockRequest& request) {
+  return 1 + TextPieces::CellsFor(LabelLength(request));
+}
+
+CellId TakeRecord(const ShardView& shard, const segment::AgentRef& agent,
+                  const LockRequest& request, CellId name_id) {
+  const CellId id = RecordPool(shard).Take();
+  if (id == kNoCell) return kNoCell;
+  RequestCell& record = segment::AsRequest(*shard.segment().CellByNumber(id - 1));
+  ShardHeader& header = shard.header();
+  const uint64_t ticket = header.last_ticket.Get() + 1;
+  header.last_ticket.Set(ticket);
+  record.name.Set(name_id);
+  record.ticket.Set(ticket);
+  record.token.Set(0);
+  record.process_slot.Set(agent.process.slot);
+  record.agent.Set(agent.index);
+  record.process_generation.Set(agent.process.generation);
+  record.agent_generation.Set(agent.generation);
+  record.request_id.Set(request.request_id);
+  record.mode.Set(static_cast<uint8_t>(request.mode));
+  record.event_next.Set(segment::kNotLinked);
+  record.limit.Set(request.limit);
+  record.hold_limit_ns.Set(request.hold_limit_ns);
+  record.requested_ms.Set(request.now_ms);
+  record.label.Set(kNoCell);
+  if (request.label.empty()) return id;
+  const uint32_t length = LabelLength(request);
+  record.label_length.Set(length);
+  return TextPieces(shard, id).Write(request.label.data(), length, record.label) ? id : kNoCell;
+}
+
+void StampGrant(const segment::Segment& segment, segment::Environment& environment,
+                RequestCell& request, uint64_t now_ms) {
+  request.token.Set(segment.header().last_token.FetchAdd(1) + 1);
+  request.granted_ms.Set(now_ms);
+  if (request.hold_limit_ns.Get() == 0) return;
+  request.granted_clock.Set(environment.ClockId());
+  request.granted_ns.Set(environment.MonotonicNs());
+}
+
+void GiveRecord(const ShardView& shard, CellId id, RequestCell& request) {
+  const CellId label = request.label.Get();
+  // Dead behind this: pieces of nothing, which Repair frees.
+  RecordPool(shard).Give(id, reinterpret_cast<segment::AnyCell&>(request));
+  if (label != kNoCell) TextPieces(shard, id).Free(label);
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,33 @@
+// Text (UTF-16 code units) in cells of its own: what of a resource name does not fit into its cell,
+// and the label of a request. Inside the shard lock.
+#ifndef HOLDFAST_SEGMENT_TEXT_PIECES_H_
+#define HOLDFAST_SEGMENT_TEXT_PIECES_H_
+
+#include <cstdint>
+
+#include "segment/shard_view.h"
+
+namespace holdfast::segment {
+
+class TextPieces {
+ public:
+  // `owner`: the cell of the name or the request.
+  TextPieces(ShardView shard, CellId owner) : shard_(shard), owner_(owner) {}
+
+  static constexpr uint32_t CellsFor(uint32_t units) {
+    return units / kTextCellUnits + (units % kTextCellUnits != 0 ? 1 : 0);
+  }
+  // Links the pieces behind `first`. Dead before the owner is committed: pieces of nothing, which
+  // Repair frees. False: the pool did not have CellsFor(length), or is damaged.
+  bool Write(const char16_t* units, uint32_t length, Shared<CellId>& first);
+  // After the end of the owner was committed; false: damaged.
+  bool Free(CellId first);
+
+ private:
+  ShardView shard_;
+  CellId owner_;
+};
+
+}  // namespace holdfast::segment
+
+#endif  // HOLDFAST_SEGMENT_TEXT_PIECES_H_
