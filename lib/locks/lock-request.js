@@ -160,11 +160,11 @@ class LockRequest {
    */
   lost(reason) {
     const error = new LockLostError(reason, this.token);
+    signalLoss(this, error); // before the rejection
     publishLost(this, error);
     if (this.#phase === HOLDING || reason === 'stolen') this.#rejectWith(error);
     else this.#giveUp(error);
     if (this.#phase === WAITING) this.#decide();
-    signalLoss(this, error); // last, because it runs code of others
   }
 
   /**

@@ -25,10 +25,15 @@ function controllerOf(request) {
 const lossSignalOf = (request) => controllerOf(request).signal;
 
 /**
- * Aborts the signal, also one that is still to be asked for. The listeners run inside.
+ * Aborts the signal, also one that is still to be asked for: in a microtask, because the listeners
+ * run inside the abort and a backend must not find its own methods called while it tells a loss.
+ * What is rejected after this call is heard of after the abort.
  * @param {object} request
  * @param {import('../errors.js').LockLostError} error
  */
-const signalLoss = (request, error) => controllerOf(request).abort(error);
+function signalLoss(request, error) {
+  const controller = controllerOf(request);
+  queueMicrotask(() => controller.abort(error));
+}
 
 module.exports = { lossSignalOf, signalLoss };
