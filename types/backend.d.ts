@@ -3,6 +3,9 @@ import type { LockInfo, LockManagerSnapshot, LockMode } from './locks.js';
 /** Why a lock was taken away from its holder. */
 export type LockLossReason = 'stolen' | 'expired' | 'disconnected';
 
+/** See {@link LockOptions.deadlock}. */
+export type LockDeadlockAction = 'warn' | 'reject' | 'ignore';
+
 /** What a request asks for beyond the standard; absent in a plain request, which pays nothing. */
 export interface LockRequestExtras {
   /** At most so many shared holders with this request among them; 0: no limit. 1 … 2**31 - 1. */
@@ -11,6 +14,8 @@ export interface LockRequestExtras {
   readonly holdLimit: number;
   /** Shown by inspect(); '' when none. UTF-16, cut at 120 code units in shared memory. */
   readonly label: string;
+  /** What is to be done about a deadlock that this request closes. */
+  readonly deadlock: LockDeadlockAction;
   /** The request in whose callback this one is made, while it holds its lock. */
   readonly enclosing: LockBackendRequest | undefined;
 }

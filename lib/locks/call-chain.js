@@ -2,14 +2,28 @@
 
 const { AsyncLocalStorage } = require('node:async_hooks');
 
-/** @typedef {import('./lock-request.js').LockRequest} LockRequest */
+/** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
+/** @typedef {import('../../types/backend.d.ts').LockBackendRequest} LockBackendRequest */
+/** @typedef {import('../../types/backend.d.ts').LockRequestExtras} LockRequestExtras */
 
 /**
- * In whose callback does the running code belong? Everything that the callback calls and awaits,
- * and what it starts and does not await, is inside it: that is the async context.
+ * A granted request with a callback, as far as those inside the callback are concerned.
+ * @typedef {LockBackendRequest & {
+ *   readonly isHolding: boolean,
+ *   readonly outer: ChainLink | undefined,
+ *   isOf(backend: LockBackend): boolean,
+ *   enterNested(): void,
+ *   leaveNested(): void,
+ * }} ChainLink
+ */
+
+/**
+ * Inside whose callback is the running code? Everything that the callback calls and awaits, and
+ * what it starts and does not await, is inside it: that is the async context.
  *
  * From Node 24 on an async context costs next to nothing. Before, it slows down every promise of
- * the process, so there nothing is followed until somebody asks for what needs it.
+ * the process: there a callback is followed to its first `await` only, until somebody asks for what
+ * needs more.
  */
 const FIRST_MAJOR_WITH_CHEAP_CONTEXTS = 24;
 
@@ -17,30 +31,112 @@ const isCheap =
   Number.parseInt(process.versions.node, 10) >= FIRST_MAJOR_WITH_CHEAP_CONTEXTS &&
   !`${process.execArgv} ${process.env.NODE_OPTIONS}`.includes('--no-async-context-frame');
 
-/** @type {AsyncLocalStorage<LockRequest> | undefined} */
+/** @type {AsyncLocalStorage<ChainLink> | undefined} */
 let chains = isCheap ? new AsyncLocalStorage() : undefined;
 
-/** From now on callbacks are followed; those that run already are not. */
+/** @type {ChainLink | undefined} where there are no contexts: whose callback runs just now */
+let running = undefined;
+
+/** From now on callbacks are followed to their end; those that have begun are not. */
 function followCallChains() {
   chains ??= new AsyncLocalStorage();
 }
 
 /**
  * What runs from here on, in this microtask and in all that comes from it, is inside the callback.
- * @param {LockRequest} request  in a microtask of its own
+ * @param {ChainLink} request  in a microtask of its own
  */
 function enterCallback(request) {
-  chains?.enterWith(request);
+  if (chains === undefined) running = request;
+  else chains.enterWith(request);
+}
+
+/** The callback has returned. */
+function leaveCallback() {
+  running = undefined;
 }
 
 /**
- * The innermost lock that the running call chain holds.
- * @returns {LockRequest | undefined}
+ * Runs something inside the callback of a request.
+ * @template T
+ * @param {ChainLink | undefined} request
+ * @param {() => T} run
+ * @returns {T}
  */
-function enclosingRequest() {
-  let request = chains?.getStore();
-  while (request !== undefined && !request.isHolding) request = request.enclosing;
+function runInside(request, run) {
+  if (request === undefined) return run();
+  if (chains !== undefined) return chains.run(request, run);
+  const previous = running;
+  running = request;
+  try {
+    return run();
+  } finally {
+    running = previous;
+  }
+}
+
+/** The innermost lock that the running call chain holds, of whatever bucket. */
+function enclosingLock() {
+  let request = chains === undefined ? running : chains.getStore();
+  while (request !== undefined && !request.isHolding) request = request.outer;
   return request;
 }
 
-module.exports = { followCallChains, enterCallback, enclosingRequest };
+/** @type {LockRequestExtras} */
+const NO_EXTRAS = Object.freeze({
+  limit: 0,
+  holdLimit: 0,
+  label: '',
+  deadlock: 'warn',
+  enclosing: undefined,
+});
+
+/**
+ * What a request inside others tells its backend: beside its own extras, the innermost lock of this
+ * backend that its call chain holds.
+ * @param {LockRequestExtras | undefined} extras
+ * @param {ChainLink | undefined} outer  what encloses the request
+ * @param {LockBackend} backend
+ */
+function extrasInside(extras, outer, backend) {
+  const enclosing = heldAround(outer, (request) => request.isOf(backend));
+  return enclosing === undefined ? extras : { ...(extras ?? NO_EXTRAS), enclosing };
+}
+
+/**
+ * The held lock, of those of the running call chain, inside which a reentrant request needs no lock
+ * of its own.
+ * @param {string} name
+ * @param {import('../../types/locks.d.ts').LockMode} mode
+ * @param {LockBackend} backend
+ */
+function coveringLock(name, mode, backend) {
+  return heldAround(
+    enclosingLock(),
+    (held) =>
+      held.name === name &&
+      held.isOf(backend) &&
+      (held.mode === 'exclusive' || (held.mode === 'shared' && mode === 'shared')),
+  );
+}
+
+/**
+ * @param {ChainLink | undefined} innermost
+ * @param {(request: ChainLink) => boolean} isWanted
+ */
+function heldAround(innermost, isWanted) {
+  for (let request = innermost; request !== undefined; request = request.outer) {
+    if (request.isHolding && isWanted(request)) return request;
+  }
+  return undefined;
+}
+
+module.exports = {
+  coveringLock,
+  enclosingLock,
+  enterCallback,
+  extrasInside,
+  followCallChains,
+  leaveCallback,
+  runInside,
+};

@@ -1,6 +1,7 @@
 'use strict';
 
-const { readMember, toDOMString } = require('../webidl.js');
+const { enumConverter, readMember, toBoolean, toDOMString } = require('../webidl.js');
+const { followCallChains } = require('./call-chain.js');
 const { toEnforcedInteger, toNumber } = require('../webidl-numbers.js');
 
 /** The members of the options that are beyond the standard. */
@@ -10,6 +11,7 @@ const { toEnforcedInteger, toNumber } = require('../webidl-numbers.js');
 /**
  * @typedef {object} Extensions
  * @property {LockRequestExtras | undefined} extras
+ * @property {boolean} reentrant
  * @property {number} timeout  in milliseconds; Infinity: none
  */
 
@@ -17,7 +19,7 @@ const { toEnforcedInteger, toNumber } = require('../webidl-numbers.js');
 const INT32_MAX = 2 ** 31 - 1;
 
 /** @type {Extensions} */
-const NONE = Object.freeze({ extras: undefined, timeout: Infinity });
+const NONE = Object.freeze({ extras: undefined, reentrant: false, timeout: Infinity });
 
 /**
  * A time in milliseconds, fractions kept; Infinity where there is none.
@@ -43,6 +45,11 @@ function toHoldLimit(value) {
   );
 }
 
+const toDeadlockAction = enumConverter(
+  'LockDeadlockAction',
+  /** @type {const} */ (['warn', 'reject', 'ignore']),
+);
+
 /** @param {unknown} value */
 function toLimit(value) {
   const limit = toEnforcedInteger(value);
@@ -51,20 +58,30 @@ function toLimit(value) {
 }
 
 /**
+ * Who asks for what needs the call chain has it followed from then on.
  * @param {Record<string, unknown>} source  the options as they were passed
  * @returns {Extensions}
  * @throws TypeError
  */
 function readExtensions(source) {
+  const deadlock = readMember(source, 'deadlock', toDeadlockAction, undefined);
   const holdLimit = readMember(source, 'holdLimit', toHoldLimit, undefined);
   const label = readMember(source, 'label', toDOMString, undefined);
   const limit = readMember(source, 'limit', toLimit, undefined);
+  const reentrant = readMember(source, 'reentrant', toBoolean, false);
   const timeout = readMember(source, 'timeout', toTimeout, Infinity);
-  if (holdLimit === undefined && label === undefined && limit === undefined) {
-    return timeout === Infinity ? NONE : { extras: undefined, timeout };
+  if (reentrant || deadlock === 'reject') followCallChains();
+  if ((deadlock ?? holdLimit ?? label ?? limit) === undefined) {
+    return timeout === Infinity && !reentrant ? NONE : { extras: undefined, reentrant, timeout };
   }
-  const extras = { limit: limit ?? 0, holdLimit: holdLimit ?? 0, label: label ?? '' };
-  return { extras, timeout };
+  const extras = {
+    limit: limit ?? 0,
+    holdLimit: holdLimit ?? 0,
+    label: label ?? '',
+    deadlock: deadlock ?? 'warn',
+    enclosing: undefined,
+  };
+  return { extras, reentrant, timeout };
 }
 
 module.exports = { readExtensions };

@@ -2,10 +2,12 @@
 
 const { invalidStateError } = require('../errors.js');
 const { defineInterface, toCallback, toDOMString, toSequence } = require('../webidl.js');
+const { coveringLock } = require('./call-chain.js');
 const { acquireHandle } = require('./lock-handle.js');
 const { checkLockRequest, toLockOptions } = require('./lock-options.js');
 const { requestAll } = require('./request-all.js');
 const { LockRequest } = require('./lock-request.js');
+const { requestNested } = require('./nested-request.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 
@@ -57,7 +59,12 @@ class LockManager {
       const options = toLockOptions(hasOptions ? optionsOrCallback : undefined);
       const callback = toCallback(hasOptions ? arguments[2] : optionsOrCallback);
       checkLockRequest(resourceName, options);
-      return new LockRequest(resourceName, options, callback).start(this.#attach());
+      const backend = this.#attach();
+      if (options.reentrant) {
+        const held = coveringLock(resourceName, options.mode, backend);
+        if (held !== undefined) return requestNested(held, options.signal, callback);
+      }
+      return new LockRequest(resourceName, options, callback).start(backend);
     } catch (error) {
       return Promise.reject(error);
     }

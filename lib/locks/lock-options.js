@@ -19,6 +19,7 @@ const { readExtensions } = require('./lock-extensions.js');
  * @property {boolean} steal
  * @property {import('../../types/backend.d.ts').LockRequestExtras | undefined} extras  what the
  *   backend does beyond the standard, if anything
+ * @property {boolean} reentrant
  * @property {number} timeout  in milliseconds; Infinity: none
  */
 
@@ -31,6 +32,7 @@ const DEFAULTS = Object.freeze({
   signal: undefined,
   steal: false,
   extras: undefined,
+  reentrant: false,
   timeout: Infinity,
 });
 
@@ -48,11 +50,11 @@ function toLockOptions(value) {
   const mode = readMember(source, 'mode', toLockMode, 'exclusive');
   const signal = readMember(source, 'signal', toAbortSignal, undefined);
   const steal = readMember(source, 'steal', toBoolean, false);
-  const { extras, timeout } = readExtensions(source);
+  const { extras, reentrant, timeout } = readExtensions(source);
   if (extras !== undefined && extras.limit > 0 && mode !== 'shared') {
     throw new TypeError("The member 'limit' needs the mode 'shared'");
   }
-  return { ifAvailable, mode, signal, steal, extras, timeout };
+  return { ifAvailable, mode, signal, steal, extras, reentrant, timeout };
 }
 
 const HYPHEN_MINUS = 0x2d;

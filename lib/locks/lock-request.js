@@ -10,6 +10,8 @@ const {
   publishMiss,
   publishStart,
 } = require('./diagnostics.js');
+const { enclosingLock, enterCallback, extrasInside, leaveCallback } = require('./call-chain.js');
+const { watchForDeadlock } = require('./deadlock/deadlock-watch.js');
 const { createLock } = require('./lock.js');
 const { openInTurn, promiseInTurn } = require('./loop-turns.js');
 const { signalLoss } = require('./loss-signal.js');
@@ -47,6 +49,9 @@ class LockRequest {
   tokenHigh = 0;
   tokenLow = 0;
 
+  /** The lock in whose callback this one is requested. */
+  outer = enclosingLock();
+
   /** @type {Backend} */
   #backend = UNSET;
   #callback;
@@ -60,6 +65,9 @@ class LockRequest {
    *   until then
    */
   #open = undefined;
+  #nestedCount = 0;
+  /** @type {(() => void) | undefined} what is to be done when there are no nested requests left */
+  #whenAlone = undefined;
   /** @type {(value: any) => void} these two settle the released promise */
   #resolve = UNSET;
   /** @type {(reason: unknown) => void} */
@@ -84,6 +92,19 @@ class LockRequest {
     return (BigInt(this.tokenHigh) << 32n) | BigInt(this.tokenLow);
   }
 
+  get isWaiting() {
+    return this.#phase === WAITING;
+  }
+
+  get isHolding() {
+    return this.#phase === HOLDING && !this.#isRejected && !this.#isMissed;
+  }
+
+  /** @param {Backend} backend */
+  isOf(backend) {
+    return this.#backend === backend;
+  }
+
   /**
    * Standard: Web Locks, "request a lock" (#algorithm-request-lock).
    * @param {Backend} backend
@@ -91,6 +112,7 @@ class LockRequest {
    * @throws what the backend throws when it cannot take the request
    */
   start(backend) {
+    if (this.outer !== undefined) this.extras = extrasInside(this.extras, this.outer, backend);
     publishStart(this);
     const outcome = this.#enqueue(backend);
     return new Promise((resolve, reject) => {
@@ -122,6 +144,7 @@ class LockRequest {
   #whenDecided(outcome) {
     if (outcome === QUEUED) {
       this.#waitLimits?.startTimer();
+      if (this.extras?.enclosing !== undefined) watchForDeadlock(this.#backend, this);
       return new Promise((open) => {
         this.#open = open;
       });
@@ -212,7 +235,12 @@ class LockRequest {
       return callback(null);
     }
     publishGrant(this);
-    return callback(createLock(this));
+    enterCallback(this);
+    try {
+      return callback(createLock(this));
+    } finally {
+      leaveCallback();
+    }
   }
 
   /** @param {Promise<unknown>} waitingPromise */
@@ -234,8 +262,22 @@ class LockRequest {
     return wasHeld;
   }
 
+  /** A reentrant request inside this one: until it ends, the lock is not released. */
+  enterNested() {
+    this.#nestedCount += 1;
+  }
+
+  leaveNested() {
+    this.#nestedCount -= 1;
+    if (this.#nestedCount === 0) this.#whenAlone?.();
+  }
+
   /** @param {unknown} value */
   #fulfil(value) {
+    if (this.#nestedCount > 0) {
+      this.#whenAlone = () => this.#fulfil(value);
+      return;
+    }
     if (!this.#endHold()) return;
     this.#resolve(value);
     publishEnd(this, undefined);
@@ -243,6 +285,10 @@ class LockRequest {
 
   /** @param {unknown} reason */
   #fail(reason) {
+    if (this.#nestedCount > 0) {
+      this.#whenAlone = () => this.#fail(reason);
+      return;
+    }
     if (this.#endHold()) this.#rejectWith(reason);
   }
 

@@ -1,6 +1,7 @@
 'use strict';
 
-const { clearTimeout, setTimeout } = require('node:timers');
+const { performance } = require('node:perf_hooks');
+const { setTimeout } = require('node:timers');
 const { DeadlockError, describeCycle } = require('./deadlock-error.js');
 const { WaitGraph } = require('./wait-graph.js');
 
@@ -10,91 +11,78 @@ const { WaitGraph } = require('./wait-graph.js');
 /**
  * @typedef {object} WatchedRequest
  * @property {boolean} isWaiting
- * @property {'warn' | 'reject'} deadlock  what is to be done
  * @property {number} backendId
- * @property {(error: DeadlockError) => void} giveUp  leaves the queue and rejects
+ * @property {import('../../../types/backend.d.ts').LockRequestExtras | undefined} extras
+ * @property {(error: DeadlockError) => void} abort  leaves the queue and rejects
  */
 
-/** How long a request waits before anybody asks why; the default of PostgreSQL is a second. */
-const FIRST_CHECK_MS = 100;
-/** Between the checks of a request that is stuck, but is not the one to do something about it. */
+/**
+ * @typedef {object} Watched
+ * @property {number} at  when to look next
+ * @property {number} pauseMs  that goes before
+ * @property {boolean} isWarned
+ */
+
+/** How long a request waits before anybody asks why. */
+const FIRST_PAUSE_MS = 100;
+/** Between two looks at a request that is stuck while another has to do something about it. */
 const LONGEST_PAUSE_MS = 1000;
-/** Looking at everything must not take more than a part of the time. */
-const PAUSE_PER_COST = 20;
+/** To look at everything must not take more than a small part of the time. */
+const LEAST_PAUSE_PER_COST = 20;
 
 /**
- * Looks for deadlocks among the requests of one agent that wait inside a callback: others cannot be
- * part of one. Each agent looks for itself, and finds the same: of those that wait for each other
- * the one that was made last does something about it.
+ * Looks for deadlocks among the requests of one agent that wait inside a callback: no other can be
+ * part of one. Every agent looks for itself and sees the same: of those that wait for each other,
+ * the request that was made last has closed the circle, and does something about it.
  */
 class DeadlockWatch {
   #backend;
-  /** @type {Map<WatchedRequest, { at: number, pauseMs: number, isWarned: boolean }>} */
+  /** @type {Map<WatchedRequest, Watched>} some of them may wait no more */
   #watched = new Map();
-  /** @type {NodeJS.Timeout | undefined} */
-  #timer = undefined;
-  #isChecking = false;
+  #isScheduled = false;
 
   /** @param {LockBackend} backend */
   constructor(backend) {
     this.#backend = backend;
   }
 
-  /**
-   * @param {WatchedRequest} request  that waits, and was made inside a callback
-   */
+  /** @param {WatchedRequest} request  that waits */
   watch(request) {
-    const at = performance.now() + FIRST_CHECK_MS;
-    this.#watched.set(request, { at, pauseMs: FIRST_CHECK_MS, isWarned: false });
-    this.#schedule(FIRST_CHECK_MS);
-  }
-
-  /** @param {WatchedRequest} request  that does not wait any more */
-  unwatch(request) {
-    this.#watched.delete(request);
-    if (this.#watched.size > 0) return;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    const at = performance.now() + FIRST_PAUSE_MS;
+    this.#watched.set(request, { at, pauseMs: FIRST_PAUSE_MS, isWarned: false });
+    this.#schedule(FIRST_PAUSE_MS);
   }
 
   /** @param {number} delayMs */
   #schedule(delayMs) {
-    if (this.#isChecking || this.#timer !== undefined) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      this.#checkDue();
-    }, delayMs).unref();
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setTimeout(() => this.#look(), delayMs).unref();
   }
 
-  async #checkDue() {
+  async #look() {
+    const start = performance.now();
+    const due = [];
+    for (const [request, { at }] of this.#watched) {
+      if (!request.isWaiting) this.#watched.delete(request);
+      else if (at <= start) due.push(request);
+    }
+    if (due.length > 0) await this.#lookAt(due);
+    this.#isScheduled = false;
+    if (this.#watched.size === 0) return;
     const now = performance.now();
-    const due = [...this.#watched.keys()].filter((request) => this.#isDue(request, now));
-    if (due.length > 0) await this.#check(due);
-    const cost = performance.now() - now;
-    const next = Math.min(...[...this.#watched.values()].map(({ at }) => at));
-    if (next < Infinity) this.#schedule(Math.max(next - performance.now(), cost * PAUSE_PER_COST));
+    const next = Math.min(...Array.from(this.#watched.values(), ({ at }) => at));
+    this.#schedule(Math.max(next - now, (now - start) * LEAST_PAUSE_PER_COST));
   }
 
-  /**
-   * @param {WatchedRequest} request
-   * @param {number} now
-   */
-  #isDue(request, now) {
-    const state = this.#watched.get(request);
-    return state !== undefined && state.at <= now;
-  }
-
-  /** @param {WatchedRequest[]} due */
-  async #check(due) {
-    this.#isChecking = true;
+  /** @param {WatchedRequest[]} requests */
+  async #lookAt(requests) {
     try {
       const graph = new WaitGraph(await this.#backend.inspect());
-      for (const request of due) this.#checkOne(request, graph);
+      for (const request of requests) this.#judge(request, graph);
     } catch {
-      // The backend is closed or gone; its requests are told so by itself.
+      // The backend is gone, and tells its requests so itself.
       this.#watched.clear();
-    } finally {
-      this.#isChecking = false;
     }
   }
 
@@ -102,24 +90,22 @@ class DeadlockWatch {
    * @param {WatchedRequest} request
    * @param {WaitGraph} graph
    */
-  #checkOne(request, graph) {
-    const state = this.#watched.get(request);
+  #judge(request, graph) {
+    const watched = /** @type {Watched} */ (this.#watched.get(request));
     const detail = graph.find(this.#backend.clientId, request.backendId);
-    if (state === undefined || detail === undefined) return;
-    if (!graph.isStuck(detail)) {
-      // Whoever closes a circle with it later finds out then.
-      this.unwatch(request);
+    // Whoever closes a circle around this one later, finds it then.
+    if (!request.isWaiting || detail === undefined || !graph.isStuck(detail)) {
+      this.#watched.delete(request);
       return;
     }
-    state.pauseMs = Math.min(2 * state.pauseMs, LONGEST_PAUSE_MS);
-    state.at = performance.now() + state.pauseMs;
-    if (!isLatest(detail, graph.knotOf(detail))) return;
+    watched.pauseMs = Math.min(2 * watched.pauseMs, LONGEST_PAUSE_MS);
+    watched.at = performance.now() + watched.pauseMs;
+    if (!isLast(detail, graph.knotOf(detail)) || watched.isWarned) return;
     const cycle = graph.cycleThrough(detail);
-    if (request.deadlock === 'reject') {
-      this.unwatch(request);
-      request.giveUp(new DeadlockError(cycle));
-    } else if (!state.isWarned) {
-      state.isWarned = true;
+    if (request.extras?.deadlock === 'reject') {
+      request.abort(new DeadlockError(cycle));
+    } else {
+      watched.isWarned = true;
       process.emitWarning(describeCycle(cycle), {
         type: 'HoldfastWarning',
         code: 'HOLDFAST_DEADLOCK',
@@ -130,14 +116,14 @@ class DeadlockWatch {
 
 /**
  * @param {LockDetail} request
- * @param {LockDetail[]} knot
+ * @param {LockDetail[]} knot  those that wait for each other
  */
-function isLatest(request, knot) {
+function isLast(request, knot) {
   return knot.length > 0 && knot.every((other) => other === request || isBefore(other, request));
 }
 
 /**
- * Everybody has to agree on the order, also of two that came at the same time.
+ * All agents have to agree on the order, also of those that came at the same time.
  * @param {LockDetail} a
  * @param {LockDetail} b
  */
@@ -147,4 +133,21 @@ function isBefore(a, b) {
   return a.requestId < b.requestId;
 }
 
-module.exports = { DeadlockWatch };
+/** @type {WeakMap<LockBackend, DeadlockWatch>} */
+const watches = new WeakMap();
+
+/**
+ * @param {LockBackend} backend
+ * @param {WatchedRequest} request  that waits inside a callback
+ */
+function watchForDeadlock(backend, request) {
+  if (request.extras?.deadlock === 'ignore') return;
+  let watch = watches.get(backend);
+  if (watch === undefined) {
+    watch = new DeadlockWatch(backend);
+    watches.set(backend, watch);
+  }
+  watch.watch(request);
+}
+
+module.exports = { watchForDeadlock };
