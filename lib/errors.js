@@ -39,4 +39,13 @@ const invalidStateError = (message) => new DOMException(message, 'InvalidStateEr
 /** @param {string} message */
 const notSupportedError = (message) => new DOMException(message, 'NotSupportedError');
 
-module.exports = { LockLostError, abortError, invalidStateError, notSupportedError };
+/** @param {string} message */
+const timeoutError = (message) => new DOMException(message, 'TimeoutError');
+
+module.exports = {
+  LockLostError,
+  abortError,
+  invalidStateError,
+  notSupportedError,
+  timeoutError,
+};

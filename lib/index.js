@@ -20,6 +20,8 @@ const BACKEND_METHODS = /** @type {const} */ ([
   'release',
   'cancel',
   'snapshot',
+  'inspect',
+  'isLocked',
   'close',
 ]);
 

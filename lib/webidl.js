@@ -107,6 +107,20 @@ function readMember(source, member, convert, defaultValue) {
 }
 
 /**
+ * A sequence: any object that can be iterated over.
+ * @template T
+ * @param {unknown} value
+ * @param {(value: unknown) => T} convert
+ * @returns {T[]}
+ */
+function toSequence(value, convert) {
+  if (!isObject(value) || typeof (/** @type {any} */ (value)[Symbol.iterator]) !== 'function') {
+    throw new TypeError('The value is not a sequence');
+  }
+  return Array.from(/** @type {Iterable<unknown>} */ (value), (element) => convert(element));
+}
+
+/**
  * Gives the attributes and operations of an interface the property attributes of Web IDL (classes
  * make them non-enumerable) and the prototype its toStringTag.
  * @param {Function} interfaceObject
@@ -131,5 +145,6 @@ module.exports = {
   toAbortSignal,
   toDictionarySource,
   readMember,
+  toSequence,
   defineInterface,
 };

@@ -1,4 +1,4 @@
-import type { LockBackend, LockLossReason } from './backend.js';
+import type { LockBackend, LockInspection, LockLossReason } from './backend.js';
 
 /** `'exclusive'`: the only holder. `'shared'`: together with other shared holders. */
 export type LockMode = 'exclusive' | 'shared';
@@ -26,6 +26,34 @@ export interface LockOptions {
    * @defaultValue false
    */
   steal?: boolean | undefined;
+
+  /**
+   * Longest hold in milliseconds, beyond the standard: above 0 and up to 2**31 - 1, or `Infinity`
+   * for none. When it passes, the lock is taken away: {@link Lock.signal} aborts, `request()`
+   * rejects with a {@link LockLostError} (`reason: 'expired'`), the next request is granted. A
+   * callback that runs is not interrupted; one that has not run by then is not called.
+   * @defaultValue Infinity
+   */
+  holdLimit?: number | undefined;
+  /**
+   * Free text, shown by {@link LockManager.inspect}; beyond the standard. Shared memory keeps its
+   * first 120 UTF-16 code units.
+   * @defaultValue ''
+   */
+  label?: string | undefined;
+  /**
+   * Most shared holders with this request among them, beyond the standard: a counting semaphore.
+   * 1 to 2**31 - 1, and only with `mode: 'shared'`; anything else is a TypeError. Holders that gave
+   * no limit count too. The queue stays strict: nobody overtakes a request that waits for room.
+   */
+  limit?: number | undefined;
+  /**
+   * Longest wait in milliseconds, beyond the standard: 0 to 2**31 - 1, or `Infinity` for none. When
+   * it passes, the request leaves the queue and rejects with a `TimeoutError`. Not together with
+   * `steal` or `ifAvailable`.
+   * @defaultValue Infinity
+   */
+  timeout?: number | undefined;
 }
 
 /**
@@ -50,6 +78,25 @@ export declare class Lock {
    * resource that the lock protects and let that refuse smaller ones than it has seen.
    */
   readonly token: bigint;
+  /**
+   * Aborts, beyond the standard, when the lock is lost while it is held; its `reason` is the {@link
+   * LockLostError} that `request()` rejects with. Hand it to what must end then.
+   * @example
+   * ```ts
+   * await locks.request('feed', ({ signal }) => fetch(url, { signal }));
+   * ```
+   */
+  readonly signal: AbortSignal;
+}
+
+/** A lock that is held until its `release()` is called: what {@link LockManager.acquire} gives. */
+export interface LockHandle extends Lock {
+  /** Gives the lock up, before it returns. No effect the second time, or when the lock was lost. */
+  release(): void;
+  /** The same, for `using`. */
+  [Symbol.dispose](): void;
+  /** The same, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** One held or pending request in a snapshot. */
@@ -82,7 +129,9 @@ export declare class LockManager {
    *   not.
    * @returns What `callback` returned, once the lock is released. Rejects with what `callback`
    *   threw or rejected with,
-   * `signal.reason` (aborted while pending), {@link LockLostError} (stolen: name `AbortError`),
+   * `signal.reason` (aborted while pending), `TimeoutError` (pending for longer than `timeout`),
+   * {@link LockLostError} (stolen: name `AbortError`; held for longer than `holdLimit`: name
+   * `TimeoutError`),
    * `NotSupportedError` (reserved name, options that exclude each other), `TypeError` (argument of
    * a wrong type), `InvalidStateError` (closed), `QuotaExceededError` (bucket full; beyond the
    * standard). Never throws.
@@ -122,6 +171,71 @@ export declare class LockManager {
    * @see https://w3c.github.io/web-locks/#api-lock-manager-query
    */
   query(): Promise<LockManagerSnapshot>;
+
+  /**
+   * The lock as a handle, beyond the standard.
+   * @param options - Those of {@link LockManager.request}.
+   * @returns The lock, held until its `release()`; `null` where `ifAvailable` was refused. A handle
+   *   that is garbage-collected without a release is released then, with a warning: a net, not a
+   *   way to release. Rejects like {@link LockManager.request} while the request waits; a later
+   *   loss is told by its `signal`. Never throws.
+   * @example
+   * ```ts
+   * await using lock = await locks.acquire('ledger');
+   * await appendToLedger(entry, lock.token);
+   * ```
+   */
+  acquire(
+    name: string,
+    options?: LockOptions & { ifAvailable?: false | undefined },
+  ): Promise<LockHandle>;
+  acquire(name: string, options: LockOptions): Promise<LockHandle | null>;
+
+  /**
+   * Runs `callback` while all of the locks are held, beyond the standard. They are taken one after
+   * the other in the order of their names (by UTF-16 code units), whatever the order given, so
+   * calls that share names never wait for each other in a circle.
+   * @param names - Any number; repeated ones are taken once.
+   * @param options - Those of {@link LockManager.request}, for each of the locks; `timeout` and
+   *   `signal` are about the wait for all of them.
+   * @param callback - Gets the locks in the order of `names`, or `null` where `ifAvailable` was
+   *   refused for one of them.
+   * @returns What `callback` returned, once all are released. Rejects like {@link
+   *   LockManager.request}, with nothing held that was taken for it; when one of the locks is lost
+   *   during the callback it rejects at once, and the others are held until the callback ends.
+   *   Never throws.
+   * @example
+   * ```ts
+   * await locks.requestAll([from, to], ([source, target]) => transfer(source, target));
+   * ```
+   */
+  requestAll<T>(names: Iterable<string>, callback: (locks: Lock[]) => T): Promise<Awaited<T>>;
+  requestAll<T>(
+    names: Iterable<string>,
+    options: LockOptions & { ifAvailable?: false | undefined },
+    callback: (locks: Lock[]) => T,
+  ): Promise<Awaited<T>>;
+  requestAll<T>(
+    names: Iterable<string>,
+    options: LockOptions,
+    callback: (locks: Lock[] | null) => T,
+  ): Promise<Awaited<T>>;
+
+  /**
+   * The snapshot of {@link LockManager.query} with everything there is to know, beyond the
+   * standard: process and thread, token, label, limits, and for how long.
+   * @returns Plain data. Rejects with `InvalidStateError` after {@link LockManager.close}. Never
+   *   throws.
+   */
+  inspect(): Promise<LockInspection>;
+
+  /**
+   * Whether anybody holds the lock now, in whatever mode; beyond the standard. True for a lock that
+   * was granted to the next holder, whose callback has still to run.
+   * @throws TypeError without a name, DOMException `InvalidStateError` after {@link
+   *   LockManager.close}, and what the bucket cannot be opened for.
+   */
+  isLocked(name: string): boolean;
 
   /**
    * Detaches this agent for good, beyond the standard: what it holds is released and its

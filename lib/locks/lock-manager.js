@@ -1,13 +1,25 @@
 'use strict';
 
 const { invalidStateError } = require('../errors.js');
-const { defineInterface, toCallback, toDOMString } = require('../webidl.js');
+const { defineInterface, toCallback, toDOMString, toSequence } = require('../webidl.js');
+const { acquireHandle } = require('./lock-handle.js');
 const { checkLockRequest, toLockOptions } = require('./lock-options.js');
+const { requestAll } = require('./request-all.js');
 const { LockRequest } = require('./lock-request.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 
 const FROM_THIS_PACKAGE = Symbol('from this package');
+
+/**
+ * @param {string} method
+ * @param {number} count
+ * @param {number} least
+ */
+function checkArgumentCount(method, count, least) {
+  if (count >= least) return;
+  throw new TypeError(`${method}() takes at least ${least} argument(s), ${count} given`);
+}
 
 /**
  * The standard's observable behaviour over a backend, which decides who holds what.
@@ -39,7 +51,7 @@ class LockManager {
    */
   request(name, optionsOrCallback) {
     try {
-      this.#checkArgumentCount(arguments.length);
+      checkArgumentCount('request', arguments.length, 2);
       const hasOptions = arguments.length > 2;
       const resourceName = toDOMString(name);
       const options = toLockOptions(hasOptions ? optionsOrCallback : undefined);
@@ -63,6 +75,68 @@ class LockManager {
     }
   }
 
+  /**
+   * Beyond the standard: the lock as a handle, to be released by hand.
+   * @param {unknown} name
+   * @param {unknown} [options]
+   * @returns {Promise<import('./lock-handle.js').LockHandle | null>} nothing is thrown
+   */
+  acquire(name, options = undefined) {
+    try {
+      checkArgumentCount('acquire', arguments.length, 1);
+      const resourceName = toDOMString(name);
+      const lockOptions = toLockOptions(options);
+      checkLockRequest(resourceName, lockOptions);
+      return acquireHandle(this.#attach(), resourceName, lockOptions);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /**
+   * Beyond the standard: requestAll(names, callback) or requestAll(names, options, callback), all
+   * of the locks or none.
+   * @param {unknown} names
+   * @param {unknown} optionsOrCallback
+   * @returns {Promise<any>} nothing is thrown
+   */
+  requestAll(names, optionsOrCallback) {
+    try {
+      checkArgumentCount('requestAll', arguments.length, 2);
+      const hasOptions = arguments.length > 2;
+      const resourceNames = toSequence(names, toDOMString);
+      const options = toLockOptions(hasOptions ? optionsOrCallback : undefined);
+      const callback = toCallback(hasOptions ? arguments[2] : optionsOrCallback);
+      for (const name of resourceNames) checkLockRequest(name, options);
+      return requestAll(this.#attach(), resourceNames, options, callback);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /**
+   * Beyond the standard: what query() shows, with everything there is to know.
+   * @returns {Promise<import('../../types/backend.d.ts').LockInspection>} nothing is thrown
+   */
+  inspect() {
+    try {
+      return Promise.resolve(this.#attach().inspect());
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /**
+   * Beyond the standard: whether anybody holds the lock now, in whatever mode.
+   * @param {unknown} name
+   * @returns {boolean}
+   */
+  isLocked(name) {
+    checkArgumentCount('isLocked', arguments.length, 1);
+    const resourceName = toDOMString(name);
+    return this.#attach().isLocked(resourceName);
+  }
+
   /** Beyond the standard: detaches this agent for good. */
   close() {
     this.#isClosed = true;
@@ -73,11 +147,6 @@ class LockManager {
     this.close();
   }
 
-  /** @param {number} count */
-  #checkArgumentCount(count) {
-    if (count < 2) throw new TypeError(`request() takes at least 2 arguments, ${count} given`);
-  }
-
   /** Where attaching fails, the next use tries again. */
   #attach() {
     if (this.#isClosed) throw invalidStateError('The lock manager is closed');
@@ -85,7 +154,15 @@ class LockManager {
     return this.#backend;
   }
 }
-defineInterface(LockManager, ['request', 'query', 'close']);
+defineInterface(LockManager, [
+  'request',
+  'query',
+  'acquire',
+  'requestAll',
+  'inspect',
+  'isLocked',
+  'close',
+]);
 
 /**
  * @param {() => LockBackend} openBackend  called at the first use, and again after it has thrown

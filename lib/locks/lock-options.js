@@ -8,6 +8,7 @@ const {
   toBoolean,
   toDictionarySource,
 } = require('../webidl.js');
+const { readExtensions } = require('./lock-extensions.js');
 
 /** @typedef {'exclusive' | 'shared'} LockMode */
 /**
@@ -16,6 +17,9 @@ const {
  * @property {LockMode} mode
  * @property {AbortSignal | undefined} signal
  * @property {boolean} steal
+ * @property {import('../../types/backend.d.ts').LockRequestExtras | undefined} extras  what the
+ *   backend does beyond the standard, if anything
+ * @property {number} timeout  in milliseconds; Infinity: none
  */
 
 const toLockMode = enumConverter('LockMode', /** @type {const} */ (['exclusive', 'shared']));
@@ -26,23 +30,29 @@ const DEFAULTS = Object.freeze({
   mode: 'exclusive',
   signal: undefined,
   steal: false,
+  extras: undefined,
+  timeout: Infinity,
 });
 
 /**
- * Converts what the caller passed as options: each member is read once, in the order of their
- * names. Standard: Web Locks, dictionary LockOptions; Web IDL, "convert to dictionary".
+ * Converts what the caller passed as options: each member is read once, those of the standard in
+ * the order of their names, then those of a dictionary that inherits from the standard's.
+ * Standard: Web Locks, dictionary LockOptions; Web IDL, "convert to dictionary".
  * @param {unknown} value
  * @returns {LockOptions}
  */
 function toLockOptions(value) {
   const source = toDictionarySource(value, 'LockOptions');
   if (source === undefined) return DEFAULTS;
-  return {
-    ifAvailable: readMember(source, 'ifAvailable', toBoolean, false),
-    mode: readMember(source, 'mode', toLockMode, 'exclusive'),
-    signal: readMember(source, 'signal', toAbortSignal, undefined),
-    steal: readMember(source, 'steal', toBoolean, false),
-  };
+  const ifAvailable = readMember(source, 'ifAvailable', toBoolean, false);
+  const mode = readMember(source, 'mode', toLockMode, 'exclusive');
+  const signal = readMember(source, 'signal', toAbortSignal, undefined);
+  const steal = readMember(source, 'steal', toBoolean, false);
+  const { extras, timeout } = readExtensions(source);
+  if (extras !== undefined && extras.limit > 0 && mode !== 'shared') {
+    throw new TypeError("The member 'limit' needs the mode 'shared'");
+  }
+  return { ifAvailable, mode, signal, steal, extras, timeout };
 }
 
 const HYPHEN_MINUS = 0x2d;
@@ -53,7 +63,7 @@ const HYPHEN_MINUS = 0x2d;
  * @param {string} name
  * @param {LockOptions} options
  */
-function checkLockRequest(name, { ifAvailable, mode, signal, steal }) {
+function checkLockRequest(name, { ifAvailable, mode, signal, steal, timeout }) {
   if (name.charCodeAt(0) === HYPHEN_MINUS) {
     throw notSupportedError("Names that start with '-' are reserved");
   }
@@ -63,11 +73,13 @@ function checkLockRequest(name, { ifAvailable, mode, signal, steal }) {
   if (steal && mode !== 'exclusive') {
     throw notSupportedError("'steal' needs the mode 'exclusive'");
   }
-  if (signal === undefined) return;
-  if (steal || ifAvailable) {
+  if (signal !== undefined && (steal || ifAvailable)) {
     throw notSupportedError("'signal' cannot be used with 'steal' or 'ifAvailable'");
   }
-  if (signal.aborted) throw signal.reason;
+  if (timeout !== Infinity && (steal || ifAvailable)) {
+    throw notSupportedError("'timeout' cannot be used with 'steal' or 'ifAvailable'");
+  }
+  if (signal !== undefined && signal.aborted) throw signal.reason;
 }
 
 module.exports = { toLockOptions, checkLockRequest };

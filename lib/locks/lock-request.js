@@ -3,9 +3,17 @@
 const { QUEUED, MISSED } = require('../backends/outcome.js');
 const { LockLostError } = require('../errors.js');
 const { isObject } = require('../webidl.js');
-const { unwatchAbort, watchAbort } = require('./abort-watch.js');
+const {
+  publishEnd,
+  publishGrant,
+  publishLost,
+  publishMiss,
+  publishStart,
+} = require('./diagnostics.js');
 const { createLock } = require('./lock.js');
 const { openInTurn, promiseInTurn } = require('./loop-turns.js');
+const { signalLoss } = require('./loss-signal.js');
+const { createWaitLimits } = require('./wait-limits.js');
 
 /** @typedef {import('../errors.js').LossReason} LossReason */
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
@@ -21,11 +29,14 @@ const DECIDED = 1;
 const HOLDING = 2;
 const OVER = 3;
 
+/** What a callback returns that keeps the lock until release(). */
+const KEEP_HOLDING = Symbol('keep holding');
+
 /** @type {any} for the fields that start() sets before anything can read them */
 const UNSET = undefined;
 
 /**
- * One call of `request()`, from the queue to the released promise. A backend sees the first seven
+ * One call of `request()`, from the queue to the released promise. A backend sees the first eight
  * fields and calls granted(), missed(), failed() and lost(), never from inside one of its own
  * methods.
  */
@@ -39,9 +50,11 @@ class LockRequest {
   /** @type {Backend} */
   #backend = UNSET;
   #callback;
-  #signal;
+  #waitLimits;
   #phase = WAITING;
   #isMissed = false;
+  /** Before its end only by a loss. */
+  #isRejected = false;
   /**
    * @type {((request: LockRequest) => void) | undefined} lets the callback run; the request waits
    *   until then
@@ -62,7 +75,8 @@ class LockRequest {
     this.mode = options.mode;
     this.ifAvailable = options.ifAvailable;
     this.steal = options.steal;
-    this.#signal = options.signal;
+    this.extras = options.extras;
+    this.#waitLimits = createWaitLimits(this, options);
     this.#callback = callback;
   }
 
@@ -77,8 +91,7 @@ class LockRequest {
    * @throws what the backend throws when it cannot take the request
    */
   start(backend) {
-    // First what can run code of others, and throw: nothing is asked for then.
-    if (this.#signal !== undefined) watchAbort(this.#signal, this);
+    publishStart(this);
     const outcome = this.#enqueue(backend);
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -89,11 +102,13 @@ class LockRequest {
 
   /** @param {Backend} backend */
   #enqueue(backend) {
+    this.#backend = backend;
     try {
-      this.#backend = backend;
+      this.#waitLimits?.watchSignal(); // first, because it can run code of others, and throw
       return backend.enqueue(this);
     } catch (error) {
-      this.#endWatch();
+      this.#waitLimits?.end();
+      publishEnd(this, error);
       throw error;
     }
   }
@@ -106,6 +121,7 @@ class LockRequest {
    */
   #whenDecided(outcome) {
     if (outcome === QUEUED) {
+      this.#waitLimits?.startTimer();
       return new Promise((open) => {
         this.#open = open;
       });
@@ -126,47 +142,50 @@ class LockRequest {
 
   #decide() {
     this.#phase = DECIDED;
+    this.#waitLimits?.stopTimer();
     openInTurn(/** @type {(request: LockRequest) => void} */ (this.#open), this);
   }
 
   /** @param {unknown} error */
   failed(error) {
-    this.#phase = OVER;
-    this.#endWatch();
-    this.#reject(error);
+    this.#giveUp(error);
   }
 
   /**
-   * The released promise rejects at once. A callback that is running is not told. One that has not
-   * run yet runs after a steal: by the standard a grant is followed by the callback, whatever came
-   * after. It does not when the whole backend is gone: it would run beside a new holder.
+   * The released promise rejects at once, and the lock's signal aborts. A callback that is running
+   * goes on. One that has not run yet runs after a steal: by the standard a grant is followed by
+   * the callback, whatever came after. It does not when the hold limit has passed or the whole
+   * backend is gone: it would run beside a new holder, unasked.
    * @param {LossReason} reason
    */
   lost(reason) {
-    this.#reject(new LockLostError(reason, this.token));
-    if (this.#phase === HOLDING) return;
-    if (reason === 'disconnected') {
-      this.#phase = OVER;
-      this.#endWatch();
-    } else if (this.#phase === WAITING) {
-      this.#decide();
-    }
+    const error = new LockLostError(reason, this.token);
+    signalLoss(this, error); // before the rejection
+    publishLost(this, error);
+    if (this.#phase === HOLDING || reason === 'stolen') this.#rejectWith(error);
+    else this.#giveUp(error);
+    if (this.#phase === WAITING) this.#decide();
   }
 
   /**
-   * The signal aborted before the callback ran.
+   * The wait was ended before the callback ran, by a signal or a timeout.
    * Standard: Web Locks, "signal to abort the request".
    * @param {unknown} reason
    */
   abort(reason) {
     if (this.#phase === WAITING) this.#backend.cancel(this);
     else this.#backend.release(this);
-    this.#phase = OVER;
-    this.#reject(reason);
+    this.#giveUp(reason);
   }
 
-  #endWatch() {
-    if (this.#signal !== undefined) unwatchAbort(this.#signal, this);
+  /**
+   * The callback will not run.
+   * @param {unknown} reason
+   */
+  #giveUp(reason) {
+    this.#phase = OVER;
+    this.#waitLimits?.end();
+    this.#rejectWith(reason);
   }
 
   /**
@@ -176,38 +195,77 @@ class LockRequest {
   runCallback() {
     if (this.#phase === OVER) return;
     this.#phase = HOLDING;
-    this.#endWatch();
-    const callback = this.#callback;
+    this.#waitLimits?.end();
     try {
-      const result = callback(this.#isMissed ? null : createLock(this));
+      const result = this.#callBack();
       if (isObject(result)) this.#settleWith(Promise.resolve(result));
-      else this.#finish(this.#resolve, result);
+      else if (result !== KEEP_HOLDING) this.#fulfil(result);
     } catch (error) {
-      this.#finish(this.#reject, error);
+      this.#fail(error);
     }
+  }
+
+  #callBack() {
+    const callback = this.#callback;
+    if (this.#isMissed) {
+      publishMiss(this);
+      return callback(null);
+    }
+    publishGrant(this);
+    return callback(createLock(this));
   }
 
   /** @param {Promise<unknown>} waitingPromise */
   #settleWith(waitingPromise) {
     waitingPromise.then(
-      (value) => this.#finish(this.#resolve, value),
-      (reason) => this.#finish(this.#reject, reason),
+      (value) => this.#fulfil(value),
+      (reason) => this.#fail(reason),
     );
   }
 
   /**
-   * Releases the lock, then settles the released promise; has no effect on one that a loss has
-   * rejected.
-   * @param {(result: any) => void} settle
-   * @param {unknown} result
+   * For a callback that returned KEEP_HOLDING: gives the lock up, now.
+   * @returns {boolean} whether it was still held
    */
-  #finish(settle, result) {
+  release() {
+    if (this.#phase !== HOLDING) return false;
+    const wasHeld = !this.#isRejected;
+    this.#fulfil(undefined);
+    return wasHeld;
+  }
+
+  /** @param {unknown} value */
+  #fulfil(value) {
+    if (!this.#endHold()) return;
+    this.#resolve(value);
+    publishEnd(this, undefined);
+  }
+
+  /** @param {unknown} reason */
+  #fail(reason) {
+    if (this.#endHold()) this.#rejectWith(reason);
+  }
+
+  /**
+   * Releases the lock, before the released promise is settled.
+   * @returns {boolean} whether it has still to be settled; a loss has rejected it
+   */
+  #endHold() {
     this.#phase = OVER;
-    if (!this.#isMissed) {
-      const lossReason = this.#backend.release(this);
-      if (lossReason !== undefined) this.lost(lossReason);
-    }
-    settle(result);
+    if (this.#isRejected) return false;
+    if (this.#isMissed) return true;
+    const lossReason = this.#backend.release(this);
+    if (lossReason === undefined) return true;
+    this.lost(lossReason);
+    return false;
+  }
+
+  /** @param {unknown} reason */
+  #rejectWith(reason) {
+    if (this.#isRejected) return;
+    this.#isRejected = true;
+    this.#reject(reason);
+    publishEnd(this, reason);
   }
 }
 
@@ -216,4 +274,4 @@ function runCallback(request) {
   request.runCallback();
 }
 
-module.exports = { LockRequest };
+module.exports = { KEEP_HOLDING, LockRequest };

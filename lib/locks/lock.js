@@ -1,6 +1,7 @@
 'use strict';
 
 const { defineInterface } = require('../webidl.js');
+const { lossSignalOf } = require('./loss-signal.js');
 
 /** @typedef {import('./lock-request.js').LockRequest} LockRequest */
 
@@ -33,8 +34,13 @@ class Lock {
   get token() {
     return this.#request.token;
   }
+
+  /** Beyond the standard: aborts with the LockLostError when the lock is lost while it is held. */
+  get signal() {
+    return lossSignalOf(this.#request);
+  }
 }
-defineInterface(Lock, ['name', 'mode', 'token']);
+defineInterface(Lock, ['name', 'mode', 'token', 'signal']);
 
 /**
  * @param {LockRequest} request  granted
@@ -42,4 +48,4 @@ defineInterface(Lock, ['name', 'mode', 'token']);
  */
 const createLock = (request) => new Lock(FROM_THIS_PACKAGE, request);
 
-module.exports = { Lock, createLock };
+module.exports = { Lock, createLock, FROM_THIS_PACKAGE };

@@ -2,7 +2,7 @@
 
 const { readMember, toCallback, toDictionarySource } = require('../webidl.js');
 const { dispatcher } = require('./dispatcher.js');
-const { toUnsignedLong } = require('./webidl-integers.js');
+const { toUnsignedLong } = require('../webidl-numbers.js');
 
 /** @typedef {import('./idle-deadline.js').IdleDeadline} IdleDeadline */
 

@@ -2,7 +2,7 @@
 
 const { readMember, toAbortSignal, toDictionarySource } = require('../webidl.js');
 const { toTaskPriority } = require('./task-priority.js');
-const { toEnforcedInteger } = require('./webidl-integers.js');
+const { toEnforcedInteger } = require('../webidl-numbers.js');
 
 /** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
 

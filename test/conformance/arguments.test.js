@@ -103,7 +103,8 @@ describeOneClient('arguments of request()', (run) => {
   );
 
   test(
-    'the name is converted first, then the options are read once each in alphabetical order',
+    'the name is converted first, then the options are read once each in alphabetical order, ' +
+      'those beyond the standard last',
     run(async ({ locks, assert }) => {
       const reads = [];
       const name = {
@@ -122,7 +123,9 @@ describeOneClient('arguments of request()', (run) => {
         },
       );
       await locks.request(name, options, () => {});
-      assert.deepEqual(reads, ['name', 'ifAvailable', 'mode', 'signal', 'steal']);
+      const standard = ['ifAvailable', 'mode', 'signal', 'steal'];
+      const beyond = ['holdLimit', 'label', 'limit', 'timeout'];
+      assert.deepEqual(reads, ['name', ...standard, ...beyond]);
     }),
   );
 

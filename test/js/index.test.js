@@ -16,6 +16,8 @@ function fakeBackend(overrides = {}) {
     release: () => undefined,
     cancel: () => {},
     snapshot: () => ({ held: [], pending: [] }),
+    inspect: () => ({ held: [], pending: [] }),
+    isLocked: () => false,
     close: () => {},
     ...overrides,
   };

@@ -136,3 +136,15 @@ describe('dictionaries', () => {
     expect(webidl.readMember(source, 'other', webidl.toDOMString, 'default')).toBe('null');
   });
 });
+
+describe('toSequence()', () => {
+  const { toSequence } = webidl;
+
+  test('converts each element of anything that can be iterated over', () => {
+    expect(toSequence(new Set([1, 'b']), String)).toEqual(['1', 'b']);
+  });
+
+  test.each([undefined, null, 'text', 7, {}, { length: 1, 0: 'a' }])('refuses %p', (value) => {
+    expect(() => toSequence(value, String)).toThrow(TypeError);
+  });
+});

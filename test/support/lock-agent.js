@@ -40,13 +40,14 @@ class LockAgent {
     this.#tell = tell;
   }
 
-  request({ key, name, options, isAbortable }) {
+  request({ key, name, options, isAbortable, tellsLoss }) {
     const controller = new AbortController();
     const request = { controller, finish: undefined };
     this.#requests.set(key, request);
     this.#manager
       .request(name, isAbortable ? { ...options, signal: controller.signal } : options, (lock) => {
         this.#tell({ key, granted: describeLock(lock) });
+        if (tellsLoss) this.#tellLoss(key, lock.signal);
         return new Promise((resolve, reject) => {
           request.finish = ({ value, error }) => (error ? reject(error) : resolve(value));
         });
@@ -56,6 +57,12 @@ class LockAgent {
         (reason) =>
           this.#tell({ key, settled: { status: 'rejected', reason: describeReason(reason) } }),
       );
+  }
+
+  #tellLoss(key, signal) {
+    signal.addEventListener('abort', () =>
+      this.#tell({ key, lost: describeReason(signal.reason) }),
+    );
   }
 
   finish({ key, value, error }) {
@@ -68,6 +75,14 @@ class LockAgent {
 
   query() {
     return this.#manager.query();
+  }
+
+  inspect() {
+    return this.#manager.inspect();
+  }
+
+  isLocked({ name }) {
+    return this.#manager.isLocked(name);
   }
 
   /**

@@ -21,15 +21,17 @@ class RemoteRequest {
   #key;
   #granted = deferred();
   #settled = deferred();
+  #lost = deferred();
 
   constructor(client, key) {
     this.#client = client;
     this.#key = key;
   }
 
-  onEvent({ granted, settled }) {
+  onEvent({ granted, settled, lost }) {
     if (granted !== undefined) this.#granted.resolve(granted);
     if (settled !== undefined) this.#settled.resolve(settled);
+    if (lost !== undefined) this.#lost.resolve(lost);
   }
 
   /** When the callback runs: the lock, described, or null. */
@@ -40,6 +42,11 @@ class RemoteRequest {
   /** When the promise of request() settles: like Promise.allSettled(), with a described reason. */
   get settled() {
     return this.#settled.promise;
+  }
+
+  /** When the lock's signal aborts, with the described reason, if made with `tellsLoss`. */
+  get lost() {
+    return this.#lost.promise;
   }
 
   /** Ends the callback with a value; gives `settled`. */
@@ -83,17 +90,17 @@ class LockClient {
   }
 
   /** Makes a request; resolves when request() has been called. */
-  async request(name, options = {}, { isAbortable = false } = {}) {
+  async request(name, options = {}, { isAbortable = false, tellsLoss = false } = {}) {
     const key = unique('request');
     const request = new RemoteRequest(this, key);
     this.#requests.set(key, request);
-    await this.command('request', { key, name, options, isAbortable });
+    await this.command('request', { key, name, options, isAbortable, tellsLoss });
     return request;
   }
 
   /** Makes a request; resolves when its callback runs. */
-  async hold(name, options) {
-    const request = await this.request(name, options);
+  async hold(name, options, reports) {
+    const request = await this.request(name, options, reports);
     await request.granted;
     return request;
   }
@@ -101,6 +108,17 @@ class LockClient {
   /** The snapshot of the whole bucket. */
   query() {
     return this.command('query');
+  }
+
+  /** The snapshot with everything there is to know, of one name. */
+  async inspectionOf(name) {
+    const { held, pending } = await this.command('inspect');
+    const ofIt = (details) => details.filter((detail) => detail.name === name);
+    return { held: ofIt(held), pending: ofIt(pending) };
+  }
+
+  isLocked(name) {
+    return this.command('isLocked', { name });
   }
 
   /** The modes that are held and pending under one name. */

@@ -11,7 +11,10 @@ import core, {
 import type {
   LockBackend,
   LockBackendRequest,
+  LockDetail,
+  LockHandle,
   LockInfo,
+  LockInspection,
   LockLossReason,
   LockManagerSnapshot,
   LockMode,
@@ -88,6 +91,48 @@ declare const info: LockInfo;
 same<keyof typeof info, 'clientId' | 'mode' | 'name'>(true);
 same<LockManagerSnapshot['held'], LockInfo[]>(true);
 
+// Beyond the standard: options.
+locks.request('a', { timeout: 5, holdLimit: 0.5, label: 'l', mode: 'shared', limit: 3 }, () => {});
+locks.request('a', { timeout: undefined, holdLimit: undefined, label: undefined }, () => {});
+// @ts-expect-error a duration is a number
+locks.request('a', { timeout: '5 s' }, () => {});
+// @ts-expect-error so is a limit
+locks.request('a', { mode: 'shared', limit: null }, () => {});
+same<typeof lock.signal, AbortSignal>(true);
+
+// acquire().
+const handle = locks.acquire('a', { timeout: 5 });
+same<typeof handle, Promise<LockHandle>>(true);
+const perhaps = locks.acquire('a', { ifAvailable: true });
+same<typeof perhaps, Promise<LockHandle | null>>(true);
+async function useHandles() {
+  await using one = await locks.acquire('a');
+  using other = await locks.acquire('b');
+  const asLock: Lock = one;
+  other.release();
+  return asLock.token;
+}
+useHandles();
+// @ts-expect-error a name
+locks.acquire();
+
+// requestAll().
+const all = locks.requestAll(['a', 'b'], async ([a, b]) => [a.token, b.token]);
+same<typeof all, Promise<bigint[]>>(true);
+locks.requestAll(new Set(['a']), { ifAvailable: true }, (some) =>
+  same<typeof some, Lock[] | null>(true),
+);
+// @ts-expect-error names, not a name
+locks.requestAll(7, () => {});
+
+// inspect(), isLocked().
+const inspection = locks.inspect();
+same<typeof inspection, Promise<LockInspection>>(true);
+declare const detail: LockDetail;
+same<typeof detail.token, bigint | null>(true);
+const isLocked: boolean = locks.isLocked('a');
+void isLocked;
+
 // The other exports.
 const manager: LockManager = openLockManager({
   bucket: 'jobs',
@@ -126,6 +171,12 @@ class NeverGranting implements LockBackend {
   cancel() {}
   snapshot() {
     return { held: [], pending: [] };
+  }
+  inspect() {
+    return { held: [], pending: [] };
+  }
+  isLocked() {
+    return false;
   }
   close() {}
 }

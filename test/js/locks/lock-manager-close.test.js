@@ -57,4 +57,24 @@ describe.each(Object.keys(PAIRS))('closing over %s', (backend) => {
     await other.request('ledger', () => {});
     expect(callback).not.toHaveBeenCalled();
   });
+
+  test('a listener to the loss of a lock can close the manager', async () => {
+    let listening;
+    const isListening = new Promise((resolve) => (listening = resolve));
+    const victims = ['a', 'b'].map((name) =>
+      closed.request(name, ({ signal }) => {
+        signal.addEventListener('abort', () => closed.close());
+        if (name === 'b') listening();
+        return new Promise(() => {});
+      }),
+    );
+    const outcomes = Promise.allSettled(victims);
+    await isListening;
+    const waiting = closed.request('a', () => {}).catch(({ name }) => name);
+    // Both losses are told in one go.
+    const thieves = ['a', 'b'].map((name) => other.request(name, { steal: true }, () => {}));
+    expect((await outcomes).map(({ reason }) => reason.name)).toEqual(['AbortError', 'AbortError']);
+    expect(await waiting).toBe('AbortError');
+    await Promise.all(thieves);
+  });
 });

@@ -1,5 +1,6 @@
 'use strict';
 
+const diagnostics = require('node:diagnostics_channel');
 const { getEventListeners } = require('node:events');
 const { LocalBackend } = require('../../../lib/backends/local.js');
 const { createLocalLockManager, openLockManager } = require('../../../lib/index.js');
@@ -21,4 +22,98 @@ test('a request that the backend does not take leaves no listener behind', async
   backend.close();
   await expect(locks.request('a', { signal }, () => {})).rejects.toThrow('closed');
   expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
+
+describe('between a grant and its callback', () => {
+  const blockFor = (durationMs) => {
+    const end = performance.now() + durationMs;
+    while (performance.now() < end);
+  };
+  const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+  /** A lock manager over a backend that queues everything and does nothing by itself. */
+  function openQueueing() {
+    const asked = [];
+    const ended = [];
+    const backend = {
+      enqueue(request) {
+        asked.push(request);
+        return 0;
+      },
+      release: () => void ended.push('release'),
+      cancel: () => void ended.push('cancel'),
+      snapshot() {},
+      inspect() {},
+      isLocked() {},
+      close() {},
+    };
+    return { locks: openLockManager({ backend }), asked, ended };
+  }
+
+  test('a timeout that passes does not count', async () => {
+    const { locks, asked, ended } = openQueueing();
+    const request = locks.request('a', { timeout: 5 }, () => 'granted');
+    asked[0].granted();
+    blockFor(10);
+    await nextTurn();
+    await nextTurn();
+    expect(await request).toBe('granted');
+    expect(ended).toEqual(['release']);
+  });
+
+  test.each(['expired', 'disconnected'])(
+    'a lock that is lost (%s) is not called back',
+    async (reason) => {
+      const { locks, asked } = openQueueing();
+      const callback = jest.fn();
+      const request = locks.request('a', callback);
+      asked[0].granted();
+      asked[0].lost(reason);
+      await expect(request).rejects.toMatchObject({ reason });
+      await nextTurn();
+      expect(callback).not.toHaveBeenCalled();
+    },
+  );
+
+  test('a signal that aborts after a steal ends it without a callback, and it rejects with the loss', async () => {
+    const { locks, asked } = openQueueing();
+    const controller = new AbortController();
+    const callback = jest.fn();
+    const request = locks.request('a', { signal: controller.signal }, callback);
+    asked[0].granted();
+    asked[0].lost('stolen');
+    controller.abort('mine');
+    await expect(request).rejects.toMatchObject({ reason: 'stolen' });
+    await nextTurn();
+    expect(callback).not.toHaveBeenCalled();
+  });
+});
+
+test('a queued request that is lost for its hold limit, without a word of its grant, rejects', async () => {
+  let queued;
+  const backend = new LocalBackend();
+  backend.enqueue = (request) => {
+    queued = request;
+    return 0;
+  };
+  const callback = jest.fn();
+  const request = openLockManager({ backend }).request('a', { timeout: 60_000 }, callback);
+  queued.lost('expired');
+  await expect(request).rejects.toMatchObject({ name: 'TimeoutError', reason: 'expired' });
+  expect(callback).not.toHaveBeenCalled();
+});
+
+test('a signal that aborts while the start of its request is published ends the request', async () => {
+  const locks = createLocalLockManager();
+  const controller = new AbortController();
+  const messages = [];
+  const onStart = () => controller.abort('mine');
+  const onEnd = ({ error }) => messages.push(error);
+  diagnostics.subscribe('locks.request.start', onStart);
+  diagnostics.subscribe('locks.request.end', onEnd);
+  await expect(locks.request('a', { signal: controller.signal }, () => {})).rejects.toBe('mine');
+  diagnostics.unsubscribe('locks.request.start', onStart);
+  diagnostics.unsubscribe('locks.request.end', onEnd);
+  expect(messages).toEqual(['mine']);
+  expect(await locks.query()).toEqual({ held: [], pending: [] });
 });

@@ -1,33 +1,8 @@
 'use strict';
 
-// Prioritized Task Scheduling, #sec-task-signal-garbage-collection; in a process of its own, where
-// the garbage collector can be called.
+// Prioritized Task Scheduling, #sec-task-signal-garbage-collection.
 
-const { spawnSync } = require('node:child_process');
-const { join } = require('node:path');
-
-const LIBRARY = join(__dirname, '../../../lib/index.js');
-
-/** Runs a self-contained async function with `collect()`, which collects what it can. */
-function run(body) {
-  const program = `
-    const holdfast = require(${JSON.stringify(LIBRARY)});
-    async function collect() {
-      for (let i = 0; i < 8; i += 1) {
-        await new Promise((resolve) => setImmediate(resolve));
-        globalThis.gc();
-      }
-    }
-    (${body})({ ...holdfast, collect }).then((value) => console.log(JSON.stringify(value)));`;
-  const options = { encoding: 'utf8' };
-  const { stdout, stderr, status } = spawnSync(
-    process.execPath,
-    ['--expose-gc', '-e', program],
-    options,
-  );
-  if (status !== 0) throw new Error(stderr);
-  return JSON.parse(stdout);
-}
+const { runWithCollector: run } = require('../../support/collector-program.js');
 
 test('a dependent signal that nobody has any more is collected, and its source lives on', () => {
   const result = run(async ({ TaskController, TaskSignal, collect }) => {

@@ -1,6 +1,6 @@
 'use strict';
 
-/** Integer conversions of Web IDL (https://webidl.spec.whatwg.org/#abstract-opdef-converttoint). */
+/** Conversions of Web IDL to numbers (https://webidl.spec.whatwg.org/#abstract-opdef-converttoint). */
 
 /**
  * [EnforceRange] unsigned long long.
@@ -30,4 +30,4 @@ const toUnsignedLong = (value) => toNumber(value) >>> 0;
  */
 const toNumber = (value) => +(/** @type {any} */ (value));
 
-module.exports = { toEnforcedInteger, toUnsignedLong };
+module.exports = { toEnforcedInteger, toUnsignedLong, toNumber };

@@ -1,0 +1,49 @@
+'use strict';
+
+const { channel } = require('node:diagnostics_channel');
+
+/**
+ * The diagnostics channels of requests, with the names and the messages that Node's own locks have,
+ * and one more for lost locks. What nobody subscribes to costs the look whether somebody does.
+ */
+
+/** @typedef {import('./lock-request.js').LockRequest} LockRequest */
+
+const start = channel('locks.request.start');
+const grant = channel('locks.request.grant');
+const miss = channel('locks.request.miss');
+const end = channel('locks.request.end');
+const lost = channel('locks.request.lost');
+
+/** @param {LockRequest} request  about to be handed to the backend */
+function publishStart({ name, mode }) {
+  if (start.hasSubscribers) start.publish({ name, mode });
+}
+
+/** @param {LockRequest} request  its callback is about to run with the lock */
+function publishGrant({ name, mode }) {
+  if (grant.hasSubscribers) grant.publish({ name, mode });
+}
+
+/** @param {LockRequest} request  its callback is about to run with null */
+function publishMiss({ name, mode }) {
+  if (miss.hasSubscribers) miss.publish({ name, mode });
+}
+
+/**
+ * @param {LockRequest} request  its promise has been settled
+ * @param {unknown} error  what with, undefined where it was fulfilled
+ */
+function publishEnd({ name, mode, ifAvailable, steal }, error) {
+  if (end.hasSubscribers) end.publish({ name, mode, ifAvailable, steal, error });
+}
+
+/**
+ * @param {LockRequest} request  granted
+ * @param {import('../errors.js').LockLostError} error
+ */
+function publishLost({ name, mode }, error) {
+  if (lost.hasSubscribers) lost.publish({ name, mode, error });
+}
+
+module.exports = { publishStart, publishGrant, publishMiss, publishEnd, publishLost };

@@ -1,0 +1,70 @@
+'use strict';
+
+const { FROM_THIS_PACKAGE, Lock } = require('./lock.js');
+const { KEEP_HOLDING, LockRequest } = require('./lock-request.js');
+
+/** @typedef {import('./lock-options.js').LockOptions} LockOptions */
+/** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
+
+/** Handles that nobody can release any more. What it keeps of one must not keep the handle. */
+const forgottenHandles = new FinalizationRegistry((/** @type {LockRequest} */ request) => {
+  if (!request.release()) return; // lost before
+  process.emitWarning(
+    `The lock '${request.name}' was released because its handle had been garbage-collected. ` +
+      "Call release(), or declare the handle with 'using' or 'await using'.",
+    { type: 'HoldfastWarning', code: 'HOLDFAST_NOT_RELEASED' },
+  );
+});
+
+/** A lock that is held until its release() is called: what acquire() gives. */
+class LockHandle extends Lock {
+  #request;
+
+  /** @param {LockRequest} request  granted, with a callback that keeps the lock */
+  constructor(request) {
+    super(FROM_THIS_PACKAGE, request);
+    this.#request = request;
+    forgottenHandles.register(this, request, this);
+  }
+
+  /** Gives the lock up, now. No effect the second time, or when the lock was lost. */
+  release() {
+    if (this.#request.release()) forgottenHandles.unregister(this);
+  }
+
+  [Symbol.dispose]() {
+    this.release();
+  }
+
+  async [Symbol.asyncDispose]() {
+    this.release();
+  }
+}
+
+/**
+ * @typedef {object} Settlers  how a promise is settled
+ * @property {(handle: LockHandle | null) => void} resolve
+ * @property {(reason: unknown) => void} reject
+ */
+
+/**
+ * @param {LockBackend} backend
+ * @param {string} name
+ * @param {LockOptions} options
+ * @returns {Promise<LockHandle | null>} null where an ifAvailable request was refused
+ */
+function acquireHandle(backend, name, options) {
+  return new Promise((resolve, reject) => {
+    /** @type {Settlers | null} given up at the grant: their promise would keep the handle */
+    let settlers = { resolve, reject };
+    const request = new LockRequest(name, options, (lock) => {
+      settlers?.resolve(lock === null ? null : new LockHandle(request));
+      settlers = null;
+      return lock === null ? undefined : KEEP_HOLDING;
+    });
+    // A rejection after the grant is a loss, which the signal of the handle tells.
+    request.start(backend).catch((reason) => settlers?.reject(reason));
+  });
+}
+
+module.exports = { LockHandle, acquireHandle };

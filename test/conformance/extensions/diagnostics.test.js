@@ -1,0 +1,142 @@
+'use strict';
+
+const { describeOneClient } = require('../../support/conformance.js');
+
+// The names and the messages are those of Node's own locks; `locks.request.lost` is one more.
+describeOneClient('diagnostics channels', (run) => {
+  test(
+    'a granted request: start, grant before the callback, end',
+    run(async ({ locks, assert, name, require }) => {
+      const { recordChannels } = require('./lock-channels.js');
+      const base = { name, mode: 'shared' };
+      const messages = await recordChannels(name, async (all) => {
+        await locks.request(name, { mode: 'shared' }, () => all.push('callback'));
+      });
+      assert.deepEqual(messages, [
+        ['start', base],
+        ['grant', base],
+        'callback',
+        ['end', { ...base, ifAvailable: false, steal: false, error: undefined }],
+      ]);
+    }),
+  );
+
+  test(
+    'a refused ifAvailable request: start, miss, end',
+    run(async ({ locks, assert, name, require }) => {
+      const { recordChannels } = require('./lock-channels.js');
+      const base = { name, mode: 'exclusive' };
+      const messages = await locks.request(name, () =>
+        recordChannels(name, () => locks.request(name, { ifAvailable: true }, () => {})),
+      );
+      assert.deepEqual(messages, [
+        ['start', base],
+        ['miss', base],
+        ['end', { ...base, ifAvailable: true, steal: false, error: undefined }],
+      ]);
+    }),
+  );
+
+  test(
+    'a handle ends with its release, a refused one at once',
+    run(async ({ locks, assert, name, require }) => {
+      const { recordChannels } = require('./lock-channels.js');
+      const messages = await recordChannels(name, async (all) => {
+        const handle = await locks.acquire(name);
+        await locks.acquire(name, { ifAvailable: true });
+        all.push(['release']);
+        handle.release();
+      });
+      assert.deepEqual(
+        messages.map(([kind]) => kind),
+        ['start', 'grant', 'start', 'miss', 'end', 'release', 'end'],
+      );
+    }),
+  );
+
+  test(
+    'a callback that throws: the error in end',
+    run(async ({ locks, assert, name, require }) => {
+      const { recordChannels } = require('./lock-channels.js');
+      const thrown = new Error('mine');
+      const throwIt = () => {
+        throw thrown;
+      };
+      for (const callback of [() => Promise.reject(thrown), throwIt]) {
+        const messages = await recordChannels(name, () =>
+          assert.rejects(locks.request(name, callback)),
+        );
+        assert.deepEqual(
+          messages.map(([kind]) => kind),
+          ['start', 'grant', 'end'],
+        );
+        assert.equal(messages[2][1].error, thrown);
+      }
+    }),
+  );
+
+  test(
+    'a stolen lock: lost and one end with the error of the rejection, none at the end of the callback',
+    run(async ({ locks, assert, name, require }) => {
+      const { recordChannels } = require('./lock-channels.js');
+      let error;
+      const messages = await recordChannels(name, async () => {
+        let finish;
+        const victim = locks.request(name, () => new Promise((resolve) => (finish = resolve)));
+        const rejected = victim.catch((caught) => caught);
+        while (finish === undefined) await new Promise((resolve) => setImmediate(resolve));
+        await locks.request(name, { steal: true }, () => rejected);
+        error = await rejected;
+        finish();
+      });
+      const base = { name, mode: 'exclusive' };
+      const byKind = (wanted) =>
+        messages.filter(([kind]) => kind === wanted).map(([, message]) => message);
+      assert.deepEqual(byKind('lost'), [{ ...base, error }]);
+      assert.equal(byKind('lost')[0].error, error);
+      assert.deepEqual(byKind('end'), [
+        { ...base, ifAvailable: false, steal: false, error },
+        { ...base, ifAvailable: false, steal: true, error: undefined },
+      ]);
+      assert.equal(byKind('start').length, 2);
+      assert.equal(byKind('grant').length, 2);
+    }),
+  );
+
+  test(
+    'a request that timed out or was aborted: start, end with the reason',
+    run(async ({ locks, assert, name, notCalled, require }) => {
+      const { recordChannels } = require('./lock-channels.js');
+      await locks.request(name, async () => {
+        const messages = await recordChannels(name, async () => {
+          await locks.request(name, { timeout: 1 }, notCalled).catch(() => {});
+          const controller = new AbortController();
+          const aborted = locks.request(name, { signal: controller.signal }, notCalled);
+          controller.abort('mine');
+          await aborted.catch(() => {});
+        });
+        assert.deepEqual(
+          messages.map(([kind, { error }]) => [kind, error?.name ?? error]),
+          [
+            ['start', undefined],
+            ['end', 'TimeoutError'],
+            ['start', undefined],
+            ['end', 'mine'],
+          ],
+        );
+      });
+    }),
+  );
+
+  test(
+    'what is refused before it is asked for is not published',
+    run(async ({ locks, assert, name, notCalled, require }) => {
+      const { recordChannels } = require('./lock-channels.js');
+      const messages = await recordChannels(name, async () => {
+        await locks.request(name, { mode: 'neither' }, notCalled).catch(() => {});
+        await locks.request(name, { signal: AbortSignal.abort() }, notCalled).catch(() => {});
+      });
+      assert.deepEqual(messages, []);
+    }),
+  );
+});

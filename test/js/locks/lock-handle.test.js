@@ -1,0 +1,62 @@
+'use strict';
+
+const { runWithCollector } = require('../../support/collector-program.js');
+
+test('a handle that is collected before its release is released, with a warning', () => {
+  const result = runWithCollector(async ({ createLocalLockManager, collect }) => {
+    const warnings = [];
+    process.removeAllListeners('warning'); // Node's own prints it
+    process.on('warning', ({ name, code, message }) => warnings.push([name, code, message]));
+    const locks = createLocalLockManager();
+    await locks.acquire('forgotten');
+    const next = locks.request('forgotten', () => 'granted');
+    await collect();
+    const outcome = await next;
+    return { outcome, warnings };
+  });
+  expect(result).toEqual({
+    outcome: 'granted',
+    warnings: [
+      ['HoldfastWarning', 'HOLDFAST_NOT_RELEASED', expect.stringContaining("'forgotten'")],
+    ],
+  });
+});
+
+test('a handle that somebody has is not collected', () => {
+  const result = runWithCollector(async ({ createLocalLockManager, collect }) => {
+    const locks = createLocalLockManager();
+    const handle = await locks.acquire('a');
+    await collect();
+    return [locks.isLocked('a'), handle.name];
+  });
+  expect(result).toEqual([true, 'a']);
+});
+
+test('no warning about handles that were released, or had lost their lock', () => {
+  const result = runWithCollector(async ({ createLocalLockManager, collect }) => {
+    const warnings = [];
+    process.on('warning', ({ message }) => warnings.push(message));
+    const locks = createLocalLockManager();
+    (await locks.acquire('released')).release();
+    await locks.acquire('stolen');
+    (await locks.acquire('stolen', { steal: true })).release();
+    await collect();
+    return warnings;
+  });
+  expect(result).toEqual([]);
+});
+
+test('handles that were released are kept by nothing', () => {
+  const isCollected = runWithCollector(async ({ createLocalLockManager, collect }) => {
+    const locks = createLocalLockManager();
+    const acquireAndRelease = async () => {
+      const handle = await locks.acquire('a');
+      handle.release();
+      return new WeakRef(handle);
+    };
+    const reference = await acquireAndRelease();
+    await collect();
+    return reference.deref() === undefined;
+  });
+  expect(isCollected).toBe(true);
+});

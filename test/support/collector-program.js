@@ -1,0 +1,32 @@
+'use strict';
+
+const { spawnSync } = require('node:child_process');
+const { join } = require('node:path');
+
+const LIBRARY = join(__dirname, '../../lib/index.js');
+
+/**
+ * Runs a self-contained async function in a process of its own, with everything of the package and
+ * `collect()`, which collects what it can. Gives what it returned.
+ */
+function runWithCollector(body) {
+  const program = `
+    const holdfast = require(${JSON.stringify(LIBRARY)});
+    async function collect() {
+      for (let i = 0; i < 8; i += 1) {
+        await new Promise((resolve) => setImmediate(resolve));
+        globalThis.gc();
+      }
+    }
+    (${body})({ ...holdfast, collect }).then((value) => console.log(JSON.stringify(value)));`;
+  const options = { encoding: 'utf8', timeout: 60_000 };
+  const { stdout, stderr, status } = spawnSync(
+    process.execPath,
+    ['--expose-gc', '-e', program],
+    options,
+  );
+  if (status !== 0) throw new Error(stderr);
+  return JSON.parse(stdout);
+}
+
+module.exports = { runWithCollector };
