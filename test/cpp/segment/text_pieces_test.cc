@@ -13,14 +13,17 @@ using segment::TextPieces;
 
 class TextPiecesTest : public ShardTest {
  protected:
-  TextPiecesTest() { AddExtent(0); }
+  TextPiecesTest() {
+    AddExtent(0);
+    owner = TakeRequest();
+  }
 
   bool Write(CellId id, uint32_t units) {
     const std::u16string text(units, u't');
     return TextPieces(shard, id).Write(text.data(), units, At(id).label);
   }
 
-  CellId owner = TakeRequest();
+  CellId owner = kNoCell;
 };
 
 TEST_F(TextPiecesTest, AreAsManyAsTheUnitsNeed) {
