@@ -84,4 +84,4 @@ function readExtensions(source) {
   return { extras, reentrant, timeout };
 }
 
-module.exports = { readExtensions };
+module.exports = { readExtensions, toLimit };

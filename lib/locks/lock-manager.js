@@ -14,16 +14,6 @@ const { requestNested } = require('./nested-request.js');
 const FROM_THIS_PACKAGE = Symbol('from this package');
 
 /**
- * @param {string} method
- * @param {number} count
- * @param {number} least
- */
-function checkArgumentCount(method, count, least) {
-  if (count >= least) return;
-  throw new TypeError(`${method}() takes at least ${least} argument(s), ${count} given`);
-}
-
-/**
  * The standard's observable behaviour over a backend, which decides who holds what.
  * Standard: Web Locks, #api-lock-manager.
  */
@@ -53,7 +43,7 @@ class LockManager {
    */
   request(name, optionsOrCallback) {
     try {
-      checkArgumentCount('request', arguments.length, 2);
+      this.#checkArgumentCount('request', arguments.length, 2);
       const hasOptions = arguments.length > 2;
       const resourceName = toDOMString(name);
       const options = toLockOptions(hasOptions ? optionsOrCallback : undefined);
@@ -90,7 +80,7 @@ class LockManager {
    */
   acquire(name, options = undefined) {
     try {
-      checkArgumentCount('acquire', arguments.length, 1);
+      this.#checkArgumentCount('acquire', arguments.length, 1);
       const resourceName = toDOMString(name);
       const lockOptions = toLockOptions(options);
       checkLockRequest(resourceName, lockOptions);
@@ -109,7 +99,7 @@ class LockManager {
    */
   requestAll(names, optionsOrCallback) {
     try {
-      checkArgumentCount('requestAll', arguments.length, 2);
+      this.#checkArgumentCount('requestAll', arguments.length, 2);
       const hasOptions = arguments.length > 2;
       const resourceNames = toSequence(names, toDOMString);
       const options = toLockOptions(hasOptions ? optionsOrCallback : undefined);
@@ -139,7 +129,7 @@ class LockManager {
    * @returns {boolean}
    */
   isLocked(name) {
-    checkArgumentCount('isLocked', arguments.length, 1);
+    this.#checkArgumentCount('isLocked', arguments.length, 1);
     const resourceName = toDOMString(name);
     return this.#attach().isLocked(resourceName);
   }
@@ -152,6 +142,17 @@ class LockManager {
 
   [Symbol.dispose]() {
     this.close();
+  }
+
+  /**
+   * First of all, because it throws for a wrong `this` too.
+   * @param {string} method
+   * @param {number} count
+   * @param {number} least
+   */
+  #checkArgumentCount(method, count, least) {
+    if (count >= least) return;
+    throw new TypeError(`${method}() takes at least ${least} argument(s), ${count} given`);
   }
 
   /** Where attaching fails, the next use tries again. */

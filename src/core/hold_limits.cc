@@ -20,6 +20,20 @@ constexpr uint64_t kLeastIntervalNs = 10'000'000;
 // A longer one is damage, and must not overflow.
 constexpr uint64_t kMostNs = uint64_t{1} << 62;
 
+// When the lock was granted; `now_ns` where that is damage: in the future. Only where the clocks
+// are comparable.
+uint64_t GrantedNs(const RequestCell& holder, uint64_t now_ns) {
+  return std::min(holder.granted_ns.Get(), now_ns);
+}
+
+uint64_t LimitNs(const RequestCell& holder) {
+  return std::min(holder.hold_limit_ns.Get(), kMostNs);
+}
+
+bool IsComparable(const RequestCell& holder, uint32_t clock) {
+  return clock != 0 && holder.granted_clock.Get() == clock;
+}
+
 class Look {
  public:
   Look(ShardView shard, Notices& notices, Sightings& sightings)
@@ -52,18 +66,16 @@ class Look {
 
  private:
   uint64_t AtHolder(CellId id, RequestCell& holder) {
-    const uint64_t limit_ns = std::min(holder.hold_limit_ns.Get(), kMostNs);
+    const uint64_t limit_ns = LimitNs(holder);
     if (limit_ns == 0) return 0;
     const uint64_t due_ns = SinceNs(holder) + limit_ns;
     if (due_ns <= now_ns_) ShardRules(shard_, notices_).Expire(id, holder);
     return due_ns;
   }
 
-  // A grant of the future is damage: it counts as one of now.
   uint64_t SinceNs(const RequestCell& holder) {
-    const bool is_comparable = clock_ != 0 && holder.granted_clock.Get() == clock_;
-    return is_comparable ? std::min(holder.granted_ns.Get(), now_ns_)
-                         : sightings_.SinceNs(holder.token.Get(), now_ns_);
+    return IsComparable(holder, clock_) ? GrantedNs(holder, now_ns_)
+                                        : sightings_.SinceNs(holder.token.Get(), now_ns_);
   }
 
   ShardView shard_;
@@ -93,6 +105,14 @@ void Sightings::Tidy() {
     if (!sighting.is_current) sighting.token = 0;
     sighting.is_current = false;
   }
+}
+
+bool IsHeldTooLong(const RequestCell& holder, segment::Environment& environment) {
+  const uint64_t limit_ns = LimitNs(holder);
+  if (limit_ns == 0 || holder.state.Get() != CellState::kHeld) return false;
+  if (!IsComparable(holder, environment.ClockId())) return false;
+  const uint64_t now_ns = environment.MonotonicNs();
+  return GrantedNs(holder, now_ns) + limit_ns <= now_ns;
 }
 
 Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record,

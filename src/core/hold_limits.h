@@ -32,6 +32,9 @@ class Sightings {
   std::array<Sighting, kMost> sightings_{};
 };
 
+// Whether the time of a held lock is over for who holds it, told or not.
+bool IsHeldTooLong(const segment::RequestCell& holder, segment::Environment& environment);
+
 // Looks at what a request holds, or at the holders that it waits for, and takes one lock away whose
 // time is over. Returns when to look again (MonotonicNs; in the past: at once), 0: never.
 // Errors: kBusy.

@@ -4,6 +4,7 @@
 
 #include "core/extent_growth.h"
 #include "core/extent_reclaim.h"
+#include "core/hold_limits.h"
 #include "segment/record_pool.h"
 #include "segment/repair.h"
 #include "segment/request_list.h"
@@ -129,7 +130,9 @@ Result<CellState> LockManager::End(const RecordRef& record, uint64_t budget_ns) 
     const ShardView view(segment_, record.shard);
     RequestCell* const request = RequestOf(view, record);
     if (request == nullptr) return CellState::kFree;
-    const CellState state = request->state.Get();
+    // Whoever is late hears of it, also when nobody came to take the lock away.
+    const bool is_late = IsHeldTooLong(*request, environment_);
+    const CellState state = is_late ? CellState::kExpired : request->state.Get();
     ShardRules(view, notices).End(record.cell, *request);
     if (view.header().dirty.Get() == 0) return state;
   }

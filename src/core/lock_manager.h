@@ -35,8 +35,9 @@ class LockManager {
                             const LockRequest& request, uint64_t budget_ns);
 
   // Ends a request of this agent, whether it waits, holds, or has lost its lock, and says in which
-  // of these states it was. A record that is no longer there (kFree) is no error. Processes the
-  // queue. Standard: "abort the request" (#algorithm-abort-request), "release the lock"
+  // of these states it was; kExpired also when its time was over and nobody had noticed. A record
+  // that is no longer there (kFree) is no error. Processes the queue. Standard: "abort the request"
+  // (#algorithm-abort-request), "release the lock"
   // (#algorithm-release-lock).
   Result<segment::CellState> End(const RecordRef& record, uint64_t budget_ns);
 

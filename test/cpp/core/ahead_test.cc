@@ -78,5 +78,24 @@ TEST_F(AheadTest, IsNobodyForARequestThatIsGone) {
   EXPECT_THAT(*blockers, IsEmpty());
 }
 
+TEST_F(AheadTest, HoldersAreEachProcessOnceInWhateverMode) {
+  Ask(a, u"n", kShared);
+  Ask(a2, u"n", kShared);
+  Ask(b, u"n", kShared);
+  Ask(c, u"n");
+  core::LockManager manager = c.manager();
+  const Result<std::vector<ProcessRef>> holders = core::Holders(manager, NameOf(u"n"), kBudgetNs);
+  ASSERT_TRUE(holders.ok());
+  EXPECT_THAT(*holders, UnorderedElementsAre(p, q));
+}
+
+TEST_F(AheadTest, HoldersOfAnUnknownNameAreNone) {
+  core::LockManager manager = c.manager();
+  const Result<std::vector<ProcessRef>> holders =
+      core::Holders(manager, NameOf(u"nobody's"), kBudgetNs);
+  ASSERT_TRUE(holders.ok());
+  EXPECT_THAT(*holders, IsEmpty());
+}
+
 }  // namespace
 }  // namespace holdfast::test

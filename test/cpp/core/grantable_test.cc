@@ -30,5 +30,16 @@ TEST(IsGrantable, GrantsOnlySharedRequestsBesideSharedHolders) {
   EXPECT_FALSE(IsGrantable(LockMode::kExclusive, true, kTwoShared));
 }
 
+TEST(IsGrantable, CountsTheRequestItselfAtItsLimit) {
+  EXPECT_FALSE(IsGrantable(LockMode::kShared, true, kTwoShared, 2));
+  EXPECT_TRUE(IsGrantable(LockMode::kShared, true, kTwoShared, 3));
+  EXPECT_TRUE(IsGrantable(LockMode::kShared, true, kNobody, 1));
+}
+
+TEST(IsGrantable, KnowsNoLimitOfExclusiveRequests) {
+  EXPECT_TRUE(IsGrantable(LockMode::kExclusive, true, kNobody, 1));
+  EXPECT_FALSE(IsGrantable(LockMode::kExclusive, true, kTwoShared, 5));
+}
+
 }  // namespace
 }  // namespace holdfast::core

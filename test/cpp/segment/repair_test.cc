@@ -155,6 +155,76 @@ TEST_F(Repair, DropsWhatCameToAShardWhereNobodyLooksForIt) {
   EXPECT_EQ(Outcome(b, u"n"), core::RequestOutcome::kGranted);
 }
 
+TEST_F(Repair, KeepsHoldersThatCameAfterALimitWasMet) {
+  Ask(a, u"n", Limited(1));
+  Ask(b, u"n", kShared);
+  Ask(c, u"n", Limited(3));
+  Ask(a2, u"n", Limited(3));
+  const ReferenceModel before = Records();
+  RepairAll();
+  EXPECT_EQ(Records(), before);
+}
+
+// A thief holds with the newest ticket and is joined by older ones: what counts is who was granted
+// first.
+TEST_F(Repair, JudgesLimitsByTheOrderOfTheGrants) {
+  Ask(a, u"n");
+  Ask(b, u"n", Limited(2));
+  Ask(c, u"n", {.mode = LockMode::kShared, .steal = true, .limit = 1});
+  Ask(a2, u"m");
+  ASSERT_TRUE(a.TakeNews().ok());
+  ASSERT_TRUE(a2.End(4).ok());
+  RepairAll();  // grants what waits beside a shared thief
+  ASSERT_TRUE(IsHeld(2) && IsHeld(3));
+  RepairAll();
+  EXPECT_TRUE(IsHeld(2) && IsHeld(3));
+}
+
+TEST_F(Repair, TakesTheLockFromWhoIsBeyondItsLimit) {
+  Ask(a, u"n", kShared);
+  Ask(b, u"n", kShared);
+  CellOf(Ask(c, u"n", kShared)).limit.Set(2);
+  RepairAll();
+  EXPECT_TRUE(IsHeld(1) && IsHeld(2));
+  EXPECT_FALSE(IsHeld(3));
+}
+
+TEST_F(Repair, KeepsWhatWasExpiredUntilItsAgentHasReadIt) {
+  Ask(a, u"n", HeldFor(1));
+  machine.environment().PassTime(1);
+  (void)a.EnforceHoldLimits(1);
+  const ReferenceModel before = Records();
+  ASSERT_EQ(before.lost().size(), 1U);
+  RepairAll();
+  EXPECT_EQ(Records(), before);
+  ASSERT_TRUE(a.TakeNews().ok());
+}
+
+TEST_F(Repair, CountsTheHoldLimitsOfANameAnew) {
+  NameCell& name = NameCellOf(Ask(a, u"n", HeldFor(200)));
+  Ask(b, u"n", HeldFor(100));
+  Ask(c, u"n");
+  name.hold_limited.Set(7);
+  name.least_hold_limit_ns.Set(300);
+  RepairAll();
+  EXPECT_EQ(name.hold_limited.Get(), 2U);
+  EXPECT_EQ(name.least_hold_limit_ns.Get(), 100U);
+}
+
+TEST_F(Repair, DropsALabelThatIsDamagedAndKeepsItsRequest) {
+  const std::u16string label(100, u't');
+  RequestCell& first = CellOf(Ask(a, u"n", {.mode = LockMode::kShared, .label = label}));
+  RequestCell& second = CellOf(Ask(b, u"n", {.mode = LockMode::kShared, .label = label}));
+  RequestCell& third = CellOf(Ask(c, u"n", {.mode = LockMode::kShared, .label = label}));
+  second.label.Set(first.label.Get());
+  third.label_length.Set(200);
+  RepairAll();
+  EXPECT_NE(first.label.Get(), segment::kNoCell);
+  EXPECT_EQ(second.label.Get(), segment::kNoCell);
+  EXPECT_EQ(third.label.Get(), segment::kNoCell);
+  EXPECT_TRUE(IsHeld(1) && IsHeld(2) && IsHeld(3));
+}
+
 TEST_F(Repair, PutsCellsBackThatAreInNoList) {
   Ask(a, u"n");
   ASSERT_TRUE(a.End(1).ok());

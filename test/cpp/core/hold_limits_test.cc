@@ -1,0 +1,232 @@
+// Beyond the standard: a lock that may be held for so long only.
+#include "core/hold_limits.h"
+
+#include "core/notices.h"
+#include "support/lock_table_test.h"
+
+namespace holdfast::test {
+namespace {
+
+using core::RequestOutcome;
+using segment::CellState;
+
+constexpr uint64_t kLimitNs = 50'000'000;
+constexpr uint64_t kYearNs = 365ULL * 86400 * 1'000'000'000;
+constexpr Options kSharedFor{.mode = LockMode::kShared, .hold_limit_ns = kLimitNs};
+
+class HoldLimits : public LockTableTest {
+ protected:
+  uint64_t Now() { return machine.environment().MonotonicNs(); }
+  void Pass(uint64_t ns) { machine.environment().PassTime(ns); }
+  bool IsExpired(uint32_t id) const {
+    const ReferenceModel records = Records();
+    for (const ReferenceModel::Lost& lost : records.lost()) {
+      if (lost.request.id == id) return lost.is_expired;
+    }
+    return false;
+  }
+  CellState End(FakeAgent& agent, uint32_t id) {
+    const Result<CellState> state = agent.manager().End(agent.mine().at(id).record, kBudgetNs);
+    return state.ok() ? *state : CellState::kFree;
+  }
+};
+
+TEST_F(HoldLimits, LeaveALockAloneUntilItsTimeIsOver) {
+  Ask(a, u"n", HeldFor(kLimitNs));
+  Pass(kLimitNs - 1);
+  EXPECT_EQ(a.EnforceHoldLimits(1), Now() + 1);
+  EXPECT_TRUE(IsHeld(1));
+  Pass(1);
+  (void)a.EnforceHoldLimits(1);
+  EXPECT_TRUE(IsExpired(1));
+}
+
+// P13
+TEST_F(HoldLimits, NeverTakeALockThatWasAskedForWithout) {
+  Ask(a, u"n");
+  Ask(b, u"n", HeldFor(kLimitNs));
+  Pass(kYearNs);
+  (void)a.EnforceHoldLimits(1);
+  (void)b.EnforceHoldLimits(2);
+  EXPECT_TRUE(IsHeld(1));
+}
+
+TEST_F(HoldLimits, GrantToTheNextAndTellBoth) {
+  Ask(a, u"n", HeldFor(kLimitNs));
+  Ask(b, u"n");
+  a.FallAsleep();
+  b.FallAsleep();
+  Pass(kLimitNs);
+  (void)b.EnforceHoldLimits(2);
+  EXPECT_TRUE(IsHeld(2));
+  EXPECT_TRUE(machine.environment().WasRung(a.ref()));
+  EXPECT_TRUE(machine.environment().WasRung(b.ref()));
+  ASSERT_TRUE(a.TakeNews().ok());
+  EXPECT_FALSE(a.Holds(1));
+  ASSERT_TRUE(b.TakeNews().ok());
+  EXPECT_TRUE(b.Holds(2));
+}
+
+TEST_F(HoldLimits, AreKeptByWhoeverWaitsAlsoFurtherBack) {
+  Ask(a, u"n", HeldFor(kLimitNs));
+  Ask(b, u"n");
+  Ask(c, u"n");
+  Pass(kLimitNs);
+  (void)c.EnforceHoldLimits(3);
+  EXPECT_TRUE(IsHeld(2));
+  EXPECT_TRUE(IsQueued(3));
+}
+
+TEST_F(HoldLimits, OfOneSharedHolderLeaveTheOthers) {
+  Ask(a, u"n", kShared);
+  Ask(b, u"n", kSharedFor);
+  Ask(c, u"n");
+  Pass(kLimitNs);
+  (void)c.EnforceHoldLimits(3);
+  EXPECT_TRUE(IsHeld(1));
+  EXPECT_TRUE(IsExpired(2));
+  EXPECT_TRUE(IsQueued(3));
+}
+
+TEST_F(HoldLimits, TakeOneLockPerLookAndAskForAnotherAtOnce) {
+  Ask(a, u"n", kSharedFor);
+  Ask(b, u"n", kSharedFor);
+  Ask(c, u"n");
+  Pass(kLimitNs);
+  EXPECT_LE(c.EnforceHoldLimits(3), Now());
+  EXPECT_TRUE(IsQueued(3));
+  (void)c.EnforceHoldLimits(3);
+  EXPECT_TRUE(IsHeld(3));
+}
+
+TEST_F(HoldLimits, RunFromTheGrant) {
+  Ask(a, u"n");
+  Ask(b, u"n", HeldFor(kLimitNs));
+  Pass(kYearNs);
+  ASSERT_TRUE(a.End(1).ok());
+  EXPECT_EQ(b.EnforceHoldLimits(2), Now() + kLimitNs);
+  EXPECT_TRUE(IsHeld(2));
+}
+
+TEST_F(HoldLimits, AreToBeLookedAfterByWhoHasToDoWithThem) {
+  EXPECT_EQ(Ask(a, u"n").hold_due_ns, 0U);
+  EXPECT_EQ(Ask(b, u"n").hold_due_ns, 0U);
+  EXPECT_EQ(Ask(a, u"m", HeldFor(kLimitNs)).hold_due_ns, Now() + kLimitNs);
+  EXPECT_NE(Ask(b, u"m").hold_due_ns, 0U);
+  EXPECT_NE(Ask(c, u"n", HeldFor(kLimitNs)).hold_due_ns, 0U);
+}
+
+// So every holder is seen before its time is over, whoever has stopped.
+TEST_F(HoldLimits, AreLookedAtOnceWithinTheShortestLimit) {
+  Ask(a, u"n", HeldFor(kYearNs));
+  Ask(b, u"n", HeldFor(kLimitNs));
+  Ask(c, u"n");
+  EXPECT_EQ(c.EnforceHoldLimits(3), Now() + kLimitNs);
+  ASSERT_TRUE(a.End(1).ok());
+  Pass(kLimitNs / 2);
+  EXPECT_EQ(c.EnforceHoldLimits(3), Now() + kLimitNs / 2);
+}
+
+TEST_F(HoldLimits, AreNotLookedAtAnyMoreWhenNobodyHasOne) {
+  Ask(a, u"n", HeldFor(kLimitNs));
+  Ask(b, u"n");
+  Ask(c, u"n");
+  ASSERT_TRUE(a.End(1).ok());
+  EXPECT_EQ(c.EnforceHoldLimits(3), 0U);
+  EXPECT_EQ(b.EnforceHoldLimits(2), 0U);
+}
+
+TEST_F(HoldLimits, SayAtTheReleaseThatTheTimeWasOver) {
+  Ask(a, u"n", HeldFor(kLimitNs));
+  Ask(b, u"m", HeldFor(kLimitNs));
+  Pass(kLimitNs - 1);
+  EXPECT_EQ(End(a, 1), CellState::kHeld);
+  Pass(1);
+  EXPECT_EQ(End(b, 2), CellState::kExpired);
+  EXPECT_EQ(UsedCells(), 0U);
+}
+
+TEST_F(HoldLimits, OfAnotherClockRunFromTheFirstLook) {
+  Ask(a, u"n", HeldFor(kLimitNs));
+  Ask(b, u"n");
+  machine.environment().ChangeClock(2);
+  Pass(kYearNs);
+  EXPECT_EQ(b.EnforceHoldLimits(2), Now() + kLimitNs);
+  Pass(kLimitNs - 1);
+  EXPECT_EQ(b.EnforceHoldLimits(2), Now() + 1);
+  EXPECT_TRUE(IsHeld(1));
+  Pass(1);
+  (void)b.EnforceHoldLimits(2);
+  EXPECT_TRUE(IsHeld(2));
+}
+
+TEST_F(HoldLimits, OfAnUnknownClockAreNotCompared) {
+  machine.environment().ChangeClock(0);
+  Ask(a, u"n", HeldFor(kLimitNs));
+  Ask(b, u"n");
+  Pass(kYearNs);
+  EXPECT_EQ(b.EnforceHoldLimits(2), Now() + kLimitNs);
+  EXPECT_TRUE(IsHeld(1));
+}
+
+TEST_F(HoldLimits, OfAnotherClockBeginAnewWithTheNextHolder) {
+  Ask(a, u"n", HeldFor(kLimitNs));
+  Ask(b, u"n", HeldFor(kLimitNs));
+  Ask(c, u"n");
+  machine.environment().ChangeClock(2);
+  (void)c.EnforceHoldLimits(3);
+  Pass(kLimitNs / 2);
+  ASSERT_TRUE(a.End(1).ok());
+  machine.environment().ChangeClock(3);  // the grant was by clock 2
+  EXPECT_EQ(c.EnforceHoldLimits(3), Now() + kLimitNs);
+}
+
+TEST_F(HoldLimits, WithATimeInTheFutureCountFromNow) {
+  const core::Placement placement = Ask(a, u"n", HeldFor(kLimitNs));
+  Ask(b, u"n");
+  segment::AsRequest(*machine.segment().CellByNumber(placement.record.cell - 1))
+      .granted_ns.Set(UINT64_MAX);
+  EXPECT_EQ(b.EnforceHoldLimits(2), Now() + kLimitNs);
+}
+
+TEST_F(HoldLimits, FreeTheNameWithItsLastUse) {
+  Ask(a, u"n", {.hold_limit_ns = kLimitNs, .label = u"a label"});
+  Pass(kLimitNs);
+  (void)a.EnforceHoldLimits(1);
+  ASSERT_TRUE(a.TakeNews().ok());
+  EXPECT_EQ(UsedCells(), 0U);
+}
+
+TEST_F(HoldLimits, OfAThiefCountFromItsSteal) {
+  Ask(a, u"n");
+  Ask(b, u"n", {.steal = true, .hold_limit_ns = kLimitNs});
+  Ask(c, u"n");
+  Pass(kLimitNs);
+  (void)c.EnforceHoldLimits(3);
+  EXPECT_TRUE(IsHeld(3));
+}
+
+TEST(Sightings, RememberUntilNobodyAsksAnyMore) {
+  core::Sightings sightings;
+  EXPECT_EQ(sightings.SinceNs(7, 100), 100U);
+  sightings.Tidy();
+  EXPECT_EQ(sightings.SinceNs(7, 200), 100U);
+  sightings.Tidy();
+  sightings.Tidy();
+  EXPECT_EQ(sightings.SinceNs(7, 300), 300U);
+}
+
+TEST(Sightings, BeginWithThoseForWhomThereWasNoRoomWhenThereIsSome) {
+  core::Sightings sightings;
+  for (uint64_t token = 1; token <= 8; ++token) (void)sightings.SinceNs(token, 100);
+  EXPECT_EQ(sightings.SinceNs(9, 200), 200U);
+  EXPECT_EQ(sightings.SinceNs(9, 300), 300U);
+  sightings.Tidy();
+  for (uint64_t token = 2; token <= 8; ++token) EXPECT_EQ(sightings.SinceNs(token, 400), 100U);
+  sightings.Tidy();
+  EXPECT_EQ(sightings.SinceNs(9, 400), 400U);
+  EXPECT_EQ(sightings.SinceNs(9, 500), 400U);
+}
+
+}  // namespace
+}  // namespace holdfast::test
