@@ -70,7 +70,7 @@ function readExtensions(source) {
   const limit = readMember(source, 'limit', toLimit, undefined);
   const reentrant = readMember(source, 'reentrant', toBoolean, false);
   const timeout = readMember(source, 'timeout', toTimeout, Infinity);
-  if (reentrant || deadlock === 'reject') followCallChains();
+  if (reentrant || (deadlock ?? 'ignore') !== 'ignore') followCallChains();
   if ((deadlock ?? holdLimit ?? label ?? limit) === undefined) {
     return timeout === Infinity && !reentrant ? NONE : { extras: undefined, reentrant, timeout };
   }
