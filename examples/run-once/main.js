@@ -46,10 +46,13 @@ const readReports = (log) =>
  */
 async function run(directory, withLock) {
   const log = path.join(directory, 'reports.log');
-  const task = { directory, log, start: Date.now(), intervalMs: INTERVAL_MS, withLock };
+  const task = { directory, log, intervalMs: INTERVAL_MS, withLock };
   const members = Array.from({ length: PROCESSES }, () =>
     fork(path.join(__dirname, 'member.js'), [JSON.stringify(task)]),
   );
+  await Promise.all(members.map((member) => once(member, 'message')));
+  const start = Date.now();
+  for (const member of members) member.send(start);
   /** @type {number[]} */
   const killToReportMs = [];
   let kills = 0;

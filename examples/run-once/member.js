@@ -4,6 +4,7 @@
 // whenever one is due; the others wait in the queue of the lock, which costs nothing.
 
 const { appendFileSync, existsSync, readFileSync } = require('node:fs');
+const { once } = require('node:events');
 const { setTimeout: pause } = require('node:timers/promises');
 const { openLockManager } = require('../..');
 
@@ -11,13 +12,12 @@ const { openLockManager } = require('../..');
  * @typedef {object} Task
  * @property {string} directory  of the locks
  * @property {string} log  a line "report pid" for each report
- * @property {number} start  when report number 0 is due, in ms
  * @property {number} intervalMs  from report to report
  * @property {boolean} withLock
  */
 
 /** @type {Task} */
-const { directory, log, start, intervalMs, withLock } = JSON.parse(process.argv[2]);
+const { directory, log, intervalMs, withLock } = JSON.parse(process.argv[2]);
 
 /** The number of the next report: the log says what a leader before this one has done. */
 function nextReport() {
@@ -26,7 +26,8 @@ function nextReport() {
   return Number.parseInt(/** @type {string} */ (lines.at(-1)), 10) + 1;
 }
 
-async function lead() {
+/** @param {number} start  when report number 0 is due, in ms */
+async function lead(start) {
   for (let report = nextReport(); ; report += 1) {
     await pause(Math.max(0, start + report * intervalMs - Date.now()));
     appendFileSync(log, `${report} ${process.pid}\n`);
@@ -34,6 +35,14 @@ async function lead() {
   }
 }
 
+async function takePart() {
+  const locks = openLockManager({ directory, bucket: 'reports' });
+  await locks.query(); // attaches
+  process.send?.({ ready: true });
+  const [start] = await once(process, 'message');
+  if (withLock) await locks.request('reports', () => lead(start));
+  else await lead(start);
+}
+
 process.on('disconnect', () => process.exit());
-if (withLock) openLockManager({ directory, bucket: 'reports' }).request('reports', lead);
-else lead();
+takePart();

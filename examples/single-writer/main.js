@@ -36,9 +36,13 @@ const USAGE = `node examples/single-writer/main.js [options]
 async function run(directory, { entries, withLock }) {
   const task = { directory, path: path.join(directory, 'journal.db'), entries, withLock };
   const store = openStore(task.path);
+  const writers = Array.from({ length: PROCESSES }, () =>
+    fork(path.join(__dirname, 'writer.js'), [JSON.stringify(task)]),
+  );
+  await Promise.all(writers.map((writer) => once(writer, 'message'))); // ready
   const failures = await Promise.all(
-    Array.from({ length: PROCESSES }, async () => {
-      const writer = fork(path.join(__dirname, 'writer.js'), [JSON.stringify(task)]);
+    writers.map(async (writer) => {
+      writer.send('go');
       const [message] = await once(writer, 'message');
       return message.failures;
     }),

@@ -3,6 +3,7 @@
 // A process that writes entries into the journal, each with the number after the last one: it
 // reads, thinks, and writes. That is only right when nobody else writes in the meantime.
 
+const { once } = require('node:events');
 const { setImmediate: think } = require('node:timers/promises');
 const { openLockManager } = require('../..');
 const { openStore } = require('./store.js');
@@ -21,6 +22,9 @@ async function write() {
 }
 
 async function writeAll() {
+  await locks.query(); // attaches
+  process.send?.('ready');
+  await once(process, 'message');
   let failures = 0;
   for (let i = 0; i < entries; i += 1) {
     const written = withLock ? locks.request('journal', write) : write();
