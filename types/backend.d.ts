@@ -120,6 +120,14 @@ export interface LockBackend {
   /** Whether anybody holds the name now: held at all, in whatever mode. Synchronous. */
   isLocked(name: string): boolean;
   /**
+   * Blocks the thread until one of its requests was told something, from inside this call, or until
+   * so many milliseconds are over; may return early. A backend without it serves no `requestSync()`
+   * that would have to wait.
+   */
+  waitSync?(timeoutMs: number): void;
+  /** Like inspect(), at once; null: not to be had now. Comes with waitSync(). */
+  inspectSync?(): LockInspection | null;
+  /**
    * Drops everything this agent holds or waits for, and says so before it returns: queued requests
    * get `failed(AbortError)`, held ones `lost('disconnected')`. Idempotent. Afterwards `enqueue()` and `snapshot()` throw an
    * `InvalidStateError`.

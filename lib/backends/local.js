@@ -88,6 +88,13 @@ class LocalBackend {
     return this.#table.inspect();
   }
 
+  /** In this thread nothing can happen meanwhile. */
+  waitSync() {}
+
+  inspectSync() {
+    return this.inspect();
+  }
+
   /** @param {string} name */
   isLocked(name) {
     this.#checkOpen();

@@ -30,6 +30,15 @@ function toError({ name, message, code }) {
 }
 
 /**
+ * @param {[FlatLocks, FlatLocks]} flat  held, pending
+ * @returns {LockInspection}
+ */
+function toInspection([held, pending]) {
+  const now = Date.now();
+  return { held: toLockDetails(held, now), pending: toLockDetails(pending, now) };
+}
+
+/**
  * The backend over the lock table in shared memory: one agent of a bucket. Ids and numbers cross to
  * the native part, promises and callbacks stay here.
  * @implements {LockBackend}
@@ -119,9 +128,7 @@ class SharedMemoryBackend {
 
   /** @returns {Promise<LockInspection>} */
   async inspect() {
-    const [held, pending] = await this.#view((agent) => agent.inspect());
-    const now = Date.now();
-    return { held: toLockDetails(held, now), pending: toLockDetails(pending, now) };
+    return toInspection(await this.#view((agent) => agent.inspect()));
   }
 
   /**
@@ -136,6 +143,20 @@ class SharedMemoryBackend {
     const answer = this.#agent.isLocked(name);
     if (answer < 0) throw this.#fail();
     return answer === 1;
+  }
+
+  /**
+   * @param {number} timeoutMs
+   */
+  waitSync(timeoutMs) {
+    this.#agent?.waitForNews(timeoutMs);
+    this.#onNews();
+  }
+
+  /** @returns {LockInspection | null} */
+  inspectSync() {
+    const flat = this.#agent?.inspect();
+    return flat ? toInspection(flat) : null;
   }
 
   /** Gives everything back without telling anybody: the thread is about to end. */

@@ -1,6 +1,6 @@
 'use strict';
 
-const { invalidStateError } = require('../errors.js');
+const { invalidStateError, notSupportedError } = require('../errors.js');
 const { defineInterface, toCallback, toDOMString, toSequence } = require('../webidl.js');
 const { coveringLock } = require('./call-chain.js');
 const { acquireHandle } = require('./lock-handle.js');
@@ -8,6 +8,7 @@ const { checkLockRequest, toLockOptions } = require('./lock-options.js');
 const { requestAll } = require('./request-all.js');
 const { LockRequest } = require('./lock-request.js');
 const { requestNested } = require('./nested-request.js');
+const { requestSync } = require('./sync-request.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 
@@ -58,6 +59,28 @@ class LockManager {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /**
+   * Beyond the standard: requestSync(name, callback) or requestSync(name, options, callback) blocks
+   * the thread until the lock is granted, runs the callback and releases the lock.
+   * @param {unknown} name
+   * @param {unknown} optionsOrCallback
+   * @returns {any} what the callback returns
+   * @throws what request() rejects with; a DeadlockError instead of a wait for this very thread; a
+   *   TypeError where the callback returns a promise
+   */
+  requestSync(name, optionsOrCallback) {
+    this.#checkArgumentCount('requestSync', arguments.length, 2);
+    const hasOptions = arguments.length > 2;
+    const resourceName = toDOMString(name);
+    const options = toLockOptions(hasOptions ? optionsOrCallback : undefined);
+    const callback = toCallback(hasOptions ? arguments[2] : optionsOrCallback);
+    checkLockRequest(resourceName, options);
+    if (options.steal || options.signal !== undefined) {
+      throw notSupportedError("requestSync() takes neither 'steal' nor 'signal'");
+    }
+    return requestSync(this.#attach(), resourceName, options, callback);
   }
 
   /**
@@ -167,6 +190,7 @@ defineInterface(LockManager, [
   'query',
   'acquire',
   'requestAll',
+  'requestSync',
   'inspect',
   'isLocked',
   'close',

@@ -37,7 +37,7 @@ function requestNested(held, signal, callback) {
 async function run(held, signal, callback) {
   await undefined; // a callback never runs inside request()
   signal?.throwIfAborted();
-  return callback(createLock(/** @type {any} */ (held)));
+  return callback(createLock(held));
 }
 
 module.exports = { requestNested };

@@ -10,13 +10,11 @@ const { isGrantable } = require('./grantable.js');
  * it does not release meanwhile, and what it asked for before it would get, but not release.
  * Everybody else is taken to release in the end.
  * @param {LockInspection} inspection
- * @param {string} clientId  of the thread's agent
- * @param {number} requestId  of a pending request of that agent
+ * @param {LockDetail} request  pending
  */
-function isInItsOwnWay({ held, pending }, clientId, requestId) {
-  const isOwn = (/** @type {LockDetail} */ detail) => detail.clientId === clientId;
-  const request = pending.find((detail) => isOwn(detail) && detail.requestId === requestId);
-  if (request === undefined) return false;
+function isInItsOwnWay({ held, pending }, request) {
+  const isOwn = (/** @type {LockDetail} */ detail) =>
+    detail.pid === request.pid && detail.threadId === request.threadId;
   const ofName = (/** @type {LockDetail} */ detail) => detail.name === request.name;
   const staying = held.filter((lock) => isOwn(lock) && ofName(lock) && lock.holdLimit === 0);
   for (const other of pending.filter(ofName)) {

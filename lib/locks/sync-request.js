@@ -1,19 +1,27 @@
 'use strict';
 
+const { performance } = require('node:perf_hooks');
 const { GRANTED, MISSED } = require('../backends/outcome.js');
-const { LockLostError, timeoutError } = require('../errors.js');
+const { LockLostError, notSupportedError, timeoutError } = require('../errors.js');
 const { isObject } = require('../webidl.js');
+const { coveringLock, enclosingLock, extrasInside, runInside } = require('./call-chain.js');
+const { DeadlockError } = require('./deadlock/deadlock-error.js');
+const { hasClosedCircle, warnOfDeadlock } = require('./deadlock/deadlock-watch.js');
+const { WaitGraph } = require('./deadlock/wait-graph.js');
 const { createLock } = require('./lock.js');
+const { isInItsOwnWay } = require('./own-way.js');
 
 /** @typedef {import('../errors.js').LossReason} LossReason */
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 /** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
 
-/** The thread stays in native code for so long at most: in between a worker can be terminated. */
+/** The thread blocks for so long at most: in between a worker can be terminated. */
 const SLICE_MS = 100;
+/** So long a short wait is no reason to ask who is in the way. */
+const FIRST_SLICE_MS = 5;
 
 const WAITING = 0;
-const DECIDED = 1;
+const HOLDING = 1;
 const OVER = 2;
 
 /**
@@ -28,10 +36,14 @@ class SyncRequest {
   tokenLow = 0;
   steal = false;
 
+  /** The lock in whose callback this one is requested. */
+  outer = enclosingLock();
+
   #backend;
   #phase = WAITING;
   #isMissed = false;
-  /** @type {DOMException | undefined} why it ended, if not by the callback */
+  #isWarned = false;
+  /** @type {DOMException | undefined} why it was not granted, or that it was lost */
   #error = undefined;
 
   /**
@@ -43,7 +55,7 @@ class SyncRequest {
     this.name = name;
     this.mode = mode;
     this.ifAvailable = ifAvailable;
-    this.extras = extras;
+    this.extras = this.outer === undefined ? extras : extrasInside(extras, this.outer, backend);
     this.#backend = backend;
   }
 
@@ -51,36 +63,69 @@ class SyncRequest {
     return (BigInt(this.tokenHigh) << 32n) | BigInt(this.tokenLow);
   }
 
+  get isHolding() {
+    return this.#phase === HOLDING && !this.#isMissed;
+  }
+
+  /** @param {Backend} backend */
+  isOf(backend) {
+    return this.#backend === backend;
+  }
+
+  /** The callback cannot end before a nested one that is synchronous; others are not waited for. */
+  enterNested() {}
+
+  leaveNested() {}
+
   /**
    * Blocks the thread until the lock is granted or the request missed.
    * @param {number} timeout  in milliseconds
-   * @throws a TimeoutError after the timeout, a DeadlockError where nobody but this thread could
-   *   end the wait, and what the backend says when it fails
+   * @throws a TimeoutError after the timeout; a DeadlockError where nobody but this thread could
+   *   end the wait, or for a circle of requests that it has closed; what the backend fails with
    */
   wait(timeout) {
     const outcome = this.#backend.enqueue(this);
-    if (outcome === GRANTED || outcome === MISSED) {
-      this.#phase = DECIDED;
-      this.#isMissed = outcome === MISSED;
-      return;
-    }
+    if (outcome === GRANTED) this.granted();
+    else if (outcome === MISSED) this.missed();
     try {
-      this.#backend.checkSyncWait(this);
       this.#waitUntil(performance.now() + timeout);
     } catch (error) {
       if (this.#phase === WAITING) this.#backend.cancel(this);
       throw error;
     }
+    if (this.#error !== undefined) throw this.#error;
   }
 
   /** @param {number} end */
   #waitUntil(end) {
-    while (this.#phase === WAITING) {
+    for (let slice = FIRST_SLICE_MS; this.#phase === WAITING; slice = SLICE_MS) {
       const left = end - performance.now();
       if (left <= 0) throw timeoutError('The lock was not granted within the timeout');
-      this.#backend.waitSync(Math.min(left, SLICE_MS));
+      if (this.#backend.waitSync === undefined) {
+        throw notSupportedError('This backend cannot block the thread until a lock is granted');
+      }
+      this.#backend.waitSync(Math.ceil(Math.min(left, slice)));
+      if (this.#phase === WAITING) this.#checkWhoIsInTheWay();
     }
-    if (this.#error !== undefined) throw this.#error;
+  }
+
+  /** @throws DeadlockError */
+  #checkWhoIsInTheWay() {
+    const inspection = this.#backend.inspectSync?.() ?? null;
+    if (inspection === null) return;
+    const graph = new WaitGraph(inspection);
+    const detail = graph.find(this.#backend.clientId, this.backendId);
+    if (detail === undefined) return;
+    if (isInItsOwnWay(inspection, detail)) {
+      const message = `The thread would wait for itself to release '${this.name}'`;
+      throw new DeadlockError([detail], message);
+    }
+    const action = this.extras?.deadlock ?? 'warn';
+    if (action === 'ignore' || this.#isWarned || !hasClosedCircle(detail, graph)) return;
+    const cycle = graph.cycleThrough(detail);
+    if (action === 'reject') throw new DeadlockError(cycle);
+    this.#isWarned = true;
+    warnOfDeadlock(cycle);
   }
 
   /**
@@ -89,33 +134,37 @@ class SyncRequest {
    */
   run(callback) {
     if (this.#isMissed) return checkResult(callback(null));
+    let result;
     try {
-      return checkResult(callback(createLock(this)));
-    } finally {
+      result = runInside(this, () => callback(createLock(this)));
+    } catch (error) {
       this.#end();
+      throw error;
     }
+    const loss = this.#end();
+    if (loss !== undefined) throw loss;
+    return checkResult(result);
   }
 
-  /** @throws LockLostError when the lock had been taken away */
+  /** @returns {DOMException | undefined} whether the lock had been taken away */
   #end() {
     this.#phase = OVER;
-    if (this.#error !== undefined) throw this.#error;
     const reason = this.#backend.release(this);
-    if (reason !== undefined) throw new LockLostError(reason, this.token);
+    return reason === undefined ? this.#error : new LockLostError(reason, this.token);
   }
 
   granted() {
-    this.#phase = DECIDED;
+    this.#phase = HOLDING;
   }
 
   missed() {
-    this.#phase = DECIDED;
+    this.#phase = HOLDING;
     this.#isMissed = true;
   }
 
   /** @param {DOMException} error */
   failed(error) {
-    this.#phase = DECIDED;
+    this.#phase = OVER;
     this.#error = error;
   }
 
@@ -141,8 +190,11 @@ function checkResult(result) {
  * @param {string} name
  * @param {LockOptions} options
  * @param {(lock: import('./lock.js').Lock | null) => unknown} callback
+ * @returns {unknown} what the callback returns
  */
 function requestSync(backend, name, options, callback) {
+  const held = options.reentrant ? coveringLock(name, options.mode, backend) : undefined;
+  if (held !== undefined) return checkResult(callback(createLock(held)));
   const request = new SyncRequest(backend, name, options);
   request.wait(options.timeout);
   return request.run(callback);

@@ -154,6 +154,15 @@ napi_value AgentWrap::ReadNews(napi_env env, napi_callback_info info) {
   return ToInt(env, self->agent_ == nullptr ? 0 : static_cast<int32_t>(self->WriteNews()));
 }
 
+// waitForNews(timeout (ms)): blocks the thread until there is news for readNews(), or so long
+napi_value AgentWrap::WaitForNews(napi_env env, napi_callback_info info) {
+  size_t count = 1;
+  napi_value arguments[1];
+  AgentWrap* const self = SelfOf(env, info, &count, arguments);
+  if (self->agent_ != nullptr) self->BlockUntilNews(ToUint32(env, arguments[0]));
+  return Napi::Env(env).Undefined();
+}
+
 // snapshot() -> see snapshot_to_js.h; null: others are in the way, ask again; undefined: failed
 napi_value AgentWrap::TakeSnapshot(napi_env env, napi_callback_info info) {
   return SelfOf(env, info, nullptr, nullptr)->View(env, &InfosToJs);

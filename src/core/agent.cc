@@ -5,6 +5,7 @@
 
 #include "core/blockers.h"
 #include "core/place_request.h"
+#include "platform/clock.h"
 #include "segment/event_list.h"
 
 namespace holdfast::core {
@@ -19,6 +20,8 @@ namespace {
 // How long a step may wait for a shard. A call on a JavaScript thread takes at most two such steps,
 // and is never to wait longer than 2 ms.
 constexpr uint64_t kBudgetNs = 1'000'000;
+// How long a thread that may block looks for news before it sleeps.
+constexpr uint64_t kSpinNs = 20'000;
 // The caretaker has other shards to care for.
 constexpr uint64_t kDeferredBudgetNs = 1'000'000;
 
@@ -206,6 +209,18 @@ bool Agent::GoToSleep() {
 void Agent::WakeUp() { entry_.sleeping.Exchange(0); }
 
 void Agent::DrainBell() { doorbell_.Drain(); }
+
+// Who is about to release does so within a few microseconds, and waking a thread costs dozens.
+void Agent::WaitForNews(int timeout_ms) {
+  const uint64_t end_of_spin = platform::MonotonicNs() + kSpinNs;
+  while (platform::MonotonicNs() < end_of_spin) {
+    if (HasNews()) return;
+  }
+  if (!GoToSleep()) return;
+  doorbell_.Wait(timeout_ms);
+  WakeUp();
+  DrainBell();
+}
 
 void Agent::TakeNews(std::vector<AgentNews>& news) {
   if (mailbox_->has_letters.load()) ReadLetters(news);

@@ -80,6 +80,8 @@ class Agent {
   void WakeUp();
   // The bell was rung.
   void DrainBell();
+  // Blocks the thread until there is news, or until so much time is over. May return early.
+  void WaitForNews(int timeout_ms);
   // Takes all news there is and appends it.
   void TakeNews(std::vector<AgentNews>& news);
   bool HasNews() const;

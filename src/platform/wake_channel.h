@@ -31,6 +31,8 @@ class Doorbell {
   int fd() const { return fd_.get(); }
   // Takes every ring so far. Never blocks.
   void Drain() const;
+  // Blocks until it has been rung, at most so long.
+  void Wait(int timeout_ms) const;
 
  private:
   Doorbell(UniqueFd directory, UniqueFd fd, std::string name);

@@ -100,26 +100,32 @@ class DeadlockWatch {
     }
     watched.pauseMs = Math.min(2 * watched.pauseMs, LONGEST_PAUSE_MS);
     watched.at = performance.now() + watched.pauseMs;
-    if (!isLast(detail, graph.knotOf(detail)) || watched.isWarned) return;
-    const cycle = graph.cycleThrough(detail);
+    if (watched.isWarned || !hasClosedCircle(detail, graph)) return;
     if (request.extras?.deadlock === 'reject') {
-      request.abort(new DeadlockError(cycle));
+      request.abort(new DeadlockError(graph.cycleThrough(detail)));
     } else {
       watched.isWarned = true;
-      process.emitWarning(describeCycle(cycle), {
-        type: 'HoldfastWarning',
-        code: 'HOLDFAST_DEADLOCK',
-      });
+      warnOfDeadlock(graph.cycleThrough(detail));
     }
   }
 }
 
 /**
+ * Whether it is the last of those that wait for each other, and so the one to do something.
  * @param {LockDetail} request
- * @param {LockDetail[]} knot  those that wait for each other
+ * @param {WaitGraph} graph
  */
-function isLast(request, knot) {
+function hasClosedCircle(request, graph) {
+  const knot = graph.knotOf(request);
   return knot.length > 0 && knot.every((other) => other === request || isBefore(other, request));
+}
+
+/** @param {LockDetail[]} cycle */
+function warnOfDeadlock(cycle) {
+  process.emitWarning(describeCycle(cycle), {
+    type: 'HoldfastWarning',
+    code: 'HOLDFAST_DEADLOCK',
+  });
 }
 
 /**
@@ -150,4 +156,4 @@ function watchForDeadlock(backend, request) {
   watch.watch(request);
 }
 
-module.exports = { watchForDeadlock };
+module.exports = { hasClosedCircle, warnOfDeadlock, watchForDeadlock };

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,6 +82,11 @@ void Doorbell::Drain() const {
         RetryOnEintr([&] { return read(fd_.get(), rings.data(), rings.size()); });
     if (length < static_cast<ssize_t>(rings.size())) return;
   }
+}
+
+void Doorbell::Wait(int timeout_ms) const {
+  pollfd bell{fd_.get(), POLLIN, 0};
+  (void)poll(&bell, 1, timeout_ms);  // a signal ends it early
 }
 
 }  // namespace platform
