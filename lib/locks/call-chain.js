@@ -10,6 +10,7 @@ const { AsyncLocalStorage } = require('node:async_hooks');
  * A granted request with a callback, as far as those inside the callback are concerned.
  * @typedef {LockBackendRequest & {
  *   readonly isHolding: boolean,
+ *   readonly token: bigint,
  *   readonly outer: ChainLink | undefined,
  *   isOf(backend: LockBackend): boolean,
  *   enterNested(): void,
