@@ -151,7 +151,8 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
                                      uint64_t budget_ns) {
   const ShardView view(segment_, shard);
   const segment::AgentList list(view, agent.index);
-  for (int attempt = 0; attempt < kAttempts && list.First() != kNoCell;) {
+  for (int attempt = 0; attempt < kAttempts;) {
+    if (list.First() == kNoCell) return Status();
     Notices notices(segment_, environment_);
     Result<ShardLock> lock = Enter(shard, notices, budget_ns);
     if (!lock.ok()) return lock.status();
@@ -168,7 +169,7 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
     }
     if (view.header().dirty.Get() != 0) ++attempt;
   }
-  return list.First() == kNoCell ? Status() : Broken();
+  return Broken();
 }
 
 // Whoever cleans up may die at any point: an entry that is not free yet is found again, and so is
