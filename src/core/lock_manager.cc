@@ -179,7 +179,8 @@ Status LockManager::TerminateProcess(ProcessRef process, uint64_t budget_ns) {
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
     const segment::AgentRef agent = segment_.AgentAt(i);
     // Earlier bearers of the slot too: who was to clean up after them may have died itself.
-    const bool is_of_process = agent.generation != 0 && agent.process.slot == process.slot &&
+    const bool is_of_process = agent.process.generation != 0 &&
+                               agent.process.slot == process.slot &&
                                agent.process.generation <= process.generation;
     if (!is_of_process) continue;
     const Status done = TerminateAgent(agent, budget_ns);

@@ -118,6 +118,14 @@ TEST_F(TerminateProcess, FreesTheEntriesOfItsAgents) {
   EXPECT_EQ(machine.segment().agent(index).owner.Get(), 0U);
 }
 
+// Died between the two stores of its claim, in an entry that nobody had before.
+TEST_F(TerminateProcess, FreesAnEntryThatWasBeingClaimed) {
+  segment::AgentEntry& entry = machine.segment().agent(4);
+  entry.owner.Set(p.ToWord());
+  Terminate(p, b);
+  EXPECT_EQ(entry.owner.Get(), 0U);
+}
+
 TEST_F(TerminateProcess, NotesThatNothingIsLeftToCleanUp) {
   Terminate(p, b);
   EXPECT_EQ(machine.segment().process(p.slot).cleaned_generation.Get(), p.generation);
