@@ -198,9 +198,11 @@ Result<bool> Agent::IsLocked(const segment::ResourceName& name) {
 
 bool Agent::HasNews() const { return segment::HasEvents(entry_) || mailbox_->has_letters.load(); }
 
-// First says that it sleeps, then looks: whoever brings news does it the other way round.
+// First says that it sleeps, then looks: whoever brings news does it the other way round. Each
+// sleep has a number, so that nobody takes an earlier ring for one in this sleep.
 bool Agent::GoToSleep() {
-  entry_.sleeping.Exchange(1);
+  sleep_ = sleep_ % (segment::kRung - 1) + 1;
+  entry_.sleeping.Exchange(sleep_);
   if (!HasNews()) return true;
   entry_.sleeping.Exchange(0);
   return false;

@@ -140,6 +140,7 @@ class Agent {
   uint32_t in_use_ = 0;
   uint32_t scan_ = 0;
   uint64_t turn_ms_ = 0;  // when the first request of this turn was made
+  uint32_t sleep_ = 0;
   bool is_new_turn_ = true;
   bool is_connected_ = true;
   bool is_closed_ = false;

@@ -151,7 +151,8 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
                                      uint64_t budget_ns) {
   const ShardView view(segment_, shard);
   const segment::AgentList list(view, agent.index);
-  for (int attempt = 0; attempt < kAttempts && list.First() != kNoCell;) {
+  for (int attempt = 0; attempt < kAttempts;) {
+    if (list.First() == kNoCell) return Status();
     Notices notices(segment_, environment_);
     Result<ShardLock> lock = Enter(shard, notices, budget_ns);
     if (!lock.ok()) return lock.status();
@@ -168,7 +169,7 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
     }
     if (view.header().dirty.Get() != 0) ++attempt;
   }
-  return list.First() == kNoCell ? Status() : Broken();
+  return Broken();
 }
 
 // Whoever cleans up may die at any point: an entry that is not free yet is found again, and so is
@@ -178,7 +179,8 @@ Status LockManager::TerminateProcess(ProcessRef process, uint64_t budget_ns) {
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
     const segment::AgentRef agent = segment_.AgentAt(i);
     // Earlier bearers of the slot too: who was to clean up after them may have died itself.
-    const bool is_of_process = agent.generation != 0 && agent.process.slot == process.slot &&
+    const bool is_of_process = agent.process.generation != 0 &&
+                               agent.process.slot == process.slot &&
                                agent.process.generation <= process.generation;
     if (!is_of_process) continue;
     const Status done = TerminateAgent(agent, budget_ns);

@@ -37,9 +37,12 @@ void Notices::Ring(uint32_t index) {
   if (index >= segment_.geometry().agents) return;
   segment::AgentEntry& agent = segment_.agent(index);
   if (agent.owner.Get() == 0) return;
-  const bool sleeps = agent.sleeping.Exchange(0) != 0;
-  // Who died may have taken the mark of a sleeper, and not have rung it any more.
-  if (sleeps || somebody_died_) environment_.Ring(segment_.AgentAt(index));
+  uint32_t sleep = agent.sleeping.ReadModify();
+  const bool is_unrung = sleep != 0 && (sleep & segment::kRung) == 0;
+  if (!is_unrung && !somebody_died_) return;
+  environment_.Ring(segment_.AgentAt(index));
+  // Only now: whoever dies before ringing keeps nobody from ringing. And only this sleep.
+  if (is_unrung) agent.sleeping.CompareExchange(sleep, sleep | segment::kRung);
 }
 
 }  // namespace holdfast::core

@@ -171,7 +171,8 @@ Process::~Process() {
 
 bool Process::HasNoAgents() const {
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
-    if (segment_.AgentAt(i).process == self_) return false;
+    const ProcessRef owner = segment_.AgentAt(i).process;
+    if (owner.generation != 0 && owner.slot == self_.slot) return false;
   }
   return true;
 }

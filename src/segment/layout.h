@@ -51,6 +51,9 @@ inline constexpr CellId kNoCell = 0;
 inline constexpr CellId kNotLinked = 0;
 inline constexpr CellId kEventEnd = 0xFFFFFFFF;
 
+// In AgentEntry::sleeping: the bell has been rung in this sleep.
+inline constexpr uint32_t kRung = 0x80000000;
+
 // Far apart, so that a damaged word is not another valid state. A fresh page of zeros is free.
 enum class CellState : uint32_t {
   kFree = 0,
@@ -111,7 +114,7 @@ struct AgentEntry {
   Shared<uint64_t> client_id[2];  //  16  UUID
   uint8_t reserved[32];           //  32
   Shared<uint32_t> event_head;    //  64  stack of records with news, linked by event_next
-  Shared<uint32_t> sleeping;      //  68  1: its loop sleeps (or is about to), ring its bell
+  Shared<uint32_t> sleeping;      //  68  the number of its sleep, with kRung; 0: it is awake
   Shared<uint32_t> rescan;        //  72  1: events may be missing, read all own records
   uint8_t reserved2[52];          //  76
 };

@@ -183,9 +183,6 @@ void ShardRepair::ClearIndex() {
   for (uint32_t i = 0; i < segment.geometry().buckets_per_shard; ++i) {
     segment.bucket(shard_.index(), i).Set(kNoCell);
   }
-  for (uint32_t agent = 0; agent < segment.geometry().agents; ++agent) {
-    segment.agent_list(agent, shard_.index()).Set(kNoCell);
-  }
 }
 
 NameCell& ShardRepair::KeepName(CellId id) {
@@ -236,10 +233,17 @@ void ShardRepair::KeepLabel(CellId id, RequestCell& request) {
 }
 
 void ShardRepair::LinkRequests() {
+  const Segment& segment = shard_.segment();
+  std::vector<CellId> firsts(segment.geometry().agents, kNoCell);
   for (const Request& request : requests_) {
     Keep(request.id);
     KeepLabel(request.id, *request.cell);
-    AgentList(shard_, request.agent).Add(request.id, *request.cell);
+    CellId& first = firsts[request.agent];
+    request.cell->agent_next.Set(first);
+    request.cell->agent_previous.Set(kNoCell);
+    if (first != kNoCell)
+      AsRequest(*segment.CellByNumber(first - 1)).agent_previous.Set(request.id);
+    first = request.id;
     if (!UsesItsName(request.state)) continue;
     NameCell& name = KeepName(request.name);
     CountHoldLimit(name, *request.cell);
@@ -250,6 +254,11 @@ void ShardRepair::LinkRequests() {
       Shared<uint32_t>& count = request.is_exclusive ? name.held_exclusive : name.held_shared;
       count.Set(count.Get() + 1);
     }
+  }
+  // Whether an agent has anything here is also asked without the shard lock: its list must not be
+  // empty in between.
+  for (uint32_t agent = 0; agent < segment.geometry().agents; ++agent) {
+    segment.agent_list(agent, shard_.index()).Set(firsts[agent]);
   }
 }
 

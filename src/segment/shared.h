@@ -18,8 +18,8 @@ class Shared {
  public:
   static_assert(std::is_trivially_copyable_v<T> && std::atomic<T>::is_always_lock_free);
 
-  T Get() const noexcept { return value_.load(std::memory_order_relaxed); }
-  T Acquire() const noexcept { return value_.load(std::memory_order_acquire); }
+  T Get() const noexcept { return Loaded(value_.load(std::memory_order_relaxed)); }
+  T Acquire() const noexcept { return Loaded(value_.load(std::memory_order_acquire)); }
   void Set(T value) noexcept {
     value_.store(value, std::memory_order_relaxed);
     StorePoint();
@@ -47,11 +47,16 @@ class Shared {
   // Reads by writing the same value back: whoever changes the value afterwards also sees every
   // store made before this call (a plain load, even a sequentially consistent one, gives no such
   // promise).
-  T ReadModify() noexcept { return value_.fetch_add(0, std::memory_order_seq_cst); }
-  T ReadOrdered() const noexcept { return value_.load(std::memory_order_seq_cst); }
+  T ReadModify() noexcept { return Loaded(value_.fetch_add(0, std::memory_order_seq_cst)); }
+  T ReadOrdered() const noexcept { return Loaded(value_.load(std::memory_order_seq_cst)); }
   std::atomic<T>* atomic() noexcept { return &value_; }
 
  private:
+  static T Loaded(T value) noexcept {
+    LoadPoint();
+    return value;
+  }
+
   std::atomic<T> value_;
 };
 

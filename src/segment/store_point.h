@@ -1,7 +1,9 @@
-// A place where a process can die: behind every store to the segment.
+// The places where a process can die or be overtaken: behind every store to the segment and behind
+// every load from it.
 //
-// The checked build of the core (HOLDFAST_STORE_POINTS) calls a hook there, with which tests take
-// an image of the segment after every store; elsewhere the call is empty.
+// The checked build of the core (HOLDFAST_STORE_POINTS) calls hooks there, with which tests take
+// an image of the segment after every store, or let other simulated processes run; elsewhere the
+// calls are empty.
 #ifndef HOLDFAST_SEGMENT_STORE_POINT_H_
 #define HOLDFAST_SEGMENT_STORE_POINT_H_
 
@@ -12,13 +14,18 @@ using StoreHook = void (*)(void* context);
 struct StoreObserver {
   StoreHook hook = nullptr;
   void* context = nullptr;
+  StoreHook load_hook = nullptr;
 };
 inline thread_local StoreObserver store_observer;
 inline void StorePoint() noexcept {
   if (store_observer.hook != nullptr) store_observer.hook(store_observer.context);
 }
+inline void LoadPoint() noexcept {
+  if (store_observer.load_hook != nullptr) store_observer.load_hook(store_observer.context);
+}
 #else
 inline void StorePoint() noexcept {}
+inline void LoadPoint() noexcept {}
 #endif
 
 }  // namespace holdfast::segment

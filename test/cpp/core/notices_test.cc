@@ -2,6 +2,7 @@
 #include "core/notices.h"
 
 #include "support/lock_table_test.h"
+#include "support/store_recorder.h"
 
 namespace holdfast::test {
 namespace {
@@ -50,6 +51,26 @@ TEST_F(NoticesTest, RingASleeperOnlyOnce) {
   ASSERT_TRUE(a.End(1).ok());
   ASSERT_TRUE(a.End(3).ok());
   EXPECT_THAT(Rung(), ElementsAre(b.ref().index));
+}
+
+// Wherever in the telling somebody dies: nobody watches the one who tells, so the next one rings.
+TEST_F(NoticesTest, RingASleeperAlthoughAnotherDiedBeforeRinging) {
+  const auto tell = [this] {
+    core::Notices notices(machine.segment(), machine.environment());
+    notices.Add(b.ref().index);
+  };
+  AllFallAsleep();
+  const std::vector<Frame> frames = [&] {
+    const StoreRecorder recorder(machine);
+    tell();
+    return recorder.frames();
+  }();
+  for (const Frame& frame : frames) {
+    machine.Restore(frame.image);
+    machine.environment().ForgetRings();
+    tell();
+    EXPECT_FALSE(frame.rings.empty() && Rung().empty());
+  }
 }
 
 TEST_F(NoticesTest, RingNobodyForAGrantAtOnce) {

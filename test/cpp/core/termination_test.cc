@@ -1,4 +1,6 @@
 // Standard: Web Locks "terminate remaining locks and requests" (#agent-integration).
+#include <utility>
+
 #include "core/lock_manager.h"
 #include "support/lock_table_test.h"
 
@@ -65,6 +67,27 @@ TEST_F(TerminateAgent, LeavesTheNextBearerOfTheEntryAlone) {
   EXPECT_TRUE(IsHeld(1));
 }
 
+// Others may clean up at the same time, and the entry may have a new bearer at any time.
+TEST_F(TerminateAgent, DoesNotTakeTheRecordsOfTheNextBearerForDamage) {
+  struct Newcomer {
+    FakeMachine& machine;
+    segment::AgentRef old;
+    segment::ProcessRef process;
+    bool is_there = false;
+  } newcomer{machine, a.ref(), q};
+  segment::store_observer = {nullptr, &newcomer, [](void* context) {
+                               auto& self = *static_cast<Newcomer*>(context);
+                               if (std::exchange(self.is_there, true)) return;
+                               FakeAgent next(self.machine, self.process, self.old.index);
+                               EXPECT_TRUE(next.Request(1, u"n", kExclusive).ok());
+                               EXPECT_TRUE(next.Request(2, u"m", kExclusive).ok());
+                             }};
+  const Status done = b.manager().TerminateAgent(a.ref(), kBudgetNs);
+  segment::store_observer = {};
+  EXPECT_TRUE(done.ok()) << done.reason();
+  EXPECT_TRUE(IsHeld(1) && IsHeld(2));
+}
+
 class TerminateProcess : public LockTableTest {
  protected:
   void Terminate(segment::ProcessRef process, FakeAgent& by) {
@@ -93,6 +116,14 @@ TEST_F(TerminateProcess, FreesTheEntriesOfItsAgents) {
   const uint16_t index = a.ref().index;
   Terminate(p, b);
   EXPECT_EQ(machine.segment().agent(index).owner.Get(), 0U);
+}
+
+// Died between the two stores of its claim, in an entry that nobody had before.
+TEST_F(TerminateProcess, FreesAnEntryThatWasBeingClaimed) {
+  segment::AgentEntry& entry = machine.segment().agent(4);
+  entry.owner.Set(p.ToWord());
+  Terminate(p, b);
+  EXPECT_EQ(entry.owner.Get(), 0U);
 }
 
 TEST_F(TerminateProcess, NotesThatNothingIsLeftToCleanUp) {

@@ -1,6 +1,7 @@
 #include "segment/repair.h"
 
 #include "support/lock_table_test.h"
+#include "support/store_recorder.h"
 
 namespace holdfast::test {
 namespace {
@@ -38,6 +39,22 @@ TEST_F(Repair, KeepsWhatIsSound) {
   const ReferenceModel before = Records();
   RepairAll();
   EXPECT_EQ(Records(), before);
+}
+
+// It is read without the shard lock: whoever finds nothing believes that there is nothing.
+TEST_F(Repair, NeverShowsAnEmptyListOfAnAgentThatHasRequests) {
+  const uint32_t shard = Ask(a, u"n").record.shard;
+  Ask(b, u"n");
+  const std::vector<Frame> frames = [&] {
+    const StoreRecorder recorder(machine);
+    RepairAll();
+    return recorder.frames();
+  }();
+  for (const Frame& frame : frames) {
+    machine.Restore(frame.image);
+    EXPECT_NE(machine.segment().agent_list(a.ref().index, shard).Get(), segment::kNoCell);
+    EXPECT_NE(machine.segment().agent_list(b.ref().index, shard).Get(), segment::kNoCell);
+  }
 }
 
 TEST_F(Repair, DropsWhatTheDeadHeldAndGrantsTheNext) {

@@ -54,7 +54,8 @@ class FakeAgent {
       : machine_(&machine),
         environment_(&machine.environment()),
         self_(other.self_),
-        mine_(other.mine_) {}
+        mine_(other.mine_),
+        sleep_(other.sleep_) {}
 
   // Another world than the machine's own.
   void Use(segment::Environment& environment) { environment_ = &environment; }
@@ -98,7 +99,7 @@ class FakeAgent {
 
   // Returns what went wrong, if anything did.
   Status TakeNews();
-  void FallAsleep() { machine_->segment().agent(self_.index).sleeping.Exchange(1); }
+  void FallAsleep() { machine_->segment().agent(self_.index).sleeping.Exchange(++sleep_); }
   bool HasNews() const;
 
   // What this agent believes to wait for or to hold.
@@ -113,6 +114,7 @@ class FakeAgent {
   segment::Environment* environment_;
   segment::AgentRef self_;
   std::map<uint32_t, Mine> mine_;
+  uint32_t sleep_ = 0;
 };
 
 }  // namespace holdfast::test

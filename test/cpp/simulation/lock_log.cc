@@ -1,0 +1,76 @@
+#include "simulation/lock_log.h"
+
+namespace holdfast::test {
+
+LockLog::Number LockLog::Begin(const Ask& ask) {
+  entries_.push_back({.ask = ask, .begun_at = ++time_});
+  const Number number = entries_.size() - 1;
+  by_name_[ask.name].push_back(number);
+  if (ask.steals) steals_[ask.name].push_back(number);
+  return number;
+}
+
+void LockLog::Granted(Number number, uint64_t token) {
+  Entry& entry = entries_[number];
+  if (entry.state != State::kAsked) Fail("a grant of what was not asked for", number, number);
+  entry.state = State::kHeld;
+  entry.token = token;
+  ++grants_;
+  if (!tokens_.insert(token).second) Fail("a token was given twice", number, number);
+  for (const Number other : by_name_[entry.ask.name]) {
+    if (other != number) CheckPair(number, other);
+  }
+}
+
+void LockLog::CheckPair(Number number, Number other) {
+  const Entry& granted = entries_[number];
+  const Entry& earlier = entries_[other];
+  if (earlier.state == State::kHeld && Excludes(granted, earlier)) {
+    const bool is_newer = granted.token > earlier.token;
+    if (!MayBeStolen(is_newer ? earlier : granted)) Fail("two hold one lock", number, other);
+  }
+  if (granted.ask.steals || earlier.ask.steals) return;
+  if (earlier.state == State::kAsked && IsBehind(granted, earlier) && Excludes(granted, earlier) &&
+      !MayBeStolen(earlier)) {
+    Fail("a request was overtaken", number, other);
+  }
+  if (earlier.token == 0) return;
+  const bool is_in_order = (!IsBehind(granted, earlier) || granted.token > earlier.token) &&
+                           (!IsBehind(earlier, granted) || earlier.token > granted.token);
+  if (!is_in_order) Fail("the tokens are not in the order of the queue", number, other);
+}
+
+// A steal takes the lock from whoever had it before; of a thief that died, and of one that has not
+// been told yet, nobody knows when that was.
+bool LockLog::MayBeStolen(const Entry& entry) const {
+  const auto steals = steals_.find(entry.ask.name);
+  if (steals == steals_.end()) return false;
+  for (const Number number : steals->second) {
+    const Entry& thief = entries_[number];
+    if (&thief != &entry && (thief.token == 0 || thief.token > entry.token)) return true;
+  }
+  return false;
+}
+
+void LockLog::Lost(Number number) {
+  if (!MayBeStolen(entries_[number])) Fail("a lock was taken away", number, number);
+  Ended(number);
+}
+
+void LockLog::ProcessDied(uint32_t process) {
+  for (Entry& entry : entries_) {
+    if (entry.ask.process != process) continue;
+    if (entry.ask.steals && entry.state == State::kAsked) has_thief_died_ = true;
+    entry.state = State::kEnded;
+  }
+}
+
+void LockLog::Fail(const std::string& what, Number number, Number other) {
+  if (!fault_.empty()) return;
+  fault_ = what + ": requests " + std::to_string(number) + " and " + std::to_string(other) +
+           " for name " + std::to_string(entries_[number].ask.name) + ", of processes " +
+           std::to_string(entries_[number].ask.process) + " and " +
+           std::to_string(entries_[other].ask.process);
+}
+
+}  // namespace holdfast::test

@@ -1,0 +1,77 @@
+// What the simulated programs know of their locks, kept outside of the segment, and what must be
+// true of it: mutual exclusion, queue order, tokens that rise and are never given twice.
+//
+// Knowledge lags behind the table, so a claim is only made where the lag does not matter: a lock
+// is held from the moment its program knows of it to the moment it begins to give it up.
+#ifndef HOLDFAST_TEST_SIMULATION_LOCK_LOG_H_
+#define HOLDFAST_TEST_SIMULATION_LOCK_LOG_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace holdfast::test {
+
+class LockLog {
+ public:
+  // Place in the log of one request.
+  using Number = size_t;
+
+  struct Ask {
+    uint32_t process = 0;
+    uint32_t name = 0;
+    bool is_exclusive = true;
+    bool steals = false;
+  };
+
+  Number Begin(const Ask& ask);
+  // Stands in the queue of the table: whoever begins from now on comes behind it.
+  void Queued(Number number) { entries_[number].queued_at = ++time_; }
+  void Granted(Number number, uint64_t token);
+  // Ends it, or was told that there is nothing (any more) to end.
+  void Ended(Number number) { entries_[number].state = State::kEnded; }
+  // Was told that its lock is gone.
+  void Lost(Number number);
+  void ProcessDied(uint32_t process);
+
+  // Somebody died in the middle of a steal: it may hold a lock for which nobody was told to watch
+  // it.
+  bool has_thief_died() const { return has_thief_died_; }
+  uint64_t grants() const { return grants_; }
+  const std::string& fault() const { return fault_; }
+
+ private:
+  enum class State { kAsked, kHeld, kEnded };
+  struct Entry {
+    Ask ask;
+    State state = State::kAsked;
+    uint64_t begun_at = 0;
+    uint64_t queued_at = 0;  // 0: its place in the queue is not known
+    uint64_t token = 0;
+  };
+
+  static bool Excludes(const Entry& a, const Entry& b) {
+    return a.ask.is_exclusive || b.ask.is_exclusive;
+  }
+  static bool IsBehind(const Entry& later, const Entry& earlier) {
+    return earlier.queued_at != 0 && earlier.queued_at < later.begun_at;
+  }
+  bool MayBeStolen(const Entry& entry) const;
+  void CheckPair(Number number, Number other);
+  void Fail(const std::string& what, Number number, Number other);
+
+  std::vector<Entry> entries_;
+  std::map<uint32_t, std::vector<Number>> by_name_;
+  std::map<uint32_t, std::vector<Number>> steals_;  // by name
+  std::set<uint64_t> tokens_;
+  uint64_t time_ = 0;
+  uint64_t grants_ = 0;
+  bool has_thief_died_ = false;
+  std::string fault_;
+};
+
+}  // namespace holdfast::test
+
+#endif  // HOLDFAST_TEST_SIMULATION_LOCK_LOG_H_

@@ -1,0 +1,192 @@
+#include "simulation/program.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::test {
+
+using core::AgentNews;
+using core::RequestOutcome;
+
+std::u16string SimulatedName(uint32_t number) {
+  if (number == 0) return std::u16string(40, u'l');  // more than one cell
+  return std::u16string(1, static_cast<char16_t>(u'a' + number));
+}
+
+Program::Program(World& world, SimProcess& process, LockLog& log, const Habits& habits)
+    : world_(world), process_(process), log_(log), habits_(habits) {}
+
+void Program::Run() {
+  const core::AttachOptions options{"/simulated", "bucket", SimulatedCapacity(), false};
+  const uint64_t client_id[2] = {process_.id, world_.now_ns()};
+  Result<std::unique_ptr<core::Agent>> agent = core::Agent::Open(options, client_id);
+  if (agent.ok()) {
+    agent_ = std::move(*agent);
+    bell_ = world_.kernel().At(agent_->doorbell_fd()).fifo;
+    while (!is_leaving_ && !world_.IsGhost()) Turn();
+    if (!world_.IsGhost()) {
+      for (const auto& [id, mine] : mine_) log_.Ended(mine.number);
+    }
+    mine_.clear();
+    agent_.reset();
+  } else if (agent.status().code() != StatusCode::kTooManyAgents) {
+    Fail(std::string("cannot attach: ") + agent.status().reason());
+  }
+  is_done_ = true;
+}
+
+void Program::Leave() {
+  is_leaving_ = true;
+  world_.Wake(bell_.get());
+}
+
+// As binding/agent_wrap.cc: timers, then OnPrepare, the poll, OnBell, OnCheck.
+void Program::Turn() {
+  Work();
+  agent_->BeginTurn();
+  Deliver();
+  if (agent_->in_use() == 0 || agent_->GoToSleep()) Sleep();
+  if (bell_->is_rung) {
+    agent_->WakeUp();
+    agent_->DrainBell();
+    Deliver();
+  }
+  if (agent_->in_use() > 0) agent_->WakeUp();
+  Deliver();
+}
+
+void Program::Sleep() {
+  if (bell_->is_rung || is_leaving_ || world_.IsGhost()) return;
+  world_.Sleep(bell_.get(), NextTimer());
+}
+
+uint64_t Program::NextTimer() const {
+  uint64_t next_ns = !is_quiet_ && habits_.requests > 0 ? next_ask_ns_ : World::kForever;
+  for (const auto& [id, mine] : mine_) next_ns = std::min(next_ns, mine.until_ns);
+  return next_ns;
+}
+
+void Program::Work() {
+  EndWhatIsDue();
+  if (is_quiet_ || habits_.requests == 0 || world_.now_ns() < next_ask_ns_) return;
+  do {
+    --habits_.requests;
+    Ask();
+  } while (habits_.requests > 0 && world_.OneIn(3));
+  next_ask_ns_ = world_.now_ns() + world_.Below(static_cast<uint32_t>(habits_.rest_ns));
+}
+
+void Program::Ask() {
+  const LockMode mode = world_.OneIn(3) ? LockMode::kShared : LockMode::kExclusive;
+  const bool if_available = world_.OneIn(6);
+  const bool steals =
+      habits_.steals && !if_available && mode == LockMode::kExclusive && world_.OneIn(4);
+  const uint32_t name = world_.Below(kSimulatedNames);
+  const LockLog::Number number =
+      log_.Begin({process_.id, name, mode == LockMode::kExclusive, steals});
+  const std::u16string units = SimulatedName(name);
+  const segment::ResourceName resource(units.data(), static_cast<uint32_t>(units.size()));
+  const auto queued_before = QueuedRecords();
+  const Result<core::Agent::Answer> answer = agent_->Request(resource, mode, if_available, steals);
+  if (world_.IsGhost()) return;
+  if (!answer.ok() || answer->outcome == RequestOutcome::kMissed) {
+    const bool is_full = answer.status().code() == StatusCode::kSegmentFull;
+    if (!answer.ok() && !is_full) Fail(std::string("refused: ") + answer.status().reason());
+    return log_.Ended(number);
+  }
+  Mine& mine = mine_[answer->id];
+  mine = {number, false, World::kForever};
+  if (answer->outcome == RequestOutcome::kGranted) return Hold(mine, answer->token);
+  for (const auto& [ticket, id] : QueuedRecords()) {
+    if (id == answer->id && !queued_before.contains(ticket)) log_.Queued(number);
+  }
+  if (world_.OneIn(5)) {
+    mine.until_ns = world_.now_ns() + world_.Below(static_cast<uint32_t>(habits_.hold_ns));
+  }
+}
+
+// The records of its requests that stand in queues, by ticket: what its caretaker is still to place
+// is not among them, what its caretaker is still to end is.
+std::map<uint64_t, uint32_t> Program::QueuedRecords() const {
+  const Undisturbed undisturbed;
+  const segment::Segment table(world_.kernel().memory(),
+                               segment::Geometry::ForCapacity(SimulatedCapacity()));
+  std::map<uint64_t, uint32_t> queued;
+  for (uint32_t number = 0; number < table.geometry().cells(); ++number) {
+    segment::AnyCell& cell = *table.CellByNumber(number);
+    if (cell.state.Get() != segment::CellState::kWaiting) continue;
+    const segment::RequestCell& request = segment::AsRequest(cell);
+    const bool is_mine = request.agent.Get() == agent_->ref().index &&
+                         request.agent_generation.Get() == agent_->ref().generation;
+    const uint64_t shard = table.ShardOfCell(number + 1);
+    if (is_mine) queued[request.ticket.Get() << 8 | shard] = request.request_id.Get();
+  }
+  return queued;
+}
+
+void Program::Hold(Mine& mine, uint64_t token) {
+  log_.Granted(mine.number, token);
+  mine.is_held = true;
+  mine.until_ns = world_.now_ns() + world_.Below(static_cast<uint32_t>(habits_.hold_ns));
+}
+
+void Program::EndWhatIsDue() {
+  std::vector<uint32_t> due;
+  for (const auto& [id, mine] : mine_) {
+    if (mine.until_ns <= world_.now_ns()) due.push_back(id);
+  }
+  for (const uint32_t id : due) {
+    if (!world_.IsGhost()) End(id);
+  }
+}
+
+void Program::End(uint32_t id) {
+  log_.Ended(mine_.at(id).number);
+  mine_.erase(id);
+  agent_->End(id);
+}
+
+void Program::Deliver() {
+  do {
+    news_.clear();
+    agent_->TakeNews(news_);
+    if (world_.IsGhost()) return;
+    for (const AgentNews& news : news_) Read(news);
+  } while (agent_->HasNews());
+}
+
+void Program::Read(const AgentNews& news) {
+  const auto it = mine_.find(news.id);
+  if (it == mine_.end()) return Fail("news of a request that it does not have");
+  Mine& mine = it->second;
+  switch (news.kind) {
+    case AgentNews::Kind::kGranted:
+      if (mine.is_held) return Fail("granted twice");
+      return Hold(mine, news.token);
+    case AgentNews::Kind::kLost:
+      log_.Lost(mine.number);
+      break;
+    case AgentNews::Kind::kFailed:
+      if (news.status.code() != StatusCode::kSegmentFull) {
+        Fail(std::string("failed: ") + news.status.reason());
+      }
+      log_.Ended(mine.number);
+      break;
+    case AgentNews::Kind::kMissed:
+      log_.Ended(mine.number);
+      break;
+  }
+  mine_.erase(it);
+}
+
+std::string Program::WhatItWaitsFor() const {
+  std::string text;
+  for (const auto& [id, mine] : mine_) {
+    if (mine.is_held) continue;
+    text += " request " + std::to_string(id) + " of agent " + std::to_string(agent_->ref().index) +
+            " of process " + std::to_string(process_.id);
+  }
+  return text;
+}
+
+}  // namespace holdfast::test

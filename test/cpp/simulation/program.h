@@ -1,0 +1,86 @@
+// A thread with an event loop that uses locks, as the addon's binding does it: news in front of
+// the sleep and behind it, the doorbell only while it sleeps.
+#ifndef HOLDFAST_TEST_SIMULATION_PROGRAM_H_
+#define HOLDFAST_TEST_SIMULATION_PROGRAM_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/agent.h"
+#include "simulation/lock_log.h"
+#include "simulation/world.h"
+
+namespace holdfast::test {
+
+inline constexpr uint32_t kSimulatedNames = 3;
+std::u16string SimulatedName(uint32_t number);
+
+struct Habits {
+  uint32_t requests = 8;      // so many it makes in its life
+  bool steals = false;        // now and then
+  uint64_t hold_ns = 20'000;  // up to so long
+  uint64_t rest_ns = 20'000;  // up to so long between two things that it does
+};
+
+class Program {
+ public:
+  Program(World& world, SimProcess& process, LockLog& log, const Habits& habits);
+
+  SimProcess& process() { return process_; }
+  // What its thread does.
+  void Run();
+
+  // From outside.
+  // Nothing new from now on; what is held will be released.
+  void BeQuiet() { is_quiet_ = true; }
+  void Leave();
+  bool is_attached() const { return agent_ != nullptr; }
+  bool is_done() const { return is_done_; }
+  bool is_idle() const { return mine_.empty(); }
+  std::string WhatItWaitsFor() const;
+  // What was wrong in its own eyes, if anything was.
+  const std::string& fault() const { return fault_; }
+
+ private:
+  struct Mine {
+    LockLog::Number number = 0;
+    bool is_held = false;
+    uint64_t until_ns = 0;  // when it is released, or taken back
+  };
+
+  void Turn();
+  void Sleep();
+  void Work();
+  void Ask();
+  void EndWhatIsDue();
+  void Hold(Mine& mine, uint64_t token);
+  void End(uint32_t id);
+  void Deliver();
+  void Read(const core::AgentNews& news);
+  std::map<uint64_t, uint32_t> QueuedRecords() const;
+  uint64_t NextTimer() const;
+  void Fail(const std::string& what) {
+    if (fault_.empty() && !world_.IsGhost()) fault_ = what;
+  }
+
+  World& world_;
+  SimProcess& process_;
+  LockLog& log_;
+  Habits habits_;
+  std::unique_ptr<core::Agent> agent_;
+  std::shared_ptr<Fifo> bell_;
+  std::map<uint32_t, Mine> mine_;  // by the agent's number
+  std::vector<core::AgentNews> news_;
+  uint64_t next_ask_ns_ = 0;
+  bool is_quiet_ = false;
+  bool is_leaving_ = false;
+  bool is_done_ = false;
+  std::string fault_;
+};
+
+}  // namespace holdfast::test
+
+#endif  // HOLDFAST_TEST_SIMULATION_PROGRAM_H_

@@ -1,0 +1,63 @@
+// One simulated machine from a seed: processes come, use locks, are killed, stopped and resumed
+// wherever they are; then it becomes quiet, and everything that was promised is checked.
+#ifndef HOLDFAST_TEST_SIMULATION_SIMULATION_H_
+#define HOLDFAST_TEST_SIMULATION_SIMULATION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simulation/lock_log.h"
+#include "simulation/program.h"
+#include "simulation/world.h"
+
+namespace holdfast::test {
+
+class Simulation {
+ public:
+  explicit Simulation(uint64_t seed);
+
+  // What went wrong first, or nothing.
+  std::string Run();
+  uint64_t grants() const { return log_.grants(); }
+  uint32_t kills() const { return kills_; }
+
+ private:
+  void StartProgram(SimProcess& process);
+  void StartProcess();
+  void Interfere();
+  void KillOne();
+  std::vector<SimProcess*> Living();
+  bool IsStoppable(const SimProcess& process) const;
+
+  void BeActive();
+  void BecomeQuiet();
+  void LetANewcomerIn();
+  void Inspect();
+  void RunUntilNothingHappens(uint64_t most_ns, const std::string& what);
+  void CheckNobodyWaits();
+  std::string DescribeTable();
+  void CheckNothingIsLeft();
+  void CheckFiles(const segment::Segment& segment);
+  bool HasFailed();
+  void Fail(const std::string& what) {
+    if (fault_.empty()) fault_ = what;
+  }
+  segment::Segment Table() { return {world_.kernel().memory(), geometry_}; }
+
+  World world_;
+  LockLog log_;
+  segment::Geometry geometry_;
+  Habits habits_;
+  std::vector<std::unique_ptr<Program>> programs_;
+  std::vector<SimProcess*> processes_;
+  uint32_t actions_left_;
+  uint32_t kills_ = 0;
+  uint32_t steps_to_action_ = 1;
+  std::string fault_;
+};
+
+}  // namespace holdfast::test
+
+#endif  // HOLDFAST_TEST_SIMULATION_SIMULATION_H_

@@ -1,0 +1,38 @@
+#include "simulation/simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <random>
+#include <string>
+
+namespace holdfast::test {
+namespace {
+
+constexpr uint64_t kSimulations = 10'000;
+
+uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::stoull(text);
+}
+
+// HOLDFAST_SIMULATIONS=<count> runs more of them, HOLDFAST_SEED=<number> one again.
+TEST(Simulation, KeepsEveryPromiseWhoeverDiesWherever) {
+  const bool is_replay = std::getenv("HOLDFAST_SEED") != nullptr;
+  const uint64_t first = NumberFrom("HOLDFAST_SEED", std::random_device{}());
+  const uint64_t count = is_replay ? 1 : NumberFrom("HOLDFAST_SIMULATIONS", kSimulations);
+  std::cout << "seeds " << first << " to " << first + count - 1 << std::endl;
+  uint64_t grants = 0;
+  uint64_t kills = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    Simulation simulation(seed);
+    ASSERT_EQ(simulation.Run(), "") << "HOLDFAST_SEED=" << seed;
+    grants += simulation.grants();
+    kills += simulation.kills();
+  }
+  std::cout << grants << " grants, " << kills << " kills" << std::endl;
+}
+
+}  // namespace
+}  // namespace holdfast::test
