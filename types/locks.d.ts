@@ -28,6 +28,16 @@ export interface LockOptions {
   steal?: boolean | undefined;
 
   /**
+   * What is done, beyond the standard, about a deadlock that this request closes: requests that
+   * wait, over any number of threads and processes, each for a lock in whose callback the next was
+   * made. It is looked for when a request inside a callback has waited for 100 ms. `'warn'` names
+   * the whole circle in a process warning (`HOLDFAST_DEADLOCK`), `'reject'` rejects this request
+   * with a {@link DeadlockError}. Before Node 24 a callback is followed to its first `await` only,
+   * until this option or `reentrant` is used for the first time.
+   * @defaultValue 'warn'
+   */
+  deadlock?: 'warn' | 'reject' | 'ignore' | undefined;
+  /**
    * Longest hold in milliseconds, beyond the standard: above 0 and up to 2**31 - 1, or `Infinity`
    * for none. When it passes, the lock is taken away: {@link Lock.signal} aborts, `request()`
    * rejects with a {@link LockLostError} (`reason: 'expired'`), the next request is granted. A
@@ -48,6 +58,15 @@ export interface LockOptions {
    */
   limit?: number | undefined;
   /**
+   * Needs no lock of its own inside the callback of one that covers it, beyond the standard: of the
+   * same name, held exclusively or, for a shared request, in any mode. The callback is then called
+   * with the lock that is held, which is not released before it has ended. Outside of such a
+   * callback it makes no difference. For `request()` and `requestSync()`; before Node 24 pass it to
+   * the outer request too.
+   * @defaultValue false
+   */
+  reentrant?: boolean | undefined;
+  /**
    * Longest wait in milliseconds, beyond the standard: 0 to 2**31 - 1, or `Infinity` for none. When
    * it passes, the request leaves the queue and rejects with a `TimeoutError`. Not together with
    * `steal` or `ifAvailable`.
@@ -55,6 +74,9 @@ export interface LockOptions {
    */
   timeout?: number | undefined;
 }
+
+/** Options of {@link LockManager.requestSync}. */
+export type LockSyncOptions = Omit<LockOptions, 'steal' | 'signal'>;
 
 /**
  * Called when the lock is granted, in a later microtask or task and in the async context of the
@@ -222,6 +244,29 @@ export declare class LockManager {
   ): Promise<Awaited<T>>;
 
   /**
+   * Blocks the thread until the lock is granted, runs `callback` and releases the lock; beyond the
+   * standard. For programs that do one thing after the other, and for worker threads: a blocked
+   * event loop serves nobody else. A worker that is blocked can be terminated.
+   * @param options - `mode`, `ifAvailable`, and those beyond the standard; neither `steal` nor
+   *   `signal`.
+   * @returns What `callback` returned.
+   * @throws What {@link LockManager.request} rejects with; a {@link DeadlockError} instead of a wait
+   *   that only this thread could end; a TypeError, after the release, for a callback that returned
+   *   a promise.
+   * @example
+   * ```ts
+   * const id = locks.requestSync('counter', { timeout: 1000 }, () => increment());
+   * ```
+   */
+  requestSync<T>(name: string, callback: (lock: Lock) => T): T;
+  requestSync<T>(
+    name: string,
+    options: LockSyncOptions & { ifAvailable?: false | undefined },
+    callback: (lock: Lock) => T,
+  ): T;
+  requestSync<T>(name: string, options: LockSyncOptions, callback: (lock: Lock | null) => T): T;
+
+  /**
    * The snapshot of {@link LockManager.query} with everything there is to know, beyond the
    * standard: process and thread, token, label, limits, and for how long.
    * @returns Plain data. Rejects with `InvalidStateError` after {@link LockManager.close}. Never
@@ -258,6 +303,24 @@ export declare class LockLostError extends DOMException {
   readonly reason: LockLossReason;
   /** The fencing token of the lost lock. */
   readonly token: bigint;
+}
+
+/** One of the requests that wait for each other. */
+export interface DeadlockedRequest {
+  name: string;
+  mode: LockMode;
+  clientId: string;
+  /** 0 where it means nothing here (another PID namespace). */
+  pid: number;
+  threadId: number;
+}
+
+/** The request would have waited for ever; `name` is `DeadlockError`. */
+export declare class DeadlockError extends DOMException {
+  /** @internal */
+  constructor(cycle: readonly unknown[], message?: string);
+  /** From this request on, each waits for a lock in whose callback the next was made. */
+  readonly cycle: DeadlockedRequest[];
 }
 
 /** The bucket `default` of this user on this machine, shared by all threads of all processes. */

@@ -1,5 +1,6 @@
 'use strict';
 
+const { notSupportedError } = require('../errors.js');
 const { FROM_THIS_PACKAGE, Lock } = require('./lock.js');
 const { KEEP_HOLDING, LockRequest } = require('./lock-request.js');
 
@@ -54,6 +55,7 @@ class LockHandle extends Lock {
  * @returns {Promise<LockHandle | null>} null where an ifAvailable request was refused
  */
 function acquireHandle(backend, name, options) {
+  if (options.reentrant) throw notSupportedError("acquire() does not take 'reentrant'");
   return new Promise((resolve, reject) => {
     /** @type {Settlers | null} given up at the grant: their promise would keep the handle */
     let settlers = { resolve, reject };

@@ -1,6 +1,8 @@
 'use strict';
 
 const { performance } = require('node:perf_hooks');
+const { notSupportedError } = require('../errors.js');
+const { runInside } = require('./call-chain.js');
 const { KEEP_HOLDING, LockRequest } = require('./lock-request.js');
 
 /** @typedef {import('./lock.js').Lock} Lock */
@@ -43,7 +45,10 @@ class MultiRequest {
     try {
       const isComplete = await this.#takeAll([...new Set(names)].sort(), onFailure);
       this.#throwIfFailed();
-      if (isComplete) return await callback(names.map((name) => this.#lockOf(name)));
+      if (isComplete) {
+        const locks = names.map((name) => this.#lockOf(name));
+        return await runInside(this.#granted.at(-1), () => callback(locks));
+      }
       this.#releaseAll();
       return await callback(null);
     } finally {
@@ -79,6 +84,8 @@ class MultiRequest {
         this.#locks.set(name, lock);
         return KEEP_HOLDING;
       });
+      // Each is waited for while those before it are held.
+      request.outer = this.#granted.at(-1) ?? request.outer;
       this.#waiting = request;
       request.start(this.#backend).catch((reason) => {
         this.#failure = reason;
@@ -121,6 +128,7 @@ class MultiRequest {
  * @returns {Promise<any>}
  */
 function requestAll(backend, names, options, callback) {
+  if (options.reentrant) throw notSupportedError("requestAll() does not take 'reentrant'");
   return new Promise((resolve, reject) => {
     new MultiRequest(backend, options).run(names, callback, reject).then(resolve, reject);
   });

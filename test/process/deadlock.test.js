@@ -98,7 +98,7 @@ async function nestInOrder({ locks, name: { all, rounds, seed } }) {
   return 'done';
 }
 
-test(`locks that are taken in one order never look like a deadlock (HOLDFAST_SEED=${SEED})`, async () => {
+test(`locks taken in one order never look like a deadlock (HOLDFAST_SEED=${SEED})`, async () => {
   const all = namesOf(4);
   const places = ['process', 'process', 'process', 'thread', 'thread', 'thread of another process'];
   const actors = await Promise.all(places.map((place) => bucket.open(place)));
