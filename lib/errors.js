@@ -30,6 +30,20 @@ class LockLostError extends DOMException {
   }
 }
 
+/** Why a mutex or semaphore was not entered: not at once (`blocking: false`), not in time. */
+class LockError extends Error {
+  /**
+   * @param {string} message
+   * @param {'held' | 'timeout' | 'not locked'} reason
+   * @param {ErrorOptions} [options]
+   */
+  constructor(message, reason, options = undefined) {
+    super(message, options);
+    this.name = 'LockError';
+    this.reason = reason;
+  }
+}
+
 /** @param {string} message */
 const abortError = (message) => new DOMException(message, 'AbortError');
 
@@ -43,6 +57,7 @@ const notSupportedError = (message) => new DOMException(message, 'NotSupportedEr
 const timeoutError = (message) => new DOMException(message, 'TimeoutError');
 
 module.exports = {
+  LockError,
   LockLostError,
   abortError,
   invalidStateError,

@@ -2,9 +2,13 @@
 
 const { openDefaultBackend } = require('./backends/default-backend.js');
 const { LocalBackend } = require('./backends/local.js');
-const { LockLostError } = require('./errors.js');
+const { LockError, LockLostError } = require('./errors.js');
+const { AsyncLock } = require('./locks/async-lock.js');
+const { locks } = require('./locks/default-lock-manager.js');
 const { Lock } = require('./locks/lock.js');
 const { LockManager, createLockManager } = require('./locks/lock-manager.js');
+const { Mutex } = require('./locks/mutex.js');
+const { Semaphore } = require('./locks/semaphore.js');
 const { cancelIdleCallback, requestIdleCallback } = require('./scheduler/idle-callback.js');
 const { IdleDeadline } = require('./scheduler/idle-deadline.js');
 const { Scheduler, createScheduler, scheduler } = require('./scheduler/scheduler.js');
@@ -74,12 +78,16 @@ function createLocalLockManager() {
 }
 
 module.exports = {
-  locks: openLockManager(),
+  locks,
   Lock,
   LockManager,
   LockLostError,
   openLockManager,
   createLocalLockManager,
+  Mutex,
+  Semaphore,
+  AsyncLock,
+  LockError,
   scheduler,
   Scheduler,
   TaskController,

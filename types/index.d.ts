@@ -1,3 +1,4 @@
 export * from './locks.js';
+export * from './mutex.js';
 export * from './scheduler.js';
 export type * from './backend.js';

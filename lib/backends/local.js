@@ -1,8 +1,8 @@
 'use strict';
 
 const { randomUUID } = require('node:crypto');
-const { clearInterval, setInterval } = require('node:timers');
 const { abortError, invalidStateError } = require('../errors.js');
+const { LoopHold } = require('../loop-hold.js');
 const { LocalLockTable } = require('./local-lock-table.js');
 const { GRANTED, MISSED, QUEUED } = require('./outcome.js');
 
@@ -13,7 +13,6 @@ const { GRANTED, MISSED, QUEUED } = require('./outcome.js');
 /** @typedef {import('./local-lock-entry.js').LockEntry} LockEntry */
 
 const NO_ID = -1;
-const LONGEST_INTERVAL_MS = 2 ** 31 - 1;
 
 /**
  * The backend for one thread: an agent of a table that lives in this thread's memory. Several of
@@ -36,9 +35,8 @@ class LocalBackend {
    *   first
    */
   #reports = [];
-  #queuedCount = 0;
-  /** @type {NodeJS.Timeout | undefined} keeps the event loop alive while a request is queued */
-  #loopHold = undefined;
+  /** Of each queued request. */
+  #loopHold = new LoopHold();
 
   /** @param {LocalLockTable} [table] */
   constructor(table = new LocalLockTable()) {
@@ -57,7 +55,7 @@ class LocalBackend {
     this.#entries[id] = entry;
     request.backendId = id;
     if (entry.isHeld) return GRANTED;
-    this.#countQueued(+1);
+    this.#loopHold.add();
     return QUEUED;
   }
 
@@ -76,7 +74,7 @@ class LocalBackend {
   cancel(request) {
     const entry = this.#forget(request);
     if (entry === null) return;
-    if (entry.isQueued) this.#countQueued(-1);
+    if (entry.isQueued) this.#loopHold.remove();
     this.#table.remove(entry);
   }
 
@@ -102,7 +100,7 @@ class LocalBackend {
     const entries = this.#entries.filter((entry) => entry !== null && entry.list !== null);
     for (const entry of entries) this.#disconnect(/** @type {LockEntry} */ (entry));
     this.#table.removeAll(/** @type {LockEntry[]} */ (entries));
-    clearInterval(this.#loopHold);
+    this.#loopHold.end();
     // At once: a callback that was about to run must not run beside the next holder.
     this.#deliverReports();
   }
@@ -112,7 +110,7 @@ class LocalBackend {
    * @param {LockEntry} entry
    */
   onGranted(entry) {
-    this.#countQueued(-1);
+    this.#loopHold.remove();
     entry.isGrantOnItsWay = true;
     this.#report(entry, () => {
       if (!entry.isGrantOnItsWay) return;
@@ -183,15 +181,6 @@ class LocalBackend {
 
   #checkOpen() {
     if (this.#isClosed) throw invalidStateError('The lock manager is closed');
-  }
-
-  /** @param {1 | -1} change */
-  #countQueued(change) {
-    this.#queuedCount += change;
-    if (this.#queuedCount === 0) this.#loopHold?.unref();
-    else if (this.#loopHold === undefined)
-      this.#loopHold = setInterval(() => {}, LONGEST_INTERVAL_MS);
-    else this.#loopHold.ref();
   }
 }
 

@@ -67,4 +67,4 @@ function readExtensions(source) {
   return { extras, timeout };
 }
 
-module.exports = { readExtensions };
+module.exports = { readExtensions, toLimit };

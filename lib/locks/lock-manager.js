@@ -12,16 +12,6 @@ const { LockRequest } = require('./lock-request.js');
 const FROM_THIS_PACKAGE = Symbol('from this package');
 
 /**
- * @param {string} method
- * @param {number} count
- * @param {number} least
- */
-function checkArgumentCount(method, count, least) {
-  if (count >= least) return;
-  throw new TypeError(`${method}() takes at least ${least} argument(s), ${count} given`);
-}
-
-/**
  * The standard's observable behaviour over a backend, which decides who holds what.
  * Standard: Web Locks, #api-lock-manager.
  */
@@ -51,7 +41,7 @@ class LockManager {
    */
   request(name, optionsOrCallback) {
     try {
-      checkArgumentCount('request', arguments.length, 2);
+      this.#checkArgumentCount('request', arguments.length, 2);
       const hasOptions = arguments.length > 2;
       const resourceName = toDOMString(name);
       const options = toLockOptions(hasOptions ? optionsOrCallback : undefined);
@@ -83,7 +73,7 @@ class LockManager {
    */
   acquire(name, options = undefined) {
     try {
-      checkArgumentCount('acquire', arguments.length, 1);
+      this.#checkArgumentCount('acquire', arguments.length, 1);
       const resourceName = toDOMString(name);
       const lockOptions = toLockOptions(options);
       checkLockRequest(resourceName, lockOptions);
@@ -102,7 +92,7 @@ class LockManager {
    */
   requestAll(names, optionsOrCallback) {
     try {
-      checkArgumentCount('requestAll', arguments.length, 2);
+      this.#checkArgumentCount('requestAll', arguments.length, 2);
       const hasOptions = arguments.length > 2;
       const resourceNames = toSequence(names, toDOMString);
       const options = toLockOptions(hasOptions ? optionsOrCallback : undefined);
@@ -132,7 +122,7 @@ class LockManager {
    * @returns {boolean}
    */
   isLocked(name) {
-    checkArgumentCount('isLocked', arguments.length, 1);
+    this.#checkArgumentCount('isLocked', arguments.length, 1);
     const resourceName = toDOMString(name);
     return this.#attach().isLocked(resourceName);
   }
@@ -145,6 +135,17 @@ class LockManager {
 
   [Symbol.dispose]() {
     this.close();
+  }
+
+  /**
+   * First of all, because it throws for a wrong `this` too.
+   * @param {string} method
+   * @param {number} count
+   * @param {number} least
+   */
+  #checkArgumentCount(method, count, least) {
+    if (count >= least) return;
+    throw new TypeError(`${method}() takes at least ${least} argument(s), ${count} given`);
   }
 
   /** Where attaching fails, the next use tries again. */

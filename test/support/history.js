@@ -5,12 +5,16 @@ const { setImmediate: nextTurn } = require('node:timers/promises');
 /**
  * A history is an array of bursts, a burst an array of steps that are made in one go. After each
  * burst everything that it set off is waited for. Steps:
- *   { kind: 'request', manager, name, mode, way }  way: 'wait', 'ifAvailable', 'steal', 'signal'
+ *   { kind: 'request', manager, name, mode, way, limit }  way: 'wait', 'ifAvailable', 'steal',
+ *     'signal'; limit counts where the mode is 'shared', 0 for none
  *   { kind: 'finish', request, isFailure }  ends the callback, also one that is still to come
  *   { kind: 'abort', request }
  * `manager`, `name` and `request` are indexes; that of a request counts the requests made before,
  * modulo their number.
  */
+
+/** A mode as a history shows it: 'exclusive', 'shared', or 'shared/2' with a limit of 2. */
+const modeOf = ({ mode, limit }) => (limit > 0 ? `${mode}/${limit}` : mode);
 
 /** One request of a history, and what became of it. */
 class PlayedRequest {
@@ -30,11 +34,12 @@ class PlayedRequest {
   }
 
   start(locks, name) {
-    const { mode, way } = this.step;
+    const { mode, way, limit } = this.step;
     const options = { mode: way === 'steal' ? 'exclusive' : mode };
+    if (options.mode === 'shared' && limit > 0) options.limit = limit;
     if (way === 'signal') options.signal = this.#controller.signal;
     else if (way !== 'wait') options[way] = true;
-    this.mode = options.mode;
+    this.mode = modeOf(options);
     locks
       .request(name, options, (lock) => {
         this.isCalled = true;
@@ -62,7 +67,7 @@ class PlayedRequest {
     this.#controller.abort(`reason of ${this.id}`);
   }
 
-  /** What query() is to show of this request once everything on its way has arrived. */
+  /** What inspect() is to show of this request once everything on its way has arrived. */
   get place() {
     if (this.isSettled || this.isRefused) return undefined;
     return this.isCalled ? 'held' : 'pending';
@@ -121,7 +126,7 @@ class HistoryPlayer {
     else request?.abort();
   }
 
-  /** Waits until query() shows exactly what the requests know of themselves; gives it. */
+  /** Waits until inspect() shows exactly what the requests know of themselves; gives it. */
   async #settled() {
     for (;;) {
       await nextTurn();
@@ -141,18 +146,20 @@ class HistoryPlayer {
 
   /** The snapshot of this history's names: sorted by name, in the given order for each. */
   async #snapshot() {
-    const { held, pending } = await this.#observer.query();
+    const { held, pending } = await this.#observer.inspect();
     return { held: this.#linesOf(held), pending: this.#linesOf(pending) };
   }
 
-  #linesOf(infos) {
+  #linesOf(details) {
     const prefix = `${this.#prefix} `;
-    return infos
+    return details
       .filter(({ name }) => name.startsWith(prefix))
-      .map(({ name, mode, clientId }) => ({
-        name: name.slice(prefix.length),
-        line: `${name.slice(prefix.length)} ${mode} ${this.#clientIds.indexOf(clientId)}`,
+      .map((detail) => ({
+        name: detail.name.slice(prefix.length),
+        mode: modeOf(detail),
+        manager: this.#clientIds.indexOf(detail.clientId),
       }))
+      .map(({ name, mode, manager }) => ({ name, line: `${name} ${mode} ${manager}` }))
       .sort((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)))
       .map(({ line }) => line);
   }

@@ -139,8 +139,8 @@ class LockClient {
   }
 
   /** Runs a self-contained function inside the client. */
-  run(body) {
-    return this.command('run', { source: String(body), name: unique('name') });
+  run(body, name = unique('name')) {
+    return this.command('run', { source: String(body), name });
   }
 
   close() {

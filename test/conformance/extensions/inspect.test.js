@@ -94,15 +94,6 @@ describeOneClient('inspect() and isLocked(), inside a client', (run) => {
   );
 
   test(
-    'inspect() rejects with a TypeError for a wrong this, isLocked() throws it',
-    run(async ({ assert, LockManager }) => {
-      const { inspect, isLocked } = LockManager.prototype;
-      await assert.rejects(inspect.call({}), TypeError);
-      assert.throws(() => isLocked.call({}, 'name'), TypeError);
-    }),
-  );
-
-  test(
     'a label may be any text',
     run(async ({ locks, assert, name }) => {
       for (const label of ['', 'ü', '\ud800', '🔒', 'x'.repeat(120)]) {

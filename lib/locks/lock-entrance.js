@@ -1,0 +1,117 @@
+'use strict';
+
+const { LocalBackend } = require('../backends/local.js');
+const { LockError, LockLostError } = require('../errors.js');
+const { readMember, toBoolean, toDOMString, toDictionarySource } = require('../webidl.js');
+const { locks } = require('./default-lock-manager.js');
+const { LockManager, createLockManager } = require('./lock-manager.js');
+
+/** @typedef {import('./lock-handle.js').LockHandle} LockHandle */
+/** @typedef {import('./lock-manager.js').LockManager} Manager */
+/** @typedef {import('../../types/locks.d.ts').LockOptions} LockOptions */
+
+/** @param {unknown} value */
+function toManager(value) {
+  if (value instanceof LockManager) return value;
+  throw new TypeError("The member 'manager' is not a LockManager");
+}
+
+/**
+ * The rejection of a request that waited in vain; everything else is passed on as it is.
+ * @param {any} error
+ * @param {LockOptions} options
+ */
+function toEntranceError(error, { signal }) {
+  const isTimeout = error instanceof DOMException && error.name === 'TimeoutError';
+  // A signal may have a TimeoutError as its reason: AbortSignal.timeout().
+  if (!isTimeout || error instanceof LockLostError || error === signal?.reason) return error;
+  return new LockError(error.message, 'timeout', { cause: error });
+}
+
+const heldError = () => new LockError('The lock is held by somebody else', 'held');
+
+/**
+ * What the mutex and the semaphore have in common: one name of one lock manager, `blocking` among
+ * the options, and a LockError where it was not entered.
+ */
+class LockEntrance {
+  #name;
+  #manager;
+
+  /**
+   * @param {unknown} name  undefined: private to this object, in plain JavaScript
+   * @param {unknown} options  `manager`
+   */
+  constructor(name, options) {
+    const source = toDictionarySource(options, 'MutexOptions') ?? {};
+    const manager = readMember(source, 'manager', toManager, undefined);
+    if (name === undefined && manager !== undefined) {
+      throw new TypeError("The member 'manager' needs a name");
+    }
+    this.#name = name === undefined ? '' : toDOMString(name);
+    this.#manager =
+      name === undefined ? createLockManager(() => new LocalBackend()) : (manager ?? locks);
+  }
+
+  get isLocked() {
+    return this.#manager.isLocked(this.#name);
+  }
+
+  /** How many hold it; Infinity when one does so exclusively. */
+  async countHolders() {
+    const { held } = await this.#manager.query();
+    const holders = held.filter(({ name }) => name === this.#name);
+    return holders[0]?.mode === 'exclusive' ? Infinity : holders.length;
+  }
+
+  /**
+   * @param {unknown} options
+   * @param {LockOptions} fixed  what the caller may not choose
+   * @returns {Promise<LockHandle | null>}
+   */
+  async acquire(options, fixed) {
+    const { isBlocking, lockOptions } = this.#convert(options, fixed);
+    const handle = await this.#manager.acquire(this.#name, lockOptions).catch((error) => {
+      throw toEntranceError(error, lockOptions);
+    });
+    if (handle === null && !isBlocking) throw heldError();
+    return handle;
+  }
+
+  /**
+   * @param {(lock: any) => unknown} callback
+   * @param {unknown} options
+   * @param {LockOptions} fixed  what the caller may not choose
+   * @returns {Promise<any>}
+   */
+  async run(callback, options, fixed) {
+    const { isBlocking, lockOptions } = this.#convert(options, fixed);
+    let isEntered = false;
+    try {
+      return await this.#manager.request(this.#name, lockOptions, (/** @type {any} */ lock) => {
+        if (lock === null && !isBlocking) throw heldError();
+        isEntered = true;
+        return callback(lock);
+      });
+    } catch (error) {
+      throw isEntered ? error : toEntranceError(error, lockOptions);
+    }
+  }
+
+  /**
+   * @param {unknown} options
+   * @param {LockOptions} fixed
+   * @returns {{ isBlocking: boolean, lockOptions: LockOptions }} converted by the lock manager
+   */
+  #convert(options, fixed) {
+    const source = /** @type {LockOptions} */ (toDictionarySource(options, 'MutexOptions') ?? {});
+    const isBlocking = readMember(/** @type {any} */ (source), 'blocking', toBoolean, true);
+    const { holdLimit, ifAvailable, label, mode, signal, steal, timeout } = source;
+    const always = { holdLimit, label, mode, steal, ...fixed };
+    if (isBlocking) return { isBlocking, lockOptions: { ...always, ifAvailable, signal, timeout } };
+    // What does not wait has no use for what ends a wait; a steal does not wait anyway.
+    return { isBlocking, lockOptions: { ...always, ifAvailable: !steal } };
+  }
+}
+
+module.exports = { LockEntrance };

@@ -1,0 +1,20 @@
+'use strict';
+
+/** @typedef {import('./lock-handle.js').LockHandle} LockHandle */
+
+/**
+ * A function that releases a handle, in the style of other mutexes: with the lock as a property,
+ * and disposable.
+ * @param {LockHandle} lock
+ * @returns {import('../../types/mutex.d.ts').MutexRelease}
+ */
+function createRelease(lock) {
+  const release = () => lock.release();
+  return Object.assign(release, {
+    lock,
+    [Symbol.dispose]: release,
+    [Symbol.asyncDispose]: async () => release(),
+  });
+}
+
+module.exports = { createRelease };

@@ -1,0 +1,69 @@
+'use strict';
+
+const { toCallback } = require('../webidl.js');
+const { LockEntrance } = require('./lock-entrance.js');
+const { toLimit } = require('./lock-extensions.js');
+const { createRelease } = require('./lock-release.js');
+
+/** @typedef {import('../../types/mutex.d.ts').MutexRelease} MutexRelease */
+
+/**
+ * A counting semaphore with the methods of the mutex: shared locks with a limit. Named, it is
+ * shared by threads and processes; without a name it is private to the object.
+ */
+class Semaphore {
+  #entrance;
+  #permit;
+
+  /**
+   * @param {unknown} name
+   * @param {unknown} permits
+   * @param {unknown} [options]
+   */
+  constructor(name, permits, options = undefined) {
+    this.#permit = /** @type {const} */ ({ mode: 'shared', limit: toLimit(permits) });
+    this.#entrance = new LockEntrance(name, options);
+  }
+
+  /** Whether no permit is left. */
+  async isLocked() {
+    return (await this.#entrance.countHolders()) >= this.#permit.limit;
+  }
+
+  /**
+   * @param {unknown} [options]
+   * @returns {Promise<MutexRelease | null>}
+   */
+  async acquire(options = undefined) {
+    const handle = await this.#entrance.acquire(options, this.#permit);
+    return handle === null ? null : createRelease(handle);
+  }
+
+  /**
+   * @param {unknown} callback
+   * @param {unknown} [options]
+   */
+  async runExclusive(callback, options = undefined) {
+    return this.#entrance.run(toCallback(callback), options, this.#permit);
+  }
+
+  /**
+   * The same: a permit has no mode.
+   * @param {unknown} callback
+   * @param {unknown} [options]
+   */
+  async runShared(callback, options = undefined) {
+    return this.runExclusive(callback, options);
+  }
+
+  /**
+   * Takes a permit in its turn, and gives it back at once.
+   * @param {import('../../types/mutex.d.ts').WaitForUnlockOptions} [options]
+   */
+  async waitForUnlock({ timeout, signal } = {}) {
+    signal?.throwIfAborted();
+    await this.#entrance.run(() => {}, { timeout, signal }, this.#permit);
+  }
+}
+
+module.exports = { Semaphore };

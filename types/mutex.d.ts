@@ -1,0 +1,169 @@
+import type { Lock, LockHandle, LockManager, LockMode } from './locks.js';
+
+export interface MutexOptions {
+  /**
+   * Whose lock the name means. Only with a name.
+   * @defaultValue `locks`, shared by all threads and processes of this user
+   */
+  manager?: LockManager | undefined;
+}
+
+/** Options of a wait, all optional. */
+export interface WaitForUnlockOptions {
+  /** Longest wait in milliseconds; then a {@link LockError} with the reason `'timeout'`. */
+  timeout?: number | undefined;
+  /** Ends the wait when it aborts, with its reason. */
+  signal?: AbortSignal | undefined;
+}
+
+/** How to enter a mutex or a semaphore, all optional. */
+export interface EnterOptions extends WaitForUnlockOptions {
+  /**
+   * `false`: do not wait, reject with a {@link LockError} with the reason `'held'`; `timeout` and
+   * `signal` are of no meaning then.
+   * @defaultValue true
+   */
+  blocking?: boolean | undefined;
+  /** Do not wait: `null` in the place of the lock. Not together with `timeout` or `signal`. */
+  ifAvailable?: boolean | undefined;
+  /** Take the lock away from whoever holds it; only exclusively. */
+  steal?: boolean | undefined;
+  /** Longest hold in milliseconds, see `LockOptions`. */
+  holdLimit?: number | undefined;
+  /** Free text, shown by `inspect()`. */
+  label?: string | undefined;
+}
+
+/** Gives the lock up; no effect the second time. Disposable, for `using` and `await using`. */
+export interface MutexRelease {
+  (): void;
+  readonly lock: LockHandle;
+  [Symbol.dispose](): void;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/**
+ * A mutual exclusion in the style of other libraries. With a name it is the lock of that name,
+ * shared by threads and processes; without one it is private to the object, in plain JavaScript.
+ * @example
+ * ```ts
+ * const refresh = new Mutex('refresh');
+ * await refresh.runShared(() => call()); // many at once
+ * await refresh.runExclusive(() => renew()); // alone
+ * ```
+ */
+export declare class Mutex {
+  /** @throws TypeError for a `manager` without a name, or that is none. */
+  constructor(name?: string, options?: MutexOptions);
+  /** Whether anybody holds it now, in whatever mode. */
+  readonly locked: boolean;
+  /** The same as {@link Mutex.locked}. */
+  isLocked(): Promise<boolean>;
+  /**
+   * @param options - `mode` is `'exclusive'` by default.
+   * @returns The function that releases it; `null` where `ifAvailable` was refused. Rejects with
+   *   {@link LockError} (not at once, not in time), the reason of `signal`, and otherwise like
+   *   `LockManager.acquire()`.
+   */
+  acquire(
+    options?: EnterOptions & { mode?: LockMode | undefined; ifAvailable?: false | undefined },
+  ): Promise<MutexRelease>;
+  acquire(options: EnterOptions & { mode?: LockMode | undefined }): Promise<MutexRelease | null>;
+  /**
+   * Runs `callback` while it holds the mutex alone.
+   * @returns What `callback` returned, after the release. Rejects like {@link Mutex.acquire}, with
+   *   what `callback` threw, with `LockLostError`.
+   */
+  runExclusive<T>(
+    callback: (lock: Lock) => T,
+    options?: EnterOptions & { ifAvailable?: false | undefined },
+  ): Promise<Awaited<T>>;
+  runExclusive<T>(callback: (lock: Lock | null) => T, options: EnterOptions): Promise<Awaited<T>>;
+  /** Runs `callback` while it holds the mutex together with other shared holders. */
+  runShared<T>(
+    callback: (lock: Lock) => T,
+    options?: EnterOptions & { ifAvailable?: false | undefined },
+  ): Promise<Awaited<T>>;
+  runShared<T>(callback: (lock: Lock | null) => T, options: EnterOptions): Promise<Awaited<T>>;
+  /**
+   * Resolves when nobody holds it: at once, or when its turn in the queue comes. Somebody else may
+   * hold it by the time the caller goes on.
+   */
+  waitForUnlock(options?: WaitForUnlockOptions): Promise<void>;
+}
+
+/**
+ * A counting semaphore with the methods of {@link Mutex}; whoever uses one name should agree about
+ * the number.
+ * @example
+ * ```ts
+ * const uploads = new Semaphore('uploads', 4);
+ * await uploads.runExclusive(() => upload(file)); // 4 at a time, on the whole machine
+ * ```
+ */
+export declare class Semaphore {
+  /**
+   * @param name - `undefined`: private to the object.
+   * @param permits - 1 to 2**31 - 1.
+   * @throws TypeError
+   */
+  constructor(name: string | undefined, permits: number, options?: MutexOptions);
+  /** Whether no permit is left. */
+  isLocked(): Promise<boolean>;
+  /** Takes a permit. Otherwise like {@link Mutex.acquire}. */
+  acquire(options?: EnterOptions & { ifAvailable?: false | undefined }): Promise<MutexRelease>;
+  acquire(options: EnterOptions): Promise<MutexRelease | null>;
+  /** Runs `callback` while it holds a permit. Otherwise like {@link Mutex.runExclusive}. */
+  runExclusive<T>(
+    callback: (lock: Lock) => T,
+    options?: EnterOptions & { ifAvailable?: false | undefined },
+  ): Promise<Awaited<T>>;
+  runExclusive<T>(callback: (lock: Lock | null) => T, options: EnterOptions): Promise<Awaited<T>>;
+  /** The same as {@link Semaphore.runExclusive}: a permit has no mode. */
+  runShared<T>(
+    callback: (lock: Lock) => T,
+    options?: EnterOptions & { ifAvailable?: false | undefined },
+  ): Promise<Awaited<T>>;
+  runShared<T>(callback: (lock: Lock | null) => T, options: EnterOptions): Promise<Awaited<T>>;
+  /** Resolves when a permit can be had in turn. Somebody else may take it before the caller. */
+  waitForUnlock(options?: WaitForUnlockOptions): Promise<void>;
+}
+
+/**
+ * A lock between threads that share a buffer, over `Atomics`: one 32-bit word, zero at first. It
+ * does not know its owner: a thread that ends while it holds the lock leaves it locked; use {@link
+ * Mutex} where that may happen.
+ * @example
+ * ```ts
+ * const lock = new AsyncLock(sharedArrayBuffer);
+ * await lock.executeLocked(() => update()); // any thread; in a worker also lock() and unlock()
+ * ```
+ */
+export declare class AsyncLock {
+  /**
+   * @param byteOffset - Where the word is, a multiple of 4.
+   * @throws TypeError for another buffer, RangeError for a place that is not in it or not aligned.
+   */
+  constructor(sharedArrayBuffer: SharedArrayBuffer, byteOffset?: number);
+  /**
+   * Blocks the thread until it has the lock: for ever, where the thread itself holds it.
+   * @throws TypeError where the thread must not block.
+   */
+  lock(): void;
+  /** @throws LockError when it is not locked. */
+  unlock(): void;
+  /**
+   * Runs `callback` with the lock and keeps it until what it returns has settled. Never blocks; a
+   * wait keeps the event loop alive.
+   */
+  executeLocked<T>(callback: () => T): Promise<Awaited<T>>;
+}
+
+/** A mutex or semaphore was not entered, or an {@link AsyncLock} was not locked. */
+export declare class LockError extends Error {
+  /** @internal */
+  constructor(message: string, reason: LockError['reason'], options?: ErrorOptions);
+  name: 'LockError';
+  /** `'held'`: not at once (`blocking: false`). `'timeout'`: not in time; `cause` is the `TimeoutError`. */
+  readonly reason: 'held' | 'timeout' | 'not locked';
+}
