@@ -66,7 +66,8 @@ napi_value AgentWrap::Request(napi_env env, napi_callback_info info) {
   napi_value arguments[2];
   AgentWrap* const self = SelfOf(env, info, &count, arguments);
   const NameArgument name(env, arguments[0], self->MostNameUnits());
-  return ToInt(env, self->Ask(name, ToRequest(ToUint32(env, arguments[1]))));
+  core::LockRequest request = ToRequest(ToUint32(env, arguments[1]));
+  return ToInt(env, self->Ask(name, request));
 }
 
 // requestWithExtras(name, flags, limit, holdLimit (ms), label, high and low half of the token of the
@@ -89,7 +90,7 @@ napi_value AgentWrap::RequestWithExtras(napi_env env, napi_callback_info info) {
   return ToInt(env, self->Ask(name, request));
 }
 
-int32_t AgentWrap::Ask(const NameArgument& name, const core::LockRequest& request) {
+int32_t AgentWrap::Ask(const NameArgument& name, core::LockRequest& request) {
   if (agent_ == nullptr) return Fail(Closed());
   if (!name.fits()) return Fail(TooLong());
   const Result<core::Agent::Answer> answer = agent_->Request(name.name(), request);

@@ -65,7 +65,7 @@ class AgentWrap final : private LoopHandles::Listener {
   static void OnEnvironmentEnd(void* self);
 
   uint64_t MostNameUnits() const;
-  int32_t Ask(const NameArgument& name, const core::LockRequest& request);
+  int32_t Ask(const NameArgument& name, core::LockRequest& request);
   int32_t Fail(const Status& status);
   napi_value View(Napi::Env env, Napi::Array (*to_js)(Napi::Env, const core::Snapshot&));
   void OnPrepare() override;

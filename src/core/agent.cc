@@ -49,7 +49,7 @@ Result<std::unique_ptr<Agent>> Agent::Open(const AttachOptions& options,
   return std::unique_ptr<Agent>(new Agent(std::move(*process), *self, std::move(*doorbell)));
 }
 
-Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequest request) {
+Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequest& request) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
   const uint32_t id = TakeEntry();
@@ -60,7 +60,10 @@ Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequ
                                     ? Status(StatusCode::kBusy, "others wait for this shard")
                                     : PlaceRequest(*process_, self_, name, request, kBudgetNs);
   if (placement.ok()) {
-    Adopt(id, *placement);
+    // What it is granted is looked at when the time is over; whom it waits for, at once.
+    const bool will_be_over =
+        placement->outcome == RequestOutcome::kGranted && placement->has_to_do_with_hold_limits;
+    Adopt(id, *placement, will_be_over ? process_->MonotonicNs() + request.hold_limit_ns : 0);
     return Answer{placement->outcome, id, placement->token};
   }
   if (placement.status().code() != StatusCode::kBusy) {
@@ -121,12 +124,12 @@ void Agent::Defer(const segment::ResourceName& name, const LockRequest& request)
 }
 
 // Notes in the mirror where the request stands.
-void Agent::Adopt(uint32_t id, const Placement& placement) {
+void Agent::Adopt(uint32_t id, const Placement& placement, uint64_t hold_due_ns) {
   entries_[id].record = placement.record;
   if (placement.outcome == RequestOutcome::kMissed) return FreeEntry(id);
-  if (placement.hold_due_ns != 0) {
+  if (placement.has_to_do_with_hold_limits) {
     entries_[id].is_hold_watched = true;
-    process_->caretaker().WatchHold(placement.record, placement.hold_due_ns);
+    process_->caretaker().WatchHold(placement.record, hold_due_ns);
   }
   if (placement.outcome == RequestOutcome::kGranted) return SetState(id, EntryState::kHeld);
   SetState(id, EntryState::kQueued);
@@ -246,7 +249,7 @@ void Agent::ReadLetters(std::vector<AgentNews>& news) {
       if (!is_abandoned) news.push_back({id, AgentNews::Kind::kFailed, 0, placement.status()});
       continue;
     }
-    Adopt(id, *placement);
+    Adopt(id, *placement, 0);
     // What became of the record before this agent knew its number is read from the record.
     entry_.rescan.Exchange(1);
     if (is_abandoned) {

@@ -48,7 +48,7 @@ class Agent {
   };
   // Never waits longer than 2 ms: a request for a shard that is not to be had by then is kQueued,
   // and its real outcome comes as news. The agent gives `request` its id and its time.
-  Result<Answer> Request(const segment::ResourceName& name, LockRequest request);
+  Result<Answer> Request(const segment::ResourceName& name, LockRequest& request);
   // Takes back a queued request, or releases a granted one; the id is free afterwards, no news
   // about it will come.
   Loss End(uint32_t id);
@@ -122,7 +122,7 @@ class Agent {
   void FreeEntry(uint32_t id);
   void ForgetHold(Entry& entry);
   void SetState(uint32_t id, EntryState state);
-  void Adopt(uint32_t id, const Placement& placement);
+  void Adopt(uint32_t id, const Placement& placement, uint64_t hold_due_ns);
   void ReadLetters(std::vector<AgentNews>& news);
   void Rescan(std::vector<AgentNews>& news);
   void Read(const RecordNews& record, std::vector<AgentNews>& news);

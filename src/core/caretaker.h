@@ -46,7 +46,8 @@ class Caretaker {
   Status Watch(segment::ProcessRef process);
   // Watches whoever a waiting request waits for now.
   void Review(const RecordRef& record);
-  // Keeps the hold limits that a request of this process has to do with; `due_ns`: see Placement.
+  // Keeps the hold limits that a request of this process has to do with, from `due_ns` on
+  // (MonotonicNs).
   void WatchHold(const RecordRef& record, uint64_t due_ns);
   // The request has ended.
   void ForgetHold(const RecordRef& record);

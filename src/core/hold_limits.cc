@@ -109,7 +109,7 @@ void Sightings::Tidy() {
 
 bool IsHeldTooLong(const RequestCell& holder, segment::Environment& environment) {
   const uint64_t limit_ns = LimitNs(holder);
-  if (limit_ns == 0 || holder.state.Get() != CellState::kHeld) return false;
+  if (holder.state.Get() != CellState::kHeld) return false;
   if (!IsComparable(holder, environment.ClockId())) return false;
   const uint64_t now_ns = environment.MonotonicNs();
   return GrantedNs(holder, now_ns) + limit_ns <= now_ns;

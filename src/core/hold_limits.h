@@ -32,7 +32,7 @@ class Sightings {
   std::array<Sighting, kMost> sightings_{};
 };
 
-// Whether the time of a held lock is over for who holds it, told or not.
+// Whether the time of a lock with a hold limit is over, told or not.
 bool IsHeldTooLong(const segment::RequestCell& holder, segment::Environment& environment);
 
 // Looks at what a request holds, or at the holders that it waits for, and takes one lock away whose

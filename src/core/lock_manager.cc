@@ -92,7 +92,7 @@ Result<Placement> LockManager::Recover(const RecordRef& record, uint64_t budget_
   const RequestCell* const request = RequestOf(view, record);
   if (request == nullptr) return Placement{};
   Placement placement;
-  placement.hold_due_ns = 1;  // it may have a hold limit: whoever looks finds out
+  placement.has_to_do_with_hold_limits = true;  // perhaps: whoever looks finds out
   placement.record = record;
   if (request->state.Get() == CellState::kWaiting) {
     placement.outcome = RequestOutcome::kQueued;
@@ -131,7 +131,7 @@ Result<CellState> LockManager::End(const RecordRef& record, uint64_t budget_ns) 
     RequestCell* const request = RequestOf(view, record);
     if (request == nullptr) return CellState::kFree;
     // Whoever is late hears of it, also when nobody came to take the lock away.
-    const bool is_late = IsHeldTooLong(*request, environment_);
+    const bool is_late = request->hold_limit_ns.Get() != 0 && IsHeldTooLong(*request, environment_);
     const CellState state = is_late ? CellState::kExpired : request->state.Get();
     ShardRules(view, notices).End(record.cell, *request);
     if (view.header().dirty.Get() == 0) return state;

@@ -43,10 +43,10 @@ struct Ahead {
 
 struct Placement {
   RequestOutcome outcome = RequestOutcome::kMissed;
-  RecordRef record;    // none when missed
-  uint64_t token = 0;  // when granted
-  Ahead ahead;         // when queued; when missed: who has the lock, or the first in the queue
-  uint64_t hold_due_ns = 0;    // not 0: EnforceHoldLimits is to be called then (MonotonicNs)
+  bool has_to_do_with_hold_limits = false;  // its own, or of others before it (hold_limits.h)
+  RecordRef record;                         // none when missed
+  uint64_t token = 0;                       // when granted
+  Ahead ahead;  // when queued; when missed: who has the lock, or the first in the queue
   uint32_t lacking_cells = 0;  // not 0: nothing was done, the shard must grow by so many first
 };
 

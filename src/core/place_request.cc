@@ -42,7 +42,9 @@ Result<Placement> PlaceRequest(Process& process, const AgentRef& self,
   for (;;) {
     Result<Placement> placement = process.manager().Request(self, name, request, budget_ns);
     if (!placement.ok() || placement->outcome != RequestOutcome::kMissed) return placement;
-    const Result<bool> made_room = MakeRoom(process, name, placement->ahead, budget_ns);
+    const Ahead& ahead = placement->ahead;
+    if (!ahead.several && ahead.process == self.process) return placement;
+    const Result<bool> made_room = MakeRoom(process, name, ahead, budget_ns);
     if (!made_room.ok()) return made_room.status();
     if (!*made_room) return placement;
   }

@@ -1,7 +1,5 @@
 #include "core/request_record.h"
 
-#include <algorithm>
-
 #include "segment/event_list.h"
 #include "segment/record_pool.h"
 #include "segment/text_pieces.h"
@@ -15,18 +13,6 @@ using segment::RequestCell;
 using segment::ShardHeader;
 using segment::ShardView;
 using segment::TextPieces;
-
-namespace {
-
-uint32_t LabelLength(const LockRequest& request) {
-  return static_cast<uint32_t>(std::min<size_t>(request.label.size(), segment::kMostLabelUnits));
-}
-
-}  // namespace
-
-uint32_t CellsForRecord(const LockRequest& request) {
-  return 1 + TextPieces::CellsFor(LabelLength(request));
-}
 
 CellId TakeRecord(const ShardView& shard, const segment::AgentRef& agent,
                   const LockRequest& request, CellId name_id) {
@@ -57,20 +43,9 @@ CellId TakeRecord(const ShardView& shard, const segment::AgentRef& agent,
   return TextPieces(shard, id).Write(request.label.data(), length, record.label) ? id : kNoCell;
 }
 
-void StampGrant(const segment::Segment& segment, segment::Environment& environment,
-                RequestCell& request, uint64_t now_ms) {
-  request.token.Set(segment.header().last_token.FetchAdd(1) + 1);
-  request.granted_ms.Set(now_ms);
-  if (request.hold_limit_ns.Get() == 0) return;
+void StampHold(segment::Environment& environment, RequestCell& request) {
   request.granted_clock.Set(environment.ClockId());
   request.granted_ns.Set(environment.MonotonicNs());
-}
-
-void GiveRecord(const ShardView& shard, CellId id, RequestCell& request) {
-  const CellId label = request.label.Get();
-  // Dead behind this: pieces of nothing, which Repair frees.
-  RecordPool(shard).Give(id, reinterpret_cast<segment::AnyCell&>(request));
-  if (label != kNoCell) TextPieces(shard, id).Free(label);
 }
 
 }  // namespace holdfast::core

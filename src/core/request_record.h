@@ -3,28 +3,50 @@
 #ifndef HOLDFAST_CORE_REQUEST_RECORD_H_
 #define HOLDFAST_CORE_REQUEST_RECORD_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/lock_request.h"
 #include "segment/environment.h"
+#include "segment/record_pool.h"
 #include "segment/shard_view.h"
+#include "segment/text_pieces.h"
 
 namespace holdfast::core {
 
+inline uint32_t LabelLength(const LockRequest& request) {
+  return static_cast<uint32_t>(std::min<size_t>(request.label.size(), segment::kMostLabelUnits));
+}
+
 // The record and its label.
-uint32_t CellsForRecord(const LockRequest& request);
+inline uint32_t CellsForRecord(const LockRequest& request) {
+  return 1 + segment::TextPieces::CellsFor(LabelLength(request));
+}
 
 // Fills a free cell; it stays free until somebody stores its state. kNoCell: the pool did not have
 // CellsForRecord(request), or is damaged.
 segment::CellId TakeRecord(const segment::ShardView& shard, const segment::AgentRef& agent,
                            const LockRequest& request, segment::CellId name_id);
 
+// The part of StampGrant that has a hold limit.
+void StampHold(segment::Environment& environment, segment::RequestCell& request);
+
 // What is known of a grant before it is committed: its token and its time.
-void StampGrant(const segment::Segment& segment, segment::Environment& environment,
-                segment::RequestCell& request, uint64_t now_ms);
+inline void StampGrant(const segment::Segment& segment, segment::Environment& environment,
+                       segment::RequestCell& request, uint64_t now_ms) {
+  request.token.Set(segment.header().last_token.FetchAdd(1) + 1);
+  request.granted_ms.Set(now_ms);
+  if (request.hold_limit_ns.Get() != 0) StampHold(environment, request);
+}
 
 // Commits the end of a record that is in no list any more, then frees what belongs to it.
-void GiveRecord(const segment::ShardView& shard, segment::CellId id, segment::RequestCell& request);
+inline void GiveRecord(const segment::ShardView& shard, segment::CellId id,
+                       segment::RequestCell& request) {
+  const segment::CellId label = request.label.Get();
+  // Dead behind this: pieces of nothing, which Repair frees.
+  segment::RecordPool(shard).Give(id, reinterpret_cast<segment::AnyCell&>(request));
+  if (label != segment::kNoCell) segment::TextPieces(shard, id).Free(label);
+}
 
 }  // namespace holdfast::core
 

@@ -44,14 +44,17 @@ ProcessRef ProcessOf(const RequestCell& request) {
 
 Placement ShardRules::Request(const segment::AgentRef& agent, const segment::ResourceName& name,
                               const LockRequest& request) {
+  Placement placement;  // every return names it: a copy of what was just stored would stall
   NameTable names(shard_);
   NameTable::Found found = names.Find(name);
-  if (found.damaged) return {};
+  if (found.damaged) return placement;
   const bool is_first = found.cell == nullptr || found.cell->queue_head.Get() == kNoCell;
   const HeldCounts held = found.cell == nullptr ? HeldCounts{} : CountsOf(*found.cell);
   const bool is_granted = request.steal || IsGrantable(request.mode, is_first, held, request.limit);
-  if (request.if_available && !is_granted) return Missed(request, *found.cell);
-  Placement placement;
+  if (request.if_available && !is_granted) {
+    placement.ahead = InTheWay(request, *found.cell);
+    return placement;
+  }
   const uint32_t name_cells = found.cell == nullptr ? NameTable::CellsFor(name.length()) : 0;
   const uint32_t cells = name_cells + CellsForRecord(request);
   const uint32_t free_cells = RecordPool(shard_).FreeCount();
@@ -60,9 +63,9 @@ Placement ShardRules::Request(const segment::AgentRef& agent, const segment::Res
     return placement;
   }
   if (found.cell == nullptr) found = names.Add(name);
-  if (found.damaged) return {};
+  if (found.damaged) return placement;
   const CellId id = TakeRecord(shard_, agent, request, found.id);
-  if (id == kNoCell) return {};
+  if (id == kNoCell) return placement;
   RequestCell& record = AsRequest(*shard_.segment().CellByNumber(id - 1));
   placement.record = {id, shard_.index(), record.ticket.Get()};
   if (is_granted) {
@@ -82,30 +85,21 @@ Placement ShardRules::Request(const segment::AgentRef& agent, const segment::Res
     placement.ahead = AheadOf(record);
   }
   AgentList(shard_, agent.index).Add(id, record);
-  segment::CountHoldLimit(*found.cell, record);
-  placement.hold_due_ns = HoldDue(record, *found.cell);
+  if (request.hold_limit_ns != 0) segment::CountHoldLimit(*found.cell, record);
+  placement.has_to_do_with_hold_limits =
+      is_granted ? request.hold_limit_ns != 0 : found.cell->hold_limited.Get() != 0;
   return placement;
 }
 
 // Says who is in the way: a holder, or, beside holders that would not mind, the head of the queue.
 // A limit leaves room again with the end of any holder.
-Placement ShardRules::Missed(const LockRequest& request, const NameCell& name) const {
+Ahead ShardRules::InTheWay(const LockRequest& request, const NameCell& name) const {
   const HeldCounts held = CountsOf(name);
   const bool minds = !IsGrantable(request.mode, true, held, request.limit);
   const CellId blocker = minds ? name.held_head.Get() : name.queue_head.Get();
   const RequestCell* const cell = shard_.RequestAt(blocker);
-  Placement missed;
-  missed.ahead.process = cell == nullptr ? ProcessRef{} : ProcessOf(*cell);
-  missed.ahead.several = minds && request.limit != 0 && held.shared > 1;
-  return missed;
-}
-
-// When somebody has to care for the hold limits that this new request has to do with: at the end of
-// its own, or, behind others, at once.
-uint64_t ShardRules::HoldDue(const RequestCell& request, const NameCell& name) const {
-  if (request.state.Get() == CellState::kWaiting) return name.hold_limited.Get() != 0 ? 1 : 0;
-  const uint64_t limit = request.hold_limit_ns.Get();
-  return limit == 0 ? 0 : request.granted_ns.Get() + limit;
+  const bool is_any_of_several = minds && request.limit != 0 && held.shared > 1;
+  return {cell == nullptr ? ProcessRef{} : ProcessOf(*cell), is_any_of_several};
 }
 
 void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {

@@ -37,10 +37,9 @@ class ShardRules {
   Ahead AheadOf(const segment::RequestCell& request) const;
 
  private:
-  Placement Missed(const LockRequest& request, const segment::NameCell& name) const;
+  Ahead InTheWay(const LockRequest& request, const segment::NameCell& name) const;
   void Steal(segment::CellId id, segment::RequestCell& thief, segment::NameCell& name);
   void Enqueue(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
-  uint64_t HoldDue(const segment::RequestCell& request, const segment::NameCell& name) const;
   bool AddHeld(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
   bool RemoveFromQueue(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
   bool RemoveHeld(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);

@@ -60,8 +60,9 @@ NameTable::Found NameTable::Add(const ResourceName& name) {
   const uint32_t here = name.length() < kNameCellUnits ? name.length() : kNameCellUnits;
   for (uint32_t i = 0; i < here; ++i) cell.units[i].Set(static_cast<uint16_t>(name.units()[i]));
   cell.text.Set(kNoCell);
+  const uint32_t beyond = name.length() - here;
   // What was taken so far is in no list and has no committed owner: Repair finds it.
-  if (!TextPieces(shard_, id).Write(name.units() + here, name.length() - here, cell.text)) {
+  if (beyond > 0 && !TextPieces(shard_, id).Write(name.units() + here, beyond, cell.text)) {
     return {kNoCell, nullptr, true};
   }
   cell.length.Set(name.length());
@@ -107,7 +108,7 @@ bool NameTable::Remove(CellId id, NameCell& name) {
 
   const CellId text_id = name.text.Get();
   RecordPool(shard_).Give(id, reinterpret_cast<AnyCell&>(name));
-  return TextPieces(shard_, id).Free(text_id);
+  return text_id == kNoCell || TextPieces(shard_, id).Free(text_id);
 }
 
 }  // namespace holdfast::segment

@@ -109,11 +109,11 @@ TEST_F(HoldLimits, RunFromTheGrant) {
 }
 
 TEST_F(HoldLimits, AreToBeLookedAfterByWhoHasToDoWithThem) {
-  EXPECT_EQ(Ask(a, u"n").hold_due_ns, 0U);
-  EXPECT_EQ(Ask(b, u"n").hold_due_ns, 0U);
-  EXPECT_EQ(Ask(a, u"m", HeldFor(kLimitNs)).hold_due_ns, Now() + kLimitNs);
-  EXPECT_NE(Ask(b, u"m").hold_due_ns, 0U);
-  EXPECT_NE(Ask(c, u"n", HeldFor(kLimitNs)).hold_due_ns, 0U);
+  EXPECT_FALSE(Ask(a, u"n").has_to_do_with_hold_limits);
+  EXPECT_FALSE(Ask(b, u"n").has_to_do_with_hold_limits);
+  EXPECT_TRUE(Ask(a, u"m", HeldFor(kLimitNs)).has_to_do_with_hold_limits);
+  EXPECT_TRUE(Ask(b, u"m").has_to_do_with_hold_limits);
+  EXPECT_TRUE(Ask(c, u"n", HeldFor(kLimitNs)).has_to_do_with_hold_limits);
 }
 
 // So every holder is seen before its time is over, whoever has stopped.
