@@ -1,0 +1,54 @@
+'use strict';
+
+// Checks the Spin models in test/models: each as it is, which has to hold, and with each known
+// mistake, which has to fail. Needs `spin` (Debian: apt-get install spin) and a C compiler.
+
+const { spawnSync } = require('node:child_process');
+const { mkdirSync } = require('node:fs');
+const path = require('node:path');
+const { ROOT, StepError, mustRun, succeeds } = require('./steps/run.js');
+
+/** @type {{ model: string, defines: string[], holds: boolean }[]} */
+const CHECKS = [
+  { model: 'lock-word', defines: [], holds: true },
+  { model: 'lock-word', defines: ['NO_WAITERS_BIT'], holds: true },
+  { model: 'lock-word', defines: ['UNBOUNDED_SLEEP'], holds: false },
+  { model: 'lock-word', defines: ['BREAK_LIVING'], holds: false },
+  { model: 'doorbell', defines: [], holds: true },
+  { model: 'doorbell', defines: ['RING_BEFORE_STORE'], holds: false },
+  { model: 'doorbell', defines: ['LOOK_BEFORE_SLEEP'], holds: false },
+  { model: 'doorbell', defines: ['TAKE_MARK_FIRST'], holds: false },
+  { model: 'doorbell', defines: ['SLEEPS_ALIKE'], holds: false },
+];
+
+/** @param {{ model: string, defines: string[] }} check */
+function isWithoutErrors({ model, defines }) {
+  const folder = path.join(ROOT, 'build', 'models', [model, ...defines].join('-'));
+  mkdirSync(folder, { recursive: true });
+  const source = path.join(ROOT, 'test', 'models', `${model}.pml`);
+  mustRun('spin', ['-a', ...defines.map((define) => `-D${define}`), source], { cwd: folder });
+  mustRun('cc', ['-O2', '-w', '-DSAFETY', '-o', 'pan', 'pan.c'], { cwd: folder });
+  const { stdout } = spawnSync('./pan', ['-m100000'], { cwd: folder, encoding: 'utf8' });
+  const errors = /errors: (\d+)/.exec(stdout)?.[1];
+  const isComplete = !/max search depth too small|Search not completed/.test(stdout);
+  if (errors === undefined) throw new StepError(`the check of ${model} ended early:\n${stdout}`);
+  if (errors === '0' && !isComplete) throw new StepError(`${model} was not searched to the end`);
+  return errors === '0';
+}
+
+if (!succeeds('spin', ['-V'])) {
+  console.error('Spin is missing. On Debian or Ubuntu: apt-get install spin');
+  process.exitCode = 2;
+} else {
+  let failed = 0;
+  for (const check of CHECKS) {
+    const isAsExpected = isWithoutErrors(check) === check.holds;
+    if (!isAsExpected) failed += 1;
+    const title = [check.model, ...check.defines].join(' with ');
+    console.log(
+      `${isAsExpected ? 'ok    ' : 'FAILED'}  ${title} ${check.holds ? 'holds' : 'fails'}`,
+    );
+  }
+  console.log(`${CHECKS.length - failed} passed, ${failed} failed`);
+  if (failed > 0) process.exitCode = 1;
+}

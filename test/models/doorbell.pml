@@ -1,0 +1,108 @@
+/* A grant and the doorbell (src/core/notices.cc, Agent::GoToSleep): two who bring news, one of whom
+ * may die at any point, and an agent that sleeps when it finds none.
+ *
+ * Promised: when all is quiet, the agent has read all news that was stored by somebody who lives, and
+ * does not sleep on it. What the dead stored and did not ring for is found by who cleans up, which is
+ * not modelled: a dead bringer's own news may stay, but may not keep the other's from being heard.
+ *
+ * RING_BEFORE_STORE: the bell first, the news afterwards. Known to be wrong.
+ * LOOK_BEFORE_SLEEP: the agent looks first, and says then that it sleeps. Known to be wrong.
+ * TAKE_MARK_FIRST:   the sleeper's mark is taken away, and the bell rung then. Wrong when the one who
+ *                    took it dies.
+ * SLEEPS_ALIKE:      sleeps have no numbers: a ring is taken for one in a later sleep. Wrong.
+ */
+#define BRINGERS 2
+#define NEWS_EACH 2
+
+byte stored = 0;      /* news in the table */
+byte read = 0;        /* news that the agent knows of */
+byte owed = 0;        /* news of the living */
+byte sleeping = 0;    /* the number of the sleep; 0: awake */
+bool rung_mark = false;
+bool bell = false;
+bool is_blocked = false;
+byte done = 0;
+byte deaths_left = 1;
+
+#define MAY_DIE if :: atomic { deaths_left > 0 -> deaths_left--; is_dead = true } goto gone :: skip fi
+
+inline ring() { bell = true }
+
+inline tell() {
+#ifdef TAKE_MARK_FIRST
+  atomic { seen = sleeping; sleeping = 0 };
+  if
+  :: seen != 0 -> MAY_DIE; ring()
+  :: else
+  fi
+#else
+  atomic { seen = sleeping; seen_mark = rung_mark };
+  if
+  :: seen != 0 && !seen_mark ->
+     MAY_DIE;
+     ring();
+     MAY_DIE;
+     /* Compare-and-swap: only this sleep. */
+     atomic { if :: sleeping == seen && !rung_mark -> rung_mark = true :: else fi }
+  :: else
+  fi
+#endif
+}
+
+active [BRINGERS] proctype Bringer() {
+  byte seen;
+  bool seen_mark;
+  bool is_dead = false;
+  byte mine = 0;
+  byte i = 0;
+  do
+  :: i == NEWS_EACH -> break
+  :: else ->
+     i++;
+#ifdef RING_BEFORE_STORE
+     tell();
+     atomic { stored++; mine = stored };
+#else
+     atomic { stored++; mine = stored };
+     MAY_DIE;
+     tell();
+#endif
+  od;
+gone:
+  atomic { done++; if :: !is_dead && mine > owed -> owed = mine :: else fi }
+}
+
+/* The loop of the agent. It ends when everybody has gone and it has read everything that is owed. */
+active proctype Agent() {
+  byte sleep = 0;
+  bool has_news;
+end:
+  do
+  :: read = stored;
+#ifdef LOOK_BEFORE_SLEEP
+     has_news = (read != stored);
+#endif
+#ifdef SLEEPS_ALIKE
+     sleep = 1;
+#else
+     sleep++;
+#endif
+     atomic { sleeping = sleep; rung_mark = false };
+#ifndef LOOK_BEFORE_SLEEP
+     has_news = (read != stored);
+#endif
+     if
+     :: !has_news ->
+        is_blocked = true;
+end_asleep:
+        atomic { bell -> bell = false; is_blocked = false }
+     :: else
+     fi;
+     sleeping = 0
+  od
+}
+
+/* Asleep for good, with news of somebody who lives to the end: forgotten. */
+active proctype Watchdog() {
+  atomic { done == BRINGERS && is_blocked && !bell -> assert(read >= owed) }
+}

@@ -1,0 +1,86 @@
+/* The word of a shard lock (src/segment/lock_word.cc): contenders, of whom one may die at any point
+ * after it has taken the lock, also between the store that unlocks and the wake-up that it owes.
+ *
+ * Promised: at most one living contender is inside; whoever lives gets in.
+ *
+ * UNBOUNDED_SLEEP: a sleeper relies on being woken. Known to be wrong: the wake-up of the dead never
+ *                  comes.
+ * NO_WAITERS_BIT:  who has slept takes the word without the bit. Harmless with bounded sleeps (the
+ *                  next one sleeps to the end of its slice), wrong with UNBOUNDED_SLEEP.
+ * BREAK_LIVING:    a slice that is over is taken for a death. Known to be wrong.
+ */
+#define CONTENDERS 3
+#define NOBODY 255
+
+byte owner = NOBODY;
+bool waiters = false;
+bool dead[CONTENDERS];
+bool asleep[CONTENDERS];
+byte inside = 0;      /* living contenders in the section */
+byte deaths_left = 1;
+
+/* Taken over from the dead by compare-and-swap: nobody but that decides who. */
+#define IS_TAKEABLE (owner == NOBODY || dead[owner])
+
+active [CONTENDERS] proctype Contender() {
+  byte id = _pid;
+  bool has_slept = false;
+
+  do
+  :: atomic {
+       IS_TAKEABLE ->
+       owner = id;
+#ifdef NO_WAITERS_BIT
+       waiters = false;
+#else
+       waiters = has_slept || waiters;
+#endif
+       inside++;
+       assert(inside == 1)
+     }
+     break
+#ifdef BREAK_LIVING
+  :: atomic { has_slept && owner != NOBODY -> owner = id; inside++; assert(inside == 1) } break
+#endif
+  :: atomic { !IS_TAKEABLE -> waiters = true; asleep[id] = true }
+     has_slept = true;
+#ifdef UNBOUNDED_SLEEP
+     !asleep[id]
+#else
+     /* Woken, or the slice is over: the word is looked at again. */
+     if
+     :: !asleep[id]
+     :: asleep[id] = false
+     fi
+#endif
+  od;
+
+  if
+  :: atomic { deaths_left > 0 -> deaths_left--; dead[id] = true; inside-- } goto gone
+  :: skip
+  fi;
+
+  bool owes_wake;
+  atomic { owes_wake = waiters; owner = NOBODY; waiters = false; inside-- };
+  if
+  :: atomic { deaths_left > 0 -> deaths_left--; dead[id] = true } goto gone
+  :: skip
+  fi;
+  if
+  :: owes_wake ->
+     atomic {
+       /* One sleeper, any. */
+       if
+       :: asleep[0] -> asleep[0] = false
+       :: asleep[1] -> asleep[1] = false
+       :: asleep[2] -> asleep[2] = false
+       :: !asleep[0] && !asleep[1] && !asleep[2]
+       fi
+     }
+  :: else
+  fi;
+gone:
+  skip
+}
+
+/* An invalid end state (a sleeper that nobody wakes) is what Spin reports as a deadlock. */

@@ -1,0 +1,248 @@
+'use strict';
+
+// Mistakes that somebody could make in the core, some of which somebody did make. Each is a small
+// change of the source; `tests` are the C++ tests (program, and a filter where not all of it is
+// meant) of which one has to fail. `node scripts/mutate.js` plants them.
+
+/**
+ * @typedef {object} PlantedBug
+ * @property {string} name
+ * @property {string} file
+ * @property {string} from Stands in the file exactly once.
+ * @property {string} to
+ * @property {string[]} tests
+ */
+
+const SIMULATION = 'simulation_test';
+const CRASHES = 'core_test:EveryOperation/CrashImages*';
+const HISTORIES = 'core_test:RandomHistory*';
+const THREADS = 'core_test:Threads*';
+const TERMINATION = 'core_test:Terminate*';
+
+/** @type {PlantedBug[]} */
+const RULES = [
+  {
+    name: 'an aborted request leaves the queue unprocessed',
+    file: 'src/core/shard_rules.cc',
+    from: '  Free(id, request);\n  ProcessLockRequestQueue(name_id);\n  // Who stood behind',
+    to: '  Free(id, request);\n  // Who stood behind',
+    tests: [HISTORIES],
+  },
+  {
+    name: 'a request overtakes the queue',
+    file: 'src/core/shard_rules.cc',
+    from: 'IsGrantable(request.mode, is_first, held)',
+    to: 'IsGrantable(request.mode, is_first || held.shared > 0, held)',
+    tests: [HISTORIES],
+  },
+  {
+    name: 'a grant repeats a token',
+    file: 'src/core/shard_rules.cc',
+    from: 'request.token.Set(NextToken());',
+    to: 'request.token.Set(shard_.segment().header().last_token.Get());',
+    tests: ['core_test:LockManager*', SIMULATION],
+  },
+  {
+    name: 'the holder that a steal took the lock from is not told',
+    file: 'src/core/shard_rules.cc',
+    from: '    Tell(victim_id, *victim);\n',
+    to: '',
+    tests: ['core_test:Notices*', HISTORIES],
+  },
+  {
+    name: 'the event comes before the state that it tells of',
+    file: 'src/core/shard_rules.cc',
+    from: '  // Dead before this store: still waiting. After it: held, and repair tells everybody to look.\n',
+    to: '  Tell(id, request);\n  if (shard_.index() < 1000) {\n    request.state.Publish(CellState::kHeld);\n    return RequestList::Queue(shard_, name).Remove(id, request) && AddHeld(id, request, name);\n  }\n',
+    tests: [SIMULATION, THREADS],
+  },
+  {
+    name: 'a record is freed while it is among the events of its agent',
+    file: 'src/core/shard_rules.cc',
+    from: '  if (request.event_next.Get() != segment::kNotLinked) {',
+    to: '  if (request.event_next.Get() != segment::kNotLinked && request.agent.Get() == 0xFFFF) {',
+    tests: [HISTORIES, SIMULATION],
+  },
+];
+
+/** @type {PlantedBug[]} */
+const CRASH = [
+  {
+    name: 'the links are believed after a crash',
+    file: 'src/segment/shard_lock.cc',
+    from: '  if (outcome == LockOutcome::kOwnerDied) segment.shard(shard).dirty.Set(1);\n',
+    to: '',
+    tests: [CRASHES],
+  },
+  {
+    name: 'a steal of a dead thief is not rolled forward',
+    file: 'src/segment/repair.cc',
+    from: 'const bool counts = read.is_alive || state == CellState::kStealing;',
+    to: 'const bool counts = read.is_alive;',
+    tests: [CRASHES],
+  },
+  {
+    name: 'a repair tells nobody to look',
+    file: 'src/core/lock_manager.cc',
+    from: '  notices.AddRescanOfAll();\n  return lock;',
+    to: '  return lock;',
+    tests: [CRASHES, SIMULATION],
+  },
+  {
+    name: 'a repair grants nothing',
+    file: 'src/core/lock_manager.cc',
+    from: 'for (const CellId name : names) rules.ProcessLockRequestQueue(name);',
+    to: 'for (const CellId name : names) (void)name;',
+    tests: ['segment_test:Repair*', CRASHES],
+  },
+  {
+    name: 'a repair lets the younger of two holders win',
+    file: 'src/segment/repair.cc',
+    from: 'return a.ticket != b.ticket ? a.ticket < b.ticket : a.id < b.id;',
+    to: 'return a.ticket != b.ticket ? a.ticket > b.ticket : a.id < b.id;',
+    tests: ['segment_test:Repair*', CRASHES],
+  },
+  {
+    name: 'a repair does not raise the counters',
+    file: 'src/segment/repair.cc',
+    from: '    if (request.ticket > header.last_ticket.Get()) header.last_ticket.Set(request.ticket);\n',
+    to: '',
+    tests: ['segment_test:Repair*'],
+  },
+  {
+    name: 'a repair does not ask for the generation of the agent',
+    file: 'src/segment/repair.cc',
+    from: 'if (segment.AgentAt(agent) != AgentRef{agent, request.agent_generation.Get(), process}) {',
+    to: 'if (segment.AgentAt(agent).process != process) {',
+    tests: ['segment_test:Repair*', CRASHES, SIMULATION],
+  },
+  {
+    name: 'a repair shows empty lists in between',
+    file: 'src/segment/repair.cc',
+    from: '  const Segment& segment = shard_.segment();\n  std::vector<CellId> firsts(',
+    to: '  const Segment& segment = shard_.segment();\n  for (uint32_t i = 0; i < segment.geometry().agents; ++i) {\n    segment.agent_list(i, shard_.index()).Set(kNoCell);\n  }\n  std::vector<CellId> firsts(',
+    tests: [SIMULATION],
+  },
+  {
+    name: 'a living owner loses the lock of a shard',
+    file: 'src/segment/lock_word.cc',
+    from: 'if (owner.generation == 0 || !environment.IsAlive(owner)) {',
+    to: 'if (owner.generation == 0 || !environment.IsAlive(owner) ||\n        environment.MonotonicNs() - start > kSliceNs) {',
+    tests: ['segment_test:LockWord*'],
+  },
+  {
+    name: 'who waits for a shard sleeps without a bound',
+    file: 'src/segment/lock_word.cc',
+    from: 'std::min(kSliceNs, budget_ns - waited)',
+    to: 'budget_ns - waited',
+    tests: ['segment_test:LockWord*'],
+  },
+  {
+    name: 'who has slept drops the waiters bit',
+    file: 'src/segment/lock_word.cc',
+    from: 'const uint32_t taken = self_word | kWaiters;',
+    to: 'const uint32_t taken = self_word;',
+    tests: ['segment_test:LockWord*'],
+  },
+];
+
+/** @type {PlantedBug[]} */
+const CLEAN_UP = [
+  {
+    name: 'the generation of an agent is not looked at',
+    file: 'src/core/lock_manager.cc',
+    from: 'if (request->agent_generation.Get() != agent.generation) return Status();',
+    to: '',
+    tests: [TERMINATION],
+  },
+  {
+    name: 'the files of an agent go after its entry',
+    file: 'src/core/lock_manager.cc',
+    from: '    environment_.RemoveDoorbell(agent);\n    uint64_t owner = agent.process.ToWord();\n    segment_.agent(i).owner.CompareExchange(owner, 0);\n',
+    to: '    uint64_t owner = agent.process.ToWord();\n    segment_.agent(i).owner.CompareExchange(owner, 0);\n    environment_.RemoveDoorbell(agent);\n',
+    tests: [TERMINATION],
+  },
+  {
+    name: 'an entry that was being claimed is not freed',
+    file: 'src/core/lock_manager.cc',
+    from: 'const bool is_of_process = agent.process.generation != 0 &&',
+    to: 'const bool is_of_process = agent.generation != 0 &&',
+    tests: [TERMINATION],
+  },
+  {
+    name: 'earlier bearers of a slot are forgotten',
+    file: 'src/core/lock_manager.cc',
+    from: 'agent.process.generation <= process.generation;',
+    to: 'agent.process.generation == process.generation;',
+    tests: [TERMINATION, SIMULATION],
+  },
+  {
+    name: 'a clean-up does not wait for the living inside the shards',
+    file: 'src/core/lock_manager.cc',
+    from: 'if (!segment::LockWord(segment_, shard).IsLocked()) continue;',
+    to: 'const segment::LockWord word(segment_, shard);\n    if (!word.IsLocked() || environment_.IsAlive(word.Owner())) continue;',
+    tests: [TERMINATION, SIMULATION],
+  },
+  {
+    name: 'an owner is paired with the generation of its successor',
+    file: 'src/segment/segment.cc',
+    from: '    if (entry.owner.Get() != owner) continue;\n',
+    to: '',
+    tests: ['segment_test:Segment*', SIMULATION],
+  },
+  {
+    name: 'nobody looks for the others that a dead one was to clean up after',
+    file: 'src/core/caretaker.cc',
+    from: '  for (const ProcessRef process : TheDead()) suspects_.push_back({process});',
+    to: '',
+    tests: ['core_test:Caretaker*', SIMULATION],
+  },
+];
+
+/** @type {PlantedBug[]} */
+const NEWS = [
+  {
+    name: 'a record that is linked already is linked again',
+    file: 'src/segment/event_list.cc',
+    from: '  if (request.event_next.ReadModify() != kNotLinked) return;\n',
+    to: '',
+    tests: ['segment_test:EventList*', HISTORIES, SIMULATION],
+  },
+  {
+    name: 'the mark of a sleeper goes before it is rung',
+    file: 'src/core/notices.cc',
+    from: '  environment_.Ring(segment_.AgentAt(index));\n',
+    to: '  if (is_unrung) agent.sleeping.CompareExchange(sleep, sleep | segment::kRung);\n  environment_.Ring(segment_.AgentAt(index));\n',
+    tests: ['core_test:Notices*', SIMULATION],
+  },
+  {
+    name: 'an agent looks for news before it says that it sleeps',
+    file: 'src/core/agent.cc',
+    from: '  entry_.sleeping.Exchange(sleep_);\n  if (!HasNews()) return true;\n',
+    to: '  const bool has_news = HasNews();\n  entry_.sleeping.Exchange(sleep_);\n  if (!has_news) return true;\n',
+    tests: [SIMULATION],
+  },
+  {
+    name: 'all sleeps have the same number',
+    file: 'src/core/agent.cc',
+    from: '  sleep_ = sleep_ % (segment::kRung - 1) + 1;\n',
+    to: '  sleep_ = 1;\n',
+    tests: [SIMULATION],
+  },
+  {
+    name: 'nobody watches who comes first now',
+    file: 'src/core/agent.cc',
+    from: '    process_->caretaker().Review(record.record);\n',
+    to: '    (void)record;\n',
+    tests: [SIMULATION],
+  },
+  {
+    name: 'nobody watches whom a new request waits for',
+    file: 'src/core/agent.cc',
+    from: '    (void)process_->caretaker().Watch(ahead.process);\n',
+    to: '    (void)ahead;\n',
+    tests: [SIMULATION],
+  },
+];
+
+module.exports = { PLANTED_BUGS: [...RULES, ...CRASH, ...CLEAN_UP, ...NEWS] };
