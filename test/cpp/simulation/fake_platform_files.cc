@@ -138,6 +138,9 @@ Doorbell::~Doorbell() {
   Point();
 }
 
+// No program of the simulation blocks its thread for news.
+void Doorbell::Wait(int) const {}
+
 void Doorbell::Drain() const { TheKernel().At(fd_.get()).fifo->is_rung = false; }
 
 Result<BellRope> BellRope::Open(const BucketDirectory&, const std::string& name) {

@@ -87,7 +87,11 @@ void Program::Ask() {
   const std::u16string units = SimulatedName(name);
   const segment::ResourceName resource(units.data(), static_cast<uint32_t>(units.size()));
   const auto queued_before = QueuedRecords();
-  const Result<core::Agent::Answer> answer = agent_->Request(resource, mode, if_available, steals);
+  core::LockRequest request;
+  request.mode = mode;
+  request.if_available = if_available;
+  request.steal = steals;
+  const Result<core::Agent::Answer> answer = agent_->Request(resource, request);
   if (world_.IsGhost()) return;
   if (!answer.ok() || answer->outcome == RequestOutcome::kMissed) {
     const bool is_full = answer.status().code() == StatusCode::kSegmentFull;
@@ -164,6 +168,7 @@ void Program::Read(const AgentNews& news) {
       if (mine.is_held) return Fail("granted twice");
       return Hold(mine, news.token);
     case AgentNews::Kind::kLost:
+    case AgentNews::Kind::kExpired:
       log_.Lost(mine.number);
       break;
     case AgentNews::Kind::kFailed:
