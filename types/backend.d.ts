@@ -73,6 +73,12 @@ export interface LockInspection {
   readonly pending: LockDetail[];
 }
 
+/**
+ * How a blocking wait ended: decided; by the time; or at once, because the request waits for
+ * something that this thread would have to give back first. After the last two it is still queued.
+ */
+export type SyncOutcome = 'granted' | 'missed' | 'timeout' | 'deadlock';
+
 /** `QUEUED`, `GRANTED` or `MISSED`. */
 export type LockOutcome = 0 | 1 | 2;
 
@@ -102,6 +108,14 @@ export interface LockBackend {
    * on its way (the backend then releases it).
    */
   cancel(request: LockBackendRequest): void;
+  /**
+   * Blocks the thread until a queued request is decided, at most `timeout` ms (may be Infinity).
+   * None of the request's methods is called meanwhile; those of others may be, from inside. A
+   * worker that waits here can be terminated. A lock that was lost again before this returns is
+   * `'granted'`, and `release()` says why it was lost.
+   * @throws DOMException instead of `failed()`; the request is gone then.
+   */
+  waitSync?(request: LockBackendRequest, timeout: number): SyncOutcome;
   /** One consistent view of the whole bucket, held and pending in request order per name. */
   snapshot(): LockManagerSnapshot | Promise<LockManagerSnapshot>;
   /** Like snapshot(), with everything there is to know; same order. */

@@ -9,7 +9,10 @@ const { abortError, invalidStateError } = require('../errors.js');
 const { doNotLeaveAtExit, leaveAtExit } = require('./leave-at-exit.js');
 const { defaultDirectory, toBucketName } = require('./bucket-place.js');
 const { toLockDetails, toLockInfos } = require('./flat-locks.js');
+const { LastWords } = require('./last-words.js');
+const { toError } = require('./native-error.js');
 const { MISSED, GRANTED } = require('./outcome.js');
+const { waitInSlices } = require('./wait-in-slices.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../types/backend.d.ts').LockBackendRequest} Request */
@@ -20,14 +23,9 @@ const { MISSED, GRANTED } = require('./outcome.js');
 /** @typedef {import('./flat-locks.js').FlatLocks} FlatLocks */
 
 const NO_ID = -1;
+const REPLACED = 'The lock table was removed or replaced';
 /** How long a snapshot that met a busy table waits before it is tried again. */
 const SNAPSHOT_RETRY_MS = 2;
-
-/** @param {{ name: string, message: string, code: string }} error  of the native part */
-function toError({ name, message, code }) {
-  if (name === 'TypeError') return new TypeError(message);
-  return Object.assign(new DOMException(message, name), { reason: code });
-}
 
 /**
  * The backend over the lock table in shared memory: one agent of a bucket. Ids and numbers cross to
@@ -44,8 +42,7 @@ class SharedMemoryBackend {
   #words;
   /** @type {(Request | null)[]} what this agent holds or waits for, by the native part's id */
   #requests = [];
-  /** @type {Map<Request, () => void>} how to tell those whose agent was given up */
-  #lastWords = new Map();
+  #lastWords = new LastWords();
   #isClosed = false;
 
   /**
@@ -84,7 +81,13 @@ class SharedMemoryBackend {
     const answer =
       extras === undefined
         ? this.#agent.request(request.name, flags)
-        : this.#requestWithExtras(request.name, flags, extras);
+        : this.#agent.requestWithExtras(
+            request.name,
+            flags,
+            extras.limit,
+            extras.holdLimit,
+            extras.label,
+          );
     if (answer < 0) throw this.#fail();
     const outcome = answer & ((1 << native.OUTCOME_BITS) - 1);
     if (outcome === MISSED) return MISSED;
@@ -100,7 +103,7 @@ class SharedMemoryBackend {
    * @returns {LockLossReason | undefined}
    */
   release(request) {
-    if (this.#lastWords.delete(request)) return 'disconnected';
+    if (request.backendId === NO_ID) return this.#lastWords.take(request);
     const loss = this.#end(request);
     if (loss === 0) return undefined;
     return loss === this.#native.LOSS_EXPIRED ? 'expired' : 'stolen';
@@ -108,7 +111,20 @@ class SharedMemoryBackend {
 
   /** @param {Request} request */
   cancel(request) {
-    if (!this.#lastWords.delete(request)) this.#end(request);
+    if (this.#lastWords.take(request) === undefined) this.#end(request);
+  }
+
+  /**
+   * @param {Request} request
+   * @param {number} timeout
+   * @returns {import('../../types/backend.d.ts').SyncOutcome}
+   */
+  waitSync(request, timeout) {
+    return waitInSlices(timeout, (ms) => {
+      if (this.#agent.waitsForItself(request.backendId)) return 'deadlock';
+      const kind = this.#agent.waitFor(request.backendId, ms);
+      return kind < 0 ? this.#hearOthers(request) : this.#decide(request, kind);
+    });
   }
 
   /** @returns {Promise<LockManagerSnapshot>} */
@@ -151,7 +167,7 @@ class SharedMemoryBackend {
     if (this.#agent === null) return;
     this.#giveUp(() => abortError('The lock manager was closed while the request waited'));
     // At once: a callback that was about to run must not run beside the next holder.
-    this.#sayLastWords();
+    this.#lastWords.say();
   }
 
   /** @returns {any} the native agent */
@@ -174,20 +190,13 @@ class SharedMemoryBackend {
       if (request === null) continue;
       const isHeld = this.#agent.isHeld(request.backendId);
       const tell = isHeld ? () => request.lost('disconnected') : () => request.failed(makeError());
-      this.#lastWords.set(request, tell);
+      this.#lastWords.add(request, 'disconnected', tell);
       request.backendId = NO_ID;
     }
     this.#agent.close();
     this.#agent = null;
     this.#requests = [];
-    queueMicrotask(() => this.#sayLastWords());
-  }
-
-  #sayLastWords() {
-    for (const [request, tell] of this.#lastWords) {
-      this.#lastWords.delete(request);
-      tell();
-    }
+    queueMicrotask(() => this.#lastWords.say());
   }
 
   /** @param {Request} request */
@@ -205,13 +214,31 @@ class SharedMemoryBackend {
   }
 
   /**
-   * @param {string} name
-   * @param {number} flags
-   * @param {import('../../types/backend.d.ts').LockRequestExtras} extras
-   * @returns {number} like the native request()
+   * What waitSync() was told of its request.
+   * @param {Request} request
+   * @param {number} kind  of the news
    */
-  #requestWithExtras(name, flags, { limit, holdLimit, label }) {
-    return this.#agent.requestWithExtras(name, flags, limit, holdLimit, label);
+  #decide(request, kind) {
+    const native = this.#native;
+    const error = kind === native.NEWS_FAILED ? toError(this.#agent.lastError()) : undefined;
+    // A damaged record has no token.
+    if (error === undefined && this.#words[0] !== 0) this.#setToken(request, 0);
+    if (kind !== native.NEWS_GRANTED) this.#forget(request);
+    if (kind === native.NEWS_LOST) this.#lastWords.add(request, 'stolen');
+    if (kind === native.NEWS_EXPIRED) this.#lastWords.add(request, 'expired');
+    this.#onNews();
+    if (error !== undefined) throw error;
+    return kind === native.NEWS_MISSED ? 'missed' : 'granted';
+  }
+
+  /**
+   * What came during waitSync() for the other requests of this agent.
+   * @param {Request} request  that still waits
+   */
+  #hearOthers(request) {
+    this.#onNews();
+    if (this.#lastWords.take(request) !== undefined) throw invalidStateError(REPLACED);
+    return undefined;
   }
 
   /**
@@ -238,7 +265,7 @@ class SharedMemoryBackend {
 
   /** The lock table was removed or replaced: all is lost, and the next use opens the new one. */
   #disconnect() {
-    this.#giveUp(() => invalidStateError('The lock table was removed or replaced'));
+    this.#giveUp(() => invalidStateError(REPLACED));
   }
 
   #onNews() {

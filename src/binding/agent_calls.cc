@@ -37,8 +37,8 @@ uint32_t ToUint32(napi_env env, napi_value value) {
   return number;
 }
 
-// A limit, however short, does not become none.
-uint64_t ToHoldLimitNs(napi_env env, napi_value value) {
+// However short, it does not become nothing.
+uint64_t ToNs(napi_env env, napi_value value) {
   double ms = 0;
   napi_get_value_double(env, value, &ms);
   return ms > 0 ? static_cast<uint64_t>(std::clamp(ms * kNsPerMs, 1.0, kMostHoldNs)) : 0;
@@ -78,7 +78,7 @@ napi_value AgentWrap::RequestWithExtras(napi_env env, napi_callback_info info) {
   const NameArgument name(env, arguments[0], self->MostNameUnits());
   core::LockRequest request = ToRequest(ToUint32(env, arguments[1]));
   request.limit = ToUint32(env, arguments[2]);
-  request.hold_limit_ns = ToHoldLimitNs(env, arguments[3]);
+  request.hold_limit_ns = ToNs(env, arguments[3]);
   // Cut where it does not fit.
   std::array<char16_t, segment::kMostLabelUnits + 1> label{};
   size_t length = 0;
@@ -138,6 +138,37 @@ napi_value AgentWrap::IsLocked(napi_env env, napi_callback_info info) {
   const Result<bool> is_locked = self->agent_->IsLocked(name.name());
   if (!is_locked.ok()) return ToInt(env, self->Fail(is_locked.status()));
   return ToInt(env, *is_locked ? 1 : 0);
+}
+
+// waitFor(id, ms) -> the kind of the news about a queued request (NEWS_FAILED: see lastError()),
+// its token in the first words of the buffer; -1: none came. News about other requests is for
+// readNews(), before anything else is called. Blocks the thread, and nothing ends the wait: `ms` is
+// to be short.
+napi_value AgentWrap::WaitFor(napi_env env, napi_callback_info info) {
+  size_t count = 2;
+  napi_value arguments[2];
+  AgentWrap* const self = SelfOf(env, info, &count, arguments);
+  if (self->agent_ == nullptr) return ToInt(env, -1);
+  const uint64_t timeout_ns = ToNs(env, arguments[1]);
+  self->news_.clear();
+  self->next_news_ = 0;
+  const auto news = self->agent_->WaitFor(ToUint32(env, arguments[0]), timeout_ns, self->news_);
+  self->agent_->Sweep();
+  self->UpdateLoop();
+  if (!news.has_value()) return ToInt(env, -1);
+  if (news->kind == core::AgentNews::Kind::kFailed) self->last_error_ = news->status;
+  self->WriteToken(0, news->token);
+  return ToInt(env, static_cast<int32_t>(news->kind));
+}
+
+// waitsForItself(id) -> boolean: this thread would have to give something back first
+napi_value AgentWrap::WaitsForItself(napi_env env, napi_callback_info info) {
+  size_t count = 1;
+  napi_value arguments[1];
+  AgentWrap* const self = SelfOf(env, info, &count, arguments);
+  const bool waits =
+      self->agent_ != nullptr && self->agent_->WaitsForItself(ToUint32(env, arguments[0]));
+  return Napi::Boolean::New(env, waits);
 }
 
 // isConnected() -> boolean: false once the lock table was removed or replaced

@@ -61,6 +61,8 @@ Napi::Object AgentWrap::Functions(Napi::Env env) {
   add("isHeld", &AgentWrap::IsHeld);
   add("isConnected", &AgentWrap::IsConnected);
   add("readNews", &AgentWrap::ReadNews);
+  add("waitFor", &AgentWrap::WaitFor);
+  add("waitsForItself", &AgentWrap::WaitsForItself);
   add("isLocked", &AgentWrap::IsLocked);
   add("snapshot", &AgentWrap::TakeSnapshot);
   add("inspect", &AgentWrap::Inspect);

@@ -56,6 +56,8 @@ class AgentWrap final : private LoopHandles::Listener {
   static napi_value IsHeld(napi_env env, napi_callback_info info);
   static napi_value IsConnected(napi_env env, napi_callback_info info);
   static napi_value ReadNews(napi_env env, napi_callback_info info);
+  static napi_value WaitFor(napi_env env, napi_callback_info info);
+  static napi_value WaitsForItself(napi_env env, napi_callback_info info);
   static napi_value IsLocked(napi_env env, napi_callback_info info);
   static napi_value Inspect(napi_env env, napi_callback_info info);
   static napi_value TakeSnapshot(napi_env env, napi_callback_info info);

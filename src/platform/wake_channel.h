@@ -29,6 +29,8 @@ class Doorbell {
 
   // Readable once it has been rung, until Drain().
   int fd() const { return fd_.get(); }
+  // Blocks until it has been rung, at most `timeout_ns`; a signal ends the wait, too.
+  void Wait(uint64_t timeout_ns) const;
   // Takes every ring so far. Never blocks.
   void Drain() const;
 

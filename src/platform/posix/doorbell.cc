@@ -1,9 +1,12 @@
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <utility>
 
 #include "platform/posix/fifo.h"
@@ -72,6 +75,13 @@ Doorbell::~Doorbell() {
   if (IsNameOf(directory_.get(), name_.c_str(), fd_.get())) {
     unlinkat(directory_.get(), name_.c_str(), 0);
   }
+}
+
+void Doorbell::Wait(uint64_t timeout_ns) const {
+  constexpr uint64_t kNsPerMs = 1'000'000;
+  const uint64_t timeout_ms = timeout_ns / kNsPerMs + (timeout_ns % kNsPerMs != 0 ? 1 : 0);
+  pollfd bell{.fd = fd_.get(), .events = POLLIN, .revents = 0};
+  (void)poll(&bell, 1, static_cast<int>(std::min<uint64_t>(timeout_ms, INT_MAX)));
 }
 
 void Doorbell::Drain() const {
