@@ -2,9 +2,8 @@
 
 const { openDefaultBackend } = require('./backends/default-backend.js');
 const { LocalBackend } = require('./backends/local.js');
-const { LockError, LockLostError } = require('./errors.js');
+const { DeadlockError, LockError, LockLostError } = require('./errors.js');
 const { AsyncLock } = require('./locks/async-lock.js');
-const { DeadlockError } = require('./locks/deadlock/deadlock-error.js');
 const { locks } = require('./locks/default-lock-manager.js');
 const { Lock } = require('./locks/lock.js');
 const { LockManager, createLockManager } = require('./locks/lock-manager.js');

@@ -84,6 +84,12 @@ export interface LockInspection {
   readonly pending: LockDetail[];
 }
 
+/**
+ * How a blocking wait ended: decided; by the time; or at once, because the request waits for
+ * something that this thread would have to give back first. After the last two it is still queued.
+ */
+export type SyncOutcome = 'granted' | 'missed' | 'timeout' | 'deadlock';
+
 /** `QUEUED`, `GRANTED` or `MISSED`. */
 export type LockOutcome = 0 | 1 | 2;
 
@@ -113,20 +119,20 @@ export interface LockBackend {
    * on its way (the backend then releases it).
    */
   cancel(request: LockBackendRequest): void;
+  /**
+   * Blocks the thread until a queued request is decided, at most `timeout` ms (may be Infinity).
+   * None of the request's methods is called meanwhile; those of others may be, from inside. A
+   * worker that waits here can be terminated. A lock that was lost again before this returns is
+   * `'granted'`, and `release()` says why it was lost.
+   * @throws DOMException instead of `failed()`; the request is gone then.
+   */
+  waitSync?(request: LockBackendRequest, timeout: number): SyncOutcome;
   /** One consistent view of the whole bucket, held and pending in request order per name. */
   snapshot(): LockManagerSnapshot | Promise<LockManagerSnapshot>;
   /** Like snapshot(), with everything there is to know; same order. */
   inspect(): LockInspection | Promise<LockInspection>;
   /** Whether anybody holds the name now: held at all, in whatever mode. Synchronous. */
   isLocked(name: string): boolean;
-  /**
-   * Blocks the thread until one of its requests was told something, from inside this call, or until
-   * so many milliseconds are over; may return early. A backend without it serves no `requestSync()`
-   * that would have to wait.
-   */
-  waitSync?(timeoutMs: number): void;
-  /** Like inspect(), at once; null: not to be had now. Comes with waitSync(). */
-  inspectSync?(): LockInspection | null;
   /**
    * Drops everything this agent holds or waits for, and says so before it returns: queued requests
    * get `failed(AbortError)`, held ones `lost('disconnected')`. Idempotent. Afterwards `enqueue()` and `snapshot()` throw an

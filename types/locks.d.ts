@@ -75,9 +75,6 @@ export interface LockOptions {
   timeout?: number | undefined;
 }
 
-/** Options of {@link LockManager.requestSync}. */
-export type LockSyncOptions = Omit<LockOptions, 'steal' | 'signal'>;
-
 /**
  * Called when the lock is granted, in a later microtask or task and in the async context of the
  * caller. The lock is held until what it returns has settled.
@@ -244,27 +241,31 @@ export declare class LockManager {
   ): Promise<Awaited<T>>;
 
   /**
-   * Blocks the thread until the lock is granted, runs `callback` and releases the lock; beyond the
-   * standard. For programs that do one thing after the other, and for worker threads: a blocked
-   * event loop serves nobody else. A worker that is blocked can be terminated.
-   * @param options - `mode`, `ifAvailable`, and those beyond the standard; neither `steal` nor
-   *   `signal`.
-   * @returns What `callback` returned.
-   * @throws What {@link LockManager.request} rejects with; a {@link DeadlockError} instead of a wait
-   *   that only this thread could end; a TypeError, after the release, for a callback that returned
-   *   a promise.
+   * Blocks the thread until the lock is granted, runs `callback`, releases; beyond the standard.
+   * For worker threads and command-line programs: while it waits nothing else of this thread runs,
+   * not even what would release the lock. A worker that waits can be terminated.
+   * @param options - Those of {@link LockManager.request} without `signal`.
+   * @returns What `callback` returned, after the release.
+   * @throws `TimeoutError` (waited for longer than `timeout`), {@link DeadlockError} at once where
+   *   this manager itself holds what the request would wait for, or waits before it;
+   *   {@link LockLostError}; TypeError for a callback that returns a thenable; what `callback`
+   *   threw, and what {@link LockManager.request} rejects with.
    * @example
    * ```ts
-   * const id = locks.requestSync('counter', { timeout: 1000 }, () => increment());
+   * const port = locks.requestSync('ports', { timeout: 1_000 }, () => takeNextPort());
    * ```
    */
   requestSync<T>(name: string, callback: (lock: Lock) => T): T;
   requestSync<T>(
     name: string,
-    options: LockSyncOptions & { ifAvailable?: false | undefined },
+    options: Omit<LockOptions, 'signal'> & { ifAvailable?: false | undefined },
     callback: (lock: Lock) => T,
   ): T;
-  requestSync<T>(name: string, options: LockSyncOptions, callback: (lock: Lock | null) => T): T;
+  requestSync<T>(
+    name: string,
+    options: Omit<LockOptions, 'signal'>,
+    callback: (lock: Lock | null) => T,
+  ): T;
 
   /**
    * The snapshot of {@link LockManager.query} with everything there is to know, beyond the
@@ -305,22 +306,20 @@ export declare class LockLostError extends DOMException {
   readonly token: bigint;
 }
 
-/** One of the requests that wait for each other. */
-export interface DeadlockedRequest {
+/** One of those that wait for each other. */
+export interface DeadlockMember {
   name: string;
   mode: LockMode;
   clientId: string;
-  /** 0 where it means nothing here (another PID namespace). */
   pid: number;
   threadId: number;
 }
 
-/** The request would have waited for ever; `name` is `DeadlockError`. */
+/** The request would never be granted: it waits, perhaps through others, for itself. */
 export declare class DeadlockError extends DOMException {
   /** @internal */
-  constructor(cycle: readonly unknown[], message?: string);
-  /** From this request on, each waits for a lock in whose callback the next was made. */
-  readonly cycle: DeadlockedRequest[];
+  constructor(message: string, cycle: DeadlockMember[]);
+  readonly cycle: DeadlockMember[];
 }
 
 /** The bucket `default` of this user on this machine, shared by all threads of all processes. */

@@ -9,7 +9,10 @@ const { abortError, invalidStateError } = require('../errors.js');
 const { doNotLeaveAtExit, leaveAtExit } = require('./leave-at-exit.js');
 const { defaultDirectory, toBucketName } = require('./bucket-place.js');
 const { toLockDetails, toLockInfos } = require('./flat-locks.js');
+const { LastWords } = require('./last-words.js');
+const { toError } = require('./native-error.js');
 const { MISSED, GRANTED } = require('./outcome.js');
+const { waitInSlices } = require('./wait-in-slices.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../types/backend.d.ts').LockBackendRequest} Request */
@@ -20,23 +23,9 @@ const { MISSED, GRANTED } = require('./outcome.js');
 /** @typedef {import('./flat-locks.js').FlatLocks} FlatLocks */
 
 const NO_ID = -1;
+const REPLACED = 'The lock table was removed or replaced';
 /** How long a snapshot that met a busy table waits before it is tried again. */
 const SNAPSHOT_RETRY_MS = 2;
-
-/** @param {{ name: string, message: string, code: string }} error  of the native part */
-function toError({ name, message, code }) {
-  if (name === 'TypeError') return new TypeError(message);
-  return Object.assign(new DOMException(message, name), { reason: code });
-}
-
-/**
- * @param {[FlatLocks, FlatLocks]} flat  held, pending
- * @returns {LockInspection}
- */
-function toInspection([held, pending]) {
-  const now = Date.now();
-  return { held: toLockDetails(held, now), pending: toLockDetails(pending, now) };
-}
 
 /**
  * The backend over the lock table in shared memory: one agent of a bucket. Ids and numbers cross to
@@ -53,8 +42,7 @@ class SharedMemoryBackend {
   #words;
   /** @type {(Request | null)[]} what this agent holds or waits for, by the native part's id */
   #requests = [];
-  /** @type {Map<Request, () => void>} how to tell those whose agent was given up */
-  #lastWords = new Map();
+  #lastWords = new LastWords();
   #isClosed = false;
 
   /**
@@ -93,7 +81,15 @@ class SharedMemoryBackend {
     const answer =
       extras === undefined
         ? this.#agent.request(request.name, flags)
-        : this.#requestWithExtras(request.name, flags, extras);
+        : this.#agent.requestWithExtras(
+            request.name,
+            flags,
+            extras.limit,
+            extras.holdLimit,
+            extras.label,
+            extras.enclosing?.tokenHigh ?? 0,
+            extras.enclosing?.tokenLow ?? 0,
+          );
     if (answer < 0) throw this.#fail();
     const outcome = answer & ((1 << native.OUTCOME_BITS) - 1);
     if (outcome === MISSED) return MISSED;
@@ -109,7 +105,7 @@ class SharedMemoryBackend {
    * @returns {LockLossReason | undefined}
    */
   release(request) {
-    if (this.#lastWords.delete(request)) return 'disconnected';
+    if (request.backendId === NO_ID) return this.#lastWords.take(request);
     const loss = this.#end(request);
     if (loss === 0) return undefined;
     return loss === this.#native.LOSS_EXPIRED ? 'expired' : 'stolen';
@@ -117,7 +113,20 @@ class SharedMemoryBackend {
 
   /** @param {Request} request */
   cancel(request) {
-    if (!this.#lastWords.delete(request)) this.#end(request);
+    if (this.#lastWords.take(request) === undefined) this.#end(request);
+  }
+
+  /**
+   * @param {Request} request
+   * @param {number} timeout
+   * @returns {import('../../types/backend.d.ts').SyncOutcome}
+   */
+  waitSync(request, timeout) {
+    return waitInSlices(timeout, (ms) => {
+      if (this.#agent.waitsForItself(request.backendId)) return 'deadlock';
+      const kind = this.#agent.waitFor(request.backendId, ms);
+      return kind < 0 ? this.#hearOthers(request) : this.#decide(request, kind);
+    });
   }
 
   /** @returns {Promise<LockManagerSnapshot>} */
@@ -128,7 +137,9 @@ class SharedMemoryBackend {
 
   /** @returns {Promise<LockInspection>} */
   async inspect() {
-    return toInspection(await this.#view((agent) => agent.inspect()));
+    const [held, pending] = await this.#view((agent) => agent.inspect());
+    const now = Date.now();
+    return { held: toLockDetails(held, now), pending: toLockDetails(pending, now) };
   }
 
   /**
@@ -145,20 +156,6 @@ class SharedMemoryBackend {
     return answer === 1;
   }
 
-  /**
-   * @param {number} timeoutMs
-   */
-  waitSync(timeoutMs) {
-    this.#agent?.waitForNews(timeoutMs);
-    this.#onNews();
-  }
-
-  /** @returns {LockInspection | null} */
-  inspectSync() {
-    const flat = this.#agent?.inspect();
-    return flat ? toInspection(flat) : null;
-  }
-
   /** Gives everything back without telling anybody: the thread is about to end. */
   leave() {
     this.#isClosed = true;
@@ -172,7 +169,7 @@ class SharedMemoryBackend {
     if (this.#agent === null) return;
     this.#giveUp(() => abortError('The lock manager was closed while the request waited'));
     // At once: a callback that was about to run must not run beside the next holder.
-    this.#sayLastWords();
+    this.#lastWords.say();
   }
 
   /** @returns {any} the native agent */
@@ -195,20 +192,13 @@ class SharedMemoryBackend {
       if (request === null) continue;
       const isHeld = this.#agent.isHeld(request.backendId);
       const tell = isHeld ? () => request.lost('disconnected') : () => request.failed(makeError());
-      this.#lastWords.set(request, tell);
+      this.#lastWords.add(request, 'disconnected', tell);
       request.backendId = NO_ID;
     }
     this.#agent.close();
     this.#agent = null;
     this.#requests = [];
-    queueMicrotask(() => this.#sayLastWords());
-  }
-
-  #sayLastWords() {
-    for (const [request, tell] of this.#lastWords) {
-      this.#lastWords.delete(request);
-      tell();
-    }
+    queueMicrotask(() => this.#lastWords.say());
   }
 
   /** @param {Request} request */
@@ -226,15 +216,31 @@ class SharedMemoryBackend {
   }
 
   /**
-   * @param {string} name
-   * @param {number} flags
-   * @param {import('../../types/backend.d.ts').LockRequestExtras} extras
-   * @returns {number} like the native request()
+   * What waitSync() was told of its request.
+   * @param {Request} request
+   * @param {number} kind  of the news
    */
-  #requestWithExtras(name, flags, { limit, holdLimit, label, enclosing }) {
-    const high = enclosing?.tokenHigh ?? 0;
-    const low = enclosing?.tokenLow ?? 0;
-    return this.#agent.requestWithExtras(name, flags, limit, holdLimit, label, high, low);
+  #decide(request, kind) {
+    const native = this.#native;
+    const error = kind === native.NEWS_FAILED ? toError(this.#agent.lastError()) : undefined;
+    // A damaged record has no token.
+    if (error === undefined && this.#words[0] !== 0) this.#setToken(request, 0);
+    if (kind !== native.NEWS_GRANTED) this.#forget(request);
+    if (kind === native.NEWS_LOST) this.#lastWords.add(request, 'stolen');
+    if (kind === native.NEWS_EXPIRED) this.#lastWords.add(request, 'expired');
+    this.#onNews();
+    if (error !== undefined) throw error;
+    return kind === native.NEWS_MISSED ? 'missed' : 'granted';
+  }
+
+  /**
+   * What came during waitSync() for the other requests of this agent.
+   * @param {Request} request  that still waits
+   */
+  #hearOthers(request) {
+    this.#onNews();
+    if (this.#lastWords.take(request) !== undefined) throw invalidStateError(REPLACED);
+    return undefined;
   }
 
   /**
@@ -261,7 +267,7 @@ class SharedMemoryBackend {
 
   /** The lock table was removed or replaced: all is lost, and the next use opens the new one. */
   #disconnect() {
-    this.#giveUp(() => invalidStateError('The lock table was removed or replaced'));
+    this.#giveUp(() => invalidStateError(REPLACED));
   }
 
   #onNews() {

@@ -6,9 +6,9 @@ const { coveringLock } = require('./call-chain.js');
 const { acquireHandle } = require('./lock-handle.js');
 const { checkLockRequest, toLockOptions } = require('./lock-options.js');
 const { requestAll } = require('./request-all.js');
+const { requestSync } = require('./request-sync.js');
 const { LockRequest } = require('./lock-request.js');
 const { requestNested } = require('./nested-request.js');
-const { requestSync } = require('./sync-request.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 
@@ -62,28 +62,6 @@ class LockManager {
   }
 
   /**
-   * Beyond the standard: requestSync(name, callback) or requestSync(name, options, callback) blocks
-   * the thread until the lock is granted, runs the callback and releases the lock.
-   * @param {unknown} name
-   * @param {unknown} optionsOrCallback
-   * @returns {any} what the callback returns
-   * @throws what request() rejects with; a DeadlockError instead of a wait for this very thread; a
-   *   TypeError where the callback returns a promise
-   */
-  requestSync(name, optionsOrCallback) {
-    this.#checkArgumentCount('requestSync', arguments.length, 2);
-    const hasOptions = arguments.length > 2;
-    const resourceName = toDOMString(name);
-    const options = toLockOptions(hasOptions ? optionsOrCallback : undefined);
-    const callback = toCallback(hasOptions ? arguments[2] : optionsOrCallback);
-    checkLockRequest(resourceName, options);
-    if (options.steal || options.signal !== undefined) {
-      throw notSupportedError("requestSync() takes neither 'steal' nor 'signal'");
-    }
-    return requestSync(this.#attach(), resourceName, options, callback);
-  }
-
-  /**
    * Standard: Web Locks, #api-lock-manager-query.
    * @returns {Promise<import('../../types/locks.d.ts').LockManagerSnapshot>} nothing is thrown
    */
@@ -132,6 +110,26 @@ class LockManager {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /**
+   * Beyond the standard: requestSync(name, callback) or requestSync(name, options, callback).
+   * Blocks the thread until the lock is granted, and runs the callback before it returns.
+   * @param {unknown} name
+   * @param {unknown} optionsOrCallback
+   * @returns {any} what the callback returned
+   */
+  requestSync(name, optionsOrCallback) {
+    this.#checkArgumentCount('requestSync', arguments.length, 2);
+    const hasOptions = arguments.length > 2;
+    const resourceName = toDOMString(name);
+    const options = toLockOptions(hasOptions ? optionsOrCallback : undefined);
+    const callback = toCallback(hasOptions ? arguments[2] : optionsOrCallback);
+    if (options.signal !== undefined) {
+      throw notSupportedError("'signal' cannot abort while the thread is blocked: use 'timeout'");
+    }
+    checkLockRequest(resourceName, options);
+    return requestSync(this.#attach(), resourceName, options, callback);
   }
 
   /**

@@ -3,12 +3,7 @@
 const { defineInterface } = require('../webidl.js');
 const { lossSignalOf } = require('./loss-signal.js');
 
-/**
- * @typedef {object} GrantedRequest
- * @property {string} name
- * @property {'exclusive' | 'shared'} mode
- * @property {bigint} token
- */
+/** @typedef {{ name: string, mode: 'exclusive' | 'shared', token: bigint }} GrantedRequest */
 
 const FROM_THIS_PACKAGE = Symbol('from this package');
 

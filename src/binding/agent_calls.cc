@@ -37,8 +37,8 @@ uint32_t ToUint32(napi_env env, napi_value value) {
   return number;
 }
 
-// A limit, however short, does not become none.
-uint64_t ToHoldLimitNs(napi_env env, napi_value value) {
+// However short, it does not become nothing.
+uint64_t ToNs(napi_env env, napi_value value) {
   double ms = 0;
   napi_get_value_double(env, value, &ms);
   return ms > 0 ? static_cast<uint64_t>(std::clamp(ms * kNsPerMs, 1.0, kMostHoldNs)) : 0;
@@ -79,7 +79,7 @@ napi_value AgentWrap::RequestWithExtras(napi_env env, napi_callback_info info) {
   const NameArgument name(env, arguments[0], self->MostNameUnits());
   core::LockRequest request = ToRequest(ToUint32(env, arguments[1]));
   request.limit = ToUint32(env, arguments[2]);
-  request.hold_limit_ns = ToHoldLimitNs(env, arguments[3]);
+  request.hold_limit_ns = ToNs(env, arguments[3]);
   request.enclosing_token =
       uint64_t{ToUint32(env, arguments[5])} << 32 | ToUint32(env, arguments[6]);
   // Cut where it does not fit.
@@ -143,6 +143,37 @@ napi_value AgentWrap::IsLocked(napi_env env, napi_callback_info info) {
   return ToInt(env, *is_locked ? 1 : 0);
 }
 
+// waitFor(id, ms) -> the kind of the news about a queued request (NEWS_FAILED: see lastError()),
+// its token in the first words of the buffer; -1: none came. News about other requests is for
+// readNews(), before anything else is called. Blocks the thread, and nothing ends the wait: `ms` is
+// to be short.
+napi_value AgentWrap::WaitFor(napi_env env, napi_callback_info info) {
+  size_t count = 2;
+  napi_value arguments[2];
+  AgentWrap* const self = SelfOf(env, info, &count, arguments);
+  if (self->agent_ == nullptr) return ToInt(env, -1);
+  const uint64_t timeout_ns = ToNs(env, arguments[1]);
+  self->news_.clear();
+  self->next_news_ = 0;
+  const auto news = self->agent_->WaitFor(ToUint32(env, arguments[0]), timeout_ns, self->news_);
+  self->agent_->Sweep();
+  self->UpdateLoop();
+  if (!news.has_value()) return ToInt(env, -1);
+  if (news->kind == core::AgentNews::Kind::kFailed) self->last_error_ = news->status;
+  self->WriteToken(0, news->token);
+  return ToInt(env, static_cast<int32_t>(news->kind));
+}
+
+// waitsForItself(id) -> boolean: this thread would have to give something back first
+napi_value AgentWrap::WaitsForItself(napi_env env, napi_callback_info info) {
+  size_t count = 1;
+  napi_value arguments[1];
+  AgentWrap* const self = SelfOf(env, info, &count, arguments);
+  const bool waits =
+      self->agent_ != nullptr && self->agent_->WaitsForItself(ToUint32(env, arguments[0]));
+  return Napi::Boolean::New(env, waits);
+}
+
 // isConnected() -> boolean: false once the lock table was removed or replaced
 napi_value AgentWrap::IsConnected(napi_env env, napi_callback_info info) {
   const AgentWrap* const self = SelfOf(env, info, nullptr, nullptr);
@@ -153,15 +184,6 @@ napi_value AgentWrap::IsConnected(napi_env env, napi_callback_info info) {
 napi_value AgentWrap::ReadNews(napi_env env, napi_callback_info info) {
   AgentWrap* const self = SelfOf(env, info, nullptr, nullptr);
   return ToInt(env, self->agent_ == nullptr ? 0 : static_cast<int32_t>(self->WriteNews()));
-}
-
-// waitForNews(timeout (ms)): blocks the thread until there is news for readNews(), or so long
-napi_value AgentWrap::WaitForNews(napi_env env, napi_callback_info info) {
-  size_t count = 1;
-  napi_value arguments[1];
-  AgentWrap* const self = SelfOf(env, info, &count, arguments);
-  if (self->agent_ != nullptr) self->BlockUntilNews(ToUint32(env, arguments[0]));
-  return Napi::Env(env).Undefined();
 }
 
 // snapshot() -> see snapshot_to_js.h; null: others are in the way, ask again; undefined: failed

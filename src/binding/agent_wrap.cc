@@ -13,7 +13,6 @@ namespace {
 
 // News may take this long in one turn of the loop; the rest waits for the next, so that timers and
 // I/O get their turn.
-constexpr uint64_t kSweepNs = 1'000'000'000;
 constexpr uint64_t kTurnNs = 4'000'000;
 }  // namespace
 
@@ -62,7 +61,8 @@ Napi::Object AgentWrap::Functions(Napi::Env env) {
   add("isHeld", &AgentWrap::IsHeld);
   add("isConnected", &AgentWrap::IsConnected);
   add("readNews", &AgentWrap::ReadNews);
-  add("waitForNews", &AgentWrap::WaitForNews);
+  add("waitFor", &AgentWrap::WaitFor);
+  add("waitsForItself", &AgentWrap::WaitsForItself);
   add("isLocked", &AgentWrap::IsLocked);
   add("snapshot", &AgentWrap::TakeSnapshot);
   add("inspect", &AgentWrap::Inspect);
@@ -114,22 +114,6 @@ void AgentWrap::OnSweep() {
 void AgentWrap::UpdateLoop() {
   handles_->KeepAlive(agent_->queued() > 0 || HasToTell());
   if (sweeps_ && agent_->in_use() > 0) handles_->Sweep(true);
-}
-
-// The event loop does not turn meanwhile, so its sweep is done here.
-void AgentWrap::BlockUntilNews(uint32_t timeout_ms) {
-  agent_->WaitForNews(static_cast<int>(timeout_ms));
-  const uint64_t now = platform::MonotonicNs();
-  if (sweeps_ && now >= next_blocked_sweep_ns_) {
-    next_blocked_sweep_ns_ = now + kSweepNs;
-    agent_->Sweep();
-  }
-  if (next_news_ == news_.size()) {
-    news_.clear();
-    next_news_ = 0;
-  }
-  agent_->TakeNews(news_);
-  UpdateLoop();
 }
 
 void AgentWrap::Deliver() {

@@ -56,7 +56,8 @@ class AgentWrap final : private LoopHandles::Listener {
   static napi_value IsHeld(napi_env env, napi_callback_info info);
   static napi_value IsConnected(napi_env env, napi_callback_info info);
   static napi_value ReadNews(napi_env env, napi_callback_info info);
-  static napi_value WaitForNews(napi_env env, napi_callback_info info);
+  static napi_value WaitFor(napi_env env, napi_callback_info info);
+  static napi_value WaitsForItself(napi_env env, napi_callback_info info);
   static napi_value IsLocked(napi_env env, napi_callback_info info);
   static napi_value Inspect(napi_env env, napi_callback_info info);
   static napi_value TakeSnapshot(napi_env env, napi_callback_info info);
@@ -72,7 +73,6 @@ class AgentWrap final : private LoopHandles::Listener {
   void OnCheck() override;
   void OnBell() override;
   void OnSweep() override;
-  void BlockUntilNews(uint32_t timeout_ms);
   // Gives news to JavaScript until there is none or the time is used up.
   void Deliver();
   bool CallJs();
@@ -94,7 +94,6 @@ class AgentWrap final : private LoopHandles::Listener {
   size_t next_news_ = 0;  // of news_: what JavaScript has not read yet
   Status last_error_;
   const bool sweeps_;
-  uint64_t next_blocked_sweep_ns_ = 0;
   bool has_told_disconnection_ = false;
 };
 

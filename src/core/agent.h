@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "core/lock_request.h"
@@ -80,11 +81,16 @@ class Agent {
   void WakeUp();
   // The bell was rung.
   void DrainBell();
-  // Blocks the thread until there is news, or until so much time is over. May return early.
-  void WaitForNews(int timeout_ms);
   // Takes all news there is and appends it.
   void TakeNews(std::vector<AgentNews>& news);
   bool HasNews() const;
+
+  // Blocks this thread until there is news about a queued request, at most `timeout_ns`; gives it,
+  // or nothing. What else was heard meanwhile is appended to `others`.
+  std::optional<AgentNews> WaitFor(uint32_t id, uint64_t timeout_ns,
+                                   std::vector<AgentNews>& others);
+  // Whether a queued request waits for something that this thread would have to give back first.
+  bool WaitsForItself(uint32_t id);
 
   // Ends everything that this agent has asked for or holds. No more calls afterwards.
   void Close();

@@ -29,10 +29,10 @@ class Doorbell {
 
   // Readable once it has been rung, until Drain().
   int fd() const { return fd_.get(); }
+  // Blocks until it has been rung, at most `timeout_ns`; a signal ends the wait, too.
+  void Wait(uint64_t timeout_ns) const;
   // Takes every ring so far. Never blocks.
   void Drain() const;
-  // Blocks until it has been rung, at most so long.
-  void Wait(int timeout_ms) const;
 
  private:
   Doorbell(UniqueFd directory, UniqueFd fd, std::string name);

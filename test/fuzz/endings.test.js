@@ -12,7 +12,7 @@ jest.doMock('node:timers', () => tracked.timers);
 
 const { LocalBackend } = require('../../lib/backends/local.js');
 const { LocalLockTable } = require('../../lib/backends/local-lock-table.js');
-const { LockLostError, openLockManager } = require('../../lib/index.js');
+const { DeadlockError, LockLostError, openLockManager } = require('../../lib/index.js');
 const { BACKENDS } = require('../support/combinations.js');
 const { randomFrom } = require('../support/process-random.js');
 
@@ -76,6 +76,7 @@ class Chains {
   async #request() {
     const { pick, chance } = this.#random;
     const locks = pick(this.#managers);
+    if (chance(0.1)) return this.#block(locks);
     const options = this.#options();
     if (options.signal !== undefined && chance(0.5)) this.#abortLater(options.signal);
     try {
@@ -89,6 +90,18 @@ class Chains {
       ])();
     } catch (reason) {
       if (!isExpectedEnd(reason, options)) this.unexpected.push([reason, options]);
+    }
+  }
+
+  /** What another manager of this thread holds is waited for in vain. */
+  #block(locks) {
+    const { pick } = this.#random;
+    const options = { mode: pick(['exclusive', 'shared']), timeout: pick([0, 1]) };
+    try {
+      locks.requestSync(pick(NAMES), options, ({ token }) => void this.tokens.push(token));
+    } catch (reason) {
+      if (reason instanceof DeadlockError || isExpectedEnd(reason, options)) return;
+      this.unexpected.push([reason, options]);
     }
   }
 

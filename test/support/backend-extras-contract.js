@@ -108,7 +108,7 @@ function testBackendExtras(agents) {
     });
 
     test('grants the next, here and in another agent', async () => {
-      const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: 5 }));
+      const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: COMFORTABLE_MS }));
       const next = [
         ask(second, QUEUED, 'a', exclusive({ holdLimit: 5 })),
         ask(first, QUEUED, 'a', exclusive({ holdLimit: 5 })),

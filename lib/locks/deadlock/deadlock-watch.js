@@ -2,7 +2,8 @@
 
 const { performance } = require('node:perf_hooks');
 const { setTimeout } = require('node:timers');
-const { DeadlockError, describeCycle } = require('./deadlock-error.js');
+const { DeadlockError } = require('../../errors.js');
+const { describeCycle } = require('./describe-cycle.js');
 const { WaitGraph } = require('./wait-graph.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
@@ -102,7 +103,7 @@ class DeadlockWatch {
     watched.at = performance.now() + watched.pauseMs;
     if (watched.isWarned || !hasClosedCircle(detail, graph)) return;
     if (request.extras?.deadlock === 'reject') {
-      request.abort(new DeadlockError(graph.cycleThrough(detail)));
+      request.abort(toError(graph.cycleThrough(detail)));
     } else {
       watched.isWarned = true;
       warnOfDeadlock(graph.cycleThrough(detail));
@@ -118,6 +119,18 @@ class DeadlockWatch {
 function hasClosedCircle(request, graph) {
   const knot = graph.knotOf(request);
   return knot.length > 0 && knot.every((other) => other === request || isBefore(other, request));
+}
+
+/** @param {LockDetail[]} cycle */
+function toError(cycle) {
+  const members = cycle.map(({ name, mode, clientId, pid, threadId }) => ({
+    name,
+    mode,
+    clientId,
+    pid,
+    threadId,
+  }));
+  return new DeadlockError(describeCycle(cycle), members);
 }
 
 /** @param {LockDetail[]} cycle */
@@ -156,4 +169,4 @@ function watchForDeadlock(backend, request) {
   watch.watch(request);
 }
 
-module.exports = { hasClosedCircle, warnOfDeadlock, watchForDeadlock };
+module.exports = { watchForDeadlock };

@@ -3,8 +3,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <utility>
 
 #include "platform/posix/fifo.h"
@@ -75,6 +77,13 @@ Doorbell::~Doorbell() {
   }
 }
 
+void Doorbell::Wait(uint64_t timeout_ns) const {
+  constexpr uint64_t kNsPerMs = 1'000'000;
+  const uint64_t timeout_ms = timeout_ns / kNsPerMs + (timeout_ns % kNsPerMs != 0 ? 1 : 0);
+  pollfd bell{.fd = fd_.get(), .events = POLLIN, .revents = 0};
+  (void)poll(&bell, 1, static_cast<int>(std::min<uint64_t>(timeout_ms, INT_MAX)));
+}
+
 void Doorbell::Drain() const {
   std::array<char, 4096> rings{};
   for (int i = 0; i < kMaxReads; ++i) {
@@ -82,11 +91,6 @@ void Doorbell::Drain() const {
         RetryOnEintr([&] { return read(fd_.get(), rings.data(), rings.size()); });
     if (length < static_cast<ssize_t>(rings.size())) return;
   }
-}
-
-void Doorbell::Wait(int timeout_ms) const {
-  pollfd bell{fd_.get(), POLLIN, 0};
-  (void)poll(&bell, 1, timeout_ms);  // a signal ends it early
 }
 
 }  // namespace platform

@@ -2,162 +2,194 @@
 
 const { describeOneClient, describeTwoClients, unique } = require('../../support/conformance.js');
 
-describeOneClient('requestSync()', (run) => {
-  test(
-    'runs the callback under the lock before it returns, and gives what it returned',
-    run(({ locks, assert, name }) => {
-      const result = locks.requestSync(name, (lock) => {
-        assert.equal(lock.name, name);
-        assert.equal(lock.mode, 'exclusive');
-        assert.equal(typeof lock.token, 'bigint');
-        assert.equal(locks.isLocked(name), true);
-        return 'value';
-      });
-      assert.equal(result, 'value');
-      assert.equal(locks.isLocked(name), false);
-    }),
-  );
-
-  test(
-    'releases the lock when the callback throws, and throws the same',
-    run(({ locks, assert, name }) => {
-      const error = new RangeError('on purpose');
-      const fail = () => {
-        throw error;
-      };
-      assert.throws(
-        () => locks.requestSync(name, fail),
-        (thrown) => thrown === error,
-      );
-      assert.equal(locks.isLocked(name), false);
-    }),
-  );
-
-  test(
-    'throws a TypeError for a callback that returns a promise, after the release',
-    run(({ locks, assert, name }) => {
-      assert.throws(() => locks.requestSync(name, async () => {}), TypeError);
-      assert.throws(() => locks.requestSync(name, () => ({ then() {} })), TypeError);
-      assert.equal(locks.isLocked(name), false);
-    }),
-  );
-
-  test(
-    'throws a DeadlockError instead of waiting for a lock of its own thread',
-    run(async ({ locks, assert, name, DeadlockError }) => {
-      const ask = (options = {}) => locks.requestSync(name, options, () => 'granted');
-      const isDeadlock = (error) => {
-        assert.ok(error instanceof DeadlockError);
-        assert.equal(error.name, 'DeadlockError');
-        assert.equal(error.cycle.length, 1);
-        assert.equal(error.cycle[0].name, name);
-        return true;
-      };
-      assert.throws(() => locks.requestSync(name, () => ask()), isDeadlock);
-      const { writer } = await locks.request(name, { mode: 'shared' }, () => {
-        assert.throws(() => ask(), isDeadlock);
-        assert.equal(ask({ mode: 'shared' }), 'granted');
-        const behind = locks.request(name, () => {});
-        // The one before it waits for this thread too.
-        assert.throws(() => ask({ mode: 'shared' }), isDeadlock);
-        return { writer: behind };
-      });
-      await writer;
-      assert.equal(ask(), 'granted');
-    }),
-  );
-
-  test(
-    'is refused what is not available, with null',
-    run(async ({ locks, assert, name }) => {
-      await locks.request(name, () => {
-        assert.equal(
-          locks.requestSync(name, { ifAvailable: true }, (lock) => lock),
-          null,
-        );
-      });
-    }),
-  );
-
-  test(
-    'nests with reentrant, in itself and in request()',
-    run(async ({ locks, assert, name }) => {
-      const reentrant = true;
-      const ask = (callback) => locks.requestSync(name, { reentrant }, callback);
-      assert.equal(
-        ask(() => ask(() => 'inner')),
-        'inner',
-      );
-      assert.equal(await locks.request(name, { reentrant }, () => ask(() => 'inner')), 'inner');
-      assert.equal(locks.isLocked(name), false);
-    }),
-  );
-
-  test(
-    'checks its arguments like request(), and takes neither steal nor signal',
-    run(({ locks, assert, name, notCalled }) => {
-      assert.throws(() => locks.requestSync(name), TypeError);
-      assert.throws(() => locks.requestSync(name, {}), TypeError);
-      assert.throws(() => locks.requestSync(name, { mode: 'x' }, notCalled), TypeError);
-      const notSupported = { name: 'NotSupportedError' };
-      assert.throws(() => locks.requestSync('-', notCalled), notSupported);
-      assert.throws(() => locks.requestSync(name, { steal: true }, notCalled), notSupported);
-      const { signal } = new AbortController();
-      assert.throws(() => locks.requestSync(name, { signal }, notCalled), notSupported);
-    }),
-  );
-});
-
-describeTwoClients('requestSync() beside another client', (clients) => {
-  // In the same thread the holder could not run, let alone release.
-  const end = clients.hasSecondHost ? 'TimeoutError' : 'DeadlockError';
-
-  test(`ends with a ${end}, and leaves the queue`, async () => {
+describeTwoClients('requestSync()', (clients) => {
+  test('blocks until the other client has released', async () => {
+    const { first, second } = clients;
+    if (!clients.hasSecondHost) return; // both would be blocked
     const name = unique('name');
-    const holder = await clients.first.hold(name);
-    const error = await clients.second.run((scope) => {
+    const holder = await first.hold(name);
+    const { token } = await holder.granted;
+    const result = second.run(
+      ({ locks, name: shared }) => locks.requestSync(shared, (lock) => lock.token),
+      name,
+    );
+    while ((await first.queryOf(name)).pending.length === 0);
+    await holder.release();
+    expect(await result).toBeGreaterThan(token);
+    expect(await first.queryOf(name)).toEqual({ held: [], pending: [] });
+  });
+
+  test('gives up after its timeout, and leaves the queue', async () => {
+    const { first, second } = clients;
+    if (!clients.hasSecondHost) return;
+    const name = unique('name');
+    const holder = await first.hold(name, { mode: 'shared' });
+    const error = await second.run(({ locks, notCalled, name: shared }) => {
       try {
-        return scope.locks.requestSync(scope.name, { timeout: 10 }, () => {});
-      } catch (caught) {
-        return caught.name;
+        return locks.requestSync(shared, { timeout: 20 }, notCalled);
+      } catch ({ name: kind }) {
+        return kind;
       }
     }, name);
-    expect(error).toBe(end);
-    expect(await clients.first.queryOf(name)).toEqual({ held: ['exclusive'], pending: [] });
+    expect(error).toBe('TimeoutError');
+    expect(await first.queryOf(name)).toEqual({ held: ['shared'], pending: [] });
     await holder.release();
   });
 
-  if (!clients.hasSecondHost) return;
-
-  test('is granted in its turn, when the other releases', async () => {
+  test('shares a lock with the other client', async () => {
+    const { first, second } = clients;
     const name = unique('name');
-    const holder = await clients.first.hold(name);
-    const granted = clients.second.run(
-      (scope) => scope.locks.requestSync(scope.name, (lock) => lock.token),
+    const holder = await first.hold(name, { mode: 'shared' });
+    const mode = await second.run(
+      ({ locks, name: shared }) =>
+        locks.requestSync(shared, { mode: 'shared' }, (lock) => lock.mode),
       name,
     );
-    while ((await clients.first.queryOf(name)).pending.length === 0);
-    const last = await clients.first.request(name);
+    expect(mode).toBe('shared');
     await holder.release();
-    const { token } = await last.granted;
-    expect(token).toBeGreaterThan(await granted);
-    await last.release();
   });
+});
 
-  test('what it hears for other requests meanwhile is not lost', async () => {
-    const [name, other] = [unique('name'), unique('other')];
-    const holder = await clients.first.hold(name);
-    const otherHolder = await clients.first.hold(other);
-    const waiting = await clients.second.request(other);
-    const granted = clients.second.run(
-      (scope) => scope.locks.requestSync(scope.name, () => 1),
-      name,
-    );
-    while ((await clients.first.queryOf(name)).pending.length === 0);
-    await otherHolder.release();
-    await holder.release();
-    expect(await granted).toBe(1);
-    await waiting.granted;
-    await waiting.release();
-  });
+describeOneClient('requestSync(), inside a client', (run) => {
+  test(
+    'runs the callback in the call with the lock, and gives what it returns after the release',
+    run(async ({ locks, assert, name, Lock }) => {
+      const seen = locks.requestSync(name, { mode: 'shared' }, (lock) => {
+        assert.ok(lock instanceof Lock);
+        return [lock.name, lock.mode, typeof lock.token, locks.isLocked(name), lock.signal.aborted];
+      });
+      assert.deepEqual(seen, [name, 'shared', 'bigint', true, false]);
+      assert.equal(locks.isLocked(name), false);
+    }),
+  );
+
+  test(
+    'throws what the callback throws, after the release',
+    run(async ({ locks, assert, name }) => {
+      const thrown = new Error('mine');
+      assert.throws(
+        () =>
+          locks.requestSync(name, () => {
+            throw thrown;
+          }),
+        (error) => error === thrown && !locks.isLocked(name),
+      );
+    }),
+  );
+
+  test(
+    'a callback that returns a thenable is a TypeError, and the lock is released',
+    run(async ({ locks, assert, name }) => {
+      for (const thenable of [Promise.resolve(), { then() {} }]) {
+        assert.throws(() => locks.requestSync(name, () => thenable), TypeError);
+        assert.equal(locks.isLocked(name), false);
+      }
+      assert.deepEqual(
+        locks.requestSync(name, () => ({ then: 7 })),
+        { then: 7 },
+      );
+    }),
+  );
+
+  test(
+    'would wait for its own lock: a DeadlockError at once, and nothing is left in the queue',
+    run(async ({ locks, assert, name, query, notCalled, DeadlockError, require }) => {
+      const handle = await locks.acquire(name);
+      assert.throws(
+        () => locks.requestSync(name, notCalled),
+        (error) => {
+          assert.ok(error instanceof DeadlockError && error instanceof DOMException);
+          assert.equal(error.name, 'DeadlockError');
+          assert.equal(error.cycle.length, 1);
+          const [{ clientId, ...rest }] = error.cycle;
+          const { threadId } = require('node:worker_threads');
+          assert.deepEqual(rest, { name, mode: 'exclusive', pid: process.pid, threadId });
+          assert.match(clientId, /^[0-9a-f-]{36}$/);
+          return true;
+        },
+      );
+      assert.deepEqual(await query(), { held: ['exclusive'], pending: [] });
+      handle.release();
+    }),
+  );
+
+  test(
+    'nested: another name is granted, the same one is a DeadlockError',
+    run(async ({ locks, assert, name, notCalled }) => {
+      const result = locks.requestSync(name, () => {
+        assert.throws(() => locks.requestSync(name, notCalled), { name: 'DeadlockError' });
+        return locks.requestSync(`${name} b`, () => 'inner');
+      });
+      assert.equal(result, 'inner');
+    }),
+  );
+
+  test(
+    'ifAvailable calls back with null where the lock is held',
+    run(async ({ locks, assert, name }) => {
+      const handle = await locks.acquire(name);
+      assert.equal(
+        locks.requestSync(name, { ifAvailable: true }, (lock) => lock),
+        null,
+      );
+      handle.release();
+      assert.ok(locks.requestSync(name, { ifAvailable: true }, (lock) => lock !== null));
+    }),
+  );
+
+  test(
+    'a lock that is stolen during the callback is a LockLostError in the place of its result',
+    run(async ({ locks, assert, name, LockLostError }) => {
+      let thief;
+      let token;
+      assert.throws(
+        () =>
+          locks.requestSync(name, (lock) => {
+            ({ token } = lock);
+            thief = locks.request(name, { steal: true }, () => 'thief');
+          }),
+        (error) => {
+          assert.ok(error instanceof LockLostError);
+          assert.deepEqual([error.reason, error.token], ['stolen', token]);
+          return true;
+        },
+      );
+      assert.equal(await thief, 'thief');
+    }),
+  );
+
+  test(
+    'a signal, a reserved name, no callback: an error, and nothing is asked for',
+    run(async ({ locks, assert, name, query, notCalled }) => {
+      const { signal } = new AbortController();
+      const refused = { name: 'NotSupportedError' };
+      assert.throws(() => locks.requestSync(name, { signal }, notCalled), refused);
+      assert.throws(() => locks.requestSync('-', notCalled), refused);
+      assert.throws(() => locks.requestSync(name), TypeError);
+      assert.throws(() => locks.requestSync(name, {}, 'callback'), TypeError);
+      assert.deepEqual(await query(), { held: [], pending: [] });
+    }),
+  );
+
+  test(
+    'publishes what request() publishes',
+    run(async ({ locks, assert, name, require }) => {
+      const { recordChannels } = require('./lock-channels.js');
+      const messages = await recordChannels(name, async () => {
+        locks.requestSync(name, () => {});
+        assert.throws(() => locks.requestSync(name, () => Promise.resolve()), TypeError);
+      });
+      assert.deepEqual(
+        messages.map(([kind, { error }]) => [kind, error?.name]),
+        [
+          ['start', undefined],
+          ['grant', undefined],
+          ['end', undefined],
+          ['start', undefined],
+          ['grant', undefined],
+          ['end', 'TypeError'],
+        ],
+      );
+    }),
+  );
 });

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/blockers.h"
+#include "core/self_wait.h"
 #include "core/snapshot.h"
 #include "segment/invariants.h"
 #include "segment/store_point.h"
@@ -81,6 +82,7 @@ class ScribbledSegment {
       if (mine.empty()) return;
       auto it = std::next(mine.begin(), Below(static_cast<uint32_t>(mine.size())));
       (void)core::Blockers(manager, it->second.record, kBudgetNs);
+      (void)core::WaitsForItself(manager, agent.ref(), it->second.record, kBudgetNs);
       machine_.environment().PassTime(Below(1000));
       (void)agent.EnforceHoldLimits(it->first);
       (void)core::Holders(manager, NameOf(kNames[Below(5)]), kBudgetNs);

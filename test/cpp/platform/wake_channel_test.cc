@@ -8,9 +8,11 @@
 
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "platform/child_process.h"
+#include "platform/clock.h"
 #include "platform/test_directory.h"
 #include "platform/test_segment.h"
 
@@ -52,6 +54,23 @@ TEST_F(DoorbellTest, IsQuietUntilItIsRung) {
   EXPECT_FALSE(IsReadable(bell.fd()));
   ASSERT_TRUE(Rope().Ring().ok());
   EXPECT_TRUE(IsReadable(bell.fd()));
+}
+
+TEST_F(DoorbellTest, IsWaitedForUntilItIsRung) {
+  constexpr uint64_t kForeverNs = UINT64_MAX;
+  const Doorbell bell = MakeBell();
+  std::thread ringer([&] { EXPECT_TRUE(Rope().Ring().ok()); });
+  bell.Wait(kForeverNs);
+  EXPECT_TRUE(IsReadable(bell.fd()));
+  ringer.join();
+}
+
+TEST_F(DoorbellTest, IsWaitedForAsLongAsSaid) {
+  constexpr uint64_t kNs = 20'000'000;
+  const Doorbell bell = MakeBell();
+  const uint64_t start = MonotonicNs();
+  bell.Wait(kNs);
+  EXPECT_GE(MonotonicNs() - start, kNs);
 }
 
 TEST_F(DoorbellTest, IsQuietAgainOnceDrained) {

@@ -139,7 +139,7 @@ Doorbell::~Doorbell() {
 }
 
 // No program of the simulation blocks its thread for news.
-void Doorbell::Wait(int) const {}
+void Doorbell::Wait(uint64_t) const {}
 
 void Doorbell::Drain() const { TheKernel().At(fd_.get()).fifo->is_rung = false; }
 

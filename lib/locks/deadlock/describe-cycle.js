@@ -21,22 +21,4 @@ function describeCycle(cycle) {
   return `Deadlock: ${lines.join('; ')}`;
 }
 
-/** The request would have waited for ever: a circle of requests wait for each other. */
-class DeadlockError extends DOMException {
-  /**
-   * @param {LockDetail[]} cycle  each waits for a lock in whose callback the next was made
-   * @param {string} [message]
-   */
-  constructor(cycle, message = describeCycle(cycle)) {
-    super(message, 'DeadlockError');
-    this.cycle = cycle.map(({ name, mode, clientId, pid, threadId }) => ({
-      name,
-      mode,
-      clientId,
-      pid,
-      threadId,
-    }));
-  }
-}
-
-module.exports = { DeadlockError, describeCycle };
+module.exports = { describeCycle };

@@ -1,0 +1,166 @@
+'use strict';
+
+const { threadId } = require('node:worker_threads');
+const { MISSED, QUEUED } = require('../backends/outcome.js');
+const { DeadlockError, LockLostError, notSupportedError, timeoutError } = require('../errors.js');
+const { isObject } = require('../webidl.js');
+const { coveringLock, enclosingLock, extrasInside, runInside } = require('./call-chain.js');
+const {
+  publishEnd,
+  publishGrant,
+  publishLost,
+  publishMiss,
+  publishStart,
+} = require('./diagnostics.js');
+const { createLock } = require('./lock.js');
+const { signalLoss } = require('./loss-signal.js');
+
+/** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
+/** @typedef {import('../../types/backend.d.ts').LockLossReason} LossReason */
+/** @typedef {import('./lock.js').Lock} Lock */
+/** @typedef {import('./lock-options.js').LockOptions} LockOptions */
+
+/**
+ * One call of requestSync(): the thread is blocked until the lock is granted, and the callback runs
+ * in the call.
+ */
+class SyncRequest {
+  backendId = -1;
+  tokenHigh = 0;
+  tokenLow = 0;
+  /** The lock in whose callback this one is requested. */
+  outer = enclosingLock();
+  isHolding = false;
+  /** @type {LossReason | undefined} heard of while the callback ran */
+  #lossReason = undefined;
+  #backend;
+  #timeout;
+
+  /**
+   * @param {Backend} backend
+   * @param {string} name
+   * @param {LockOptions} options
+   */
+  constructor(backend, name, { mode, ifAvailable, steal, extras, timeout }) {
+    this.name = name;
+    this.mode = mode;
+    this.ifAvailable = ifAvailable;
+    this.steal = steal;
+    this.extras = this.outer === undefined ? extras : extrasInside(extras, this.outer, backend);
+    this.#backend = backend;
+    this.#timeout = timeout;
+  }
+
+  get token() {
+    return (BigInt(this.tokenHigh) << 32n) | BigInt(this.tokenLow);
+  }
+
+  /** @param {Backend} backend */
+  isOf(backend) {
+    return this.#backend === backend;
+  }
+
+  // Nothing inside the callback goes on after it.
+  enterNested() {}
+  leaveNested() {}
+
+  // While it waits, the answer of waitSync() says all of this.
+  granted() {}
+  missed() {}
+  failed() {}
+
+  /** @param {LossReason} reason */
+  lost(reason) {
+    this.#lossReason = reason;
+  }
+
+  /** @param {(lock: Lock | null) => unknown} callback */
+  run(callback) {
+    publishStart(this);
+    try {
+      const isGranted = this.#wait();
+      const result = isGranted ? this.#runHolding(callback) : this.#runMissed(callback);
+      publishEnd(this, undefined);
+      return result;
+    } catch (error) {
+      publishEnd(this, error);
+      throw error;
+    }
+  }
+
+  /** @returns {boolean} false when it was refused */
+  #wait() {
+    const backend = this.#backend;
+    const outcome = backend.enqueue(this);
+    if (outcome !== QUEUED) return outcome !== MISSED;
+    const answer = backend.waitSync?.(this, this.#timeout);
+    if (answer === 'granted') return true;
+    if (answer === 'missed') return false;
+    backend.cancel(this);
+    if (answer === 'timeout') {
+      throw timeoutError(`The lock was not granted within ${this.#timeout} ms`);
+    }
+    if (answer === undefined) throw notSupportedError('The backend cannot block a thread');
+    const { clientId } = backend;
+    const { name, mode } = this;
+    throw new DeadlockError(`The thread would wait for itself: '${name}'`, [
+      { name, mode, clientId, pid: process.pid, threadId },
+    ]);
+  }
+
+  /** @param {(lock: Lock | null) => unknown} callback */
+  #runMissed(callback) {
+    publishMiss(this);
+    return refuseThenable(callback(null));
+  }
+
+  /** @param {(lock: Lock | null) => unknown} callback */
+  #runHolding(callback) {
+    publishGrant(this);
+    this.isHolding = true;
+    try {
+      return refuseThenable(runInside(this, () => callback(createLock(this))));
+    } finally {
+      this.isHolding = false;
+      this.#release();
+    }
+  }
+
+  /** @throws LockLostError, in the place of what the callback gave or threw */
+  #release() {
+    const reason = this.#lossReason ?? this.#backend.release(this);
+    if (reason === undefined) return;
+    const error = new LockLostError(reason, this.token);
+    signalLoss(this, error);
+    publishLost(this, error);
+    throw error;
+  }
+}
+
+/**
+ * What is still to come would come without the lock.
+ * @template T
+ * @param {T} result
+ * @returns {T}
+ */
+function refuseThenable(result) {
+  if (isObject(result) && typeof (/** @type {any} */ (result).then) === 'function') {
+    throw new TypeError('The callback of requestSync() returned a thenable');
+  }
+  return result;
+}
+
+/**
+ * @param {Backend} backend
+ * @param {string} name
+ * @param {LockOptions} options  without a signal
+ * @param {(lock: Lock | null) => unknown} callback
+ * @returns {any} what the callback returned
+ */
+function requestSync(backend, name, options, callback) {
+  const held = options.reentrant ? coveringLock(name, options.mode, backend) : undefined;
+  if (held !== undefined) return refuseThenable(callback(createLock(held)));
+  return new SyncRequest(backend, name, options).run(callback);
+}
+
+module.exports = { requestSync };

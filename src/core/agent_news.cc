@@ -1,0 +1,172 @@
+// What an agent hears of its requests, and how it sleeps until it does.
+#include <algorithm>
+#include <utility>
+
+#include "core/agent.h"
+#include "segment/event_list.h"
+
+namespace holdfast::core {
+
+using segment::CellState;
+using segment::kNoCell;
+
+namespace {
+
+// How long the reading of records may wait for a shard.
+constexpr uint64_t kBudgetNs = 1'000'000;
+// The caretaker has other shards to care for.
+constexpr uint64_t kDeferredBudgetNs = 1'000'000;
+
+}  // namespace
+
+bool Agent::HasNews() const { return segment::HasEvents(entry_) || mailbox_->has_letters.load(); }
+
+// First says that it sleeps, then looks: whoever brings news does it the other way round. Each
+// sleep has a number, so that nobody takes an earlier ring for one in this sleep.
+bool Agent::GoToSleep() {
+  sleep_ = sleep_ % (segment::kRung - 1) + 1;
+  entry_.sleeping.Exchange(sleep_);
+  if (!HasNews()) return true;
+  entry_.sleeping.Exchange(0);
+  return false;
+}
+
+void Agent::WakeUp() { entry_.sleeping.Exchange(0); }
+
+void Agent::DrainBell() { doorbell_.Drain(); }
+
+std::optional<AgentNews> Agent::WaitFor(uint32_t id, uint64_t timeout_ns,
+                                        std::vector<AgentNews>& others) {
+  const uint64_t end_ns = process_->MonotonicNs() + timeout_ns;
+  for (;;) {
+    TakeNews(others);
+    const auto decision = std::find_if(others.begin(), others.end(),
+                                       [id](const AgentNews& news) { return news.id == id; });
+    if (decision != others.end()) {
+      const AgentNews found = *decision;
+      others.erase(decision);
+      return found;
+    }
+    const uint64_t now_ns = process_->MonotonicNs();
+    if (now_ns >= end_ns) return std::nullopt;
+    if (!GoToSleep()) continue;
+    doorbell_.Wait(end_ns - now_ns);
+    WakeUp();
+    DrainBell();
+  }
+}
+
+void Agent::TakeNews(std::vector<AgentNews>& news) {
+  if (mailbox_->has_letters.load()) ReadLetters(news);
+  if (entry_.rescan.ReadOrdered() != 0) Rescan(news);
+  records_.clear();
+  core::TakeNews(process_->manager().segment(), self_.index, records_);
+  for (const RecordNews& record : records_) Read(record, news);
+}
+
+void Agent::ReadLetters(std::vector<AgentNews>& news) {
+  std::deque<Mailbox::Letter> letters;
+  {
+    const std::lock_guard<std::mutex> guard(mailbox_->mutex);
+    letters.swap(mailbox_->letters);
+    mailbox_->has_letters.store(false);
+  }
+  for (const auto& [id, placement] : letters) {
+    const bool is_abandoned = entries_[id].state == EntryState::kAbandoned;
+    if (!placement.ok()) {
+      FreeEntry(id);
+      if (!is_abandoned) news.push_back({id, AgentNews::Kind::kFailed, 0, placement.status()});
+      continue;
+    }
+    Adopt(id, *placement, 0);
+    // What became of the record before this agent knew its number is read from the record.
+    entry_.rescan.Exchange(1);
+    if (is_abandoned) {
+      End(id);
+    } else if (placement->outcome == RequestOutcome::kGranted) {
+      news.push_back({id, AgentNews::Kind::kGranted, placement->token, Status()});
+    } else if (placement->outcome == RequestOutcome::kMissed) {
+      news.push_back({id, AgentNews::Kind::kMissed, 0, Status()});
+    }
+  }
+}
+
+// News may be missing: reads what has become of every request.
+void Agent::Rescan(std::vector<AgentNews>& news) {
+  entry_.rescan.Exchange(0);
+  ++scan_;
+  const segment::Segment& segment = process_->manager().segment();
+  std::vector<RecordNews> found;
+  bool is_complete = true;
+  uint64_t budget_ns = kBudgetNs;
+  for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
+    if (segment.agent_list(self_.index, shard).Get() == kNoCell) continue;
+    const Status done = process_->manager().Rescan(self_, shard, found, found, budget_ns);
+    if (done.ok()) continue;
+    is_complete = false;
+    budget_ns = 0;  // whoever is in the way here may be in the way everywhere
+    // Once the shard can be had, the bell reminds this agent to try again.
+    process_->caretaker().Defer(shard, this, [process = process_.get(), self = self_, shard] {
+      Notices notices(process->manager().segment(), *process);
+      const auto lock = process->manager().Enter(shard, notices, kDeferredBudgetNs);
+      if (!lock.ok()) return lock.status().code();
+      process->manager().segment().agent(self.index).rescan.Exchange(1);
+      notices.Add(self.index);
+      return StatusCode::kOk;
+    });
+  }
+  for (const RecordNews& record : found) {
+    if (Entry* const entry = Find(record)) entry->scan = scan_;
+    Read(record, news);
+  }
+  if (!is_complete) return;
+  for (uint32_t id = 0; id < entries_.size(); ++id) {
+    const EntryState state = entries_[id].state;
+    const bool is_gone =
+        (state == EntryState::kQueued || state == EntryState::kHeld) && entries_[id].scan != scan_;
+    if (!is_gone) continue;
+    // Its record was damaged, and could not be kept. Should it be there after all, it must not hold
+    // a lock that nobody knows of.
+    EndRecord(entries_[id].record);
+    FreeEntry(id);
+    if (state == EntryState::kHeld) {
+      news.push_back({id, AgentNews::Kind::kLost, 0, Status()});
+    } else {
+      news.push_back({id, AgentNews::Kind::kFailed, 0,
+                      Status(StatusCode::kSegmentBroken, "the record of the request was damaged")});
+    }
+  }
+}
+
+Agent::Entry* Agent::Find(const RecordNews& record) {
+  if (record.request_id >= entries_.size()) return nullptr;
+  Entry& entry = entries_[record.request_id];
+  const bool is_same = (entry.state == EntryState::kQueued || entry.state == EntryState::kHeld) &&
+                       entry.record.cell == record.record.cell &&
+                       entry.record.ticket == record.record.ticket;
+  return is_same ? &entry : nullptr;
+}
+
+void Agent::Read(const RecordNews& record, std::vector<AgentNews>& news) {
+  if (record.state == CellState::kZombie) {
+    EndRecord(record.record);
+    return;
+  }
+  Entry* const entry = Find(record);
+  if (entry == nullptr) return;
+  const uint32_t id = record.request_id;
+  if (record.state == CellState::kHeld && entry->state == EntryState::kQueued) {
+    SetState(id, EntryState::kHeld);
+    news.push_back({id, AgentNews::Kind::kGranted, record.token, Status()});
+  } else if (segment::IsLost(record.state)) {
+    const bool is_expired = record.state == CellState::kExpired;
+    FreeEntry(id);
+    EndRecord(record.record);
+    news.push_back({id, is_expired ? AgentNews::Kind::kExpired : AgentNews::Kind::kLost,
+                    record.token, Status()});
+  } else if (record.state == CellState::kWaiting && record.may_be_blocked_by_others) {
+    process_->caretaker().Review(record.record);
+  }
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,80 @@
+#include "core/self_wait.h"
+
+#include <algorithm>
+
+namespace holdfast::core {
+
+using segment::CellId;
+using segment::kNoCell;
+using segment::RequestCell;
+using segment::ShardLock;
+using segment::ShardView;
+
+namespace {
+
+// Goes from a waiting request to whoever was before it. The queue is strict, so the request waits
+// for all that any of them waits for.
+class WayForward {
+ public:
+  WayForward(const segment::AgentRef& agent, const RequestCell& request) : agent_(agent) {
+    Pass(request);
+  }
+
+  // True: this one is of the agent, and somebody met so far waits for its end.
+  bool IsStoppedBy(const RequestCell& before) {
+    const bool is_own =
+        before.agent.Get() == agent_.index && before.agent_generation.Get() == agent_.generation;
+    if (is_own && (IsExclusive(before) || has_exclusive_)) return true;
+    if (is_own && ++own_shared_ >= least_limit_) return true;
+    Pass(before);
+    return false;
+  }
+
+ private:
+  static bool IsExclusive(const RequestCell& request) {
+    return request.mode.Get() == static_cast<uint8_t>(LockMode::kExclusive);
+  }
+  void Pass(const RequestCell& request) {
+    if (IsExclusive(request)) {
+      has_exclusive_ = true;
+    } else if (request.limit.Get() != 0 && request.state.Get() == segment::CellState::kWaiting) {
+      least_limit_ = std::min(least_limit_, request.limit.Get());
+    }
+  }
+
+  const segment::AgentRef& agent_;
+  bool has_exclusive_ = false;
+  uint32_t own_shared_ = 0;
+  uint32_t least_limit_ = UINT32_MAX;
+};
+
+}  // namespace
+
+Result<bool> WaitsForItself(LockManager& manager, const segment::AgentRef& agent,
+                            const RecordRef& record, uint64_t budget_ns) {
+  Notices notices(manager.segment(), manager.environment());
+  const Result<ShardLock> lock = manager.Enter(record.shard, notices, budget_ns);
+  if (!lock.ok()) return lock.status();
+  const ShardView view(manager.segment(), record.shard);
+  const RequestCell* const request = RequestOf(view, record);
+  if (request == nullptr || request->state.Get() != segment::CellState::kWaiting) return false;
+  const segment::NameCell* const name = view.NameAt(request->name.Get());
+  if (name == nullptr) return false;
+  WayForward way(agent, *request);
+  uint32_t steps = 0;
+  for (CellId id = request->previous.Get(); id != kNoCell && steps++ < view.MostCells();) {
+    const RequestCell* const before = view.RequestAt(id);
+    if (before == nullptr) return false;
+    if (way.IsStoppedBy(*before)) return true;
+    id = before->previous.Get();
+  }
+  for (CellId id = name->held_head.Get(); id != kNoCell && steps++ < view.MostCells();) {
+    const RequestCell* const holder = view.RequestAt(id);
+    if (holder == nullptr) return false;
+    if (way.IsStoppedBy(*holder)) return true;
+    id = holder->next.Get();
+  }
+  return false;
+}
+
+}  // namespace holdfast::core

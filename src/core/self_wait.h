@@ -1,0 +1,20 @@
+// Whether a request waits for its own agent: for what the agent holds, or has asked for earlier and
+// would have to give back first. A thread that blocks until such a request is granted never goes
+// on.
+#ifndef HOLDFAST_CORE_SELF_WAIT_H_
+#define HOLDFAST_CORE_SELF_WAIT_H_
+
+#include <cstdint>
+
+#include "core/lock_manager.h"
+#include "platform/result.h"
+
+namespace holdfast::core {
+
+// False, too, when the request does not wait any more. Errors: kBusy.
+Result<bool> WaitsForItself(LockManager& manager, const segment::AgentRef& agent,
+                            const RecordRef& record, uint64_t budget_ns);
+
+}  // namespace holdfast::core
+
+#endif  // HOLDFAST_CORE_SELF_WAIT_H_

@@ -1,0 +1,60 @@
+'use strict';
+
+const { spawn } = require('node:child_process');
+const { GRANTED, QUEUED } = require('../../lib/backends/outcome.js');
+const { SharedMemoryBackend } = require('../../lib/backends/shared-memory.js');
+const { ProcessBucket } = require('../support/process-bucket.js');
+const { RecordedRequest } = require('../support/recorded-request.js');
+
+// A thread that blocks until its request is decided, while others do what they do.
+let bucket;
+let backend;
+let holder;
+beforeEach(async () => {
+  bucket = new ProcessBucket();
+  const { directory } = bucket;
+  backend = new SharedMemoryBackend({ directory, bucket: 'process', sweeps: false });
+  holder = await bucket.open('process');
+});
+afterEach(async () => {
+  backend.close();
+  await bucket.close();
+});
+
+function ask(outcome, name) {
+  const request = new RecordedRequest(name);
+  expect(backend.enqueue(request)).toBe(outcome);
+  return request;
+}
+
+test('is granted what a process leaves that is killed meanwhile', async () => {
+  await holder.hold('a');
+  const request = ask(QUEUED, 'a');
+  holder.endBy('SIGKILL');
+  expect(backend.waitSync(request, Infinity)).toBe('granted');
+  backend.release(request);
+});
+
+test('is granted what is taken from a process that is stopped', async () => {
+  await holder.hold('a', { holdLimit: 100 });
+  await holder.freeze();
+  const request = new RecordedRequest('a');
+  const outcome = backend.enqueue(request);
+  if (outcome === QUEUED) expect(backend.waitSync(request, Infinity)).toBe('granted');
+  holder.thaw();
+  backend.release(request);
+});
+
+test('fails when the lock table is removed', async () => {
+  const held = ask(GRANTED, 'b');
+  await holder.hold('a');
+  const request = ask(QUEUED, 'a');
+  const remover = spawn('rm', ['-r', bucket.directory]);
+  const removed = new Promise((resolve) => remover.on('exit', resolve));
+  expect(() => backend.waitSync(request, Infinity)).toThrow(
+    expect.objectContaining({ name: 'InvalidStateError' }),
+  );
+  await held.until('lost: disconnected');
+  expect(request.told).toEqual([]);
+  await removed;
+});
