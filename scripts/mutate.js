@@ -19,20 +19,20 @@ const WANTED = 0.95;
 /** More than in the normal run: some windows are a single store wide. */
 const SIMULATIONS = '100000';
 
-const isQuiet = { cwd: COPY, stdio: 'ignore', timeout: MOST_MS };
+/** @type {import('node:child_process').SpawnSyncOptions} */
+const QUIETLY = { cwd: COPY, stdio: 'ignore' };
 
 /** @param {string[]} targets */
 const build = (targets) =>
-  spawnSync('cmake', ['--build', '--preset', 'default', '-j2', '--target', ...targets], {
-    ...isQuiet,
-    timeout: undefined,
-  }).status === 0;
+  spawnSync('cmake', ['--build', '--preset', 'default', '-j2', '--target', ...targets], QUIETLY)
+    .status === 0;
 
 /** @param {string} test `program` or `program:filter` */
 function passes(test) {
   const [program, filter = '*'] = test.split(':');
   const { status } = spawnSync(path.join(PROGRAMS, program), [`--gtest_filter=${filter}`], {
-    ...isQuiet,
+    ...QUIETLY,
+    timeout: MOST_MS,
     env: { ...process.env, HOLDFAST_SIMULATIONS: SIMULATIONS },
   });
   return status === 0;

@@ -1,0 +1,76 @@
+'use strict';
+
+// The log of a kill storm, and the checker that reads it: it knows nothing of the lock table.
+//
+// `enter` is written after the grant and `leave` before the release, each by one appending write:
+// two who overlap in the file did overlap. Who was killed leaves no `leave`.
+
+/**
+ * @param {object} entry
+ * @param {string} entry.who  process and thread
+ * @param {'enter' | 'leave'} entry.what
+ * @param {string} entry.name
+ * @param {'exclusive' | 'shared'} entry.mode
+ * @param {bigint} entry.token
+ * @param {number} entry.ask  the how manieth request of this thread
+ */
+const lineOf = ({ who, what, name, mode, token, ask }) =>
+  `${who} ${what} ${name} ${mode} ${token} ${ask}\n`;
+
+/** Reads lines in their order and collects what must not be. */
+class StormChecker {
+  violations = [];
+  grants = 0;
+  #killed;
+  #names = new Map();
+  #tokens = new Set();
+
+  /** @param {Set<string>} killed  process ids */
+  constructor(killed) {
+    this.#killed = killed;
+  }
+
+  read(line) {
+    const [who, what, name, mode, token, ask] = line.split(' ');
+    const entry = { who, mode, token: BigInt(token), ask: Number(ask) };
+    if (!this.#names.has(name)) {
+      this.#names.set(name, {
+        inside: new Map(),
+        newest: 0n,
+        newestExclusive: 0n,
+        asks: new Map(),
+      });
+    }
+    const state = this.#names.get(name);
+    const fault = what === 'enter' ? this.#enter(state, entry) : this.#leave(state, entry);
+    if (fault !== undefined) this.violations.push(`${fault}: ${line}`);
+  }
+
+  #enter(state, entry) {
+    this.grants += 1;
+    const { who, mode, token, ask } = entry;
+    const others = [...state.inside.values()].filter(
+      (other) => !this.#killed.has(other.who.split('.')[0]),
+    );
+    const { newest, newestExclusive } = state;
+    const before = state.asks.get(who);
+    state.inside.set(String(token), entry);
+    if (token > newest) state.newest = token;
+    if (mode === 'exclusive') state.newestExclusive = token;
+    state.asks.set(who, { ask, token });
+    if (this.#tokens.has(token)) return 'a token twice';
+    this.#tokens.add(token);
+    if (others.some((other) => mode === 'exclusive' || other.mode === 'exclusive')) {
+      return 'two inside';
+    }
+    if (token <= (mode === 'exclusive' ? newest : newestExclusive)) return 'a token that fell';
+    if (before !== undefined && before.ask < ask !== before.token < token) return 'overtaken';
+    return undefined;
+  }
+
+  #leave(state, entry) {
+    return state.inside.delete(String(entry.token)) ? undefined : 'who left was not inside';
+  }
+}
+
+module.exports = { StormChecker, lineOf };

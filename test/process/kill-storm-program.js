@@ -1,0 +1,88 @@
+'use strict';
+
+// A process of a kill storm: its main thread and two workers use locks without a pause, in both
+// modes, with ifAvailable and signals, until they are told to stop. One JSON argument: directory,
+// names, seed.
+
+const { appendFileSync } = require('node:fs');
+const { join } = require('node:path');
+const { setImmediate: nextTurn } = require('node:timers/promises');
+const { Worker, isMainThread, parentPort, threadId, workerData } = require('node:worker_threads');
+const { SharedMemoryBackend } = require('../../lib/backends/shared-memory.js');
+const { openLockManager } = require('../../lib/index.js');
+const { randomFrom } = require('../support/process-random.js');
+const { lineOf } = require('./kill-storm-log.js');
+
+const WORKERS = 2;
+
+const options = isMainThread ? JSON.parse(process.argv[2]) : workerData;
+const { directory, names, seed } = options;
+const random = randomFrom(seed + threadId);
+const locks = openLockManager({
+  backend: new SharedMemoryBackend({ directory, bucket: 'storm', sweeps: false }),
+});
+const who = `${process.pid}.${threadId}`;
+let asks = 0;
+let isStopped = false;
+
+async function use(lock, number) {
+  if (lock === null) return;
+  const { name, mode, token } = lock;
+  const log = (what) =>
+    appendFileSync(join(directory, 'log'), lineOf({ who, what, name, mode, token, ask: number }));
+  log('enter');
+  if (random(3) === 0) await nextTurn();
+  log('leave');
+}
+
+async function ask() {
+  const name = names[random(names.length)];
+  const mode = random(3) === 0 ? 'shared' : 'exclusive';
+  asks += 1;
+  const number = asks;
+  if (random(4) === 0) {
+    return locks.request(name, { mode, ifAvailable: true }, (lock) => use(lock, number));
+  }
+  const controller = new AbortController();
+  const request = locks.request(name, { mode, signal: controller.signal }, (lock) =>
+    use(lock, number),
+  );
+  if (random(4) === 0) {
+    await nextTurn();
+    controller.abort('aborted');
+  }
+  return request.catch((reason) => {
+    if (reason !== 'aborted') throw reason;
+  });
+}
+
+async function run() {
+  while (!isStopped) {
+    await Promise.all(Array.from({ length: 1 + random(3) }, ask));
+    await nextTurn();
+  }
+  locks.close();
+}
+
+if (isMainThread) {
+  const workers = Array.from(
+    { length: WORKERS },
+    () => new Worker(__filename, { workerData: options }),
+  );
+  const ended = workers.map((worker) => new Promise((resolve) => worker.once('exit', resolve)));
+  process.on('message', () => {
+    isStopped = true;
+    for (const worker of workers) worker.postMessage('stop');
+  });
+  process.on('disconnect', () => process.exit());
+  process.send('started');
+  run()
+    .then(() => Promise.all(ended))
+    .then(() => process.disconnect());
+} else {
+  parentPort.on('message', () => {
+    isStopped = true;
+    parentPort.close();
+  });
+  run();
+}

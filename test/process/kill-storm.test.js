@@ -1,0 +1,119 @@
+'use strict';
+
+const { fork } = require('node:child_process');
+const { once } = require('node:events');
+const { createReadStream, mkdtempSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { createInterface } = require('node:readline');
+const { setTimeout: pause } = require('node:timers/promises');
+const { randomFrom } = require('../support/process-random.js');
+const { StormChecker, lineOf } = require('./kill-storm-log.js');
+
+// Processes of three threads each, killed, stopped and resumed at random moments, without the
+// sweep.
+// HOLDFAST_SEED=<seed> repeats the draws; HOLDFAST_STORM_KILLS=<count> and HOLDFAST_STORM_PROCESSES
+// make it longer and larger (`npm run test:soak`).
+const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const KILLS = Number(process.env.HOLDFAST_STORM_KILLS ?? 60);
+const PROCESSES = Number(process.env.HOLDFAST_STORM_PROCESSES ?? 4);
+const NAMES = ['a', 'b', 'c'];
+const PROGRAM = join(__dirname, 'kill-storm-program.js');
+const LATEST_MS = 15;
+const MS_PER_KILL = 5000; // a watchdog
+
+const random = randomFrom(SEED);
+const killed = new Set();
+const running = new Set();
+let directory;
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
+});
+afterAll(() => {
+  for (const child of running) child.kill('SIGKILL');
+  rmSync(directory, { recursive: true, force: true });
+});
+
+async function start() {
+  const options = { directory, names: NAMES, seed: random(2 ** 30) };
+  const child = fork(PROGRAM, [JSON.stringify(options)], { execArgv: [] });
+  running.add(child);
+  const ended = once(child, 'exit').then(() => running.delete(child));
+  await Promise.race([once(child, 'message'), ended]);
+  expect(running).toContain(child);
+  return child;
+}
+
+async function killOne(children) {
+  const place = random(PROCESSES);
+  const victim = children[place];
+  const stopped = children[random(PROCESSES)];
+  if (random(3) === 0) stopped.kill('SIGSTOP');
+  await pause(random(LATEST_MS)); // the moment is what is drawn
+  killed.add(String(victim.pid));
+  victim.kill('SIGKILL');
+  await once(victim, 'exit');
+  stopped.kill('SIGCONT');
+  children[place] = await start();
+}
+
+/** Resolves when it has ended by itself, which it does once all its requests are settled. */
+async function stop(child) {
+  const ended = once(child, 'exit');
+  child.send('stop');
+  expect(await ended).toEqual([0, null]);
+}
+
+async function check() {
+  const checker = new StormChecker(killed);
+  const lines = createInterface({ input: createReadStream(join(directory, 'log')) });
+  for await (const line of lines) checker.read(line);
+  return checker;
+}
+
+test(
+  `nobody is let in beside another, overtaken or forgotten (HOLDFAST_SEED=${SEED})`,
+  async () => {
+    const children = await Promise.all(Array.from({ length: PROCESSES }, start));
+    for (let kills = 0; kills < KILLS; kills += 1) await killOne(children);
+    await Promise.all(children.map(stop));
+    const { violations, grants } = await check();
+    expect(violations).toEqual([]);
+    expect(grants).toBeGreaterThan(KILLS);
+  },
+  60_000 + KILLS * MS_PER_KILL,
+);
+
+const entry = { who: '1.0', what: 'enter', name: 'a', mode: 'exclusive', token: 5n, ask: 1 };
+const shared = { ...entry, mode: 'shared' };
+
+test.each([
+  ['two inside', [entry, { ...entry, who: '2.0', token: 6n }]],
+  ['two inside', [shared, { ...entry, who: '2.0', token: 6n }]],
+  ['a token that fell', [entry, { ...entry, what: 'leave' }, { ...entry, token: 4n }]],
+  ['a token twice', [shared, { ...shared, who: '2.0' }]],
+  [
+    'overtaken',
+    [
+      { ...shared, ask: 2 },
+      { ...shared, token: 6n },
+    ],
+  ],
+  ['who left was not inside', [{ ...entry, what: 'leave' }]],
+])('the checker finds "%s"', (fault, entries) => {
+  const checker = new StormChecker(new Set());
+  for (const each of entries) checker.read(lineOf(each).trimEnd());
+  expect(checker.violations).toEqual([expect.stringContaining(fault)]);
+});
+
+test('the checker lets in beside the dead, and readers beside readers', () => {
+  const checker = new StormChecker(new Set(['1']));
+  for (const each of [
+    entry,
+    { ...shared, who: '2.0', token: 6n },
+    { ...shared, who: '3.0', token: 7n },
+  ]) {
+    checker.read(lineOf(each).trimEnd());
+  }
+  expect(checker.violations).toEqual([]);
+});
