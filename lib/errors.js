@@ -30,6 +30,27 @@ class LockLostError extends DOMException {
   }
 }
 
+/**
+ * @typedef {object} DeadlockMember  one of those that wait for each other
+ * @property {string} name
+ * @property {'exclusive' | 'shared'} mode
+ * @property {string} clientId
+ * @property {number} pid
+ * @property {number} threadId
+ */
+
+/** The request would never be granted: it waits, perhaps through others, for itself. */
+class DeadlockError extends DOMException {
+  /**
+   * @param {string} message
+   * @param {DeadlockMember[]} cycle
+   */
+  constructor(message, cycle) {
+    super(message, 'DeadlockError');
+    this.cycle = cycle;
+  }
+}
+
 /** Why a mutex or semaphore was not entered: not at once (`blocking: false`), not in time. */
 class LockError extends Error {
   /**
@@ -57,6 +78,7 @@ const notSupportedError = (message) => new DOMException(message, 'NotSupportedEr
 const timeoutError = (message) => new DOMException(message, 'TimeoutError');
 
 module.exports = {
+  DeadlockError,
   LockError,
   LockLostError,
   abortError,

@@ -2,7 +2,7 @@
 
 const { openDefaultBackend } = require('./backends/default-backend.js');
 const { LocalBackend } = require('./backends/local.js');
-const { LockError, LockLostError } = require('./errors.js');
+const { DeadlockError, LockError, LockLostError } = require('./errors.js');
 const { AsyncLock } = require('./locks/async-lock.js');
 const { locks } = require('./locks/default-lock-manager.js');
 const { Lock } = require('./locks/lock.js');
@@ -82,6 +82,7 @@ module.exports = {
   Lock,
   LockManager,
   LockLostError,
+  DeadlockError,
   openLockManager,
   createLocalLockManager,
   Mutex,

@@ -222,6 +222,33 @@ export declare class LockManager {
   ): Promise<Awaited<T>>;
 
   /**
+   * Blocks the thread until the lock is granted, runs `callback`, releases; beyond the standard.
+   * For worker threads and command-line programs: while it waits nothing else of this thread runs,
+   * not even what would release the lock. A worker that waits can be terminated.
+   * @param options - Those of {@link LockManager.request} without `signal`.
+   * @returns What `callback` returned, after the release.
+   * @throws `TimeoutError` (waited for longer than `timeout`), {@link DeadlockError} at once where
+   *   this manager itself holds what the request would wait for, or waits before it;
+   *   {@link LockLostError}; TypeError for a callback that returns a thenable; what `callback`
+   *   threw, and what {@link LockManager.request} rejects with.
+   * @example
+   * ```ts
+   * const port = locks.requestSync('ports', { timeout: 1_000 }, () => takeNextPort());
+   * ```
+   */
+  requestSync<T>(name: string, callback: (lock: Lock) => T): T;
+  requestSync<T>(
+    name: string,
+    options: Omit<LockOptions, 'signal'> & { ifAvailable?: false | undefined },
+    callback: (lock: Lock) => T,
+  ): T;
+  requestSync<T>(
+    name: string,
+    options: Omit<LockOptions, 'signal'>,
+    callback: (lock: Lock | null) => T,
+  ): T;
+
+  /**
    * The snapshot of {@link LockManager.query} with everything there is to know, beyond the
    * standard: process and thread, token, label, limits, and for how long.
    * @returns Plain data. Rejects with `InvalidStateError` after {@link LockManager.close}. Never
@@ -258,6 +285,22 @@ export declare class LockLostError extends DOMException {
   readonly reason: LockLossReason;
   /** The fencing token of the lost lock. */
   readonly token: bigint;
+}
+
+/** One of those that wait for each other. */
+export interface DeadlockMember {
+  name: string;
+  mode: LockMode;
+  clientId: string;
+  pid: number;
+  threadId: number;
+}
+
+/** The request would never be granted: it waits, perhaps through others, for itself. */
+export declare class DeadlockError extends DOMException {
+  /** @internal */
+  constructor(message: string, cycle: DeadlockMember[]);
+  readonly cycle: DeadlockMember[];
 }
 
 /** The bucket `default` of this user on this machine, shared by all threads of all processes. */

@@ -78,6 +78,14 @@ class LocalBackend {
     this.#table.remove(entry);
   }
 
+  /**
+   * Who holds the lock, or waits before it, is this thread.
+   * @returns {import('../../types/backend.d.ts').SyncOutcome}
+   */
+  waitSync() {
+    return 'deadlock';
+  }
+
   snapshot() {
     this.#checkOpen();
     return this.#table.snapshot();

@@ -7,7 +7,7 @@ const { channel } = require('node:diagnostics_channel');
  * and one more for lost locks. What nobody subscribes to costs the look whether somebody does.
  */
 
-/** @typedef {import('./lock-request.js').LockRequest} LockRequest */
+/** @typedef {import('../../types/backend.d.ts').LockBackendRequest} LockRequest */
 
 const start = channel('locks.request.start');
 const grant = channel('locks.request.grant');

@@ -106,11 +106,15 @@ class LockEntrance {
   #convert(options, fixed) {
     const source = /** @type {LockOptions} */ (toDictionarySource(options, 'MutexOptions') ?? {});
     const isBlocking = readMember(/** @type {any} */ (source), 'blocking', toBoolean, true);
-    const { holdLimit, ifAvailable, label, mode, signal, steal, timeout } = source;
-    const always = { holdLimit, label, mode, steal, ...fixed };
-    if (isBlocking) return { isBlocking, lockOptions: { ...always, ifAvailable, signal, timeout } };
+    const { holdLimit, label, steal } = source;
+    const { limit, mode = source.mode } = fixed;
     // What does not wait has no use for what ends a wait; a steal does not wait anyway.
-    return { isBlocking, lockOptions: { ...always, ifAvailable: !steal } };
+    const ifAvailable = isBlocking ? source.ifAvailable : !steal;
+    const signal = isBlocking ? source.signal : undefined;
+    const timeout = isBlocking ? source.timeout : undefined;
+    // One literal: objects that are spread into another cost more than the lock.
+    const lockOptions = { holdLimit, ifAvailable, label, limit, mode, signal, steal, timeout };
+    return { isBlocking, lockOptions };
   }
 }
 

@@ -1,10 +1,11 @@
 'use strict';
 
-const { invalidStateError } = require('../errors.js');
+const { invalidStateError, notSupportedError } = require('../errors.js');
 const { defineInterface, toCallback, toDOMString, toSequence } = require('../webidl.js');
 const { acquireHandle } = require('./lock-handle.js');
 const { checkLockRequest, toLockOptions } = require('./lock-options.js');
 const { requestAll } = require('./request-all.js');
+const { requestSync } = require('./request-sync.js');
 const { LockRequest } = require('./lock-request.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
@@ -105,6 +106,26 @@ class LockManager {
   }
 
   /**
+   * Beyond the standard: requestSync(name, callback) or requestSync(name, options, callback).
+   * Blocks the thread until the lock is granted, and runs the callback before it returns.
+   * @param {unknown} name
+   * @param {unknown} optionsOrCallback
+   * @returns {any} what the callback returned
+   */
+  requestSync(name, optionsOrCallback) {
+    this.#checkArgumentCount('requestSync', arguments.length, 2);
+    const hasOptions = arguments.length > 2;
+    const resourceName = toDOMString(name);
+    const options = toLockOptions(hasOptions ? optionsOrCallback : undefined);
+    const callback = toCallback(hasOptions ? arguments[2] : optionsOrCallback);
+    if (options.signal !== undefined) {
+      throw notSupportedError("'signal' cannot abort while the thread is blocked: use 'timeout'");
+    }
+    checkLockRequest(resourceName, options);
+    return requestSync(this.#attach(), resourceName, options, callback);
+  }
+
+  /**
    * Beyond the standard: what query() shows, with everything there is to know.
    * @returns {Promise<import('../../types/backend.d.ts').LockInspection>} nothing is thrown
    */
@@ -160,6 +181,7 @@ defineInterface(LockManager, [
   'query',
   'acquire',
   'requestAll',
+  'requestSync',
   'inspect',
   'isLocked',
   'close',

@@ -3,23 +3,23 @@
 const { defineInterface } = require('../webidl.js');
 const { lossSignalOf } = require('./loss-signal.js');
 
-/** @typedef {import('./lock-request.js').LockRequest} LockRequest */
+/** @typedef {{ name: string, mode: 'exclusive' | 'shared', token: bigint }} GrantedRequest */
 
 const FROM_THIS_PACKAGE = Symbol('from this package');
 
 /** A granted request. Standard: Web Locks, #api-lock. */
 class Lock {
-  /** @type {LockRequest} */
+  /** @type {GrantedRequest} */
   #request;
 
   /**
    * Not for users: `new Lock()` throws.
    * @param {symbol} [key]
-   * @param {LockRequest} [request]
+   * @param {GrantedRequest} [request]
    */
   constructor(key = undefined, request = undefined) {
     if (key !== FROM_THIS_PACKAGE) throw new TypeError('Illegal constructor');
-    this.#request = /** @type {LockRequest} */ (request);
+    this.#request = /** @type {GrantedRequest} */ (request);
   }
 
   get name() {
@@ -43,7 +43,7 @@ class Lock {
 defineInterface(Lock, ['name', 'mode', 'token', 'signal']);
 
 /**
- * @param {LockRequest} request  granted
+ * @param {GrantedRequest} request  granted
  * @returns {Lock}
  */
 const createLock = (request) => new Lock(FROM_THIS_PACKAGE, request);

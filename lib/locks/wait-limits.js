@@ -35,7 +35,7 @@ class WaitLimits {
   /** The request is queued. One that is granted at once never pays for a timer. */
   startTimer() {
     if (this.#timeout === Infinity) return;
-    this.#timer = setTimeout(() => this.#timeOut(), this.#timeout);
+    this.#timer = setTimeout(timeOut, this.#timeout, this);
   }
 
   /** The request is queued no longer; its signal counts until its callback runs. */
@@ -49,10 +49,13 @@ class WaitLimits {
     if (this.#signal !== undefined) unwatchAbort(this.#signal, this.#request);
   }
 
-  #timeOut() {
+  timeOut() {
     this.#request.abort(timeoutError(`The lock was not granted within ${this.#timeout} ms`));
   }
 }
+
+/** @param {WaitLimits} limits */
+const timeOut = (limits) => limits.timeOut();
 
 /**
  * @param {Abortable} request

@@ -187,19 +187,26 @@ Status LockManager::TerminateProcess(ProcessRef process, uint64_t budget_ns) {
     uint64_t owner = agent.process.ToWord();
     segment_.agent(i).owner.CompareExchange(owner, 0);
   }
+  const Status passed = PassLockedShards(budget_ns);
+  // It may have owed news to anybody.
+  Notices(segment_, environment_).AddRescanOfAll();
+  if (!passed.ok()) return passed;
+  environment_.RemoveLifeline(process);
+  segment_.process(process.slot).cleaned_generation.Publish(process.generation);
+  return Status();
+}
+
+// Goes through every shard in which somebody is. If the dead process is: entering takes the lock
+// over and repairs. If somebody else is, it may be ending what the dead has left, and may die
+// before it tells those whom it grants: whatever it did is done when it has left the shard, so who
+// rescans after that finds it.
+Status LockManager::PassLockedShards(uint64_t budget_ns) {
   for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
-    // Died inside: entering takes the lock over and repairs.
-    const segment::LockWord word(segment_, shard);
-    const ProcessRef owner = word.Owner();
-    if (!word.IsLocked() || (owner.generation != 0 && owner != process)) continue;
+    if (!segment::LockWord(segment_, shard).IsLocked()) continue;
     Notices notices(segment_, environment_);
     const Result<ShardLock> lock = Enter(shard, notices, budget_ns);
     if (!lock.ok()) return lock.status();
   }
-  // It may have owed news to anybody.
-  Notices(segment_, environment_).AddRescanOfAll();
-  environment_.RemoveLifeline(process);
-  segment_.process(process.slot).cleaned_generation.Publish(process.generation);
   return Status();
 }
 

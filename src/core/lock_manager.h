@@ -65,6 +65,7 @@ class LockManager {
 
  private:
   Status TerminateInShard(const segment::AgentRef& agent, uint32_t shard, uint64_t budget_ns);
+  Status PassLockedShards(uint64_t budget_ns);
   Status Grow(uint32_t shard, uint32_t cells, uint64_t budget_ns);
   Result<Placement> Recover(const RecordRef& record, uint64_t budget_ns);
   void ReadRecords(uint16_t agent, const segment::ShardView& view, Notices& notices,

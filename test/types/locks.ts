@@ -2,6 +2,7 @@
 
 import core, {
   createLocalLockManager,
+  DeadlockError,
   Lock,
   LockLostError,
   LockManager,
@@ -124,6 +125,15 @@ locks.requestAll(new Set(['a']), { ifAvailable: true }, (some) =>
 );
 // @ts-expect-error names, not a name
 locks.requestAll(7, () => {});
+
+// requestSync().
+const sync = locks.requestSync('a', { timeout: 5 }, (granted) => granted.token);
+same<typeof sync, bigint>(true);
+locks.requestSync('a', { ifAvailable: true }, (some) => same<typeof some, Lock | null>(true));
+// @ts-expect-error nothing can abort while the thread is blocked
+locks.requestSync('a', { signal: new AbortController().signal }, () => {});
+const members = (error: DeadlockError) => error.cycle.map(({ name, pid }) => `${name} ${pid}`);
+void members;
 
 // inspect(), isLocked().
 const inspection = locks.inspect();

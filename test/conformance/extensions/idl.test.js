@@ -10,6 +10,7 @@ describeOneClient('idl of the extensions', (run) => {
       for (const [name, length] of [
         ['acquire', 1],
         ['requestAll', 2],
+        ['requestSync', 2],
         ['inspect', 0],
         ['isLocked', 1],
         ['close', 0],
@@ -27,7 +28,7 @@ describeOneClient('idl of the extensions', (run) => {
   test(
     'a wrong this is a TypeError, before any argument is looked at',
     run(async ({ locks, assert, LockManager, notCalled }) => {
-      const { acquire, requestAll, inspect, isLocked } = LockManager.prototype;
+      const { acquire, requestAll, requestSync, inspect, isLocked } = LockManager.prototype;
       const name = {
         toString() {
           throw new Error('looked at');
@@ -38,6 +39,7 @@ describeOneClient('idl of the extensions', (run) => {
         await assert.rejects(requestAll.call(receiver, [name], notCalled), TypeError);
         await assert.rejects(inspect.call(receiver), TypeError);
         assert.throws(() => isLocked.call(receiver, name), TypeError);
+        assert.throws(() => requestSync.call(receiver, name, notCalled), TypeError);
       }
     }),
   );

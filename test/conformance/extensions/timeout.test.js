@@ -140,30 +140,4 @@ describeOneClient('timeout, inside a client', (run) => {
       assert.equal(getEventListeners(signal, 'abort').length, 0);
     }),
   );
-
-  test(
-    'no timer is left by any ending',
-    run(async ({ locks, assert, name, notCalled }) => {
-      const timers = () =>
-        process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
-      const before = timers();
-      const controller = new AbortController();
-      const options = { timeout: 60_000, signal: controller.signal };
-      let counted;
-      await locks.request(name, async () => {
-        const idle = timers();
-        const aborted = locks.request(name, options, notCalled);
-        counted = timers() - idle;
-        controller.abort('mine');
-        await aborted.catch(() => {});
-      });
-      let granted;
-      await locks.request(name, () => {
-        granted = locks.request(name, { timeout: 60_000 }, () => {});
-      });
-      await granted;
-      assert.ok(counted >= 1);
-      assert.ok(timers() <= before);
-    }),
-  );
 });

@@ -128,6 +128,19 @@ TEST_F(TerminateProcess, TakesOverTheShardThatItDiedInside) {
   EXPECT_TRUE(IsHeld(1));
 }
 
+// Who is inside may be ending what the dead has left, and may die before it tells whom it grants.
+TEST_F(TerminateProcess, IsNotDoneWhileAnybodyIsInsideAShard) {
+  segment::LockWord word(machine.segment(), 0);
+  ASSERT_EQ(word.Acquire(r, machine.environment(), kBudgetNs), segment::LockOutcome::kAcquired);
+  machine.Kill(p);
+  EXPECT_EQ(b.manager().TerminateProcess(p, kBudgetNs).code(), StatusCode::kBusy);
+  EXPECT_NE(machine.segment().process(p.slot).cleaned_generation.Get(), p.generation);
+  EXPECT_NE(machine.segment().agent(c.ref().index).rescan.Get(), 0U);
+  word.Release(r, machine.environment());
+  Terminate(p, b);
+  EXPECT_EQ(machine.segment().process(p.slot).cleaned_generation.Get(), p.generation);
+}
+
 TEST_F(TerminateProcess, MakesEverybodyLookForLostNews) {
   Terminate(p, b);
   EXPECT_NE(machine.segment().agent(c.ref().index).rescan.Get(), 0U);

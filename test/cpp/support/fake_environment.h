@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <set>
 #include <vector>
@@ -50,8 +51,15 @@ class FakeEnvironment : public segment::Environment {
   uint32_t sleeps() const { return sleeps_; }
   uint32_t wakes() const { return wakes_; }
 
+  uint32_t times_asked(segment::ProcessRef process) const {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto found = times_asked_.find(process.ToWord());
+    return found == times_asked_.end() ? 0 : found->second;
+  }
+
   bool IsAlive(segment::ProcessRef process) override {
     const std::lock_guard<std::mutex> guard(mutex_);
+    ++times_asked_[process.ToWord()];
     return segment_.IsNewest(process) && !dead_.contains(process.ToWord());
   }
   void FutexWait(std::atomic<uint32_t>*, uint32_t, uint64_t timeout_ns) override {
@@ -84,6 +92,7 @@ class FakeEnvironment : public segment::Environment {
   const segment::Segment& segment_;
   mutable std::mutex mutex_;
   std::set<uint64_t> dead_;
+  std::map<uint64_t, uint32_t> times_asked_;
   std::vector<segment::AgentRef> rings_;
   std::vector<segment::AgentRef> removed_doorbells_;
   std::vector<segment::ProcessRef> removed_lifelines_;

@@ -159,7 +159,7 @@ test('lock() in a worker waits for the unlock() of the main thread', async () =>
   const messages = [];
   worker.on('message', (message) => messages.push(message));
   const exit = once(worker, 'exit');
-  while (word[0] !== 2) await nextTurn(); // somebody waits
+  while (messages.length === 0 || word[0] !== 2) await nextTurn(); // it sleeps, or will at once
   messages.push('unlock');
   lock.unlock();
   await exit;

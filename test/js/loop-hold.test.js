@@ -1,0 +1,39 @@
+'use strict';
+
+const { createTrackedTimers } = require('../support/tracked-timers.js');
+
+let hold;
+let timers;
+beforeEach(() => {
+  const tracked = createTrackedTimers();
+  timers = tracked.live;
+  jest.isolateModules(() => {
+    jest.doMock('node:timers', () => tracked.timers);
+    const { LoopHold } = require('../../lib/loop-hold.js');
+    hold = new LoopHold();
+  });
+  jest.dontMock('node:timers');
+});
+afterEach(() => hold.end());
+
+const isHeld = () => [...timers].some((timer) => timer.hasRef());
+
+test('the event loop is held as long as anybody waits', () => {
+  const states = [isHeld()];
+  for (const step of ['add', 'add', 'remove', 'remove', 'add', 'remove']) {
+    hold[step]();
+    states.push(isHeld());
+  }
+  expect(states).toEqual([false, true, true, true, false, true, false]);
+});
+
+test('one timer serves all', () => {
+  for (let count = 0; count < 10; count += 1) hold.add();
+  expect(timers.size).toBe(1);
+});
+
+test('after the end nothing is held', () => {
+  hold.add();
+  hold.end();
+  expect(timers.size).toBe(0);
+});

@@ -1,0 +1,71 @@
+'use strict';
+
+const { spawnSync } = require('node:child_process');
+const path = require('node:path');
+
+const EXAMPLES = path.join(__dirname, '..', '..', 'examples');
+
+function runExample(name, ...options) {
+  const main = path.join(EXAMPLES, name, 'main.js');
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--no-warnings', main, '--json', ...options],
+    { encoding: 'utf8' },
+  );
+  return { status, errors: stderr, result: stdout && JSON.parse(stdout) };
+}
+
+describe('refresh-token', () => {
+  test('nobody is logged out, and tokens are refreshed only when they have expired', () => {
+    const { status, errors, result } = runExample('refresh-token', '--seconds', '3');
+    expect(errors).toBe('');
+    expect(result).toMatchObject({
+      revocations: 0,
+      logouts: 0,
+      refusedCalls: 0,
+      needlessRefreshes: 0,
+      ok: true,
+    });
+    expect(result.refreshes).toBeGreaterThan(0);
+    expect(result.kills).toBeGreaterThan(0);
+    expect(status).toBe(0);
+  });
+
+  test('without the locks the session is revoked', () => {
+    const { status, result } = runExample('refresh-token', '--seconds', '30', '--without-lock');
+    expect(result.ok).toBe(false);
+    expect(result.revocations).toBe(1);
+    expect(status).toBe(1);
+  });
+});
+
+describe('run-once', () => {
+  test('no report is missed or repeated, although each leader is killed', () => {
+    const { status, errors, result } = runExample('run-once');
+    expect(errors).toBe('');
+    expect(result).toMatchObject({ missing: 0, repeated: 0, kills: 3, ok: true });
+    expect(result.killToReportMs).toHaveLength(3);
+    expect(status).toBe(0);
+  });
+
+  test('without the lock everybody writes the reports', () => {
+    const { status, result } = runExample('run-once', '--without-lock');
+    expect(result.repeated).toBeGreaterThan(0);
+    expect(status).toBe(1);
+  });
+});
+
+describe('single-writer', () => {
+  test('every entry is there, in order', () => {
+    const { status, errors, result } = runExample('single-writer', '--entries', '100');
+    expect(errors).toBe('');
+    expect(result).toMatchObject({ expected: 400, found: 400, failures: 0, violations: 0 });
+    expect(status).toBe(0);
+  });
+
+  test('without the lock entries are out of order or refused', () => {
+    const { status, result } = runExample('single-writer', '--without-lock');
+    expect(result.failures + result.violations).toBeGreaterThan(0);
+    expect(status).toBe(1);
+  });
+});
