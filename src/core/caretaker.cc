@@ -180,6 +180,8 @@ void Caretaker::TakeOrders() {
     const Result<std::vector<ProcessRef>> blockers = Blockers(manager_, record, kBudgetNs);
     if (blockers.ok()) {
       to_watch.insert(to_watch.end(), blockers->begin(), blockers->end());
+      const std::lock_guard<std::mutex> guard(mutex_);
+      holds_.Add(record, 0);  // the look ends it where nobody has a hold limit
     } else if (blockers.status().code() == StatusCode::kBusy) {
       const std::lock_guard<std::mutex> guard(mutex_);
       to_review_.push_back(record);

@@ -44,7 +44,7 @@ class Caretaker {
 
   // From now on the death of this process is noticed and cleaned up after.
   Status Watch(segment::ProcessRef process);
-  // Watches whoever a waiting request waits for now.
+  // Watches whoever a waiting request waits for now, and their hold limits.
   void Review(const RecordRef& record);
   // Keeps the hold limits that a request of this process has to do with, from `due_ns` on
   // (MonotonicNs).

@@ -4,7 +4,12 @@ namespace holdfast::core {
 
 void HoldWatch::Add(const RecordRef& record, uint64_t due_ns) {
   const auto [it, is_new] = watched_.try_emplace(KeyOf(record), Watched{{record, {}}, due_ns});
-  if (is_new) queue_.emplace(due_ns, it->first);
+  if (!is_new) {
+    if (due_ns >= it->second.due_ns) return;
+    queue_.erase({it->second.due_ns, it->first});
+    it->second.due_ns = due_ns;
+  }
+  queue_.emplace(due_ns, it->first);
 }
 
 void HoldWatch::Remove(const RecordRef& record) {

@@ -16,7 +16,7 @@ class HoldWatch {
  public:
   static constexpr uint64_t kNever = UINT64_MAX;
 
-  // `due_ns`: when it is to be looked at first (MonotonicNs).
+  // `due_ns`: when it is to be looked at next at the latest (MonotonicNs).
   void Add(const RecordRef& record, uint64_t due_ns);
   void Remove(const RecordRef& record);
   // kNever: there is nothing to look at.

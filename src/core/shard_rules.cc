@@ -123,7 +123,21 @@ void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
   }
   thief.state.Publish(CellState::kHeld);
   if (!AddHeld(id, thief, name)) return;
+  if (thief.hold_limit_ns.Get() != 0) return TellOfHoldLimit(name);
   TellIfBlockedByOthers(name.queue_head.Get());
+}
+
+// A thief comes before those who wait already: they did not have to care for its hold limit when
+// they came. Enough of them are told that somebody runs.
+void ShardRules::TellOfHoldLimit(const NameCell& name) {
+  constexpr uint32_t kMostTold = 64;
+  CellId id = name.queue_head.Get();
+  for (uint32_t told = 0; id != kNoCell && told < kMostTold; ++told) {
+    RequestCell* const request = shard_.RequestAt(id);
+    if (request == nullptr) return shard_.MarkDamaged();
+    Tell(id, *request);
+    id = request->next.Get();
+  }
 }
 
 bool ShardRules::AddHeld(CellId id, RequestCell& request, NameCell& name) {

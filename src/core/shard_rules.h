@@ -48,6 +48,7 @@ class ShardRules {
   void Free(segment::CellId id, segment::RequestCell& request);
   void Tell(segment::CellId id, segment::RequestCell& request);
   void TellIfBlockedByOthers(segment::CellId id);
+  void TellOfHoldLimit(const segment::NameCell& name);
 
   segment::ShardView shard_;
   Notices& notices_;

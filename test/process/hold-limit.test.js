@@ -120,6 +120,24 @@ describe('a holder in a process that is stopped', () => {
     expect(await asked.settled).toMatchObject(EXPIRED);
   });
 
+  test('that has stolen it loses it to those who waited before', async () => {
+    const middle = await bucket.open('process');
+    const release = await bucket.hold('a');
+    const between = await middle.request('a', { mode: 'shared' });
+    const waiting = await waiter.request('a', { mode: 'shared' });
+    await middle.freeze();
+    const stolen = await stopped.hold('a', { ...SHORT, steal: true });
+    await stopped.freeze();
+    await waiting.granted;
+    await waiting.release();
+    for (const actor of [stopped, middle]) actor.thaw();
+    expect(await stolen.settled).toMatchObject(EXPIRED);
+    await between.granted;
+    await between.release();
+    await expect(release()).rejects.toMatchObject({ reason: 'stolen' });
+    await bucket.isClean({ processes: 3 });
+  });
+
   test('loses it when it goes on, where nobody has come for it', async () => {
     const held = await stopped.hold('a', SHORT);
     await stopped.freeze();

@@ -197,6 +197,17 @@ TEST_F(HoldLimits, FreeTheNameWithItsLastUse) {
   EXPECT_EQ(UsedCells(), 0U);
 }
 
+TEST_F(HoldLimits, OfAThiefAreToldToThoseWhoWaitAlready) {
+  Ask(a, u"n");
+  Ask(b, u"n", kShared);
+  Ask(c, u"n", kShared);
+  for (FakeAgent* const agent : {&b, &c}) agent->FallAsleep();
+  Ask(a2, u"n", {.steal = true, .hold_limit_ns = kLimitNs});
+  EXPECT_TRUE(machine.environment().WasRung(b.ref()));
+  EXPECT_TRUE(machine.environment().WasRung(c.ref()));
+  for (FakeAgent* const agent : {&a, &b, &c}) ASSERT_TRUE(agent->TakeNews().ok());
+}
+
 TEST_F(HoldLimits, OfAThiefCountFromItsSteal) {
   Ask(a, u"n");
   Ask(b, u"n", {.steal = true, .hold_limit_ns = kLimitNs});

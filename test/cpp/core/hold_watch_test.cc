@@ -28,6 +28,17 @@ TEST(HoldWatch, MovesWhatWasLookedAt) {
   EXPECT_EQ(watch.NextDueNs(), 300U);
 }
 
+TEST(HoldWatch, BringsForwardWhatIsAddedAgain) {
+  HoldWatch watch;
+  watch.Add(kFirst, 200);
+  watch.Add(kFirst, 300);
+  EXPECT_EQ(watch.NextDueNs(), 200U);
+  watch.Add(kFirst, 100);
+  EXPECT_EQ(watch.NextDueNs(), 100U);
+  watch.Update(watch.First(), 0);
+  EXPECT_EQ(watch.NextDueNs(), HoldWatch::kNever);
+}
+
 TEST(HoldWatch, KeepsWhatALookRemembers) {
   HoldWatch watch;
   watch.Add(kFirst, 100);
