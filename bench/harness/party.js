@@ -1,0 +1,65 @@
+'use strict';
+
+// One party of a contest, as a worker thread or as a process. It asks for the lock again before it
+// gives it back, so that somebody waits at any time and a fair lock is handed over at each release,
+// whatever the scheduler of the system does.
+
+const { parentPort, workerData } = require('node:worker_threads');
+const { loadPeer } = require('../peers/peers.js');
+const { SectionLog, now } = require('./section-log.js');
+
+const MOST_SECTIONS = 2_000_000;
+/** After its end a party lets others have what they still wait for. */
+const REST_MS = 150;
+
+const host = parentPort ?? process;
+const nextMessage = () => new Promise((resolve) => host.once('message', resolve));
+const send = (message) =>
+  parentPort === null ? process.send(message) : parentPort.postMessage(message);
+
+/**
+ * @param {import('../peers/peers.js').Opened[]} locks two of them where one cannot be asked twice
+ * @param {number} end
+ */
+async function keepAsking(locks, end) {
+  const log = new SectionLog(MOST_SECTIONS);
+  let asked = 0;
+  let count = 0;
+  const ask = () => {
+    asked = now();
+    count += 1;
+    locks[count % locks.length].run(section); // a rejection ends the party
+  };
+  const section = () => {
+    const entered = now();
+    const askedForThis = asked;
+    if (entered < end && !log.isFull) ask();
+    log.add(askedForThis, entered);
+  };
+  ask();
+  // Whoever is the last one may wait for somebody who asks no more.
+  await new Promise((resolve) => setTimeout(resolve, (end - now()) / 1e6 + REST_MS));
+  return log.words;
+}
+
+/** @param {{ peer: string, place: import('../peers/peers.js').Place, ms: number }} task */
+async function takePart({ peer, place, ms }) {
+  const { open, instances = 1 } = loadPeer(peer);
+  const locks = [];
+  for (let i = 0; i < instances; i += 1) locks.push(await open(place));
+  const keepAlive = setInterval(() => {}, 1000); // not every peer does so while it waits
+  send('ready');
+  const start = await nextMessage();
+  while (now() < start);
+  send(await keepAsking(locks, start + ms * 1e6));
+  await nextMessage();
+  for (const { close } of locks) await close?.();
+  clearInterval(keepAlive);
+}
+
+if (parentPort === null) {
+  process.once('disconnect', () => process.exit());
+  nextMessage().then(takePart).then(() => process.exit());
+} else {
+  takePart(workerData).then(() => process.exit());
+}

@@ -1,0 +1,11 @@
+'use strict';
+
+const AsyncLock = require('async-lock');
+
+/** @param {import('./peers.js').Place} place */
+function open({ name }) {
+  const lock = new AsyncLock({ maxPending: Infinity });
+  return { run: (section) => lock.acquire(name, section) };
+}
+
+module.exports = { open };

@@ -1,0 +1,35 @@
+'use strict';
+
+// What holdfast is compared with: one file each, all with the same few functions.
+
+const path = require('node:path');
+
+/**
+ * @typedef {object} Place where a lock is to be had
+ * @property {string} directory
+ * @property {string} name
+ * @property {number} party counts from 0
+ * @property {SharedArrayBuffer} [buffer] of the threads of one process
+ */
+
+/**
+ * @typedef {object} Opened
+ * @property {<T>(section: () => T) => Promise<Awaited<T>>} run holds the lock while `section` runs
+ * @property {() => unknown} [close]
+ */
+
+/**
+ * @typedef {object} Peer
+ * @property {(place: Place) => Opened | Promise<Opened>} open
+ * @property {(directory: string) => unknown} [serve] starts what all parties need
+ * @property {() => string | undefined} [whyNot] why it cannot run here
+ * @property {number} [instances] how many of it a party opens that asks for a lock while it has it
+ */
+
+/**
+ * @param {string} name of a file of this folder
+ * @returns {Peer}
+ */
+const loadPeer = (name) => require(path.join(__dirname, `${name}.js`));
+
+module.exports = { loadPeer };

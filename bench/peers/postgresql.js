@@ -1,0 +1,70 @@
+'use strict';
+
+// Advisory locks of a PostgreSQL server of our own, on a socket in the directory.
+
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+
+const DEBIAN = '/usr/lib/postgresql';
+
+/** Where the programs of the newest server are; Debian does not put them on the path. */
+function programs() {
+  const versions = fs.existsSync(DEBIAN) ? fs.readdirSync(DEBIAN) : [];
+  const newest = versions.sort((a, b) => Number(b) - Number(a))[0];
+  return newest === undefined ? '' : path.join(DEBIAN, newest, 'bin');
+}
+
+const whyNot = () =>
+  fs.existsSync(path.join(programs(), 'initdb')) ? undefined : 'there is no PostgreSQL server';
+
+/** The server refuses to run as root. */
+function ownerIds() {
+  if (process.getuid?.() !== 0) return {};
+  const [uid, gid] = ['-u', '-g'].map((what) =>
+    Number(spawnSync('id', [what, 'nobody'], { encoding: 'utf8' }).stdout),
+  );
+  return { uid, gid };
+}
+
+/** @param {string} directory */
+function serve(directory) {
+  const ids = ownerIds();
+  const data = path.join(directory, 'postgresql');
+  fs.mkdirSync(data, { mode: 0o700 });
+  if (ids.uid !== undefined) {
+    fs.chmodSync(directory, 0o755);
+    fs.chownSync(data, ids.uid, ids.gid);
+  }
+  const run = (program, ...args) => {
+    const options = { ...ids, cwd: data, encoding: 'utf8', stdio: ['ignore', 'ignore', 'pipe'] };
+    const { status, stderr } = spawnSync(path.join(programs(), program), args, options);
+    if (status !== 0) throw new Error(`${program}: ${stderr}`);
+  };
+  run('initdb', '-D', path.join(data, 'db'), '-U', 'bench', '-A', 'trust', '--no-sync');
+  const settings = `-c listen_addresses='' -c fsync=off -k ${data}`;
+  const log = path.join(data, 'log');
+  run('pg_ctl', '-D', path.join(data, 'db'), '-l', log, '-w', '-o', settings, 'start');
+  process.prependListener('exit', () => run('pg_ctl', '-D', path.join(data, 'db'), '-m', 'immediate', 'stop'));
+}
+
+/** @param {import('./peers.js').Place} place */
+async function open({ directory }) {
+  const { Client } = require('pg');
+  const host = path.join(directory, 'postgresql');
+  const client = new Client({ host, user: 'bench', database: 'postgres' });
+  await client.connect();
+  const lock = { name: 'lock', text: 'SELECT pg_advisory_lock(1)' };
+  const unlock = { name: 'unlock', text: 'SELECT pg_advisory_unlock(1)' };
+  const run = async (section) => {
+    await client.query(lock);
+    try {
+      return await section();
+    } finally {
+      await client.query(unlock);
+    }
+  };
+  return { run, close: () => client.end() };
+}
+
+module.exports = { instances: 2, open, serve, whyNot };

@@ -1,0 +1,31 @@
+'use strict';
+
+// asker.js <directory> <name>: asks for a lock again and again, for as many ms as it is told each
+// time; answers with how often it had it and with the longest time that one took.
+
+const { openLockManager } = require('../../lib/index.js');
+const { CAPACITY } = require('../peers/holdfast.js');
+const { now } = require('../harness/section-log.js');
+
+const [directory, name] = process.argv.slice(2);
+const locks = openLockManager({ directory, capacity: CAPACITY });
+const section = () => {};
+
+async function askFor(ms) {
+  const start = now();
+  const end = start + ms * 1e6;
+  let count = 0;
+  let longest = 0;
+  for (let before = start; before < end;) {
+    await locks.request(name, section);
+    const after = now();
+    longest = Math.max(longest, after - before);
+    before = after;
+    count += 1;
+  }
+  return { perSecond: (count / (now() - start)) * 1e9, longestMs: longest / 1e6 };
+}
+
+process.on('disconnect', () => process.exit());
+process.on('message', async (ms) => process.send(await askFor(ms)));
+askFor(200).then(() => process.send('ready'));

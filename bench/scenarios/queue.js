@@ -1,0 +1,66 @@
+'use strict';
+
+const { makeDirectory } = require('../harness/bucket.js');
+const { measureSizes } = require('../harness/queues.js');
+const { loadPeer } = require('../peers/peers.js');
+
+const SIZES = [100, 1_000, 10_000, 50_000, 100_000, 1_000_000];
+const FLOOR = 'named JavaScript table';
+
+/**
+ * @param {string} peer
+ * @param {Partial<import('../harness/scenarios.js').Contender> & { sizes?: number[], leastRequests?: number }} [options]
+ * @returns {import('../harness/scenarios.js').Contender}
+ */
+const contender = (peer, { sizes = SIZES, leastRequests, ...options } = {}) => ({
+  flags: ['--max-old-space-size=6144'],
+  ...options,
+  async measure() {
+    const place = { directory: makeDirectory(), name: 'ledger', party: 0 };
+    const { run } = await loadPeer(peer).open(place);
+    return measureSizes(run, sizes, leastRequests);
+  },
+});
+
+const UP_TO_50_000 = SIZES.filter((size) => size <= 50_000);
+/** At 50,000 Node takes half a minute. */
+const ONCE = {
+  node: /** @type {const} */ ('24'),
+  sizes: UP_TO_50_000,
+  leastRequests: 1,
+  mostRounds: 1,
+};
+
+/** @type {import('../harness/scenarios.js').Scenario} */
+module.exports = {
+  goal: 3,
+  title: 'Requests queued for one name at once, per request',
+  note:
+    'With many requests the heap grows and the collector copies what lives long: the floor, which ' +
+    'has no lock table, shows how much of the cost is that.',
+  rounds: 3,
+  contenders: {
+    holdfast: contender('holdfast'),
+    [FLOOR]: contender('js-table'),
+    'async-mutex': contender('async-mutex', { sizes: UP_TO_50_000 }),
+    'holdfast, Node 24': contender('holdfast', { ...ONCE, leastRequests: undefined }),
+    'Node 24': contender('node-locks', ONCE),
+  },
+  goals: [
+    ...SIZES.map((size) => ({
+      of: 'holdfast',
+      per: FLOOR,
+      figure: `${size} ns`,
+      atMost: 2,
+    })),
+    { of: 'holdfast, Node 24', per: 'Node 24', figure: '50000 ns', atMost: 1 / 100 },
+    {
+      of: 'holdfast',
+      figure: '1000000 ns',
+      per: 'holdfast',
+      perFigure: '1000 ns',
+      atMost: 1.5,
+    },
+  ],
+  chart: { sizes: SIZES, unit: 'ns', title: 'Cost of a request in a queue of so many, ns' },
+};

@@ -1,0 +1,51 @@
+'use strict';
+
+const { makeDirectory } = require('../harness/bucket.js');
+const { nsPerOperation } = require('../harness/in-process.js');
+const { loadPeer } = require('../peers/peers.js');
+
+/**
+ * @param {string} peerName
+ * @param {{ node?: '24' | '26', batch?: number }} [options]
+ * @returns {import('../harness/scenarios.js').Contender}
+ */
+const contender = (peerName, { node, batch } = {}) => ({
+  node,
+  whyNot: () => loadPeer(peerName).whyNot?.(),
+  async measure() {
+    const directory = makeDirectory();
+    const peer = loadPeer(peerName);
+    await peer.serve?.(directory);
+    const { run } = await peer.open({ directory, name: 'ledger', party: 0 });
+    return { ns: await nsPerOperation(() => run(() => {}), { batch }) };
+  },
+});
+
+/** @type {import('../harness/scenarios.js').Scenario} */
+module.exports = {
+  goal: 1,
+  title: 'A lock that nobody else wants: request, callback, release, awaited one by one',
+  rounds: 5,
+  contenders: {
+    holdfast: contender('holdfast'),
+    'named JavaScript table': contender('js-table'),
+    'async-lock': contender('async-lock'),
+    'async-mutex': contender('async-mutex'),
+    'holdfast, Node 24': contender('holdfast', { node: '24' }),
+    'holdfast, Node 26': contender('holdfast', { node: '26' }),
+    'Node 24': contender('node-locks', { node: '24' }),
+    'Node 26': contender('node-locks', { node: '26' }),
+    flock: contender('flock', { batch: 20 }),
+    'proper-lockfile': contender('proper-lockfile', { batch: 20 }),
+    'Redis BLPOP': contender('redis-blpop', { batch: 20 }),
+    redlock: contender('redlock', { batch: 20 }),
+    PostgreSQL: contender('postgresql', { batch: 20 }),
+  },
+  goals: [
+    { of: 'holdfast', per: 'async-mutex', figure: 'ns', atMost: 0.7 },
+    { of: 'holdfast', per: 'named JavaScript table', figure: 'ns', atMost: 1.4 },
+    { of: 'holdfast, Node 24', per: 'Node 24', figure: 'ns', atMost: 1 / 14 },
+    { of: 'holdfast, Node 26', per: 'Node 26', figure: 'ns', atMost: 1 / 14 },
+  ],
+  chart: { figure: 'ns', title: 'Uncontended request and release, ns' },
+};
