@@ -45,6 +45,11 @@ module.exports = [
     rules: { 'n/no-process-exit': 'off', 'n/no-unpublished-require': 'off' },
   },
   {
+    // Its packages are installed by `npm run bench` alone.
+    files: ['bench/**'],
+    rules: { 'n/no-missing-require': 'off' },
+  },
+  {
     files: ['*.js'],
     rules: { 'n/no-unpublished-require': 'off' },
   },

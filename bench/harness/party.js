@@ -59,7 +59,9 @@ async function takePart({ peer, place, ms }) {
 
 if (parentPort === null) {
   process.once('disconnect', () => process.exit());
-  nextMessage().then(takePart).then(() => process.exit());
+  nextMessage()
+    .then(takePart)
+    .then(() => process.exit());
 } else {
   takePart(workerData).then(() => process.exit());
 }

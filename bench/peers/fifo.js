@@ -12,7 +12,10 @@ const { O_NONBLOCK, O_RDWR } = fs.constants;
 
 /** @param {string} directory */
 function serve(directory) {
-  execFileSync('mkfifo', [0, 1].map((party) => path.join(directory, `fifo-${party}`)));
+  execFileSync(
+    'mkfifo',
+    [0, 1].map((party) => path.join(directory, `fifo-${party}`)),
+  );
 }
 
 /** @param {import('./peers.js').Place} place */

@@ -14,7 +14,7 @@ class NamedLocks {
   async run(name, section) {
     const queue = this.#names.get(name);
     if (queue === undefined) this.#names.set(name, { first: undefined, last: undefined });
-    else await new Promise((open) => append(queue, open));
+    else await new Promise((grant) => append(queue, grant));
     try {
       return await section();
     } finally {
@@ -31,14 +31,14 @@ class NamedLocks {
       return;
     }
     queue.first = next.next;
-    next.open();
+    next.grant();
   }
 }
 
-/** @typedef {{ open: () => void, next: Waiter | undefined }} Waiter */
+/** @typedef {{ grant: () => void, next: Waiter | undefined }} Waiter */
 
-function append(queue, open) {
-  const waiter = { open, next: undefined };
+function append(queue, grant) {
+  const waiter = { grant, next: undefined };
   if (queue.first === undefined) queue.first = waiter;
   else queue.last.next = waiter;
   queue.last = waiter;

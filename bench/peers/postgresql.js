@@ -45,7 +45,9 @@ function serve(directory) {
   const settings = `-c listen_addresses='' -c fsync=off -k ${data}`;
   const log = path.join(data, 'log');
   run('pg_ctl', '-D', path.join(data, 'db'), '-l', log, '-w', '-o', settings, 'start');
-  process.prependListener('exit', () => run('pg_ctl', '-D', path.join(data, 'db'), '-m', 'immediate', 'stop'));
+  process.prependListener('exit', () =>
+    run('pg_ctl', '-D', path.join(data, 'db'), '-m', 'immediate', 'stop'),
+  );
 }
 
 /** @param {import('./peers.js').Place} place */

@@ -55,19 +55,23 @@ async function measureQuery(locks, directory) {
   const alone = await asker.ask(ASKING_MS);
   /** @type {Record<string, number>} */
   const figures = {};
-  await holdNames((name, section) => locks.request(name, section), 100_000, async () => {
-    const operations = asker.ask(ASKING_MS);
-    let longest = 0;
-    for (let i = 0; i < QUERIES; i += 1) {
-      const start = performance.now();
-      const { held } = await locks.query();
-      longest = Math.max(longest, performance.now() - start);
-      if (held.length < 100_000) throw new Error(`${held.length} locks are held`);
-    }
-    figures['query() of 100,000 ms'] = longest;
-    figures['longest operation of another process meanwhile ms'] = (await operations).longestMs;
-    figures['longest operation of another process before ms'] = alone.longestMs;
-  });
+  await holdNames(
+    (name, section) => locks.request(name, section),
+    100_000,
+    async () => {
+      const operations = asker.ask(ASKING_MS);
+      let longest = 0;
+      for (let i = 0; i < QUERIES; i += 1) {
+        const start = performance.now();
+        const { held } = await locks.query();
+        longest = Math.max(longest, performance.now() - start);
+        if (held.length < 100_000) throw new Error(`${held.length} locks are held`);
+      }
+      figures['query() of 100,000 ms'] = longest;
+      figures['longest operation of another process meanwhile ms'] = (await operations).longestMs;
+      figures['longest operation of another process before ms'] = alone.longestMs;
+    },
+  );
   await asker.stop();
   return figures;
 }
@@ -97,7 +101,8 @@ module.exports = {
     'Node 24': {
       node: '24',
       mostRounds: 1,
-      measure: () => measureNames((name, section) => navigator.locks.request(name, section), [1_000]),
+      measure: () =>
+        measureNames((name, section) => navigator.locks.request(name, section), [1_000]),
     },
   },
   goals: [

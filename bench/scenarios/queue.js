@@ -7,9 +7,11 @@ const { loadPeer } = require('../peers/peers.js');
 const SIZES = [100, 1_000, 10_000, 50_000, 100_000, 1_000_000];
 const FLOOR = 'named JavaScript table';
 
+/** @typedef {{ sizes?: number[], leastRequests?: number }} Sizes */
+
 /**
  * @param {string} peer
- * @param {Partial<import('../harness/scenarios.js').Contender> & { sizes?: number[], leastRequests?: number }} [options]
+ * @param {Partial<import('../harness/scenarios.js').Contender> & Sizes} [options]
  * @returns {import('../harness/scenarios.js').Contender}
  */
 const contender = (peer, { sizes = SIZES, leastRequests, ...options } = {}) => ({

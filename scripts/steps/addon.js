@@ -8,19 +8,20 @@ const { ensurePackages } = require('./packages.js');
 const { ensureToolchain } = require('./toolchain.js');
 const { mustRun } = require('./run.js');
 
-/** The headers installed beside this node make the build work without a network. */
-function headerOptions() {
+/** The headers installed beside this node make builds work without a network. */
+function headerPrefix() {
   const prefix = path.dirname(path.dirname(process.execPath));
-  const isInstalled = existsSync(path.join(prefix, 'include', 'node', 'node_api.h'));
-  return isInstalled ? [`--nodedir=${prefix}`] : [];
+  return existsSync(path.join(prefix, 'include', 'node', 'node_api.h')) ? prefix : undefined;
 }
 
 function buildAddon() {
   ensurePackages();
   ensureToolchain('addon');
   const nodeGyp = require.resolve('node-gyp/bin/node-gyp.js');
-  const options = ['--jobs=2', '--loglevel=warn', ...headerOptions()];
+  const prefix = headerPrefix();
+  const headers = prefix === undefined ? [] : [`--nodedir=${prefix}`];
+  const options = ['--jobs=2', '--loglevel=warn', ...headers];
   mustRun(process.execPath, [nodeGyp, 'configure', 'build', ...options]);
 }
 
-module.exports = { buildAddon };
+module.exports = { buildAddon, headerPrefix };

@@ -75,6 +75,16 @@ const REQUIREMENTS = {
   ],
   format: [programNeeded('clang-format', 'clang-format', ['clang-format'])],
   tidy: [programNeeded('clang-tidy', 'clang-tidy', ['clang-tidy'])],
+  instructions: [programNeeded('Valgrind', 'valgrind', ['valgrind'])],
+  redis: [programNeeded('a Redis server', 'redis-server', ['redis-server'])],
+  postgresql: [
+    {
+      name: 'a PostgreSQL server',
+      // Debian does not put it on the path.
+      isThere: () => succeeds('sh', ['-c', 'ls /usr/lib/postgresql/*/bin/initdb']),
+      packages: () => ['postgresql'],
+    },
+  ],
 };
 
 /** @param {string[]} packages */
@@ -94,7 +104,8 @@ function installWithApt(packages) {
 /**
  * Makes sure that the toolchains are there, one requirement after the other, because a later one
  * may be answered by an earlier one.
- * @param {...('addon' | 'cpp' | 'sanitizers' | 'format' | 'tidy')} toolchains
+ * @param {...('addon' | 'cpp' | 'sanitizers' | 'format' | 'tidy' | 'instructions' | 'redis' |
+ *   'postgresql')} toolchains
  */
 function ensureToolchain(...toolchains) {
   const missing = toolchains

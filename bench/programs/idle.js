@@ -1,0 +1,29 @@
+'use strict';
+
+// idle.js <directory | ->: an idle process, attached to a bucket or plain; sends the memory that it
+// has of its own, in bytes.
+
+const fs = require('node:fs');
+const { setTimeout: sleep } = require('node:timers/promises');
+
+const [directory] = process.argv.slice(2);
+
+/** Resident pages that no other process shares. */
+function ownBytes() {
+  const rollup = fs.readFileSync('/proc/self/smaps_rollup', 'utf8');
+  const kibibytes = [...rollup.matchAll(/^Private_(?:Clean|Dirty):\s+(\d+) kB$/gm)];
+  return kibibytes.reduce((sum, [, number]) => sum + Number(number) * 1024, 0);
+}
+
+async function main() {
+  if (directory !== '-') {
+    const { openLockManager } = require('../../lib/index.js');
+    await openLockManager({ directory }).request('ledger', () => {});
+  }
+  await sleep(300);
+  globalThis.gc?.();
+  process.send(ownBytes());
+}
+
+process.on('disconnect', () => process.exit());
+main();

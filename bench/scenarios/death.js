@@ -1,0 +1,97 @@
+'use strict';
+
+const { execFileSync } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const net = require('node:net');
+const path = require('node:path');
+const { openLockManager } = require('../../lib/index.js');
+const { makeDirectory } = require('../harness/bucket.js');
+const { startProgram } = require('../harness/programs.js');
+const { now } = require('../harness/section-log.js');
+const { quantile } = require('../harness/statistics.js');
+
+const DEATHS = 8;
+const { O_NONBLOCK, O_RDONLY } = fs.constants;
+
+/**
+ * How a process that waits comes to know of a death: `watch(directory, child)` begins to wait and
+ * gives a promise of the notice.
+ * @type {Record<string, (directory: string, child: import('node:child_process').ChildProcess)
+ *   => Promise<unknown>>}
+ */
+const NOTICES = {
+  async grant(directory) {
+    const locks = openLockManager({ directory });
+    await locks.request('ledger', () => {});
+    setImmediate(() => locks.close());
+  },
+  /** The end of file of a FIFO that only the other process has open for writing. */
+  fifo(directory) {
+    const fd = fs.openSync(path.join(directory, 'lifeline'), O_RDONLY | O_NONBLOCK);
+    const socket = new net.Socket({ fd, readable: true, writable: false });
+    return once(socket.resume(), 'end');
+  },
+  /** What a parent is told: at the moment at which a pidfd becomes readable. */
+  exit: (_directory, child) => once(child, 'exit'),
+};
+
+/** @param {string} directory */
+function makeLifeline(directory) {
+  const lifeline = path.join(directory, 'lifeline');
+  fs.rmSync(lifeline, { force: true });
+  execFileSync('mkfifo', [lifeline]);
+  // Whoever opens it for writing needs a reader.
+  return fs.openSync(lifeline, O_RDONLY | O_NONBLOCK);
+}
+
+/**
+ * @param {keyof typeof NOTICES} notice
+ * @param {number} mebibytes
+ */
+async function measureDeath(notice, mebibytes) {
+  const directory = makeDirectory();
+  const reader = makeLifeline(directory);
+  const { child, ended } = await startProgram('death-holder', [directory, String(mebibytes)]);
+  let noticed = 0;
+  const notices = NOTICES[notice](directory, child).then(() => (noticed = now()));
+  fs.closeSync(reader);
+  await new Promise((resolve) => setTimeout(resolve, 30)); // asleep, as whoever waits long
+  const killed = now();
+  child.kill('SIGKILL');
+  await notices;
+  await ended;
+  return (noticed - killed) / 1e6;
+}
+
+/** @returns {import('../harness/scenarios.js').Contender} */
+const contender = (notice) => ({
+  async measure() {
+    /** @type {Record<string, number>} */
+    const figures = {};
+    for (const [size, mebibytes] of Object.entries({ small: 0, '256 MB': 256 })) {
+      const times = [];
+      for (let i = 0; i < DEATHS; i += 1) times.push(await measureDeath(notice, mebibytes));
+      figures[`${size} p50 ms`] = quantile(times, 0.5);
+      figures[`${size} longest ms`] = Math.max(...times);
+    }
+    return figures;
+  },
+});
+
+/** @type {import('../harness/scenarios.js').Scenario} */
+module.exports = {
+  goal: 12,
+  title: 'From the SIGKILL of the holder to the next grant in another process',
+  rounds: 3,
+  contenders: {
+    holdfast: contender('grant'),
+    'end of file of a FIFO': contender('fifo'),
+    'exit of a child process': contender('exit'),
+  },
+  goals: [
+    { of: 'holdfast', per: 'end of file of a FIFO', figure: 'small p50 ms', atMost: 1.5 },
+    { of: 'holdfast', per: 'exit of a child process', figure: '256 MB p50 ms', atMost: 1.2 },
+  ],
+  chart: { figure: 'small p50 ms', title: 'Notice of the death of a small process, ms' },
+};
