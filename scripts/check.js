@@ -1,11 +1,13 @@
 'use strict';
 
 // npm run check: both test suites, formats, linters and types. With --all, what the build server
-// runs: the C++ tests under the sanitizers and the JavaScript tests on every Node version too.
+// runs: the C++ tests under the sanitizers, the counts of instructions and the JavaScript tests on
+// every Node version too.
 // Ends with the line `N passed, N failed`, in which each check that is no test suite counts as one.
 
 const { ONE_FAILED, ONE_PASSED, conclude } = require('./steps/counts.js');
 const { buildAddon } = require('./steps/addon.js');
+const { checkInstructions } = require('./steps/instructions.js');
 const { runCppTests } = require('./steps/cpp-tests.js');
 const { runJsTests } = require('./steps/js-tests.js');
 const { run } = require('./steps/run.js');
@@ -41,6 +43,7 @@ conclude([
     ? [
         { title: 'C++ tests, asan', run: () => runCppTests('asan') },
         { title: 'C++ tests, tsan', run: () => runCppTests('tsan') },
+        { title: 'Instruction counts', run: checkInstructions },
         ...nodeSteps(otherMajors),
       ]
     : []),

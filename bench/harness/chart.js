@@ -13,6 +13,7 @@ const OWN_COLOR = '#1f6feb';
 const OTHER_COLOR = '#9aa4b2';
 /** Readable on a light and on a dark page. */
 const TEXT = { color: '#6e7781', fontSize: 12 };
+const LOG_AXIS = { type: 'log', axisLabel: TEXT, splitLine: { lineStyle: { opacity: 0.3 } } };
 
 const isOurs = (contender) => contender.startsWith('holdfast');
 
@@ -21,9 +22,11 @@ function barOption({ results, chart }) {
   const bars = Object.entries(results)
     .map(([contender, { figures }]) => ({ contender, summary: figures?.[chart.figure] }))
     .filter(({ summary }) => summary !== undefined && summary.median > 0);
+  const least = Math.min(...bars.map(({ summary }) => summary.median));
   return {
-    grid: { left: 10, right: 90, top: 50, bottom: 10, containLabel: true },
-    xAxis: { type: 'log', axisLabel: TEXT, splitLine: { lineStyle: { opacity: 0.3 } } },
+    // The width of text is only estimated without a browser: room for more.
+    grid: { left: 40, right: 90, top: 50, bottom: 10, containLabel: true },
+    xAxis: { ...LOG_AXIS, min: 10 ** Math.floor(Math.log10(least) - 0.1) },
     yAxis: {
       type: 'category',
       inverse: true,
@@ -57,12 +60,11 @@ function lineOption({ results, chart }) {
         .map((size) => [size, figures[`${size} ${unit}`].median]),
       ...(isOurs(contender) && { lineStyle: { width: 3 } }),
     }));
-  const axis = { type: 'log', axisLabel: TEXT, splitLine: { lineStyle: { opacity: 0.3 } } };
   return {
     grid: { left: 10, right: 30, top: 80, bottom: 10, containLabel: true },
     legend: { top: 35, textStyle: TEXT },
-    xAxis: axis,
-    yAxis: axis,
+    xAxis: LOG_AXIS,
+    yAxis: LOG_AXIS,
     series,
   };
 }
@@ -80,7 +82,7 @@ function toSvg(result) {
   const chart = echarts.init(null, null, options);
   chart.setOption({
     animation: false,
-    title: { text: result.chart.title, left: 10, textStyle: { ...TEXT, fontSize: 15 } },
+    title: { text: `${result.chart.title} (logarithmic)`, left: 10, textStyle: { ...TEXT, fontSize: 15 } },
     ...(isBars ? barOption(result) : lineOption(result)),
   });
   const svg = chart.renderToSVGString();
