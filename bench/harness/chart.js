@@ -82,7 +82,11 @@ function toSvg(result) {
   const chart = echarts.init(null, null, options);
   chart.setOption({
     animation: false,
-    title: { text: `${result.chart.title} (logarithmic)`, left: 10, textStyle: { ...TEXT, fontSize: 15 } },
+    title: {
+      text: `${result.chart.title} (logarithmic)`,
+      left: 10,
+      textStyle: { ...TEXT, fontSize: 15 },
+    },
     ...(isBars ? barOption(result) : lineOption(result)),
   });
   const svg = chart.renderToSVGString();

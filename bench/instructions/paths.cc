@@ -14,9 +14,9 @@
 
 namespace {
 
+using holdfast::LockMode;
 using holdfast::core::Agent;
 using holdfast::core::AgentNews;
-using holdfast::LockMode;
 using holdfast::core::RequestOutcome;
 
 constexpr int kWarmUps = 100;
@@ -41,8 +41,7 @@ uint32_t Ask(Agent& agent, LockMode mode, RequestOutcome expected, bool& is_righ
 
 bool Exclusive(Scene& scene) {
   bool is_right = true;
-  scene.first->End(
-      Ask(*scene.first, LockMode::kExclusive, RequestOutcome::kGranted, is_right));
+  scene.first->End(Ask(*scene.first, LockMode::kExclusive, RequestOutcome::kGranted, is_right));
   return is_right;
 }
 
@@ -55,8 +54,7 @@ bool Shared(Scene& scene) {
 // The second agent waits, and gets the lock from the first one.
 bool HandOver(Scene& scene) {
   bool is_right = true;
-  const uint32_t held =
-      Ask(*scene.first, LockMode::kExclusive, RequestOutcome::kGranted, is_right);
+  const uint32_t held = Ask(*scene.first, LockMode::kExclusive, RequestOutcome::kGranted, is_right);
   const uint32_t queued =
       Ask(*scene.second, LockMode::kExclusive, RequestOutcome::kQueued, is_right);
   scene.first->End(held);

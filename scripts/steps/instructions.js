@@ -79,7 +79,7 @@ function checkInstructions() {
   build();
   const recorded = readRecord()[os.arch()];
   if (recorded === undefined) {
-    throw new StepError(`no counts are recorded for ${os.arch()}: npm run instructions -- --record`);
+    throw new StepError(`no counts for ${os.arch()} yet: npm run instructions -- --record`);
   }
   const counts = sum(PATHS.map((name) => checkPath(name, recorded)));
   if (counts.failed > 0) {

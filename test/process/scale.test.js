@@ -7,7 +7,7 @@ const { join } = require('node:path');
 const { promisify } = require('node:util');
 const { LOADS } = require('../../bench/lock-loads.js');
 
-// What a request costs at these sizes is shown by bench/queue-length.js.
+// What a request costs at these sizes is shown by bench/scenarios/queue.js.
 const PROGRAM = join(__dirname, '../support/process-scale-program.js');
 const SIZES = [1_000, 10_000, 100_000];
 const LARGEST = SIZES.at(-1);
