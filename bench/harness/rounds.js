@@ -6,9 +6,10 @@
 
 const { spawn } = require('node:child_process');
 const path = require('node:path');
+const { judge } = require('./goals.js');
 const { nodeBinary, whyNoNode } = require('./nodes.js');
 const { loadScenario } = require('./scenarios.js');
-const { median, summaryOf } = require('./statistics.js');
+const { summaryOf } = require('./statistics.js');
 
 const PROGRAM = path.join(__dirname, 'measure.js');
 const WATCHDOG_MS = 120_000;
@@ -51,22 +52,6 @@ function summariesOf(rounds) {
   return Object.fromEntries(
     names.map((name) => [name, summaryOf(rounds.map((figures) => figures[name]))]),
   );
-}
-
-/**
- * @param {import('./scenarios.js').Goal} goal
- * @param {Record<string, { figures?: ReturnType<typeof summariesOf> }>} results
- */
-function judge(goal, results) {
-  const { of, per, figure, perFigure = figure, atMost, atLeast } = goal;
-  const own = results[of]?.figures?.[figure]?.values;
-  const theirs = per === undefined ? undefined : results[per]?.figures?.[perFigure]?.values;
-  if (own === undefined || (per !== undefined && theirs === undefined)) return { ...goal };
-  const rounds = Math.min(own.length, theirs?.length ?? Infinity);
-  const values = own.slice(0, rounds).map((value, i) => (theirs ? value / theirs[i] : value));
-  const value = median(values);
-  const isMet = atMost === undefined ? value >= Number(atLeast) : value <= atMost;
-  return { ...goal, value, isMet };
 }
 
 /**

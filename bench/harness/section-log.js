@@ -69,10 +69,12 @@ function figuresOf(logs) {
   const gaps = [];
   const waits = [];
   let overlaps = 0;
+  let end = -Infinity;
   for (let i = 1; i < sections.length; i += 1) {
     const [before, section] = [sections[i - 1], sections[i]];
     waits.push(section.entered - section.asked);
-    if (section.entered < before.left) overlaps += 1;
+    end = Math.max(end, before.left);
+    if (section.entered < end) overlaps += 1;
     if (section.party !== before.party) gaps.push(section.entered - before.left);
   }
   const duration = sections.length > 1 ? sections.at(-1).left - sections[0].entered : NaN;
