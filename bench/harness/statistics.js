@@ -11,8 +11,15 @@ function quantile(values, share) {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 }
 
-/** @param {number[]} values */
-const median = (values) => quantile(values, 0.5);
+/**
+ * @param {number[]} values
+ * @returns {number} the mean of the two in the middle when their number is even
+ */
+function median(values) {
+  const sorted = Float64Array.from(values).sort();
+  const half = sorted.length / 2;
+  return (sorted[Math.ceil(half) - 1] + sorted[Math.floor(half)]) / 2;
+}
 
 /**
  * What is told of a figure that was measured once in a round.
