@@ -1,17 +1,23 @@
 'use strict';
 
-// node bench/run.js [--rounds N] [--json] [scenario…]: measures the scenarios, all by default. The
-// last results of each are kept in build/bench; RESULTS.md and the charts are made from them.
+// node bench/run.js [--rounds N] [--minutes N] [--json] [scenario…]: measures the scenarios, all by
+// default. The last results of each are kept in build/bench; RESULTS.md and the charts are made
+// from them.
+//
+// First one round of every scenario, then the next one: what disturbs the machine for a minute
+// disturbs one round of some, and when the time is over all have had about as many.
 
 const fs = require('node:fs');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
 const { describeMachine, describeRun } = require('./harness/machine.js');
 const { PAGE, writeResults } = require('./harness/results-page.js');
-const { runScenario } = require('./harness/rounds.js');
-const { loadScenario, scenarioNames } = require('./harness/scenarios.js');
+const { ScenarioRun } = require('./harness/rounds.js');
+const { scenarioNames } = require('./harness/scenarios.js');
 const { toText } = require('./harness/wording.js');
 
+/** Rounds that would take longer are left out. */
+const MINUTES = '9';
 const KEPT = path.join(__dirname, '..', 'build', 'bench');
 
 const fileOf = (name) => path.join(KEPT, `${name}.json`);
@@ -22,31 +28,43 @@ function readKept() {
   return known.map((name) => JSON.parse(fs.readFileSync(fileOf(name), 'utf8')));
 }
 
-async function measure(name, rounds) {
-  const run = describeRun();
-  const onRound = (text) => process.stderr.isTTY && process.stderr.write(`\r\x1b[K${text}`);
-  const result = { ...(await runScenario(name, { rounds, onRound })), run };
-  if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
-  fs.writeFileSync(fileOf(name), JSON.stringify(result));
-  return result;
+const show = (text) => process.stderr.isTTY && process.stderr.write(`\r\x1b[K${text}`);
+
+/**
+ * @param {ScenarioRun[]} runs
+ * @param {number} minutes
+ */
+async function playAll(runs, minutes) {
+  const end = performance.now() + minutes * 60_000;
+  for (let isOver = false; !isOver;) {
+    isOver = true;
+    for (const run of runs) {
+      if (!run.hasRoundLeft(end - performance.now())) continue;
+      await run.playRound();
+      isOver = false;
+    }
+  }
+  show('');
 }
 
 async function main() {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { json: { type: 'boolean' }, rounds: { type: 'string' } },
+    options: {
+      json: { type: 'boolean' },
+      minutes: { type: 'string', default: MINUTES },
+      rounds: { type: 'string' },
+    },
   });
   const names = positionals.length > 0 ? positionals : scenarioNames();
-  for (const name of names) loadScenario(name); // before anything is measured
-  fs.mkdirSync(KEPT, { recursive: true });
   const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
-  const machine = describeMachine();
-  const results = [];
-  for (const name of names) {
-    const result = await measure(name, rounds);
-    results.push(result);
-    if (!values.json) console.log(toText(result));
-  }
+  const runs = names.map((name) => new ScenarioRun(name, { rounds, onContender: show }));
+  const [machine, moment] = [describeMachine(), describeRun()];
+  await playAll(runs, Number(values.minutes));
+  fs.mkdirSync(KEPT, { recursive: true });
+  const results = runs.map(({ result }) => ({ ...result, run: moment }));
+  for (const result of results) fs.writeFileSync(fileOf(result.name), JSON.stringify(result));
+  if (!values.json) for (const result of results) console.log(toText(result));
   if (values.json) console.log(JSON.stringify({ machine, results }, undefined, 2));
   writeResults(readKept(), machine);
   if (!values.json) console.log(`\nwritten: ${path.relative(process.cwd(), PAGE)}`);

@@ -54,39 +54,66 @@ function summariesOf(rounds) {
   );
 }
 
-/**
- * @param {string} name
- * @param {{ rounds?: number, onRound?: (text: string) => void }} [options]
- */
-async function runScenario(name, { rounds, onRound = () => {} } = {}) {
-  const scenario = loadScenario(name);
-  const count = rounds ?? scenario.rounds;
-  /** @type {Record<string, any>} */
-  const results = {};
+/** The rounds of one scenario, played one at a time. */
+class ScenarioRun {
+  #scenario;
+  /** @type {Record<string, string>} why a contender takes no part, or no longer */
+  #skipped = {};
   /** @type {Record<string, import('./scenarios.js').Figures[]>} */
-  const measured = {};
-  for (const [contender, description] of Object.entries(scenario.contenders)) {
-    const skipped = whyNot(description);
-    results[contender] = skipped === undefined ? {} : { skipped };
-    measured[contender] = [];
-  }
-  for (let round = 0; round < count; round += 1) {
-    for (const [contender, { mostRounds = Infinity }] of Object.entries(scenario.contenders)) {
-      if (results[contender].skipped !== undefined || round >= mostRounds) continue;
-      onRound(`${name}: round ${round + 1} of ${count}, ${contender}`);
-      try {
-        measured[contender].push(await measureOnce(name, contender));
-      } catch (error) {
-        results[contender].skipped = error instanceof Error ? error.message : String(error);
-      }
+  #measured = {};
+  #played = 0;
+  #lastMs = 0;
+
+  /**
+   * @param {string} name
+   * @param {{ rounds?: number, onContender?: (text: string) => void }} [options]
+   */
+  constructor(name, { rounds, onContender = () => {} } = {}) {
+    this.name = name;
+    this.#scenario = loadScenario(name);
+    this.rounds = rounds ?? this.#scenario.rounds;
+    this.onContender = onContender;
+    for (const [contender, description] of Object.entries(this.#scenario.contenders)) {
+      const reason = whyNot(description);
+      if (reason !== undefined) this.#skipped[contender] = reason;
+      this.#measured[contender] = [];
     }
   }
-  for (const [contender, list] of Object.entries(measured)) {
-    if (results[contender].skipped === undefined) results[contender].figures = summariesOf(list);
+
+  /** @param {number} msLeft the first round is played in any case */
+  hasRoundLeft(msLeft) {
+    return this.#played === 0 || (this.#played < this.rounds && this.#lastMs < msLeft);
   }
-  const { goal, title, note, chart } = scenario;
-  const goals = scenario.goals.map((each) => judge(each, results));
-  return { name, goal, title, note, chart, rounds: count, results, goals };
+
+  async playRound() {
+    const start = performance.now();
+    for (const [contender, { mostRounds = Infinity }] of Object.entries(
+      this.#scenario.contenders,
+    )) {
+      if (this.#skipped[contender] !== undefined || this.#played >= mostRounds) continue;
+      this.onContender(`${this.name}: round ${this.#played + 1}, ${contender}`);
+      try {
+        this.#measured[contender].push(await measureOnce(this.name, contender));
+      } catch (error) {
+        this.#skipped[contender] = error instanceof Error ? error.message : String(error);
+      }
+    }
+    this.#played += 1;
+    this.#lastMs = performance.now() - start;
+  }
+
+  get result() {
+    const { goal, title, note, chart, goals } = this.#scenario;
+    const results = Object.fromEntries(
+      Object.entries(this.#measured).map(([contender, rounds]) => {
+        const skipped = this.#skipped[contender];
+        return [contender, skipped ? { skipped } : { figures: summariesOf(rounds) }];
+      }),
+    );
+    const judged = goals.map((each) => judge(each, results));
+    const rounds = this.#played;
+    return { name: this.name, goal, title, note, chart, rounds, results, goals: judged };
+  }
 }
 
-module.exports = { runScenario };
+module.exports = { ScenarioRun };

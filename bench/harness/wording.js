@@ -2,7 +2,7 @@
 
 // Results in words and numbers, for the terminal and for RESULTS.md.
 
-/** @typedef {Awaited<ReturnType<typeof import('./rounds.js').runScenario>>} Result */
+/** @typedef {import('./rounds.js').ScenarioRun['result']} Result */
 
 /** Three significant digits are more than the spread allows to believe. @param {number} value */
 function formatNumber(value) {

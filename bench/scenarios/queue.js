@@ -47,7 +47,10 @@ module.exports = {
   contenders: {
     holdfast: contender('holdfast'),
     [FLOOR]: contender('js-table'),
-    'holdfast, young generation of 256 MiB': contender('holdfast', { flags: LARGE_HEAP }),
+    'holdfast, young generation of 256 MiB': contender('holdfast', {
+      sizes: [1_000, 1_000_000],
+      flags: LARGE_HEAP,
+    }),
     'async-mutex': contender('async-mutex', { sizes: UP_TO_50_000 }),
     'holdfast, Node 24': contender('holdfast', { ...ONCE, leastRequests: undefined }),
     'Node 24': contender('node-locks', ONCE),
