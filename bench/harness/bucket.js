@@ -1,17 +1,33 @@
 'use strict';
 
-// A directory in memory for what the contenders put on a file system: lock tables, lock files,
-// sockets. It goes with the process.
+// Directories in memory for what the contenders put on a file system: lock tables, lock files,
+// sockets. Whoever starts a process for a measurement gives it one and takes it away again, also
+// when the process did not end in order.
 
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 
+const VARIABLE = 'HOLDFAST_BENCH_DIRECTORY';
+
+const parentDirectory = () => (fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir());
+
+/** For a process to be started: what it needs in its environment, and what removes all it made. */
+function makeRoom() {
+  const directory = fs.mkdtempSync(path.join(parentDirectory(), 'holdfast-bench-'));
+  fs.chmodSync(directory, 0o711); // servers that refuse to run as root go through it
+  return {
+    env: { ...process.env, [VARIABLE]: directory },
+    remove: () => fs.rmSync(directory, { recursive: true, force: true }),
+  };
+}
+
+/** A new directory, of this process alone. */
 function makeDirectory() {
-  const parent = fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir();
+  const parent = process.env[VARIABLE] ?? parentDirectory();
   const directory = fs.mkdtempSync(path.join(parent, 'holdfast-bench-'));
   process.on('exit', () => fs.rmSync(directory, { recursive: true, force: true }));
   return directory;
 }
 
-module.exports = { makeDirectory };
+module.exports = { makeDirectory, makeRoom };

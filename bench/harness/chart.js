@@ -61,8 +61,8 @@ function lineOption({ results, chart }) {
       ...(isOurs(contender) && { lineStyle: { width: 3 } }),
     }));
   return {
-    grid: { left: 10, right: 30, top: 80, bottom: 10, containLabel: true },
-    legend: { top: 35, textStyle: TEXT },
+    grid: { left: 30, right: 300, top: 50, bottom: 10, containLabel: true },
+    legend: { orient: 'vertical', left: WIDTH - 285, top: 50, textStyle: TEXT },
     xAxis: LOG_AXIS,
     yAxis: LOG_AXIS,
     series,

@@ -6,6 +6,7 @@
 
 const { spawn } = require('node:child_process');
 const path = require('node:path');
+const { makeRoom } = require('./bucket.js');
 const { judge } = require('./goals.js');
 const { nodeBinary, whyNoNode } = require('./nodes.js');
 const { loadScenario } = require('./scenarios.js');
@@ -22,8 +23,10 @@ const WATCHDOG_MS = 120_000;
 function measureOnce(scenarioName, contenderName) {
   const { node, flags = [] } = loadScenario(scenarioName).contenders[contenderName];
   const args = ['--no-warnings', ...flags, PROGRAM, scenarioName, contenderName];
-  return new Promise((resolve, reject) => {
+  const room = makeRoom();
+  const figures = new Promise((resolve, reject) => {
     const child = spawn(nodeBinary(node), args, {
+      env: room.env,
       stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
       timeout: WATCHDOG_MS,
       killSignal: 'SIGKILL',
@@ -36,6 +39,7 @@ function measureOnce(scenarioName, contenderName) {
       else reject(new Error(`${contenderName} ended with ${signal ?? status}`));
     });
   });
+  return figures.finally(room.remove);
 }
 
 /** @param {import('./scenarios.js').Contender} contender */

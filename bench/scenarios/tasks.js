@@ -115,8 +115,13 @@ async function bytesPerTask({ post }) {
   return bytes;
 }
 
-/** @param {string} way @returns {import('../harness/scenarios.js').Contender} */
-const contender = (way) => ({
+/**
+ * @param {string} way
+ * @param {'24'} [node]
+ * @returns {import('../harness/scenarios.js').Contender}
+ */
+const contender = (way, node) => ({
+  node,
   flags: ['--expose-gc'],
   async measure() {
     const tasks = await WAYS[way]();
@@ -139,12 +144,22 @@ module.exports = {
   title: 'Tasks of the scheduler',
   note: 'bench/scheduler-starvation.js shows timers and sockets beside 100,000 tasks.',
   rounds: 3,
-  contenders: Object.fromEntries(Object.keys(WAYS).map((way) => [way, contender(way)])),
+  contenders: {
+    ...Object.fromEntries(Object.keys(WAYS).map((way) => [way, contender(way)])),
+    'holdfast, Node 24': contender('holdfast', '24'),
+    [`${IMMEDIATE}, Node 24`]: contender(IMMEDIATE, '24'),
+  },
   goals: [
     ...['ns per task', 'ns per user-blocking task', 'ns per background task'].flatMap((figure) => [
       { of: 'holdfast', per: IMMEDIATE, figure, atMost: 1 / 2 },
       { of: 'holdfast', per: POLYFILL, figure, atMost: 1 / 4 },
     ]),
+    {
+      of: 'holdfast, Node 24',
+      per: `${IMMEDIATE}, Node 24`,
+      figure: 'ns per user-blocking task',
+      atMost: 1 / 2,
+    },
     { of: 'holdfast', per: IMMEDIATE, figure: 'ns per yield', atMost: 1 / 2 },
     { of: 'holdfast', per: POLYFILL, figure: 'ns per yield', atMost: 1 / 4 },
     { of: 'holdfast', figure: 'heap bytes per task', atMost: 350 },
