@@ -42,6 +42,8 @@ uint64_t MonotonicNs() {
 }
 
 uint64_t RealtimeNs() { return TheWorld().now_ns(); }
+uint64_t CoarseRealtimeMs() { return TheWorld().now_ns() / 1'000'000; }
+uint32_t MonotonicClockId() { return 1; }
 Result<BootId> ReadBootId() { return BootId{}; }
 uint32_t ProcessId() { return TheWorld().process().id; }
 uint32_t ThreadId() { return TheWorld().process().id; }
