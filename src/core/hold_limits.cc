@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "segment/event_list.h"
+
 namespace holdfast::core {
 
 using segment::CellId;
@@ -117,13 +119,24 @@ bool IsHeldTooLong(const RequestCell& holder, segment::Environment& environment)
 
 Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record,
                                    Sightings& sightings, uint64_t budget_ns) {
-  Notices notices(manager.segment(), manager.environment());
-  const Result<ShardLock> lock = manager.Enter(record.shard, notices, budget_ns);
-  if (!lock.ok()) return lock.status();
-  const ShardView view(manager.segment(), record.shard);
-  RequestCell* const request = RequestOf(view, record);
-  if (request == nullptr) return uint64_t{0};
-  return Look(view, notices, sightings).At(record.cell, *request);
+  const segment::Segment& segment = manager.segment();
+  uint64_t next_ns = 0;
+  uint32_t agent = segment.geometry().agents;
+  {
+    Notices notices(segment, manager.environment());
+    const Result<ShardLock> lock = manager.Enter(record.shard, notices, budget_ns);
+    if (!lock.ok()) return lock.status();
+    const ShardView view(segment, record.shard);
+    RequestCell* const request = RequestOf(view, record);
+    if (request == nullptr) return uint64_t{0};
+    next_ns = Look(view, notices, sightings).At(record.cell, *request);
+    if (request->state.Get() != CellState::kWaiting) agent = request->agent.Get();
+  }
+  // Whoever took the lock away may have died before it rang, and nobody may be watching it.
+  if (agent < segment.geometry().agents && segment::HasEvents(segment.agent(agent))) {
+    manager.environment().Ring(segment.AgentAt(agent));
+  }
+  return next_ns;
 }
 
 }  // namespace holdfast::core

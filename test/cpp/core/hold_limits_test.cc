@@ -197,6 +197,22 @@ TEST_F(HoldLimits, FreeTheNameWithItsLastUse) {
   EXPECT_EQ(UsedCells(), 0U);
 }
 
+TEST_F(HoldLimits, RingTheOneWhoWasGrantedByWhoDiedBeforeItRang) {
+  Ask(a, u"n", HeldFor(kLimitNs));
+  Ask(b, u"n");
+  Ask(c, u"n");
+  b.FallAsleep();
+  Pass(kLimitNs);
+  (void)c.EnforceHoldLimits(3);
+  machine.environment().ForgetRings();  // it had taken the mark of the sleeper, and rung nobody
+  (void)b.EnforceHoldLimits(2);
+  EXPECT_TRUE(machine.environment().WasRung(b.ref()));
+  ASSERT_TRUE(b.TakeNews().ok());
+  machine.environment().ForgetRings();
+  (void)b.EnforceHoldLimits(2);
+  EXPECT_FALSE(machine.environment().WasRung(b.ref()));
+}
+
 TEST_F(HoldLimits, OfAThiefAreToldToThoseWhoWaitAlready) {
   Ask(a, u"n");
   Ask(b, u"n", kShared);
