@@ -124,7 +124,7 @@ describeOneClient('arguments of request()', (run) => {
       );
       await locks.request(name, options, () => {});
       const standard = ['ifAvailable', 'mode', 'signal', 'steal'];
-      const beyond = ['holdLimit', 'label', 'limit', 'timeout'];
+      const beyond = ['deadlock', 'holdLimit', 'label', 'limit', 'reentrant', 'timeout'];
       assert.deepEqual(reads, ['name', ...standard, ...beyond]);
     }),
   );

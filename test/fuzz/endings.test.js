@@ -26,7 +26,8 @@ const NAMES = ['a', 'b', 'c'];
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 /** Timers that run once: all but those that keep the event loop alive. */
-const countTimers = () => [...tracked.live].filter((timer) => timer._repeat === null).length;
+const countTimers = () =>
+  [...tracked.live].filter((timer) => timer._repeat === null && timer.hasRef()).length;
 
 const OPENERS = {
   local() {

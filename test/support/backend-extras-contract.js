@@ -175,7 +175,7 @@ function testBackendExtras(agents) {
   test('inspect() gives everything about each request', async () => {
     const before = Date.now();
     const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: 60_000, label: 'nightly' }));
-    ask(second, QUEUED, 'a', shared({ limit: 3 }));
+    const waiter = ask(second, QUEUED, 'a', shared({ limit: 3, enclosing: holder }));
     const { held, pending } = await second.inspect();
     const place = { name: 'a', pid: process.pid, threadId };
     expect(held).toEqual([
@@ -190,6 +190,8 @@ function testBackendExtras(agents) {
         since: expect.any(Number),
         waited: expect.any(Number),
         held: expect.any(Number),
+        requestId: holder.backendId,
+        inside: null,
       },
     ]);
     expect(pending).toEqual([
@@ -204,6 +206,8 @@ function testBackendExtras(agents) {
         since: expect.any(Number),
         waited: expect.any(Number),
         held: null,
+        requestId: waiter.backendId,
+        inside: holder.token,
       },
     ]);
     // The two clocks agree within the second that a clock may be set back by.

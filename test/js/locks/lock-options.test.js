@@ -10,6 +10,7 @@ const DEFAULTS = {
   signal: undefined,
   steal: false,
   extras: undefined,
+  reentrant: false,
   timeout: Infinity,
 };
 
