@@ -51,6 +51,14 @@ TEST_F(LockWordTest, WaitsNoLongerThanItsBudgetForALivingOwner) {
   EXPECT_EQ(word.Owner(), p);
 }
 
+// A wake-up that a dying process owed costs one slice, however long the budget.
+TEST_F(LockWordTest, SleepsInSlices) {
+  constexpr uint64_t kLongestSliceNs = 1'000'000;
+  Acquire(p);
+  EXPECT_EQ(Acquire(q), LockOutcome::kTimedOut);
+  EXPECT_GE(machine.environment().sleeps(), kBudgetNs / kLongestSliceNs);
+}
+
 TEST_F(LockWordTest, DoesNotSleepWithoutABudget) {
   Acquire(p);
   EXPECT_EQ(Acquire(q, 0), LockOutcome::kTimedOut);

@@ -121,6 +121,26 @@ TEST(SegmentAgents, AreNeverMixedFromTwoBearers) {
   EXPECT_EQ(mixed, 0U);
 }
 
+// Between the two loads the entry gets its next bearer.
+TEST(SegmentAgents, AreOfOneBearerWhenTheEntryChangesHandsMeanwhile) {
+  struct Change {
+    FakeMachine machine;
+    segment::ProcessRef old = machine.Attach(0);
+    segment::ProcessRef next = machine.Attach(1);
+    segment::AgentRef agent = machine.AddAgent(old, 0);
+    bool is_made = false;
+  } change;
+  segment::store_observer = {nullptr, &change, [](void* context) {
+                               auto& self = *static_cast<Change*>(context);
+                               if (self.is_made) return;
+                               self.is_made = true;
+                               self.agent = self.machine.AddAgent(self.next, 0);
+                             }};
+  const segment::AgentRef read = change.machine.segment().AgentAt(0);
+  segment::store_observer = {};
+  EXPECT_EQ(read, change.agent);
+}
+
 TEST(ProcessRef, ComesBackFromItsShortWordWhileItIsTheNewestOfItsSlot) {
   FakeMachine machine;
   const segment::ProcessRef process = machine.Attach(3);
