@@ -93,8 +93,10 @@ test.each([
   ],
   [{ label: 7 }, { limit: 0, holdLimit: 0, label: '7' }],
   [{ timeout: 1 }, undefined],
+  [{ reentrant: true }, undefined],
+  [{ deadlock: 'reject' }, { limit: 0, holdLimit: 0, label: '', deadlock: 'reject' }],
 ])('%p asks the backend for %p', (options, extras) => {
-  expect(toLockOptions(options).extras).toEqual(extras);
+  expect(toLockOptions(options).extras).toEqual(extras && { deadlock: 'warn', ...extras });
 });
 
 test.each([
@@ -125,6 +127,7 @@ test.each([
   { limit: 1 },
   { limit: 1, mode: 'exclusive' },
   { label: Symbol('label') },
+  { deadlock: 'panic' },
 ])('%p is a TypeError', (options) => {
   expect(() => toLockOptions(options)).toThrow(TypeError);
 });
