@@ -47,7 +47,7 @@ module.exports = [
   {
     // Its packages are installed by `npm run bench` alone.
     files: ['bench/**'],
-    rules: { 'n/no-missing-require': 'off' },
+    rules: { 'n/no-missing-require': 'off', 'n/no-missing-import': 'off' },
   },
   {
     files: ['*.js'],

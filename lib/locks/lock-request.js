@@ -11,7 +11,7 @@ const {
   publishStart,
 } = require('./diagnostics.js');
 const { enclosingLock, enterCallback, extrasInside, leaveCallback } = require('./call-chain.js');
-const { watchForDeadlock } = require('./deadlock/deadlock-watch.js');
+const { unwatchForDeadlock, watchForDeadlock } = require('./deadlock/deadlock-watch.js');
 const { createLock } = require('./lock.js');
 const { openInTurn, promiseInTurn } = require('./loop-turns.js');
 const { signalLoss } = require('./loss-signal.js');
@@ -92,10 +92,6 @@ class LockRequest {
     return (BigInt(this.tokenHigh) << 32n) | BigInt(this.tokenLow);
   }
 
-  get isWaiting() {
-    return this.#phase === WAITING;
-  }
-
   get isHolding() {
     return this.#phase === HOLDING && !this.#isRejected && !this.#isMissed;
   }
@@ -166,6 +162,7 @@ class LockRequest {
   #decide() {
     this.#phase = DECIDED;
     this.#waitLimits?.stopTimer();
+    if (this.extras?.enclosing !== undefined) unwatchForDeadlock(this.#backend, this);
     openInTurn(/** @type {(request: LockRequest) => void} */ (this.#open), this);
   }
 
@@ -208,6 +205,7 @@ class LockRequest {
   #giveUp(reason) {
     this.#phase = OVER;
     this.#waitLimits?.end();
+    if (this.extras?.enclosing !== undefined) unwatchForDeadlock(this.#backend, this);
     this.#rejectWith(reason);
   }
 

@@ -1,7 +1,7 @@
 'use strict';
 
 const { performance } = require('node:perf_hooks');
-const { setTimeout } = require('node:timers');
+const { clearTimeout, setTimeout } = require('node:timers');
 const { DeadlockError } = require('../../errors.js');
 const { describeCycle } = require('./describe-cycle.js');
 const { WaitGraph } = require('./wait-graph.js');
@@ -11,7 +11,6 @@ const { WaitGraph } = require('./wait-graph.js');
 
 /**
  * @typedef {object} WatchedRequest
- * @property {boolean} isWaiting
  * @property {number} backendId
  * @property {import('../../../types/backend.d.ts').LockRequestExtras | undefined} extras
  * @property {(error: DeadlockError) => void} abort  leaves the queue and rejects
@@ -38,9 +37,11 @@ const LEAST_PAUSE_PER_COST = 20;
  */
 class DeadlockWatch {
   #backend;
-  /** @type {Map<WatchedRequest, Watched>} some of them may wait no more */
+  /** @type {Map<WatchedRequest, Watched>} */
   #watched = new Map();
-  #isScheduled = false;
+  /** @type {NodeJS.Timeout | undefined} to the next look */
+  #timer = undefined;
+  #isLooking = false;
 
   /** @param {LockBackend} backend */
   constructor(backend) {
@@ -54,22 +55,27 @@ class DeadlockWatch {
     this.#schedule(FIRST_PAUSE_MS);
   }
 
+  /** @param {WatchedRequest} request  that waits no more */
+  unwatch(request) {
+    this.#watched.delete(request);
+    if (this.#watched.size > 0) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
   /** @param {number} delayMs */
   #schedule(delayMs) {
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    setTimeout(() => this.#look(), delayMs).unref();
+    if (this.#isLooking) return;
+    this.#timer ??= setTimeout(() => this.#look(), delayMs).unref();
   }
 
   async #look() {
     const start = performance.now();
-    const due = [];
-    for (const [request, { at }] of this.#watched) {
-      if (!request.isWaiting) this.#watched.delete(request);
-      else if (at <= start) due.push(request);
-    }
-    if (due.length > 0) await this.#lookAt(due);
-    this.#isScheduled = false;
+    this.#timer = undefined;
+    this.#isLooking = true;
+    const due = [...this.#watched].filter(([, { at }]) => at <= start);
+    if (due.length > 0) await this.#lookAt(due.map(([request]) => request));
+    this.#isLooking = false;
     if (this.#watched.size === 0) return;
     const now = performance.now();
     const next = Math.min(...Array.from(this.#watched.values(), ({ at }) => at));
@@ -92,10 +98,11 @@ class DeadlockWatch {
    * @param {WaitGraph} graph
    */
   #judge(request, graph) {
-    const watched = /** @type {Watched} */ (this.#watched.get(request));
+    const watched = this.#watched.get(request);
     const detail = graph.find(this.#backend.clientId, request.backendId);
+    if (watched === undefined) return;
     // Whoever closes a circle around this one later, finds it then.
-    if (!request.isWaiting || detail === undefined || !graph.isStuck(detail)) {
+    if (detail === undefined || !graph.isStuck(detail)) {
       this.#watched.delete(request);
       return;
     }
@@ -169,4 +176,12 @@ function watchForDeadlock(backend, request) {
   watch.watch(request);
 }
 
-module.exports = { watchForDeadlock };
+/**
+ * @param {LockBackend} backend
+ * @param {WatchedRequest} request  that waits no more
+ */
+function unwatchForDeadlock(backend, request) {
+  watches.get(backend)?.unwatch(request);
+}
+
+module.exports = { unwatchForDeadlock, watchForDeadlock };

@@ -1,6 +1,7 @@
 'use strict';
 
 const { isGrantable } = require('../grantable.js');
+const { findStrongComponents } = require('./strong-components.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
@@ -16,6 +17,14 @@ const groupByName = (details) => {
   }
   return groups;
 };
+
+/**
+ * @param {string} clientId
+ * @param {number} requestId
+ */
+const keyOf = (clientId, requestId) => `${clientId} ${requestId}`;
+
+/** @typedef {LockDetail | string} Node  a request, the name that it asks for, a held lock */
 
 /**
  * Who can never go on, at one moment. A request waits for holders of its name; a holder waits for
@@ -34,16 +43,24 @@ class WaitGraph {
   #stuckHolders;
   /** @type {Set<LockDetail>} pending requests that cannot be granted */
   #stuckRequests;
+  /** @type {Map<string, LockDetail>} */
+  #byKey;
+  /** @type {Map<Node, Node[]>} */
+  #components;
 
   /** @param {LockInspection} inspection  one consistent view, pending in the order of the queues */
   constructor({ held, pending }) {
     this.#held = groupByName(held);
     this.#pending = groupByName(pending);
+    this.#byKey = new Map(pending.map((one) => [keyOf(one.clientId, one.requestId), one]));
     this.#findInside(held, pending);
     // Whose hold is limited ends whatever happens.
     this.#stuckHolders = new Set(held.filter((lock) => lock.holdLimit === 0));
     this.#stuckRequests = new Set(pending);
     while (this.#findMoreThatGoOn());
+    /** @type {Iterable<Node>} */
+    const starts = this.#stuckRequests;
+    this.#components = findStrongComponents(starts, (node) => this.#next(node));
   }
 
   /**
@@ -52,12 +69,7 @@ class WaitGraph {
    * @param {number} requestId
    */
   find(clientId, requestId) {
-    for (const queue of this.#pending.values()) {
-      for (const request of queue) {
-        if (request.requestId === requestId && request.clientId === clientId) return request;
-      }
-    }
-    return undefined;
+    return this.#byKey.get(keyOf(clientId, requestId));
   }
 
   /** @param {LockDetail} request  pending */
@@ -72,14 +84,16 @@ class WaitGraph {
    * @returns {LockDetail[]} from that request on; empty when it is in no such circle
    */
   cycleThrough(start) {
-    /** @type {Map<LockDetail, LockDetail>} who was come from */
+    if (!this.isStuck(start)) return [];
+    /** @type {Map<Node, Node>} who was come from */
     const from = new Map();
+    /** @type {Node[]} */
     const queue = [start];
-    for (const request of queue) {
-      for (const next of this.#waitsFor(request)) {
-        if (next === start) return this.#pathBack(from, start, request);
+    for (const node of queue) {
+      for (const next of this.#next(node)) {
+        if (next === start) return this.#pathBack(from, start, node);
         if (from.has(next)) continue;
-        from.set(next, request);
+        from.set(next, node);
         queue.push(next);
       }
     }
@@ -89,46 +103,44 @@ class WaitGraph {
   /**
    * All that wait for this request and that it waits for, through any number of others: one of them
    * has to give way, and each of them finds the same ones here.
-   * @param {LockDetail} start  pending
+   * @param {LockDetail} request  pending
    * @returns {LockDetail[]} itself among them; empty when it is in no such circle
    */
-  knotOf(start) {
-    /** @type {Map<LockDetail, LockDetail[]>} who waits for whom, of all that can be reached */
-    const waiters = new Map();
-    const reached = new Set([start]);
-    for (const request of reached) {
-      for (const next of this.#waitsFor(request)) {
-        waiters.set(next, [...(waiters.get(next) ?? []), request]);
-        reached.add(next);
-      }
-    }
-    if (!waiters.has(start)) return [];
-    const knot = new Set([start]);
-    for (const request of knot) for (const waiter of waiters.get(request) ?? []) knot.add(waiter);
-    return [...knot];
+  knotOf(request) {
+    const component = this.#components.get(request) ?? [];
+    return component.length < 2 ? [] : this.#requestsOf(component);
   }
 
   /**
-   * @param {Map<LockDetail, LockDetail>} from
-   * @param {LockDetail} start
-   * @param {LockDetail} end
+   * @param {Map<Node, Node>} from
+   * @param {Node} start
+   * @param {Node} end
    */
   #pathBack(from, start, end) {
     const path = [end];
-    for (let at = end; at !== start; path.push(at)) at = /** @type {LockDetail} */ (from.get(at));
-    return path.reverse();
+    for (let at = end; at !== start; path.push(at)) at = /** @type {Node} */ (from.get(at));
+    return this.#requestsOf(path.reverse());
   }
 
   /**
-   * The stuck requests inside the stuck holders of a request's name.
-   * @param {LockDetail} request
+   * @param {Node[]} nodes
+   * @returns {LockDetail[]}
    */
-  *#waitsFor(request) {
-    for (const holder of this.#stuckHoldersOf(request.name)) {
-      for (const inner of this.#inside.get(holder) ?? []) {
-        if (this.#stuckRequests.has(inner)) yield inner;
-      }
-    }
+  #requestsOf(nodes) {
+    return /** @type {LockDetail[]} */ (
+      nodes.filter((node) => this.#stuckRequests.has(/** @type {any} */ (node)))
+    );
+  }
+
+  /**
+   * A request waits for its name, that for its stuck holders, those for the stuck requests inside.
+   * @param {Node} node
+   * @returns {Node[]}
+   */
+  #next(node) {
+    if (typeof node === 'string') return this.#stuckHoldersOf(node);
+    if (this.#stuckRequests.has(node)) return [node.name];
+    return (this.#inside.get(node) ?? []).filter((request) => this.#stuckRequests.has(request));
   }
 
   /** @param {string} name */

@@ -25,7 +25,7 @@ beforeEach(() => {
   locks = openAnother();
 });
 
-/** After which a wait inside a callback is looked at; that timer runs on when the wait ends. */
+/** After which a wait inside a callback is looked at. */
 const LOOK_MS = 100;
 /** Timers of requests: all but those that keep the event loop alive, or look for deadlocks. */
 const countTimers = () =>

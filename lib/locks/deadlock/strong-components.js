@@ -1,0 +1,67 @@
+'use strict';
+
+/**
+ * The strongly connected components of a directed graph: each node gets the nodes that it can reach
+ * and that can reach it, itself among them. Tarjan's algorithm, without recursion.
+ * @template N
+ * @param {Iterable<N>} starts  nodes from which all others can be reached
+ * @param {(node: N) => Iterable<N>} next  where a node leads; called once for each
+ * @returns {Map<N, N[]>} nodes of one component share one array
+ */
+function findStrongComponents(starts, next) {
+  /** @type {Map<N, number>} the order in which nodes were found */
+  const indexes = new Map();
+  /** @type {Map<N, number>} the first node found that can be reached, and is still open */
+  const lowest = new Map();
+  /** @type {Map<N, N[]>} */
+  const components = new Map();
+  /** @type {N[]} found, and of no component yet */
+  const open = [];
+
+  /** @param {N} node */
+  const enter = (node) => {
+    indexes.set(node, indexes.size);
+    lowest.set(node, indexes.size - 1);
+    open.push(node);
+    return { node, rest: next(node)[Symbol.iterator]() };
+  };
+  /**
+   * @param {N} node
+   * @param {number | undefined} index
+   */
+  const lower = (node, index) => {
+    lowest.set(node, Math.min(Number(lowest.get(node)), Number(index)));
+  };
+  /** @param {N} node */
+  const leave = (node) => {
+    if (lowest.get(node) !== indexes.get(node)) return;
+    const component = open.splice(open.lastIndexOf(node));
+    for (const member of component) components.set(member, component);
+  };
+
+  /**
+   * One step further, or back.
+   * @param {{ node: N, rest: Iterator<N> }[]} path
+   */
+  const walk = (path) => {
+    const { node, rest } = path[path.length - 1];
+    const { done, value } = rest.next();
+    if (done) {
+      leave(node);
+      path.pop();
+      if (path.length > 0) lower(path[path.length - 1].node, lowest.get(node));
+    } else if (!indexes.has(value)) {
+      path.push(enter(value));
+    } else if (!components.has(value)) {
+      lower(node, indexes.get(value));
+    }
+  };
+
+  for (const start of starts) {
+    const path = indexes.has(start) ? [] : [enter(start)];
+    while (path.length > 0) walk(path);
+  }
+  return components;
+}
+
+module.exports = { findStrongComponents };
