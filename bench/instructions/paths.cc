@@ -34,7 +34,9 @@ using Path = bool (*)(Scene&);
 
 uint32_t Ask(Agent& agent, LockMode mode, RequestOutcome expected, bool& is_right) {
   const holdfast::segment::ResourceName name(kUnits.data(), kUnits.size());
-  const auto answer = agent.Request(name, mode, false, false);
+  holdfast::core::LockRequest request;
+  request.mode = mode;
+  const auto answer = agent.Request(name, request);
   is_right = is_right && answer.ok() && answer->outcome == expected;
   return answer.ok() ? answer->id : 0;
 }

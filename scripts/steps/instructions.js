@@ -81,12 +81,14 @@ function checkInstructions() {
   if (recorded === undefined) {
     throw new StepError(`no counts for ${os.arch()} yet: npm run instructions -- --record`);
   }
+  if (recorded.compiler !== compiler()) {
+    // Another compiler writes other instructions: a difference would say nothing.
+    console.log(`Not compared: recorded with ${recorded.compiler}; this is ${compiler()}.`);
+    return { passed: 0, failed: 0, skipped: PATHS.length };
+  }
   const counts = sum(PATHS.map((name) => checkPath(name, recorded)));
   if (counts.failed > 0) {
-    console.error(
-      `Recorded with ${recorded.compiler}; this is ${compiler()}. What is meant to be, or comes ` +
-        `from the compiler alone, is recorded by: npm run instructions -- --record`,
-    );
+    console.error('What is meant to be is recorded by: npm run instructions -- --record');
   }
   return counts;
 }
