@@ -70,8 +70,8 @@ napi_value AgentWrap::Request(napi_env env, napi_callback_info info) {
   return ToInt(env, self->Ask(name, request));
 }
 
-// requestWithExtras(name, flags, limit, holdLimit (ms), label, high and low half of the token of the
-// enclosing lock) -> like request()
+// requestWithExtras(name, flags, limit, holdLimit (ms), label, high and low half of the token of
+// the enclosing lock) -> like request()
 napi_value AgentWrap::RequestWithExtras(napi_env env, napi_callback_info info) {
   size_t count = 7;
   napi_value arguments[7];

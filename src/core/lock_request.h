@@ -17,11 +17,11 @@ struct LockRequest {
   LockMode mode = LockMode::kExclusive;
   bool if_available = false;
   bool steal = false;
-  uint32_t limit = 0;           // with kShared: at most so many holders with it; 0: no limit
-  uint64_t hold_limit_ns = 0;   // from the grant on; 0: none
-  std::u16string_view label{};  // shown to people; cut at kMostLabelUnits
+  uint32_t limit = 0;            // with kShared: at most so many holders with it; 0: no limit
+  uint64_t hold_limit_ns = 0;    // from the grant on; 0: none
+  std::u16string_view label{};   // shown to people; cut at kMostLabelUnits
   uint64_t enclosing_token = 0;  // of the lock in whose callback it is made; 0: none
-  uint64_t now_ms = 0;          // since 1970, to show; need not be exact
+  uint64_t now_ms = 0;           // since 1970, to show; need not be exact
 };
 
 // A record in the segment. The ticket is never used again: a cell that has another one, or none,

@@ -20,11 +20,11 @@ struct LockInfo {
   uint32_t thread_id = 0;
   uint64_t token = 0;  // 0: pending
   std::u16string label;
-  uint32_t limit = 0;          // 0: none
-  uint64_t hold_limit_ns = 0;  // 0: none
-  uint64_t requested_ms = 0;   // since 1970
-  uint64_t granted_ms = 0;     // likewise; 0: pending
-  uint32_t request_id = 0;     // its agent's own number for it
+  uint32_t limit = 0;            // 0: none
+  uint64_t hold_limit_ns = 0;    // 0: none
+  uint64_t requested_ms = 0;     // since 1970
+  uint64_t granted_ms = 0;       // likewise; 0: pending
+  uint32_t request_id = 0;       // its agent's own number for it
   uint64_t enclosing_token = 0;  // 0: none
 };
 
