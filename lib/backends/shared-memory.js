@@ -190,7 +190,8 @@ class SharedMemoryBackend {
   #giveUp(makeError) {
     for (const request of this.#requests) {
       if (request === null) continue;
-      const isHeld = this.#agent.isHeld(request.backendId);
+      // Told of its grant, or about to be; it may be about to be told of a loss, too.
+      const isHeld = request.tokenHigh !== 0 || this.#agent.isHeld(request.backendId);
       const tell = isHeld ? () => request.lost('disconnected') : () => request.failed(makeError());
       this.#lastWords.add(request, 'disconnected', tell);
       request.backendId = NO_ID;
@@ -270,13 +271,16 @@ class SharedMemoryBackend {
     this.#giveUp(() => invalidStateError(REPLACED));
   }
 
+  /** Whoever is told something may close this backend: the rest has heard that then. */
   #onNews() {
-    for (let count = this.#agent.readNews(); count > 0; count = this.#agent.readNews()) {
+    const agent = this.#agent;
+    for (let count = agent.readNews(); count > 0; count = agent.readNews()) {
       for (let i = 0; i < count; i += 1) {
         this.#report(this.#native.TOKEN_WORDS + i * this.#native.NEWS_WORDS);
+        if (this.#agent !== agent) return;
       }
     }
-    if (!this.#agent.isConnected()) this.#disconnect();
+    if (!agent.isConnected()) this.#disconnect();
   }
 
   /** @param {number} at  where in the shared words a piece of news begins */
