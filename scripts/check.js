@@ -1,8 +1,8 @@
 'use strict';
 
 // npm run check: both test suites, formats, linters and types. With --all, what the build server
-// runs: the C++ tests under the sanitizers, the counts of instructions and the JavaScript tests on
-// every Node version too.
+// runs: the C++ tests under the sanitizers, the counts of instructions, and on every other Node
+// version the JavaScript tests of what depends on Node (all of them: npm run test:nodes).
 // Ends with the line `N passed, N failed`, in which each check that is no test suite counts as one.
 
 const { ONE_FAILED, ONE_PASSED, conclude } = require('./steps/counts.js');
@@ -24,6 +24,11 @@ const check = (title, script) => ({
   run: () => (run('npm', ['run', '--silent', script]) === 0 ? ONE_PASSED : ONE_FAILED),
 });
 
+const DEPENDS_ON_NODE = [
+  'test/conformance',
+  'test/js/scheduler',
+  'test/process/(endings|deadlock|scheduler|two-agents|wait-sync)',
+];
 const otherMajors = MAJORS.filter((major) => !process.versions.node.startsWith(`${major}.`));
 
 conclude([
@@ -44,7 +49,7 @@ conclude([
         { title: 'C++ tests, asan', run: () => runCppTests('asan') },
         { title: 'C++ tests, tsan', run: () => runCppTests('tsan') },
         { title: 'Instruction counts', run: checkInstructions },
-        ...nodeSteps(otherMajors),
+        ...nodeSteps(otherMajors, DEPENDS_ON_NODE),
       ]
     : []),
 ]);

@@ -28,14 +28,17 @@ function nodeBinary(major) {
   return binary;
 }
 
-/** @param {string[]} majors */
-function nodeSteps(majors) {
+/**
+ * @param {string[]} majors
+ * @param {string[]} [tests] Patterns of the tests to run; all without.
+ */
+function nodeSteps(majors, tests = []) {
   return majors.map((major) => ({
     title: `JavaScript tests, Node ${major}`,
     run: () => {
       const node = nodeBinary(major);
       mustRun(node, ['--version']);
-      return runJsTests({ node, report: `jest-node${major}` });
+      return runJsTests({ node, report: `jest-node${major}`, args: tests });
     },
   }));
 }

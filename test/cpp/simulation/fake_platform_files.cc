@@ -8,6 +8,7 @@
 #include "platform/segment_file.h"
 #include "platform/slot_lock.h"
 #include "platform/unique_fd.h"
+#include "platform/process_identity.h"
 #include "platform/wake_channel.h"
 #include "simulation/world.h"
 
@@ -127,10 +128,10 @@ Doorbell::Doorbell(UniqueFd directory, UniqueFd fd, std::string name)
     : directory_(std::move(directory)),
       fd_(std::move(fd)),
       name_(std::move(name)),
-      owner_process_(0) {}
+      owner_process_(ProcessId()) {}
 
 Doorbell::~Doorbell() {
-  if (!fd_ || IsGhost()) return;
+  if (!fd_ || owner_process_ != ProcessId() || IsGhost()) return;
   auto& files = TheKernel().files();
   const auto found = files.find(name_);
   if (found == files.end() || found->second != TheKernel().At(fd_.get()).fifo) return;
