@@ -5,10 +5,10 @@
 
 #include "platform/bucket_directory.h"
 #include "platform/death_watch.h"
+#include "platform/process_identity.h"
 #include "platform/segment_file.h"
 #include "platform/slot_lock.h"
 #include "platform/unique_fd.h"
-#include "platform/process_identity.h"
 #include "platform/wake_channel.h"
 #include "simulation/world.h"
 
