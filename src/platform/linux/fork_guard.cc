@@ -24,11 +24,8 @@ constinit ForkGuard* first_guard = nullptr;
 // The guards of this process. A child starts without any.
 class ForkRegistry {
  public:
-  // Registers the handlers, once for the life of the process; the error number of that.
-  static int Install() {
-    static const int error = pthread_atfork(Prepare, InParent, InChild);
-    return error;
-  }
+  // Registers the handlers; the error number of that.
+  static int Install() noexcept { return pthread_atfork(Prepare, InParent, InChild); }
 
   static void Link(ForkGuard& guard, ForkGuard::Callback in_child, void* context) {
     guard.in_child_ = in_child;
@@ -67,10 +64,18 @@ class ForkRegistry {
   }
 };
 
+namespace {
+
+// When this is loaded, not at the first use: whoever is forked in the middle of that would wait for
+// ever for a thread that it does not have.
+const int install_error = ForkRegistry::Install();
+
+}  // namespace
+
 Status ForkGuard::Register(Callback in_child, void* context) {
-  // Without the mutex: fork() may hold the C library's lock on handlers while it waits for ours.
-  const int error = ForkRegistry::Install();
-  if (error != 0) return OsError("cannot register what to do in a forked child", error);
+  if (install_error != 0) {
+    return OsError("cannot register what to do in a forked child", install_error);
+  }
   const std::lock_guard lock(registry_mutex);
   if (in_child_ != nullptr) return {StatusCode::kBusy, "the guard is registered already"};
   ForkRegistry::Link(*this, in_child, context);
