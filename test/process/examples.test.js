@@ -31,10 +31,11 @@ describe('refresh-token', () => {
     expect(status).toBe(0);
   });
 
-  test('without the locks the session is revoked', () => {
+  test('without the locks somebody is logged out', () => {
     const { status, result } = runExample('refresh-token', '--seconds', '30', '--without-lock');
+    // By a call with tokens that were replaced, or because the whole session was revoked.
+    expect(result.logouts).toBeGreaterThan(0);
     expect(result.ok).toBe(false);
-    expect(result.revocations).toBe(1);
     expect(status).toBe(1);
   });
 });
