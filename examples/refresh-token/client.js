@@ -4,6 +4,7 @@
 // whoever calls the API holds a shared lock, and whoever refreshes holds the exclusive one.
 
 const { readFileSync, renameSync, writeFileSync } = require('node:fs');
+const { threadId } = require('node:worker_threads');
 
 /** @typedef {import('./authority.js').Tokens} Tokens */
 
@@ -27,7 +28,7 @@ class TokenFile {
    * @param {Tokens} tokens
    */
   write(tokens) {
-    const temporary = `${this.#path}.${process.pid}`;
+    const temporary = `${this.#path}.${process.pid}.${threadId}`;
     writeFileSync(temporary, JSON.stringify(tokens), { mode: 0o600 });
     renameSync(temporary, this.#path);
   }

@@ -46,7 +46,8 @@ async function run(directory, { seconds, withLock }) {
   const start = () => {
     const child = fork(path.join(__dirname, 'worker.js'), [JSON.stringify(task)]);
     child.on('message', () => (logouts += 1));
-    return child;
+    child.on('error', () => {}); // told to stop when it had just gone
+    return { child, closed: new Promise((resolve) => child.once('close', resolve)) };
   };
 
   const children = Array.from({ length: PROCESSES }, start);
@@ -55,13 +56,11 @@ async function run(directory, { seconds, withLock }) {
   while (Date.now() < end && logouts === 0) {
     await pause(Math.random() * LONGEST_PAUSE_MS);
     const place = Math.floor(Math.random() * PROCESSES);
-    const victim = children[place];
-    if (victim.exitCode === null && victim.kill('SIGKILL')) kills += 1;
+    if (children[place].child.kill('SIGKILL')) kills += 1;
     children[place] = start();
   }
-  const exits = children.map((child) => child.exitCode ?? once(child, 'exit'));
-  for (const child of children) if (child.connected) child.send('stop');
-  await Promise.all(exits);
+  for (const { child } of children) if (child.connected) child.send('stop');
+  await Promise.all(children.map(({ closed }) => closed));
   server.close();
   server.closeAllConnections();
   const { revocations, needlessRefreshes, refreshes } = session.counts;

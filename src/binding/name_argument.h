@@ -15,6 +15,7 @@ namespace holdfast::binding {
 class NameArgument {
  public:
   // One that is longer than `most_units` is not copied.
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): see short_
   NameArgument(napi_env env, napi_value value, uint64_t most_units) {
     napi_get_value_string_utf16(env, value, short_.data(), kShort, &length_);
     if (length_ < kShort - 1) return;
@@ -27,6 +28,7 @@ class NameArgument {
   }
   NameArgument(const NameArgument&) = delete;
   NameArgument& operator=(const NameArgument&) = delete;
+  ~NameArgument() = default;
 
   bool fits() const { return units_ != nullptr; }
   segment::ResourceName name() const { return {units_, static_cast<uint32_t>(length_)}; }

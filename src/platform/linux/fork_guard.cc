@@ -68,13 +68,13 @@ namespace {
 
 // When this is loaded, not at the first use: whoever is forked in the middle of that would wait for
 // ever for a thread that it does not have.
-const int install_error = ForkRegistry::Install();
+const int kInstallError = ForkRegistry::Install();
 
 }  // namespace
 
 Status ForkGuard::Register(Callback in_child, void* context) {
-  if (install_error != 0) {
-    return OsError("cannot register what to do in a forked child", install_error);
+  if (kInstallError != 0) {
+    return OsError("cannot register what to do in a forked child", kInstallError);
   }
   const std::lock_guard lock(registry_mutex);
   if (in_child_ != nullptr) return {StatusCode::kBusy, "the guard is registered already"};
