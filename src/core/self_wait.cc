@@ -16,14 +16,17 @@ namespace {
 // for all that any of them waits for.
 class WayForward {
  public:
-  WayForward(const segment::AgentRef& agent, const RequestCell& request) : agent_(agent) {
+  WayForward(const segment::Segment& segment, const segment::AgentRef& agent,
+             const RequestCell& request)
+      : segment_(segment),
+        process_(agent.process),
+        thread_id_(segment.agent(agent.index).thread_id.Get()) {
     Pass(request);
   }
 
-  // True: this one is of the agent, and somebody met so far waits for its end.
+  // True: this one is of the same thread, and somebody met so far waits for its end.
   bool IsStoppedBy(const RequestCell& before) {
-    const bool is_own =
-        before.agent.Get() == agent_.index && before.agent_generation.Get() == agent_.generation;
+    const bool is_own = IsOfThread(before);
     if (is_own && (IsExclusive(before) || has_exclusive_)) return true;
     if (is_own && ++own_shared_ >= least_limit_) return true;
     Pass(before);
@@ -34,6 +37,18 @@ class WayForward {
   static bool IsExclusive(const RequestCell& request) {
     return request.mode.Get() == static_cast<uint8_t>(LockMode::kExclusive);
   }
+  // A thread has an agent for each lock manager that it has opened.
+  bool IsOfThread(const RequestCell& request) const {
+    const uint16_t index = request.agent.Get();
+    if (request.process_slot.Get() != process_.slot ||
+        request.process_generation.Get() != process_.generation ||
+        index >= segment_.geometry().agents) {
+      return false;
+    }
+    const segment::AgentEntry& entry = segment_.agent(index);
+    return entry.generation.Get() == request.agent_generation.Get() &&
+           entry.thread_id.Get() == thread_id_;
+  }
   void Pass(const RequestCell& request) {
     if (IsExclusive(request)) {
       has_exclusive_ = true;
@@ -42,7 +57,9 @@ class WayForward {
     }
   }
 
-  const segment::AgentRef& agent_;
+  const segment::Segment& segment_;
+  const segment::ProcessRef process_;
+  const uint32_t thread_id_;
   bool has_exclusive_ = false;
   uint32_t own_shared_ = 0;
   uint32_t least_limit_ = UINT32_MAX;
@@ -60,7 +77,7 @@ Result<bool> WaitsForItself(LockManager& manager, const segment::AgentRef& agent
   if (request == nullptr || request->state.Get() != segment::CellState::kWaiting) return false;
   const segment::NameCell* const name = view.NameAt(request->name.Get());
   if (name == nullptr) return false;
-  WayForward way(agent, *request);
+  WayForward way(manager.segment(), agent, *request);
   uint32_t steps = 0;
   for (CellId id = request->previous.Get(); id != kNoCell && steps++ < view.MostCells();) {
     const RequestCell* const before = view.RequestAt(id);

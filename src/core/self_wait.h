@@ -1,6 +1,6 @@
-// Whether a request waits for its own agent: for what the agent holds, or has asked for earlier and
-// would have to give back first. A thread that blocks until such a request is granted never goes
-// on.
+// Whether a request waits for its own thread: for what an agent of the thread holds, or has asked
+// for earlier and would have to give back first. A thread that blocks until such a request is
+// granted never goes on.
 #ifndef HOLDFAST_CORE_SELF_WAIT_H_
 #define HOLDFAST_CORE_SELF_WAIT_H_
 

@@ -8,6 +8,12 @@ namespace {
 
 class SelfWait : public LockTableTest {
  protected:
+  void SetUp() override { MoveToThread(a2, 1); }
+
+  // Node's number of the thread that an agent lives in.
+  void MoveToThread(FakeAgent& agent, uint32_t thread_id) {
+    machine.segment().agent(agent.ref().index).thread_id.Set(thread_id);
+  }
   bool WaitsForItself(FakeAgent& agent) {
     core::LockManager manager = agent.manager();
     const Result<bool> waits =
@@ -25,6 +31,19 @@ TEST_F(SelfWait, IsForItsOwnLock) {
 
 TEST_F(SelfWait, IsNotForTheLockOfAnotherThreadOfItsProcess) {
   Ask(a2, u"n");
+  Ask(a, u"n");
+  EXPECT_FALSE(WaitsForItself(a));
+}
+
+TEST_F(SelfWait, IsForTheLockOfAnotherAgentOfItsThread) {
+  MoveToThread(a2, 0);
+  Ask(a2, u"n");
+  Ask(a, u"n");
+  EXPECT_TRUE(WaitsForItself(a));
+}
+
+TEST_F(SelfWait, IsNotForAThreadOfTheSameNumberInAnotherProcess) {
+  Ask(b, u"n");
   Ask(a, u"n");
   EXPECT_FALSE(WaitsForItself(a));
 }

@@ -8,16 +8,28 @@ const { GRANTED, QUEUED } = require('../../../lib/backends/outcome.js');
 const { SharedMemoryBackend } = require('../../../lib/backends/shared-memory.js');
 const { RecordedRequest } = require('../../support/recorded-request.js');
 
+/** The class as a worker thread has it. */
+let BackendOfAnotherThread;
+jest.isolateModules(() => {
+  const workerThreads = jest.requireActual('node:worker_threads');
+  jest.doMock('node:worker_threads', () => ({ ...workerThreads, threadId: 7 }));
+  const path = '../../../lib/backends/shared-memory.js';
+  ({ SharedMemoryBackend: BackendOfAnotherThread } = require(path));
+});
+
 let directory;
 let backend;
+let sibling; // of the same thread
 let other;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
-  [backend, other] = [1, 2].map(() => new SharedMemoryBackend({ directory, sweeps: false }));
+  const options = { directory, sweeps: false };
+  backend = new SharedMemoryBackend(options);
+  sibling = new SharedMemoryBackend(options);
+  other = new BackendOfAnotherThread(options);
 });
 afterEach(() => {
-  backend.close();
-  other.close();
+  for (const agent of [backend, sibling, other]) agent.close();
   rmSync(directory, { recursive: true, force: true });
 });
 
@@ -86,6 +98,7 @@ describe('does not wait for its own thread:', () => {
   const limited = (limit) => ({ ...shared, extras: { ...NO_EXTRAS, limit } });
 
   const mine = (options) => () => backend.enqueue(new RecordedRequest('a', options));
+  const siblings = (options) => () => sibling.enqueue(new RecordedRequest('a', options));
   const theirs = (options) => () => other.enqueue(new RecordedRequest('a', options));
 
   test.each([
@@ -95,6 +108,9 @@ describe('does not wait for its own thread:', () => {
     ['another that waits for its own shared lock', [mine(shared), theirs()], shared],
     ['another that waits for its own request', [theirs(), mine(shared), theirs()], shared],
     ['its own locks at their limit', [mine(shared), mine(shared)], limited(2)],
+    ['the lock of another backend of the thread', [siblings()], {}],
+    ['the request of another backend of the thread', [theirs(), siblings()], {}],
+    ['its own and the locks of another backend', [mine(shared), siblings(shared)], limited(2)],
   ])('behind %s', async (_, before, options) => {
     for (const make of before) make();
     const request = ask(backend, QUEUED, 'a', options);
