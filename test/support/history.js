@@ -1,85 +1,33 @@
 'use strict';
 
 const { setImmediate: nextTurn } = require('node:timers/promises');
+const { modeOf } = require('./played-call.js');
+const { CALLS } = require('./played-request.js');
 
 /**
- * A history is an array of bursts, a burst an array of steps that are made in one go. After each
- * burst everything that it set off is waited for. Steps:
- *   { kind: 'request', manager, name, mode, way, limit }  way: 'wait', 'ifAvailable', 'steal',
- *     'signal'; limit counts where the mode is 'shared', 0 for none
- *   { kind: 'finish', request, isFailure }  ends the callback, also one that is still to come
- *   { kind: 'abort', request }
- * `manager`, `name` and `request` are indexes; that of a request counts the requests made before,
- * modulo their number.
+ * A history is an array of bursts, a burst an array of steps that are made in one go; one by one
+ * where some of them are delicate. After each everything that it set off is waited for. Steps:
+ *   { kind: 'request', manager, name, mode, way, limit, timeout, holdLimit, label }
+ *     way: 'wait', 'ifAvailable', 'steal', 'signal'; limit counts where the mode is 'shared', 0 for
+ *     none; the rest says whether there is one
+ *   { kind: 'acquire' } and { kind: 'sync' } with the same; { kind: 'all' } with `names`
+ *   { kind: 'nested', call, reentrant } with the same: a request inside the callback of another
+ *   { kind: 'finish', call, isFailure }  ends the callback, also one that is still to come; not
+ *     that of a call with a hold limit
+ *   { kind: 'abort', call }, { kind: 'pass', call }: its timeout passes
+ * `manager`, `name` and `call` are indexes; that of a call counts the calls made before, modulo
+ * their number.
  */
 
-/** A mode as a history shows it: 'exclusive', 'shared', or 'shared/2' with a limit of 2. */
-const modeOf = ({ mode, limit }) => (limit > 0 ? `${mode}/${limit}` : mode);
-
-/** One request of a history, and what became of it. */
-class PlayedRequest {
-  isCalled = false;
-  isSettled = false;
-  #controller = new AbortController();
-  #finish;
-  #finished = new Promise((resolve, reject) => {
-    this.#finish = { resolve, reject };
-  });
-
-  constructor(id, step, log) {
-    this.id = id;
-    this.step = step;
-    this.log = log;
-    this.#finished.catch(() => {}); // the callback may never come to return it
-  }
-
-  start(locks, name) {
-    const { mode, way, limit } = this.step;
-    const options = { mode: way === 'steal' ? 'exclusive' : mode };
-    if (options.mode === 'shared' && limit > 0) options.limit = limit;
-    if (way === 'signal') options.signal = this.#controller.signal;
-    else if (way !== 'wait') options[way] = true;
-    this.mode = modeOf(options);
-    locks
-      .request(name, options, (lock) => {
-        this.isCalled = true;
-        this.isRefused = lock === null;
-        this.log(`${this.id} called with ${lock === null ? null : lock.mode}`);
-        return this.#finished;
-      })
-      .then(
-        (value) => this.#settle(`fulfilled with ${value}`),
-        (reason) => this.#settle(`rejected with ${reason?.name ?? reason} ${reason?.reason ?? ''}`),
-      );
-  }
-
-  #settle(how) {
-    this.isSettled = true;
-    this.log(`${this.id} ${how}`);
-  }
-
-  finish(isFailure) {
-    if (isFailure) this.#finish.reject(`failure of ${this.id}`);
-    else this.#finish.resolve(`result of ${this.id}`);
-  }
-
-  abort() {
-    this.#controller.abort(`reason of ${this.id}`);
-  }
-
-  /** What inspect() is to show of this request once everything on its way has arrived. */
-  get place() {
-    if (this.isSettled || this.isRefused) return undefined;
-    return this.isCalled ? 'held' : 'pending';
-  }
-}
+const DELICATE = ['acquire', 'all', 'nested'];
 
 /** Plays histories on lock managers that share a bucket and writes down what can be observed. */
 class HistoryPlayer {
   #managers;
   #clientIds;
   #prefix;
-  #requests = [];
+  #timers;
+  #calls = [];
   #events = [];
   #observer;
 
@@ -87,61 +35,101 @@ class HistoryPlayer {
    * @param {import('../../types').LockManager[]} managers
    * @param {string[]} clientIds  of the managers
    * @param {string} prefix  of all names, new for each history
+   * @param {{ delayOf(id: number): number, fire(id: number): boolean }} timers
    */
-  constructor(managers, clientIds, prefix) {
+  constructor(managers, clientIds, prefix, timers) {
     this.#managers = managers;
     this.#clientIds = clientIds;
     this.#prefix = prefix;
+    this.#timers = timers;
     this.#observer = managers[0];
   }
 
-  /** Gives, for each burst, the events and the snapshot that followed. */
+  /** Gives, for each step that was waited for, the events and the snapshot that followed. */
   async play(history) {
     const record = [];
     try {
       for (const [index, burst] of history.entries()) {
         this.#observer = this.#managers[index % this.#managers.length];
-        for (const step of burst) this.#make(step);
-        const snapshot = await this.#settled();
-        record.push({ events: this.#events.splice(0).sort(), snapshot });
+        for (const steps of this.#inTime(burst)) record.push(await this.#makeAll(steps));
       }
     } finally {
-      for (const request of this.#requests) request.abort();
-      for (const request of this.#requests) request.finish(false);
+      for (const call of this.#calls) call.abort();
+      for (const call of this.#calls) call.finish(false);
       await this.#settled();
     }
     return record;
   }
 
-  #make(step) {
-    if (step.kind === 'request') {
-      const id = this.#requests.length;
-      const request = new PlayedRequest(id, step, (event) => this.#events.push(event));
-      this.#requests.push(request);
-      request.start(this.#managers[step.manager], `${this.#prefix} ${step.name}`);
-      return;
-    }
-    const request = this.#requests[step.request % this.#requests.length];
-    if (step.kind === 'finish') request?.finish(step.isFailure);
-    else request?.abort();
+  async #makeAll(steps) {
+    for (const step of steps) this.#make(step);
+    const snapshot = await this.#settled();
+    const faults = this.#calls.map((call) => call.fault()).filter(Boolean);
+    if (faults.length > 0) throw new Error(faults.join(', '));
+    return { events: this.#events.splice(0).sort(), snapshot };
   }
 
-  /** Waits until inspect() shows exactly what the requests know of themselves; gives it. */
+  /**
+   * What a clock decides must not depend on how fast the other steps are, nor what becomes of a
+   * call that hears of others in its own time: between the locks of requestAll(), when the lock is
+   * lost that a request is nested in, or before acquire() has given its handle.
+   */
+  #inTime(burst) {
+    const isDelicate = ({ kind, holdLimit }) => holdLimit || DELICATE.includes(kind);
+    const isAnyDelicate =
+      burst.some(isDelicate) ||
+      this.#calls.some((call) => !call.isAtItsEnd && isDelicate(call.step));
+    return isAnyDelicate ? burst.map((step) => [step]) : [burst];
+  }
+
+  #make(step) {
+    const Call = CALLS[step.kind];
+    if (Call !== undefined) return this.#call(Call, step);
+    const call = this.#calls[step.call % this.#calls.length];
+    // Whether its callback ends in time would be for the clock to say.
+    if (step.kind === 'finish' && call?.step.holdLimit) return;
+    if (step.kind === 'finish') call?.finish(step.isFailure);
+    else if (step.kind === 'abort') call?.abort();
+    else if (call !== undefined && this.#timers.fire(call.id)) call.timeOut();
+  }
+
+  #call(Call, step) {
+    const outer = step.kind === 'nested' ? this.#outerOf(step) : undefined;
+    if (step.kind === 'nested' && outer === undefined) return;
+    const manager = outer?.step.manager ?? step.manager;
+    const call = new Call(
+      this.#calls.length,
+      { ...step, manager },
+      {
+        log: (event) => this.#events.push(event),
+        delayOf: this.#timers.delayOf,
+      },
+    );
+    this.#calls.push(call);
+    const start = () =>
+      call.start(this.#managers[manager], (name) => `${this.#prefix} ${name}`, outer);
+    if (outer === undefined) start();
+    else outer.runInside(start);
+  }
+
+  /** The call that a nested request is to be inside, where its callback runs. */
+  #outerOf(step) {
+    const outer = this.#calls[step.call % this.#calls.length];
+    const isInside = outer?.isCalled && !outer.isFinished && outer.runInside !== undefined;
+    return isInside && !outer.step.holdLimit ? outer : undefined;
+  }
+
+  /** Waits until inspect() shows exactly what the calls know of themselves; gives it. */
   async #settled() {
     for (;;) {
       await nextTurn();
       const shown = await this.#snapshot();
+      const expected = this.#calls.map((call) => call.expected(shown));
       const isSame = ['held', 'pending'].every(
-        (place) => countsOf(shown[place]) === countsOf(this.#expected(place)),
+        (place) => countsOf(shown[place]) === countsOf(expected.flatMap((lines) => lines[place])),
       );
-      if (isSame) return shown;
+      if (isSame && this.#calls.every((call) => call.isAsExpected())) return shown;
     }
-  }
-
-  #expected(place) {
-    return this.#requests
-      .filter((request) => request.place === place)
-      .map(({ step, mode }) => `${step.name} ${mode} ${step.manager}`);
   }
 
   /** The snapshot of this history's names: sorted by name, in the given order for each. */
@@ -158,8 +146,12 @@ class HistoryPlayer {
         name: detail.name.slice(prefix.length),
         mode: modeOf(detail),
         manager: this.#clientIds.indexOf(detail.clientId),
+        label: detail.label,
       }))
-      .map(({ name, mode, manager }) => ({ name, line: `${name} ${mode} ${manager}` }))
+      .map(({ name, mode, manager, label }) => ({
+        name,
+        line: `${name} ${mode} ${manager} ${label}`,
+      }))
       .sort((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)))
       .map(({ line }) => line);
   }
