@@ -107,7 +107,7 @@ function play(backend, history) {
   return new HistoryPlayer(managers, clientIds, `history ${historyCount}`, manual).play(history);
 }
 
-const check = (property) => fc.assert(property, { seed: SEED, numRuns: RUNS, endOnFailure: false });
+const check = (property) => fc.assert(property, { seed: SEED, numRuns: RUNS, endOnFailure: true });
 
 const modesOf = (lines, name) =>
   lines

@@ -113,6 +113,12 @@ class PlayedRequestAll extends PlayedCallback {
   #heldCount = 0; // while it waits for the others
   #nameOf;
 
+  constructor(id, step, history) {
+    // Else the clock would say whether the first lock is still held when the next is refused.
+    const holdLimit = step.holdLimit && step.way !== 'ifAvailable';
+    super(id, { ...step, holdLimit }, history);
+  }
+
   start(locks, nameOf) {
     this.options.label = `${this.id}`;
     const request = locks.requestAll(this.step.names.map(nameOf), this.options, (all) => {

@@ -1,0 +1,122 @@
+'use strict';
+
+const { mkdtempSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { VirtualClock } = require('../support/virtual-clock.js');
+
+const clock = new VirtualClock();
+jest.doMock('node:timers', () => clock.timers);
+jest.doMock('node:perf_hooks', () => ({
+  ...jest.requireActual('node:perf_hooks'),
+  performance: clock.performance,
+}));
+
+const { LocalBackend } = require('../../lib/backends/local.js');
+const { LocalLockTable } = require('../../lib/backends/local-lock-table.js');
+const { SharedMemoryBackend } = require('../../lib/backends/shared-memory.js');
+const { openLockManager } = require('../../lib/index.js');
+const { BACKENDS } = require('../support/combinations.js');
+const { randomFrom } = require('../support/process-random.js');
+
+// Requests inside the callbacks of others, at random, but so that no circle can close: whoever
+// holds a name asks for later ones only. No deadlock may be reported, however long they wait. The
+// time is that of a clock of the test.
+// HOLDFAST_SEED=<seed> repeats the choices of a run; HOLDFAST_MINUTES=60 is an hour of such a load.
+const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const MINUTES = Number(process.env.HOLDFAST_MINUTES ?? 10);
+const MANAGERS = 4;
+const CHAINS = 12;
+const NAMES = 8;
+const LONGEST_MS = 400;
+
+const OPENERS = {
+  local() {
+    const table = new LocalLockTable();
+    return () => new LocalBackend(table);
+  },
+  'shared-memory': (directory) => () => new SharedMemoryBackend({ directory }),
+};
+
+/** Goes on with nested requests until it is stopped. */
+class Load {
+  isStopped = false;
+  requests = 0;
+  failures = [];
+  #managers;
+  #random;
+
+  constructor(managers, random) {
+    this.#managers = managers;
+    this.#random = random;
+  }
+
+  async run() {
+    while (!this.isStopped) await this.#request(this.#random(NAMES));
+  }
+
+  async #request(name) {
+    const random = this.#random;
+    this.requests += 1;
+    const options = { mode: ['exclusive', 'shared'][random(2)] };
+    if (options.mode === 'shared' && random(3) === 0) options.limit = 1 + random(3);
+    options.deadlock = ['warn', 'reject'][random(2)];
+    const locks = this.#managers[random(MANAGERS)];
+    try {
+      await locks.request(`${name}`, options, () => this.#hold(name));
+    } catch (error) {
+      this.failures.push(error);
+    }
+  }
+
+  /** None, one or two requests for later names, and some time. */
+  async #hold(name) {
+    const random = this.#random;
+    const left = NAMES - 1 - name;
+    const inner = Array.from({ length: left > 0 ? random(3) : 0 }, () => name + 1 + random(left));
+    await Promise.all(inner.map((later) => this.#request(later)));
+    await clock.sleep(random(LONGEST_MS));
+  }
+}
+
+let directory;
+const warnings = [];
+const onWarning = (warning) => warnings.push(warning);
+beforeAll(() => {
+  console.info(`HOLDFAST_SEED=${SEED} HOLDFAST_MINUTES=${MINUTES}`);
+  directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  process.on('warning', onWarning);
+});
+afterAll(() => {
+  process.off('warning', onWarning);
+  rmSync(directory, { recursive: true, force: true });
+});
+
+test.each(BACKENDS)(
+  'no deadlock is reported where there is none [%s]',
+  async (kind) => {
+    const open = OPENERS[kind](directory);
+    const backends = Array.from({ length: MANAGERS }, open);
+    const looks = backends.map((backend) => jest.spyOn(backend, 'inspect'));
+    const managers = backends.map((backend) => openLockManager({ backend }));
+    // From here on it is known what is inside a callback, on every version of Node.
+    await managers[0].request('first', { reentrant: true }, () => {});
+
+    const load = new Load(managers, randomFrom(SEED));
+    const ends = Array.from({ length: CHAINS }, () => load.run());
+    await clock.pass(MINUTES * 60_000);
+    load.isStopped = true;
+    let hasEnded = false;
+    Promise.all(ends).then(() => (hasEnded = true));
+    while (!hasEnded) await clock.pass(LONGEST_MS);
+
+    expect(load.failures).toEqual([]);
+    expect(warnings).toEqual([]);
+    // It was looked for all the time.
+    const count = looks.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+    expect(count).toBeGreaterThan(MINUTES * 20);
+    console.info(`${kind}: ${load.requests} requests, ${count} looks`);
+    for (const locks of managers) locks.close();
+  },
+  60_000 + MINUTES * 30_000,
+);
