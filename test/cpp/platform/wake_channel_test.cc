@@ -156,7 +156,7 @@ TEST_F(DoorbellTest, DoesNotRemoveAnotherOfItsName) {
 
 TEST_F(DoorbellTest, DoesNotReplaceOtherFiles) {
   close(creat(path_.c_str(), 0600));
-  EXPECT_EQ(CodeOfCreating(), StatusCode::kBusy);
+  EXPECT_EQ(CodeOfCreating(), StatusCode::kNoAccess);
   EXPECT_EQ(access(path_.c_str(), F_OK), 0);
 }
 
