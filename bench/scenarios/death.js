@@ -1,12 +1,12 @@
 'use strict';
 
-const { execFileSync } = require('node:child_process');
 const { once } = require('node:events');
 const fs = require('node:fs');
 const net = require('node:net');
 const path = require('node:path');
 const { openLockManager } = require('../../lib/index.js');
 const { makeDirectory } = require('../harness/bucket.js');
+const { makeLifeline } = require('../harness/lifeline.js');
 const { startProgram } = require('../harness/programs.js');
 const { now } = require('../harness/section-log.js');
 const { quantile } = require('../harness/statistics.js');
@@ -36,26 +36,17 @@ const NOTICES = {
   exit: (_directory, child) => once(child, 'exit'),
 };
 
-/** @param {string} directory */
-function makeLifeline(directory) {
-  const lifeline = path.join(directory, 'lifeline');
-  fs.rmSync(lifeline, { force: true });
-  execFileSync('mkfifo', [lifeline]);
-  // Whoever opens it for writing needs a reader.
-  return fs.openSync(lifeline, O_RDONLY | O_NONBLOCK);
-}
-
 /**
  * @param {keyof typeof NOTICES} notice
  * @param {number} mebibytes
  */
 async function measureDeath(notice, mebibytes) {
   const directory = makeDirectory();
-  const reader = makeLifeline(directory);
+  const closeReader = makeLifeline(directory);
   const { child, ended } = await startProgram('death-holder', [directory, String(mebibytes)]);
   let noticed = 0;
   const notices = NOTICES[notice](directory, child).then(() => (noticed = now()));
-  fs.closeSync(reader);
+  closeReader();
   await new Promise((resolve) => setTimeout(resolve, 30)); // asleep, as whoever waits long
   const killed = now();
   child.kill('SIGKILL');

@@ -44,7 +44,7 @@ test(`nobody is stuck, and nobody is let in beside another (HOLDFAST_SEED=${SEED
     await allGoOn(workers);
     await pause(random(LATEST_KILL_MS)); // the moment is what is drawn
     const place = random(WORKERS);
-    killed.add(workers[place].pid);
+    killed.add(String(workers[place].pid));
     workers[place].endBy('SIGKILL');
     await workers[place].ended;
     workers[place] = await openWorker();

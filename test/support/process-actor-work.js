@@ -14,6 +14,7 @@ class ActorWork {
   #log;
   #random;
   #names;
+  #who;
   #isStopped = false;
   #ended;
 
@@ -22,7 +23,9 @@ class ActorWork {
     this.#log = join(directory, LOG);
   }
 
-  start({ seed, names }) {
+  /** @param {{ seed: number, names: string[], who?: string | number }} options */
+  start({ seed, names, who = process.pid }) {
+    this.#who = who;
     this.#random = randomFrom(seed);
     this.#names = names;
     this.#ended = this.#run();
@@ -66,7 +69,7 @@ class ActorWork {
   }
 
   #write(what, { name, token }) {
-    appendFileSync(this.#log, `${process.pid} ${what} ${name} ${token}\n`);
+    appendFileSync(this.#log, `${this.#who} ${what} ${name} ${token}\n`);
   }
 }
 
@@ -74,24 +77,24 @@ class ActorWork {
  * What is wrong in the log: entries while another was inside that lived on, and tokens that do not
  * rise.
  * @param {string} log
- * @param {Set<number>} killed  process ids
+ * @param {Set<string>} killed
  */
 function findViolations(log, killed) {
   const violations = [];
   const inside = new Map();
   const tokens = new Map();
   for (const line of log.split('\n').slice(0, -1)) {
-    const [pid, what, name, token] = line.split(' ');
+    const [who, what, name, token] = line.split(' ');
     const before = inside.get(name);
-    const isOwn = before?.pid === pid && before.token === token;
+    const isOwn = before?.who === who && before.token === token;
     if (what === 'leave') {
       if (!isOwn) violations.push(line);
       inside.delete(name);
       continue;
     }
-    if (before !== undefined && !killed.has(Number(before.pid))) violations.push(line);
+    if (before !== undefined && !killed.has(before.who)) violations.push(line);
     if (BigInt(token) <= (tokens.get(name) ?? 0n)) violations.push(line);
-    inside.set(name, { pid, token });
+    inside.set(name, { who, token });
     tokens.set(name, BigInt(token));
   }
   return violations;

@@ -21,12 +21,21 @@ function startThread(options) {
   };
 }
 
-function startProcess(options) {
+/** What the kernel calls it here: `unshare --fork` stays, and the program is its child. */
+function pidInside(pid) {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim() || pid);
+}
+
+function startProcess({ inside = [], env, ...options }) {
+  const [execPath, ...execArgv] = [...inside, process.execPath];
   const child = fork(PROGRAM, [JSON.stringify(options)], {
     serialization: 'advanced',
     silent: true,
-    execArgv: [],
+    execPath,
+    execArgv,
+    env: { ...process.env, ...env },
   });
+  const getPid = () => (inside.includes('--fork') ? pidInside(child.pid) : child.pid);
   const exited = new Promise((resolve) => {
     child.on('exit', (code, signal) => resolve(signal ?? code));
   });
@@ -46,13 +55,13 @@ function startProcess(options) {
       return exited;
     },
     orders: {
-      SIGKILL: () => child.kill('SIGKILL'),
-      SIGTERM: () => child.kill('SIGTERM'),
-      'SIGKILL of its process': () => child.kill('SIGKILL'),
+      SIGKILL: () => process.kill(getPid(), 'SIGKILL'),
+      SIGTERM: () => process.kill(getPid(), 'SIGTERM'),
+      'SIGKILL of its process': () => process.kill(getPid(), 'SIGKILL'),
       'process.exit() of the main thread': () => child.send({ order: 'exit' }),
       'terminate()': () => child.send({ order: 'terminate' }),
     },
-    pid: child.pid,
+    getPid,
   };
 }
 
@@ -70,7 +79,11 @@ class Actor extends LockClient {
 
   /**
    * @param {keyof STARTERS} place
-   * @param {{ directory: string, sweeps: boolean }} bucket
+   * @param {object} bucket
+   * @param {string} bucket.directory
+   * @param {boolean} bucket.sweeps
+   * @param {string[]} [bucket.inside]  the command that a process is started by: see namespaces.js
+   * @param {Record<string, string>} [bucket.env]  what is added to the environment of a process
    */
   static start(place, bucket) {
     const host = STARTERS[place](bucket);
@@ -90,7 +103,7 @@ class Actor extends LockClient {
   }
 
   get pid() {
-    return this.#host.pid;
+    return this.#host.getPid();
   }
 
   /** When it has ended: the exit code or the name of the signal. */

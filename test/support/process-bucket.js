@@ -44,17 +44,24 @@ class ProcessBucket {
     this.locks = openLockManager({ backend: new SharedMemoryBackend(options) });
   }
 
-  /** @param {'process' | 'thread' | 'thread of another process'} place */
-  start(place) {
-    const actor = Actor.start(place, { directory: this.directory, sweeps: this.#sweeps });
+  /**
+   * @param {'process' | 'thread' | 'thread of another process'} place
+   * @param {{ inside?: string[], env?: object, directory?: string }} [options]  of Actor.start()
+   */
+  start(place, options) {
+    const actor = Actor.start(place, {
+      directory: this.directory,
+      sweeps: this.#sweeps,
+      ...options,
+    });
     this.#actors.add(actor);
     actor.ended.then(() => this.#actors.delete(actor));
     return actor;
   }
 
   /** Starts an actor that is attached to the bucket when this resolves. */
-  async open(place) {
-    const actor = this.start(place);
+  async open(place, options) {
+    const actor = this.start(place, options);
     await actor.clientId();
     return actor;
   }

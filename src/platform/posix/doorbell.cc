@@ -28,9 +28,8 @@ Status MakeFifo(int directory, const char* name) {
   if (mkfifoat(directory, name, kMode) == 0) return {};
   if (errno == EEXIST) {
     const Result<UniqueFd> found = OpenFifo(directory, name, O_WRONLY);
-    if (found.ok() || found.status().code() != StatusCode::kClosed) {
-      return {StatusCode::kBusy, "the name of this doorbell is in use", EEXIST};
-    }
+    if (found.ok()) return {StatusCode::kBusy, "the name of this doorbell is in use", EEXIST};
+    if (found.status().code() != StatusCode::kClosed) return found.status();
     unlinkat(directory, name, 0);
     if (mkfifoat(directory, name, kMode) == 0) return {};
   }

@@ -1,0 +1,167 @@
+'use strict';
+
+const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { FaultyProcess } = require('../support/faulty-process.js');
+const { describeInside } = require('../support/namespaces.js');
+const { randomFrom } = require('../support/process-random.js');
+
+// The whole path of two processes where the file system of the bucket, or a process, has no room.
+// HOLDFAST_SEED=<seed> repeats the draws.
+const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const random = randomFrom(SEED);
+
+const KIB = 1024;
+const SMALL_CAPACITY = 1 << 20;
+const DEFAULT_CAPACITY = 64 << 20; // of which more than 2 MB have to be there at once
+const MANY = { prefix: 'many', count: 6_000 }; // need more than the capacity
+
+let directory;
+let processes;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  processes = [];
+});
+afterEach(async () => {
+  await Promise.all(processes.map((each) => each.kill()));
+  rmSync(directory, { recursive: true, force: true });
+});
+
+const start = (options) => {
+  const started = new FaultyProcess(options);
+  processes.push(started);
+  return started;
+};
+const bucketIn = (place, capacity = SMALL_CAPACITY) => ({
+  directory: join(place, 'locks'),
+  bucket: 'full',
+  capacity,
+});
+
+const isClear = ({ name, message }, names) => {
+  expect(names).toContain(name);
+  expect(message).toMatch(/full|too many open files|no room|larger|capacity/i);
+};
+
+/** Two want one lock; whoever holds it is told to leave it. */
+async function contend(a, b) {
+  const first = a.request('a');
+  expect(await Promise.race([first.granted, first.settled])).toBe('granted');
+  const second = b.request('a');
+  await second.asked;
+  await a.order('leave');
+  expect(await first.settled).toEqual({ value: 'left' });
+  expect(await Promise.race([second.granted, second.settled])).toBe('granted');
+  await b.order('leave');
+  expect(await second.settled).toEqual({ value: 'left' });
+}
+
+const FULL = ['QuotaExceededError'];
+
+/** The words that start a program on a tmpfs of its own, mounted at the directory. */
+const onTmpfs = (options) => [
+  ...['unshare', '--mount', 'sh', '-c'],
+  ...[`mount -t tmpfs -o mode=700,${options} none "$0" && exec "$@"`, directory],
+];
+
+describeInside(['unshare', '--mount'], `on a small tmpfs (HOLDFAST_SEED=${SEED})`, () => {
+  /** Two processes on one; `place` leads this process there. */
+  async function startTwo(options) {
+    const a = start({ inside: onTmpfs(options) });
+    await a.order('count'); // it runs
+    const b = start({ inside: ['nsenter', `--mount=/proc/${a.pid}/ns/mnt`] });
+    return { a, b, place: `/proc/${a.pid}/root${directory}` };
+  }
+  const fill = (place, bytes) => writeFileSync(join(place, 'filler'), Buffer.alloc(bytes, 1));
+  const empty = (place) => rmSync(join(place, 'filler'), { force: true });
+
+  test.each([64, 256, 1024])(
+    'of %d KB there is no room for a large bucket, which is said',
+    async (kib) => {
+      const { a, b } = await startTwo(`size=${kib}k`);
+      for (const each of [a, b]) {
+        isClear((await each.order('open', bucketIn(directory, DEFAULT_CAPACITY))).error, FULL);
+        expect((await each.order('close')).error).toBeUndefined();
+      }
+    },
+  );
+
+  test.each([64, 256, 1024])(
+    'of %d KB requests are granted or say that it is full',
+    async (kib) => {
+      const { a, b, place } = await startTwo(`size=${kib}k`);
+      const room = kib * KIB;
+      for (const each of [a, b]) await each.order('open', bucketIn(directory));
+      for (let round = 0; round < 3; round += 1) {
+        try {
+          fill(place, random(room));
+        } catch (error) {
+          expect(error.code).toBe('ENOSPC');
+        }
+        const answers = await Promise.all([
+          a.order('askForMany', { ...MANY, prefix: 'a' }),
+          b.order('askForMany', { ...MANY, prefix: 'b' }),
+        ]);
+        for (const { value, error } of answers) {
+          expect(error).toBeUndefined();
+          for (const each of value.errors.slice(0, 10)) isClear(each, FULL);
+        }
+        empty(place);
+        await contend(a, b);
+      }
+      expect((await a.order('look')).value).toBe(false);
+    },
+  );
+
+  test('a bucket that could not be made is made once there is room', async () => {
+    const { a, b, place } = await startTwo(`size=4m`);
+    fill(place, 3500 * KIB);
+    const options = bucketIn(directory, DEFAULT_CAPACITY);
+    isClear((await a.order('open', options)).error, FULL);
+    empty(place);
+    for (const each of [a, b]) {
+      expect(await each.order('open', options)).toEqual({ value: 'opened' });
+    }
+    await contend(a, b);
+  });
+
+  // Root of the mount, directory, bucket, segment, two files for each process.
+  test.each([3, 4, 5, 6, 7, 8])('of %d inodes a bucket opens or says why not', async (inodes) => {
+    const { a, b } = await startTwo(`size=4m,nr_inodes=${inodes}`);
+    const opened = [];
+    for (const each of [a, b]) {
+      const { error } = await each.order('open', bucketIn(directory));
+      if (error === undefined) opened.push(each);
+      else isClear(error, FULL);
+    }
+    expect(opened).toHaveLength(inodes < 6 ? 0 : inodes < 8 ? 1 : 2);
+    if (opened.length === 2) return contend(a, b);
+    for (const each of opened) await contend(each, each);
+    // Who has left makes room for the next.
+    for (const each of [a, b]) await each.order('close');
+    const next = await b.order('open', bucketIn(directory));
+    if (inodes < 6) isClear(next.error, FULL);
+    else expect(next).toEqual({ value: 'opened' });
+  });
+});
+
+const FEW_DESCRIPTORS = ['sh', '-c', 'ulimit -n 64; exec "$0" "$@"'];
+
+test.each([0, 1, 2, 3, 4, 5, 6, 7, 8])(
+  'with %d descriptors left everything settles',
+  async (spare) => {
+    const few = start({ inside: FEW_DESCRIPTORS });
+    const other = start();
+    const options = bucketIn(directory);
+    await other.order('open', options);
+    await few.order('takeDescriptors', { leave: spare });
+    const { error } = await few.order('open', options);
+    if (error !== undefined) isClear(error, FULL);
+    else await contend(other, few);
+    await few.order('close');
+    await few.order('giveDescriptorsBack');
+    expect(await few.order('open', options)).toEqual({ value: 'opened' });
+    await contend(few, other);
+  },
+);

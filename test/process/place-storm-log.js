@@ -1,0 +1,41 @@
+'use strict';
+
+// The log of a storm over the place of a lock table, and the checker that reads it.
+//
+// `enter` is written after a grant and `leaving` before its holder looks whether the table is still
+// in its place; then `left`, or `told` when the lock was lost. Each is one appending write: two
+// sections that overlap in the file did overlap.
+
+/** @param {{ who: string, what: 'enter' | 'leaving' | 'left' | 'told', section: number }} entry */
+const lineOf = ({ who, what, section }) => `${who} ${what} ${section}\n`;
+
+/**
+ * @param {string} log
+ * @returns {{ sections: number, overlaps: number, violations: string[] }} an overlap is a pair that
+ * was inside at once, and a violation is one of which neither was told
+ */
+function checkPlaceLog(log) {
+  const sections = new Map();
+  for (const [at, line] of log.split('\n').slice(0, -1).entries()) {
+    const [who, what, number] = line.split(' ');
+    const name = `${who} ${number}`;
+    if (what === 'enter') sections.set(name, { name, from: at, to: Infinity, end: undefined });
+    else if (what === 'leaving') sections.get(name).to = at;
+    else sections.get(name).end = what;
+  }
+  // Whoever was killed inside can be told nothing.
+  const ended = [...sections.values()].filter(({ end }) => end !== undefined);
+  const violations = [];
+  let overlaps = 0;
+  ended.forEach((one, i) => {
+    for (const other of ended.slice(i + 1)) {
+      if (other.from > one.to) break; // in the order of their beginnings
+      overlaps += 1;
+      if (one.end === 'told' || other.end === 'told') continue;
+      violations.push(`${one.name} beside ${other.name}`);
+    }
+  });
+  return { sections: ended.length, overlaps, violations };
+}
+
+module.exports = { checkPlaceLog, lineOf };

@@ -1,0 +1,64 @@
+'use strict';
+
+// A process of a storm over the place of a lock table: uses one lock, opens its lock manager anew
+// now and then, and logs what it was told. Argument: JSON of directory, log, seed.
+
+const { appendFileSync } = require('node:fs');
+const { setImmediate: nextTurn, setTimeout: pause } = require('node:timers/promises');
+const { openLockManager } = require('../../lib/index.js');
+const { randomFrom } = require('../support/process-random.js');
+const { lineOf } = require('./place-storm-log.js');
+
+const MOST_INSIDE_MS = 9;
+/** Those who do not wait are the newcomers: who waits hears of a harm from the sweep. */
+const MOST_OUTSIDE_MS = 40;
+/** The place is looked at again 10 ms after the last look at the earliest. */
+const A_LOOK_LATER_MS = 15;
+const CAPACITY = 1 << 20;
+
+const { directory, log, seed } = JSON.parse(process.argv[2]);
+const random = randomFrom(seed);
+const who = String(process.pid);
+let locks;
+let sections = 0;
+let isStopped = false;
+
+const write = (what, section) => appendFileSync(log, lineOf({ who, what, section }));
+
+async function use() {
+  sections += 1;
+  const section = sections;
+  let hasEntered = false;
+  try {
+    await locks.request('a', async () => {
+      hasEntered = true;
+      write('enter', section);
+      await pause(random(MOST_INSIDE_MS));
+      write('leaving', section);
+      await pause(A_LOOK_LATER_MS);
+      await locks.request(`look of ${who}`, () => {});
+    });
+    write('left', section);
+  } catch (error) {
+    // Told of a loss, or that the table is of another version or in the middle of being replaced.
+    if (!(error instanceof DOMException)) throw error;
+    if (hasEntered) write('told', section);
+    await nextTurn();
+  }
+}
+
+async function run() {
+  while (!isStopped) {
+    locks = openLockManager({ directory, capacity: CAPACITY });
+    for (let uses = random(3); uses >= 0 && !isStopped; uses -= 1) {
+      await use();
+      await pause(random(MOST_OUTSIDE_MS));
+    }
+    locks.close();
+  }
+}
+
+process.on('message', () => (isStopped = true));
+process.on('disconnect', () => process.exit());
+process.send('started');
+run().then(() => process.disconnect());

@@ -1,0 +1,105 @@
+'use strict';
+
+const { closeSync, openSync, readSync, writeSync } = require('node:fs');
+const { join } = require('node:path');
+const { monitorEventLoopDelay } = require('node:perf_hooks');
+const { setTimeout: pause } = require('node:timers/promises');
+const { describeWithPreload } = require('../support/preload/index.js');
+const { ProcessBucket, untilEqual } = require('../support/process-bucket.js');
+
+// A process is stopped while it is inside the lock table, in the middle of a release: with the lock
+// word of one shard in its hand. Without the sweep.
+const STOPPED_MS = 400;
+const ORDER = 1n;
+const CARRIED_OUT = 2n;
+
+describeWithPreload(
+  'stop-inside',
+  'while a process is stopped inside the lock table',
+  (library) => {
+    let bucket;
+    let order;
+    let stopped;
+    let waiter;
+    let asked;
+    let released;
+    beforeEach(async () => {
+      bucket = new ProcessBucket();
+      const file = join(bucket.directory, 'order');
+      order = openSync(file, 'w+');
+      setOrder(0n);
+      const env = { LD_PRELOAD: library, HOLDFAST_TEST_STOP: file };
+      [stopped, waiter] = await Promise.all([
+        bucket.open('process', { env }),
+        bucket.open('process'),
+      ]);
+      const held = await stopped.hold('a');
+      asked = await waiter.request('a');
+      setOrder(ORDER);
+      released = held.release('kept'); // which grants the lock to the waiter, and stops there
+      released.catch(() => {}); // where it dies it cannot be told
+      await untilEqual(readOrder, CARRIED_OUT);
+    });
+    afterEach(async () => {
+      closeSync(order);
+      await bucket.close();
+    });
+
+    const setOrder = (value) => writeSync(order, new BigInt64Array([value]), 0, 8, 0);
+    const readOrder = () => {
+      const value = new BigInt64Array(1);
+      readSync(order, value, 0, 8, 0);
+      return value[0];
+    };
+
+    test('requests for its part of the names wait, those for others do not, timers go on', async () => {
+      const delay = monitorEventLoopDelay({ resolution: 1 });
+      delay.enable();
+      const late = bucket.locks.request('a', () => 'late');
+      let isSettled = false;
+      late.then(() => (isSettled = true));
+      let timers = 0;
+      const interval = setInterval(() => (timers += 1), 1);
+      let others = 0;
+      const end = performance.now() + STOPPED_MS;
+      for (; performance.now() < end; others += 1) {
+        // A shard in 64 is taken; a name may fall into it.
+        await Promise.race([bucket.locks.request(`other ${others}`, () => {}), pause(20)]);
+        if (others % 8 === 0) await pause(1);
+      }
+      clearInterval(interval);
+      delay.disable();
+      expect(isSettled).toBe(false);
+      expect(timers).toBeGreaterThan(10);
+      expect(others).toBeGreaterThan(10);
+      const ms = (ns) => (ns / 1e6).toFixed(1);
+      console.log(
+        `loop delay while a process is stopped inside, ms: p50 ${ms(delay.percentile(50))}, ` +
+          `p99 ${ms(delay.percentile(99))}, longest ${ms(delay.max)}; ` +
+          `${timers} timers and ${others} requests in ${STOPPED_MS} ms`,
+      );
+      stopped.thaw();
+      expect(await released).toEqual({ status: 'fulfilled', value: 'kept' });
+      await asked.granted;
+      await asked.release();
+      expect(await late).toBe('late');
+      await bucket.isClean({ processes: 2 });
+    });
+
+    test('a snapshot waits, and shows what came of it', async () => {
+      const snapshot = bucket.locks.query();
+      stopped.thaw();
+      const { held } = await snapshot;
+      expect(held).toMatchObject([{ name: 'a', clientId: await waiter.clientId() }]);
+    });
+
+    test('its death frees what it had in its hand', async () => {
+      const late = bucket.locks.request('a', () => 'late');
+      stopped.endBy('SIGKILL');
+      await asked.granted;
+      await asked.release();
+      expect(await late).toBe('late');
+      await bucket.isClean({ processes: 1 });
+    });
+  },
+);
