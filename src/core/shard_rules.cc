@@ -111,6 +111,7 @@ void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
 // Takes every held lock of the name away and holds it instead. The intent is committed first: a
 // repair finds kStealing and takes away what is still held (older tickets only).
 void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
+  WarnOfThief(thief, name);
   thief.state.Publish(CellState::kStealing);
   for (uint32_t steps = 0; steps <= shard_.MostCells(); ++steps) {
     const CellId victim_id = name.held_head.Get();
@@ -123,8 +124,17 @@ void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
   }
   thief.state.Publish(CellState::kHeld);
   if (!AddHeld(id, thief, name)) return;
-  if (thief.hold_limit_ns.Get() != 0) return TellOfHoldLimit(name);
-  TellIfBlockedByOthers(name.queue_head.Get());
+  if (thief.hold_limit_ns.Get() != 0) TellOfHoldLimit(name);
+}
+
+// Who waits first watches the victims, and nobody watches the thief yet. It is rung here, inside
+// the shard and before anything is stolen, because a ring that comes after the steal may never
+// come. It cannot look before the thief has left the shard, or died in it, and then finds the
+// thief, or a shard to repair.
+void ShardRules::WarnOfThief(const RequestCell& thief, const NameCell& name) {
+  const RequestCell* const first = shard_.RequestAt(name.queue_head.Get());
+  if (first == nullptr || ProcessOf(*first) == ProcessOf(thief)) return;
+  notices_.RingToRescan(first->agent.Get());
 }
 
 // A thief comes before those who wait already: they did not have to care for its hold limit when
