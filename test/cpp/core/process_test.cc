@@ -23,7 +23,7 @@ using segment::Segment;
 
 class ProcessTest : public testing::Test {
  protected:
-  ~ProcessTest() override {
+  void TearDown() override {
     if (base_ != MAP_FAILED) munmap(base_, segment::kMinCapacity);
     std::filesystem::remove_all(path_);
   }

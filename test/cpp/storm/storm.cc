@@ -133,6 +133,7 @@ void Storm::BeProcess(uint32_t row, uint64_t seed) {
 
 void Storm::Kill(uint32_t row) {
   Row& victim = rows_[row];
+  if (victim.process <= 0) std::abort();  // kill() would mean everybody
   StormEntry entry;
   entry.process = victim.number;
   log_->Write(StormEvent::kDying, entry);

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #include <cstdlib>
@@ -18,6 +17,7 @@
 #include "core/agent.h"
 #include "segment/invariants.h"
 #include "segment/lock_word.h"
+#include "storm/storm_directory.h"
 
 namespace holdfast::test {
 namespace {
@@ -37,8 +37,6 @@ uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
 // A directory of its own, and what is in it when nobody uses it.
 class StormTest : public testing::Test {
  protected:
-  ~StormTest() override { std::filesystem::remove_all(directory); }
-
   std::unique_ptr<core::Agent> OpenAgent(const std::string& bucket) const {
     core::AttachOptions options;
     options.directory = directory;
@@ -99,12 +97,8 @@ class StormTest : public testing::Test {
     return left;
   }
 
-  static std::string MakeDirectory() {
-    std::string path = "/dev/shm/holdfast-storm-XXXXXX";
-    return mkdtemp(path.data()) == nullptr ? std::string() : path;
-  }
-
-  const std::string directory = MakeDirectory();
+  const StormDirectory place;
+  const std::string& directory = place.path();
 };
 
 // HOLDFAST_STORM_KILLS=<count> and HOLDFAST_STORM_GRANTS=<count> make it longer (`npm run
