@@ -36,6 +36,9 @@ bool IsGrantableNext(const RequestCell& request, const NameCell& name) {
   return IsGrantable(ModeOf(request), true, CountsOf(name), request.limit.Get());
 }
 
+// Where nobody holds, nobody has to wait: if somebody has to, the counts or the list are damaged.
+bool HasNoHolder(const NameCell& name) { return name.held_head.Get() == kNoCell; }
+
 ProcessRef ProcessOf(const RequestCell& request) {
   return {request.process_slot.Get(), request.process_generation.Get()};
 }
@@ -51,6 +54,10 @@ Placement ShardRules::Request(const segment::AgentRef& agent, const segment::Res
   const bool is_first = found.cell == nullptr || found.cell->queue_head.Get() == kNoCell;
   const HeldCounts held = found.cell == nullptr ? HeldCounts{} : CountsOf(*found.cell);
   const bool is_granted = request.steal || IsGrantable(request.mode, is_first, held, request.limit);
+  if (!is_granted && is_first && HasNoHolder(*found.cell)) {
+    shard_.MarkDamaged();
+    return placement;
+  }
   if (request.if_available && !is_granted) {
     placement.ahead = InTheWay(request, *found.cell);
     return placement;
@@ -201,6 +208,7 @@ void ShardRules::ProcessLockRequestQueue(CellId name_id) {
     if (!IsGrantableNext(*request, *name)) break;
     if (!Grant(head, *request, *name)) return;
   }
+  if (name->queue_head.Get() != kNoCell && HasNoHolder(*name)) return shard_.MarkDamaged();
   // Who comes first now watches the one before it, which is fine if that is the only holder.
   const HeldCounts held = CountsOf(*name);
   if (grants > 0 && held.exclusive + held.shared > 1) {
