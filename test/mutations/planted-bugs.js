@@ -223,6 +223,20 @@ const CLEAN_UP_AGAIN = [
     tests: ['core_test:ProcessTest*'],
   },
   {
+    name: 'who asks believes counts of holders that are not there',
+    file: 'src/core/shard_rules.cc',
+    from: '  if (!is_granted && is_first && HasNoHolder(*found.cell)) {',
+    to: '  if (!is_granted && is_first && HasNoHolder(*found.cell) && names.Find(name).damaged) {',
+    tests: ['core_test:LostHolders*'],
+  },
+  {
+    name: 'who releases believes counts of holders that are not there',
+    file: 'src/core/shard_rules.cc',
+    from: '  if (name->queue_head.Get() != kNoCell && HasNoHolder(*name)) return shard_.MarkDamaged();\n',
+    to: '',
+    tests: ['core_test:LostHolders*'],
+  },
+  {
     name: 'a thief rings only after the steal',
     file: 'src/core/shard_rules.cc',
     from: '  WarnOfThief(thief, name);\n',
