@@ -1,7 +1,8 @@
 'use strict';
 
-// The long runs over the real platform: `npm run test:soak [kills]`, 20,000 kills by default in the
-// storm of the C++ core, with 500 grants for each, and 2,000 in that of Node processes.
+// The long runs over the real platform, and of what damage and crashes leave behind:
+// `npm run test:soak [kills]`, 20,000 kills by default in the storm of the C++ core with 500 grants
+// each, and a tenth of the kills in that of Node processes.
 
 const path = require('node:path');
 const { buildAddon } = require('./steps/addon.js');
@@ -16,25 +17,32 @@ const NODE_KILLS = Math.ceil(KILLS / 10); // each starts Node and two workers
 const NODE_PROCESSES = 8;
 
 /**
+ * @param {string} title
  * @param {string} program
  * @param {string} filter
  * @param {NodeJS.ProcessEnv} env
  */
-function runTest(program, filter, env) {
-  buildCpp('default');
-  const file = path.join(ROOT, 'build', 'cmake-default', program);
-  return run(file, [`--gtest_filter=${filter}`], { env }) === 0 ? ONE_PASSED : ONE_FAILED;
-}
+const cppStep = (title, program, filter, env) => ({
+  title,
+  run: () => {
+    buildCpp('default');
+    const file = path.join(ROOT, 'build', 'cmake-default', program);
+    return run(file, [`--gtest_filter=${filter}`], { env }) === 0 ? ONE_PASSED : ONE_FAILED;
+  },
+});
 
 conclude([
-  {
-    title: `kill storm of the core, ${KILLS} kills`,
-    run: () =>
-      runTest('storm_test', 'StormTest*', {
-        HOLDFAST_STORM_KILLS: String(KILLS),
-        HOLDFAST_STORM_GRANTS: String(KILLS * GRANTS_PER_KILL),
-      }),
-  },
+  cppStep(`kill storm of the core, ${KILLS} kills`, 'storm_test', 'StormTest*', {
+    HOLDFAST_STORM_KILLS: String(KILLS),
+    HOLDFAST_STORM_GRANTS: String(KILLS * GRANTS_PER_KILL),
+  }),
+  cppStep('a vandal', 'storm_test', 'StormVandal*', { HOLDFAST_VANDAL_SCRIBBLES: '2000000' }),
+  cppStep('images behind every write', 'core_test', '*SingleSteps*', {
+    HOLDFAST_SINGLE_STEP_EVERY: '50',
+  }),
+  cppStep('a million scribbled segments', 'core_test', 'Scribbled*', {
+    HOLDFAST_SCRIBBLES: '500000',
+  }),
   {
     title: `kill storm of Node processes, ${NODE_KILLS} kills`,
     run: () => {
