@@ -13,7 +13,14 @@ const { ROOT, StepError, mustRun } = require('./steps/run.js');
 
 const COPY = path.join(ROOT, 'build', 'mutants');
 const PROGRAMS = path.join(COPY, 'build', 'cmake-default');
-const COPIED = ['src', 'test/cpp', 'cmake', 'CMakeLists.txt', 'CMakePresets.json'];
+const COPIED = [
+  'src',
+  'test/cpp',
+  'bench/instructions',
+  'cmake',
+  'CMakeLists.txt',
+  'CMakePresets.json',
+];
 const MOST_MS = 300_000; // whoever hangs is caught, too
 const WANTED = 0.95;
 /** More than in the normal run: some windows are a single store wide. */

@@ -1,21 +1,54 @@
 'use strict';
 
-// The long kill storm of real processes: `npm run test:soak [kills]`, 20,000 by default.
+// The long runs over the real platform, and of what damage and crashes leave behind:
+// `npm run test:soak [kills]`, 20,000 kills by default in the storm of the C++ core with 500 grants
+// each, and a tenth of the kills in that of Node processes.
 
+const path = require('node:path');
 const { buildAddon } = require('./steps/addon.js');
-const { conclude } = require('./steps/counts.js');
+const { conclude, ONE_FAILED, ONE_PASSED } = require('./steps/counts.js');
+const { buildCpp } = require('./steps/cpp-tests.js');
 const { runJsTests } = require('./steps/js-tests.js');
+const { ROOT, run } = require('./steps/run.js');
 
-const KILLS = process.argv[2] ?? '20000';
-const PROCESSES = '8';
+const KILLS = Number(process.argv[2] ?? 20_000);
+const GRANTS_PER_KILL = 500;
+const NODE_KILLS = Math.ceil(KILLS / 10); // each starts Node and two workers
+const NODE_PROCESSES = 8;
+
+/**
+ * @param {string} title
+ * @param {string} program
+ * @param {string} filter
+ * @param {NodeJS.ProcessEnv} env
+ */
+const cppStep = (title, program, filter, env) => ({
+  title,
+  run: () => {
+    buildCpp('default');
+    const file = path.join(ROOT, 'build', 'cmake-default', program);
+    return run(file, [`--gtest_filter=${filter}`], { env }) === 0 ? ONE_PASSED : ONE_FAILED;
+  },
+});
 
 conclude([
+  cppStep(`kill storm of the core, ${KILLS} kills`, 'storm_test', 'StormTest*', {
+    HOLDFAST_STORM_KILLS: String(KILLS),
+    HOLDFAST_STORM_GRANTS: String(KILLS * GRANTS_PER_KILL),
+  }),
+  cppStep('a vandal', 'storm_test', 'StormVandal*', { HOLDFAST_VANDAL_SCRIBBLES: '2000000' }),
+  cppStep('images behind every write', 'core_test', '*SingleSteps*', {
+    HOLDFAST_SINGLE_STEP_EVERY: '50',
+  }),
+  cppStep('a million scribbled segments', 'core_test', 'Scribbled*', {
+    HOLDFAST_SCRIBBLES: '500000',
+  }),
   {
-    title: `kill storm, ${KILLS} kills`,
+    title: `kill storm of Node processes, ${NODE_KILLS} kills`,
     run: () => {
       buildAddon();
-      process.env.HOLDFAST_STORM_KILLS = KILLS;
-      process.env.HOLDFAST_STORM_PROCESSES = PROCESSES;
+      process.env.HOLDFAST_STORM_KILLS = String(NODE_KILLS);
+      process.env.HOLDFAST_STORM_PROCESSES = String(NODE_PROCESSES);
       return runJsTests({ report: 'soak', args: ['test/process/kill-storm.test.js'] });
     },
   },

@@ -56,6 +56,8 @@ class Agent {
   bool IsHeld(uint32_t id) const {
     return id < entries_.size() && entries_[id].state == EntryState::kHeld;
   }
+  // Of a valid id; none while only the caretaker knows of it. For who keeps an account of tickets.
+  RecordRef RecordOf(uint32_t id) const { return entries_[id].record; }
   Result<Snapshot> TakeSnapshot(uint64_t budget_ns);
   // Whether somebody alive holds the name. True, too, when that is not to be known in 1 ms: then
   // nobody gets the lock either.

@@ -214,7 +214,8 @@ void Caretaker::AskSuspects() {
   std::erase_if(suspects_, [&](Suspect& suspect) {
     ++suspect.asked;
     if (manager_.environment().IsAlive(suspect.process)) return false;
-    const StatusCode code = CleanUp(suspect.process, kBudgetNs).code();
+    const StatusCode code =
+        manager_.TerminateProcess(suspect.process, kBudgetNs, suspect.rest).code();
     was_dead = was_dead || code == StatusCode::kOk;
     return code != StatusCode::kBusy;
   });

@@ -78,6 +78,7 @@ class Caretaker {
   struct Suspect {
     segment::ProcessRef process;
     uint32_t asked = 0;
+    LockManager::Termination rest{};
   };
 
   Status StartThread();

@@ -1,6 +1,7 @@
 #include "core/lock_manager.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/extent_growth.h"
 #include "core/extent_reclaim.h"
@@ -139,12 +140,16 @@ Result<CellState> LockManager::End(const RecordRef& record, uint64_t budget_ns) 
   return Broken();
 }
 
+// A shard that is not to be had keeps nobody from the others.
 Status LockManager::TerminateAgent(const segment::AgentRef& agent, uint64_t budget_ns) {
+  Status result;
   for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
     const Status done = TerminateInShard(agent, shard, budget_ns);
-    if (!done.ok()) return done;
+    if (done.ok()) continue;
+    result = done;
+    budget_ns = 0;  // whoever is in the way here may be in the way everywhere
   }
-  return Status();
+  return result;
 }
 
 Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t shard,
@@ -174,8 +179,9 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
 
 // Whoever cleans up may die at any point: an entry that is not free yet is found again, and so is
 // what belongs to it. So the files go first.
-Status LockManager::TerminateProcess(ProcessRef process, uint64_t budget_ns) {
+Status LockManager::TerminateProcess(ProcessRef process, uint64_t budget_ns, Termination& rest) {
   if (process.slot >= segment_.geometry().processes) return Status();
+  Status result;
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
     const segment::AgentRef agent = segment_.AgentAt(i);
     // Earlier bearers of the slot too: who was to clean up after them may have died itself.
@@ -184,32 +190,48 @@ Status LockManager::TerminateProcess(ProcessRef process, uint64_t budget_ns) {
                                agent.process.generation <= process.generation;
     if (!is_of_process) continue;
     const Status done = TerminateAgent(agent, budget_ns);
-    if (!done.ok()) return done;
+    if (!done.ok()) {
+      result = done;
+      budget_ns = 0;
+      continue;
+    }
     environment_.RemoveDoorbell(agent);
     uint64_t owner = agent.process.ToWord();
     segment_.agent(i).owner.CompareExchange(owner, 0);
   }
-  const Status passed = PassLockedShards(budget_ns);
+  const bool is_first_time = !std::exchange(rest.has_begun, true);
+  if (is_first_time) rest.shards = LockedShards();
   // It may have owed news to anybody.
-  Notices(segment_, environment_).AddRescanOfAll();
-  if (!passed.ok()) return passed;
+  if (PassShards(rest.shards, budget_ns) || is_first_time) {
+    Notices(segment_, environment_).AddRescanOfAll();
+  }
+  if (!result.ok()) return result;
+  if (!rest.shards.empty()) return Status(StatusCode::kBusy, "somebody is still inside a shard");
   environment_.RemoveLifeline(process);
   segment_.process(process.slot).cleaned_generation.Publish(process.generation);
   return Status();
 }
 
-// Goes through every shard in which somebody is. If the dead process is: entering takes the lock
-// over and repairs. If somebody else is, it may be ending what the dead has left, and may die
-// before it tells those whom it grants: whatever it did is done when it has left the shard, so who
-// rescans after that finds it.
-Status LockManager::PassLockedShards(uint64_t budget_ns) {
+std::vector<uint32_t> LockManager::LockedShards() const {
+  std::vector<uint32_t> shards;
   for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
-    if (!segment::LockWord(segment_, shard).IsLocked()) continue;
-    Notices notices(segment_, environment_);
-    const Result<ShardLock> lock = Enter(shard, notices, budget_ns);
-    if (!lock.ok()) return lock.status();
+    if (segment::LockWord(segment_, shard).IsLocked()) shards.push_back(shard);
   }
-  return Status();
+  return shards;
+}
+
+// Waits until whoever was inside has left, and says whether somebody has. If the dead process is
+// inside: entering takes the lock over and repairs. If somebody else is, it may be ending what the
+// dead has left, and may die before it tells those whom it grants: whatever it did is done when it
+// has left the shard, so who rescans after that finds it.
+bool LockManager::PassShards(std::vector<uint32_t>& shards, uint64_t budget_ns) {
+  return std::erase_if(shards, [&](uint32_t shard) {
+           if (!segment::LockWord(segment_, shard).IsLocked()) return true;
+           Notices notices(segment_, environment_);
+           const bool is_passed = Enter(shard, notices, budget_ns).ok();
+           if (!is_passed) budget_ns = 0;
+           return is_passed;
+         }) > 0;
 }
 
 Status LockManager::Rescan(const segment::AgentRef& agent, uint32_t shard,

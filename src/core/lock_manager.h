@@ -45,9 +45,19 @@ class LockManager {
   // Standard: "terminate remaining locks and requests" (#agent-integration).
   Status TerminateAgent(const segment::AgentRef& agent, uint64_t budget_ns);
 
+  // What is left of a clean-up that was not to be finished at once.
+  struct Termination {
+    bool has_begun = false;
+    std::vector<uint32_t> shards;  // somebody was inside, and has not left yet
+  };
   // Ends everything of a dead process and takes back what it held of the segment itself, with the
-  // files that it left. kBusy: not all is done, call again.
-  Status TerminateProcess(segment::ProcessRef process, uint64_t budget_ns);
+  // files that it left. kBusy: not all is done, call again with the same `rest`: nobody is made to
+  // look again as long as nothing has changed.
+  Status TerminateProcess(segment::ProcessRef process, uint64_t budget_ns, Termination& rest);
+  Status TerminateProcess(segment::ProcessRef process, uint64_t budget_ns) {
+    Termination rest;
+    return TerminateProcess(process, budget_ns, rest);
+  }
 
   // Reads all records of an agent in a shard again, because news may have been lost: `records` is
   // what there is, `popped` the events that were met on the way (of any shard); both may name a
@@ -65,7 +75,8 @@ class LockManager {
 
  private:
   Status TerminateInShard(const segment::AgentRef& agent, uint32_t shard, uint64_t budget_ns);
-  Status PassLockedShards(uint64_t budget_ns);
+  std::vector<uint32_t> LockedShards() const;
+  bool PassShards(std::vector<uint32_t>& shards, uint64_t budget_ns);
   Status Grow(uint32_t shard, uint32_t cells, uint64_t budget_ns);
   Result<Placement> Recover(const RecordRef& record, uint64_t budget_ns);
   void ReadRecords(uint16_t agent, const segment::ShardView& view, Notices& notices,

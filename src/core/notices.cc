@@ -22,6 +22,12 @@ void Notices::AddRescanOfAll() {
   }
 }
 
+void Notices::RingToRescan(uint16_t agent) {
+  if (agent >= segment_.geometry().agents) return;
+  segment_.agent(agent).rescan.Exchange(1);
+  Ring(agent);
+}
+
 void Notices::Send() {
   if (all_) {
     for (uint32_t i = 0; i < segment_.geometry().agents; ++i) Ring(i);

@@ -22,6 +22,8 @@ class Notices {
   void Add(uint16_t agent);
   // Everybody alive reads all its records again: somebody died, and may have owed them news.
   void AddRescanOfAll();
+  // At once, also inside a shard: this agent reads all its records again, as soon as it can enter.
+  void RingToRescan(uint16_t agent);
   segment::Environment& environment() const { return environment_; }
   // Rings who sleeps. An agent that is awake looks at its events before it goes to sleep.
   void Send();

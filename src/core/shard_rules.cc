@@ -36,6 +36,9 @@ bool IsGrantableNext(const RequestCell& request, const NameCell& name) {
   return IsGrantable(ModeOf(request), true, CountsOf(name), request.limit.Get());
 }
 
+// Where nobody holds, nobody has to wait: if somebody has to, the counts or the list are damaged.
+bool HasNoHolder(const NameCell& name) { return name.held_head.Get() == kNoCell; }
+
 ProcessRef ProcessOf(const RequestCell& request) {
   return {request.process_slot.Get(), request.process_generation.Get()};
 }
@@ -51,6 +54,10 @@ Placement ShardRules::Request(const segment::AgentRef& agent, const segment::Res
   const bool is_first = found.cell == nullptr || found.cell->queue_head.Get() == kNoCell;
   const HeldCounts held = found.cell == nullptr ? HeldCounts{} : CountsOf(*found.cell);
   const bool is_granted = request.steal || IsGrantable(request.mode, is_first, held, request.limit);
+  if (!is_granted && is_first && HasNoHolder(*found.cell)) {
+    shard_.MarkDamaged();
+    return placement;
+  }
   if (request.if_available && !is_granted) {
     placement.ahead = InTheWay(request, *found.cell);
     return placement;
@@ -111,6 +118,7 @@ void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
 // Takes every held lock of the name away and holds it instead. The intent is committed first: a
 // repair finds kStealing and takes away what is still held (older tickets only).
 void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
+  WarnOfThief(thief, name);
   thief.state.Publish(CellState::kStealing);
   for (uint32_t steps = 0; steps <= shard_.MostCells(); ++steps) {
     const CellId victim_id = name.held_head.Get();
@@ -123,8 +131,17 @@ void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
   }
   thief.state.Publish(CellState::kHeld);
   if (!AddHeld(id, thief, name)) return;
-  if (thief.hold_limit_ns.Get() != 0) return TellOfHoldLimit(name);
-  TellIfBlockedByOthers(name.queue_head.Get());
+  if (thief.hold_limit_ns.Get() != 0) TellOfHoldLimit(name);
+}
+
+// Who waits first watches the victims, and nobody watches the thief yet. It is rung here, inside
+// the shard and before anything is stolen, because a ring that comes after the steal may never
+// come. It cannot look before the thief has left the shard, or died in it, and then finds the
+// thief, or a shard to repair.
+void ShardRules::WarnOfThief(const RequestCell& thief, const NameCell& name) {
+  const RequestCell* const first = shard_.RequestAt(name.queue_head.Get());
+  if (first == nullptr || ProcessOf(*first) == ProcessOf(thief)) return;
+  notices_.RingToRescan(first->agent.Get());
 }
 
 // A thief comes before those who wait already: they did not have to care for its hold limit when
@@ -191,6 +208,7 @@ void ShardRules::ProcessLockRequestQueue(CellId name_id) {
     if (!IsGrantableNext(*request, *name)) break;
     if (!Grant(head, *request, *name)) return;
   }
+  if (name->queue_head.Get() != kNoCell && HasNoHolder(*name)) return shard_.MarkDamaged();
   // Who comes first now watches the one before it, which is fine if that is the only holder.
   const HeldCounts held = CountsOf(*name);
   if (grants > 0 && held.exclusive + held.shared > 1) {

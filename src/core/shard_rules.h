@@ -39,6 +39,7 @@ class ShardRules {
  private:
   Ahead InTheWay(const LockRequest& request, const segment::NameCell& name) const;
   void Steal(segment::CellId id, segment::RequestCell& thief, segment::NameCell& name);
+  void WarnOfThief(const segment::RequestCell& thief, const segment::NameCell& name);
   void Enqueue(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
   bool AddHeld(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
   bool RemoveFromQueue(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);

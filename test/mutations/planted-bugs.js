@@ -31,15 +31,15 @@ const RULES = [
   {
     name: 'a request overtakes the queue',
     file: 'src/core/shard_rules.cc',
-    from: 'IsGrantable(request.mode, is_first, held)',
-    to: 'IsGrantable(request.mode, is_first || held.shared > 0, held)',
+    from: 'IsGrantable(request.mode, is_first, held, request.limit)',
+    to: 'IsGrantable(request.mode, is_first || held.shared > 0, held, request.limit)',
     tests: [HISTORIES],
   },
   {
     name: 'a grant repeats a token',
-    file: 'src/core/shard_rules.cc',
-    from: 'request.token.Set(NextToken());',
-    to: 'request.token.Set(shard_.segment().header().last_token.Get());',
+    file: 'src/core/request_record.h',
+    from: 'request.token.Set(segment.header().last_token.FetchAdd(1) + 1);',
+    to: 'request.token.Set(segment.header().last_token.Get());',
     tests: ['core_test:LockManager*', SIMULATION],
   },
   {
@@ -179,8 +179,8 @@ const CLEAN_UP = [
   {
     name: 'a clean-up does not wait for the living inside the shards',
     file: 'src/core/lock_manager.cc',
-    from: 'if (!segment::LockWord(segment_, shard).IsLocked()) continue;',
-    to: 'const segment::LockWord word(segment_, shard);\n    if (!word.IsLocked() || environment_.IsAlive(word.Owner())) continue;',
+    from: 'if (segment::LockWord(segment_, shard).IsLocked()) shards.push_back(shard);',
+    to: 'const segment::LockWord word(segment_, shard);\n    if (word.IsLocked() && !environment_.IsAlive(word.Owner())) shards.push_back(shard);',
     tests: [TERMINATION, SIMULATION],
   },
   {
@@ -196,6 +196,52 @@ const CLEAN_UP = [
     from: '  for (const ProcessRef process : TheDead()) suspects_.push_back({process});',
     to: '',
     tests: ['core_test:Caretaker*', SIMULATION],
+  },
+];
+
+/** @type {PlantedBug[]} */
+const CLEAN_UP_AGAIN = [
+  {
+    name: 'a clean-up that is tried again makes everybody look again',
+    file: 'src/core/lock_manager.cc',
+    from: 'if (PassShards(rest.shards, budget_ns) || is_first_time) {',
+    to: 'if (PassShards(rest.shards, budget_ns) || is_first_time || !rest.shards.empty()) {',
+    tests: [TERMINATION],
+  },
+  {
+    name: 'a clean-up ends nothing behind a shard that it cannot enter',
+    file: 'src/core/lock_manager.cc',
+    from: '    if (done.ok()) continue;\n    result = done;\n',
+    to: '    if (!done.ok()) return done;\n    result = done;\n',
+    tests: [TERMINATION],
+  },
+  {
+    name: 'a clean exit calls its dead predecessor cleaned up',
+    file: 'src/core/process.cc',
+    from: 'owner.slot == self_.slot) return false;',
+    to: 'owner == self_) return false;',
+    tests: ['core_test:ProcessTest*'],
+  },
+  {
+    name: 'who asks believes counts of holders that are not there',
+    file: 'src/core/shard_rules.cc',
+    from: '  if (!is_granted && is_first && HasNoHolder(*found.cell)) {',
+    to: '  if (!is_granted && is_first && HasNoHolder(*found.cell) && names.Find(name).damaged) {',
+    tests: ['core_test:LostHolders*'],
+  },
+  {
+    name: 'who releases believes counts of holders that are not there',
+    file: 'src/core/shard_rules.cc',
+    from: '  if (name->queue_head.Get() != kNoCell && HasNoHolder(*name)) return shard_.MarkDamaged();\n',
+    to: '',
+    tests: ['core_test:LostHolders*'],
+  },
+  {
+    name: 'a thief rings only after the steal',
+    file: 'src/core/shard_rules.cc',
+    from: '  WarnOfThief(thief, name);\n',
+    to: '  (void)&ShardRules::WarnOfThief;\n',
+    tests: [SIMULATION],
   },
 ];
 
@@ -217,21 +263,21 @@ const NEWS = [
   },
   {
     name: 'an agent looks for news before it says that it sleeps',
-    file: 'src/core/agent.cc',
+    file: 'src/core/agent_news.cc',
     from: '  entry_.sleeping.Exchange(sleep_);\n  if (!HasNews()) return true;\n',
     to: '  const bool has_news = HasNews();\n  entry_.sleeping.Exchange(sleep_);\n  if (!has_news) return true;\n',
     tests: [SIMULATION],
   },
   {
     name: 'all sleeps have the same number',
-    file: 'src/core/agent.cc',
+    file: 'src/core/agent_news.cc',
     from: '  sleep_ = sleep_ % (segment::kRung - 1) + 1;\n',
     to: '  sleep_ = 1;\n',
     tests: [SIMULATION],
   },
   {
     name: 'nobody watches who comes first now',
-    file: 'src/core/agent.cc',
+    file: 'src/core/agent_news.cc',
     from: '    process_->caretaker().Review(record.record);\n',
     to: '    (void)record;\n',
     tests: [SIMULATION],
@@ -245,4 +291,4 @@ const NEWS = [
   },
 ];
 
-module.exports = { PLANTED_BUGS: [...RULES, ...CRASH, ...CLEAN_UP, ...NEWS] };
+module.exports = { PLANTED_BUGS: [...RULES, ...CRASH, ...CLEAN_UP, ...CLEAN_UP_AGAIN, ...NEWS] };

@@ -1,5 +1,7 @@
 #include "core/crash_cases.h"
 
+#include <ostream>
+
 #include "core/snapshot.h"
 
 namespace holdfast::test {
@@ -29,7 +31,42 @@ void MarkDirty(CrashScene& scene) {
   }
 }
 
+// What else is in the segment while it happens.
+const char* const kNamesOfSituations[kSituations] = {
+    "alone", "beside other locks", "with cells given back", "among sleepers with news"};
+
 }  // namespace
+
+const char* NameOfSituation(uint32_t situation) { return kNamesOfSituations[situation]; }
+
+void Arrange(CrashScene& scene, const CrashCase& crash_case, uint32_t situation) {
+  crash_case.prepare(scene);
+  if (situation == 1) {
+    scene.Ask(scene.first, u"x", kShared);
+    scene.Ask(scene.doomed, u"x", kShared);
+    scene.Ask(scene.second, u"x");
+    scene.Ask(scene.doomed, u"y");
+    scene.Ask(scene.doomed_too, u"y");
+    scene.Ask(scene.first, u"y");
+  }
+  if (situation == 2) {
+    const uint32_t first = scene.Ask(scene.first, u"x");
+    const uint32_t second = scene.Ask(scene.second, kLong);
+    const uint32_t third = scene.Ask(scene.first, u"y");
+    (void)scene.first.End(first);
+    (void)scene.second.End(second);
+    (void)scene.first.End(third);
+  }
+  scene.FallAsleep();
+  if (situation == 3) {
+    const uint32_t holder = scene.Ask(scene.second, u"x");
+    scene.Ask(scene.doomed, u"x");
+    scene.Ask(scene.first, u"y");
+    scene.Ask(scene.second_too, u"y", kSteal);
+    (void)scene.second.End(holder);
+  }
+  if (crash_case.ghost_is_dead) scene.machine.Kill(scene.ghost_process);
+}
 
 // The ids that a scene gives begin with 1 in `prepare`.
 std::vector<CrashCase> CrashCases() {
@@ -222,11 +259,11 @@ std::vector<CrashCase> CrashCases() {
        [](CrashScene& s) { s.Ask(s.doomed, kLong, {.hold_limit_ns = kHoldNs, .label = kLong}); },
        [](CrashScene& s) { EnforceHoldLimits(s, 1); }},
       {"NoticeOfAnExpiredLock",
+       [](CrashScene& s) { s.Ask(s.doomed, u"a", {.hold_limit_ns = kHoldNs, .label = kLong}); },
        [](CrashScene& s) {
-         s.Ask(s.doomed, u"a", {.hold_limit_ns = kHoldNs, .label = kLong});
          EnforceHoldLimits(s, 1);
-       },
-       [](CrashScene& s) { (void)s.doomed.TakeNews(); }},
+         (void)s.doomed.TakeNews();
+       }},
       {"StealFromAHoldLimit",
        [](CrashScene& s) {
          s.Ask(s.first, u"a", {.hold_limit_ns = kHoldNs, .label = kLong});
@@ -258,5 +295,7 @@ std::vector<CrashCase> CrashCases() {
        }},
   };
 }
+
+void PrintTo(const CrashCase& crash_case, std::ostream* stream) { *stream << crash_case.name; }
 
 }  // namespace holdfast::test

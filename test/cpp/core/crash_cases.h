@@ -2,7 +2,9 @@
 #ifndef HOLDFAST_TEST_CORE_CRASH_CASES_H_
 #define HOLDFAST_TEST_CORE_CRASH_CASES_H_
 
+#include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,14 @@ struct CrashCase {
 };
 
 std::vector<CrashCase> CrashCases();
+
+// What else is in the segment while it happens.
+inline constexpr uint32_t kSituations = 4;
+const char* NameOfSituation(uint32_t situation);
+// All that is before the operation.
+void Arrange(CrashScene& scene, const CrashCase& crash_case, uint32_t situation);
+
+void PrintTo(const CrashCase& crash_case, std::ostream* stream);
 
 }  // namespace holdfast::test
 

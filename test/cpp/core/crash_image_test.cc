@@ -2,49 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <iostream>
-#include <ostream>
 #include <string>
 
 #include "core/crash_cases.h"
 
 namespace holdfast::test {
-
-void PrintTo(const CrashCase& crash_case, std::ostream* stream) { *stream << crash_case.name; }
-
 namespace {
-
-// What else is in the segment while it happens.
-const char* const kSituations[] = {"alone", "beside other locks", "with cells given back",
-                                   "among sleepers with news"};
-
-void Arrange(CrashScene& scene, const CrashCase& crash_case, size_t situation) {
-  crash_case.prepare(scene);
-  if (situation == 1) {
-    scene.Ask(scene.first, u"x", kShared);
-    scene.Ask(scene.doomed, u"x", kShared);
-    scene.Ask(scene.second, u"x");
-    scene.Ask(scene.doomed, u"y");
-    scene.Ask(scene.doomed_too, u"y");
-    scene.Ask(scene.first, u"y");
-  }
-  if (situation == 2) {
-    const uint32_t first = scene.Ask(scene.first, u"x");
-    const uint32_t second = scene.Ask(scene.second, kLong);
-    const uint32_t third = scene.Ask(scene.first, u"y");
-    (void)scene.first.End(first);
-    (void)scene.second.End(second);
-    (void)scene.first.End(third);
-  }
-  scene.FallAsleep();
-  if (situation == 3) {
-    const uint32_t holder = scene.Ask(scene.second, u"x");
-    scene.Ask(scene.doomed, u"x");
-    scene.Ask(scene.first, u"y");
-    scene.Ask(scene.second_too, u"y", kSteal);
-    (void)scene.second.End(holder);
-  }
-  if (crash_case.ghost_is_dead) scene.machine.Kill(scene.ghost_process);
-}
 
 class CrashImages : public testing::TestWithParam<CrashCase> {
  protected:
@@ -79,7 +42,7 @@ class CrashImages : public testing::TestWithParam<CrashCase> {
 };
 
 TEST_P(CrashImages, LeaveNothingThatTheSurvivorsCannotCleanUp) {
-  for (size_t situation = 0; situation < std::size(kSituations); ++situation) {
+  for (uint32_t situation = 0; situation < kSituations; ++situation) {
     CrashScene scene;
     Arrange(scene, GetParam(), situation);
     const CrashScene known(scene, {scene.machine.TakeImage(), {}});
@@ -94,7 +57,7 @@ TEST_P(CrashImages, LeaveNothingThatTheSurvivorsCannotCleanUp) {
     if (GetParam().ghost_is_dead) dead.push_back(scene.ghost_process);
     for (size_t i = 0; i < frames.size() && !HasFailure(); ++i) {
       const std::string where =
-          std::string(kSituations[situation]) + ", store " + std::to_string(i);
+          NameOfSituation(situation) + std::string(", store ") + std::to_string(i);
       CrashScene left(known, frames[i]);
       Expect(left.Rescue(dead, left.first_process, before, after, frames[i]), where);
       if (i % 7 == 0) CrashInTheRescue(known, frames[i], before, after, dead, i, where);

@@ -20,7 +20,7 @@
 namespace holdfast::test {
 namespace {
 
-constexpr int kSegments = 40000;
+constexpr uint64_t kSegments = 40000;
 constexpr int kRounds = 6;
 
 const std::u16string kNames[] = {u"", u"n", u"m", std::u16string(40, u's'),
@@ -148,15 +148,18 @@ std::vector<std::string> DamageInsideOperations(uint64_t seed) {
   return segment.Heal();
 }
 
-// HOLDFAST_SEED=<number> plays one segment again.
+// HOLDFAST_SEED=<number> plays one segment again, HOLDFAST_SCRIBBLES=<count> tries more of them
+// (`npm run test:soak`).
 void Try(Damage damage) {
   if (const char* const text = std::getenv("HOLDFAST_SEED")) {
     EXPECT_THAT(damage(std::stoull(text)), testing::IsEmpty()) << "HOLDFAST_SEED=" << text;
     return;
   }
+  const char* const wanted = std::getenv("HOLDFAST_SCRIBBLES");
+  const uint64_t count = wanted == nullptr ? kSegments : std::stoull(wanted);
   const uint64_t first = std::random_device{}();
-  std::cout << "seeds " << first << " to " << first + kSegments - 1 << std::endl;
-  for (uint64_t seed = first; seed < first + kSegments; ++seed) {
+  std::cout << "seeds " << first << " to " << first + count - 1 << std::endl;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
     ASSERT_THAT(damage(seed), testing::IsEmpty()) << "HOLDFAST_SEED=" << seed;
   }
 }

@@ -172,6 +172,44 @@ TEST_F(TerminateProcess, IsNotDoneWhileAnybodyIsInsideAShard) {
   EXPECT_EQ(machine.segment().process(p.slot).cleaned_generation.Get(), p.generation);
 }
 
+// Whoever is inside may be stopped there for long, and the clean-up is tried again and again.
+TEST_F(TerminateProcess, MakesNobodyLookAgainUntilSomebodyHasLeftAShard) {
+  segment::LockWord word(machine.segment(), 0);
+  ASSERT_EQ(word.Acquire(r, machine.environment(), kBudgetNs), segment::LockOutcome::kAcquired);
+  machine.Kill(p);
+  core::LockManager::Termination rest;
+  const auto terminate = [&] { return b.manager().TerminateProcess(p, kBudgetNs, rest).code(); };
+  ASSERT_EQ(terminate(), StatusCode::kBusy);
+  segment::Shared<uint32_t>& rescan = machine.segment().agent(c.ref().index).rescan;
+  rescan.Set(0);
+  machine.environment().ForgetRings();
+  EXPECT_EQ(terminate(), StatusCode::kBusy);
+  EXPECT_EQ(rescan.Get(), 0U);
+  EXPECT_FALSE(machine.environment().WasRung(c.ref()));
+  word.Release(r, machine.environment());
+  EXPECT_EQ(terminate(), StatusCode::kOk);
+  EXPECT_NE(rescan.Get(), 0U);
+  EXPECT_TRUE(machine.environment().WasRung(c.ref()));
+}
+
+TEST_F(TerminateProcess, FreesTheLocksInOtherShardsWhileAnybodyIsInsideOne) {
+  std::u16string other = u"n";
+  const auto shard_of = [this](const std::u16string& name) {
+    return NameOf(name).ShardOf(machine.segment().geometry().shards);
+  };
+  while (shard_of(other) == shard_of(u"n")) other += u'x';
+  const bool is_lower = shard_of(u"n") == 0;
+  Ask(a, is_lower ? u"n" : other);
+  Ask(a, is_lower ? other : u"n");
+  Ask(b, is_lower ? other : u"n");
+  segment::LockWord word(machine.segment(), 0);
+  ASSERT_EQ(word.Acquire(r, machine.environment(), kBudgetNs), segment::LockOutcome::kAcquired);
+  machine.Kill(p);
+  EXPECT_EQ(b.manager().TerminateProcess(p, kBudgetNs).code(), StatusCode::kBusy);
+  EXPECT_TRUE(IsHeld(3));
+  word.Release(r, machine.environment());
+}
+
 TEST_F(TerminateProcess, MakesEverybodyLookForLostNews) {
   Terminate(p, b);
   EXPECT_NE(machine.segment().agent(c.ref().index).rescan.Get(), 0U);

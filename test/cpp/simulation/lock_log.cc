@@ -59,9 +59,7 @@ void LockLog::Lost(Number number) {
 
 void LockLog::ProcessDied(uint32_t process) {
   for (Entry& entry : entries_) {
-    if (entry.ask.process != process) continue;
-    if (entry.ask.steals && entry.state == State::kAsked) has_thief_died_ = true;
-    entry.state = State::kEnded;
+    if (entry.ask.process == process) entry.state = State::kEnded;
   }
 }
 

@@ -36,9 +36,6 @@ class LockLog {
   void Lost(Number number);
   void ProcessDied(uint32_t process);
 
-  // Somebody died in the middle of a steal: it may hold a lock for which nobody was told to watch
-  // it.
-  bool has_thief_died() const { return has_thief_died_; }
   uint64_t grants() const { return grants_; }
   const std::string& fault() const { return fault_; }
 
@@ -68,7 +65,6 @@ class LockLog {
   std::set<uint64_t> tokens_;
   uint64_t time_ = 0;
   uint64_t grants_ = 0;
-  bool has_thief_died_ = false;
   std::string fault_;
 };
 

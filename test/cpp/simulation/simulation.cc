@@ -109,12 +109,9 @@ void Simulation::BecomeQuiet() {
   for (SimProcess* const process : Living()) world_.Resume(*process);
   for (const auto& program : programs_) program->BeQuiet();
   RunUntilNothingHappens(kNsPerSecond, "a second after the last request something still happens");
-  if (log_.has_thief_died()) LetANewcomerIn();
   CheckNobodyWaits();
 }
 
-// The one case that is left to the sweep, or to whoever comes: a thief has the lock at once, and
-// dies before it has told those that waited for the victim that they wait for the thief now.
 void Simulation::LetANewcomerIn() {
   StartProgram(world_.StartProcess());
   programs_.back()->BeQuiet();

@@ -1,0 +1,40 @@
+// Where nobody holds, nobody has to wait. Damage that says otherwise is seen where it would make
+// somebody wait for ever.
+#include "segment/shard_view.h"
+#include "support/lock_table_test.h"
+
+namespace holdfast::test {
+namespace {
+
+class LostHolders : public LockTableTest {
+ protected:
+  segment::NameCell& NameOfRequest(FakeAgent& agent, uint32_t id) {
+    const core::RecordRef record = agent.mine().at(id).record;
+    const segment::ShardView view(machine.segment(), record.shard);
+    return *view.NameAt(view.RequestAt(record.cell)->name.Get());
+  }
+};
+
+TEST_F(LostHolders, AreFoundAgainByWhoAsks) {
+  Ask(a, u"n");
+  NameOfRequest(a, 1).held_head.Set(segment::kNoCell);
+  EXPECT_EQ(Ask(b, u"n").ahead.process, p);
+  EXPECT_TRUE(IsHeld(1) && IsQueued(2));
+}
+
+TEST_F(LostHolders, AreFoundAgainByWhoAsksIfAvailable) {
+  Ask(a, u"n");
+  NameOfRequest(a, 1).held_head.Set(segment::kNoCell);
+  EXPECT_EQ(Ask(b, u"n", kIfAvailable).ahead.process, p);
+}
+
+TEST_F(LostHolders, ThatAreOnlyCountedKeepNobodyWaiting) {
+  Ask(a, u"n", kShared);
+  Ask(b, u"n");
+  NameOfRequest(a, 1).held_exclusive.Set(1);
+  ASSERT_TRUE(a.End(1).ok());
+  EXPECT_TRUE(IsHeld(2));
+}
+
+}  // namespace
+}  // namespace holdfast::test

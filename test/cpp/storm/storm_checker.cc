@@ -1,0 +1,116 @@
+#include "storm/storm_checker.h"
+
+#include <algorithm>
+
+namespace holdfast::test {
+
+void StormChecker::Read(StormEvent event, const StormEntry& entry) {
+  if (event == StormEvent::kDying) return Die(entry.process);
+  if (event == StormEvent::kNone) return;
+  Name& name = names_[entry.name];
+  // A thief may have stolen, and died before it said so.
+  if (event == StormEvent::kAskSteal) ++name.asked_steals[entry.agent];
+  if (dead_.contains(entry.process)) return;
+  if (event == StormEvent::kEnter) Enter(name, entry);
+  if (event == StormEvent::kLeave) Leave(name, entry);
+}
+
+void StormChecker::Enter(Name& name, const StormEntry& entry) {
+  ++grants_;
+  if (!tokens_.insert(entry.token).second) Violate("a token twice", entry, entry);
+  if (entry.token <= newest_before_) Violate("a token that is not newer", entry, entry);
+  newest_token_ = std::max(newest_token_, entry.token);
+  if (entry.steals) {
+    --name.asked_steals[entry.agent];
+    name.thieves.insert(entry.token);
+  } else if (!name.tokens.emplace(entry.ticket, entry.token).second) {
+    Violate("a ticket twice", entry, entry);
+  }
+  CheckInside(name, entry);
+  name.inside.emplace(entry.token, entry);
+}
+
+void StormChecker::CheckInside(Name& name, const StormEntry& entry) {
+  // Held before, and still held now: held at the time of the grant.
+  Overlap shared{{}, entry, entry.limit};
+  for (const auto& [token, other] : name.inside) {
+    const bool is_older = token < entry.token;
+    const StormEntry& older = is_older ? other : entry;
+    const StormEntry& newer = is_older ? entry : other;
+    if (IsOver(older, newer)) {
+      expiries_ += Excludes(older, newer) ? 1 : 0;
+      continue;
+    }
+    if (Excludes(older, newer)) name.overlaps.push_back({{older}, newer});
+    if (is_older) shared.older.push_back(other);
+  }
+  if (entry.limit != 0 && shared.older.size() >= entry.limit) name.overlaps.push_back(shared);
+}
+
+void StormChecker::Leave(Name& name, const StormEntry& entry) {
+  if (name.inside.erase(entry.token) == 0) Violate("who leaves was not inside", entry, entry);
+}
+
+void StormChecker::Die(uint32_t process) {
+  dead_.insert(process);
+  for (auto& [number, name] : names_) {
+    std::erase_if(name.inside,
+                  [process](const auto& inside) { return inside.second.process == process; });
+  }
+}
+
+void StormChecker::FinishRound() {
+  for (auto& [number, name] : names_) {
+    for (Overlap& overlap : name.overlaps) Judge(name, overlap);
+    uint64_t newest = 0;
+    for (const auto& [ticket, token] : name.tokens) {
+      StormEntry entry;
+      entry.name = number;
+      entry.ticket = ticket;
+      entry.token = token;
+      if (token <= newest) Violate("overtaken", entry, entry);
+      newest = std::max(newest, token);
+    }
+    for (const auto& [token, entry] : name.inside) Violate("never left", entry, entry);
+  }
+  names_.clear();
+  tokens_.clear();
+  newest_before_ = newest_token_;
+}
+
+bool StormChecker::Excludes(const StormEntry& older, const StormEntry& newer) {
+  return older.is_exclusive || newer.is_exclusive;
+}
+
+// The lock may have been taken away at its hold limit, which does not begin before the request.
+bool StormChecker::IsOver(const StormEntry& older, const StormEntry& newer) {
+  return older.hold_limit_ns != 0 && newer.now_ns - older.asked_ns >= older.hold_limit_ns;
+}
+
+void StormChecker::Judge(const Name& name, Overlap& overlap) {
+  steals_ += std::erase_if(overlap.older, [&](const StormEntry& older) {
+    return WasRobbed(name, older, overlap.newer);
+  });
+  if (overlap.older.size() < overlap.too_many) return;
+  Violate("too many inside", overlap.older.front(), overlap.newer);
+}
+
+// By a thief that came between them, or by one that died before it said when it came.
+bool StormChecker::WasRobbed(const Name& name, const StormEntry& older, const StormEntry& newer) {
+  const auto thief = name.thieves.upper_bound(older.token);
+  if (thief != name.thieves.end() && *thief <= newer.token) return true;
+  return std::any_of(name.asked_steals.begin(), name.asked_steals.end(),
+                     [](const auto& asked) { return asked.second > 0; });
+}
+
+void StormChecker::Violate(const char* what, const StormEntry& entry, const StormEntry& other) {
+  const auto describe = [](const StormEntry& of) {
+    return " process " + std::to_string(of.process) + " agent " + std::to_string(of.agent) +
+           " ticket " + std::to_string(of.ticket) + " token " + std::to_string(of.token) +
+           (of.is_exclusive ? " exclusive" : " shared");
+  };
+  violations_.push_back(std::string(what) + ": name " + std::to_string(entry.name) +
+                        describe(entry) + " and" + describe(other));
+}
+
+}  // namespace holdfast::test

@@ -1,0 +1,25 @@
+#include "storm/storm_log.h"
+
+#include <cstring>
+
+namespace holdfast::test {
+
+void StormLog::Write(StormEvent event, const StormEntry& entry) {
+  const uint64_t index = count_.fetch_add(1);
+  if (index >= kEntries) return Fail("the log is full");
+  places_[index].entry = entry;
+  places_[index].event.store(event);
+}
+
+void StormLog::Fail(const char* what) {
+  uint32_t none = 0;
+  if (has_fault_.compare_exchange_strong(none, 1)) std::strncpy(fault_, what, kMostFaultBytes - 1);
+}
+
+void StormLog::Clear() {
+  const uint64_t count = count_.load() < kEntries ? count_.load() : kEntries;
+  for (uint64_t i = 0; i < count; ++i) places_[i].event.store(StormEvent::kNone);
+  count_.store(0);
+}
+
+}  // namespace holdfast::test

@@ -1,0 +1,71 @@
+// What the processes of a storm know of their locks, in memory of their own beside the lock table:
+// it survives whoever wrote it.
+//
+// The places of the log are given out by one counter, so its order is one in which everything
+// happened: who enters behind somebody who has not left yet was inside together with it.
+#ifndef HOLDFAST_TEST_STORM_STORM_LOG_H_
+#define HOLDFAST_TEST_STORM_STORM_LOG_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace holdfast::test {
+
+enum class StormEvent : uint32_t {
+  kNone = 0,  // its writer died before it was written
+  kAskSteal,  // before a steal: from here on somebody may lose the lock of this name
+  kEnter,     // after the grant
+  kLeave,     // before the release, or after the news that the lock was lost
+  kDying,     // before the kill, by who kills: what this process says from here on does not count
+};
+
+struct StormEntry {
+  uint32_t process = 0;  // its number in the storm, never used again
+  uint32_t agent = 0;    // likewise
+  uint32_t name = 0;
+  uint32_t limit = 0;
+  bool is_exclusive = false;
+  bool steals = false;
+  uint64_t ticket = 0;
+  uint64_t token = 0;
+  uint64_t hold_limit_ns = 0;
+  uint64_t asked_ns = 0;  // CLOCK_MONOTONIC, before the request
+  uint64_t now_ns = 0;    // CLOCK_MONOTONIC
+};
+
+// Lives in shared memory that is zeroed.
+class StormLog {
+ public:
+  static constexpr uint64_t kEntries = uint64_t{1} << 20;
+
+  // From any process. What does not fit is a fault.
+  void Write(StormEvent event, const StormEntry& entry);
+  // Whoever makes requests stops here for a while.
+  bool IsNearlyFull() const { return count_.load() > kEntries / 2; }
+  // Of any process: what was wrong in its own eyes. The first counts.
+  void Fail(const char* what);
+
+  // While nobody writes.
+  uint64_t count() const { return count_.load(); }
+  StormEvent event(uint64_t index) const { return places_[index].event.load(); }
+  const StormEntry& entry(uint64_t index) const { return places_[index].entry; }
+  void Clear();
+  std::string fault() const { return has_fault_.load() == 0 ? "" : fault_; }
+
+ private:
+  struct Place {
+    std::atomic<StormEvent> event;
+    StormEntry entry;
+  };
+  static constexpr size_t kMostFaultBytes = 256;
+
+  std::atomic<uint64_t> count_;
+  std::atomic<uint32_t> has_fault_;
+  char fault_[kMostFaultBytes];
+  Place places_[kEntries];
+};
+
+}  // namespace holdfast::test
+
+#endif  // HOLDFAST_TEST_STORM_STORM_LOG_H_

@@ -1,0 +1,201 @@
+#include "storm/storm_program.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "platform/clock.h"
+
+namespace holdfast::test {
+
+using core::AgentNews;
+using core::RequestOutcome;
+
+namespace {
+
+constexpr uint64_t kCapacity = segment::kMinCapacity;
+constexpr uint64_t kNsPerUs = 1000;
+constexpr uint64_t kNsPerMs = 1'000'000;
+constexpr uint64_t kNsPerSecond = 1'000'000'000;
+constexpr uint64_t kHoldLimitNs = 2 * kNsPerMs;
+
+}  // namespace
+
+StormProgram::StormProgram(StormControl& control, StormLog& log, const Place& place)
+    : control_(control), log_(log), place_(place), random_(place.seed) {}
+
+void StormProgram::Run() {
+  core::AttachOptions options;
+  options.directory = place_.directory;
+  options.bucket = "storm";
+  options.capacity = kCapacity;
+  options.sweeps = false;
+  const uint64_t client_id[2] = {place_.process, place_.seat};
+  Result<std::unique_ptr<core::Agent>> agent = core::Agent::Open(options, client_id);
+  if (!agent.ok()) return log_.Fail(agent.status().reason());
+  agent_ = std::move(*agent);
+  while (!IsLeaving()) Turn();
+  for (const auto& [id, mine] : mine_) {
+    if (mine.is_held) log_.Write(StormEvent::kLeave, mine.entry);
+  }
+  agent_.reset();
+}
+
+// As binding/agent_wrap.cc: timers, news, sleep, news.
+void StormProgram::Turn() {
+  Work();
+  agent_->BeginTurn();
+  Deliver();
+  TellIfIdle();
+  if (agent_->in_use() == 0 || agent_->GoToSleep()) Sleep();
+  if (agent_->in_use() > 0) agent_->WakeUp();
+  Deliver();
+}
+
+void StormProgram::TellIfIdle() {
+  const uint32_t round = control_.round.load();
+  if (round % 2 == 1 && mine_.empty()) control_.seats[place_.seat].idle_in.store(round);
+}
+
+// Woken by its bell, by the director, or by its own timers, and by nothing else.
+void StormProgram::Sleep() {
+  uint64_t until_ns = UINT64_MAX;
+  for (const auto& [id, mine] : mine_) until_ns = std::min(until_ns, mine.until_ns);
+  if (!control_.IsQuiet()) until_ns = std::min(until_ns, next_ask_ns_);
+  const uint64_t now_ns = platform::MonotonicNs();
+  if (until_ns <= now_ns) return;
+  const uint64_t wait_ns = until_ns - now_ns;
+  const timespec wait = {static_cast<time_t>(wait_ns / kNsPerSecond),
+                         static_cast<long>(wait_ns % kNsPerSecond)};
+  pollfd fds[] = {{agent_->doorbell_fd(), POLLIN, 0}, {place_.call_fd, POLLIN, 0}};
+  if (ppoll(fds, 2, until_ns == UINT64_MAX ? nullptr : &wait, nullptr) <= 0) return;
+  if (fds[0].revents != 0) {
+    agent_->WakeUp();
+    agent_->DrainBell();
+  }
+  char calls[64];
+  if (fds[1].revents != 0) (void)!read(place_.call_fd, calls, sizeof(calls));
+}
+
+void StormProgram::Work() {
+  EndWhatIsDue();
+  if (control_.IsQuiet() || log_.IsNearlyFull() || platform::MonotonicNs() < next_ask_ns_) {
+    if (log_.IsNearlyFull()) next_ask_ns_ = platform::MonotonicNs() + kNsPerMs;
+    return;
+  }
+  const uint32_t count = 1 + Below(6);
+  for (uint32_t i = 0; i < count && mine_.size() < 8; ++i) Ask();
+  next_ask_ns_ = OneIn(20) ? platform::MonotonicNs() + Below(300) * kNsPerUs : 0;
+}
+
+core::LockRequest StormProgram::DrawRequest(uint32_t name) {
+  core::LockRequest request;
+  request.mode = OneIn(3) ? LockMode::kShared : LockMode::kExclusive;
+  request.if_available = OneIn(5);
+  request.steal = name == kStolenName && !request.if_available &&
+                  request.mode == LockMode::kExclusive && OneIn(4);
+  if (request.mode == LockMode::kShared && OneIn(2)) request.limit = 1 + Below(4);
+  if (name == kExpiringName && OneIn(2)) request.hold_limit_ns = kHoldLimitNs;
+  if (OneIn(4)) request.label = u"a label that needs more than one cell, because it is this long";
+  return request;
+}
+
+void StormProgram::Ask() {
+  const uint32_t name = Below(kStormNames);
+  core::LockRequest request = DrawRequest(name);
+  StormEntry entry;
+  entry.process = place_.process;
+  entry.agent = place_.process * kStormThreads + place_.seat % kStormThreads;
+  entry.name = name;
+  entry.limit = request.limit;
+  entry.is_exclusive = request.mode == LockMode::kExclusive;
+  entry.steals = request.steal;
+  entry.hold_limit_ns = request.hold_limit_ns;
+  entry.asked_ns = platform::MonotonicNs();
+  if (entry.steals) log_.Write(StormEvent::kAskSteal, entry);
+  const std::u16string units = StormName(name);
+  const segment::ResourceName resource(units.data(), static_cast<uint32_t>(units.size()));
+  const Result<core::Agent::Answer> answer = agent_->Request(resource, request);
+  if (!answer.ok()) return log_.Fail(answer.status().reason());
+  if (answer->outcome != RequestOutcome::kMissed) Adopt(*answer, entry);
+}
+
+void StormProgram::Adopt(const core::Agent::Answer& answer, const StormEntry& entry) {
+  Mine& mine = mine_[answer.id];
+  mine = {entry};
+  if (answer.outcome == RequestOutcome::kGranted) return Hold(answer.id, mine, answer.token);
+  // An abort, or a time-out.
+  if (OneIn(4)) mine.until_ns = platform::MonotonicNs() + Below(500) * kNsPerUs;
+}
+
+void StormProgram::Hold(uint32_t id, Mine& mine, uint64_t token) {
+  mine.entry.token = token;
+  mine.entry.ticket = agent_->RecordOf(id).ticket;
+  mine.entry.now_ns = platform::MonotonicNs();
+  log_.Write(StormEvent::kEnter, mine.entry);
+  mine.is_held = true;
+  // Mostly shortly; now and then for longer than the hold limit.
+  const uint64_t hold_us = OneIn(200) ? Below(5000) : OneIn(8) ? Below(100) : 0;
+  mine.until_ns = mine.entry.now_ns + hold_us * kNsPerUs;
+}
+
+void StormProgram::EndWhatIsDue() {
+  const uint64_t now_ns = platform::MonotonicNs();
+  const bool is_quiet = control_.IsQuiet();
+  std::vector<uint32_t> due;
+  for (auto& [id, mine] : mine_) {
+    // Nobody gives up in the quiet: whoever waits has to be told.
+    if (is_quiet && !mine.is_held) mine.until_ns = UINT64_MAX;
+    if (mine.until_ns <= now_ns) due.push_back(id);
+  }
+  for (const uint32_t id : due) End(id);
+}
+
+void StormProgram::End(uint32_t id) {
+  const Mine mine = mine_.at(id);
+  mine_.erase(id);
+  if (mine.is_held) log_.Write(StormEvent::kLeave, mine.entry);
+  const core::Loss loss = agent_->End(id);
+  if (mine.is_held && loss != core::Loss::kNone) CheckLoss(mine, loss == core::Loss::kExpired);
+}
+
+void StormProgram::Deliver() {
+  do {
+    news_.clear();
+    agent_->TakeNews(news_);
+    for (const AgentNews& news : news_) Read(news);
+  } while (agent_->HasNews());
+}
+
+void StormProgram::Read(const AgentNews& news) {
+  const auto it = mine_.find(news.id);
+  if (it == mine_.end()) return log_.Fail("news of a request that is not there");
+  Mine& mine = it->second;
+  switch (news.kind) {
+    case AgentNews::Kind::kGranted:
+      if (mine.is_held) return log_.Fail("granted twice");
+      return Hold(news.id, mine, news.token);
+    case AgentNews::Kind::kLost:
+    case AgentNews::Kind::kExpired:
+      CheckLoss(mine, news.kind == AgentNews::Kind::kExpired);
+      if (mine.is_held) log_.Write(StormEvent::kLeave, mine.entry);
+      break;
+    case AgentNews::Kind::kFailed:
+      log_.Fail(news.status.reason());
+      break;
+    case AgentNews::Kind::kMissed:
+      break;
+  }
+  mine_.erase(it);
+}
+
+void StormProgram::CheckLoss(const Mine& mine, bool is_expired) {
+  const uint64_t since_ns = platform::MonotonicNs() - mine.entry.asked_ns;
+  const bool may_expire = mine.entry.hold_limit_ns != 0 && since_ns >= mine.entry.hold_limit_ns;
+  if (is_expired && !may_expire) log_.Fail("a lock was lost before its time");
+  if (!is_expired && mine.entry.name != kStolenName) log_.Fail("a lock was lost without a thief");
+}
+
+}  // namespace holdfast::test

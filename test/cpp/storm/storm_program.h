@@ -1,0 +1,69 @@
+// One thread of a process of a storm: an event loop around a core::Agent, as the addon's is one.
+#ifndef HOLDFAST_TEST_STORM_STORM_PROGRAM_H_
+#define HOLDFAST_TEST_STORM_STORM_PROGRAM_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/agent.h"
+#include "storm/storm_control.h"
+#include "storm/storm_log.h"
+
+namespace holdfast::test {
+
+class StormProgram {
+ public:
+  struct Place {
+    std::string directory;
+    uint32_t process = 0;  // number in the storm
+    uint32_t row = 0;      // which of the processes that run at a time
+    uint32_t seat = 0;
+    int call_fd = -1;  // readable when the director has something to say
+    uint64_t seed = 0;
+  };
+
+  StormProgram(StormControl& control, StormLog& log, const Place& place);
+  // Until it is to leave.
+  void Run();
+
+ private:
+  struct Mine {
+    StormEntry entry;
+    bool is_held = false;
+    uint64_t until_ns = UINT64_MAX;  // when it is released, or taken back
+  };
+
+  void Turn();
+  void Work();
+  void Ask();
+  core::LockRequest DrawRequest(uint32_t name);
+  void Adopt(const core::Agent::Answer& answer, const StormEntry& entry);
+  void Hold(uint32_t id, Mine& mine, uint64_t token);
+  void End(uint32_t id);
+  void EndWhatIsDue();
+  void Deliver();
+  void Read(const core::AgentNews& news);
+  void CheckLoss(const Mine& mine, bool is_expired);
+  void Sleep();
+  void TellIfIdle();
+  bool IsLeaving() const { return control_.leaving[place_.row].load() != 0; }
+  uint32_t Below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
+  bool OneIn(uint32_t chances) { return Below(chances) == 0; }
+
+  StormControl& control_;
+  StormLog& log_;
+  const Place place_;
+  std::mt19937_64 random_;
+  std::unique_ptr<core::Agent> agent_;
+  std::map<uint32_t, Mine> mine_;  // by the agent's number
+  std::vector<core::AgentNews> news_;
+  uint64_t next_ask_ns_ = 0;
+};
+
+}  // namespace holdfast::test
+
+#endif  // HOLDFAST_TEST_STORM_STORM_PROGRAM_H_

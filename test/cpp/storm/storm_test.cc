@@ -1,0 +1,222 @@
+// The guarantees over the real platform: real processes that are killed, stopped and resumed.
+#include "storm/storm.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/agent.h"
+#include "segment/invariants.h"
+#include "segment/lock_word.h"
+#include "storm/storm_directory.h"
+
+namespace holdfast::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr uint64_t kKills = 500;
+constexpr uint64_t kGrants = 50'000;
+
+uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::stoull(text);
+}
+
+// A directory of its own, and what is in it when nobody uses it.
+class StormTest : public testing::Test {
+ protected:
+  std::unique_ptr<core::Agent> OpenAgent(const std::string& bucket) const {
+    core::AttachOptions options;
+    options.directory = directory;
+    options.bucket = bucket;
+    options.capacity = segment::kMinCapacity;
+    options.sweeps = false;
+    Result<std::unique_ptr<core::Agent>> agent = core::Agent::Open(options, {1, 1});
+    EXPECT_TRUE(agent.ok()) << agent.status().reason();
+    return agent.ok() ? std::move(*agent) : nullptr;
+  }
+
+  // How many requests a bucket has room for.
+  size_t CountRoom(const std::string& bucket) const {
+    const std::unique_ptr<core::Agent> agent = OpenAgent(bucket);
+    for (size_t count = 0;; ++count) {
+      core::LockRequest request;
+      const auto answer = agent->Request(segment::ResourceName(u"n", 1), request);
+      if (answer.ok()) continue;
+      EXPECT_EQ(answer.status().code(), StatusCode::kSegmentFull) << answer.status().reason();
+      return count;
+    }
+  }
+
+  uint64_t TakeToken(const std::string& bucket) const {
+    const std::unique_ptr<core::Agent> agent = OpenAgent(bucket);
+    core::LockRequest request;
+    const auto answer = agent->Request(segment::ResourceName(u"n", 1), request);
+    return answer.ok() ? answer->token : 0;
+  }
+
+  // What is in use though nobody uses anything.
+  std::vector<std::string> FindWhatIsLeft(const std::string& bucket) const {
+    const std::string path = directory + "/" + bucket;
+    const UniqueFd file(open((path + "/segment").c_str(), O_RDWR | O_CLOEXEC));
+    void* const base =
+        mmap(nullptr, segment::kMinCapacity, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+    if (base == MAP_FAILED) return {"the segment"};
+    const segment::Segment table(base, segment::Geometry::ForCapacity(segment::kMinCapacity));
+    std::vector<std::string> left = segment::CheckInvariants(table);
+    for (uint32_t i = 0; i < table.geometry().shards; ++i) {
+      if (table.shard(i).used_count.Get() != 0)
+        left.push_back("cells of shard " + std::to_string(i));
+      if (segment::LockWord(table, i).IsLocked()) left.push_back("the lock of a shard");
+    }
+    for (uint32_t i = 0; i < table.geometry().agents; ++i) {
+      if (table.agent(i).owner.Get() != 0) left.push_back("agent " + std::to_string(i));
+    }
+    for (uint32_t i = 0; i < table.geometry().processes; ++i) {
+      const segment::ProcessEntry& entry = table.process(i);
+      if (entry.generation.Get() != entry.cleaned_generation.Get()) {
+        left.push_back("process " + std::to_string(i));
+      }
+    }
+    munmap(base, segment::kMinCapacity);
+    for (const auto& entry : std::filesystem::directory_iterator(path)) {
+      if (entry.path().filename() != "segment") left.push_back(entry.path().filename());
+    }
+    return left;
+  }
+
+  const StormDirectory place;
+  const std::string& directory = place.path();
+};
+
+// HOLDFAST_STORM_KILLS=<count> and HOLDFAST_STORM_GRANTS=<count> make it longer (`npm run
+// test:soak`); HOLDFAST_SEED=<number> repeats the draws.
+TEST_F(StormTest, NobodyIsLetInBesideAnotherOvertakenOrForgottenAndNothingIsLeft) {
+  const uint64_t seed = NumberFrom("HOLDFAST_SEED", std::random_device{}());
+  std::cout << "HOLDFAST_SEED=" << seed << std::endl;
+  const size_t room = CountRoom("fresh");
+  Storm storm(directory, seed);
+  ASSERT_EQ(storm.Run(NumberFrom("HOLDFAST_STORM_KILLS", kKills),
+                      NumberFrom("HOLDFAST_STORM_GRANTS", kGrants)),
+            "");
+  const StormChecker& checker = storm.checker();
+  std::cout << storm.kills() << " kills, " << storm.stops() << " stops, " << checker.grants()
+            << " grants, " << checker.steals() << " steals and " << checker.expiries()
+            << " expiries seen, " << storm.rounds() << " times quiet, after "
+            << storm.longest_quiet_ms() << " ms at most" << std::endl;
+  EXPECT_GT(checker.steals(), 0U);
+  EXPECT_GT(checker.expiries(), 0U);
+  // Newcomers clean up after those whom nobody waited for, some of them each.
+  for (int i = 0; i < 4; ++i) (void)OpenAgent("storm");
+  EXPECT_THAT(FindWhatIsLeft("storm"), IsEmpty());
+  EXPECT_EQ(CountRoom("storm"), room);
+  EXPECT_THAT(FindWhatIsLeft("storm"), IsEmpty());
+  std::filesystem::remove_all(directory + "/storm");
+  EXPECT_GT(TakeToken("storm"), checker.newest_token());
+}
+
+StormEntry Entry(uint32_t process, uint64_t ticket, uint64_t token, bool is_exclusive = true) {
+  StormEntry entry;
+  entry.process = process;
+  entry.agent = process;
+  entry.ticket = ticket;
+  entry.token = token;
+  entry.is_exclusive = is_exclusive;
+  return entry;
+}
+
+using Log = std::vector<std::pair<StormEvent, StormEntry>>;
+
+std::vector<std::string> Check(const Log& log) {
+  StormChecker checker;
+  for (const auto& [event, entry] : log) checker.Read(event, entry);
+  checker.FinishRound();
+  return checker.violations();
+}
+
+constexpr StormEvent kEnter = StormEvent::kEnter;
+constexpr StormEvent kLeave = StormEvent::kLeave;
+
+TEST(StormChecker, FindsTwoInside) {
+  const StormEntry first = Entry(1, 1, 1);
+  const StormEntry second = Entry(2, 2, 2);
+  EXPECT_THAT(Check({{kEnter, first}, {kEnter, second}, {kLeave, first}, {kLeave, second}}),
+              ElementsAre(HasSubstr("too many inside")));
+}
+
+TEST(StormChecker, FindsMoreThanALimitAllows) {
+  StormEntry first = Entry(1, 1, 1, false);
+  StormEntry second = Entry(2, 2, 2, false);
+  second.limit = 1;
+  EXPECT_THAT(Check({{kEnter, first}, {kEnter, second}, {kLeave, first}, {kLeave, second}}),
+              ElementsAre(HasSubstr("too many inside")));
+}
+
+TEST(StormChecker, FindsWhoWasOvertaken) {
+  const StormEntry first = Entry(1, 2, 1);
+  const StormEntry second = Entry(2, 1, 2);
+  EXPECT_THAT(Check({{kEnter, first}, {kLeave, first}, {kEnter, second}, {kLeave, second}}),
+              ElementsAre(HasSubstr("overtaken")));
+}
+
+TEST(StormChecker, FindsATokenThatIsRepeated) {
+  const StormEntry first = Entry(1, 1, 1);
+  const StormEntry second = Entry(2, 2, 1);
+  EXPECT_THAT(Check({{kEnter, first}, {kLeave, first}, {kEnter, second}, {kLeave, second}}),
+              testing::Contains(HasSubstr("a token twice")));
+}
+
+TEST(StormChecker, FindsATokenThatFellFromOneRoundToTheNext) {
+  StormChecker checker;
+  for (const uint64_t token : {5U, 4U}) {
+    checker.Read(kEnter, Entry(1, token, token));
+    checker.Read(kLeave, Entry(1, token, token));
+    checker.FinishRound();
+  }
+  EXPECT_THAT(checker.violations(), ElementsAre(HasSubstr("a token that is not newer")));
+}
+
+TEST(StormChecker, FindsAHoldLimitThatCameTooEarly) {
+  StormEntry first = Entry(1, 1, 1);
+  first.hold_limit_ns = 100;
+  StormEntry second = Entry(2, 2, 2);
+  second.now_ns = 99;
+  EXPECT_THAT(Check({{kEnter, first}, {kEnter, second}, {kLeave, first}, {kLeave, second}}),
+              ElementsAre(HasSubstr("too many inside")));
+}
+
+TEST(StormChecker, LetsInBesideTheDeadTheExpiredAndTheRobbed) {
+  const StormEntry dead = Entry(1, 1, 1);
+  StormEntry expired = Entry(2, 2, 2);
+  expired.hold_limit_ns = 100;
+  StormEntry robbed = Entry(3, 3, 3);
+  robbed.now_ns = 100;
+  StormEntry thief = Entry(4, 4, 4);
+  thief.steals = true;
+  thief.now_ns = 100;
+  EXPECT_THAT(Check({{kEnter, dead},
+                     {StormEvent::kDying, dead},
+                     {kEnter, expired},
+                     {kEnter, robbed},
+                     {StormEvent::kAskSteal, thief},
+                     {kEnter, thief},
+                     {kLeave, thief},
+                     {kLeave, robbed},
+                     {kLeave, expired}}),
+              IsEmpty());
+}
+
+}  // namespace
+}  // namespace holdfast::test
