@@ -104,17 +104,18 @@ class LockRequest {
   /**
    * Standard: Web Locks, "request a lock" (#algorithm-request-lock).
    * @param {Backend} backend
-   * @returns {Promise<any>} the released promise
-   * @throws what the backend throws when it cannot take the request
+   * @returns {Promise<any>} the released promise; rejects, too, where the backend cannot take the
+   *   request
    */
   start(backend) {
     if (this.outer !== undefined) this.extras = extrasInside(this.extras, this.outer, backend);
     publishStart(this);
-    const outcome = this.#enqueue(backend);
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
+      const outcome = this.#enqueue(backend);
       this.#whenDecided(outcome).then(runCallback);
+      if (this.#phase === WAITING) this.#beginWait();
     });
   }
 
@@ -122,10 +123,8 @@ class LockRequest {
   #enqueue(backend) {
     this.#backend = backend;
     try {
-      this.#waitLimits?.watchSignal(); // first, because it can run code of others, and throw
       return backend.enqueue(this);
     } catch (error) {
-      this.#waitLimits?.end();
       publishEnd(this, error);
       throw error;
     }
@@ -139,8 +138,6 @@ class LockRequest {
    */
   #whenDecided(outcome) {
     if (outcome === QUEUED) {
-      this.#waitLimits?.startTimer();
-      if (this.extras?.enclosing !== undefined) watchForDeadlock(this.#backend, this);
       return new Promise((open) => {
         this.#open = open;
       });
@@ -148,6 +145,16 @@ class LockRequest {
     this.#phase = DECIDED;
     this.#isMissed = outcome === MISSED;
     return promiseInTurn(/** @type {LockRequest} */ (this));
+  }
+
+  #beginWait() {
+    if (this.extras?.enclosing !== undefined) watchForDeadlock(this.#backend, this);
+    try {
+      this.#waitLimits?.begin(); // last, because it can run code of others
+    } catch (error) {
+      this.abort(error);
+    }
+    if (this.#phase === OVER) this.#waitLimits?.end(); // what it ran may have ended the wait
   }
 
   granted() {
@@ -193,6 +200,7 @@ class LockRequest {
    * @param {unknown} reason
    */
   abort(reason) {
+    if (this.#phase === OVER) return;
     if (this.#phase === WAITING) this.#backend.cancel(this);
     else this.#backend.release(this);
     this.#giveUp(reason);
@@ -216,8 +224,8 @@ class LockRequest {
   runCallback() {
     if (this.#phase === OVER) return;
     this.#phase = HOLDING;
-    this.#waitLimits?.end();
     try {
+      this.#waitLimits?.endBeforeCallback();
       const result = this.#callBack();
       if (isObject(result)) this.#settleWith(Promise.resolve(result));
       else if (result !== KEEP_HOLDING) this.#fulfil(result);

@@ -11,6 +11,7 @@ class WaitLimits {
   #request;
   #signal;
   #timeout;
+  #isWatching = false;
   /** @type {NodeJS.Timeout | undefined} while the request is queued */
   #timer = undefined;
 
@@ -25,28 +26,43 @@ class WaitLimits {
     this.#timeout = timeout;
   }
 
-  /** @throws the reason of the signal where it has aborted */
-  watchSignal() {
+  /**
+   * The request has to wait. One that does not pays neither for a timer nor for a listener, which
+   * costs several times the lock.
+   * @throws whatever a signal does whose methods others have replaced
+   */
+  begin() {
+    if (this.#timeout !== Infinity) this.#timer = setTimeout(timeOut, this.#timeout, this);
     if (this.#signal === undefined) return;
-    this.#signal.throwIfAborted();
     watchAbort(this.#signal, this.#request);
-  }
-
-  /** The request is queued. One that is granted at once never pays for a timer. */
-  startTimer() {
-    if (this.#timeout === Infinity) return;
-    this.#timer = setTimeout(timeOut, this.#timeout, this);
+    this.#isWatching = true;
+    this.#throwIfAborted();
   }
 
   /** The request is queued no longer; its signal counts until its callback runs. */
   stopTimer() {
-    clearTimeout(this.#timer);
+    if (this.#timer !== undefined) clearTimeout(this.#timer);
   }
 
   /** Neither counts any more. */
   end() {
     this.stopTimer();
-    if (this.#signal !== undefined) unwatchAbort(this.#signal, this.#request);
+    if (!this.#isWatching) return;
+    this.#isWatching = false;
+    unwatchAbort(/** @type {AbortSignal} */ (this.#signal), this.#request);
+  }
+
+  /**
+   * The callback is about to run.
+   * @throws the reason of a signal that has aborted, which nobody may have listened to
+   */
+  endBeforeCallback() {
+    this.end();
+    this.#throwIfAborted();
+  }
+
+  #throwIfAborted() {
+    if (this.#signal !== undefined && this.#signal.aborted) throw this.#signal.reason;
   }
 
   timeOut() {
