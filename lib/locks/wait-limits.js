@@ -26,13 +26,18 @@ class WaitLimits {
     this.#timeout = timeout;
   }
 
+  /** The request is queued. One that is granted at once pays for no timer. */
+  startTimer() {
+    if (this.#timeout === Infinity) return;
+    this.#timer = setTimeout(timeOut, this.#timeout, this);
+  }
+
   /**
-   * The request has to wait. One that does not pays neither for a timer nor for a listener, which
-   * costs several times the lock.
+   * The request waits, for its lock or for its callback. One that does not pays for no listener,
+   * which costs several times the lock.
    * @throws whatever a signal does whose methods others have replaced
    */
-  begin() {
-    if (this.#timeout !== Infinity) this.#timer = setTimeout(timeOut, this.#timeout, this);
+  watchSignal() {
     if (this.#signal === undefined) return;
     watchAbort(this.#signal, this.#request);
     this.#isWatching = true;
