@@ -15,7 +15,7 @@ const { Scheduler, createScheduler, scheduler } = require('./scheduler/scheduler
 const { TaskController } = require('./scheduler/task-controller.js');
 const { TaskPriorityChangeEvent } = require('./scheduler/task-priority-change-event.js');
 const { TaskSignal } = require('./scheduler/task-signal.js');
-const { readMember, toDOMString, toDictionarySource } = require('./webidl.js');
+const { toDictionarySource, toDOMString, toMember } = require('./webidl.js');
 
 /** @typedef {import('../types/backend.d.ts').LockBackend} LockBackend */
 
@@ -59,12 +59,12 @@ function toCapacity(value) {
  */
 function openLockManager(options = undefined) {
   const source = toDictionarySource(options, 'OpenLockManagerOptions') ?? {};
-  const backend = readMember(source, 'backend', toBackend, undefined);
+  const backend = toMember(source.backend, toBackend, undefined);
   if (backend !== undefined) return createLockManager(() => backend);
   const bucketOptions = {
-    bucket: readMember(source, 'bucket', toDOMString, undefined),
-    capacity: readMember(source, 'capacity', toCapacity, undefined),
-    directory: readMember(source, 'directory', toDOMString, undefined),
+    bucket: toMember(source.bucket, toDOMString, undefined),
+    capacity: toMember(source.capacity, toCapacity, undefined),
+    directory: toMember(source.directory, toDOMString, undefined),
   };
   return createLockManager(() => openDefaultBackend(bucketOptions));
 }

@@ -93,16 +93,15 @@ function toDictionarySource(value, dictionaryName) {
 }
 
 /**
- * One member of a dictionary: read once, converted unless it is undefined.
+ * One member of a dictionary, converted unless it is undefined. Who calls reads it, once, by its
+ * name: to read it here, by any name, would cost several times as much.
  * @template T, D
- * @param {Record<string, unknown>} source
- * @param {string} member
+ * @param {unknown} value
  * @param {(value: unknown) => T} convert
  * @param {D} defaultValue
  * @returns {T | D}
  */
-function readMember(source, member, convert, defaultValue) {
-  const value = source[member];
+function toMember(value, convert, defaultValue) {
   return value === undefined ? defaultValue : convert(value);
 }
 
@@ -144,7 +143,7 @@ module.exports = {
   toCallback,
   toAbortSignal,
   toDictionarySource,
-  readMember,
+  toMember,
   toSequence,
   defineInterface,
 };

@@ -11,6 +11,21 @@ const { defaultDirectory, toBucketName } = require('./bucket-place.js');
 const { toLockDetails, toLockInfos } = require('./flat-locks.js');
 const { LastWords } = require('./last-words.js');
 const { toError } = require('./native-error.js');
+const {
+  IF_AVAILABLE,
+  LOSS_EXPIRED,
+  MOST_NEWS,
+  NEWS_EXPIRED,
+  NEWS_FAILED,
+  NEWS_GRANTED,
+  NEWS_LOST,
+  NEWS_MISSED,
+  NEWS_WORDS,
+  OUTCOME_BITS,
+  SHARED,
+  STEAL,
+  TOKEN_WORDS,
+} = require('./native-numbers.js');
 const { MISSED, GRANTED } = require('./outcome.js');
 const { waitInSlices } = require('./wait-in-slices.js');
 
@@ -22,6 +37,7 @@ const { waitInSlices } = require('./wait-in-slices.js');
 /** @typedef {import('../../types/locks.d.ts').LockManagerSnapshot} LockManagerSnapshot */
 /** @typedef {import('./flat-locks.js').FlatLocks} FlatLocks */
 
+const OUTCOME_MASK = (1 << OUTCOME_BITS) - 1;
 const NO_ID = -1;
 const REPLACED = 'The lock table was removed or replaced';
 /** How long a snapshot that met a busy table waits before it is tried again. */
@@ -51,11 +67,10 @@ class SharedMemoryBackend {
    * @throws DOMException when the bucket cannot be opened, with what to do about it
    */
   constructor({ bucket = 'default', directory, capacity, sweeps = true } = {}) {
-    const native = this.#native;
-    this.#words = new Uint32Array(native.TOKEN_WORDS + native.NEWS_WORDS * native.MOST_NEWS);
+    this.#words = new Uint32Array(TOKEN_WORDS + NEWS_WORDS * MOST_NEWS);
     this.#options = {
       bucket: toBucketName(bucket),
-      capacity: capacity ?? native.DEFAULT_CAPACITY,
+      capacity: capacity ?? this.#native.DEFAULT_CAPACITY,
       clientId: this.clientId,
       directory: path.resolve(directory ?? defaultDirectory()),
       sweeps,
@@ -70,13 +85,12 @@ class SharedMemoryBackend {
    * @returns {LockOutcome}
    */
   enqueue(request) {
-    const native = this.#native;
     this.#checkOpen();
     this.#agent ??= this.#open();
     let flags = 0;
-    if (request.mode === 'shared') flags |= native.SHARED;
-    if (request.ifAvailable) flags |= native.IF_AVAILABLE;
-    if (request.steal) flags |= native.STEAL;
+    if (request.mode === 'shared') flags |= SHARED;
+    if (request.ifAvailable) flags |= IF_AVAILABLE;
+    if (request.steal) flags |= STEAL;
     const { extras } = request;
     const answer =
       extras === undefined
@@ -91,9 +105,9 @@ class SharedMemoryBackend {
             extras.enclosing?.tokenLow ?? 0,
           );
     if (answer < 0) throw this.#fail();
-    const outcome = answer & ((1 << native.OUTCOME_BITS) - 1);
+    const outcome = answer & OUTCOME_MASK;
     if (outcome === MISSED) return MISSED;
-    const id = answer >>> native.OUTCOME_BITS;
+    const id = answer >>> OUTCOME_BITS;
     this.#requests[id] = request;
     request.backendId = id;
     if (outcome === GRANTED) this.#setToken(request, 0);
@@ -108,7 +122,7 @@ class SharedMemoryBackend {
     if (request.backendId === NO_ID) return this.#lastWords.take(request);
     const loss = this.#end(request);
     if (loss === 0) return undefined;
-    return loss === this.#native.LOSS_EXPIRED ? 'expired' : 'stolen';
+    return loss === LOSS_EXPIRED ? 'expired' : 'stolen';
   }
 
   /** @param {Request} request */
@@ -222,16 +236,15 @@ class SharedMemoryBackend {
    * @param {number} kind  of the news
    */
   #decide(request, kind) {
-    const native = this.#native;
-    const error = kind === native.NEWS_FAILED ? toError(this.#agent.lastError()) : undefined;
+    const error = kind === NEWS_FAILED ? toError(this.#agent.lastError()) : undefined;
     // A damaged record has no token.
     if (error === undefined && this.#words[0] !== 0) this.#setToken(request, 0);
-    if (kind !== native.NEWS_GRANTED) this.#forget(request);
-    if (kind === native.NEWS_LOST) this.#lastWords.add(request, 'stolen');
-    if (kind === native.NEWS_EXPIRED) this.#lastWords.add(request, 'expired');
+    if (kind !== NEWS_GRANTED) this.#forget(request);
+    if (kind === NEWS_LOST) this.#lastWords.add(request, 'stolen');
+    if (kind === NEWS_EXPIRED) this.#lastWords.add(request, 'expired');
     this.#onNews();
     if (error !== undefined) throw error;
-    return kind === native.NEWS_MISSED ? 'missed' : 'granted';
+    return kind === NEWS_MISSED ? 'missed' : 'granted';
   }
 
   /**
@@ -276,7 +289,7 @@ class SharedMemoryBackend {
     const agent = this.#agent;
     for (let count = agent.readNews(); count > 0; count = agent.readNews()) {
       for (let i = 0; i < count; i += 1) {
-        this.#report(this.#native.TOKEN_WORDS + i * this.#native.NEWS_WORDS);
+        this.#report(TOKEN_WORDS + i * NEWS_WORDS);
         if (this.#agent !== agent) return;
       }
     }
@@ -285,21 +298,20 @@ class SharedMemoryBackend {
 
   /** @param {number} at  where in the shared words a piece of news begins */
   #report(at) {
-    const native = this.#native;
     const request = this.#requests[this.#words[at]];
     if (request === null || request === undefined) return;
     const kind = this.#words[at + 1];
-    if (kind === native.NEWS_GRANTED) {
+    if (kind === NEWS_GRANTED) {
       this.#setToken(request, at + 2);
       request.granted();
       return;
     }
     this.#forget(request);
-    if (kind === native.NEWS_LOST || kind === native.NEWS_EXPIRED) {
+    if (kind === NEWS_LOST || kind === NEWS_EXPIRED) {
       // The loss may be the first that is heard of the grant. A damaged record has no token.
       if (this.#words[at + 2] !== 0) this.#setToken(request, at + 2);
-      request.lost(kind === native.NEWS_EXPIRED ? 'expired' : 'stolen');
-    } else if (kind === native.NEWS_MISSED) request.missed();
+      request.lost(kind === NEWS_EXPIRED ? 'expired' : 'stolen');
+    } else if (kind === NEWS_MISSED) request.missed();
     else request.failed(/** @type {DOMException} */ (toError(this.#agent.lastError())));
   }
 

@@ -15,35 +15,40 @@ const miss = channel('locks.request.miss');
 const end = channel('locks.request.end');
 const lost = channel('locks.request.lost');
 
+/** @param {LockRequest} request */
+const describe = ({ name, mode }) => ({ name, mode });
+
 /** @param {LockRequest} request  about to be handed to the backend */
-function publishStart({ name, mode }) {
-  if (start.hasSubscribers) start.publish({ name, mode });
+function publishStart(request) {
+  if (start.hasSubscribers) start.publish(describe(request));
 }
 
 /** @param {LockRequest} request  its callback is about to run with the lock */
-function publishGrant({ name, mode }) {
-  if (grant.hasSubscribers) grant.publish({ name, mode });
+function publishGrant(request) {
+  if (grant.hasSubscribers) grant.publish(describe(request));
 }
 
 /** @param {LockRequest} request  its callback is about to run with null */
-function publishMiss({ name, mode }) {
-  if (miss.hasSubscribers) miss.publish({ name, mode });
+function publishMiss(request) {
+  if (miss.hasSubscribers) miss.publish(describe(request));
 }
 
 /**
  * @param {LockRequest} request  its promise has been settled
  * @param {unknown} error  what with, undefined where it was fulfilled
  */
-function publishEnd({ name, mode, ifAvailable, steal }, error) {
-  if (end.hasSubscribers) end.publish({ name, mode, ifAvailable, steal, error });
+function publishEnd(request, error) {
+  if (!end.hasSubscribers) return;
+  const { name, mode, ifAvailable, steal } = request;
+  end.publish({ name, mode, ifAvailable, steal, error });
 }
 
 /**
  * @param {LockRequest} request  granted
  * @param {import('../errors.js').LockLostError} error
  */
-function publishLost({ name, mode }, error) {
-  if (lost.hasSubscribers) lost.publish({ name, mode, error });
+function publishLost(request, error) {
+  if (lost.hasSubscribers) lost.publish({ ...describe(request), error });
 }
 
 module.exports = { publishStart, publishGrant, publishMiss, publishEnd, publishLost };

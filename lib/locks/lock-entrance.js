@@ -2,7 +2,13 @@
 
 const { LocalBackend } = require('../backends/local.js');
 const { LockError, LockLostError } = require('../errors.js');
-const { readMember, toBoolean, toDOMString, toDictionarySource } = require('../webidl.js');
+const {
+  toBoolean,
+  toCallback,
+  toDictionarySource,
+  toDOMString,
+  toMember,
+} = require('../webidl.js');
 const { locks } = require('./default-lock-manager.js');
 const { LockManager, createLockManager } = require('./lock-manager.js');
 
@@ -44,7 +50,7 @@ class LockEntrance {
    */
   constructor(name, options) {
     const source = toDictionarySource(options, 'MutexOptions') ?? {};
-    const manager = readMember(source, 'manager', toManager, undefined);
+    const manager = toMember(source.manager, toManager, undefined);
     if (name === undefined && manager !== undefined) {
       throw new TypeError("The member 'manager' needs a name");
     }
@@ -79,19 +85,20 @@ class LockEntrance {
   }
 
   /**
-   * @param {(lock: any) => unknown} callback
+   * @param {unknown} callback
    * @param {unknown} options
    * @param {LockOptions} fixed  what the caller may not choose
    * @returns {Promise<any>}
    */
   async run(callback, options, fixed) {
+    const section = toCallback(callback);
     const { isBlocking, lockOptions } = this.#convert(options, fixed);
     let isEntered = false;
     try {
       return await this.#manager.request(this.#name, lockOptions, (/** @type {any} */ lock) => {
         if (lock === null && !isBlocking) throw heldError();
         isEntered = true;
-        return callback(lock);
+        return section(lock);
       });
     } catch (error) {
       throw isEntered ? error : toEntranceError(error, lockOptions);
@@ -105,7 +112,7 @@ class LockEntrance {
    */
   #convert(options, fixed) {
     const source = /** @type {LockOptions} */ (toDictionarySource(options, 'MutexOptions') ?? {});
-    const isBlocking = readMember(/** @type {any} */ (source), 'blocking', toBoolean, true);
+    const isBlocking = toMember(/** @type {any} */ (source).blocking, toBoolean, true);
     const { holdLimit, label, steal } = source;
     const { limit, mode = source.mode } = fixed;
     // What does not wait has no use for what ends a wait; a steal does not wait anyway.

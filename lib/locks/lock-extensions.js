@@ -1,6 +1,6 @@
 'use strict';
 
-const { enumConverter, readMember, toBoolean, toDOMString } = require('../webidl.js');
+const { enumConverter, toBoolean, toDOMString, toMember } = require('../webidl.js');
 const { followCallChains } = require('./call-chain.js');
 const { toEnforcedInteger, toNumber } = require('../webidl-numbers.js');
 
@@ -64,12 +64,12 @@ function toLimit(value) {
  * @throws TypeError
  */
 function readExtensions(source) {
-  const deadlock = readMember(source, 'deadlock', toDeadlockAction, undefined);
-  const holdLimit = readMember(source, 'holdLimit', toHoldLimit, undefined);
-  const label = readMember(source, 'label', toDOMString, undefined);
-  const limit = readMember(source, 'limit', toLimit, undefined);
-  const reentrant = readMember(source, 'reentrant', toBoolean, false);
-  const timeout = readMember(source, 'timeout', toTimeout, Infinity);
+  const deadlock = toMember(source.deadlock, toDeadlockAction, undefined);
+  const holdLimit = toMember(source.holdLimit, toHoldLimit, undefined);
+  const label = toMember(source.label, toDOMString, undefined);
+  const limit = toMember(source.limit, toLimit, undefined);
+  const reentrant = toMember(source.reentrant, toBoolean, false);
+  const timeout = toMember(source.timeout, toTimeout, Infinity);
   if (reentrant || (deadlock ?? 'ignore') !== 'ignore') followCallChains();
   if ((deadlock ?? holdLimit ?? label ?? limit) === undefined) {
     return timeout === Infinity && !reentrant ? NONE : { extras: undefined, reentrant, timeout };

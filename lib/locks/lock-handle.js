@@ -1,5 +1,6 @@
 'use strict';
 
+const { setImmediate } = require('node:timers');
 const { notSupportedError } = require('../errors.js');
 const { FROM_THIS_PACKAGE, Lock } = require('./lock.js');
 const { KEEP_HOLDING, LockRequest } = require('./lock-request.js');
@@ -19,18 +20,37 @@ const forgottenHandles = new FinalizationRegistry((/** @type {LockRequest} */ re
 
 /** A lock that is held until its release() is called: what acquire() gives. */
 class LockHandle extends Lock {
+  /**
+   * Most handles are released in the turn of the event loop in which they came: only the others are
+   * registered, which costs several times a lock.
+   * @type {LockHandle[]}
+   */
+  static #ofThisTurn = [];
+
   #request;
+  #isRegistered = false;
+
+  static #registerHeld() {
+    const handles = LockHandle.#ofThisTurn;
+    LockHandle.#ofThisTurn = [];
+    for (const handle of handles) {
+      const request = handle.#request;
+      handle.#isRegistered = request.isHolding;
+      if (request.isHolding) forgottenHandles.register(handle, request, handle);
+    }
+  }
 
   /** @param {LockRequest} request  granted, with a callback that keeps the lock */
   constructor(request) {
     super(FROM_THIS_PACKAGE, request);
     this.#request = request;
-    forgottenHandles.register(this, request, this);
+    if (LockHandle.#ofThisTurn.length === 0) setImmediate(LockHandle.#registerHeld).unref();
+    LockHandle.#ofThisTurn.push(this);
   }
 
   /** Gives the lock up, now. No effect the second time, or when the lock was lost. */
   release() {
-    if (this.#request.release()) forgottenHandles.unregister(this);
+    if (this.#request.release() && this.#isRegistered) forgottenHandles.unregister(this);
   }
 
   [Symbol.dispose]() {

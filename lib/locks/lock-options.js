@@ -3,7 +3,7 @@
 const { notSupportedError } = require('../errors.js');
 const {
   enumConverter,
-  readMember,
+  toMember,
   toAbortSignal,
   toBoolean,
   toDictionarySource,
@@ -46,10 +46,10 @@ const DEFAULTS = Object.freeze({
 function toLockOptions(value) {
   const source = toDictionarySource(value, 'LockOptions');
   if (source === undefined) return DEFAULTS;
-  const ifAvailable = readMember(source, 'ifAvailable', toBoolean, false);
-  const mode = readMember(source, 'mode', toLockMode, 'exclusive');
-  const signal = readMember(source, 'signal', toAbortSignal, undefined);
-  const steal = readMember(source, 'steal', toBoolean, false);
+  const ifAvailable = toMember(source.ifAvailable, toBoolean, false);
+  const mode = toMember(source.mode, toLockMode, 'exclusive');
+  const signal = toMember(source.signal, toAbortSignal, undefined);
+  const steal = toMember(source.steal, toBoolean, false);
   const { extras, reentrant, timeout } = readExtensions(source);
   if (extras !== undefined && extras.limit > 0 && mode !== 'shared') {
     throw new TypeError("The member 'limit' needs the mode 'shared'");

@@ -9,12 +9,11 @@
  * @returns {import('../../types/mutex.d.ts').MutexRelease}
  */
 function createRelease(lock) {
-  const release = () => lock.release();
-  return Object.assign(release, {
-    lock,
-    [Symbol.dispose]: release,
-    [Symbol.asyncDispose]: async () => release(),
-  });
+  const release = /** @type {any} */ (() => lock.release());
+  release.lock = lock;
+  release[Symbol.dispose] = release;
+  release[Symbol.asyncDispose] = async () => release();
+  return release;
 }
 
 module.exports = { createRelease };

@@ -13,7 +13,7 @@ const {
 const { enclosingLock, enterCallback, extrasInside, leaveCallback } = require('./call-chain.js');
 const { unwatchForDeadlock, watchForDeadlock } = require('./deadlock/deadlock-watch.js');
 const { createLock } = require('./lock.js');
-const { openInTurn, promiseInTurn } = require('./loop-turns.js');
+const { mayRunInTurn, waitForTurn } = require('./loop-turns.js');
 const { signalLoss } = require('./loss-signal.js');
 const { createWaitLimits } = require('./wait-limits.js');
 
@@ -43,49 +43,50 @@ const UNSET = undefined;
  * methods.
  */
 class LockRequest {
-  /** Belongs to the backend. */
-  backendId = -1;
-  /** The fencing token in two halves, set by the backend before it reports the grant. */
-  tokenHigh = 0;
-  tokenLow = 0;
-
-  /** The lock in whose callback this one is requested. */
-  outer = enclosingLock();
-
   /** @type {Backend} */
-  #backend = UNSET;
+  #backend;
   #callback;
   #waitLimits;
-  #phase = WAITING;
-  #isMissed = false;
+  #phase;
+  #isMissed;
   /** Before its end only by a loss. */
-  #isRejected = false;
-  /**
-   * @type {((request: LockRequest) => void) | undefined} lets the callback run; the request waits
-   *   until then
-   */
-  #open = undefined;
-  #nestedCount = 0;
-  /** @type {(() => void) | undefined} what is to be done when there are no nested requests left */
-  #whenAlone = undefined;
+  #isRejected;
+  /** @type {() => void} lets the callback run; of a request that waits */
+  #open;
+  /** @type {{ count: number, whenNone: (() => void) | undefined } | undefined} requests inside */
+  #nested;
   /** @type {(value: any) => void} these two settle the released promise */
-  #resolve = UNSET;
+  #resolve;
   /** @type {(reason: unknown) => void} */
-  #reject = UNSET;
+  #reject;
 
   /**
+   * Every field gets its value here, in one piece of code: initializers would be another call.
    * @param {string} name
    * @param {LockOptions} options
    * @param {LockGrantedCallback} callback
    */
   constructor(name, options, callback) {
+    /** Belongs to the backend. */
+    this.backendId = -1;
+    /** The fencing token in two halves, set by the backend before it reports the grant. */
+    this.tokenHigh = 0;
+    this.tokenLow = 0;
     this.name = name;
     this.mode = options.mode;
     this.ifAvailable = options.ifAvailable;
     this.steal = options.steal;
     this.extras = options.extras;
-    this.#waitLimits = createWaitLimits(this, options);
+    /** The lock in whose callback this one is requested. */
+    this.outer = enclosingLock();
     this.#callback = callback;
+    this.#waitLimits = createWaitLimits(this, options);
+    this.#phase = WAITING;
+    this.#isMissed = false;
+    this.#isRejected = false;
+    // The others are set before they can be read.
+    this.#backend = this.#open = this.#resolve = this.#reject = UNSET;
+    this.#nested = undefined;
   }
 
   get token() {
@@ -104,28 +105,34 @@ class LockRequest {
   /**
    * Standard: Web Locks, "request a lock" (#algorithm-request-lock).
    * @param {Backend} backend
-   * @returns {Promise<any>} the released promise
-   * @throws what the backend throws when it cannot take the request
+   * @returns {Promise<any>} the released promise; rejects, too, where the backend cannot take the
+   *   request
    */
   start(backend) {
     if (this.outer !== undefined) this.extras = extrasInside(this.extras, this.outer, backend);
     publishStart(this);
-    const outcome = this.#enqueue(backend);
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
-      this.#whenDecided(outcome).then(runCallback);
+      const isWaiting = this.#enqueue(backend);
+      this.#whenOpen(isWaiting).then(() => this.runCallback());
+      if (isWaiting) this.#beginWait();
     });
   }
 
-  /** @param {Backend} backend */
+  /**
+   * @param {Backend} backend
+   * @returns {boolean} whether the callback has to wait
+   */
   #enqueue(backend) {
     this.#backend = backend;
     try {
-      this.#waitLimits?.watchSignal(); // first, because it can run code of others, and throw
-      return backend.enqueue(this);
+      const outcome = backend.enqueue(this);
+      if (outcome === QUEUED) return true;
+      this.#phase = DECIDED;
+      this.#isMissed = outcome === MISSED;
+      return !mayRunInTurn();
     } catch (error) {
-      this.#waitLimits?.end();
       publishEnd(this, error);
       throw error;
     }
@@ -134,20 +141,34 @@ class LockRequest {
   /**
    * The callback never runs inside request(), and it runs in the async context of the caller: both
    * come from the promise that is made here.
-   * @param {number} outcome
-   * @returns {Promise<LockRequest>}
+   * @param {boolean} isWaiting
+   * @returns {Promise<void>} of no value, which would be asked whether it is a promise itself
    */
-  #whenDecided(outcome) {
-    if (outcome === QUEUED) {
+  #whenOpen(isWaiting) {
+    if (!isWaiting) return Promise.resolve();
+    return new Promise((open) => {
+      this.#open = open;
+    });
+  }
+
+  #beginWait() {
+    if (this.#phase === DECIDED) {
+      waitForTurn(this.#open);
+    } else {
       this.#waitLimits?.startTimer();
       if (this.extras?.enclosing !== undefined) watchForDeadlock(this.#backend, this);
-      return new Promise((open) => {
-        this.#open = open;
-      });
     }
-    this.#phase = DECIDED;
-    this.#isMissed = outcome === MISSED;
-    return promiseInTurn(/** @type {LockRequest} */ (this));
+    this.#watchSignal();
+  }
+
+  /** Can run code of others, which may do whatever it likes with the lock manager. */
+  #watchSignal() {
+    try {
+      this.#waitLimits?.watchSignal();
+    } catch (error) {
+      this.abort(error);
+    }
+    if (this.#phase === OVER) this.#waitLimits?.end();
   }
 
   granted() {
@@ -163,7 +184,8 @@ class LockRequest {
     this.#phase = DECIDED;
     this.#waitLimits?.stopTimer();
     if (this.extras?.enclosing !== undefined) unwatchForDeadlock(this.#backend, this);
-    openInTurn(/** @type {(request: LockRequest) => void} */ (this.#open), this);
+    if (mayRunInTurn()) this.#open();
+    else waitForTurn(this.#open);
   }
 
   /** @param {unknown} error */
@@ -193,6 +215,7 @@ class LockRequest {
    * @param {unknown} reason
    */
   abort(reason) {
+    if (this.#phase === OVER) return;
     if (this.#phase === WAITING) this.#backend.cancel(this);
     else this.#backend.release(this);
     this.#giveUp(reason);
@@ -216,8 +239,8 @@ class LockRequest {
   runCallback() {
     if (this.#phase === OVER) return;
     this.#phase = HOLDING;
-    this.#waitLimits?.end();
     try {
+      this.#waitLimits?.endBeforeCallback();
       const result = this.#callBack();
       if (isObject(result)) this.#settleWith(Promise.resolve(result));
       else if (result !== KEEP_HOLDING) this.#fulfil(result);
@@ -262,18 +285,20 @@ class LockRequest {
 
   /** A reentrant request inside this one: until it ends, the lock is not released. */
   enterNested() {
-    this.#nestedCount += 1;
+    this.#nested ??= { count: 0, whenNone: undefined };
+    this.#nested.count += 1;
   }
 
   leaveNested() {
-    this.#nestedCount -= 1;
-    if (this.#nestedCount === 0) this.#whenAlone?.();
+    const nested = /** @type {{ count: number, whenNone?: () => void }} */ (this.#nested);
+    nested.count -= 1;
+    if (nested.count === 0) nested.whenNone?.();
   }
 
   /** @param {unknown} value */
   #fulfil(value) {
-    if (this.#nestedCount > 0) {
-      this.#whenAlone = () => this.#fulfil(value);
+    if (this.#nested !== undefined && this.#nested.count > 0) {
+      this.#nested.whenNone = () => this.#fulfil(value);
       return;
     }
     if (!this.#endHold()) return;
@@ -283,8 +308,8 @@ class LockRequest {
 
   /** @param {unknown} reason */
   #fail(reason) {
-    if (this.#nestedCount > 0) {
-      this.#whenAlone = () => this.#fail(reason);
+    if (this.#nested !== undefined && this.#nested.count > 0) {
+      this.#nested.whenNone = () => this.#fail(reason);
       return;
     }
     if (this.#endHold()) this.#rejectWith(reason);
@@ -311,11 +336,6 @@ class LockRequest {
     this.#reject(reason);
     publishEnd(this, reason);
   }
-}
-
-/** @param {LockRequest} request */
-function runCallback(request) {
-  request.runCallback();
 }
 
 module.exports = { KEEP_HOLDING, LockRequest };

@@ -1,58 +1,68 @@
 'use strict';
 
+const { performance } = require('node:perf_hooks');
 const { setImmediate } = require('node:timers');
 
 /**
  * Callbacks of granted locks run in microtasks, because a turn of the event loop for each would
- * cost several times the grant. A long run of them would keep timers and I/O waiting, so after this
- * many the next ones wait for a new turn.
+ * cost several times the grant. A long run of them would keep timers and I/O waiting: when so many
+ * have run and so much time has passed since the last turn that they know of, the next ones wait
+ * for a new turn.
  */
-const CALLBACKS_PER_TURN = 128;
+const CALLBACKS_PER_LOOK = 128;
+const TURN_MS = 0.5;
+
+/** @type {(() => void)[]} what waits for a turn, from `first` on, oldest first */
+let waiting = [];
+let first = 0;
+let callbacksLeft = CALLBACKS_PER_LOOK;
+let turnStart = -TURN_MS;
 
 /**
- * @type {{ open: (value: any) => void, value: unknown }[]} oldest first; empty while callbacks are
- *   left
+ * Whether the callback of a lock may run now. One that may not has to waitForTurn(), and all that
+ * come after it: none overtakes another.
  */
-const waiting = [];
-let callbacksLeft = CALLBACKS_PER_TURN;
+function mayRunInTurn() {
+  if (callbacksLeft === 0 && waiting.length === 0 && !isTurnOver()) {
+    callbacksLeft = CALLBACKS_PER_LOOK;
+  }
+  if (callbacksLeft === 0) return false;
+  callbacksLeft -= 1;
+  return true;
+}
+
+/** The clock costs as much as a tenth of a lock. */
+function isTurnOver() {
+  return performance.now() - turnStart >= TURN_MS;
+}
+
+/**
+ * Calls `open`, which lets a callback run in a microtask, in a later turn of the event loop.
+ * @param {() => void} open
+ */
+function waitForTurn(open) {
+  if (waiting.length === 0) setImmediate(startTurn);
+  waiting.push(open);
+}
 
 function startTurn() {
-  callbacksLeft = CALLBACKS_PER_TURN;
-  const batch = waiting.splice(0, CALLBACKS_PER_TURN);
-  callbacksLeft -= batch.length;
-  if (waiting.length > 0) setImmediate(startTurn);
-  for (const { open, value } of batch) open(value);
+  turnStart = performance.now();
+  openSome();
 }
 
-/**
- * Calls `open(value)`, which resolves a promise, now or in a later turn of the event loop, in the
- * order of the calls.
- * @template T
- * @param {(value: T) => void} open
- * @param {T} value
- */
-function openInTurn(open, value) {
-  if (callbacksLeft > 0) {
-    callbacksLeft -= 1;
-    open(value);
-    return;
-  }
-  if (waiting.length === 0) setImmediate(startTurn);
-  waiting.push({ open, value });
+function openSome() {
+  const batch = waiting.slice(first, first + CALLBACKS_PER_LOOK);
+  callbacksLeft = CALLBACKS_PER_LOOK - batch.length;
+  first += batch.length;
+  // Now and then only: each time would take a time that grows with the number of those that wait.
+  if (2 * first >= waiting.length) [waiting, first] = [waiting.slice(first), 0];
+  for (const open of batch) open();
+  if (waiting.length > 0) Promise.resolve().then(goOn); // when their callbacks have run
 }
 
-/**
- * A promise of `value` that openInTurn() resolves.
- * @template T
- * @param {T} value
- * @returns {Promise<T>}
- */
-function promiseInTurn(value) {
-  if (callbacksLeft > 0) {
-    callbacksLeft -= 1;
-    return Promise.resolve(value);
-  }
-  return new Promise((open) => openInTurn(/** @type {(value: T) => void} */ (open), value));
+function goOn() {
+  if (isTurnOver()) setImmediate(startTurn);
+  else openSome();
 }
 
-module.exports = { CALLBACKS_PER_TURN, openInTurn, promiseInTurn };
+module.exports = { CALLBACKS_PER_LOOK, TURN_MS, mayRunInTurn, waitForTurn };

@@ -1,6 +1,5 @@
 'use strict';
 
-const { toCallback } = require('../webidl.js');
 const { LockEntrance } = require('./lock-entrance.js');
 const { createRelease } = require('./lock-release.js');
 
@@ -43,16 +42,16 @@ class Mutex {
    * @param {unknown} callback
    * @param {unknown} [options]
    */
-  async runExclusive(callback, options = undefined) {
-    return this.#entrance.run(toCallback(callback), options, { mode: 'exclusive' });
+  runExclusive(callback, options = undefined) {
+    return this.#entrance.run(callback, options, { mode: 'exclusive' });
   }
 
   /**
    * @param {unknown} callback
    * @param {unknown} [options]
    */
-  async runShared(callback, options = undefined) {
-    return this.#entrance.run(toCallback(callback), options, { mode: 'shared' });
+  runShared(callback, options = undefined) {
+    return this.#entrance.run(callback, options, { mode: 'shared' });
   }
 
   /**

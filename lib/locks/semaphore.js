@@ -1,6 +1,5 @@
 'use strict';
 
-const { toCallback } = require('../webidl.js');
 const { LockEntrance } = require('./lock-entrance.js');
 const { toLimit } = require('./lock-extensions.js');
 const { createRelease } = require('./lock-release.js');
@@ -43,8 +42,8 @@ class Semaphore {
    * @param {unknown} callback
    * @param {unknown} [options]
    */
-  async runExclusive(callback, options = undefined) {
-    return this.#entrance.run(toCallback(callback), options, this.#permit);
+  runExclusive(callback, options = undefined) {
+    return this.#entrance.run(callback, options, this.#permit);
   }
 
   /**
@@ -52,7 +51,7 @@ class Semaphore {
    * @param {unknown} callback
    * @param {unknown} [options]
    */
-  async runShared(callback, options = undefined) {
+  runShared(callback, options = undefined) {
     return this.runExclusive(callback, options);
   }
 

@@ -11,6 +11,7 @@ class WaitLimits {
   #request;
   #signal;
   #timeout;
+  #isWatching = false;
   /** @type {NodeJS.Timeout | undefined} while the request is queued */
   #timer = undefined;
 
@@ -25,28 +26,48 @@ class WaitLimits {
     this.#timeout = timeout;
   }
 
-  /** @throws the reason of the signal where it has aborted */
-  watchSignal() {
-    if (this.#signal === undefined) return;
-    this.#signal.throwIfAborted();
-    watchAbort(this.#signal, this.#request);
-  }
-
-  /** The request is queued. One that is granted at once never pays for a timer. */
+  /** The request is queued. One that is granted at once pays for no timer. */
   startTimer() {
     if (this.#timeout === Infinity) return;
     this.#timer = setTimeout(timeOut, this.#timeout, this);
   }
 
+  /**
+   * The request waits, for its lock or for its callback. One that does not pays for no listener,
+   * which costs several times the lock.
+   * @throws whatever a signal does whose methods others have replaced
+   */
+  watchSignal() {
+    if (this.#signal === undefined) return;
+    watchAbort(this.#signal, this.#request);
+    this.#isWatching = true;
+    this.#throwIfAborted();
+  }
+
   /** The request is queued no longer; its signal counts until its callback runs. */
   stopTimer() {
-    clearTimeout(this.#timer);
+    if (this.#timer !== undefined) clearTimeout(this.#timer);
   }
 
   /** Neither counts any more. */
   end() {
     this.stopTimer();
-    if (this.#signal !== undefined) unwatchAbort(this.#signal, this.#request);
+    if (!this.#isWatching) return;
+    this.#isWatching = false;
+    unwatchAbort(/** @type {AbortSignal} */ (this.#signal), this.#request);
+  }
+
+  /**
+   * The callback is about to run.
+   * @throws the reason of a signal that has aborted, which nobody may have listened to
+   */
+  endBeforeCallback() {
+    this.end();
+    this.#throwIfAborted();
+  }
+
+  #throwIfAborted() {
+    if (this.#signal !== undefined && this.#signal.aborted) throw this.#signal.reason;
   }
 
   timeOut() {

@@ -42,11 +42,9 @@ class Dispatcher {
    * @param {TaskSchedule} schedule
    */
   changed(schedule) {
-    const isBusy = this.#busy.includes(schedule);
-    if (schedule.size > 0 !== isBusy) {
-      if (isBusy) this.#busy.splice(this.#busy.indexOf(schedule), 1);
-      else this.#busy.push(schedule);
-    }
+    const index = this.#busy.indexOf(schedule);
+    if (schedule.size > 0 && index === -1) this.#busy.push(schedule);
+    else if (schedule.size === 0 && index !== -1) this.#busy.splice(index, 1);
     this.updateLevel();
   }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { readMember, toCallback, toDictionarySource } = require('../webidl.js');
+const { toCallback, toDictionarySource, toMember } = require('../webidl.js');
 const { dispatcher } = require('./dispatcher.js');
 const { toUnsignedLong } = require('../webidl-numbers.js');
 
@@ -15,7 +15,7 @@ const { toUnsignedLong } = require('../webidl-numbers.js');
 function requestIdleCallback(callback, options = undefined) {
   const steps = toCallback(callback);
   const source = toDictionarySource(options, 'IdleRequestOptions') ?? {};
-  const timeout = readMember(source, 'timeout', toUnsignedLong, 0);
+  const timeout = toMember(source.timeout, toUnsignedLong, 0);
   return dispatcher.idleCallbacks.request(steps, timeout);
 }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { readMember, toAbortSignal, toDictionarySource } = require('../webidl.js');
+const { toAbortSignal, toDictionarySource, toMember } = require('../webidl.js');
 const { toTaskPriority } = require('./task-priority.js');
 const { toEnforcedInteger } = require('../webidl-numbers.js');
 
@@ -26,9 +26,9 @@ function toPostTaskOptions(value) {
   const source = toDictionarySource(value, 'SchedulerPostTaskOptions');
   if (source === undefined) return DEFAULTS;
   return {
-    delay: readMember(source, 'delay', toEnforcedInteger, 0),
-    priority: readMember(source, 'priority', toTaskPriority, undefined),
-    signal: readMember(source, 'signal', toAbortSignal, undefined),
+    delay: toMember(source.delay, toEnforcedInteger, 0),
+    priority: toMember(source.priority, toTaskPriority, undefined),
+    signal: toMember(source.signal, toAbortSignal, undefined),
   };
 }
 
@@ -53,13 +53,8 @@ const toDuration = (member) => (value) => {
 function toSchedulerOptions(value) {
   const source = toDictionarySource(value, 'CreateSchedulerOptions') ?? {};
   return {
-    budget: readMember(source, 'budget', toDuration('budget'), DEFAULT_BUDGET),
-    starvationLimit: readMember(
-      source,
-      'starvationLimit',
-      toDuration('starvationLimit'),
-      undefined,
-    ),
+    budget: toMember(source.budget, toDuration('budget'), DEFAULT_BUDGET),
+    starvationLimit: toMember(source.starvationLimit, toDuration('starvationLimit'), undefined),
   };
 }
 

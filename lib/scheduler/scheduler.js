@@ -4,7 +4,7 @@ const { defineInterface, toCallback } = require('../webidl.js');
 const { dispatcher } = require('./dispatcher.js');
 const { DEFAULT_BUDGET, toPostTaskOptions, toSchedulerOptions } = require('./scheduler-options.js');
 const { PostedTask, SchedulerTask } = require('./scheduler-task.js');
-const { currentState } = require('./scheduling-state.js');
+const { DEFAULT_STATE, currentState } = require('./scheduling-state.js');
 const { priorityOf } = require('./signal-priority.js');
 const { DEFAULT_PRIORITY, TASK_PRIORITIES } = require('./task-priority.js');
 const { TaskSchedule } = require('./task-schedule.js');
@@ -22,12 +22,11 @@ const FROM_THIS_PACKAGE = Symbol('from this package');
 const FIXED_STATES = new Map(
   TASK_PRIORITIES.map((prioritySource) => [
     prioritySource,
-    Object.freeze({ abortSource: undefined, prioritySource }),
+    prioritySource === DEFAULT_PRIORITY
+      ? DEFAULT_STATE
+      : Object.freeze({ abortSource: undefined, prioritySource }),
   ]),
 );
-
-/** What `yield()` inherits outside of every task. */
-const NO_STATE = /** @type {SchedulingState} */ (FIXED_STATES.get(DEFAULT_PRIORITY));
 
 /**
  * Standard: #schedule-a-posttask-task, the steps that make the scheduling state.
@@ -87,7 +86,7 @@ class Scheduler {
   yield() {
     try {
       const schedule = this.#schedule;
-      const state = currentState() ?? NO_STATE;
+      const state = currentState();
       if (state.abortSource?.aborted) return Promise.reject(state.abortSource.reason);
       dispatcher.open();
       return new Promise((resolve, reject) => {

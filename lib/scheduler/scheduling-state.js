@@ -7,6 +7,7 @@ const {
   executionAsyncResource,
 } = require('node:async_hooks');
 const { types } = require('node:util');
+const { DEFAULT_PRIORITY } = require('./task-priority.js');
 
 /** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
 /** @typedef {import('./task-signal.js').TaskSignal} TaskSignal */
@@ -18,6 +19,13 @@ const { types } = require('node:util');
  * @property {AbortSignal | undefined} abortSource
  * @property {PrioritySource} prioritySource
  */
+
+/**
+ * What `yield()` inherits outside of every task; the same as in a task that was posted without a
+ * priority and a signal.
+ * @type {SchedulingState}
+ */
+const DEFAULT_STATE = Object.freeze({ abortSource: undefined, prioritySource: DEFAULT_PRIORITY });
 
 /**
  * The "current scheduling state" of the event loop. The standard gives it to microtasks alone: a
@@ -68,14 +76,16 @@ const stateRemover = createHook(
 
 let isWatching = propagatesByResource;
 
-/** @returns {SchedulingState | undefined} */
-const currentState = () => storage.getStore();
+const currentState = () => storage.getStore() ?? DEFAULT_STATE;
 
 /**
- * Sets the state for the rest of the AsyncResource scope that runs now.
+ * Sets the state for the rest of the AsyncResource scope that runs now. Where that changes nothing,
+ * it takes care not to: from the first state on, Node 20 and 22 call back for every promise that is
+ * made, which costs more than a task.
  * @param {SchedulingState} state
  */
 function enterState(state) {
+  if (state === currentState()) return;
   if (!isWatching) {
     isWatching = true;
     stateRemover.enable();
@@ -83,4 +93,4 @@ function enterState(state) {
   storage.enterWith(state);
 }
 
-module.exports = { currentState, enterState };
+module.exports = { DEFAULT_STATE, currentState, enterState };

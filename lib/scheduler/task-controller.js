@@ -1,6 +1,6 @@
 'use strict';
 
-const { defineInterface, readMember, toDictionarySource } = require('../webidl.js');
+const { defineInterface, toDictionarySource, toMember } = require('../webidl.js');
 const { attachPriority } = require('./signal-priority.js');
 const { DEFAULT_PRIORITY, toTaskPriority } = require('./task-priority.js');
 const { asTaskSignal } = require('./task-signal.js');
@@ -14,7 +14,7 @@ class TaskController extends AbortController {
   /** @param {{ priority?: TaskPriority }} [init] */
   constructor(init = undefined) {
     const source = toDictionarySource(init, 'TaskControllerInit') ?? {};
-    const priority = readMember(source, 'priority', toTaskPriority, DEFAULT_PRIORITY);
+    const priority = toMember(source.priority, toTaskPriority, DEFAULT_PRIORITY);
     super();
     this.#priority = attachPriority(asTaskSignal(super.signal), priority, false);
   }

@@ -1,6 +1,6 @@
 'use strict';
 
-const { defineInterface, readMember, toDOMString, toDictionarySource } = require('../webidl.js');
+const { defineInterface, toDictionarySource, toDOMString, toMember } = require('../webidl.js');
 const { toTaskPriority } = require('./task-priority.js');
 
 /** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
@@ -51,7 +51,7 @@ class TaskPriorityChangeEvent extends Event {
     }
     const source = toDictionarySource(priorityChangeEventInitDict, 'TaskPriorityChangeEventInit');
     super(toDOMString(type), source);
-    const priority = readMember(source ?? {}, 'previousPriority', toTaskPriority, undefined);
+    const priority = toMember((source ?? {}).previousPriority, toTaskPriority, undefined);
     if (priority === undefined) throw new TypeError("The member 'previousPriority' is required");
     this.#previousPriority = priority;
   }

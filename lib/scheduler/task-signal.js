@@ -3,7 +3,7 @@
 const {
   defineInterface,
   isObject,
-  readMember,
+  toMember,
   toAbortSignal,
   toDictionarySource,
 } = require('../webidl.js');
@@ -47,7 +47,7 @@ class TaskSignal extends AbortSignal {
     if (!isObject(signals)) throw new TypeError('The signals are not a sequence');
     const sources = [...signals].map(toAbortSignal);
     const dictionary = toDictionarySource(init, 'TaskSignalAnyInit') ?? {};
-    const priority = readMember(dictionary, 'priority', toPrioritySource, DEFAULT_PRIORITY);
+    const priority = toMember(dictionary.priority, toPrioritySource, DEFAULT_PRIORITY);
     const isFixed = typeof priority === 'string';
     const signal = AbortSignal.any(sources);
     const own = attachPriority(signal, isFixed ? priority : priority.value, true);

@@ -80,8 +80,8 @@ describeOneClient('signal, inside a client', (run) => {
       const reason = new Error('mine');
       const request = locks.request(name, { signal: controller.signal }, notCalled);
       controller.abort(reason);
-      assert.deepEqual(await query(), { held: [], pending: [] });
       await assert.rejects(request, (error) => error === reason);
+      assert.deepEqual(await query(), { held: [], pending: [] });
     }),
   );
 

@@ -126,14 +126,14 @@ describe('dictionaries', () => {
         return 1;
       },
     };
-    expect(webidl.readMember(source, 'member', webidl.toDOMString, 'default')).toBe('1');
+    expect(webidl.toMember(source.member, webidl.toDOMString, 'default')).toBe('1');
     expect(reads).toBe(1);
   });
 
   test('an undefined member takes the default, null does not', () => {
     const source = { member: undefined, other: null };
-    expect(webidl.readMember(source, 'member', webidl.toDOMString, 'default')).toBe('default');
-    expect(webidl.readMember(source, 'other', webidl.toDOMString, 'default')).toBe('null');
+    expect(webidl.toMember(source.member, webidl.toDOMString, 'default')).toBe('default');
+    expect(webidl.toMember(source.other, webidl.toDOMString, 'default')).toBe('null');
   });
 });
 

@@ -5,14 +5,59 @@ const { getEventListeners } = require('node:events');
 const { LocalBackend } = require('../../../lib/backends/local.js');
 const { createLocalLockManager, openLockManager } = require('../../../lib/index.js');
 
-test('a request whose signal cannot be listened to rejects, and leaves nothing behind', async () => {
-  const locks = createLocalLockManager();
-  const { signal } = new AbortController();
-  signal.addEventListener = () => {
-    throw new Error('no listeners here');
-  };
-  await expect(locks.request('a', { signal }, () => {})).rejects.toThrow('no listeners here');
-  expect(await locks.query()).toEqual({ held: [], pending: [] });
+const notCalled = () => {
+  throw new Error('called');
+};
+
+describe('a request with a signal', () => {
+  /** What is to happen when the request of a lock that is held listens to its signal. */
+  async function listenWith(addEventListener, end = () => {}) {
+    const locks = createLocalLockManager();
+    const controller = new AbortController();
+    const { signal } = controller;
+    await locks.request('a', async () => {
+      signal.addEventListener = () => addEventListener(locks, controller);
+      await end(locks.request('a', { signal, timeout: 60_000 }, notCalled));
+      expect(await locks.query()).toMatchObject({ held: [{ name: 'a' }], pending: [] });
+    });
+    delete signal.addEventListener;
+    return { locks, signal };
+  }
+
+  test('that is granted at once listens to nothing', async () => {
+    const { signal } = new AbortController();
+    signal.addEventListener = notCalled;
+    const locks = createLocalLockManager();
+    expect(await locks.request('a', { signal }, () => 'granted')).toBe('granted');
+  });
+
+  test('that cannot be listened to rejects, and leaves nothing behind', async () => {
+    const refuse = () => {
+      throw new Error('no listeners here');
+    };
+    await listenWith(refuse, (request) => expect(request).rejects.toThrow('no listeners here'));
+  });
+
+  test('that aborts while it is being listened to ends the request', async () => {
+    await listenWith(
+      (_, controller) => controller.abort('mine'),
+      (request) => expect(request).rejects.toBe('mine'),
+    );
+  });
+
+  test('whose methods close the lock manager leaves no listener behind', async () => {
+    const locks = createLocalLockManager();
+    const { signal } = new AbortController();
+    const holder = locks.request('a', () => new Promise(() => {}));
+    signal.addEventListener = function (...args) {
+      locks.close();
+      EventTarget.prototype.addEventListener.apply(this, args);
+    };
+    const request = locks.request('a', { signal }, notCalled);
+    await expect(holder).rejects.toMatchObject({ reason: 'disconnected' });
+    await expect(request).rejects.toMatchObject({ name: 'AbortError' });
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
 });
 
 test('a request that the backend does not take leaves no listener behind', async () => {

@@ -1,65 +1,89 @@
 'use strict';
 
-const {
-  CALLBACKS_PER_TURN,
-  openInTurn,
-  promiseInTurn,
-} = require('../../../lib/locks/loop-turns.js');
+let now;
+let immediates;
+let turns;
+beforeEach(() => {
+  now = 1000;
+  immediates = [];
+  jest.isolateModules(() => {
+    jest.doMock('node:perf_hooks', () => ({ performance: { now: () => now } }));
+    jest.doMock('node:timers', () => ({ setImmediate: (run) => immediates.push(run) }));
+    turns = require('../../../lib/locks/loop-turns.js');
+  });
+  jest.dontMock('node:perf_hooks');
+  jest.dontMock('node:timers');
+});
 
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
-
-/** Takes all that is left of this turn, and lets a new one begin. */
-async function startFresh() {
-  for (let count = 0; count <= CALLBACKS_PER_TURN; count += 1) openInTurn(() => {}, undefined);
-  await nextTurn();
+/** Asks for so many callbacks, each of which takes so long. @returns how many may run now */
+function countInTurn(count, { eachMs = 0 } = {}) {
+  let runs = 0;
+  for (let i = 0; i < count && turns.mayRunInTurn(); i += 1) {
+    runs += 1;
+    now += eachMs;
+  }
+  return runs;
 }
 
-test('no more than the limit are opened before a turn of the event loop', async () => {
-  await startFresh();
-  const opened = [];
-  for (let index = 0; index < 3 * CALLBACKS_PER_TURN; index += 1) {
-    openInTurn((value) => opened.push(value), index);
-  }
-  expect(opened.length).toBeLessThanOrEqual(CALLBACKS_PER_TURN);
-  const before = opened.length;
-  await nextTurn();
-  expect(opened.length).toBeLessThanOrEqual(before + CALLBACKS_PER_TURN);
+function nextTurn() {
+  for (const run of immediates.splice(0)) run();
+}
+
+const microtasks = async () => {
+  for (let i = 0; i < 10; i += 1) await undefined;
+};
+
+test('callbacks that are fast all run in one turn, until its time is over', () => {
+  const { CALLBACKS_PER_LOOK, TURN_MS } = turns;
+  turns.waitForTurn(() => {});
+  nextTurn();
+  const eachMs = TURN_MS / (4 * CALLBACKS_PER_LOOK);
+  const count = countInTurn(100 * CALLBACKS_PER_LOOK, { eachMs });
+  expect(count).toBeGreaterThanOrEqual(4 * CALLBACKS_PER_LOOK - 1);
+  expect(count).toBeLessThanOrEqual(5 * CALLBACKS_PER_LOOK);
 });
 
-test('those that waited for a turn count in it', async () => {
-  await startFresh();
-  for (let count = 0; count < 2 * CALLBACKS_PER_TURN; count += 1) openInTurn(() => {}, undefined);
-  await nextTurn();
-  const opened = [];
-  for (let count = 0; count < CALLBACKS_PER_TURN; count += 1) {
-    openInTurn((value) => opened.push(value), count);
-  }
-  expect(opened.length).toBeLessThan(CALLBACKS_PER_TURN);
-  await nextTurn();
+test('callbacks that are slow run until somebody looks at the clock', () => {
+  const { CALLBACKS_PER_LOOK, TURN_MS } = turns;
+  expect(countInTurn(1000, { eachMs: TURN_MS })).toBe(CALLBACKS_PER_LOOK);
 });
 
-test('all are opened in the end, in the order in which they came', async () => {
+test('a new turn brings new ones, and those that waited for it count', () => {
+  const { CALLBACKS_PER_LOOK, TURN_MS } = turns;
+  countInTurn(1000, { eachMs: TURN_MS });
   const opened = [];
-  const count = 3 * CALLBACKS_PER_TURN;
-  const all = new Promise((resolve) => {
-    for (let index = 0; index < count; index += 1) {
-      openInTurn((value) => {
-        opened.push(value);
-        if (opened.length === count) resolve();
-      }, index);
-    }
-  });
-  await all;
-  expect(opened).toEqual(Array.from({ length: count }, (_, index) => index));
+  for (let i = 0; i < 10; i += 1) turns.waitForTurn(() => opened.push(i));
+  expect(immediates).toHaveLength(1);
+  expect(opened).toEqual([]);
+  nextTurn();
+  expect(opened).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  expect(countInTurn(1000, { eachMs: TURN_MS })).toBe(CALLBACKS_PER_LOOK - 10);
 });
 
-test('one that comes while others wait does not overtake them', async () => {
-  await startFresh();
+test('many that wait are opened in order, over as many turns as their callbacks need', async () => {
+  const { CALLBACKS_PER_LOOK, TURN_MS } = turns;
+  const count = 5 * CALLBACKS_PER_LOOK;
   const opened = [];
-  const promises = [];
-  for (let index = 0; index < 2 * CALLBACKS_PER_TURN; index += 1) {
-    promises.push(promiseInTurn(index).then((value) => opened.push(value)));
+  for (let i = 0; i < count; i += 1) {
+    turns.waitForTurn(() => {
+      opened.push(i);
+      now += TURN_MS / CALLBACKS_PER_LOOK / 2; // two batches per turn
+    });
   }
-  await Promise.all(promises);
-  expect(opened).toEqual([...opened].sort((a, b) => a - b));
+  const openedPerTurn = [];
+  while (opened.length < count) {
+    const before = opened.length;
+    nextTurn();
+    await microtasks();
+    openedPerTurn.push((opened.length - before) / CALLBACKS_PER_LOOK);
+  }
+  expect(openedPerTurn).toEqual([2, 2, 1]);
+  expect(opened).toEqual(Array.from({ length: count }, (_, i) => i));
+});
+
+test('one that comes while others wait does not overtake them', () => {
+  countInTurn(1000, { eachMs: turns.TURN_MS });
+  turns.waitForTurn(() => {});
+  now -= turns.TURN_MS * 1000; // whatever the clock says
+  expect(turns.mayRunInTurn()).toBe(false);
 });
