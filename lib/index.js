@@ -1,20 +1,10 @@
 'use strict';
 
 const { openDefaultBackend } = require('./backends/default-backend.js');
-const { LocalBackend } = require('./backends/local.js');
 const { DeadlockError, LockError, LockLostError } = require('./errors.js');
-const { AsyncLock } = require('./locks/async-lock.js');
 const { locks } = require('./locks/default-lock-manager.js');
 const { Lock } = require('./locks/lock.js');
 const { LockManager, createLockManager } = require('./locks/lock-manager.js');
-const { Mutex } = require('./locks/mutex.js');
-const { Semaphore } = require('./locks/semaphore.js');
-const { cancelIdleCallback, requestIdleCallback } = require('./scheduler/idle-callback.js');
-const { IdleDeadline } = require('./scheduler/idle-deadline.js');
-const { Scheduler, createScheduler, scheduler } = require('./scheduler/scheduler.js');
-const { TaskController } = require('./scheduler/task-controller.js');
-const { TaskPriorityChangeEvent } = require('./scheduler/task-priority-change-event.js');
-const { TaskSignal } = require('./scheduler/task-signal.js');
 const { toDictionarySource, toDOMString, toMember } = require('./webidl.js');
 
 /** @typedef {import('../types/backend.d.ts').LockBackend} LockBackend */
@@ -74,9 +64,13 @@ function openLockManager(options = undefined) {
  * @returns {LockManager}
  */
 function createLocalLockManager() {
-  return createLockManager(() => new LocalBackend());
+  return createLockManager(() => {
+    const { LocalBackend } = require('./backends/local.js');
+    return new LocalBackend();
+  });
 }
 
+// What has a getter is loaded when somebody asks for it.
 module.exports = {
   locks,
   Lock,
@@ -85,17 +79,41 @@ module.exports = {
   DeadlockError,
   openLockManager,
   createLocalLockManager,
-  Mutex,
-  Semaphore,
-  AsyncLock,
+  get Mutex() {
+    return require('./locks/mutex.js').Mutex;
+  },
+  get Semaphore() {
+    return require('./locks/semaphore.js').Semaphore;
+  },
+  get AsyncLock() {
+    return require('./locks/async-lock.js').AsyncLock;
+  },
   LockError,
-  scheduler,
-  Scheduler,
-  TaskController,
-  TaskSignal,
-  TaskPriorityChangeEvent,
-  createScheduler,
-  requestIdleCallback,
-  cancelIdleCallback,
-  IdleDeadline,
+  get scheduler() {
+    return require('./scheduler/scheduler.js').scheduler;
+  },
+  get Scheduler() {
+    return require('./scheduler/scheduler.js').Scheduler;
+  },
+  get TaskController() {
+    return require('./scheduler/task-controller.js').TaskController;
+  },
+  get TaskSignal() {
+    return require('./scheduler/task-signal.js').TaskSignal;
+  },
+  get TaskPriorityChangeEvent() {
+    return require('./scheduler/task-priority-change-event.js').TaskPriorityChangeEvent;
+  },
+  get createScheduler() {
+    return require('./scheduler/scheduler.js').createScheduler;
+  },
+  get requestIdleCallback() {
+    return require('./scheduler/idle-callback.js').requestIdleCallback;
+  },
+  get cancelIdleCallback() {
+    return require('./scheduler/idle-callback.js').cancelIdleCallback;
+  },
+  get IdleDeadline() {
+    return require('./scheduler/idle-deadline.js').IdleDeadline;
+  },
 };

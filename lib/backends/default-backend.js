@@ -1,8 +1,6 @@
 'use strict';
 
 const { BindingError } = require('../binding.js');
-const { LocalBackend } = require('./local.js');
-const { LocalLockTable } = require('./local-lock-table.js');
 const { SharedMemoryBackend } = require('./shared-memory.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
@@ -14,7 +12,10 @@ const { SharedMemoryBackend } = require('./shared-memory.js');
  * @property {number} [capacity]
  */
 
-/** @type {Map<string, LocalLockTable>} the tables of HOLDFAST_FALLBACK=local, by bucket */
+/**
+ * The tables of HOLDFAST_FALLBACK=local, by bucket.
+ * @type {Map<string, import('./local-lock-table.js').LocalLockTable>}
+ */
 const fallbackTables = new Map();
 
 /** @param {BindingError} cause */
@@ -29,6 +30,8 @@ function warnOnce(cause) {
 
 /** @param {string} bucket */
 function openFallback(bucket) {
+  const { LocalBackend } = require('./local.js');
+  const { LocalLockTable } = require('./local-lock-table.js');
   let table = fallbackTables.get(bucket);
   if (table === undefined) {
     table = new LocalLockTable();

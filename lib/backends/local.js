@@ -1,8 +1,8 @@
 'use strict';
 
-const { randomUUID } = require('node:crypto');
 const { abortError, invalidStateError } = require('../errors.js');
 const { LoopHold } = require('../loop-hold.js');
+const { createClientId } = require('./client-id.js');
 const { LocalLockTable } = require('./local-lock-table.js');
 const { GRANTED, MISSED, QUEUED } = require('./outcome.js');
 
@@ -20,7 +20,8 @@ const NO_ID = -1;
  * @implements {LockBackend}
  */
 class LocalBackend {
-  clientId = randomUUID();
+  /** @type {string | undefined} made when somebody looks */
+  #clientId = undefined;
   #table;
   #isClosed = false;
   /**
@@ -41,6 +42,11 @@ class LocalBackend {
   /** @param {LocalLockTable} [table] */
   constructor(table = new LocalLockTable()) {
     this.#table = table;
+  }
+
+  get clientId() {
+    this.#clientId ??= createClientId();
+    return this.#clientId;
   }
 
   /**

@@ -1,11 +1,11 @@
 'use strict';
 
-const { randomUUID } = require('node:crypto');
 const path = require('node:path');
 const { setTimeout } = require('node:timers');
 const { threadId } = require('node:worker_threads');
 const { loadBinding } = require('../binding.js');
 const { abortError, invalidStateError } = require('../errors.js');
+const { createClientId } = require('./client-id.js');
 const { doNotLeaveAtExit, leaveAtExit } = require('./leave-at-exit.js');
 const { defaultDirectory, toBucketName } = require('./bucket-place.js');
 const { toLockDetails, toLockInfos } = require('./flat-locks.js');
@@ -49,7 +49,7 @@ const SNAPSHOT_RETRY_MS = 2;
  * @implements {LockBackend}
  */
 class SharedMemoryBackend {
-  clientId = randomUUID();
+  clientId = createClientId();
   #native = loadBinding();
   #options;
   /** The native agent; null after the lock table was lost, until the next use opens the new one. */

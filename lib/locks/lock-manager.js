@@ -1,16 +1,18 @@
 'use strict';
 
 const { invalidStateError, notSupportedError } = require('../errors.js');
+const { lazy } = require('../lazy.js');
 const { defineInterface, toCallback, toDOMString, toSequence } = require('../webidl.js');
 const { coveringLock } = require('./call-chain.js');
 const { acquireHandle } = require('./lock-handle.js');
 const { checkLockRequest, toLockOptions } = require('./lock-options.js');
-const { requestAll } = require('./request-all.js');
-const { requestSync } = require('./request-sync.js');
 const { LockRequest } = require('./lock-request.js');
 const { requestNested } = require('./nested-request.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
+
+const requestAll = lazy(() => require('./request-all.js').requestAll);
+const requestSync = lazy(() => require('./request-sync.js').requestSync);
 
 const FROM_THIS_PACKAGE = Symbol('from this package');
 
@@ -106,7 +108,7 @@ class LockManager {
       const options = toLockOptions(hasOptions ? optionsOrCallback : undefined);
       const callback = toCallback(hasOptions ? arguments[2] : optionsOrCallback);
       for (const name of resourceNames) checkLockRequest(name, options);
-      return requestAll(this.#attach(), resourceNames, options, callback);
+      return requestAll()(this.#attach(), resourceNames, options, callback);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -129,7 +131,7 @@ class LockManager {
       throw notSupportedError("'signal' cannot abort while the thread is blocked: use 'timeout'");
     }
     checkLockRequest(resourceName, options);
-    return requestSync(this.#attach(), resourceName, options, callback);
+    return requestSync()(this.#attach(), resourceName, options, callback);
   }
 
   /**

@@ -2,6 +2,7 @@
 
 const { QUEUED, MISSED } = require('../backends/outcome.js');
 const { LockLostError } = require('../errors.js');
+const { lazy } = require('../lazy.js');
 const { isObject } = require('../webidl.js');
 const {
   publishEnd,
@@ -11,7 +12,6 @@ const {
   publishStart,
 } = require('./diagnostics.js');
 const { enclosingLock, enterCallback, extrasInside, leaveCallback } = require('./call-chain.js');
-const { unwatchForDeadlock, watchForDeadlock } = require('./deadlock/deadlock-watch.js');
 const { createLock } = require('./lock.js');
 const { mayRunInTurn, waitForTurn } = require('./loop-turns.js');
 const { signalLoss } = require('./loss-signal.js');
@@ -21,6 +21,8 @@ const { createWaitLimits } = require('./wait-limits.js');
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 /** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
 /** @typedef {(lock: import('./lock.js').Lock | null) => unknown} LockGrantedCallback */
+
+const deadlockWatch = lazy(() => require('./deadlock/deadlock-watch.js'));
 
 /**
  * The life of a request: it waits, then its callback is to run, then it holds the lock, then it is
@@ -156,7 +158,8 @@ class LockRequest {
       waitForTurn(this.#open);
     } else {
       this.#waitLimits?.startTimer();
-      if (this.extras?.enclosing !== undefined) watchForDeadlock(this.#backend, this);
+      if (this.extras?.enclosing !== undefined)
+        deadlockWatch().watchForDeadlock(this.#backend, this);
     }
     this.#watchSignal();
   }
@@ -183,7 +186,8 @@ class LockRequest {
   #decide() {
     this.#phase = DECIDED;
     this.#waitLimits?.stopTimer();
-    if (this.extras?.enclosing !== undefined) unwatchForDeadlock(this.#backend, this);
+    if (this.extras?.enclosing !== undefined)
+      deadlockWatch().unwatchForDeadlock(this.#backend, this);
     if (mayRunInTurn()) this.#open();
     else waitForTurn(this.#open);
   }
@@ -228,7 +232,8 @@ class LockRequest {
   #giveUp(reason) {
     this.#phase = OVER;
     this.#waitLimits?.end();
-    if (this.extras?.enclosing !== undefined) unwatchForDeadlock(this.#backend, this);
+    if (this.extras?.enclosing !== undefined)
+      deadlockWatch().unwatchForDeadlock(this.#backend, this);
     this.#rejectWith(reason);
   }
 

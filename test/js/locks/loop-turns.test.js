@@ -3,17 +3,19 @@
 let now;
 let immediates;
 let turns;
+let TURN_MS;
 beforeEach(() => {
   now = 1000;
+  jest.spyOn(process.hrtime, 'bigint').mockImplementation(() => BigInt(Math.round(now * 1e6)));
   immediates = [];
   jest.isolateModules(() => {
-    jest.doMock('node:perf_hooks', () => ({ performance: { now: () => now } }));
     jest.doMock('node:timers', () => ({ setImmediate: (run) => immediates.push(run) }));
     turns = require('../../../lib/locks/loop-turns.js');
   });
-  jest.dontMock('node:perf_hooks');
   jest.dontMock('node:timers');
+  TURN_MS = Number(turns.TURN_NS) / 1e6;
 });
+afterEach(() => jest.restoreAllMocks());
 
 /** Asks for so many callbacks, each of which takes so long. @returns how many may run now */
 function countInTurn(count, { eachMs = 0 } = {}) {
@@ -34,7 +36,7 @@ const microtasks = async () => {
 };
 
 test('callbacks that are fast all run in one turn, until its time is over', () => {
-  const { CALLBACKS_PER_LOOK, TURN_MS } = turns;
+  const { CALLBACKS_PER_LOOK } = turns;
   turns.waitForTurn(() => {});
   nextTurn();
   const eachMs = TURN_MS / (4 * CALLBACKS_PER_LOOK);
@@ -44,12 +46,12 @@ test('callbacks that are fast all run in one turn, until its time is over', () =
 });
 
 test('callbacks that are slow run until somebody looks at the clock', () => {
-  const { CALLBACKS_PER_LOOK, TURN_MS } = turns;
+  const { CALLBACKS_PER_LOOK } = turns;
   expect(countInTurn(1000, { eachMs: TURN_MS })).toBe(CALLBACKS_PER_LOOK);
 });
 
 test('a new turn brings new ones, and those that waited for it count', () => {
-  const { CALLBACKS_PER_LOOK, TURN_MS } = turns;
+  const { CALLBACKS_PER_LOOK } = turns;
   countInTurn(1000, { eachMs: TURN_MS });
   const opened = [];
   for (let i = 0; i < 10; i += 1) turns.waitForTurn(() => opened.push(i));
@@ -61,7 +63,7 @@ test('a new turn brings new ones, and those that waited for it count', () => {
 });
 
 test('many that wait are opened in order, over as many turns as their callbacks need', async () => {
-  const { CALLBACKS_PER_LOOK, TURN_MS } = turns;
+  const { CALLBACKS_PER_LOOK } = turns;
   const count = 5 * CALLBACKS_PER_LOOK;
   const opened = [];
   for (let i = 0; i < count; i += 1) {
@@ -82,8 +84,8 @@ test('many that wait are opened in order, over as many turns as their callbacks 
 });
 
 test('one that comes while others wait does not overtake them', () => {
-  countInTurn(1000, { eachMs: turns.TURN_MS });
+  countInTurn(1000, { eachMs: TURN_MS });
   turns.waitForTurn(() => {});
-  now -= turns.TURN_MS * 1000; // whatever the clock says
+  now -= TURN_MS * 1000; // whatever the clock says
   expect(turns.mayRunInTurn()).toBe(false);
 });
