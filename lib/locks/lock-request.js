@@ -53,7 +53,7 @@ class LockRequest {
   #isMissed;
   /** Before its end only by a loss. */
   #isRejected;
-  /** @type {() => void} lets the callback run; of a request that waits */
+  /** @type {(request: LockRequest) => void} lets the callback run; of a request that waits */
   #open;
   /** @type {{ count: number, whenNone: (() => void) | undefined } | undefined} requests inside */
   #nested;
@@ -116,9 +116,13 @@ class LockRequest {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
-      const isWaiting = this.#enqueue(backend);
-      this.#whenOpen(isWaiting).then(() => this.runCallback());
-      if (isWaiting) this.#beginWait();
+      if (this.#enqueue(backend)) {
+        this.#whenOpen().then(runCallback);
+        this.#beginWait();
+      } else {
+        // Faster, because an object would be asked for its then(); but the closure takes memory.
+        Promise.resolve().then(() => this.runCallback());
+      }
     });
   }
 
@@ -143,11 +147,9 @@ class LockRequest {
   /**
    * The callback never runs inside request(), and it runs in the async context of the caller: both
    * come from the promise that is made here.
-   * @param {boolean} isWaiting
-   * @returns {Promise<void>} of no value, which would be asked whether it is a promise itself
+   * @returns {Promise<LockRequest>}
    */
-  #whenOpen(isWaiting) {
-    if (!isWaiting) return Promise.resolve();
+  #whenOpen() {
     return new Promise((open) => {
       this.#open = open;
     });
@@ -155,7 +157,7 @@ class LockRequest {
 
   #beginWait() {
     if (this.#phase === DECIDED) {
-      waitForTurn(this.#open);
+      waitForTurn(this);
     } else {
       this.#waitLimits?.startTimer();
       if (this.extras?.enclosing !== undefined)
@@ -188,8 +190,13 @@ class LockRequest {
     this.#waitLimits?.stopTimer();
     if (this.extras?.enclosing !== undefined)
       deadlockWatch().unwatchForDeadlock(this.#backend, this);
-    if (mayRunInTurn()) this.#open();
-    else waitForTurn(this.#open);
+    if (mayRunInTurn()) this.open();
+    else waitForTurn(this);
+  }
+
+  /** Its turn has come: lets the callback run. */
+  open() {
+    this.#open(this);
   }
 
   /** @param {unknown} error */
@@ -341,6 +348,11 @@ class LockRequest {
     this.#reject(reason);
     publishEnd(this, reason);
   }
+}
+
+/** @param {LockRequest} request */
+function runCallback(request) {
+  request.runCallback();
 }
 
 module.exports = { KEEP_HOLDING, LockRequest };

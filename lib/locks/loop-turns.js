@@ -11,7 +11,9 @@ const { setImmediate } = require('node:timers');
 const CALLBACKS_PER_LOOK = 128;
 const TURN_NS = 500_000n;
 
-/** @type {(() => void)[]} what waits for a turn, from `first` on, oldest first */
+/** @typedef {{ open(): void }} Waiting  whose open() lets a callback run in a microtask */
+
+/** @type {Waiting[]} what waits for a turn, from `first` on, oldest first */
 let waiting = [];
 let first = 0;
 let callbacksLeft = CALLBACKS_PER_LOOK;
@@ -36,12 +38,12 @@ function isTurnOver() {
 }
 
 /**
- * Calls `open`, which lets a callback run in a microtask, in a later turn of the event loop.
- * @param {() => void} open
+ * Opens it in a later turn of the event loop.
+ * @param {Waiting} request
  */
-function waitForTurn(open) {
+function waitForTurn(request) {
   if (waiting.length === 0) setImmediate(startTurn);
-  waiting.push(open);
+  waiting.push(request);
 }
 
 function startTurn() {
@@ -55,7 +57,7 @@ function openSome() {
   first += batch.length;
   // Now and then only: each time would take a time that grows with the number of those that wait.
   if (2 * first >= waiting.length) [waiting, first] = [waiting.slice(first), 0];
-  for (const open of batch) open();
+  for (const request of batch) request.open();
   if (waiting.length > 0) Promise.resolve().then(goOn); // when their callbacks have run
 }
 

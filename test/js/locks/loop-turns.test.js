@@ -37,7 +37,7 @@ const microtasks = async () => {
 
 test('callbacks that are fast all run in one turn, until its time is over', () => {
   const { CALLBACKS_PER_LOOK } = turns;
-  turns.waitForTurn(() => {});
+  turns.waitForTurn({ open() {} });
   nextTurn();
   const eachMs = TURN_MS / (4 * CALLBACKS_PER_LOOK);
   const count = countInTurn(100 * CALLBACKS_PER_LOOK, { eachMs });
@@ -54,7 +54,7 @@ test('a new turn brings new ones, and those that waited for it count', () => {
   const { CALLBACKS_PER_LOOK } = turns;
   countInTurn(1000, { eachMs: TURN_MS });
   const opened = [];
-  for (let i = 0; i < 10; i += 1) turns.waitForTurn(() => opened.push(i));
+  for (let i = 0; i < 10; i += 1) turns.waitForTurn({ open: () => opened.push(i) });
   expect(immediates).toHaveLength(1);
   expect(opened).toEqual([]);
   nextTurn();
@@ -67,10 +67,11 @@ test('many that wait are opened in order, over as many turns as their callbacks 
   const count = 5 * CALLBACKS_PER_LOOK;
   const opened = [];
   for (let i = 0; i < count; i += 1) {
-    turns.waitForTurn(() => {
+    const open = () => {
       opened.push(i);
       now += TURN_MS / CALLBACKS_PER_LOOK / 2; // two batches per turn
-    });
+    };
+    turns.waitForTurn({ open });
   }
   const openedPerTurn = [];
   while (opened.length < count) {
@@ -85,7 +86,7 @@ test('many that wait are opened in order, over as many turns as their callbacks 
 
 test('one that comes while others wait does not overtake them', () => {
   countInTurn(1000, { eachMs: TURN_MS });
-  turns.waitForTurn(() => {});
+  turns.waitForTurn({ open() {} });
   now -= TURN_MS * 1000; // whatever the clock says
   expect(turns.mayRunInTurn()).toBe(false);
 });
