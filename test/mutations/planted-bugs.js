@@ -114,7 +114,7 @@ const CRASH = [
     file: 'src/segment/repair.cc',
     from: 'if (segment.AgentAt(agent) != AgentRef{agent, request.agent_generation.Get(), process}) {',
     to: 'if (segment.AgentAt(agent).process != process) {',
-    tests: ['segment_test:Repair*', CRASHES, SIMULATION],
+    tests: [TERMINATION, 'segment_test:Repair*', CRASHES, SIMULATION],
   },
   {
     name: 'a repair shows empty lists in between',

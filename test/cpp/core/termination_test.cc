@@ -67,6 +67,16 @@ TEST_F(TerminateAgent, LeavesTheNextBearerOfTheEntryAlone) {
   EXPECT_TRUE(IsHeld(1));
 }
 
+// Its process goes on, and so does the next bearer of its entry.
+TEST_F(TerminateAgent, IsMadeUpForByARepair) {
+  const uint32_t shard = Ask(a, u"n").record.shard;
+  FakeAgent next(machine, p, a.ref().index);
+  machine.segment().shard(shard).dirty.Set(1);
+  core::Notices notices(machine.segment(), machine.environment());
+  ASSERT_TRUE(b.manager().Enter(shard, notices, kBudgetNs).ok());
+  EXPECT_FALSE(IsHeld(1));
+}
+
 // Others may clean up at the same time, and the entry may have a new bearer at any time.
 TEST_F(TerminateAgent, DoesNotTakeTheRecordsOfTheNextBearerForDamage) {
   struct Newcomer {
