@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "platform/clock.h"
+#include "platform/cpu.h"
 #include "platform/futex.h"
 #include "platform/process_identity.h"
 
@@ -203,6 +204,7 @@ Result<AgentRef> Process::ClaimAgent(const uint64_t (&client_id)[2], uint32_t th
     entry.thread_id.Set(thread_id);
     entry.client_id[0].Set(client_id[0]);
     entry.client_id[1].Set(client_id[1]);
+    entry.cpu.Set(0);
     entry.event_head.Exchange(segment::kNoCell);
     entry.sleeping.Exchange(0);
     entry.rescan.Exchange(0);
@@ -231,6 +233,10 @@ void Process::FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t
 }
 
 void Process::FutexWake(std::atomic<uint32_t>* word) { platform::FutexWake(word, 1); }
+
+uint32_t Process::CurrentCpu() { return platform::CurrentCpu(); }
+
+void Process::Pause() { platform::Pause(); }
 
 uint64_t Process::MonotonicNs() { return platform::MonotonicNs(); }
 

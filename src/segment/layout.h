@@ -112,7 +112,8 @@ struct AgentEntry {
   Shared<uint32_t> generation;    //   8  of the newest claim of this entry
   Shared<uint32_t> thread_id;     //  12  to show: Node's, 0 is the main thread
   Shared<uint64_t> client_id[2];  //  16  UUID
-  uint8_t reserved[32];           //  32
+  Shared<uint32_t> cpu;           //  32  1 + the processor it ran on last; 0: unknown; a hint
+  uint8_t reserved[28];           //  36
   Shared<uint32_t> event_head;    //  64  stack of records with news, linked by event_next
   Shared<uint32_t> sleeping;      //  68  the number of its sleep, with kRung; 0: it is awake
   Shared<uint32_t> rescan;        //  72  1: events may be missing, read all own records
