@@ -117,6 +117,7 @@ Status Process::Join(const AttachOptions& options) {
       platform::Doorbell::Create(directory_, LifelineName(segment_, self_));
   if (!lifeline.ok()) return lifeline.status();
   lifeline_.emplace(std::move(*lifeline));
+  slot_lock_->MoveAbove(lifeline_->fd());
   const Status guarded = fork_guard_.Register(
       [](void* self) { static_cast<Process*>(self)->is_forked_child_ = true; }, this);
   if (!guarded.ok()) return guarded;
@@ -124,7 +125,10 @@ Status Process::Join(const AttachOptions& options) {
   fork_guard_.Add(lifeline_->fd());
   manager_.emplace(segment_, *this, self_);
   caretaker_.emplace(*manager_, directory_, Caretaker::Options{options.sweeps});
-  if (predecessor.generation != 0) (void)caretaker_->CleanUp(predecessor, kBudgetNs);
+  // One that left nothing behind is not looked for: that reads all agents, and wakes them.
+  const bool was_clean =
+      segment_.process(self_.slot).cleaned_generation.Acquire() == predecessor.generation;
+  if (!was_clean) (void)caretaker_->CleanUp(predecessor, kBudgetNs);
   // Nobody may have waited for those who died: their entries and files must not pile up.
   caretaker_->CleanUpTheDead(kMostToCleanUp);
   return Status();
