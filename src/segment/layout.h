@@ -41,7 +41,7 @@
 namespace holdfast::segment {
 
 inline constexpr uint64_t kMagic = 0x74736166'646c6f68;  // "holdfast"
-inline constexpr uint32_t kLayoutVersion = 2;
+inline constexpr uint32_t kLayoutVersion = 3;
 
 // Cells are numbered from 1 through all extents; 0 is no cell.
 using CellId = uint32_t;
@@ -91,7 +91,9 @@ struct ShardHeader {
   Shared<uint32_t> free_head;    // 16  first free cell, linked by `next`
   Shared<uint32_t> free_count;   // 20
   Shared<uint32_t> used_count;   // 24  cells in use
-  uint8_t reserved[228];         // 28
+  uint8_t reserved[4];           // 28
+  Shared<uint64_t> changes;      // 32  stored by whoever enters to change something, before it does
+  uint8_t reserved2[216];        // 40
 };
 static_assert(sizeof(ShardHeader) == 256);
 
