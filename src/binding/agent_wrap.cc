@@ -14,6 +14,10 @@ namespace {
 // News may take this long in one turn of the loop; the rest waits for the next, so that timers and
 // I/O get their turn.
 constexpr uint64_t kTurnNs = 4'000'000;
+// A loop that hands a lock to and fro without ever sleeping comes round after this time: timers and
+// I/O are late by no more, and by one NearWait.
+constexpr uint64_t kNearTurnNs = 250'000;
+
 }  // namespace
 
 AgentWrap::AgentWrap(Napi::Env env, std::unique_ptr<core::Agent> agent, bool sweeps,
@@ -86,10 +90,21 @@ void AgentWrap::Close() {
 
 void AgentWrap::OnPrepare() {
   agent_->BeginTurn();
+  handles_->DoNotSleep(false);
   if (HasToTell()) Deliver();
+  if (agent_ != nullptr && agent_->queued() > 0) DeliverWhatIsNear();
   if (agent_ == nullptr) return;
   // Without a request nobody has news for this agent, and nobody needs to know that it sleeps.
   handles_->DoNotSleep(agent_->in_use() > 0 && !agent_->GoToSleep());
+}
+
+// Nobody rings meanwhile, because this agent does not say that it sleeps.
+void AgentWrap::DeliverWhatIsNear() {
+  const uint64_t end = platform::MonotonicNs() + kNearTurnNs;
+  while (handles_->IsAboutToSleep() && agent_->AwaitNews()) {
+    Deliver();
+    if (agent_ == nullptr || platform::MonotonicNs() >= end) return;
+  }
 }
 
 void AgentWrap::OnCheck() {

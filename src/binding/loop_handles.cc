@@ -92,4 +92,7 @@ void LoopHandles::DoNotSleep(bool come_round) {
   }
 }
 
+// Immediates, closing handles and timers that are due make it 0; so does DoNotSleep().
+bool LoopHandles::IsAboutToSleep() const { return uv_backend_timeout(prepare_.loop) != 0; }
+
 }  // namespace holdfast::binding

@@ -34,6 +34,8 @@ class LoopHandles {
   void Sweep(bool sweeps);
   // Makes the loop come round again instead of sleeping.
   void DoNotSleep(bool come_round);
+  // In OnPrepare(): whether nothing else in the loop is due.
+  bool IsAboutToSleep() const;
 
  private:
   LoopHandles() = default;

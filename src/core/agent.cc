@@ -29,7 +29,8 @@ Agent::Agent(std::shared_ptr<Process> process, const AgentRef& self, platform::D
     : process_(std::move(process)),
       self_(self),
       entry_(process_->manager().segment().agent(self.index)),
-      doorbell_(std::move(doorbell)) {}
+      doorbell_(std::move(doorbell)),
+      near_wait_(process_->manager().segment(), *process_, self.index) {}
 
 Result<std::unique_ptr<Agent>> Agent::Open(const AttachOptions& options,
                                            const uint64_t (&client_id)[2]) {
@@ -132,6 +133,7 @@ void Agent::Adopt(uint32_t id, const Placement& placement, uint64_t hold_due_ns)
   if (placement.outcome == RequestOutcome::kGranted) return SetState(id, EntryState::kHeld);
   SetState(id, EntryState::kQueued);
   const Ahead& ahead = placement.ahead;
+  near_wait_.Queued(ahead);
   if (ahead.several) {
     process_->caretaker().Review(placement.record);
   } else if (ahead.process.generation != 0 && ahead.process != self_.process) {

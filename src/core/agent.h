@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/lock_request.h"
+#include "core/near_wait.h"
 #include "core/process.h"
 #include "core/record_news.h"
 #include "core/snapshot.h"
@@ -86,6 +87,10 @@ class Agent {
   // Takes all news there is and appends it.
   void TakeNews(std::vector<AgentNews>& news);
   bool HasNews() const;
+  // Waits a moment for news where that pays (near_wait.h). True: there is some.
+  bool AwaitNews() {
+    return queued_ > 0 && near_wait_.Await([this] { return HasNews(); });
+  }
 
   // Blocks this thread until there is news about a queued request, at most `timeout_ns`; gives it,
   // or nothing. What else was heard meanwhile is appended to `others`.
@@ -141,6 +146,7 @@ class Agent {
   segment::AgentEntry& entry_;
   platform::Doorbell doorbell_;
   std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
+  NearWait near_wait_;
   std::vector<Entry> entries_;  // the mirror, by id
   std::vector<uint32_t> free_ids_;
   std::vector<RecordNews> records_;  // kept to be used again

@@ -49,7 +49,7 @@ std::optional<AgentNews> Agent::WaitFor(uint32_t id, uint64_t timeout_ns,
     }
     const uint64_t now_ns = process_->MonotonicNs();
     if (now_ns >= end_ns) return std::nullopt;
-    if (!GoToSleep()) continue;
+    if (AwaitNews() || !GoToSleep()) continue;
     doorbell_.Wait(end_ns - now_ns);
     WakeUp();
     DrainBell();
@@ -61,6 +61,7 @@ void Agent::TakeNews(std::vector<AgentNews>& news) {
   if (entry_.rescan.ReadOrdered() != 0) Rescan(news);
   records_.clear();
   core::TakeNews(process_->manager().segment(), self_.index, records_);
+  if (!records_.empty()) near_wait_.Heard();
   for (const RecordNews& record : records_) Read(record, news);
 }
 

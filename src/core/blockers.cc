@@ -48,7 +48,7 @@ Result<std::vector<ProcessRef>> Blockers(LockManager& manager, const RecordRef& 
                                          uint64_t budget_ns) {
   ProcessSet blockers(manager.segment().geometry().processes);
   Notices notices(manager.segment(), manager.environment());
-  const Result<ShardLock> lock = manager.Enter(record.shard, notices, budget_ns);
+  const Result<ShardLock> lock = manager.EnterToLook(record.shard, notices, budget_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(manager.segment(), record.shard);
   const RequestCell* const request = RequestOf(view, record);
@@ -69,7 +69,7 @@ Result<std::vector<ProcessRef>> Holders(LockManager& manager, const segment::Res
   ProcessSet holders(manager.segment().geometry().processes);
   const uint32_t shard = name.ShardOf(manager.segment().geometry().shards);
   Notices notices(manager.segment(), manager.environment());
-  const Result<ShardLock> lock = manager.Enter(shard, notices, budget_ns);
+  const Result<ShardLock> lock = manager.EnterToLook(shard, notices, budget_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(manager.segment(), shard);
   const segment::NameTable::Found found = segment::NameTable(view).Find(name);

@@ -54,7 +54,9 @@ void Caretaker::StandIn() {
   EnforceHolds();
 }
 
+// Who hands a lock over and over to the same process must not wake the thread each time.
 Status Caretaker::Watch(ProcessRef process) {
+  if (IsWatched(process)) return Status();
   const std::lock_guard<std::mutex> guard(mutex_);
   const Status started = StartThread();
   if (!started.ok()) return started;
@@ -127,8 +129,10 @@ void Caretaker::Run() {
     for (int i = 0; i < count; ++i) {
       const auto it = lifelines_.find(keys[static_cast<size_t>(i)]);
       if (it == lifelines_.end()) continue;
+      const ProcessRef process = ProcessRef::FromWord(it->first);
+      SetWatched(process, 0);
       watch_->Unwatch(it->second.fd());
-      suspects_.push_back({ProcessRef::FromWord(it->first)});
+      suspects_.push_back({process});
       lifelines_.erase(it);
     }
     TakeOrders();
@@ -203,9 +207,15 @@ void Caretaker::OpenLifeline(ProcessRef process) {
       platform::BellRope::Open(directory_, LifelineName(manager_.segment(), process));
   if (rope.ok() && watch_->Watch(rope->fd(), process.ToWord()).ok()) {
     lifelines_.emplace(process.ToWord(), std::move(*rope));
+    SetWatched(process, process.generation);
   } else {
     suspects_.push_back({process});  // gone, or out of descriptors: ask for the truth
   }
+}
+
+void Caretaker::SetWatched(ProcessRef process, uint32_t generation) {
+  if (process.slot >= watched_.size()) return;
+  watched_[process.slot].store(generation, std::memory_order_relaxed);
 }
 
 // Whoever has died may have been cleaning up after somebody whom nobody else watched.

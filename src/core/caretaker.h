@@ -37,13 +37,26 @@ class Caretaker {
   };
 
   Caretaker(LockManager& manager, const platform::BucketDirectory& directory, Options options)
-      : manager_(manager), directory_(directory), options_(options) {}
+      : manager_(manager),
+        directory_(directory),
+        options_(options),
+        watched_(manager.segment().geometry().processes) {}
   Caretaker(const Caretaker&) = delete;
   Caretaker& operator=(const Caretaker&) = delete;
   ~Caretaker() { Stop(); }
 
-  // From now on the death of this process is noticed and cleaned up after.
+  // From now on the death of this process is noticed and cleaned up after. To be called after what
+  // waits for that process is in the table: see IsWatched().
   Status Watch(segment::ProcessRef process);
+  // Whether the thread listens for the death of this process. True may be old news, but whoever
+  // knew before that the process had a part in the table need not ask for more. Either the thread
+  // still listens, or it has heard and is to clean up. That cleaning enters each shard and cannot
+  // have left the one where the process was met after it was met there: so it comes, and finds
+  // the request that waits.
+  bool IsWatched(segment::ProcessRef process) const {
+    return process.slot < watched_.size() && process.generation != 0 &&
+           watched_[process.slot].load(std::memory_order_relaxed) == process.generation;
+  }
   // Watches whoever a waiting request waits for now, and their hold limits.
   void Review(const RecordRef& record);
   // Keeps the hold limits that a request of this process has to do with, from `due_ns` on
@@ -88,6 +101,7 @@ class Caretaker {
   int PatienceMs() const;
   void TakeOrders();
   void OpenLifeline(segment::ProcessRef process);
+  void SetWatched(segment::ProcessRef process, uint32_t generation);
   void AskSuspects();
   std::vector<segment::ProcessRef> TheDead() const;
   void RunDeferred();
@@ -113,6 +127,8 @@ class Caretaker {
   std::unique_ptr<platform::DeathWatch> watch_;
   platform::BackgroundThread thread_;
   std::atomic<uint32_t> deferred_count_{0};
+  // By slot: the generation whose lifeline is among lifelines_; 0: none. Stored by the thread.
+  std::vector<std::atomic<uint32_t>> watched_;
 
   // The thread's own.
   std::map<uint64_t, platform::BellRope> lifelines_;  // by ProcessRef word

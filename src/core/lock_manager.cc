@@ -36,13 +36,23 @@ Status NoSuchShard() {
   return Status(StatusCode::kSegmentBroken, "a record of no shard: the segment is damaged");
 }
 
+void CountChange(segment::ShardHeader& shard) { shard.changes.Set(shard.changes.Get() + 1); }
+
 }  // namespace
 
 Result<ShardLock> LockManager::Enter(uint32_t shard, Notices& notices, uint64_t budget_ns) {
+  Result<ShardLock> lock = EnterToLook(shard, notices, budget_ns);
+  // Before any other store: whoever reads this number later than a change finds it raised.
+  if (lock.ok()) CountChange(segment_.shard(shard));
+  return lock;
+}
+
+Result<ShardLock> LockManager::EnterToLook(uint32_t shard, Notices& notices, uint64_t budget_ns) {
   if (shard >= segment_.geometry().shards) return NoSuchShard();
   Result<ShardLock> lock = ShardLock::Enter(segment_, shard, self_, environment_, budget_ns);
   if (!lock.ok() || !lock->NeedsRepair()) return lock;
   const ShardView view(segment_, shard);
+  CountChange(view.header());
   const std::vector<CellId> names = segment::ShardRepair(view, environment_).Run();
   view.header().dirty.Set(0);
   ShardRules rules(view, notices);

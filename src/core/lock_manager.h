@@ -70,8 +70,10 @@ class LockManager {
   segment::Environment& environment() const { return environment_; }
   segment::ProcessRef self() const { return self_; }
 
-  // Enters a shard and makes it whole if need be. For this class and what looks at the table.
+  // Enters a shard and makes it whole if need be. For this class and others that change the table.
   Result<segment::ShardLock> Enter(uint32_t shard, Notices& notices, uint64_t budget_ns);
+  // The same for who changes nothing.
+  Result<segment::ShardLock> EnterToLook(uint32_t shard, Notices& notices, uint64_t budget_ns);
 
  private:
   Status TerminateInShard(const segment::AgentRef& agent, uint32_t shard, uint64_t budget_ns);

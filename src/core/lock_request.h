@@ -39,6 +39,7 @@ enum class RequestOutcome { kQueued, kGranted, kMissed };
 struct Ahead {
   segment::ProcessRef process;
   bool several = false;
+  uint32_t holder = 0;  // when the request comes soon: 1 + the agent whose turn is before; 0: none
 };
 
 struct Placement {

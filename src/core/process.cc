@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "platform/clock.h"
+#include "platform/cpu.h"
 #include "platform/futex.h"
 #include "platform/process_identity.h"
 
@@ -116,6 +117,7 @@ Status Process::Join(const AttachOptions& options) {
       platform::Doorbell::Create(directory_, LifelineName(segment_, self_));
   if (!lifeline.ok()) return lifeline.status();
   lifeline_.emplace(std::move(*lifeline));
+  slot_lock_->MoveAbove(lifeline_->fd());
   const Status guarded = fork_guard_.Register(
       [](void* self) { static_cast<Process*>(self)->is_forked_child_ = true; }, this);
   if (!guarded.ok()) return guarded;
@@ -123,7 +125,10 @@ Status Process::Join(const AttachOptions& options) {
   fork_guard_.Add(lifeline_->fd());
   manager_.emplace(segment_, *this, self_);
   caretaker_.emplace(*manager_, directory_, Caretaker::Options{options.sweeps});
-  if (predecessor.generation != 0) (void)caretaker_->CleanUp(predecessor, kBudgetNs);
+  // One that left nothing behind is not looked for: that reads all agents, and wakes them.
+  const bool was_clean =
+      segment_.process(self_.slot).cleaned_generation.Acquire() == predecessor.generation;
+  if (!was_clean) (void)caretaker_->CleanUp(predecessor, kBudgetNs);
   // Nobody may have waited for those who died: their entries and files must not pile up.
   caretaker_->CleanUpTheDead(kMostToCleanUp);
   return Status();
@@ -203,6 +208,7 @@ Result<AgentRef> Process::ClaimAgent(const uint64_t (&client_id)[2], uint32_t th
     entry.thread_id.Set(thread_id);
     entry.client_id[0].Set(client_id[0]);
     entry.client_id[1].Set(client_id[1]);
+    entry.cpu.Set(0);
     entry.event_head.Exchange(segment::kNoCell);
     entry.sleeping.Exchange(0);
     entry.rescan.Exchange(0);
@@ -231,6 +237,10 @@ void Process::FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t
 }
 
 void Process::FutexWake(std::atomic<uint32_t>* word) { platform::FutexWake(word, 1); }
+
+uint32_t Process::CurrentCpu() { return platform::CurrentCpu(); }
+
+void Process::Pause() { platform::Pause(); }
 
 uint64_t Process::MonotonicNs() { return platform::MonotonicNs(); }
 

@@ -61,6 +61,8 @@ class Process final : public segment::Environment {
   bool IsAlive(segment::ProcessRef process) override;
   void FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t timeout_ns) override;
   void FutexWake(std::atomic<uint32_t>* word) override;
+  uint32_t CurrentCpu() override;
+  void Pause() override;
   uint64_t MonotonicNs() override;
   uint32_t ClockId() override { return clock_id_; }
   uint64_t RealtimeMs() override;

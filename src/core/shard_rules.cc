@@ -106,7 +106,7 @@ Ahead ShardRules::InTheWay(const LockRequest& request, const NameCell& name) con
   const CellId blocker = minds ? name.held_head.Get() : name.queue_head.Get();
   const RequestCell* const cell = shard_.RequestAt(blocker);
   const bool is_any_of_several = minds && request.limit != 0 && held.shared > 1;
-  return {cell == nullptr ? ProcessRef{} : ProcessOf(*cell), is_any_of_several};
+  return {cell == nullptr ? ProcessRef{} : ProcessOf(*cell), is_any_of_several, 0};
 }
 
 void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
@@ -272,16 +272,19 @@ void ShardRules::Tell(CellId id, RequestCell& request) {
   notices_.Add(request.agent.Get());
 }
 
+// The first two of a queue come soon: the second is the first as soon as the lock is handed over.
 Ahead ShardRules::AheadOf(const RequestCell& request) const {
   const RequestCell* blocker = shard_.RequestAt(request.previous.Get());
+  const bool comes_soon = blocker == nullptr || blocker->previous.Get() == kNoCell;
   if (request.previous.Get() == kNoCell) {
     const NameCell* const name = shard_.NameAt(request.name.Get());
     if (name == nullptr) return {};
     const HeldCounts held = CountsOf(*name);
-    if (held.exclusive + held.shared > 1) return {{}, true};
+    if (held.exclusive + held.shared > 1) return {{}, true, 0};
     blocker = shard_.RequestAt(name->held_head.Get());
   }
-  return {blocker == nullptr ? ProcessRef{} : ProcessOf(*blocker), false};
+  if (blocker == nullptr) return {};
+  return {ProcessOf(*blocker), false, comes_soon ? blocker->agent.Get() + 1U : 0};
 }
 
 // Makes the agent of a waiting request watch whom it waits for now. Whoever is of the same process

@@ -1,79 +1,41 @@
 #include "core/snapshot.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
+#include "core/table_copy.h"
 #include "segment/name_table.h"
 
 namespace holdfast::core {
 
 using segment::CellId;
 using segment::CellState;
-using segment::kCellBytes;
 using segment::ProcessRef;
-using segment::Segment;
 
 namespace {
 
-// A cell as it was, with what its agent says of itself if it is a request.
-struct CopiedCell {
-  CellId id;
-  uint32_t shard;
-  uint64_t client_id[2];
-  uint32_t thread_id;
-  alignas(8) unsigned char bytes[kCellBytes];
-
-  template <typename T>
-  T Read(size_t offset) const {
-    T value;
-    std::memcpy(&value, bytes + offset, sizeof(T));
-    return value;
-  }
-  CellState state() const { return Read<CellState>(offsetof(segment::AnyCell, state)); }
-};
-
-bool IsShown(CellState state) { return state == CellState::kHeld || state == CellState::kWaiting; }
-
-// Copies word by word: news of an agent may clear a link at the same time.
-void CopyCell(const Segment& segment, CellId id, uint32_t shard, const segment::AnyCell& cell,
-              CopiedCell& copy) {
-  using Word = segment::Shared<uint64_t>;
-  copy.id = id;
-  copy.shard = shard;
-  const auto* words = reinterpret_cast<const Word*>(&cell);
-  for (size_t i = 0; i < kCellBytes / sizeof(Word); ++i) {
-    const uint64_t word = words[i].Get();
-    std::memcpy(copy.bytes + i * sizeof(Word), &word, sizeof(word));
-  }
-  if (!IsShown(copy.state())) return;
-  const auto agent = copy.Read<uint16_t>(offsetof(segment::RequestCell, agent));
-  if (agent >= segment.geometry().agents) return;
-  copy.client_id[0] = segment.agent(agent).client_id[0].Get();
-  copy.client_id[1] = segment.agent(agent).client_id[1].Get();
-  copy.thread_id = segment.agent(agent).thread_id.Get();
-}
-
 class Reader {
  public:
-  Reader(LockManager& manager, std::vector<CopiedCell> cells)
-      : manager_(manager), cells_(std::move(cells)) {}
+  Reader(LockManager& manager, const TableCopy& table) : manager_(manager), table_(table) {}
 
   Snapshot Read() {
-    std::vector<const CopiedCell*> requests;
-    for (const CopiedCell& cell : cells_) {
-      if (IsShown(cell.state())) requests.push_back(&cell);
-    }
-    std::sort(requests.begin(), requests.end(), [](const CopiedCell* a, const CopiedCell* b) {
-      return std::pair(a->shard, TicketOf(*a)) < std::pair(b->shard, TicketOf(*b));
-    });
-    for (const CopiedCell* request : requests) Show(*request);
+    for (shard_ = 0; shard_ < manager_.segment().geometry().shards; ++shard_) ReadShard();
     return std::move(snapshot_);
   }
 
  private:
   static uint64_t TicketOf(const CopiedCell& cell) {
     return cell.Read<uint64_t>(offsetof(segment::RequestCell, ticket));
+  }
+
+  void ReadShard() {
+    std::vector<const CopiedCell*> requests;
+    for (const CopiedCell& cell : table_.CellsOf(shard_)) {
+      if (cell.IsShown()) requests.push_back(&cell);
+    }
+    std::sort(requests.begin(), requests.end(),
+              [](const CopiedCell* a, const CopiedCell* b) { return TicketOf(*a) < TicketOf(*b); });
+    for (const CopiedCell* request : requests) Show(*request);
   }
 
   void Show(const CopiedCell& request) {
@@ -128,12 +90,8 @@ class Reader {
     return std::find(list.begin(), list.end(), process) != list.end();
   }
 
-  // The cells were copied in ascending order.
   const CopiedCell* Find(CellId id, CellState state) const {
-    const auto it =
-        std::lower_bound(cells_.begin(), cells_.end(), id,
-                         [](const CopiedCell& cell, CellId wanted) { return cell.id < wanted; });
-    return it != cells_.end() && it->id == id && it->state() == state ? &*it : nullptr;
+    return table_.Find(shard_, id, state);
   }
 
   bool ReadName(CellId id, std::u16string& units) const {
@@ -141,7 +99,7 @@ class Reader {
     if (cell == nullptr) return false;
     const auto length = cell->Read<uint32_t>(offsetof(segment::NameCell, length));
     // A damaged length must not become that much memory.
-    if (segment::NameTable::CellsFor(length) > cells_.size()) return false;
+    if (segment::NameTable::CellsFor(length) > table_.CellsOf(shard_).size()) return false;
     const uint32_t here = std::min(length, segment::kNameCellUnits);
     ReadUnits(*cell, offsetof(segment::NameCell, units), here, units);
     return ReadPieces(cell->Read<CellId>(offsetof(segment::NameCell, text)), length - here, units);
@@ -167,65 +125,19 @@ class Reader {
   }
 
   LockManager& manager_;
-  std::vector<CopiedCell> cells_;
+  const TableCopy& table_;
+  uint32_t shard_ = 0;  // that is read now
   std::vector<ProcessRef> alive_;
   Snapshot snapshot_;
 };
 
-uint64_t CellsInUse(const Segment& segment) {
-  uint64_t used = 0;
-  for (uint32_t i = 0; i < segment.geometry().shards; ++i)
-    used += segment.shard(i).used_count.Get();
-  return used;
-}
-
-// Copies all cells in use, in ascending order; false when there are more than fit.
-bool CopyCells(const Segment& segment, std::vector<CopiedCell>& cells, size_t most) {
-  for (uint32_t extent = 0; extent < segment.geometry().extents; ++extent) {
-    const CellId first = segment.FirstCell(extent);
-    const uint32_t shard = segment.ShardOfCell(first);
-    if (shard >= segment.geometry().shards || segment.shard(shard).used_count.Get() == 0) continue;
-    for (uint32_t i = 0; i < segment.geometry().cells_per_extent; ++i) {
-      const segment::AnyCell& cell = *segment.CellInExtent(extent, i);
-      if (cell.state.Get() == CellState::kFree) continue;
-      if (cells.size() == most) return false;
-      cells.emplace_back();
-      CopyCell(segment, first + i, shard, cell, cells.back());
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 Result<Snapshot> TakeSnapshot(LockManager& manager, uint64_t budget_ns) {
-  const Segment& segment = manager.segment();
-  constexpr int kAttempts = 8;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    // Room is made before the shards are entered, with a reserve for what comes meanwhile.
-    const uint64_t most =
-        std::min<uint64_t>(CellsInUse(segment) * 5 / 4 + 1024, segment.geometry().cells());
-    std::vector<CopiedCell> cells;
-    cells.reserve(most);
-    std::vector<segment::ShardLock> locks;
-    locks.reserve(segment.geometry().shards);
-    bool is_complete = false;
-    {
-      Notices notices(segment, manager.environment());
-      for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
-        Result<segment::ShardLock> lock = manager.Enter(shard, notices, budget_ns);
-        if (!lock.ok()) {
-          locks.clear();
-          return lock.status();
-        }
-        locks.push_back(std::move(*lock));
-      }
-      is_complete = CopyCells(segment, cells, most);
-      locks.clear();
-    }
-    if (is_complete) return Reader(manager, std::move(cells)).Read();
-  }
-  return Status(StatusCode::kBusy, "the lock table grows faster than it can be copied");
+  TableCopy table(manager);
+  const Status copied = table.Take(budget_ns);
+  if (!copied.ok()) return copied;
+  return Reader(manager, table).Read();
 }
 
 }  // namespace holdfast::core

@@ -34,8 +34,8 @@ struct Snapshot {
   std::vector<segment::ProcessRef> dead;  // met on the way, not shown, to be cleaned up
 };
 
-// Holds all shard locks (in ascending order) while the cells in use are copied; reads the copy
-// afterwards. kBusy when a shard was not to be had in time.
+// Copies the cells in use, a shard at a time where nobody changes them meanwhile (table_copy.h);
+// reads the copy afterwards. kBusy when a shard was not to be had in time.
 Result<Snapshot> TakeSnapshot(LockManager& manager, uint64_t budget_ns);
 
 }  // namespace holdfast::core

@@ -4,8 +4,8 @@
 // The locks belong to an open file description, so neither an unrelated close() nor a process id
 // that is used again can confuse them, and two users of one process exclude each other too.
 // A process's descriptors are closed from the highest number down when it ends. This one is moved
-// to a high number, so that its slot is free by the time when a doorbell falls silent; whoever has
-// still higher ones makes its peers ask twice.
+// above the lifeline, so that the slot is free by the time when that breaks; otherwise its peers
+// ask twice.
 #ifndef HOLDFAST_PLATFORM_SLOT_LOCK_H_
 #define HOLDFAST_PLATFORM_SLOT_LOCK_H_
 
@@ -23,11 +23,13 @@ inline constexpr uint64_t kSlotLockBase = uint64_t{1} << 40;  // far behind the 
 
 class SlotLock {
  public:
-  // Opens the segment file `name` once more, for the locks alone. Open it last.
+  // Opens the segment file `name` once more, for the locks alone.
   // kClosed: there is no such file; kNoAccess: it is not one of ours.
   static Result<SlotLock> Open(const BucketDirectory& directory, const char* name);
 
   int fd() const { return fd_.get(); }
+  // Takes a number above `fd`; where there is none left, it keeps its own.
+  void MoveAbove(int fd);
   // Whether this is the same file as the mapped one. False: the file was replaced in between.
   Result<bool> Matches(const SegmentFile& file) const;
 

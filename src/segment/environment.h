@@ -21,6 +21,10 @@ class Environment {
   // Sleeps until woken, at most `timeout_ns`; also returns when `word` is not `expected`.
   virtual void FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t timeout_ns) = 0;
   virtual void FutexWake(std::atomic<uint32_t>* word) = 0;
+  // 1 + the number of the processor that this thread runs on; 0: not known.
+  virtual uint32_t CurrentCpu() = 0;
+  // Passes a moment of a wait that does not sleep.
+  virtual void Pause() = 0;
   virtual uint64_t MonotonicNs() = 0;
   // Tells the clock of MonotonicNs() from those of other time namespaces: times of two processes
   // can be compared where this is equal and not 0.

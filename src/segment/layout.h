@@ -41,7 +41,7 @@
 namespace holdfast::segment {
 
 inline constexpr uint64_t kMagic = 0x74736166'646c6f68;  // "holdfast"
-inline constexpr uint32_t kLayoutVersion = 2;
+inline constexpr uint32_t kLayoutVersion = 3;
 
 // Cells are numbered from 1 through all extents; 0 is no cell.
 using CellId = uint32_t;
@@ -91,7 +91,9 @@ struct ShardHeader {
   Shared<uint32_t> free_head;    // 16  first free cell, linked by `next`
   Shared<uint32_t> free_count;   // 20
   Shared<uint32_t> used_count;   // 24  cells in use
-  uint8_t reserved[228];         // 28
+  uint8_t reserved[4];           // 28
+  Shared<uint64_t> changes;      // 32  stored by whoever enters to change something, before it does
+  uint8_t reserved2[216];        // 40
 };
 static_assert(sizeof(ShardHeader) == 256);
 
@@ -112,7 +114,8 @@ struct AgentEntry {
   Shared<uint32_t> generation;    //   8  of the newest claim of this entry
   Shared<uint32_t> thread_id;     //  12  to show: Node's, 0 is the main thread
   Shared<uint64_t> client_id[2];  //  16  UUID
-  uint8_t reserved[32];           //  32
+  Shared<uint32_t> cpu;           //  32  1 + the processor it ran on last; 0: unknown; a hint
+  uint8_t reserved[28];           //  36
   Shared<uint32_t> event_head;    //  64  stack of records with news, linked by event_next
   Shared<uint32_t> sleeping;      //  68  the number of its sleep, with kRung; 0: it is awake
   Shared<uint32_t> rescan;        //  72  1: events may be missing, read all own records

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "platform/cpu.h"
+
 namespace holdfast::segment {
 namespace {
 
@@ -12,14 +14,6 @@ constexpr int kSpins = 100;
 // Short enough that a wake-up which never comes costs little, long enough that asking whether the
 // owner lives is rare.
 constexpr uint64_t kSliceNs = 500'000;
-
-void Pause() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
 
 }  // namespace
 
@@ -36,7 +30,7 @@ LockOutcome LockWord::Acquire(ProcessRef self, Environment& environment, uint64_
   const uint32_t self_word = self.ToShortWord();
   if (TryTake(self_word)) return LockOutcome::kAcquired;
   for (int i = 0; i < kSpins; ++i) {
-    Pause();
+    platform::Pause();
     if (word_.Get() == 0 && TryTake(self_word)) return LockOutcome::kAcquired;
   }
   return AcquireSlowly(self_word, environment, budget_ns);

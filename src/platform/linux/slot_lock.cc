@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "platform/linux/byte_lock.h"
@@ -13,21 +14,22 @@ namespace holdfast {
 inline namespace platform {
 namespace {
 
-// Above what most processes have open, below the usual limit of 1024.
-constexpr int kHighDescriptor = 1000;
-
-// The same description under a higher number; with a limit lower than that, as it was.
-UniqueFd MovedUp(UniqueFd fd) {
-  UniqueFd high(fcntl(fd.get(), F_DUPFD_CLOEXEC, kHighDescriptor));
-  return high ? std::move(high) : std::move(fd);
-}
+// Above what most processes have open, and among the 64 for which a process has room from its
+// start: to make more room the kernel waits for all processors, 10 ms and more where a process has
+// threads.
+constexpr int kHighDescriptor = 48;
 
 }  // namespace
 
 Result<SlotLock> SlotLock::Open(const BucketDirectory& directory, const char* name) {
   Result<PrivateFile> file = OpenPrivateFile(directory.fd(), name);
   if (!file.ok()) return file.status();
-  return SlotLock(MovedUp(std::move(file->fd)));
+  return SlotLock(std::move(file->fd));
+}
+
+void SlotLock::MoveAbove(int fd) {
+  UniqueFd high(fcntl(fd_.get(), F_DUPFD_CLOEXEC, std::max(fd + 1, kHighDescriptor)));
+  if (high) fd_ = std::move(high);
 }
 
 Result<bool> SlotLock::Matches(const SegmentFile& file) const {

@@ -1,6 +1,7 @@
 // Room: growth by extents, a full segment, and what a request costs.
 #include "core/lock_manager.h"
 #include "support/lock_table_test.h"
+#include "support/table_image.h"
 
 namespace holdfast::test {
 namespace {
@@ -36,10 +37,10 @@ TEST_F(Capacity, GivesOneHotNameTheWholeSegment) { EXPECT_EQ(Fill(u"n"), kCells 
 
 TEST_F(Capacity, LeavesNothingBehindWhenTheSegmentIsFull) {
   Fill(u"n");
-  const FakeMachine::Image full = machine.TakeImage();
+  const FakeMachine::Image full = TakeTableImage(machine);
   EXPECT_EQ(b.Request(1000, u"m", kExclusive).status().code(), StatusCode::kSegmentFull);
   EXPECT_EQ(b.Request(1001, u"n", kSteal).status().code(), StatusCode::kSegmentFull);
-  EXPECT_TRUE(machine.TakeImage() == full);
+  EXPECT_TRUE(TakeTableImage(machine) == full);
 }
 
 TEST_F(Capacity, ComesBackWholeFromAFullSegment) {

@@ -5,9 +5,12 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <thread>
 
+#include "core/bell_ropes.h"
+#include "platform/wake_channel.h"
 #include "support/lock_table_test.h"
 
 namespace holdfast::test {
@@ -15,8 +18,8 @@ namespace {
 
 using segment::ProcessRef;
 
-// None of the made-up processes has a lifeline: whoever is watched is asked for at once, and again
-// and again. Without the sweep.
+// A made-up process has no lifeline unless the test makes one: whoever is watched is asked for at
+// once, and again and again. Without the sweep.
 class CaretakerTest : public LockTableTest {
  protected:
   void TearDown() override {
@@ -33,6 +36,13 @@ class CaretakerTest : public LockTableTest {
   template <typename Condition>
   static void Until(const Condition& condition) {
     while (!condition()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
+  platform::Doorbell MakeLifeline(ProcessRef process) {
+    Result<platform::Doorbell> lifeline =
+        platform::Doorbell::Create(*directory, core::LifelineName(machine.segment(), process));
+    EXPECT_TRUE(lifeline.ok()) << lifeline.status().reason();
+    return *std::move(lifeline);
   }
 
   static std::string MakeDirectory() {
@@ -71,6 +81,55 @@ TEST_F(CaretakerTest, LooksForOthersWhenItHasFoundSomebodyDead) {
   machine.Kill(r);
   ASSERT_TRUE(caretaker.Watch(p).ok());
   Until([this] { return IsCleanedUp(p) && IsCleanedUp(r); });
+}
+
+TEST_F(CaretakerTest, WatchesAProcessUntilItsLifelineBreaks) {
+  std::optional<platform::Doorbell> lifeline(MakeLifeline(p));
+  ASSERT_TRUE(caretaker.Watch(p).ok());
+  Until([this] { return caretaker.IsWatched(p); });
+  EXPECT_FALSE(caretaker.IsWatched(r));
+  ASSERT_TRUE(caretaker.Watch(p).ok());  // once more
+  machine.Kill(p);
+  lifeline.reset();
+  Until([this] { return IsCleanedUp(p); });
+  EXPECT_FALSE(caretaker.IsWatched(p));
+}
+
+TEST_F(CaretakerTest, WatchesTheNextProcessInTheSlotOfOneThatItWatches) {
+  const platform::Doorbell lifeline = MakeLifeline(p);
+  ASSERT_TRUE(caretaker.Watch(p).ok());
+  Until([this] { return caretaker.IsWatched(p); });
+  const ProcessRef next = machine.Attach(p.slot);
+  machine.Kill(next);
+  ASSERT_TRUE(caretaker.Watch(next).ok());
+  Until([&] { return IsCleanedUp(next); });
+}
+
+// The process dies at any moment between the request of the other one and its watch.
+TEST_F(CaretakerTest, MissesNoDeathThatComesWhileItIsAskedToWatch) {
+  constexpr int kDeaths = 300;
+  for (int i = 0; i < kDeaths; ++i) {
+    const ProcessRef holder = machine.Attach(3);
+    FakeAgent of_holder{machine, holder, 4};
+    std::optional<platform::Doorbell> lifeline(MakeLifeline(holder));
+    ASSERT_TRUE(caretaker.Watch(holder).ok());
+    Until([&] { return caretaker.IsWatched(holder); });
+    const uint32_t held = IdOf(of_holder, u"n");
+    std::thread death([&] {
+      machine.Kill(holder);
+      lifeline.reset();
+    });
+    const core::Placement waiting = Ask(b, u"n");
+    if (waiting.outcome == core::RequestOutcome::kQueued) {
+      ASSERT_TRUE(caretaker.Watch(waiting.ahead.process).ok());
+    }
+    death.join();
+    Until([&] { return IsCleanedUp(holder); });
+    ASSERT_FALSE(IsHeld(held));
+    ASSERT_TRUE(IsHeld(last_id));
+    ASSERT_TRUE(b.TakeNews().ok());
+    ASSERT_TRUE(b.End(last_id).ok());
+  }
 }
 
 }  // namespace

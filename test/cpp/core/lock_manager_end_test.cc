@@ -2,6 +2,7 @@
 // (#algorithm-release-lock), "process the lock request queue".
 #include "core/lock_manager.h"
 #include "support/lock_table_test.h"
+#include "support/table_image.h"
 
 namespace holdfast::test {
 namespace {
@@ -109,9 +110,9 @@ TEST_F(LockManagerEnd, LeavesAloneWhoeverUsesTheCellNow) {
 
 TEST_F(LockManagerEnd, TouchesNothingForARecordOfNoShard) {
   const core::RecordRef nowhere{1, machine.segment().geometry().shards, 1};
-  const FakeMachine::Image before = machine.TakeImage();
+  const FakeMachine::Image before = TakeTableImage(machine);
   EXPECT_EQ(a.manager().End(nowhere, kBudgetNs).status().code(), StatusCode::kSegmentBroken);
-  EXPECT_TRUE(machine.TakeImage() == before);
+  EXPECT_TRUE(TakeTableImage(machine) == before);
 }
 
 TEST_F(LockManagerEnd, IsBusyWhileALivingProcessKeepsTheShardLocked) {

@@ -1,6 +1,7 @@
 // Standard: Web Locks "request a lock" (#algorithm-request-lock), on the lock task queue.
 #include "core/lock_manager.h"
 #include "support/lock_table_test.h"
+#include "support/table_image.h"
 
 namespace holdfast::test {
 namespace {
@@ -93,9 +94,9 @@ TEST_F(LockManagerIfAvailable, MissesWhenAnythingIsQueued) {
 
 TEST_F(LockManagerIfAvailable, LeavesNoTraceWhenItMissed) {
   Ask(a, u"n");
-  const FakeMachine::Image before = machine.TakeImage();
+  const FakeMachine::Image before = TakeTableImage(machine);
   Ask(b, u"n", kIfAvailable);
-  EXPECT_TRUE(machine.TakeImage() == before);
+  EXPECT_TRUE(TakeTableImage(machine) == before);
 }
 
 TEST_F(LockManagerIfAvailable, NamesTheHolderThatIsInTheWay) {

@@ -1,6 +1,12 @@
 // Standard: Web Locks "snapshot the lock state" (#algorithm-snapshot-the-lock-state).
 #include "core/snapshot.h"
 
+#include <atomic>
+#include <iterator>
+#include <thread>
+#include <utility>
+
+#include "segment/store_point.h"
 #include "support/lock_table_test.h"
 
 namespace holdfast::test {
@@ -8,8 +14,10 @@ namespace {
 
 using core::LockInfo;
 using core::Snapshot;
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 // A lock as a line: name, mode, number of the agent.
 std::string Line(const LockInfo& info) {
@@ -115,6 +123,73 @@ TEST_F(SnapshotTest, LeavesOutANameThatIsLongerThanTheSegment) {
   machine.segment().shard(0).dirty.Set(1);
   machine.segment().shard(1).dirty.Set(1);
   Take(b);
+}
+
+// Passes a lock on from a name of one shard to a name of the other and back: at every moment it
+// holds one of them, or both. A picture that was put together of several moments may miss it.
+class PassedOn : public SnapshotTest {
+ protected:
+  PassedOn() {
+    while (ShardOf(names[1]) == ShardOf(names[0])) ++names[1][0];
+    held = IdOf(b, names[0]);
+  }
+
+  uint32_t ShardOf(const std::u16string& name) const {
+    return NameOf(name).ShardOf(machine.segment().geometry().shards);
+  }
+  void PassOn() {
+    const uint32_t next = IdOf(b, names[++turn % std::size(names)]);
+    EXPECT_TRUE(b.End(held).ok());
+    held = next;
+  }
+  // By who takes a picture, behind each of its loads; so often.
+  static void OnLoad(void* self) { static_cast<PassedOn*>(self)->PassOnIfNobodyIsInside(); }
+  void PassOnIfNobodyIsInside() {
+    for (uint32_t shard = 0; shard < machine.segment().geometry().shards; ++shard) {
+      if (machine.segment().shard(shard).lock_word.atomic()->load() != 0) return;
+    }
+    if (turns_left == 0) return;
+    --turns_left;
+    const segment::StoreObserver observer = std::exchange(segment::store_observer, {});
+    PassOn();
+    segment::store_observer = observer;
+  }
+
+  std::u16string names[2] = {u"0", u"1"};
+  size_t turn = 0;
+  uint32_t held = 0;
+  int turns_left = 0;
+};
+
+TEST_F(PassedOn, IsSeenOnceWheneverItIsPassedOn) {
+  constexpr int kMost = 40;
+  for (int turns = 0; turns < kMost; ++turns) {
+    turns_left = turns;
+    segment::store_observer = {nullptr, this, &OnLoad};
+    const Snapshot snapshot = Take(a);
+    segment::store_observer = {};
+    EXPECT_THAT(Lines(snapshot.held), SizeIs(1)) << turns;
+  }
+  EXPECT_GT(turn, size_t{kMost});
+}
+
+TEST_F(PassedOn, IsSeenByWhoLooksMeanwhile) {
+  constexpr int kSnapshots = 1000;
+  std::atomic<bool> is_over{false};
+  std::thread other([&] {
+    while (!is_over) PassOn();
+  });
+  core::LockManager manager = a.manager();
+  for (int taken = 0; taken < kSnapshots && !HasFailure();) {
+    const Result<Snapshot> snapshot = core::TakeSnapshot(manager, kBudgetNs);
+    if (snapshot.status().code() == StatusCode::kBusy) continue;  // made-up time passes fast
+    EXPECT_TRUE(snapshot.ok());
+    if (!snapshot.ok()) break;
+    EXPECT_THAT(Lines(snapshot->held), AnyOf(SizeIs(1), SizeIs(2)));
+    ++taken;
+  }
+  is_over = true;
+  other.join();
 }
 
 }  // namespace

@@ -65,6 +65,8 @@ class RealTime final : public segment::Environment {
   uint64_t MonotonicNs() override {
     return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   }
+  uint32_t CurrentCpu() override { return 0; }
+  void Pause() override {}
   uint32_t ClockId() override { return 1; }
   uint64_t RealtimeMs() override { return MonotonicNs() / 1'000'000; }
   void Ring(const segment::AgentRef& agent) override { bells[agent.index].Ring(); }

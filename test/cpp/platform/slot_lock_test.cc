@@ -109,21 +109,45 @@ TEST_F(SlotLockTest, WorksWithALowLimitOnDescriptors) {
   const int result = ChildProcess::Run([&] {
     const rlimit low{.rlim_cur = 64, .rlim_max = 64};
     setrlimit(RLIMIT_NOFILE, &low);
-    const Result<SlotLock> lock = SlotLock::Open(bucket_, "segment");
-    return lock.ok() && *lock->TryClaim(kSlot) ? 0 : 1;
+    Result<SlotLock> lock = SlotLock::Open(bucket_, "segment");
+    if (!lock.ok() || !*lock->TryClaim(kSlot)) return 1;
+    constexpr int kLast = 63;
+    lock->MoveAbove(kLast);
+    return *Open().IsClaimed(kSlot) ? 0 : 2;
   });
   EXPECT_EQ(result, 0);
 }
 
+TEST_F(SlotLockTest, MovesAboveAnotherDescriptorWithItsClaims) {
+  SlotLock lock = Open();
+  ASSERT_TRUE(*lock.TryClaim(kSlot));
+  for (const int fd : {5, 47, 48, 63, 100}) {
+    lock.MoveAbove(fd);
+    EXPECT_GT(lock.fd(), fd);
+    EXPECT_EQ(fcntl(lock.fd(), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+  }
+  EXPECT_TRUE(*Open().IsClaimed(kSlot));
+}
+
+// A larger table of descriptors takes longer to make than all the rest of joining.
+TEST_F(SlotLockTest, NeedsNoMoreThanTheFirst64DescriptorsBesideAFewOthers) {
+  SlotLock lock = Open();
+  constexpr int kFew = 40;
+  lock.MoveAbove(kFew);
+  EXPECT_LT(lock.fd(), 64);
+}
+
 // Holds the slot and the doorbell "bell", which was opened later, until it is killed.
 int HoldSlotAndBell(const BucketDirectory& bucket, ChildProcess& self) {
-  const Result<SlotLock> lock = SlotLock::Open(bucket, "segment");
+  Result<SlotLock> lock = SlotLock::Open(bucket, "segment");
   if (!lock.ok() || !*lock->TryClaim(kSlot)) return 1;
-  // Between the two in number; closing it, which frees its memory, takes longer than asking does.
+  // Between the two in number unless the lock moves; closing it, which frees its memory, takes
+  // longer than asking does.
   const UniqueFd large(memfd_create("large", MFD_CLOEXEC));
   if (fallocate(large.get(), 0, 0, 32 << 20) == -1) return 2;
   const Result<Doorbell> bell = Doorbell::Create(bucket, "bell");
   if (!bell.ok()) return 3;
+  lock->MoveAbove(bell->fd());
   self.SayReady();
   self.WaitForParent();
   return 0;

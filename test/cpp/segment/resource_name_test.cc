@@ -44,6 +44,19 @@ TEST(ResourceName, SpreadsSimilarNamesOverTheShards) {
   }
 }
 
+TEST(ResourceName, TellsEachUnitApartWhereverItStands) {
+  constexpr size_t kLength = 11;
+  std::set<uint64_t> hashes;
+  for (size_t at = 0; at < kLength; ++at) {
+    for (int bit = 0; bit < 16; ++bit) {
+      std::u16string name(kLength, u'n');
+      name[at] = static_cast<char16_t>(name[at] ^ (1 << bit));
+      hashes.insert(HashOf(name));
+    }
+  }
+  EXPECT_EQ(hashes.size(), kLength * 16);
+}
+
 TEST(NameHasher, GivesTheHashOfTheNamePartByPart) {
   const std::u16string name = u"a name in pieces";
   NameHasher hasher;

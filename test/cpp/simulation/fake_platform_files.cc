@@ -88,6 +88,9 @@ Result<SlotLock> SlotLock::Open(const BucketDirectory&, const char*) {
   return SlotLock(platform::Open(Kind::kSlotLock));
 }
 
+// Which descriptor of the dead is closed first is left to chance.
+void SlotLock::MoveAbove(int) {}
+
 // The registry of the core knows the segments of its process; here it knows those of all.
 Result<bool> SlotLock::Matches(const SegmentFile& file) const {
   return TheKernel().At(fd()).process == TheKernel().At(file.fd()).process;

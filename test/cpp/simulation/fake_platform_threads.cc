@@ -10,6 +10,7 @@
 
 #include "platform/background_thread.h"
 #include "platform/clock.h"
+#include "platform/cpu.h"
 #include "platform/futex.h"
 #include "platform/process_identity.h"
 #include "simulation/world.h"
@@ -45,6 +46,8 @@ uint64_t RealtimeNs() { return TheWorld().now_ns(); }
 uint64_t CoarseRealtimeMs() { return TheWorld().now_ns() / 1'000'000; }
 uint32_t MonotonicClockId() { return 1; }
 Result<BootId> ReadBootId() { return BootId{}; }
+// Each process has its own, so that waiting without sleep is tried.
+uint32_t CurrentCpu() { return TheWorld().process().id; }
 uint32_t ProcessId() { return TheWorld().process().id; }
 uint32_t ThreadId() { return TheWorld().process().id; }
 uint64_t PidNamespace() { return 1; }

@@ -45,6 +45,7 @@ void Program::Turn() {
   Work();
   agent_->BeginTurn();
   Deliver();
+  while (agent_->AwaitNews()) Deliver();
   if (agent_->in_use() == 0 || agent_->GoToSleep()) Sleep();
   if (bell_->is_rung) {
     agent_->WakeUp();

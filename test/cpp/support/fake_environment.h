@@ -28,6 +28,10 @@ class FakeEnvironment : public segment::Environment {
   void PassTime(uint64_t ns) { now_ns_ += ns; }
   // From now on whoever asks is in another time namespace.
   void ChangeClock(uint32_t id) { clock_id_ = id; }
+  // From now on whoever asks runs on this processor.
+  void MoveTo(uint32_t cpu) { cpu_ = cpu; }
+  // Called in the middle of a pause, by who waits.
+  void DuringPause(std::function<void()> action) { during_pause_ = std::move(action); }
   // Called in the middle of a sleep, by the sleeper.
   void DuringSleep(std::function<void()> action) { during_sleep_ = std::move(action); }
 
@@ -68,6 +72,12 @@ class FakeEnvironment : public segment::Environment {
     if (during_sleep_) during_sleep_();
   }
   void FutexWake(std::atomic<uint32_t>*) override { ++wakes_; }
+  uint32_t CurrentCpu() override { return cpu_; }
+  void Pause() override {
+    constexpr uint64_t kPauseNs = 50;
+    now_ns_ += kPauseNs;
+    if (during_pause_) during_pause_();
+  }
   uint64_t MonotonicNs() override { return now_ns_; }
   uint32_t ClockId() override { return clock_id_; }
   uint64_t RealtimeMs() override { return now_ns_ / 1'000'000; }
@@ -97,8 +107,10 @@ class FakeEnvironment : public segment::Environment {
   std::vector<segment::AgentRef> removed_doorbells_;
   std::vector<segment::ProcessRef> removed_lifelines_;
   std::function<void()> during_sleep_;
+  std::function<void()> during_pause_;
   std::atomic<uint64_t> now_ns_{1'000'000'000};
   std::atomic<uint32_t> clock_id_{1};
+  std::atomic<uint32_t> cpu_{1};
   std::atomic<uint32_t> sleeps_{0};
   std::atomic<uint32_t> wakes_{0};
   std::atomic<int> allocations_left_{1 << 30};

@@ -1,0 +1,70 @@
+// A short wait for news before an agent sleeps. Waking a sleeper on another processor takes longer
+// than most locks are held; who looks at its own word meanwhile hears of the grant in a fraction of
+// that. It pays only while the one whose turn it is runs on another processor, so nobody waits so
+// otherwise. The rules and their measurements: docs/decisions/0017-a-short-wait-before-the-sleep.md
+#ifndef HOLDFAST_CORE_NEAR_WAIT_H_
+#define HOLDFAST_CORE_NEAR_WAIT_H_
+
+#include <cstdint>
+
+#include "core/lock_request.h"
+#include "segment/environment.h"
+#include "segment/segment.h"
+
+namespace holdfast::core {
+
+// Of one agent, and for its thread.
+class NearWait {
+ public:
+  // About as long as it takes to wake a sleeper on another processor: a wait in vain costs at most
+  // twice what the sleep alone would.
+  static constexpr uint64_t kMostNs = 50'000;
+  // After so many waits in vain in a row, 2 to this power less one occasions are left out.
+  static constexpr uint32_t kMostFailures = 6;
+
+  NearWait(const segment::Segment& segment, segment::Environment& environment, uint32_t agent)
+      : segment_(segment), environment_(environment), self_(segment.agent(agent)) {}
+
+  // A request of this agent is in a queue now.
+  void Queued(const Ahead& ahead);
+  // This agent has heard something, and may be next to whom something comes.
+  void Heard();
+
+  // Looks until `has_news()`, for kMostNs at most. False: there is no news, or waiting would not
+  // pay; one occasion (Queued or Heard) gives one wait.
+  template <typename HasNews>
+  bool Await(const HasNews& has_news) {
+    if (!is_occasion_ || !IsWorthwhile()) return false;
+    const uint64_t end_ns = environment_.MonotonicNs() + kMostNs;
+    do {
+      for (int i = 0; i < kLooks; ++i) {
+        if (has_news()) return Paid();
+        environment_.Pause();
+      }
+    } while (IsHolderNear() && environment_.MonotonicNs() < end_ns);
+    return has_news() ? Paid() : Failed();
+  }
+
+ private:
+  // Between two looks at the clock and at the other agent, whose words are far away.
+  static constexpr int kLooks = 20;
+
+  void PublishCpu();
+  bool IsWorthwhile();
+  bool IsHolderNear() const;
+  bool Paid();
+  bool Failed();
+
+  const segment::Segment& segment_;
+  segment::Environment& environment_;
+  segment::AgentEntry& self_;
+  uint32_t holder_ = 0;  // Ahead::holder of what was queued last
+  uint32_t cpu_ = 0;     // as published
+  bool is_occasion_ = false;
+  uint32_t failures_ = 0;  // in a row
+  uint32_t skips_ = 0;     // so many occasions are left out now
+};
+
+}  // namespace holdfast::core
+
+#endif  // HOLDFAST_CORE_NEAR_WAIT_H_

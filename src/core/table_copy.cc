@@ -1,0 +1,145 @@
+#include "core/table_copy.h"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <utility>
+
+namespace holdfast::core {
+
+using segment::CellId;
+using segment::CellState;
+using segment::kCellBytes;
+using segment::Segment;
+using segment::ShardLock;
+
+namespace {
+
+// So often what has changed is copied again, each time faster, before it is kept locked.
+constexpr int kRounds = 4;
+// So often more shards are kept locked, or more room is made.
+constexpr int kAttempts = 8;
+
+// Copies word by word: news of an agent may clear a link at the same time.
+void CopyCell(const Segment& segment, CellId id, const segment::AnyCell& cell, CopiedCell& copy) {
+  using Word = segment::Shared<uint64_t>;
+  copy.id = id;
+  const auto* words = reinterpret_cast<const Word*>(&cell);
+  for (size_t i = 0; i < kCellBytes / sizeof(Word); ++i) {
+    const uint64_t word = words[i].Get();
+    std::memcpy(copy.bytes + i * sizeof(Word), &word, sizeof(word));
+  }
+  if (!copy.IsShown()) return;
+  const auto agent = copy.Read<uint16_t>(offsetof(segment::RequestCell, agent));
+  if (agent >= segment.geometry().agents) return;
+  copy.client_id[0] = segment.agent(agent).client_id[0].Get();
+  copy.client_id[1] = segment.agent(agent).client_id[1].Get();
+  copy.thread_id = segment.agent(agent).thread_id.Get();
+}
+
+Status TooFast() { return {StatusCode::kBusy, "the lock table grows faster than it is copied"}; }
+
+}  // namespace
+
+Status TableCopy::Take(uint64_t budget_ns) {
+  Shards shards(shards_.size());
+  std::iota(shards.begin(), shards.end(), 0U);
+  for (int round = 0; round < kRounds; ++round) {
+    const Status copied = CopyEach(shards, budget_ns);
+    if (!copied.ok()) return copied;
+    shards = Changed();
+    if (shards.empty()) return Status();
+  }
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    Shards changed;
+    const Status copied = CopyTogether(shards, budget_ns, &changed);
+    if (!copied.ok() || changed.empty()) return copied;
+    Shards more;
+    std::set_union(shards.begin(), shards.end(), changed.begin(), changed.end(),
+                   std::back_inserter(more));
+    shards = std::move(more);
+  }
+  return TooFast();
+}
+
+Status TableCopy::CopyEach(const Shards& shards, uint64_t budget_ns) {
+  for (const uint32_t shard : shards) {
+    const Status copied = CopyTogether({shard}, budget_ns, nullptr);
+    if (!copied.ok()) return copied;
+  }
+  return Status();
+}
+
+// `changed`, if it is asked for: what others have changed by the time when these were locked.
+Status TableCopy::CopyTogether(const Shards& shards, uint64_t budget_ns, Shards* changed) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    for (const uint32_t shard : shards) MakeRoom(shard);
+    Notices notices(manager_.segment(), manager_.environment());
+    std::vector<ShardLock> locks;
+    locks.reserve(shards.size());
+    for (const uint32_t shard : shards) {
+      Result<ShardLock> lock = manager_.EnterToLook(shard, notices, budget_ns);
+      if (!lock.ok()) return lock.status();
+      locks.push_back(std::move(*lock));
+    }
+    const bool is_complete = std::all_of(shards.begin(), shards.end(),
+                                         [this](uint32_t shard) { return CopyLocked(shard); });
+    if (!is_complete) continue;
+    // A lock is taken and given back by a read-modify-write that orders everything, so no number is
+    // read before what was copied last.
+    if (changed != nullptr) *changed = Changed();
+    return Status();
+  }
+  return TooFast();
+}
+
+// Before the shard is entered, and of pages that are there already; with a reserve for what comes
+// meanwhile.
+void TableCopy::MakeRoom(uint32_t shard) {
+  const Segment& segment = manager_.segment();
+  constexpr uint64_t kReserve = 64;
+  const uint64_t used = segment.shard(shard).used_count.Get();
+  shards_[shard].cells.resize(
+      std::min<uint64_t>(used * 5 / 4 + kReserve, segment.geometry().cells()));
+}
+
+// False when there is not enough room.
+bool TableCopy::CopyLocked(uint32_t shard) {
+  const Segment& segment = manager_.segment();
+  ShardCopy& copy = shards_[shard];
+  copy.changes = segment.shard(shard).changes.Get();
+  size_t count = 0;
+  const uint32_t extents =
+      segment.shard(shard).used_count.Get() == 0 ? 0 : segment.geometry().extents;
+  for (uint32_t extent = 0; extent < extents; ++extent) {
+    const CellId first = segment.FirstCell(extent);
+    if (segment.ShardOfCell(first) != shard) continue;
+    for (uint32_t i = 0; i < segment.geometry().cells_per_extent; ++i) {
+      const segment::AnyCell& cell = *segment.CellInExtent(extent, i);
+      if (cell.state.Get() == CellState::kFree) continue;
+      if (count == copy.cells.size()) return false;
+      CopyCell(segment, first + i, cell, copy.cells[count++]);
+    }
+  }
+  copy.cells.resize(count);
+  return true;
+}
+
+TableCopy::Shards TableCopy::Changed() const {
+  Shards changed;
+  for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
+    const uint64_t changes = manager_.segment().shard(shard).changes.Acquire();
+    if (changes != shards_[shard].changes) changed.push_back(shard);
+  }
+  return changed;
+}
+
+const CopiedCell* TableCopy::Find(uint32_t shard, CellId id, CellState state) const {
+  const std::vector<CopiedCell>& cells = CellsOf(shard);
+  const auto it =
+      std::lower_bound(cells.begin(), cells.end(), id,
+                       [](const CopiedCell& cell, CellId wanted) { return cell.id < wanted; });
+  return it != cells.end() && it->id == id && it->state() == state ? &*it : nullptr;
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,152 @@
+#include "core/near_wait.h"
+
+#include "support/lock_table_test.h"
+
+namespace holdfast::test {
+namespace {
+
+using core::Ahead;
+using core::NearWait;
+
+constexpr uint32_t kHere = 1;
+constexpr uint32_t kThere = 2;
+
+// Agent b waits behind agent a, which runs on another processor.
+class NearWaitTest : public LockTableTest {
+ protected:
+  NearWaitTest() {
+    machine.environment().MoveTo(kHere);
+    OfA().cpu.Set(kThere);
+    Ask(a, u"n");
+    behind_a = Ask(b, u"n").ahead;
+  }
+
+  segment::AgentEntry& OfA() const { return machine.segment().agent(a.ref().index); }
+  // Whether it waits at all when nothing comes.
+  bool Waits() {
+    const uint64_t before = machine.environment().MonotonicNs();
+    EXPECT_FALSE(wait.Await([] { return false; }));
+    return machine.environment().MonotonicNs() != before;
+  }
+  bool WaitsOnceMore() {
+    wait.Heard();
+    return Waits();
+  }
+
+  Ahead behind_a;
+  NearWait wait{machine.segment(), machine.environment(), b.ref().index};
+};
+
+TEST_F(NearWaitTest, HearsWhatComesMeanwhile) {
+  int pauses = 0;
+  machine.environment().DuringPause([&] {
+    if (++pauses == 100) (void)a.End(1);
+  });
+  wait.Queued(behind_a);
+  EXPECT_TRUE(wait.Await([this] { return b.HasNews(); }));
+  EXPECT_EQ(pauses, 100);
+}
+
+TEST_F(NearWaitTest, EndsAfterItsTime) {
+  wait.Queued(behind_a);
+  const uint64_t before = machine.environment().MonotonicNs();
+  EXPECT_FALSE(wait.Await([] { return false; }));
+  const uint64_t waited_ns = machine.environment().MonotonicNs() - before;
+  EXPECT_GE(waited_ns, NearWait::kMostNs);
+  EXPECT_LT(waited_ns, NearWait::kMostNs + NearWait::kMostNs / 10);
+}
+
+TEST_F(NearWaitTest, SaysWhereItRuns) {
+  EXPECT_EQ(machine.segment().agent(b.ref().index).cpu.Get(), 0U);
+  wait.Queued(behind_a);
+  EXPECT_EQ(machine.segment().agent(b.ref().index).cpu.Get(), kHere);
+  machine.environment().MoveTo(kThere);
+  wait.Heard();
+  EXPECT_EQ(machine.segment().agent(b.ref().index).cpu.Get(), kThere);
+}
+
+TEST_F(NearWaitTest, IsForNobodyWhoHasNothingQueued) { EXPECT_FALSE(WaitsOnceMore()); }
+
+// On one processor nobody ever waits.
+TEST_F(NearWaitTest, IsForNobodyOnTheSameProcessor) {
+  OfA().cpu.Set(kHere);
+  wait.Queued(behind_a);
+  EXPECT_FALSE(Waits());
+}
+
+TEST_F(NearWaitTest, IsForNobodyWhoseProcessorIsUnknown) {
+  OfA().cpu.Set(0);
+  wait.Queued(behind_a);
+  EXPECT_FALSE(Waits());
+  OfA().cpu.Set(kThere);
+  machine.environment().MoveTo(0);
+  EXPECT_FALSE(WaitsOnceMore());
+}
+
+TEST_F(NearWaitTest, IsForNobodyBehindASleeper) {
+  constexpr uint32_t kSleep = 7;
+  wait.Queued(behind_a);
+  OfA().sleeping.Set(kSleep);
+  EXPECT_FALSE(Waits());
+  OfA().sleeping.Set(kSleep | segment::kRung);  // it is about to run
+  EXPECT_TRUE(WaitsOnceMore());
+}
+
+TEST_F(NearWaitTest, EndsWhenTheOtherFallsAsleepOrComesHere) {
+  wait.Queued(behind_a);
+  const uint64_t before = machine.environment().MonotonicNs();
+  machine.environment().DuringPause([this] { OfA().cpu.Set(kHere); });
+  EXPECT_FALSE(wait.Await([] { return false; }));
+  EXPECT_LT(machine.environment().MonotonicNs() - before, NearWait::kMostNs / 2);
+}
+
+TEST_F(NearWaitTest, IsForTheFirstTwoOfAQueue) {
+  EXPECT_EQ(behind_a.holder, 1U + a.ref().index);
+  const Ahead second = Ask(c, u"n").ahead;
+  EXPECT_EQ(second.holder, 1U + b.ref().index);
+  const Ahead third = Ask(a2, u"n").ahead;
+  EXPECT_EQ(third.holder, 0U);
+  wait.Queued(third);
+  EXPECT_FALSE(Waits());
+}
+
+TEST_F(NearWaitTest, IsForNobodyBehindSeveralHolders) {
+  Ask(a, u"m", kShared);
+  Ask(c, u"m", kShared);
+  EXPECT_EQ(Ask(b, u"m").ahead.holder, 0U);
+}
+
+// A lock that is held for long costs one wait, however often the loop comes round.
+TEST_F(NearWaitTest, IsOneForEachOccasion) {
+  wait.Queued(behind_a);
+  EXPECT_TRUE(Waits());
+  EXPECT_FALSE(Waits());
+  EXPECT_FALSE(Waits());
+}
+
+TEST_F(NearWaitTest, BacksOffWhileItDoesNotPay) {
+  constexpr int kOccasions = 10'000;
+  int waits = 0;
+  wait.Queued(behind_a);
+  for (int i = 0; i < kOccasions; ++i) waits += WaitsOnceMore() ? 1 : 0;
+  EXPECT_GT(waits, kOccasions >> (NearWait::kMostFailures + 1));
+  EXPECT_LT(waits, (kOccasions >> NearWait::kMostFailures) + 10);
+}
+
+TEST_F(NearWaitTest, WaitsEachTimeAgainAsSoonAsItPays) {
+  wait.Queued(behind_a);
+  EXPECT_TRUE(WaitsOnceMore());
+  EXPECT_FALSE(WaitsOnceMore());  // left out
+  wait.Heard();
+  EXPECT_TRUE(wait.Await([] { return true; }));
+  EXPECT_TRUE(WaitsOnceMore());
+}
+
+// A word of the segment may say anything.
+TEST_F(NearWaitTest, LooksAtNoAgentThatThereIsNot) {
+  wait.Queued({p, false, machine.segment().geometry().agents + 1});
+  EXPECT_FALSE(Waits());
+}
+
+}  // namespace
+}  // namespace holdfast::test
