@@ -15,7 +15,7 @@ const { Scheduler, createScheduler, scheduler } = require('./scheduler/scheduler
 const { TaskController } = require('./scheduler/task-controller.js');
 const { TaskPriorityChangeEvent } = require('./scheduler/task-priority-change-event.js');
 const { TaskSignal } = require('./scheduler/task-signal.js');
-const { toDictionarySource, toDOMString, toMember } = require('./webidl.js');
+const { toBoolean, toDictionarySource, toDOMString, toMember } = require('./webidl.js');
 
 /** @typedef {import('../types/backend.d.ts').LockBackend} LockBackend */
 
@@ -26,6 +26,7 @@ const BACKEND_METHODS = /** @type {const} */ ([
   'snapshot',
   'inspect',
   'isLocked',
+  'watch',
   'close',
 ]);
 
@@ -60,13 +61,14 @@ function toCapacity(value) {
 function openLockManager(options = undefined) {
   const source = toDictionarySource(options, 'OpenLockManagerOptions') ?? {};
   const backend = toMember(source.backend, toBackend, undefined);
-  if (backend !== undefined) return createLockManager(() => backend);
+  const callSites = toMember(source.callSites, toBoolean, false);
+  if (backend !== undefined) return createLockManager(() => backend, callSites);
   const bucketOptions = {
     bucket: toMember(source.bucket, toDOMString, undefined),
     capacity: toMember(source.capacity, toCapacity, undefined),
     directory: toMember(source.directory, toDOMString, undefined),
   };
-  return createLockManager(() => openDefaultBackend(bucketOptions));
+  return createLockManager(() => openDefaultBackend(bucketOptions), callSites);
 }
 
 /**
