@@ -32,12 +32,14 @@ void Append(Napi::Env env, Napi::Array& array, uint32_t& at, const core::Watched
             uint64_t own_namespace) {
   const Napi::HandleScope scope(env);
   const segment::JournalEntry& entry = event.entry;
-  const auto append = [&](double number) { array[at++] = Napi::Number::New(env, number); };
+  // As they are: an assignment would copy a string through UTF-8, which has no lone surrogates.
+  const auto append_value = [&](napi_value value) { array.Set(at++, value); };
+  const auto append = [&](double number) { append_value(Napi::Number::New(env, number)); };
   const bool is_near = entry.pid_namespace == own_namespace;
-  array[at++] = Napi::String::New(env, event.name);
+  append_value(Napi::String::New(env, event.name));
   append(entry.type);
   append(entry.mode);
-  array[at++] = Napi::String::New(env, ToUuid(entry.client_id));
+  append_value(Napi::String::New(env, ToUuid(entry.client_id)));
   append(is_near ? entry.process_id : 0);
   append(entry.thread_id);
   append(static_cast<uint32_t>(entry.token >> 32));

@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "core/snapshot.h"
+#include "segment/watchers.h"
 
 namespace holdfast::test {
 namespace {
@@ -283,6 +284,14 @@ std::vector<CrashCase> CrashCases() {
          MarkDirty(s);
        },
        RepairAll, true},
+      {"BeginningToWatch", [](CrashScene& s) { s.Ask(s.first, u"a"); },
+       [](CrashScene& s) { segment::Watchers(s.machine.segment()).Add(s.doomed.ref()); }},
+      {"EndOfWatching",
+       [](CrashScene& s) {
+         segment::Watchers(s.machine.segment()).Add(s.doomed.ref());
+         s.Ask(s.first, u"a");
+       },
+       [](CrashScene& s) { segment::Watchers(s.machine.segment()).Remove(s.doomed.ref()); }},
       {"Snapshot",
        [](CrashScene& s) {
          s.Ask(s.first, u"a");

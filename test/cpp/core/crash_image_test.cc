@@ -59,7 +59,10 @@ TEST_P(CrashImages, LeaveNothingThatTheSurvivorsCannotCleanUp) {
       const std::string where =
           NameOfSituation(situation) + std::string(", store ") + std::to_string(i);
       CrashScene left(known, frames[i]);
-      Expect(left.Rescue(dead, left.first_process, before, after, frames[i]), where);
+      std::vector<std::string> faults =
+          left.Rescue(dead, left.first_process, before, after, frames[i]);
+      left.CheckJournal(faults);
+      Expect(faults, where);
       if (i % 7 == 0) CrashInTheRescue(known, frames[i], before, after, dead, i, where);
     }
   }

@@ -1,6 +1,5 @@
 #include "core/journal_reader.h"
 
-
 #include <string>
 #include <vector>
 
