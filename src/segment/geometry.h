@@ -38,7 +38,8 @@ struct Geometry {
 
   // A small one for tests: few shards, few cells, so that every corner is met soon.
   struct Counts {
-    uint32_t shards, processes, agents, buckets_per_shard, extent_bytes, extents;
+    uint32_t shards = 0, processes = 0, agents = 0;
+    uint32_t buckets_per_shard = 0, extent_bytes = 0, extents = 0;
     uint32_t journal_slots = 8, journal_words = 64;
   };
   static Geometry ForCounts(const Counts& counts);
