@@ -34,13 +34,15 @@ void MarkDirty(CrashScene& scene) {
 
 // What else is in the segment while it happens.
 const char* const kNamesOfSituations[kSituations] = {
-    "alone", "beside other locks", "with cells given back", "among sleepers with news"};
+    "alone", "beside other locks", "with cells given back",
+    "among sleepers with news", "watched"};
 
 }  // namespace
 
 const char* NameOfSituation(uint32_t situation) { return kNamesOfSituations[situation]; }
 
 void Arrange(CrashScene& scene, const CrashCase& crash_case, uint32_t situation) {
+  if (situation == kWatched) segment::Watchers(scene.machine.segment()).Add(scene.second.ref());
   crash_case.prepare(scene);
   if (situation == 1) {
     scene.Ask(scene.first, u"x", kShared);
