@@ -5,7 +5,7 @@ const { DeadlockError, LockError, LockLostError } = require('./errors.js');
 const { locks } = require('./locks/default-lock-manager.js');
 const { Lock } = require('./locks/lock.js');
 const { LockManager, createLockManager } = require('./locks/lock-manager.js');
-const { toDictionarySource, toDOMString, toMember } = require('./webidl.js');
+const { toBoolean, toDictionarySource, toDOMString, toMember } = require('./webidl.js');
 
 /** @typedef {import('../types/backend.d.ts').LockBackend} LockBackend */
 
@@ -16,6 +16,7 @@ const BACKEND_METHODS = /** @type {const} */ ([
   'snapshot',
   'inspect',
   'isLocked',
+  'watch',
   'close',
 ]);
 
@@ -50,13 +51,14 @@ function toCapacity(value) {
 function openLockManager(options = undefined) {
   const source = toDictionarySource(options, 'OpenLockManagerOptions') ?? {};
   const backend = toMember(source.backend, toBackend, undefined);
-  if (backend !== undefined) return createLockManager(() => backend);
+  const callSites = toMember(source.callSites, toBoolean, false);
+  if (backend !== undefined) return createLockManager(() => backend, callSites);
   const bucketOptions = {
     bucket: toMember(source.bucket, toDOMString, undefined),
     capacity: toMember(source.capacity, toCapacity, undefined),
     directory: toMember(source.directory, toDOMString, undefined),
   };
-  return createLockManager(() => openDefaultBackend(bucketOptions));
+  return createLockManager(() => openDefaultBackend(bucketOptions), callSites);
 }
 
 /**

@@ -14,6 +14,8 @@ export interface LockRequestExtras {
   readonly holdLimit: number;
   /** Shown by inspect(); '' when none. UTF-16, cut at 120 code units in shared memory. */
   readonly label: string;
+  /** Likewise: where in the program the request is made, 'file:line:column'; '' when not known. */
+  readonly callSite: string;
   /** What is to be done about a deadlock that this request closes. */
   readonly deadlock: LockDeadlockAction;
   /** The request in whose callback this one is made, while it holds its lock. */
@@ -77,6 +79,62 @@ export interface LockDetail extends LockInfo {
   readonly requestId: number;
   /** The token of the lock in whose callback it was requested; null: none that is known. */
   readonly inside: bigint | null;
+  /**
+   * Where in its program it was requested, as 'file:line:column', the last 120 code units of it; ''
+   * unless its lock manager was opened with `callSites`.
+   */
+  readonly callSite: string;
+}
+
+/**
+ * - `queued`: was requested and has to wait;
+ * - `granted`: holds the lock, at once or after it waited;
+ * - `released`: gave it back;
+ * - `aborted`: left the queue, because of its signal, a deadlock or `close()`;
+ * - `timedout`: left the queue, because of its `timeout`;
+ * - `stolen`, `expired`: lost the lock;
+ * - `died`: was waiting or held the lock when its thread or process ended.
+ */
+export type LockEventType =
+  'queued' | 'granted' | 'released' | 'aborted' | 'timedout' | 'stolen' | 'expired' | 'died';
+
+/** What has happened to one request. */
+export interface LockEvent {
+  readonly type: LockEventType;
+  /**
+   * In shared memory cut where it is longer than a 1,024th of the capacity in bytes: 65,536 code
+   * units, unless chosen otherwise.
+   */
+  readonly name: string;
+  readonly mode: LockMode;
+  /** Of the agent that made the request. */
+  readonly clientId: string;
+  /** Process id; 0 where it means nothing here (another PID namespace). */
+  readonly pid: number;
+  /** Node's `threadId`: 0 is the main thread. */
+  readonly threadId: number;
+  /** The fencing token; null: it never held the lock. */
+  readonly token: bigint | null;
+  /** Milliseconds since 1970, by a clock of a few milliseconds. */
+  readonly time: number;
+  /**
+   * How many events this watcher has missed just before this one, of whatever name: it was too slow
+   * for them, or whoever they were of died while it wrote them down. 0 as a rule.
+   */
+  readonly lost: number;
+}
+
+/** One reader of what happens, with a place of its own. */
+export interface LockBackendWatch {
+  /**
+   * The next events, at least one and at most so many, oldest first; none when it is closed. What
+   * is not read may be lost when there is too much of it, the oldest first. Does not keep the event
+   * loop alive.
+   * @throws DOMException when there will be no more (rejects).
+   */
+  read(most: number): Promise<LockEvent[]>;
+  /** Ends a read that waits. Idempotent. */
+  close(): void;
 }
 
 export interface LockInspection {
@@ -115,10 +173,10 @@ export interface LockBackend {
    */
   release(request: LockBackendRequest): LockLossReason | undefined;
   /**
-   * Takes back a queued request: none of its methods is called afterwards, also when the grant was
+   * Takes back a queued request, with `isTimeout` because it has waited long enough: none of its methods is called afterwards, also when the grant was
    * on its way (the backend then releases it).
    */
-  cancel(request: LockBackendRequest): void;
+  cancel(request: LockBackendRequest, isTimeout?: boolean): void;
   /**
    * Blocks the thread until a queued request is decided, at most `timeout` ms (may be Infinity).
    * None of the request's methods is called meanwhile; those of others may be, from inside. A
@@ -131,8 +189,17 @@ export interface LockBackend {
   snapshot(): LockManagerSnapshot | Promise<LockManagerSnapshot>;
   /** Like snapshot(), with everything there is to know; same order. */
   inspect(): LockInspection | Promise<LockInspection>;
-  /** Whether anybody holds the name now: held at all, in whatever mode. Synchronous. */
-  isLocked(name: string): boolean;
+  /**
+   * Whether at least so many (default 1) hold the name now, in whatever mode, or one exclusively.
+   * Synchronous.
+   */
+  isLocked(name: string, least?: number): boolean;
+  /**
+   * What happens from now on to the lock of this name, or to all; `close()` of the backend closes
+   * it.
+   * @throws DOMException as of `enqueue()`.
+   */
+  watch(name: string | undefined): LockBackendWatch;
   /**
    * Drops everything this agent holds or waits for, and says so before it returns: queued requests
    * get `failed(AbortError)`, held ones `lost('disconnected')`. Idempotent. Afterwards `enqueue()` and `snapshot()` throw an

@@ -1,4 +1,4 @@
-import type { LockBackend, LockInspection, LockLossReason } from './backend.js';
+import type { LockBackend, LockEvent, LockInspection, LockLossReason } from './backend.js';
 
 /** `'exclusive'`: the only holder. `'shared'`: together with other shared holders. */
 export type LockMode = 'exclusive' | 'shared';
@@ -284,6 +284,35 @@ export declare class LockManager {
   isLocked(name: string): boolean;
 
   /**
+   * What happens from now on to the lock of this name, or to all locks of the bucket, in whatever
+   * thread and process; beyond the standard. The events of one name come in the order in which it
+   * happened. A request that is granted at once is never `queued`, and one that `ifAvailable`
+   * refuses is no event.
+   *
+   * Costs who takes and releases locks little while somebody watches and nothing otherwise, and
+   * never makes them wait. So a watcher that is too slow loses the oldest events, and learns from
+   * {@link LockEvent.lost} of the next one how many: it may be behind by 16,384 events of the
+   * bucket (at the default capacity), in plain JavaScript by 4,096. Events are seen within about
+   * 20 ms.
+   *
+   * `next()` keeps the event loop alive while it waits; a watch that nobody reads does not.
+   * `return()`, which leaving a `for await` calls, ends it; so does {@link LockManager.close}, and
+   * so does the collection of an iterator that nobody has any more.
+   * @param name - All locks where it is undefined.
+   * @returns The iterator. `next()` rejects with the reason of `signal` once that has aborted, and
+   *   with `InvalidStateError` when the lock table was removed or replaced; then it is over.
+   * @throws TypeError, DOMException `InvalidStateError` after {@link LockManager.close}, and what
+   *   the bucket cannot be opened for; `QuotaExceededError` when there is no memory for the events.
+   * @example
+   * ```ts
+   * for await (const { type, name, pid } of locks.watch()) {
+   *   if (type === 'died') console.warn(`process ${pid} died with '${name}'`);
+   * }
+   * ```
+   */
+  watch(name?: string, options?: LockWatchOptions): LockWatch;
+
+  /**
    * Detaches this agent for good, beyond the standard: what it holds is released and its
    * `request()` rejects with a {@link LockLostError} (`reason: 'disconnected'`), what it waits for
    * rejects with an `AbortError`. Later requests reject with an `InvalidStateError`. No effect the
@@ -325,6 +354,18 @@ export declare class DeadlockError extends DOMException {
 /** The bucket `default` of this user on this machine, shared by all threads of all processes. */
 export declare const locks: LockManager;
 
+export interface LockWatchOptions {
+  /** Ends the watch: `next()` rejects with its reason. */
+  signal?: AbortSignal | undefined;
+}
+
+/** What {@link LockManager.watch} gives. */
+export interface LockWatch extends AsyncIterableIterator<LockEvent, undefined, void> {
+  return(): Promise<IteratorReturnResult<undefined>>;
+  [Symbol.asyncIterator](): LockWatch;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
 export interface OpenLockManagerOptions {
   /** Who holds what, in place of a bucket in shared memory. */
   backend?: LockBackend | undefined;
@@ -333,6 +374,12 @@ export interface OpenLockManagerOptions {
    * @defaultValue 'default'
    */
   bucket?: string | undefined;
+  /**
+   * Whether `inspect()`, in whatever process, shows where the requests of this lock manager were
+   * made. Each of them then takes a stack trace, several times what the request costs.
+   * @defaultValue false
+   */
+  callSites?: boolean | undefined;
   /** Size limit in bytes, where the bucket has to be created. */
   capacity?: number | undefined;
   /** Where buckets are, in place of the directory that all processes of a user share. */

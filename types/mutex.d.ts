@@ -109,6 +109,8 @@ export declare class Semaphore {
    */
   constructor(name: string | undefined, permits: number, options?: MutexOptions);
   /** Whether no permit is left. */
+  readonly locked: boolean;
+  /** The same as {@link Semaphore.locked}. */
   isLocked(): Promise<boolean>;
   /** Takes a permit. Otherwise like {@link Mutex.acquire}. */
   acquire(options?: EnterOptions & { ifAvailable?: false | undefined }): Promise<MutexRelease>;

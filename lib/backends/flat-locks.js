@@ -9,7 +9,7 @@
 /** @typedef {(string | number)[]} FlatLocks */
 
 const INFO_FIELDS = 3;
-const DETAIL_FIELDS = 15;
+const DETAIL_FIELDS = 16;
 
 /**
  * @param {FlatLocks} flat
@@ -59,6 +59,7 @@ function toLockDetail(flat, at, now) {
     held: isHeld ? Math.max(0, now - grantedAt) : null,
     requestId: flat[at + 12],
     inside: toToken(flat, at + 13),
+    callSite: flat[at + 15],
   };
 }
 

@@ -64,6 +64,11 @@ class LockEntry {
     };
   }
 
+  /** Null before the grant. */
+  get token() {
+    return this.request.tokenHigh === 0 ? null : tokenOf(this.request);
+  }
+
   /**
    * @param {number} now
    * @returns {LockDetail}
@@ -75,8 +80,9 @@ class LockEntry {
       ...this.info,
       pid: process.pid,
       threadId,
-      token: isHeld ? tokenOf(this.request) : null,
+      token: this.token,
       label: extras?.label ?? '',
+      callSite: extras?.callSite ?? '',
       limit: extras?.limit ?? 0,
       holdLimit: extras?.holdLimit ?? 0,
       since: performance.timeOrigin + requestedAt,

@@ -4,6 +4,7 @@ const { performance } = require('node:perf_hooks');
 const { clearTimeout, setTimeout } = require('node:timers');
 const { LockEntry } = require('./local-lock-entry.js');
 const { LockResource } = require('./local-lock-resource.js');
+const { LocalWatches } = require('./local-watches.js');
 const { TokenCounter } = require('./token-counter.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackendRequest} Request */
@@ -29,6 +30,7 @@ class LocalLockTable {
   /** @type {LockResource | undefined} one that may still be in the map without being used */
   #lastUnused = undefined;
   #tokens = TokenCounter.startingAt(Date.now());
+  watches = new LocalWatches();
 
   /**
    * Standard: Web Locks, "request a lock" (#algorithm-request-lock), the steps on the lock task
@@ -44,7 +46,10 @@ class LocalLockTable {
     const entry = new LockEntry(agent, request, resource);
     if (request.steal) this.#takeFromHolders(resource);
     if (isGrantable || request.steal) this.#grant(entry, entry.requestedAt);
-    else resource.queue.append(entry);
+    else {
+      resource.queue.append(entry);
+      this.watches.tell('queued', entry);
+    }
     return entry;
   }
 
@@ -52,13 +57,15 @@ class LocalLockTable {
    * Standard: Web Locks, "release the lock" and "abort the request": both take the entry out and
    * process the queue. No effect on an entry that is out already.
    * @param {LockEntry} entry
+   * @param {boolean} [isTimeout]  it has waited long enough
    */
-  remove(entry) {
+  remove(entry, isTimeout = false) {
     if (entry.list === null) return;
     // The limit has passed, but the thread was too busy for the timer.
     if (entry.hold !== undefined && entry.hold.endsAt <= performance.now()) {
       entry.lossReason = 'expired';
     }
+    this.watches.tell(endingOf(entry, isTimeout), entry);
     this.#takeOut(entry);
     this.#afterRemoval(entry.resource);
   }
@@ -69,7 +76,10 @@ class LocalLockTable {
    * @param {LockEntry[]} entries  of one agent, each queued or held
    */
   removeAll(entries) {
-    for (const entry of entries) this.#takeOut(entry);
+    for (const entry of entries) {
+      this.watches.tell(entry.isQueued ? 'aborted' : 'released', entry);
+      this.#takeOut(entry);
+    }
     for (const entry of entries) this.#afterRemoval(entry.resource);
   }
 
@@ -89,10 +99,13 @@ class LocalLockTable {
     return this.#list((entry) => entry.detailAt(now));
   }
 
-  /** @param {string} name */
-  isLocked(name) {
-    const resource = this.#resources.get(name);
-    return resource !== undefined && resource.held.first !== null;
+  /**
+   * @param {string} name
+   * @param {number} least
+   */
+  isLocked(name, least) {
+    const held = this.#resources.get(name)?.held;
+    return held !== undefined && (held.size >= least || held.first?.request.mode === 'exclusive');
   }
 
   /**
@@ -154,6 +167,7 @@ class LocalLockTable {
   #lose(entry, reason) {
     this.#takeOut(entry);
     entry.lossReason = reason;
+    this.watches.tell(reason === 'stolen' ? 'stolen' : 'expired', entry);
     entry.agent.onLost(entry, reason);
   }
 
@@ -171,6 +185,7 @@ class LocalLockTable {
     this.#tokens.stamp(entry.request);
     entry.resource.held.append(entry);
     entry.grantedAt = now;
+    this.watches.tell('granted', entry);
     if (entry.request.extras !== undefined) this.#limitHold(entry, entry.request.extras.holdLimit);
   }
 
@@ -205,6 +220,15 @@ class LocalLockTable {
       entry = resource.queue.first;
     }
   }
+}
+
+/**
+ * @param {LockEntry} entry  that is about to be removed
+ * @param {boolean} isTimeout
+ */
+function endingOf(entry, isTimeout) {
+  if (entry.isQueued) return isTimeout ? 'timedout' : 'aborted';
+  return entry.lossReason === 'expired' ? 'expired' : 'released';
 }
 
 module.exports = { LocalLockTable };

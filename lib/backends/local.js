@@ -76,12 +76,15 @@ class LocalBackend {
     return entry.lossReason;
   }
 
-  /** @param {Request} request */
-  cancel(request) {
+  /**
+   * @param {Request} request
+   * @param {boolean} [isTimeout]
+   */
+  cancel(request, isTimeout = false) {
     const entry = this.#forget(request);
     if (entry === null) return;
     if (entry.isQueued) this.#loopHold.remove();
-    this.#table.remove(entry);
+    this.#table.remove(entry, isTimeout);
   }
 
   /**
@@ -102,15 +105,25 @@ class LocalBackend {
     return this.#table.inspect();
   }
 
-  /** @param {string} name */
-  isLocked(name) {
+  /**
+   * @param {string} name
+   * @param {number} [least]
+   */
+  isLocked(name, least = 1) {
     this.#checkOpen();
-    return this.#table.isLocked(name);
+    return this.#table.isLocked(name, least);
+  }
+
+  /** @param {string | undefined} name */
+  watch(name) {
+    this.#checkOpen();
+    return this.#table.watches.open(this, name);
   }
 
   close() {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#table.watches.closeAllOf(this);
     const entries = this.#entries.filter((entry) => entry !== null && entry.list !== null);
     for (const entry of entries) this.#disconnect(/** @type {LockEntry} */ (entry));
     this.#table.removeAll(/** @type {LockEntry[]} */ (entries));

@@ -27,6 +27,7 @@ const {
   TOKEN_WORDS,
 } = require('./native-numbers.js');
 const { MISSED, GRANTED } = require('./outcome.js');
+const { SharedMemoryWatch } = require('./shared-memory-watch.js');
 const { waitInSlices } = require('./wait-in-slices.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
@@ -59,6 +60,8 @@ class SharedMemoryBackend {
   /** @type {(Request | null)[]} what this agent holds or waits for, by the native part's id */
   #requests = [];
   #lastWords = new LastWords();
+  /** @type {Set<SharedMemoryWatch>} */
+  #watches = new Set();
   #isClosed = false;
 
   /**
@@ -103,6 +106,7 @@ class SharedMemoryBackend {
             extras.label,
             extras.enclosing?.tokenHigh ?? 0,
             extras.enclosing?.tokenLow ?? 0,
+            extras.callSite,
           );
     if (answer < 0) throw this.#fail();
     const outcome = answer & OUTCOME_MASK;
@@ -125,9 +129,16 @@ class SharedMemoryBackend {
     return loss === LOSS_EXPIRED ? 'expired' : 'stolen';
   }
 
-  /** @param {Request} request */
-  cancel(request) {
-    if (this.#lastWords.take(request) === undefined) this.#end(request);
+  /**
+   * @param {Request} request
+   * @param {boolean} [isTimeout]
+   */
+  cancel(request, isTimeout = false) {
+    if (this.#lastWords.take(request) !== undefined || request.backendId === NO_ID) return;
+    const id = request.backendId;
+    this.#forget(request);
+    if (isTimeout) this.#agent.timeOut(id);
+    else this.#agent.end(id);
   }
 
   /**
@@ -160,26 +171,48 @@ class SharedMemoryBackend {
    * A holder that is dead does not count. Where a stopped process keeps the table from being read,
    * the answer is true: then nobody gets the lock either.
    * @param {string} name
+   * @param {number} [least]
    * @returns {boolean}
    */
-  isLocked(name) {
+  isLocked(name, least = 1) {
     this.#checkOpen();
     this.#agent ??= this.#open();
-    const answer = this.#agent.isLocked(name);
+    const answer = this.#agent.isLocked(name, least);
     if (answer < 0) throw this.#fail();
     return answer === 1;
+  }
+
+  /**
+   * @param {string | undefined} name
+   * @returns {SharedMemoryWatch}
+   */
+  watch(name) {
+    this.#checkOpen();
+    const agent = (this.#agent ??= this.#open());
+    const id = agent.openWatch(name);
+    if (id < 0) throw this.#fail();
+    const watch = new SharedMemoryWatch(
+      (most) => this.#readWatch(agent, id, most),
+      () => {
+        this.#watches.delete(watch);
+        if (this.#agent === agent) agent.closeWatch(id);
+      },
+    );
+    this.#watches.add(watch);
+    return watch;
   }
 
   /** Gives everything back without telling anybody: the thread is about to end. */
   leave() {
     this.#isClosed = true;
-    this.#agent?.close();
+    this.#agent?.close(true);
   }
 
   close() {
     if (this.#isClosed) return;
     this.#isClosed = true;
     doNotLeaveAtExit(this);
+    for (const watch of this.#watches) watch.close();
     if (this.#agent === null) return;
     this.#giveUp(() => abortError('The lock manager was closed while the request waited'));
     // At once: a callback that was about to run must not run beside the next holder.
@@ -210,7 +243,7 @@ class SharedMemoryBackend {
       this.#lastWords.add(request, 'disconnected', tell);
       request.backendId = NO_ID;
     }
-    this.#agent.close();
+    this.#agent.close(false);
     this.#agent = null;
     this.#requests = [];
     queueMicrotask(() => this.#lastWords.say());
@@ -270,6 +303,19 @@ class SharedMemoryBackend {
       if (flat !== null) return flat;
       await new Promise((resolve) => setTimeout(resolve, SNAPSHOT_RETRY_MS));
     }
+  }
+
+  /**
+   * @param {any} agent  that the watch is of
+   * @param {number} id
+   * @param {number} most
+   * @returns {import('./flat-events.js').FlatEvents}
+   */
+  #readWatch(agent, id, most) {
+    if (this.#agent !== agent) throw invalidStateError(REPLACED);
+    const flat = agent.readWatch(id, most);
+    if (flat === undefined) throw this.#fail();
+    return flat;
   }
 
   /** What the last call of the native agent failed with; gives the agent up if it cannot go on. */

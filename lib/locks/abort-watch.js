@@ -21,7 +21,7 @@ const addAbortListener = events.addAbortListener ?? addPlainAbortListener;
  * it, and none when no request waits for it.
  */
 
-/** @typedef {{ abort(reason: unknown): void }} Abortable */
+/** @typedef {{ abort(reason: unknown, isTimeout?: boolean): void }} Abortable */
 
 class AbortWatch {
   /** @type {Set<Abortable>} in the order of the requests */

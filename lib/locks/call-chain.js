@@ -88,6 +88,7 @@ const NO_EXTRAS = Object.freeze({
   limit: 0,
   holdLimit: 0,
   label: '',
+  callSite: '',
   deadlock: 'warn',
   enclosing: undefined,
 });
@@ -133,6 +134,7 @@ function heldAround(innermost, isWanted) {
 }
 
 module.exports = {
+  NO_EXTRAS,
   coveringLock,
   enclosingLock,
   enterCallback,

@@ -10,7 +10,7 @@ const {
   toMember,
 } = require('../webidl.js');
 const { locks } = require('./default-lock-manager.js');
-const { LockManager, createLockManager } = require('./lock-manager.js');
+const { LockManager, createLockManager, hasHolders } = require('./lock-manager.js');
 
 /** @typedef {import('./lock-handle.js').LockHandle} LockHandle */
 /** @typedef {import('./lock-manager.js').LockManager} Manager */
@@ -59,15 +59,12 @@ class LockEntrance {
       name === undefined ? createLockManager(() => new LocalBackend()) : (manager ?? locks);
   }
 
-  get isLocked() {
-    return this.#manager.isLocked(this.#name);
-  }
-
-  /** How many hold it; Infinity when one does so exclusively. */
-  async countHolders() {
-    const { held } = await this.#manager.query();
-    const holders = held.filter(({ name }) => name === this.#name);
-    return holders[0]?.mode === 'exclusive' ? Infinity : holders.length;
+  /**
+   * Whether so many hold it, or somebody exclusively.
+   * @param {number} least
+   */
+  hasHolders(least) {
+    return hasHolders(this.#manager, this.#name, least);
   }
 
   /**

@@ -78,6 +78,7 @@ function readExtensions(source) {
     limit: limit ?? 0,
     holdLimit: holdLimit ?? 0,
     label: label ?? '',
+    callSite: '',
     deadlock: deadlock ?? 'warn',
     enclosing: undefined,
   };

@@ -4,6 +4,7 @@ const { invalidStateError, notSupportedError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { defineInterface, toCallback, toDOMString, toSequence } = require('../webidl.js');
 const { coveringLock } = require('./call-chain.js');
+const { withCallSite } = require('./call-site.js');
 const { acquireHandle } = require('./lock-handle.js');
 const { checkLockRequest, toLockOptions } = require('./lock-options.js');
 const { LockRequest } = require('./lock-request.js');
@@ -11,10 +12,17 @@ const { requestNested } = require('./nested-request.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 
+const watching = lazy(() => require('./lock-watch.js'));
 const requestAll = lazy(() => require('./request-all.js').requestAll);
 const requestSync = lazy(() => require('./request-sync.js').requestSync);
 
 const FROM_THIS_PACKAGE = Symbol('from this package');
+
+/**
+ * For this package: whether so many hold the lock, or somebody exclusively.
+ * @type {(manager: LockManager, name: string, least: number) => boolean}
+ */
+let hasHolders;
 
 /**
  * The standard's observable behaviour over a backend, which decides who holds what.
@@ -26,15 +34,18 @@ class LockManager {
   /** @type {LockBackend | undefined} attached at the first use */
   #backend = undefined;
   #isClosed = false;
+  #notesCallSites;
 
   /**
    * Not for users: `new LockManager()` throws.
    * @param {symbol} [key]
    * @param {() => LockBackend} [openBackend]
+   * @param {boolean} [notesCallSites]
    */
-  constructor(key = undefined, openBackend = undefined) {
+  constructor(key = undefined, openBackend = undefined, notesCallSites = false) {
     if (key !== FROM_THIS_PACKAGE) throw new TypeError('Illegal constructor');
     this.#openBackend = /** @type {() => LockBackend} */ (openBackend);
+    this.#notesCallSites = notesCallSites;
   }
 
   /**
@@ -49,7 +60,7 @@ class LockManager {
       this.#checkArgumentCount('request', arguments.length, 2);
       const hasOptions = arguments.length > 2;
       const resourceName = toDOMString(name);
-      const options = toLockOptions(hasOptions ? optionsOrCallback : undefined);
+      const options = this.#toOptions(hasOptions ? optionsOrCallback : undefined);
       const callback = toCallback(hasOptions ? arguments[2] : optionsOrCallback);
       checkLockRequest(resourceName, options);
       const backend = this.#attach();
@@ -85,7 +96,7 @@ class LockManager {
     try {
       this.#checkArgumentCount('acquire', arguments.length, 1);
       const resourceName = toDOMString(name);
-      const lockOptions = toLockOptions(options);
+      const lockOptions = this.#toOptions(options);
       checkLockRequest(resourceName, lockOptions);
       return acquireHandle(this.#attach(), resourceName, lockOptions);
     } catch (error) {
@@ -105,7 +116,7 @@ class LockManager {
       this.#checkArgumentCount('requestAll', arguments.length, 2);
       const hasOptions = arguments.length > 2;
       const resourceNames = toSequence(names, toDOMString);
-      const options = toLockOptions(hasOptions ? optionsOrCallback : undefined);
+      const options = this.#toOptions(hasOptions ? optionsOrCallback : undefined);
       const callback = toCallback(hasOptions ? arguments[2] : optionsOrCallback);
       for (const name of resourceNames) checkLockRequest(name, options);
       return requestAll()(this.#attach(), resourceNames, options, callback);
@@ -125,7 +136,7 @@ class LockManager {
     this.#checkArgumentCount('requestSync', arguments.length, 2);
     const hasOptions = arguments.length > 2;
     const resourceName = toDOMString(name);
-    const options = toLockOptions(hasOptions ? optionsOrCallback : undefined);
+    const options = this.#toOptions(hasOptions ? optionsOrCallback : undefined);
     const callback = toCallback(hasOptions ? arguments[2] : optionsOrCallback);
     if (options.signal !== undefined) {
       throw notSupportedError("'signal' cannot abort while the thread is blocked: use 'timeout'");
@@ -157,6 +168,17 @@ class LockManager {
     return this.#attach().isLocked(resourceName);
   }
 
+  /**
+   * Beyond the standard: what happens from now on to the lock of this name, or to all.
+   * @param {unknown} [name]
+   * @param {unknown} [options]
+   */
+  watch(name = undefined, options = undefined) {
+    const resourceName = name === undefined ? undefined : toDOMString(name);
+    const { signal } = watching().toWatchOptions(options);
+    return watching().createLockWatch(this.#attach(), resourceName, signal);
+  }
+
   /** Beyond the standard: detaches this agent for good. */
   close() {
     this.#isClosed = true;
@@ -178,11 +200,21 @@ class LockManager {
     throw new TypeError(`${method}() takes at least ${least} argument(s), ${count} given`);
   }
 
+  /** @param {unknown} value */
+  #toOptions(value) {
+    const options = toLockOptions(value);
+    return this.#notesCallSites ? withCallSite(options) : options;
+  }
+
   /** Where attaching fails, the next use tries again. */
   #attach() {
     if (this.#isClosed) throw invalidStateError('The lock manager is closed');
     this.#backend ??= this.#openBackend();
     return this.#backend;
+  }
+
+  static {
+    hasHolders = (manager, name, least) => manager.#attach().isLocked(name, least);
   }
 }
 defineInterface(LockManager, [
@@ -193,13 +225,16 @@ defineInterface(LockManager, [
   'requestSync',
   'inspect',
   'isLocked',
+  'watch',
   'close',
 ]);
 
 /**
  * @param {() => LockBackend} openBackend  called at the first use, and again after it has thrown
+ * @param {boolean} [notesCallSites]  `inspect()` shows where requests were made
  * @returns {LockManager}
  */
-const createLockManager = (openBackend) => new LockManager(FROM_THIS_PACKAGE, openBackend);
+const createLockManager = (openBackend, notesCallSites = false) =>
+  new LockManager(FROM_THIS_PACKAGE, openBackend, notesCallSites);
 
-module.exports = { LockManager, createLockManager };
+module.exports = { LockManager, createLockManager, hasHolders };

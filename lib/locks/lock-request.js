@@ -224,10 +224,11 @@ class LockRequest {
    * The wait was ended before the callback ran, by a signal or a timeout.
    * Standard: Web Locks, "signal to abort the request".
    * @param {unknown} reason
+   * @param {boolean} [isTimeout]
    */
-  abort(reason) {
+  abort(reason, isTimeout = false) {
     if (this.#phase === OVER) return;
-    if (this.#phase === WAITING) this.#backend.cancel(this);
+    if (this.#phase === WAITING) this.#backend.cancel(this, isTimeout);
     else this.#backend.release(this);
     this.#giveUp(reason);
   }

@@ -22,7 +22,7 @@ class Mutex {
 
   /** Whether anybody holds it now, in whatever mode. */
   get locked() {
-    return this.#entrance.isLocked;
+    return this.#entrance.hasHolders(1);
   }
 
   async isLocked() {

@@ -96,7 +96,7 @@ class SyncRequest {
     const answer = backend.waitSync?.(this, this.#timeout);
     if (answer === 'granted') return true;
     if (answer === 'missed') return false;
-    backend.cancel(this);
+    backend.cancel(this, answer === 'timeout');
     if (answer === 'timeout') {
       throw timeoutError(`The lock was not granted within ${this.#timeout} ms`);
     }

@@ -25,8 +25,12 @@ class Semaphore {
   }
 
   /** Whether no permit is left. */
+  get locked() {
+    return this.#entrance.hasHolders(this.#permit.limit);
+  }
+
   async isLocked() {
-    return (await this.#entrance.countHolders()) >= this.#permit.limit;
+    return this.locked;
   }
 
   /**

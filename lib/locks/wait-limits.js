@@ -71,7 +71,7 @@ class WaitLimits {
   }
 
   timeOut() {
-    this.#request.abort(timeoutError(`The lock was not granted within ${this.#timeout} ms`));
+    this.#request.abort(timeoutError(`The lock was not granted within ${this.#timeout} ms`), true);
   }
 }
 

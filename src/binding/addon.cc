@@ -70,6 +70,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   constant("NEWS_EXPIRED", static_cast<uint64_t>(AgentNews::Kind::kExpired));
   constant("LOSS_STOLEN", static_cast<uint64_t>(core::Loss::kStolen));
   constant("LOSS_EXPIRED", static_cast<uint64_t>(core::Loss::kExpired));
+  constant("EVENT_FIELDS", kEventFields);
   constant("TOKEN_WORDS", kTokenWords);
   constant("NEWS_WORDS", kNewsWords);
   constant("MOST_NEWS", kMostNews);

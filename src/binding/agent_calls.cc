@@ -44,6 +44,15 @@ uint64_t ToNs(napi_env env, napi_value value) {
   return ms > 0 ? static_cast<uint64_t>(std::clamp(ms * kNsPerMs, 1.0, kMostHoldNs)) : 0;
 }
 
+using ShownText = std::array<char16_t, segment::kMostLabelUnits + 1>;
+
+// Cut where it does not fit.
+std::u16string_view ToShownText(napi_env env, napi_value value, ShownText& text) {
+  size_t length = 0;
+  napi_get_value_string_utf16(env, value, text.data(), text.size(), &length);
+  return {text.data(), length};
+}
+
 core::LockRequest ToRequest(uint32_t flags) {
   core::LockRequest request;
   request.mode = (flags & kShared) != 0 ? LockMode::kShared : LockMode::kExclusive;
@@ -71,10 +80,10 @@ napi_value AgentWrap::Request(napi_env env, napi_callback_info info) {
 }
 
 // requestWithExtras(name, flags, limit, holdLimit (ms), label, high and low half of the token of
-// the enclosing lock) -> like request()
+// the enclosing lock, call site) -> like request()
 napi_value AgentWrap::RequestWithExtras(napi_env env, napi_callback_info info) {
-  size_t count = 7;
-  napi_value arguments[7];
+  size_t count = 8;
+  napi_value arguments[8];
   AgentWrap* const self = SelfOf(env, info, &count, arguments);
   const NameArgument name(env, arguments[0], self->MostNameUnits());
   core::LockRequest request = ToRequest(ToUint32(env, arguments[1]));
@@ -82,11 +91,10 @@ napi_value AgentWrap::RequestWithExtras(napi_env env, napi_callback_info info) {
   request.hold_limit_ns = ToNs(env, arguments[3]);
   request.enclosing_token =
       uint64_t{ToUint32(env, arguments[5])} << 32 | ToUint32(env, arguments[6]);
-  // Cut where it does not fit.
-  std::array<char16_t, segment::kMostLabelUnits + 1> label{};
-  size_t length = 0;
-  napi_get_value_string_utf16(env, arguments[4], label.data(), label.size(), &length);
-  request.label = {label.data(), length};
+  ShownText label{};
+  ShownText call_site{};
+  request.label = ToShownText(env, arguments[4], label);
+  request.call_site = ToShownText(env, arguments[7], call_site);
   return ToInt(env, self->Ask(name, request));
 }
 
@@ -121,6 +129,18 @@ napi_value AgentWrap::End(napi_env env, napi_callback_info info) {
   return ToInt(env, static_cast<int32_t>(loss));
 }
 
+// timeOut(id): the end of a queued request whose time to wait is over
+napi_value AgentWrap::TimeOut(napi_env env, napi_callback_info info) {
+  size_t count = 1;
+  napi_value arguments[1];
+  AgentWrap* const self = SelfOf(env, info, &count, arguments);
+  if (self->agent_ != nullptr) {
+    (void)self->agent_->End(ToUint32(env, arguments[0]), core::Ending::kTimedOut);
+    self->UpdateLoop();
+  }
+  return Napi::Env(env).Undefined();
+}
+
 // isHeld(id) -> boolean: granted, and JavaScript knows it
 napi_value AgentWrap::IsHeld(napi_env env, napi_callback_info info) {
   size_t count = 1;
@@ -130,15 +150,15 @@ napi_value AgentWrap::IsHeld(napi_env env, napi_callback_info info) {
   return Napi::Boolean::New(env, is_held);
 }
 
-// isLocked(name) -> 0 or 1; -1: failed
+// isLocked(name, least) -> 0 or 1; -1: failed
 napi_value AgentWrap::IsLocked(napi_env env, napi_callback_info info) {
-  size_t count = 1;
-  napi_value arguments[1];
+  size_t count = 2;
+  napi_value arguments[2];
   AgentWrap* const self = SelfOf(env, info, &count, arguments);
   if (self->agent_ == nullptr) return ToInt(env, self->Fail(Closed()));
   const NameArgument name(env, arguments[0], self->MostNameUnits());
   if (!name.fits()) return ToInt(env, 0);
-  const Result<bool> is_locked = self->agent_->IsLocked(name.name());
+  const Result<bool> is_locked = self->agent_->IsLocked(name.name(), ToUint32(env, arguments[1]));
   if (!is_locked.ok()) return ToInt(env, self->Fail(is_locked.status()));
   return ToInt(env, *is_locked ? 1 : 0);
 }
@@ -212,11 +232,16 @@ napi_value AgentWrap::LastError(napi_env env, napi_callback_info info) {
   return ToJs(Napi::Env(env), SelfOf(env, info, nullptr, nullptr)->last_error_);
 }
 
+// close(isEnd): the thread is about to end, or gives everything back
 napi_value AgentWrap::CloseByJs(napi_env env, napi_callback_info info) {
-  AgentWrap* const self = SelfOf(env, info, nullptr, nullptr);
+  size_t count = 1;
+  napi_value arguments[1];
+  AgentWrap* const self = SelfOf(env, info, &count, arguments);
   if (self->agent_ != nullptr) {
+    bool is_end = false;
+    napi_get_value_bool(env, arguments[0], &is_end);
     napi_remove_env_cleanup_hook(env, &AgentWrap::OnEnvironmentEnd, self);
-    self->Close();
+    self->Close(is_end ? core::Ending::kOwnerDied : core::Ending::kGivenBack);
   }
   return Napi::Env(env).Undefined();
 }

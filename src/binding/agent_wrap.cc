@@ -62,12 +62,16 @@ Napi::Object AgentWrap::Functions(Napi::Env env) {
   add("request", &AgentWrap::Request);
   add("requestWithExtras", &AgentWrap::RequestWithExtras);
   add("end", &AgentWrap::End);
+  add("timeOut", &AgentWrap::TimeOut);
   add("isHeld", &AgentWrap::IsHeld);
   add("isConnected", &AgentWrap::IsConnected);
   add("readNews", &AgentWrap::ReadNews);
   add("waitFor", &AgentWrap::WaitFor);
   add("waitsForItself", &AgentWrap::WaitsForItself);
   add("isLocked", &AgentWrap::IsLocked);
+  add("openWatch", &AgentWrap::OpenWatch);
+  add("readWatch", &AgentWrap::ReadWatch);
+  add("closeWatch", &AgentWrap::CloseWatch);
   add("snapshot", &AgentWrap::TakeSnapshot);
   add("inspect", &AgentWrap::Inspect);
   add("lastError", &AgentWrap::LastError);
@@ -76,11 +80,14 @@ Napi::Object AgentWrap::Functions(Napi::Env env) {
 }
 
 // The environment ends, in whatever way: what this agent has asked for or holds ends with it.
-void AgentWrap::OnEnvironmentEnd(void* self) { static_cast<AgentWrap*>(self)->Close(); }
+void AgentWrap::OnEnvironmentEnd(void* self) {
+  static_cast<AgentWrap*>(self)->Close(core::Ending::kOwnerDied);
+}
 
-void AgentWrap::Close() {
+void AgentWrap::Close(core::Ending ending) {
   if (handles_ != nullptr) handles_->Close();
   handles_ = nullptr;
+  if (agent_ != nullptr) agent_->Close(ending);
   agent_.reset();
   news_.clear();
   next_news_ = 0;

@@ -32,6 +32,10 @@ inline constexpr uint32_t kTokenWords = 2;
 inline constexpr uint32_t kNewsWords = 4;
 inline constexpr uint32_t kMostNews = 255;
 
+// Of an event that readWatch() gives: name, type (LockEvent), mode, client id, process id, thread
+// id, token (high, low half), time, how many events were lost before it.
+inline constexpr uint32_t kEventFields = 10;
+
 // Final, and never deleted through its base.
 // NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor)
 class AgentWrap final : private LoopHandles::Listener {
@@ -40,7 +44,7 @@ class AgentWrap final : private LoopHandles::Listener {
   static std::unique_ptr<AgentWrap> Open(Napi::Env env, const core::AttachOptions& options,
                                          const uint64_t (&client_id)[2], Napi::Uint32Array buffer,
                                          Napi::Function on_news);
-  ~AgentWrap() { Close(); }
+  ~AgentWrap() { Close(core::Ending::kOwnerDied); }
   AgentWrap(const AgentWrap&) = delete;
   AgentWrap& operator=(const AgentWrap&) = delete;
 
@@ -53,6 +57,7 @@ class AgentWrap final : private LoopHandles::Listener {
   static napi_value Request(napi_env env, napi_callback_info info);
   static napi_value RequestWithExtras(napi_env env, napi_callback_info info);
   static napi_value End(napi_env env, napi_callback_info info);
+  static napi_value TimeOut(napi_env env, napi_callback_info info);
   static napi_value IsHeld(napi_env env, napi_callback_info info);
   static napi_value IsConnected(napi_env env, napi_callback_info info);
   static napi_value ReadNews(napi_env env, napi_callback_info info);
@@ -60,6 +65,9 @@ class AgentWrap final : private LoopHandles::Listener {
   static napi_value WaitsForItself(napi_env env, napi_callback_info info);
   static napi_value IsLocked(napi_env env, napi_callback_info info);
   static napi_value Inspect(napi_env env, napi_callback_info info);
+  static napi_value OpenWatch(napi_env env, napi_callback_info info);
+  static napi_value ReadWatch(napi_env env, napi_callback_info info);
+  static napi_value CloseWatch(napi_env env, napi_callback_info info);
   static napi_value TakeSnapshot(napi_env env, napi_callback_info info);
   static napi_value LastError(napi_env env, napi_callback_info info);
   static napi_value CloseByJs(napi_env env, napi_callback_info info);
@@ -83,7 +91,7 @@ class AgentWrap final : private LoopHandles::Listener {
     return agent_->HasNews() || (!agent_->IsConnected() && !has_told_disconnection_);
   }
   void UpdateLoop();
-  void Close();
+  void Close(core::Ending ending);
 
   Napi::Env env_;
   std::unique_ptr<core::Agent> agent_;  // null: closed

@@ -56,6 +56,7 @@ void AppendDetails(Napi::Env env, Napi::Array& array, uint32_t& at, const core::
   append(static_cast<double>(info.granted_ms));
   append(info.request_id);
   append_token(info.enclosing_token);
+  array[at++] = ToJs(env, info.call_site);
 }
 
 void AppendNothing(Napi::Env, Napi::Array&, uint32_t&, const core::LockInfo&) {}
@@ -114,7 +115,7 @@ Napi::Array InfosToJs(Napi::Env env, const core::Snapshot& snapshot) {
 }
 
 Napi::Array DetailsToJs(Napi::Env env, const core::Snapshot& snapshot) {
-  return ToArrays(env, snapshot, {12, &AppendDetails});
+  return ToArrays(env, snapshot, {13, &AppendDetails});
 }
 
 }  // namespace holdfast::binding

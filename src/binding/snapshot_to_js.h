@@ -12,7 +12,8 @@ namespace holdfast::binding {
 // name, mode, client id
 Napi::Array InfosToJs(Napi::Env env, const core::Snapshot& snapshot);
 // name, mode, client id, process id, thread id, token (high, low half; 0: pending), label, limit,
-// hold limit (ms), times of the request and of the grant (ms since 1970)
+// hold limit (ms), times of the request and of the grant (ms since 1970), request id, token of the
+// enclosing lock (high, low half; 0: none), call site
 Napi::Array DetailsToJs(Napi::Env env, const core::Snapshot& snapshot);
 
 // A UUID in its usual form.

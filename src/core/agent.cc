@@ -30,7 +30,8 @@ Agent::Agent(std::shared_ptr<Process> process, const AgentRef& self, platform::D
       self_(self),
       entry_(process_->manager().segment().agent(self.index)),
       doorbell_(std::move(doorbell)),
-      near_wait_(process_->manager().segment(), *process_, self.index) {}
+      near_wait_(process_->manager().segment(), *process_, self.index),
+      watches_(*process_, self_) {}
 
 Result<std::unique_ptr<Agent>> Agent::Open(const AttachOptions& options,
                                            const uint64_t (&client_id)[2]) {
@@ -100,26 +101,26 @@ void Agent::Sweep() {
 // Leaves the request to the caretaker, who may wait.
 void Agent::Defer(const segment::ResourceName& name, const LockRequest& request) {
   const uint32_t shard = name.ShardOf(process_->manager().segment().geometry().shards);
-  process_->caretaker().Defer(shard, this,
-                              [process = process_.get(), mailbox = mailbox_, self = self_, request,
-                               units = std::u16string(name.units(), name.length()),
-                               label = std::u16string(request.label)]() -> StatusCode {
-                                const segment::ResourceName copy(
-                                    units.data(), static_cast<uint32_t>(units.size()));
-                                LockRequest deferred = request;
-                                deferred.label = label;
-                                const Result<Placement> placement =
-                                    PlaceRequest(*process, self, copy, deferred, kDeferredBudgetNs);
-                                if (placement.status().code() == StatusCode::kBusy)
-                                  return StatusCode::kBusy;
-                                {
-                                  const std::lock_guard<std::mutex> guard(mailbox->mutex);
-                                  mailbox->letters.push_back({deferred.request_id, placement});
-                                  mailbox->has_letters.store(true);
-                                }
-                                process->Ring(self);
-                                return StatusCode::kOk;
-                              });
+  process_->caretaker().Defer(
+      shard, this,
+      [process = process_.get(), mailbox = mailbox_, self = self_, request,
+       units = std::u16string(name.units(), name.length()), label = std::u16string(request.label),
+       call_site = std::u16string(request.call_site)]() -> StatusCode {
+        const segment::ResourceName copy(units.data(), static_cast<uint32_t>(units.size()));
+        LockRequest deferred = request;
+        deferred.label = label;
+        deferred.call_site = call_site;
+        const Result<Placement> placement =
+            PlaceRequest(*process, self, copy, deferred, kDeferredBudgetNs);
+        if (placement.status().code() == StatusCode::kBusy) return StatusCode::kBusy;
+        {
+          const std::lock_guard<std::mutex> guard(mailbox->mutex);
+          mailbox->letters.push_back({deferred.request_id, placement});
+          mailbox->has_letters.store(true);
+        }
+        process->Ring(self);
+        return StatusCode::kOk;
+      });
 }
 
 // Notes in the mirror where the request stands.
@@ -142,14 +143,14 @@ void Agent::Adopt(uint32_t id, const Placement& placement, uint64_t hold_due_ns)
   }
 }
 
-Loss Agent::End(uint32_t id) {
+Loss Agent::End(uint32_t id, Ending ending) {
   if (id >= entries_.size()) return Loss::kNone;
   const EntryState state = entries_[id].state;
   if (state == EntryState::kDeferred) SetState(id, EntryState::kAbandoned);
   if (state != EntryState::kQueued && state != EntryState::kHeld) return Loss::kNone;
   const RecordRef record = entries_[id].record;
   FreeEntry(id);
-  switch (EndRecord(record)) {
+  switch (EndRecord(record, ending)) {
     case CellState::kStolen:
       return Loss::kStolen;
     case CellState::kExpired:
@@ -160,15 +161,15 @@ Loss Agent::End(uint32_t id) {
 }
 
 // The state in which the record was; kFree also when only the caretaker will come to know it.
-CellState Agent::EndRecord(const RecordRef& record) {
+CellState Agent::EndRecord(const RecordRef& record, Ending ending) {
   Caretaker& caretaker = process_->caretaker();
   if (!caretaker.HasDeferred(record.shard)) {
-    const Result<CellState> ended = process_->manager().End(record, kBudgetNs);
+    const Result<CellState> ended = process_->manager().End(record, kBudgetNs, ending);
     if (ended.ok()) return *ended;
     if (ended.status().code() != StatusCode::kBusy) return CellState::kFree;
   }
-  caretaker.Defer(record.shard, this, [process = process_.get(), record] {
-    return process->manager().End(record, kDeferredBudgetNs).status().code();
+  caretaker.Defer(record.shard, this, [process = process_.get(), record, ending] {
+    return process->manager().End(record, kDeferredBudgetNs, ending).status().code();
   });
   return CellState::kFree;
 }
@@ -189,21 +190,23 @@ bool Agent::WaitsForItself(uint32_t id) {
   return waits.ok() && *waits;
 }
 
-Result<bool> Agent::IsLocked(const segment::ResourceName& name) {
+Result<bool> Agent::IsLocked(const segment::ResourceName& name, uint32_t least) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
-  const Result<std::vector<ProcessRef>> holders = Holders(process_->manager(), name, kBudgetNs);
+  const Result<std::vector<Holdings>> holders = Holders(process_->manager(), name, kBudgetNs);
   if (holders.status().code() == StatusCode::kBusy) return true;
   if (!holders.ok()) return holders.status();
-  bool is_locked = false;
-  for (const ProcessRef holder : *holders) {
-    if (process_->IsAlive(holder)) {
-      is_locked = true;
+  uint32_t count = 0;
+  bool is_exclusive = false;
+  for (const Holdings& holdings : *holders) {
+    if (process_->IsAlive(holdings.process)) {
+      count += holdings.count;
+      is_exclusive = is_exclusive || holdings.is_exclusive;
     } else {
-      (void)process_->caretaker().Watch(holder);
+      (void)process_->caretaker().Watch(holdings.process);
     }
   }
-  return is_locked;
+  return is_exclusive || count >= least;
 }
 
 uint32_t Agent::TakeEntry() {
@@ -243,18 +246,30 @@ void Agent::SetState(uint32_t id, EntryState state) {
   entries_[id].state = state;
 }
 
-void Agent::Close() {
+Result<uint32_t> Agent::OpenWatch(std::optional<std::u16string> name) {
+  const Status usable = CheckUsable();
+  return usable.ok() ? watches_.Open(std::move(name)) : usable;
+}
+
+Status Agent::ReadWatch(uint32_t id, size_t most, std::vector<WatchedEvent>& events) {
+  Status usable = CheckUsable();
+  if (usable.ok()) watches_.Read(id, most, events);
+  return usable;
+}
+
+void Agent::Close(Ending ending) {
   if (is_closed_) return;
   is_closed_ = true;
   process_->fork_guard().Remove(doorbell_.fd());
   process_->caretaker().CancelTasks(this);
   for (Entry& entry : entries_) ForgetHold(entry);
-  if (process_->manager().TerminateAgent(self_, kBudgetNs).ok()) {
+  if (process_->manager().TerminateAgent(self_, kBudgetNs, ending).ok()) {
     return process_->ReleaseAgent(self_);
   }
   // The caretaker goes on; with the end of the process everything ends anyway.
-  process_->caretaker().Defer(0, nullptr, [process = process_.get(), self = self_] {
-    const StatusCode code = process->manager().TerminateAgent(self, kDeferredBudgetNs).code();
+  process_->caretaker().Defer(0, nullptr, [process = process_.get(), self = self_, ending] {
+    const StatusCode code =
+        process->manager().TerminateAgent(self, kDeferredBudgetNs, ending).code();
     if (code != StatusCode::kBusy) process->ReleaseAgent(self);
     return code;
   });

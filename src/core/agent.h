@@ -17,6 +17,7 @@
 #include "core/process.h"
 #include "core/record_news.h"
 #include "core/snapshot.h"
+#include "core/watches.h"
 #include "platform/result.h"
 #include "platform/wake_channel.h"
 #include "segment/resource_name.h"
@@ -39,7 +40,7 @@ class Agent {
  public:
   static Result<std::unique_ptr<Agent>> Open(const AttachOptions& options,
                                              const uint64_t (&client_id)[2]);
-  ~Agent() { Close(); }
+  ~Agent() { Close(Ending::kOwnerDied); }
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
@@ -53,16 +54,21 @@ class Agent {
   Result<Answer> Request(const segment::ResourceName& name, LockRequest& request);
   // Takes back a queued request, or releases a granted one; the id is free afterwards, no news
   // about it will come.
-  Loss End(uint32_t id);
+  Loss End(uint32_t id, Ending ending = Ending::kGivenBack);
   bool IsHeld(uint32_t id) const {
     return id < entries_.size() && entries_[id].state == EntryState::kHeld;
   }
   // Of a valid id; none while only the caretaker knows of it. For who keeps an account of tickets.
   RecordRef RecordOf(uint32_t id) const { return entries_[id].record; }
   Result<Snapshot> TakeSnapshot(uint64_t budget_ns);
-  // Whether somebody alive holds the name. True, too, when that is not to be known in 1 ms: then
-  // nobody gets the lock either.
-  Result<bool> IsLocked(const segment::ResourceName& name);
+  // Whether so many that are alive hold the name, or one exclusively. True, too, when that is not
+  // to be known in 1 ms: then nobody gets the lock either.
+  Result<bool> IsLocked(const segment::ResourceName& name, uint32_t least);
+
+  // What happens to the locks of the bucket; see Watches.
+  Result<uint32_t> OpenWatch(std::optional<std::u16string> name);
+  Status ReadWatch(uint32_t id, size_t most, std::vector<WatchedEvent>& events);
+  void CloseWatch(uint32_t id) { watches_.Close(id); }
 
   // Requests that wait: they keep the event loop alive.
   uint32_t queued() const { return queued_; }
@@ -99,9 +105,11 @@ class Agent {
   // Whether a queued request waits for something that this thread would have to give back first.
   bool WaitsForItself(uint32_t id);
 
-  // Ends everything that this agent has asked for or holds. No more calls afterwards.
-  void Close();
-  uint64_t capacity() const { return process_->manager().segment().geometry().capacity; }
+  // Ends everything that this agent has asked for or holds: given back, or because its thread ends.
+  // No more calls afterwards.
+  void Close(Ending ending);
+  const segment::Segment& segment() const { return process_->manager().segment(); }
+  uint64_t capacity() const { return segment().geometry().capacity; }
   const segment::AgentRef& ref() const { return self_; }
 
  private:
@@ -130,7 +138,7 @@ class Agent {
   // Looks whether the segment is still in its place.
   void LookAtPlace();
   void Defer(const segment::ResourceName& name, const LockRequest& request);
-  segment::CellState EndRecord(const RecordRef& record);
+  segment::CellState EndRecord(const RecordRef& record, Ending ending = Ending::kGivenBack);
   uint32_t TakeEntry();
   void FreeEntry(uint32_t id);
   void ForgetHold(Entry& entry);
@@ -150,6 +158,7 @@ class Agent {
   std::vector<Entry> entries_;  // the mirror, by id
   std::vector<uint32_t> free_ids_;
   std::vector<RecordNews> records_;  // kept to be used again
+  Watches watches_;
   uint32_t queued_ = 0;
   uint32_t in_use_ = 0;
   uint32_t scan_ = 0;

@@ -16,15 +16,23 @@ using segment::ShardView;
 namespace {
 
 // Has its memory before the shard is entered.
-class ProcessSet {
+class HoldingsByProcess {
  public:
-  explicit ProcessSet(uint32_t most) : has_(most) { processes_.reserve(most); }
+  explicit HoldingsByProcess(uint32_t most) : at_(most, 0) { holdings_.reserve(most); }
 
   void AddOwnerOf(const RequestCell& request) {
     const ProcessRef process{request.process_slot.Get(), request.process_generation.Get()};
-    if (process.slot >= has_.size() || has_[process.slot]) return;
-    has_[process.slot] = true;
-    processes_.push_back(process);
+    if (process.slot >= at_.size()) return;
+    uint32_t& at = at_[process.slot];
+    if (at == 0) {
+      holdings_.push_back({process});
+      at = static_cast<uint32_t>(holdings_.size());
+    }
+    Holdings& holdings = holdings_[at - 1];
+    ++holdings.count;
+    if (request.mode.Get() == static_cast<uint8_t>(LockMode::kExclusive)) {
+      holdings.is_exclusive = true;
+    }
   }
   void AddHolders(const ShardView& shard, const segment::NameCell& name) {
     CellId id = name.held_head.Get();
@@ -35,25 +43,25 @@ class ProcessSet {
       id = holder->next.Get();
     }
   }
-  std::vector<ProcessRef> Take() { return std::move(processes_); }
+  std::vector<Holdings> Take() { return std::move(holdings_); }
 
  private:
-  std::vector<ProcessRef> processes_;
-  std::vector<bool> has_;  // by slot
+  std::vector<Holdings> holdings_;
+  std::vector<uint32_t> at_;  // by slot: where in holdings_, + 1
 };
 
 }  // namespace
 
 Result<std::vector<ProcessRef>> Blockers(LockManager& manager, const RecordRef& record,
                                          uint64_t budget_ns) {
-  ProcessSet blockers(manager.segment().geometry().processes);
+  HoldingsByProcess blockers(manager.segment().geometry().processes);
   Notices notices(manager.segment(), manager.environment());
   const Result<ShardLock> lock = manager.EnterToLook(record.shard, notices, budget_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(manager.segment(), record.shard);
   const RequestCell* const request = RequestOf(view, record);
   if (request == nullptr || request->state.Get() != segment::CellState::kWaiting) {
-    return blockers.Take();
+    return std::vector<ProcessRef>{};
   }
   if (request->previous.Get() != kNoCell) {
     const RequestCell* const previous = view.RequestAt(request->previous.Get());
@@ -61,12 +69,14 @@ Result<std::vector<ProcessRef>> Blockers(LockManager& manager, const RecordRef& 
   } else if (const segment::NameCell* const name = view.NameAt(request->name.Get())) {
     blockers.AddHolders(view, *name);
   }
-  return blockers.Take();
+  std::vector<ProcessRef> processes;
+  for (const Holdings& holdings : blockers.Take()) processes.push_back(holdings.process);
+  return processes;
 }
 
-Result<std::vector<ProcessRef>> Holders(LockManager& manager, const segment::ResourceName& name,
-                                        uint64_t budget_ns) {
-  ProcessSet holders(manager.segment().geometry().processes);
+Result<std::vector<Holdings>> Holders(LockManager& manager, const segment::ResourceName& name,
+                                      uint64_t budget_ns) {
+  HoldingsByProcess holders(manager.segment().geometry().processes);
   const uint32_t shard = name.ShardOf(manager.segment().geometry().shards);
   Notices notices(manager.segment(), manager.environment());
   const Result<ShardLock> lock = manager.EnterToLook(shard, notices, budget_ns);

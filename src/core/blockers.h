@@ -14,10 +14,16 @@ namespace holdfast::core {
 Result<std::vector<segment::ProcessRef>> Blockers(LockManager& manager, const RecordRef& record,
                                                   uint64_t budget_ns);
 
+// What a process holds of a name.
+struct Holdings {
+  segment::ProcessRef process;
+  uint32_t count = 0;
+  bool is_exclusive = false;
+};
+
 // The processes that hold the name, in whatever mode, each once; they may be dead.
-Result<std::vector<segment::ProcessRef>> Holders(LockManager& manager,
-                                                 const segment::ResourceName& name,
-                                                 uint64_t budget_ns);
+Result<std::vector<Holdings>> Holders(LockManager& manager, const segment::ResourceName& name,
+                                      uint64_t budget_ns);
 
 }  // namespace holdfast::core
 

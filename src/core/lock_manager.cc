@@ -9,6 +9,7 @@
 #include "segment/record_pool.h"
 #include "segment/repair.h"
 #include "segment/request_list.h"
+#include "segment/watchers.h"
 
 namespace holdfast::core {
 
@@ -133,7 +134,7 @@ Status LockManager::Grow(uint32_t shard, uint32_t cells, uint64_t budget_ns) {
   return Status();
 }
 
-Result<CellState> LockManager::End(const RecordRef& record, uint64_t budget_ns) {
+Result<CellState> LockManager::End(const RecordRef& record, uint64_t budget_ns, Ending ending) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     Notices notices(segment_, environment_);
     Result<ShardLock> lock = Enter(record.shard, notices, budget_ns);
@@ -144,26 +145,28 @@ Result<CellState> LockManager::End(const RecordRef& record, uint64_t budget_ns) 
     // Whoever is late hears of it, also when nobody came to take the lock away.
     const bool is_late = request->hold_limit_ns.Get() != 0 && IsHeldTooLong(*request, environment_);
     const CellState state = is_late ? CellState::kExpired : request->state.Get();
-    ShardRules(view, notices).End(record.cell, *request);
+    ShardRules(view, notices).End(record.cell, *request, is_late ? Ending::kExpired : ending);
     if (view.header().dirty.Get() == 0) return state;
   }
   return Broken();
 }
 
 // A shard that is not to be had keeps nobody from the others.
-Status LockManager::TerminateAgent(const segment::AgentRef& agent, uint64_t budget_ns) {
+Status LockManager::TerminateAgent(const segment::AgentRef& agent, uint64_t budget_ns,
+                                   Ending ending) {
   Status result;
   for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
-    const Status done = TerminateInShard(agent, shard, budget_ns);
+    const Status done = TerminateInShard(agent, shard, budget_ns, ending);
     if (done.ok()) continue;
     result = done;
     budget_ns = 0;  // whoever is in the way here may be in the way everywhere
   }
+  segment::Watchers(segment_).Remove(agent);
   return result;
 }
 
 Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t shard,
-                                     uint64_t budget_ns) {
+                                     uint64_t budget_ns, Ending ending) {
   const ShardView view(segment_, shard);
   const segment::AgentList list(view, agent.index);
   for (int attempt = 0; attempt < kAttempts;) {
@@ -180,7 +183,7 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
       if (request->agent_generation.Get() != agent.generation) return Status();
       // Nobody takes this agent's events any more: no zombies.
       request->event_next.Set(segment::kNotLinked);
-      rules.End(list.First(), *request);
+      rules.End(list.First(), *request, ending);
     }
     if (view.header().dirty.Get() != 0) ++attempt;
   }

@@ -39,11 +39,14 @@ class LockManager {
   // that is no longer there (kFree) is no error. Processes the queue. Standard: "abort the request"
   // (#algorithm-abort-request), "release the lock"
   // (#algorithm-release-lock).
-  Result<segment::CellState> End(const RecordRef& record, uint64_t budget_ns);
+  Result<segment::CellState> End(const RecordRef& record, uint64_t budget_ns,
+                                 Ending ending = Ending::kGivenBack);
 
-  // Ends everything of an agent: its thread or its process is gone, or it closes.
+  // Ends everything of an agent: its thread or its process is gone, or it closes. It watches no
+  // more, either.
   // Standard: "terminate remaining locks and requests" (#agent-integration).
-  Status TerminateAgent(const segment::AgentRef& agent, uint64_t budget_ns);
+  Status TerminateAgent(const segment::AgentRef& agent, uint64_t budget_ns,
+                        Ending ending = Ending::kOwnerDied);
 
   // What is left of a clean-up that was not to be finished at once.
   struct Termination {
@@ -76,7 +79,8 @@ class LockManager {
   Result<segment::ShardLock> EnterToLook(uint32_t shard, Notices& notices, uint64_t budget_ns);
 
  private:
-  Status TerminateInShard(const segment::AgentRef& agent, uint32_t shard, uint64_t budget_ns);
+  Status TerminateInShard(const segment::AgentRef& agent, uint32_t shard, uint64_t budget_ns,
+                          Ending ending);
   std::vector<uint32_t> LockedShards() const;
   bool PassShards(std::vector<uint32_t>& shards, uint64_t budget_ns);
   Status Grow(uint32_t shard, uint32_t cells, uint64_t budget_ns);

@@ -17,11 +17,12 @@ struct LockRequest {
   LockMode mode = LockMode::kExclusive;
   bool if_available = false;
   bool steal = false;
-  uint32_t limit = 0;            // with kShared: at most so many holders with it; 0: no limit
-  uint64_t hold_limit_ns = 0;    // from the grant on; 0: none
-  std::u16string_view label{};   // shown to people; cut at kMostLabelUnits
-  uint64_t enclosing_token = 0;  // of the lock in whose callback it is made; 0: none
-  uint64_t now_ms = 0;           // since 1970, to show; need not be exact
+  uint32_t limit = 0;               // with kShared: at most so many holders with it; 0: no limit
+  uint64_t hold_limit_ns = 0;       // from the grant on; 0: none
+  std::u16string_view label{};      // shown to people; cut at kMostLabelUnits
+  std::u16string_view call_site{};  // likewise: where in the program it is made; empty: unknown
+  uint64_t enclosing_token = 0;     // of the lock in whose callback it is made; 0: none
+  uint64_t now_ms = 0;              // since 1970, to show; need not be exact
 };
 
 // A record in the segment. The ticket is never used again: a cell that has another one, or none,
@@ -31,6 +32,9 @@ struct RecordRef {
   uint32_t shard = 0;
   uint64_t ticket = 0;
 };
+
+// Why a request ends, while it waits or holds; one that has lost its lock has ended already.
+enum class Ending { kGivenBack, kTimedOut, kExpired, kOwnerDied };
 
 enum class RequestOutcome { kQueued, kGranted, kMissed };
 

@@ -1,8 +1,5 @@
 #include "core/place_request.h"
 
-#include <span>
-#include <vector>
-
 #include "core/blockers.h"
 
 namespace holdfast::core {
@@ -12,26 +9,27 @@ using segment::ProcessRef;
 
 namespace {
 
-// Cleans up after whoever of them is dead, and answers whether there was one.
-Result<bool> CleanUpTheDead(Process& process, std::span<const ProcessRef> suspects,
-                            uint64_t budget_ns) {
-  bool was_one = false;
-  for (const ProcessRef suspect : suspects) {
-    if (suspect.generation == 0 || process.IsAlive(suspect)) continue;
-    const Status done = process.caretaker().CleanUp(suspect, budget_ns);
-    if (!done.ok()) return done;
-    was_one = true;
-  }
-  return was_one;
+// Cleans up after a process if it is dead, and answers whether it was.
+Result<bool> CleanUpIfDead(Process& process, ProcessRef suspect, uint64_t budget_ns) {
+  if (suspect.generation == 0 || process.IsAlive(suspect)) return false;
+  const Status done = process.caretaker().CleanUp(suspect, budget_ns);
+  if (!done.ok()) return done;
+  return true;
 }
 
 // The same with whoever is in the way of a request that missed the lock.
 Result<bool> MakeRoom(Process& process, const segment::ResourceName& name, const Ahead& ahead,
                       uint64_t budget_ns) {
-  if (!ahead.several) return CleanUpTheDead(process, {&ahead.process, 1}, budget_ns);
+  if (!ahead.several) return CleanUpIfDead(process, ahead.process, budget_ns);
   const auto holders = Holders(process.manager(), name, budget_ns);
   if (!holders.ok()) return holders.status();
-  return CleanUpTheDead(process, *holders, budget_ns);
+  bool was_one = false;
+  for (const Holdings& holdings : *holders) {
+    const Result<bool> was_dead = CleanUpIfDead(process, holdings.process, budget_ns);
+    if (!was_dead.ok()) return was_dead;
+    was_one = was_one || *was_dead;
+  }
+  return was_one;
 }
 
 }  // namespace

@@ -12,7 +12,21 @@ using segment::RecordPool;
 using segment::RequestCell;
 using segment::ShardHeader;
 using segment::ShardView;
+using segment::Shared;
 using segment::TextPieces;
+
+namespace {
+
+// False: damaged.
+bool WriteText(const ShardView& shard, CellId id, std::u16string_view text, Shared<CellId>& first,
+               Shared<uint32_t>& stored_length) {
+  if (text.empty()) return true;
+  const uint32_t length = TextLength(text);
+  stored_length.Set(length);
+  return TextPieces(shard, id).Write(text.data(), length, first);
+}
+
+}  // namespace
 
 CellId TakeRecord(const ShardView& shard, const segment::AgentRef& agent,
                   const LockRequest& request, CellId name_id) {
@@ -37,10 +51,11 @@ CellId TakeRecord(const ShardView& shard, const segment::AgentRef& agent,
   record.requested_ms.Set(request.now_ms);
   record.enclosing_token.Set(request.enclosing_token);
   record.label.Set(kNoCell);
-  if (request.label.empty()) return id;
-  const uint32_t length = LabelLength(request);
-  record.label_length.Set(length);
-  return TextPieces(shard, id).Write(request.label.data(), length, record.label) ? id : kNoCell;
+  record.call_site.Set(kNoCell);
+  const bool is_whole =
+      WriteText(shard, id, request.label, record.label, record.label_length) &&
+      WriteText(shard, id, request.call_site, record.call_site, record.call_site_length);
+  return is_whole ? id : kNoCell;
 }
 
 void StampHold(segment::Environment& environment, RequestCell& request) {

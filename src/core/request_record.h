@@ -14,13 +14,15 @@
 
 namespace holdfast::core {
 
-inline uint32_t LabelLength(const LockRequest& request) {
-  return static_cast<uint32_t>(std::min<size_t>(request.label.size(), segment::kMostLabelUnits));
+// Of a label or a call site.
+inline uint32_t TextLength(std::u16string_view text) {
+  return static_cast<uint32_t>(std::min<size_t>(text.size(), segment::kMostLabelUnits));
 }
 
-// The record and its label.
+// The record and its texts.
 inline uint32_t CellsForRecord(const LockRequest& request) {
-  return 1 + segment::TextPieces::CellsFor(LabelLength(request));
+  return 1 + segment::TextPieces::CellsFor(TextLength(request.label)) +
+         segment::TextPieces::CellsFor(TextLength(request.call_site));
 }
 
 // Fills a free cell; it stays free until somebody stores its state. kNoCell: the pool did not have
@@ -43,9 +45,11 @@ inline void StampGrant(const segment::Segment& segment, segment::Environment& en
 inline void GiveRecord(const segment::ShardView& shard, segment::CellId id,
                        segment::RequestCell& request) {
   const segment::CellId label = request.label.Get();
+  const segment::CellId call_site = request.call_site.Get();
   // Dead behind this: pieces of nothing, which Repair frees.
   segment::RecordPool(shard).Give(id, reinterpret_cast<segment::AnyCell&>(request));
   if (label != segment::kNoCell) segment::TextPieces(shard, id).Free(label);
+  if (call_site != segment::kNoCell) segment::TextPieces(shard, id).Free(call_site);
 }
 
 }  // namespace holdfast::core

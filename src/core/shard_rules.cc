@@ -4,6 +4,7 @@
 #include "core/request_record.h"
 #include "segment/event_list.h"
 #include "segment/hold_limit_count.h"
+#include "segment/journal.h"
 #include "segment/record_pool.h"
 #include "segment/request_list.h"
 
@@ -13,7 +14,9 @@ using segment::AgentList;
 using segment::AsRequest;
 using segment::CellId;
 using segment::CellState;
+using segment::JournalNote;
 using segment::kNoCell;
+using segment::LockEvent;
 using segment::NameCell;
 using segment::NameTable;
 using segment::ProcessRef;
@@ -41,6 +44,19 @@ bool HasNoHolder(const NameCell& name) { return name.held_head.Get() == kNoCell;
 
 ProcessRef ProcessOf(const RequestCell& request) {
   return {request.process_slot.Get(), request.process_generation.Get()};
+}
+
+LockEvent EventOf(Ending ending, LockEvent given_back) {
+  switch (ending) {
+    case Ending::kTimedOut:
+      return LockEvent::kTimedOut;
+    case Ending::kExpired:
+      return LockEvent::kExpired;
+    case Ending::kOwnerDied:
+      return LockEvent::kDied;
+    default:
+      return given_back;
+  }
 }
 
 }  // namespace
@@ -80,8 +96,10 @@ Placement ShardRules::Request(const segment::AgentRef& agent, const segment::Res
     if (request.steal) {
       Steal(id, record, *found.cell);
     } else {
+      const JournalNote note(shard_);
       // Dead before this store: the cell is free. After it: a held lock, whatever the links say.
       record.state.Publish(CellState::kHeld);
+      note.Write(notices_.environment(), LockEvent::kGranted, record, *found.cell);
       AddHeld(id, record, *found.cell);
     }
     placement.outcome = RequestOutcome::kGranted;
@@ -111,7 +129,9 @@ Ahead ShardRules::InTheWay(const LockRequest& request, const NameCell& name) con
 
 void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
   request.requested_ms.Set(notices_.environment().RealtimeMs());
+  const JournalNote note(shard_);
   request.state.Publish(CellState::kWaiting);
+  note.Write(notices_.environment(), LockEvent::kQueued, request, name);
   RequestList::Queue(shard_, name).Append(id, request);
 }
 
@@ -125,11 +145,15 @@ void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
     if (victim_id == kNoCell) break;
     RequestCell* const victim = shard_.RequestAt(victim_id);
     if (victim == nullptr) return shard_.MarkDamaged();
+    const JournalNote note(shard_);
     victim->state.Publish(CellState::kStolen);
+    note.Write(notices_.environment(), LockEvent::kStolen, *victim, name);
     if (!RemoveHeld(victim_id, *victim, name)) return;
     Tell(victim_id, *victim);
   }
+  const JournalNote note(shard_);
   thief.state.Publish(CellState::kHeld);
+  note.Write(notices_.environment(), LockEvent::kGranted, thief, name);
   if (!AddHeld(id, thief, name)) return;
   if (thief.hold_limit_ns.Get() != 0) TellOfHoldLimit(name);
 }
@@ -188,8 +212,10 @@ bool ShardRules::RemoveHeld(CellId id, RequestCell& request, NameCell& name) {
 bool ShardRules::Grant(CellId id, RequestCell& request, NameCell& name) {
   StampGrant(shard_.segment(), notices_.environment(), request,
              notices_.environment().RealtimeMs());
+  const JournalNote note(shard_);
   // Dead before this store: still waiting. After it: held, and repair tells everybody to look.
   request.state.Publish(CellState::kHeld);
+  note.Write(notices_.environment(), LockEvent::kGranted, request, name);
   if (!RequestList::Queue(shard_, name).Remove(id, request)) return false;
   if (!AddHeld(id, request, name)) return false;
   Tell(id, request);
@@ -219,20 +245,31 @@ void ShardRules::ProcessLockRequestQueue(CellId name_id) {
   }
 }
 
-void ShardRules::End(CellId id, RequestCell& request) {
+void ShardRules::End(CellId id, RequestCell& request, Ending ending) {
   const CellState state = request.state.Get();
-  const CellId name_id = request.name.Get();
   if (state != CellState::kWaiting && state != CellState::kHeld) return Free(id, request);
-  NameCell* const name = shard_.NameAt(name_id);
+  NameCell* const name = shard_.NameAt(request.name.Get());
   if (name == nullptr) return shard_.MarkDamaged();
-  if (state == CellState::kHeld) {
-    if (!RemoveHeld(id, request, *name)) return;
-    Free(id, request);
-    return ProcessLockRequestQueue(name_id);
-  }
-  const CellId next = request.next.Get();
-  if (!RemoveFromQueue(id, request, *name)) return;
+  if (state == CellState::kHeld) return EndHeld(id, request, *name, ending);
+  EndWaiting(id, request, *name, ending);
+}
+
+void ShardRules::EndHeld(CellId id, RequestCell& request, NameCell& name, Ending ending) {
+  const CellId name_id = request.name.Get();
+  if (!RemoveHeld(id, request, name)) return;
+  const JournalNote note(shard_);
   Free(id, request);
+  note.Write(notices_.environment(), EventOf(ending, LockEvent::kReleased), request, name);
+  ProcessLockRequestQueue(name_id);
+}
+
+void ShardRules::EndWaiting(CellId id, RequestCell& request, NameCell& name, Ending ending) {
+  const CellId name_id = request.name.Get();
+  const CellId next = request.next.Get();
+  if (!RemoveFromQueue(id, request, name)) return;
+  const JournalNote note(shard_);
+  Free(id, request);
+  note.Write(notices_.environment(), EventOf(ending, LockEvent::kAborted), request, name);
   ProcessLockRequestQueue(name_id);
   // Who stood behind has somebody else before it now, unless it was just granted.
   RequestCell* const follower = shard_.RequestAt(next);
@@ -247,7 +284,9 @@ void ShardRules::Expire(CellId id, RequestCell& request) {
   const CellId name_id = request.name.Get();
   NameCell* const name = shard_.NameAt(name_id);
   if (name == nullptr) return shard_.MarkDamaged();
+  const JournalNote note(shard_);
   request.state.Publish(CellState::kExpired);
+  note.Write(notices_.environment(), LockEvent::kExpired, request, *name);
   if (!RemoveHeld(id, request, *name)) return;
   Tell(id, request);
   ProcessLockRequestQueue(name_id);

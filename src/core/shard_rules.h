@@ -24,7 +24,7 @@ class ShardRules {
 
   // Ends a request in whatever state it is: waiting ("abort the request",
   // #algorithm-abort-request), held ("release the lock", #algorithm-release-lock), lost.
-  void End(segment::CellId id, segment::RequestCell& request);
+  void End(segment::CellId id, segment::RequestCell& request, Ending ending = Ending::kGivenBack);
 
   // Takes a held lock away whose time is over. Beyond the standard; like a steal without a thief.
   void Expire(segment::CellId id, segment::RequestCell& request);
@@ -46,6 +46,10 @@ class ShardRules {
   bool RemoveHeld(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
   bool Leave(const segment::RequestCell& request, segment::NameCell& name);
   bool Grant(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
+  void EndHeld(segment::CellId id, segment::RequestCell& request, segment::NameCell& name,
+               Ending ending);
+  void EndWaiting(segment::CellId id, segment::RequestCell& request, segment::NameCell& name,
+                  Ending ending);
   void Free(segment::CellId id, segment::RequestCell& request);
   void Tell(segment::CellId id, segment::RequestCell& request);
   void TellIfBlockedByOthers(segment::CellId id);

@@ -68,14 +68,20 @@ class Reader {
     info.request_id = request.Read<uint32_t>(offsetof(segment::RequestCell, request_id));
     info.enclosing_token = request.Read<uint64_t>(offsetof(segment::RequestCell, enclosing_token));
     info.requested_ms = request.Read<uint64_t>(offsetof(segment::RequestCell, requested_ms));
-    const auto label = request.Read<CellId>(offsetof(segment::RequestCell, label));
-    const auto length = request.Read<uint32_t>(offsetof(segment::RequestCell, label_length));
-    if (label != segment::kNoCell && length <= segment::kMostLabelUnits) {
-      (void)ReadPieces(label, length, info.label);
-    }
+    ReadText(request.Read<CellId>(offsetof(segment::RequestCell, label)),
+             request.Read<uint32_t>(offsetof(segment::RequestCell, label_length)), info.label);
+    ReadText(request.Read<CellId>(offsetof(segment::RequestCell, call_site)),
+             request.Read<uint32_t>(offsetof(segment::RequestCell, call_site_length)),
+             info.call_site);
     if (!is_held) return;
     info.token = request.Read<uint64_t>(offsetof(segment::RequestCell, token));
     info.granted_ms = request.Read<uint64_t>(offsetof(segment::RequestCell, granted_ms));
+  }
+
+  // A label or a call site.
+  void ReadText(CellId first, uint32_t length, std::u16string& text) const {
+    if (first == segment::kNoCell || length > segment::kMostLabelUnits) return;
+    (void)ReadPieces(first, length, text);
   }
 
   bool IsAlive(ProcessRef process) {

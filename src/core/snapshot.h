@@ -20,6 +20,7 @@ struct LockInfo {
   uint32_t thread_id = 0;
   uint64_t token = 0;  // 0: pending
   std::u16string label;
+  std::u16string call_site;
   uint32_t limit = 0;            // 0: none
   uint64_t hold_limit_ns = 0;    // 0: none
   uint64_t requested_ms = 0;     // since 1970

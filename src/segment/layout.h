@@ -1,10 +1,15 @@
 // The bytes of a segment: every struct that lives in shared memory, and what always holds of them.
 //
-//   +--------+---------+-----------+--------+------------+------------+---------+---------+----
-//   | header | shards  | processes | agents | list heads | extent dir | buckets | extent  | ...
-//   | 4 KiB  | 256 B x | 64 B x    | 128 B x| 4 B x      | 4 B x      | 4 B x   | (cells) |
-//   +--------+---------+-----------+--------+------------+------------+---------+---------+----
-//   `------------------- fixed part, allocated at creation ------------------'  `- on demand -'
+//   +--------+---------+-----------+--------+------------+------------+---------+
+//   | header | shards  | processes | agents | list heads | extent dir | buckets |
+//   | 4 KiB  | 256 B x | 64 B x    | 128 B x| 4 B x      | 4 B x      | 4 B x   |
+//   +--------+---------+-----------+--------+------------+------------+---------+
+//   `------------------- fixed part, allocated at creation ------------------'
+//   +---------+---------------+---------+----
+//   | journal | journal names | extent  | ...
+//   | 128 B x | 8 B x         | (cells) |
+//   +---------+---------------+---------+----
+//   `--- for the first watcher ---'`- on demand -'
 //
 // An extent belongs to one shard and is divided into cells of 128 bytes. A cell is free, a lock
 // request, a resource name that some request uses, or a piece of text: of a long name, or of the
@@ -30,11 +35,16 @@
 // I10 A record whose `event_next` is not kNotLinked is not freed while its agent lives: it becomes
 //     kZombie, and the agent frees it when it meets it among its events.
 // I11 Locked: a piece of text belongs to one name or one request, which names it.
+// I12 Whoever watches (`watching` of its agent entry is the entry's generation) finds `watched` odd
+//     in every shard. `watched` only rises. (Tested with every crash image.)
+// I13 What a journal slot says is what its check sums up, under the number it was read for; any
+//     other slot says nothing. Numbers are taken before what they tell of happens.
 #ifndef HOLDFAST_SEGMENT_LAYOUT_H_
 #define HOLDFAST_SEGMENT_LAYOUT_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "segment/shared.h"
 
@@ -80,9 +90,13 @@ struct SegmentHeader {
   Shared<uint64_t> segment_id;      //  56  tells this segment from one made before or after it
   uint8_t reserved[64];             //  64
   Shared<uint64_t> last_token;      // 128  the newest fencing token; a cache line of its own
-  uint8_t reserved2[3960];          // 136
+  uint8_t reserved2[56];            // 136
+  Shared<uint64_t> last_entry;      // 192  the newest number of the journal
+  Shared<uint64_t> journal_words;   // 200  of the journal's names, used so far
+  uint8_t reserved3[3888];          // 208
 };
-static_assert(sizeof(SegmentHeader) == 4096 && offsetof(SegmentHeader, last_token) == 128);
+static_assert(sizeof(SegmentHeader) == 4096 && offsetof(SegmentHeader, last_token) == 128 &&
+              offsetof(SegmentHeader, last_entry) == 192);
 
 struct ShardHeader {
   Shared<uint32_t> lock_word;    //  0  see lock_word.h
@@ -91,9 +105,9 @@ struct ShardHeader {
   Shared<uint32_t> free_head;    // 16  first free cell, linked by `next`
   Shared<uint32_t> free_count;   // 20
   Shared<uint32_t> used_count;   // 24  cells in use
-  uint8_t reserved[4];           // 28
+  Shared<uint32_t> watched;      // 28  odd: what happens here goes into the journal (watchers.h)
   Shared<uint64_t> changes;      // 32  stored by whoever enters to change something, before it does
-  uint8_t reserved2[216];        // 40
+  uint8_t reserved[216];         // 40
 };
 static_assert(sizeof(ShardHeader) == 256);
 
@@ -114,8 +128,9 @@ struct AgentEntry {
   Shared<uint32_t> generation;    //   8  of the newest claim of this entry
   Shared<uint32_t> thread_id;     //  12  to show: Node's, 0 is the main thread
   Shared<uint64_t> client_id[2];  //  16  UUID
-  Shared<uint32_t> cpu;           //  32  1 + the processor it ran on last; 0: unknown; a hint
-  uint8_t reserved[28];           //  36
+  Shared<uint32_t> watching;      //  32  the generation that reads the journal; 0: none
+  Shared<uint32_t> cpu;           //  36  1 + the processor it ran on last; 0: unknown; a hint
+  uint8_t reserved[24];           //  40
   Shared<uint32_t> event_head;    //  64  stack of records with news, linked by event_next
   Shared<uint32_t> sleeping;      //  68  the number of its sleep, with kRung; 0: it is awake
   Shared<uint32_t> rescan;        //  72  1: events may be missing, read all own records
@@ -150,12 +165,13 @@ struct RequestCell {
   Shared<uint64_t> requested_ms;        // 96  since 1970, to show
   Shared<uint64_t> granted_ms;          // 104  since 1970, to show; of no meaning while it waits
   Shared<uint64_t> enclosing_token;     // 112  of the lock in whose callback it was made; 0: none
-  uint8_t reserved2[8];                 // 120
+  Shared<CellId> call_site;             // 120  its first TextCell; kNoCell: it is not known
+  Shared<uint32_t> call_site_length;    // 124  code units; says nothing without a call site
 };
 
 inline constexpr uint32_t kNameCellUnits = 32;
 inline constexpr uint32_t kTextCellUnits = 56;
-inline constexpr uint32_t kMostLabelUnits = 120;  // what is longer is cut
+inline constexpr uint32_t kMostLabelUnits = 120;  // also of a call site; what is longer is cut
 
 // A resource name (UTF-16 code units), shared by all requests for it.
 struct NameCell {
@@ -199,6 +215,34 @@ static_assert(sizeof(RequestCell) == kCellBytes && offsetof(RequestCell, next) =
 static_assert(sizeof(NameCell) == kCellBytes && offsetof(NameCell, units) == 64);
 static_assert(sizeof(TextCell) == kCellBytes && offsetof(TextCell, units) == 16);
 static_assert(sizeof(AnyCell) == kCellBytes && offsetof(AnyCell, next) == 64);
+
+// What happened to one request, as a copy: the request may be gone when it is read.
+inline constexpr uint32_t kEntryUnits = 20;
+struct JournalEntry {
+  uint64_t text_at;        //   0  of a name of more than kEntryUnits: its place (journal_words)
+  uint64_t text_check;     //   8  and what sums it up
+  uint64_t time_ms;        //  16  since 1970
+  uint64_t token;          //  24  0: it never held the lock
+  uint64_t client_id[2];   //  32
+  uint64_t pid_namespace;  //  48  where process_id is valid; 0: unknown
+  uint64_t process;        //  56  ProcessRef as one word
+  uint32_t process_id;     //  64  0: not known any more
+  uint32_t thread_id;      //  68
+  uint32_t name_length;    //  72  code units, cut at Geometry::MostJournalUnits()
+  uint8_t type;            //  76  LockEvent
+  uint8_t mode;            //  77  LockMode
+  uint16_t reserved;       //  78
+  uint16_t units[kEntryUnits];  //  80  the name, when it fits
+};
+inline constexpr uint32_t kEntryWords = sizeof(JournalEntry) / sizeof(uint64_t);
+static_assert(sizeof(JournalEntry) == 120 &&
+              std::has_unique_object_representations_v<JournalEntry>);
+
+struct JournalSlot {
+  Shared<uint64_t> check;               // 0  of the words and the number of the entry; stored last
+  Shared<uint64_t> words[kEntryWords];  // 8  a JournalEntry
+};
+static_assert(sizeof(JournalSlot) == 128);
 
 }  // namespace holdfast::segment
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "segment/hold_limit_count.h"
+#include "segment/journal.h"
 #include "segment/lock_mode.h"
 #include "segment/name_table.h"
 #include "segment/record_pool.h"
@@ -87,7 +88,15 @@ void ShardRepair::ReadCell(CellId id, AnyCell& cell) {
     // A steal that was begun is finished, even when its thief is dead.
     const bool counts = read.is_alive || state == CellState::kStealing;
     if (is_sound && counts) requests_.push_back(read);
+    if (is_sound && !counts) NoteDeath(read);
   }
+}
+
+// A repair that begins anew after the death of the one before it tells of it again.
+void ShardRepair::NoteDeath(const Request& request) {
+  const NameCell* const name = shard_.NameAt(request.name);
+  if (name == nullptr || !UsesItsName(request.state)) return;
+  JournalNote(shard_).Write(environment_, LockEvent::kDied, *request.cell, *name);
 }
 
 bool ShardRepair::IsOwnerAlive(const RequestCell& request, uint16_t agent) {
@@ -161,9 +170,21 @@ void ShardRepair::SettleHolders() {
 void ShardRepair::CommitHolders(const std::vector<Request*>& holders) {
   for (const CellState state : {CellState::kStolen, CellState::kHeld}) {
     for (const Request* const request : holders) {
-      if (request->is_alive && request->state == state) request->cell->state.Publish(state);
+      if (request->is_alive && request->state == state) CommitHolder(*request);
     }
   }
+}
+
+void ShardRepair::CommitHolder(const Request& request) {
+  const NameCell* const name = shard_.NameAt(request.name);
+  if (request.cell->state.Get() == request.state || name == nullptr) {
+    return request.cell->state.Publish(request.state);
+  }
+  const bool is_held = request.state == CellState::kHeld;
+  const JournalNote note(shard_);
+  request.cell->state.Publish(request.state);
+  note.Write(environment_, is_held ? LockEvent::kGranted : LockEvent::kStolen, *request.cell,
+             *name);
 }
 
 void ShardRepair::RaiseCounters() {
@@ -211,10 +232,9 @@ NameCell& ShardRepair::KeepName(CellId id) {
   return name;
 }
 
-// A label is kept whole, or not at all.
-void ShardRepair::KeepLabel(CellId id, RequestCell& request) {
-  const uint32_t length = request.label_length.Get();
-  CellId text_id = request.label.Get();
+// A label or a call site is kept whole, or not at all.
+void ShardRepair::KeepText(CellId id, Shared<CellId>& first, uint32_t length) {
+  CellId text_id = first.Get();
   if (text_id == kNoCell) return;
   std::vector<CellId> pieces;
   for (uint32_t left = TextPieces::CellsFor(length); left > 0 && length <= kMostLabelUnits;
@@ -228,7 +248,7 @@ void ShardRepair::KeepLabel(CellId id, RequestCell& request) {
   }
   const bool is_whole =
       !pieces.empty() && pieces.size() == TextPieces::CellsFor(length) && text_id == kNoCell;
-  if (!is_whole) return request.label.Set(kNoCell);
+  if (!is_whole) return first.Set(kNoCell);
   for (const CellId piece : pieces) Keep(piece);
 }
 
@@ -237,7 +257,9 @@ void ShardRepair::LinkRequests() {
   std::vector<CellId> firsts(segment.geometry().agents, kNoCell);
   for (const Request& request : requests_) {
     Keep(request.id);
-    KeepLabel(request.id, *request.cell);
+    RequestCell& cell = *request.cell;
+    KeepText(request.id, cell.label, cell.label_length.Get());
+    KeepText(request.id, cell.call_site, cell.call_site_length.Get());
     CellId& first = firsts[request.agent];
     request.cell->agent_next.Set(first);
     request.cell->agent_previous.Set(kNoCell);

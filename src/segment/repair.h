@@ -43,14 +43,16 @@ class ShardRepair {
   void MergeNames();
   void DropRequestsWithoutName();
   void SettleHolders();
+  void NoteDeath(const Request& request);
   void CommitHolders(const std::vector<Request*>& holders);
+  void CommitHolder(const Request& request);
   void RaiseCounters();
   void ClearIndex();
   void LinkRequests();
   void FreeTheRest();
   void Keep(CellId id) { kept_[id - 1] = true; }
   NameCell& KeepName(CellId id);
-  void KeepLabel(CellId id, RequestCell& request);
+  void KeepText(CellId id, Shared<CellId>& first, uint32_t length);
 
   ShardView shard_;
   Environment& environment_;

@@ -52,6 +52,14 @@ class Segment {
         geometry_.buckets_at)[uint64_t{shard} * geometry_.buckets_per_shard + index];
   }
 
+  // Of the entry with this number, or of one a whole round before or after it.
+  JournalSlot& journal_slot(uint64_t number) const {
+    return At<JournalSlot>(geometry_.journal_at)[number & (geometry_.journal_slots - 1)];
+  }
+  Shared<uint64_t>& journal_word(uint64_t at) const {
+    return At<Shared<uint64_t>>(geometry_.journal_words_at)[at & (geometry_.journal_words - 1)];
+  }
+
   // The cell, or null when `id` is no cell of this shard.
   AnyCell* CellAt(uint32_t shard, CellId id) const {
     const uint32_t number = id - 1;  // kNoCell becomes the largest number: out of range

@@ -69,7 +69,7 @@ class ShardChecker {
       Fail("I7", CellName(id) + " has a ticket that was never given: " + std::to_string(ticket));
     }
     if (!tickets_.insert(ticket).second) Fail("I7", CellName(id) + " shares its ticket");
-    CheckLabel(id, request);
+    CheckTexts(id, request);
     const bool was_granted = request.state.Get() == CellState::kHeld || IsLost(request.state.Get());
     if (was_granted && request.token.Get() == 0) Fail("I7", CellName(id) + " holds without token");
     const uint16_t slot = request.process_slot.Get();
@@ -138,19 +138,21 @@ class ShardChecker {
   }
 
   // I11
-  void CheckLabel(CellId id, const RequestCell& request) {
-    CellId text_id = request.label.Get();
+  void CheckTexts(CellId id, const RequestCell& request) {
+    CheckText(id, request.label.Get(), request.label_length.Get());
+    CheckText(id, request.call_site.Get(), request.call_site_length.Get());
+  }
+  void CheckText(CellId id, CellId text_id, uint32_t length) {
     if (text_id == kNoCell) return;
-    const uint32_t length = request.label_length.Get();
-    if (length == 0 || length > kMostLabelUnits) Fail("I11", CellName(id) + " has an odd label");
+    if (length == 0 || length > kMostLabelUnits) Fail("I11", CellName(id) + " has an odd text");
     for (uint32_t left = TextPieces::CellsFor(length); left > 0; --left) {
       const TextCell* const text = shard_.TextAt(text_id);
       if (text == nullptr || text->owner.Get() != id || !texts_.insert(text_id).second) {
-        return Fail("I11", CellName(id) + " has a label in pieces that are not its own");
+        return Fail("I11", CellName(id) + " has a text in pieces that are not its own");
       }
       text_id = text->following.Get();
     }
-    if (text_id != kNoCell) Fail("I11", CellName(id) + " has a label beyond its length");
+    if (text_id != kNoCell) Fail("I11", CellName(id) + " has a text beyond its length");
   }
 
   Counts Walk(CellId name, const Shared<CellId>& head, const Shared<CellId>& tail, CellState state,

@@ -18,6 +18,7 @@ function fakeBackend(overrides = {}) {
     snapshot: () => ({ held: [], pending: [] }),
     inspect: () => ({ held: [], pending: [] }),
     isLocked: () => false,
+    watch: () => ({ read: async () => [], close() {} }),
     close: () => {},
     ...overrides,
   };

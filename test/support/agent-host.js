@@ -33,11 +33,11 @@ class AgentHost {
     }
   }
 
-  #open(client, { backend, directory, bucket }) {
+  #open(client, { backend, directory, bucket, callSites = false }) {
     const manager =
       backend === 'local'
-        ? openLockManager({ backend: new LocalBackend(this.#localTable) })
-        : openLockManager({ directory, bucket });
+        ? openLockManager({ backend: new LocalBackend(this.#localTable), callSites })
+        : openLockManager({ directory, bucket, callSites });
     const agent = new LockAgent(manager, (event) => this.#send({ client, event }));
     this.#agents.set(client, agent);
   }

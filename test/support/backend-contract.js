@@ -2,6 +2,7 @@
 
 const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
 const { testBackendExtras } = require('./backend-extras-contract.js');
+const { testBackendWatch } = require('./backend-watch-contract.js');
 const { RecordedRequest } = require('./recorded-request.js');
 
 const infosOf = (infos, clientIds) =>
@@ -231,6 +232,8 @@ function describeBackendContract(title, open, cleanUp = () => {}) {
     });
 
     describe('beyond the standard', () => testBackendExtras(() => ({ first, second })));
+
+    describe('watch()', () => testBackendWatch(() => ({ first, second })));
   });
 }
 

@@ -4,7 +4,7 @@ const { threadId } = require('node:worker_threads');
 const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
 const { RecordedRequest } = require('./recorded-request.js');
 
-const NO_EXTRAS = { limit: 0, holdLimit: 0, label: '' };
+const NO_EXTRAS = { limit: 0, holdLimit: 0, label: '', callSite: '' };
 const shared = (extras) => ({ mode: 'shared', extras: extras && { ...NO_EXTRAS, ...extras } });
 const exclusive = (extras) => ({ mode: 'exclusive', extras: { ...NO_EXTRAS, ...extras } });
 /** Longer than the system keeps a thread from running between two statements. */
@@ -174,7 +174,12 @@ function testBackendExtras(agents) {
 
   test('inspect() gives everything about each request', async () => {
     const before = Date.now();
-    const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: 60_000, label: 'nightly' }));
+    const holder = ask(
+      first,
+      GRANTED,
+      'a',
+      exclusive({ holdLimit: 60_000, label: 'nightly', callSite: 'job.js:7:9' }),
+    );
     const waiter = ask(second, QUEUED, 'a', shared({ limit: 3, enclosing: holder }));
     const { held, pending } = await second.inspect();
     const place = { name: 'a', pid: process.pid, threadId };
@@ -192,6 +197,7 @@ function testBackendExtras(agents) {
         held: expect.any(Number),
         requestId: holder.backendId,
         inside: null,
+        callSite: 'job.js:7:9',
       },
     ]);
     expect(pending).toEqual([
@@ -208,6 +214,7 @@ function testBackendExtras(agents) {
         held: null,
         requestId: waiter.backendId,
         inside: holder.token,
+        callSite: '',
       },
     ]);
     // The two clocks agree within the second that a clock may be set back by.

@@ -34,20 +34,22 @@ class Clients {
   }
 
   /** One more client, in the place of the second one. */
-  openSecond() {
+  openSecond(options = {}) {
     const { second } = this.#combination;
-    return second === 'same thread' ? this.#openOn(this.#links[0]) : this.#openAt(second);
+    return second === 'same thread'
+      ? this.#openOn(this.#links[0], options)
+      : this.#openAt(second, options);
   }
 
-  #openAt(place) {
+  #openAt(place, options = {}) {
     const link = openHost(place);
     this.#links.push(link);
-    return this.#openOn(link);
+    return this.#openOn(link, options);
   }
 
-  async #openOn(link) {
+  async #openOn(link, options) {
     const client = new LockClient(link);
-    await client.open(this.#bucket);
+    await client.open({ ...this.#bucket, ...options });
     return client;
   }
 

@@ -30,6 +30,7 @@ class LockAgent {
   #manager;
   #tell;
   #requests = new Map();
+  #watches = new Map();
 
   /**
    * @param {import('../../types').LockManager} manager
@@ -83,6 +84,21 @@ class LockAgent {
 
   isLocked({ name }) {
     return this.#manager.isLocked(name);
+  }
+
+  watch({ key, name }) {
+    this.#watches.set(key, this.#manager.watch(name));
+  }
+
+  /** The next so many events of a watch. */
+  async readWatch({ key, count }) {
+    const events = [];
+    while (events.length < count) events.push((await this.#watches.get(key).next()).value);
+    return events;
+  }
+
+  async endWatch({ key }) {
+    await this.#watches.get(key).return();
   }
 
   /**

@@ -68,6 +68,26 @@ class RemoteRequest {
   }
 }
 
+/** A watch that a client has opened. */
+class RemoteWatch {
+  #client;
+  #key;
+
+  constructor(client, key) {
+    this.#client = client;
+    this.#key = key;
+  }
+
+  /** The next so many events. */
+  read(count) {
+    return this.#client.command('readWatch', { key: this.#key, count });
+  }
+
+  end() {
+    return this.#client.command('endWatch', { key: this.#key });
+  }
+}
+
 /** A client of a bucket, wherever it lives. Test bodies are written against this. */
 class LockClient {
   #link;
@@ -103,6 +123,13 @@ class LockClient {
     const request = await this.request(name, options, reports);
     await request.granted;
     return request;
+  }
+
+  /** Watches a name, or all; resolves when watch() has returned. */
+  async watch(name) {
+    const key = unique('watch');
+    await this.command('watch', { key, name });
+    return new RemoteWatch(this, key);
   }
 
   /** The snapshot of the whole bucket. */

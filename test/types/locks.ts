@@ -13,6 +13,7 @@ import type {
   LockBackend,
   LockBackendRequest,
   LockDetail,
+  LockEvent,
   LockHandle,
   LockInfo,
   LockInspection,
@@ -169,6 +170,33 @@ function isRetryable(error: unknown): boolean {
 }
 isRetryable(new Error());
 
+async function watches(signal: AbortSignal) {
+  for await (const event of locks.watch('ledger', { signal })) {
+    same<typeof event, LockEvent>(true);
+    same<typeof event.token, bigint | null>(true);
+    switch (event.type) {
+      case 'queued':
+      case 'granted':
+      case 'released':
+      case 'aborted':
+      case 'timedout':
+      case 'stolen':
+      case 'expired':
+      case 'died':
+        continue;
+      default:
+        same<typeof event.type, never>(true);
+    }
+  }
+  await using all = locks.watch();
+  const { value, done } = await all.next();
+  if (!done) same<typeof value.lost, number>(true);
+  // @ts-expect-error a name is text
+  locks.watch(7);
+}
+watches(AbortSignal.timeout(1_000));
+openLockManager({ callSites: true });
+
 // A backend of one's own.
 class NeverGranting implements LockBackend {
   clientId = 'none';
@@ -187,6 +215,9 @@ class NeverGranting implements LockBackend {
   }
   isLocked() {
     return false;
+  }
+  watch() {
+    return { read: async () => [], close() {} };
   }
   close() {}
 }

@@ -107,3 +107,25 @@ describeTwoClients('a named semaphore', (clients) => {
     await permits[1].release();
   });
 });
+
+describeTwoClients('a named semaphore', (clients) => {
+  test('counts the permits that both clients have taken', async () => {
+    const { first, second } = clients;
+    const name = unique('name');
+    const isLocked = async ({ Semaphore, locks, name: shared }) => {
+      const semaphore = new Semaphore(shared, 2, { manager: locks });
+      return [semaphore.locked, await semaphore.isLocked()];
+    };
+    const permit = { mode: 'shared', limit: 2 };
+    const holders = [];
+    for (const client of [first, second]) {
+      expect(await second.run(isLocked, name)).toEqual([false, false]);
+      holders.push(await client.hold(name, permit));
+    }
+    for (const client of [first, second]) {
+      expect(await client.run(isLocked, name)).toEqual([true, true]);
+    }
+    for (const holder of holders) await holder.release();
+    expect(await first.run(isLocked, name)).toEqual([false, false]);
+  });
+});

@@ -7,7 +7,9 @@ namespace {
 
 using core::Ahead;
 using segment::ProcessRef;
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::Field;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
@@ -83,16 +85,23 @@ TEST_F(AheadTest, HoldersAreEachProcessOnceInWhateverMode) {
   Ask(a2, u"n", kShared);
   Ask(b, u"n", kShared);
   Ask(c, u"n");
+  Ask(c, u"m");
   core::LockManager manager = c.manager();
-  const Result<std::vector<ProcessRef>> holders = core::Holders(manager, NameOf(u"n"), kBudgetNs);
-  ASSERT_TRUE(holders.ok());
-  EXPECT_THAT(*holders, UnorderedElementsAre(p, q));
+  const auto holdings_of = [](segment::ProcessRef process, uint32_t count, bool is_exclusive) {
+    return AllOf(Field(&core::Holdings::process, process), Field(&core::Holdings::count, count),
+                 Field(&core::Holdings::is_exclusive, is_exclusive));
+  };
+  const auto shared = core::Holders(manager, NameOf(u"n"), kBudgetNs);
+  ASSERT_TRUE(shared.ok());
+  EXPECT_THAT(*shared, UnorderedElementsAre(holdings_of(p, 2, false), holdings_of(q, 1, false)));
+  const auto exclusive = core::Holders(manager, NameOf(u"m"), kBudgetNs);
+  ASSERT_TRUE(exclusive.ok());
+  EXPECT_THAT(*exclusive, UnorderedElementsAre(holdings_of(r, 1, true)));
 }
 
 TEST_F(AheadTest, HoldersOfAnUnknownNameAreNone) {
   core::LockManager manager = c.manager();
-  const Result<std::vector<ProcessRef>> holders =
-      core::Holders(manager, NameOf(u"nobody's"), kBudgetNs);
+  const auto holders = core::Holders(manager, NameOf(u"nobody's"), kBudgetNs);
   ASSERT_TRUE(holders.ok());
   EXPECT_THAT(*holders, IsEmpty());
 }

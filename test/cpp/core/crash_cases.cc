@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "core/snapshot.h"
+#include "segment/watchers.h"
 
 namespace holdfast::test {
 namespace {
@@ -33,13 +34,15 @@ void MarkDirty(CrashScene& scene) {
 
 // What else is in the segment while it happens.
 const char* const kNamesOfSituations[kSituations] = {
-    "alone", "beside other locks", "with cells given back", "among sleepers with news"};
+    "alone", "beside other locks", "with cells given back",
+    "among sleepers with news", "watched"};
 
 }  // namespace
 
 const char* NameOfSituation(uint32_t situation) { return kNamesOfSituations[situation]; }
 
 void Arrange(CrashScene& scene, const CrashCase& crash_case, uint32_t situation) {
+  if (situation == kWatched) segment::Watchers(scene.machine.segment()).Add(scene.second.ref());
   crash_case.prepare(scene);
   if (situation == 1) {
     scene.Ask(scene.first, u"x", kShared);
@@ -283,6 +286,14 @@ std::vector<CrashCase> CrashCases() {
          MarkDirty(s);
        },
        RepairAll, true},
+      {"BeginningToWatch", [](CrashScene& s) { s.Ask(s.first, u"a"); },
+       [](CrashScene& s) { segment::Watchers(s.machine.segment()).Add(s.doomed.ref()); }},
+      {"EndOfWatching",
+       [](CrashScene& s) {
+         segment::Watchers(s.machine.segment()).Add(s.doomed.ref());
+         s.Ask(s.first, u"a");
+       },
+       [](CrashScene& s) { segment::Watchers(s.machine.segment()).Remove(s.doomed.ref()); }},
       {"Snapshot",
        [](CrashScene& s) {
          s.Ask(s.first, u"a");

@@ -25,7 +25,8 @@ struct CrashCase {
 std::vector<CrashCase> CrashCases();
 
 // What else is in the segment while it happens.
-inline constexpr uint32_t kSituations = 4;
+inline constexpr uint32_t kSituations = 5;
+inline constexpr uint32_t kWatched = 4;  // from the beginning, by somebody who survives
 const char* NameOfSituation(uint32_t situation);
 // All that is before the operation.
 void Arrange(CrashScene& scene, const CrashCase& crash_case, uint32_t situation);

@@ -43,7 +43,12 @@ Geometry Geometry::ForCounts(const Counts& counts) {
   g.extent_owners_at = g.agent_lists_at + uint64_t{g.agents} * g.shards * sizeof(CellId);
   g.buckets_at = aligned(g.extent_owners_at + g.extents * sizeof(uint32_t));
   const uint64_t buckets = uint64_t{g.shards} * g.buckets_per_shard * sizeof(CellId);
-  g.extents_at = (g.buckets_at + buckets + kPage - 1) / kPage * kPage;
+  g.journal_slots = counts.journal_slots;
+  g.journal_words = counts.journal_words;
+  g.journal_at = (g.buckets_at + buckets + kPage - 1) / kPage * kPage;
+  g.journal_words_at = g.journal_at + g.journal_slots * sizeof(JournalSlot);
+  const uint64_t journal_end = g.journal_words_at + g.journal_words * sizeof(uint64_t);
+  g.extents_at = (journal_end + kPage - 1) / kPage * kPage;
   g.capacity = g.extents_at + uint64_t{g.extents} * g.extent_bytes;
   return g;
 }

@@ -99,7 +99,7 @@ class User {
     const segment::ResourceName resource(name.data(), static_cast<uint32_t>(name.size()));
     const uint32_t dice = Below(20);
     if (dice < 9) return Ask(resource);
-    if (dice == 9) return (void)agent_->IsLocked(resource);
+    if (dice == 9) return (void)agent_->IsLocked(resource, 1);
     if (dice == 10) return (void)agent_->TakeSnapshot(kSnapshotBudgetNs);
     if (dice == 11) return (void)agent_->WaitsForItself(Below(16));
     agent_->End(Below(16));

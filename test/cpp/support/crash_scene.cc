@@ -3,14 +3,28 @@
 #include <algorithm>
 
 #include "segment/invariants.h"
+#include "segment/journal.h"
 
 namespace holdfast::test {
 
 using core::RequestOutcome;
 using segment::ProcessRef;
 
+namespace {
+
+// With room in the journal for all that happens in a scene.
+segment::Geometry::Counts SceneCounts() {
+  segment::Geometry::Counts counts = kSmallCounts;
+  counts.journal_slots = 32;
+  counts.journal_words = 256;
+  return counts;
+}
+
+}  // namespace
+
 CrashScene::CrashScene()
-    : doomed_process(machine.Attach(0)),
+    : machine(SceneCounts()),
+      doomed_process(machine.Attach(0)),
       first_process(machine.Attach(1)),
       second_process(machine.Attach(2)),
       ghost_process(machine.Attach(3)),
@@ -96,6 +110,33 @@ CrashScene::Faults CrashScene::Rescue(const std::vector<ProcessRef>& dead, Proce
   return faults;
 }
 
+void CrashScene::CheckJournal(Faults& faults) {
+  using segment::LockEvent;
+  const segment::Journal journal(machine.segment());
+  if (journal.Last() == 0) return;
+  int64_t holders = 0;
+  for (uint64_t number = 1; number <= journal.Last(); ++number) {
+    segment::JournalEntry entry{};
+    std::u16string name;
+    // Somebody died before it was written: watchers are told that they have missed something.
+    if (journal.Read(number, entry, name) != segment::Journal::Found::kEntry) return;
+    const auto event = static_cast<LockEvent>(entry.type);
+    if (event == LockEvent::kGranted) {
+      ++holders;
+    } else if (entry.token != 0) {
+      --holders;
+    }
+  }
+  int64_t held = 0;
+  for (uint32_t number = 0; number < machine.segment().geometry().cells(); ++number) {
+    const segment::AnyCell& cell = *machine.segment().CellByNumber(number);
+    if (cell.state.Get() == segment::CellState::kHeld) ++held;
+  }
+  if (holders == held) return;
+  faults.push_back("by the journal " + std::to_string(holders) + " locks are held, not " +
+                   std::to_string(held));
+}
+
 void CrashScene::CheckInvariants(const char* when, Faults& faults) {
   for (const std::string& violation : segment::CheckInvariants(machine.segment())) {
     faults.push_back(std::string(when) + ": " + violation);
@@ -142,6 +183,14 @@ void CrashScene::CheckAgent(FakeAgent& agent, const std::vector<segment::AgentRe
   }
 }
 
+bool CrashScene::IsAnybodyWatching() {
+  const std::vector<FakeAgent*> agents = Agents();
+  return std::any_of(agents.begin(), agents.end(), [&](const FakeAgent* agent) {
+    const segment::AgentEntry& entry = machine.segment().agent(agent->ref().index);
+    return entry.owner.Get() != 0 && entry.watching.Get() == entry.generation.Get();
+  });
+}
+
 void CrashScene::CheckSecondRepair(ProcessRef rescuer, Faults& faults) {
   const ReferenceModel once = ReferenceModel::Read(machine.segment());
   for (uint32_t shard = 0; shard < machine.segment().geometry().shards; ++shard) {
@@ -171,6 +220,8 @@ void CrashScene::CheckNothingIsLeft(const std::vector<ProcessRef>& dead, Faults&
   }
   CheckInvariants("after the last release", faults);
   for (uint32_t shard = 0; shard < machine.segment().geometry().shards; ++shard) {
+    const bool is_watched = (machine.segment().shard(shard).watched.Get() & 1) != 0;
+    if (is_watched != IsAnybodyWatching()) faults.push_back("a shard is watched by nobody");
     const uint32_t used = machine.segment().shard(shard).used_count.Get();
     if (used != 0) faults.push_back(std::to_string(used) + " cells are never freed");
   }

@@ -45,6 +45,9 @@ class CrashScene {
   // The first half of it: kills, and cleans up.
   std::vector<std::string> CleanUp(const std::vector<segment::ProcessRef>& dead,
                                    segment::ProcessRef rescuer);
+  // Where everything was watched from the beginning, and one process at most has died: the journal
+  // tells of every grant and of every end, or has a gap.
+  void CheckJournal(std::vector<std::string>& faults);
 
  private:
   using Faults = std::vector<std::string>;
@@ -57,6 +60,7 @@ class CrashScene {
   void CheckTokens(uint64_t newest_before, const ReferenceModel& before, Faults& faults);
   void CheckAgent(FakeAgent& agent, const std::vector<segment::AgentRef>& rung, Faults& faults);
   void CheckSecondRepair(segment::ProcessRef rescuer, Faults& faults);
+  bool IsAnybodyWatching();
   void CheckNothingIsLeft(const std::vector<segment::ProcessRef>& dead, Faults& faults);
   void CheckInvariants(const char* when, Faults& faults);
 

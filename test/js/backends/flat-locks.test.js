@@ -2,8 +2,8 @@
 
 const { toLockDetails, toLockInfos } = require('../../../lib/backends/flat-locks.js');
 
-const HELD = ['a', 0, 'client', 7, 2, 1, 5, 'why', 0, 60_000, 1_000, 1_200, 9, 0, 0];
-const PENDING = ['b', 1, 'client', 0, 0, 0, 0, '', 3, 0, 1_500, 0, 4, 1, 5];
+const HELD = ['a', 0, 'client', 7, 2, 1, 5, 'why', 0, 60_000, 1_000, 1_200, 9, 0, 0, 'job.js:7:9'];
+const PENDING = ['b', 1, 'client', 0, 0, 0, 0, '', 3, 0, 1_500, 0, 4, 1, 5, ''];
 
 test('three values are a lock', () => {
   expect(toLockInfos(['a', 0, 'x', 'b', 1, 'y'])).toEqual([
@@ -29,6 +29,7 @@ test('a held lock has a token, and times of waiting and of holding', () => {
       held: 800,
       requestId: 9,
       inside: null,
+      callSite: 'job.js:7:9',
     },
   ]);
 });

@@ -96,7 +96,9 @@ test.each([
   [{ reentrant: true }, undefined],
   [{ deadlock: 'reject' }, { limit: 0, holdLimit: 0, label: '', deadlock: 'reject' }],
 ])('%p asks the backend for %p', (options, extras) => {
-  expect(toLockOptions(options).extras).toEqual(extras && { deadlock: 'warn', ...extras });
+  expect(toLockOptions(options).extras).toEqual(
+    extras && { deadlock: 'warn', callSite: '', ...extras },
+  );
 });
 
 test.each([

@@ -90,6 +90,7 @@ describe('between a grant and its callback', () => {
       snapshot() {},
       inspect() {},
       isLocked() {},
+      watch() {},
       close() {},
     };
     return { locks: openLockManager({ backend }), asked, ended };

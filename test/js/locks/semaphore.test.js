@@ -28,6 +28,19 @@ describe.each([
     expect(entered).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 
+  test('locked says at once whether no permit is left', async () => {
+    const semaphore = create(2);
+    const states = [semaphore.locked];
+    const first = await semaphore.acquire();
+    states.push(semaphore.locked);
+    const second = await semaphore.acquire();
+    states.push(semaphore.locked);
+    first();
+    states.push(semaphore.locked);
+    second();
+    expect(states).toEqual([false, false, true, false]);
+  });
+
   test('isLocked() says whether no permit is left', async () => {
     const semaphore = create(2);
     const states = [await semaphore.isLocked()];
@@ -82,7 +95,10 @@ describe.each([
 test('somebody who holds its lock exclusively holds all permits', async () => {
   const manager = createLocalLockManager();
   const semaphore = new Semaphore('a', 3, { manager });
-  await manager.request('a', async () => expect(await semaphore.isLocked()).toBe(true));
+  await manager.request('a', async () => {
+    expect(semaphore.locked).toBe(true);
+    expect(await semaphore.isLocked()).toBe(true);
+  });
 });
 
 test.each([0, -1, NaN, 2 ** 31, undefined, 'many'])('%p permits are a TypeError', (permits) => {

@@ -1,0 +1,124 @@
+'use strict';
+
+const { LoopHold } = require('../loop-hold.js');
+const { toAbortSignal, toDictionarySource, toMember } = require('../webidl.js');
+
+/** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
+/** @typedef {import('../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
+/** @typedef {import('../../types/backend.d.ts').LockEvent} LockEvent */
+
+/** So many events are taken over at a time; the others stay where the slow lose them. */
+const MOST_EVENTS = 64;
+
+/** @type {FinalizationRegistry<LockBackendWatch>} of iterators that nobody has ended */
+const forgotten = new FinalizationRegistry((watch) => watch.close());
+
+/** Of all reads of this thread: who awaits an event keeps the event loop alive. */
+const loopHold = new LoopHold();
+
+/**
+ * What happens to locks, as an async iterator. Takes what it is asked for and no more.
+ */
+class LockWatch {
+  #watch;
+  #signal;
+  /** @type {LockEvent[]} the newest first */
+  #events = [];
+  #isOver = false;
+  /** @type {{ reason: unknown } | undefined} for one call of next() */
+  #failure = undefined;
+  /** Calls of next() are answered in their order. */
+  #last = Promise.resolve();
+  #onAbort;
+
+  /**
+   * @param {LockBackendWatch} watch
+   * @param {AbortSignal | undefined} signal
+   */
+  constructor(watch, signal) {
+    this.#watch = watch;
+    this.#signal = signal;
+    this.#onAbort = () => this.#fail(signal?.reason);
+    if (signal?.aborted) this.#onAbort();
+    else signal?.addEventListener('abort', this.#onAbort);
+    forgotten.register(this, watch, this);
+  }
+
+  /** @returns {Promise<IteratorResult<LockEvent, undefined>>} */
+  next() {
+    const result = this.#last.then(() => this.#take());
+    this.#last = result.then(ignore, ignore);
+    return result;
+  }
+
+  /** @returns {Promise<IteratorResult<LockEvent, any>>} */
+  async return(value = undefined) {
+    this.#end();
+    return { value, done: true };
+  }
+
+  async [Symbol.asyncDispose]() {
+    this.#end();
+  }
+
+  [Symbol.asyncIterator]() {
+    return this;
+  }
+
+  /** @returns {Promise<IteratorResult<LockEvent, undefined>>} */
+  async #take() {
+    if (this.#events.length === 0 && !this.#isOver) await this.#read();
+    const event = this.#events.pop();
+    if (event !== undefined) return { value: event, done: false };
+    if (this.#failure === undefined) return { value: undefined, done: true };
+    const { reason } = this.#failure;
+    this.#failure = undefined;
+    throw reason;
+  }
+
+  async #read() {
+    loopHold.add();
+    try {
+      const events = await this.#watch.read(MOST_EVENTS);
+      if (this.#isOver) return;
+      this.#events = events.reverse();
+      if (events.length === 0) this.#end(); // the lock manager was closed
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      loopHold.remove();
+    }
+  }
+
+  /** @param {unknown} reason */
+  #fail(reason) {
+    if (this.#isOver) return;
+    this.#failure = { reason };
+    this.#end();
+  }
+
+  #end() {
+    this.#isOver = true;
+    this.#events = [];
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#watch.close();
+  }
+}
+
+function ignore() {}
+
+/** @param {unknown} value */
+function toWatchOptions(value) {
+  const source = toDictionarySource(value, 'LockWatchOptions') ?? {};
+  return { signal: toMember(source.signal, toAbortSignal, undefined) };
+}
+
+/**
+ * Sees what happens after this returns.
+ * @param {LockBackend} backend
+ * @param {string | undefined} name  undefined: all
+ * @param {AbortSignal | undefined} signal
+ */
+const createLockWatch = (backend, name, signal) => new LockWatch(backend.watch(name), signal);
+
+module.exports = { createLockWatch, toWatchOptions };

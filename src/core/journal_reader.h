@@ -1,0 +1,45 @@
+// One watcher's place in the journal. Reads what is there; waits for nobody.
+#ifndef HOLDFAST_CORE_JOURNAL_READER_H_
+#define HOLDFAST_CORE_JOURNAL_READER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "segment/journal.h"
+
+namespace holdfast::core {
+
+struct WatchedEvent {
+  segment::JournalEntry entry{};
+  std::u16string name;
+  uint64_t lost = 0;  // events of any name that this watcher missed just before this one
+};
+
+class JournalReader {
+ public:
+  // Begins with what happens from now on. All names, or one.
+  JournalReader(const segment::Segment& segment, std::optional<std::u16string> name);
+
+  // The next event, if there is one; passes over at most a round of the journal.
+  std::optional<WatchedEvent> Next(uint64_t now_ns);
+
+ private:
+  // False: nothing to be had now.
+  bool Step(uint64_t now_ns, WatchedEvent& event);
+  void Skip();
+  bool IsPatienceOver(uint64_t now_ns);
+  bool IsOfInterest(const WatchedEvent& event) const;
+
+  segment::Journal journal_;
+  const uint64_t slots_;
+  std::optional<std::u16string> name_;  // as long as the journal keeps it
+  uint64_t next_;
+  uint64_t lost_ = 0;
+  uint64_t gap_end_ = 0;       // of numbers up to here ...
+  uint64_t gap_since_ns_ = 0;  // ... one was missed then
+};
+
+}  // namespace holdfast::core
+
+#endif  // HOLDFAST_CORE_JOURNAL_READER_H_

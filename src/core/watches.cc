@@ -1,0 +1,62 @@
+#include "core/watches.h"
+
+#include <utility>
+
+#include "segment/watchers.h"
+
+namespace holdfast::core {
+
+using segment::ProcessRef;
+
+Result<uint32_t> Watches::Open(std::optional<std::u16string> name) {
+  const segment::Segment& segment = process_.manager().segment();
+  if (readers_.empty()) {
+    // Before anybody writes there.
+    const segment::Geometry& g = segment.geometry();
+    const Status allocated = process_.Allocate(g.journal_at, g.extents_at - g.journal_at);
+    if (!allocated.ok()) return allocated;
+    segment::Watchers(segment).Add(agent_);
+    FollowLives();
+  }
+  readers_.emplace(++last_id_, JournalReader(segment, std::move(name)));
+  return last_id_;
+}
+
+void Watches::Read(uint32_t id, size_t most, std::vector<WatchedEvent>& events) {
+  const auto reader = readers_.find(id);
+  if (reader == readers_.end()) return;
+  const uint64_t now_ns = process_.MonotonicNs();
+  while (events.size() < most) {
+    std::optional<WatchedEvent> event = reader->second.Next(now_ns);
+    if (!event.has_value()) return;
+    FollowLife(ProcessRef::FromWord(event->entry.process));
+    events.push_back(std::move(*event));
+  }
+}
+
+void Watches::Close(uint32_t id) {
+  if (readers_.erase(id) == 0 || !readers_.empty()) return;
+  segment::Watchers(process_.manager().segment()).Remove(agent_);
+}
+
+// Of everybody who may hold or wait already. Whoever comes later is met among the events.
+void Watches::FollowLives() {
+  const segment::Segment& segment = process_.manager().segment();
+  followed_.assign(segment.geometry().processes, 0);
+  for (uint32_t slot = 0; slot < segment.geometry().processes; ++slot) {
+    const segment::ProcessEntry& entry = segment.process(slot);
+    const uint32_t generation = entry.generation.Acquire();
+    if (generation == entry.cleaned_generation.Acquire()) continue;
+    FollowLife({static_cast<uint16_t>(slot), generation});
+  }
+}
+
+// Without a thread to notice it, the sweep still finds a death.
+void Watches::FollowLife(ProcessRef process) {
+  if (process.slot >= followed_.size() || followed_[process.slot] == process.generation) return;
+  followed_[process.slot] = process.generation;
+  if (process == process_.manager().self()) return;
+  if (process_.manager().segment().IsNewest(process)) (void)process_.caretaker().Watch(process);
+}
+
+}  // namespace holdfast::core

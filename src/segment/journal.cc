@@ -1,0 +1,135 @@
+#include "segment/journal.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "segment/name_table.h"
+
+namespace holdfast::segment {
+namespace {
+
+constexpr uint32_t kUnitsPerWord = sizeof(uint64_t) / sizeof(uint16_t);
+
+// Sums up words, in their order: what was torn or overwritten has another sum.
+class Check {
+ public:
+  explicit Check(uint64_t place) { Add(place); }
+  void Add(uint64_t word) {
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = Wide{state_ ^ word ^ 0x9E3779B97F4A7C15} * 0xD6E8FEB86659FD93;
+    state_ = static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+  }
+  uint64_t sum() const { return state_; }
+
+ private:
+  uint64_t state_ = 0x2545F4914F6CDD1D;
+};
+
+using Words = std::array<uint64_t, kEntryWords>;
+
+uint64_t CheckOf(uint64_t number, const Words& words) {
+  Check check(number);
+  for (const uint64_t word : words) check.Add(word);
+  return check.sum();
+}
+
+uint32_t WordsFor(uint32_t units) { return (units + kUnitsPerWord - 1) / kUnitsPerWord; }
+
+// The next units of a name; what a damaged one does not have is zero.
+uint64_t NextWord(NameReader& reader, uint32_t units) {
+  std::array<uint16_t, kUnitsPerWord> word{};
+  for (uint32_t i = 0; i < std::min(units, kUnitsPerWord); ++i) {
+    if (!reader.Next(word[i])) break;
+  }
+  uint64_t result = 0;
+  std::memcpy(&result, word.data(), sizeof(result));
+  return result;
+}
+
+void WriteName(const Segment& segment, NameReader& reader, JournalEntry& entry) {
+  const uint32_t words = WordsFor(entry.name_length);
+  entry.text_at = segment.header().journal_words.FetchAdd(words);
+  Check check(entry.text_at);
+  for (uint32_t i = 0; i < words; ++i) {
+    const uint64_t word = NextWord(reader, entry.name_length - i * kUnitsPerWord);
+    check.Add(word);
+    segment.journal_word(entry.text_at + i).Set(word);
+  }
+  entry.text_check = check.sum();
+}
+
+// Of the process, unless its slot has a new owner already.
+void NameProcess(const Segment& segment, const RequestCell& request, JournalEntry& entry) {
+  const ProcessRef process{request.process_slot.Get(), request.process_generation.Get()};
+  entry.process = process.ToWord();
+  if (!segment.IsNewest(process)) return;
+  entry.process_id = segment.process(process.slot).process_id.Get();
+  entry.pid_namespace = segment.process(process.slot).pid_namespace.Get();
+}
+
+void NameAgent(const Segment& segment, const RequestCell& request, JournalEntry& entry) {
+  const uint16_t index = request.agent.Get();
+  if (index >= segment.geometry().agents) return;
+  const AgentEntry& agent = segment.agent(index);
+  entry.client_id[0] = agent.client_id[0].Get();
+  entry.client_id[1] = agent.client_id[1].Get();
+  entry.thread_id = agent.thread_id.Get();
+}
+
+}  // namespace
+
+uint64_t JournalNote::TakeNumber() const {
+  return shard_.segment().header().last_entry.FetchAdd(1) + 1;
+}
+
+void JournalNote::Fill(Environment& environment, LockEvent event, const RequestCell& request,
+                       const NameCell& name) const {
+  const Segment& segment = shard_.segment();
+  JournalEntry entry{};
+  entry.time_ms = environment.RealtimeMs();
+  entry.token = request.token.Get();
+  entry.type = static_cast<uint8_t>(event);
+  entry.mode = request.mode.Get();
+  NameProcess(segment, request, entry);
+  NameAgent(segment, request, entry);
+  entry.name_length = std::min(name.length.Get(), segment.geometry().MostJournalUnits());
+  NameReader reader(shard_, request.name.Get(), name);
+  if (entry.name_length > kEntryUnits) {
+    WriteName(segment, reader, entry);
+  } else {
+    for (uint32_t i = 0; i < entry.name_length; ++i) (void)reader.Next(entry.units[i]);
+  }
+  Words words;
+  std::memcpy(words.data(), &entry, sizeof(entry));
+  JournalSlot& slot = segment.journal_slot(number_);
+  for (uint32_t i = 0; i < kEntryWords; ++i) slot.words[i].Set(words[i]);
+  // Dead before this store: a number without an entry.
+  slot.check.Publish(CheckOf(number_, words));
+}
+
+Journal::Found Journal::Read(uint64_t number, JournalEntry& entry, std::u16string& name) const {
+  const JournalSlot& slot = segment_.journal_slot(number);
+  const uint64_t check = slot.check.Acquire();
+  Words words;
+  for (uint32_t i = 0; i < kEntryWords; ++i) words[i] = slot.words[i].Get();
+  if (CheckOf(number, words) != check) return Found::kNothing;
+  std::memcpy(&entry, words.data(), sizeof(entry));
+  if (entry.name_length > segment_.geometry().MostJournalUnits()) return Found::kNameless;
+  name.resize(entry.name_length);
+  if (entry.name_length <= kEntryUnits) {
+    std::copy_n(std::begin(entry.units), entry.name_length, name.begin());
+    return Found::kEntry;
+  }
+  Check text_check(entry.text_at);
+  for (uint32_t i = 0; i < WordsFor(entry.name_length); ++i) {
+    const uint64_t word = segment_.journal_word(entry.text_at + i).Get();
+    text_check.Add(word);
+    const uint32_t at = i * kUnitsPerWord;
+    const uint32_t units = std::min(entry.name_length - at, kUnitsPerWord);
+    std::memcpy(name.data() + at, &word, units * sizeof(char16_t));
+  }
+  return text_check.sum() == entry.text_check ? Found::kEntry : Found::kNameless;
+}
+
+}  // namespace holdfast::segment

@@ -1,0 +1,42 @@
+#include "segment/watchers.h"
+
+#include <utility>
+#include <vector>
+
+namespace holdfast::segment {
+
+void Watchers::Add(const AgentRef& agent) {
+  segment_.agent(agent.index).watching.Exchange(agent.generation);
+  for (uint32_t i = 0; i < segment_.geometry().shards; ++i) {
+    Shared<uint32_t>& watched = segment_.shard(i).watched;
+    uint32_t seen = watched.ReadOrdered();
+    while (!watched.CompareExchange(seen, (seen | 1) + (seen & 1) * 2)) {
+    }
+  }
+}
+
+void Watchers::Remove(const AgentRef& agent) {
+  uint32_t generation = agent.generation;
+  segment_.agent(agent.index).watching.CompareExchange(generation, 0);
+  std::vector<std::pair<uint32_t, uint32_t>> watched_shards;
+  for (uint32_t i = 0; i < segment_.geometry().shards; ++i) {
+    const uint32_t seen = segment_.shard(i).watched.ReadOrdered();
+    if ((seen & 1) != 0) watched_shards.emplace_back(i, seen);
+  }
+  if (watched_shards.empty() || IsAnybodyThere()) return;
+  for (auto [shard, seen] : watched_shards) {
+    segment_.shard(shard).watched.CompareExchange(seen, seen + 1);
+  }
+}
+
+bool Watchers::IsAnybodyThere() const {
+  for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
+    const AgentEntry& entry = segment_.agent(i);
+    const uint32_t watching = entry.watching.ReadOrdered();
+    const bool is_bearer = watching != 0 && watching == entry.generation.ReadOrdered();
+    if (is_bearer && entry.owner.ReadOrdered() != 0) return true;
+  }
+  return false;
+}
+
+}  // namespace holdfast::segment

@@ -1,0 +1,34 @@
+// Who reads the journal, so that nobody writes it for nobody (invariant I12).
+//
+// The truth is `watching` in the agent entries, which ends with its bearer. What the fast path
+// looks at is `watched` of its shard, in the cache line of the shard's lock: raised by who begins,
+// and by who ends when nobody is left. It only rises, so that whoever ends cannot take away what
+// somebody else has begun meanwhile: a beginning stores `watching`, then raises `watched`; an end
+// reads `watched`, then every `watching`, and raises only what it has read. Of the two, either the
+// end sees the beginner, or its compare-and-swap fails.
+#ifndef HOLDFAST_SEGMENT_WATCHERS_H_
+#define HOLDFAST_SEGMENT_WATCHERS_H_
+
+#include "segment/segment.h"
+
+namespace holdfast::segment {
+
+class Watchers {
+ public:
+  explicit Watchers(const Segment& segment) : segment_(segment) {}
+
+  // What happens after this returns is in the journal. Dead inside: its end is cleaned up after.
+  void Add(const AgentRef& agent);
+  // Also for who does not watch, and for who is gone: whoever died inside leaves shards watched by
+  // nobody, which the next end puts right.
+  void Remove(const AgentRef& agent);
+
+ private:
+  bool IsAnybodyThere() const;
+
+  const Segment& segment_;
+};
+
+}  // namespace holdfast::segment
+
+#endif  // HOLDFAST_SEGMENT_WATCHERS_H_

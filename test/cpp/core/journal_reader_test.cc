@@ -1,0 +1,236 @@
+#include "core/journal_reader.h"
+
+#include <string>
+#include <vector>
+
+#include "segment/watchers.h"
+#include "support/lock_table_test.h"
+
+namespace holdfast::test {
+namespace {
+
+using core::JournalReader;
+using core::WatchedEvent;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr uint64_t kPatienceNs = 100'000'000;
+
+const char* TypeName(const WatchedEvent& event) {
+  static const char* const names[] = {"lost",     "queued", "granted", "released", "aborted",
+                                      "timedout", "stolen", "expired", "died"};
+  return names[event.entry.type];
+}
+
+class Watching : public LockTableTest {
+ protected:
+  Watching() { watchers.Add(c.ref()); }
+
+  std::vector<std::string> Read(JournalReader& reader, uint64_t now_ns = 1) {
+    std::vector<std::string> events;
+    while (const auto event = reader.Next(now_ns)) {
+      std::string text = TypeName(*event);
+      text += " ";
+      for (const char16_t unit : event->name.substr(0, 4)) text += static_cast<char>(unit);
+      if (event->lost != 0) text += " after " + std::to_string(event->lost);
+      events.push_back(text);
+    }
+    return events;
+  }
+  bool IsWatched() const { return (machine.segment().shard(0).watched.Get() & 1) != 0; }
+  void TakeNumber() {
+    const segment::JournalNote note(segment::ShardView(machine.segment(), 0));
+  }
+
+  segment::Watchers watchers{machine.segment()};
+  JournalReader all{machine.segment(), std::nullopt};
+};
+
+TEST_F(Watching, SeesWhatHappensInItsOrder) {
+  const uint32_t holder = IdOf(a, u"n");
+  const uint32_t waiting = IdOf(b, u"n");
+  ASSERT_TRUE(a.End(holder).ok());
+  ASSERT_TRUE(b.End(waiting).ok());
+  EXPECT_THAT(Read(all), ElementsAre("granted n", "queued n", "released n", "granted n",
+                                     "released n"));
+}
+
+TEST_F(Watching, TellsTheEndsOfAWaitApart) {
+  Ask(a, u"n");
+  const core::RecordRef aborted = Ask(b, u"n").record;
+  const core::RecordRef timed_out = Ask(b, u"n").record;
+  (void)Read(all);
+  ASSERT_TRUE(b.manager().End(aborted, kBudgetNs).ok());
+  ASSERT_TRUE(b.manager().End(timed_out, kBudgetNs, core::Ending::kTimedOut).ok());
+  EXPECT_THAT(Read(all), ElementsAre("aborted n", "timedout n"));
+}
+
+TEST_F(Watching, SeesATheftBeforeTheGrantToTheThief) {
+  Ask(a, u"n", kShared);
+  Ask(b, u"n", kShared);
+  (void)Read(all);
+  Ask(c, u"n", kSteal);
+  EXPECT_THAT(Read(all), ElementsAre("stolen n", "stolen n", "granted n"));
+}
+
+TEST_F(Watching, SeesAnExpiryWhoeverNoticesIt) {
+  const uint32_t first = IdOf(a, u"n", HeldFor(1000));
+  const uint32_t second = IdOf(b, u"n", HeldFor(1000));
+  (void)Read(all);
+  machine.environment().PassTime(2000);
+  (void)a.EnforceHoldLimits(first);
+  EXPECT_THAT(Read(all), ElementsAre("expired n", "granted n"));
+  machine.environment().PassTime(2000);
+  ASSERT_TRUE(b.End(second).ok());
+  EXPECT_THAT(Read(all), ElementsAre("expired n"));
+}
+
+TEST_F(Watching, SeesTheDeathOfWhoHoldsAndOfWhoWaits) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  Ask(a2, u"n");
+  (void)Read(all);
+  machine.Kill(p);
+  ASSERT_TRUE(b.manager().TerminateProcess(p, kBudgetNs).ok());
+  EXPECT_THAT(Read(all), ElementsAre("died n", "granted n", "died n"));
+}
+
+TEST_F(Watching, SeesTheDeathOfWhoHoldsWhereARepairFindsIt) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  (void)Read(all);
+  machine.Kill(p);
+  for (uint32_t i = 0; i < 2; ++i) machine.segment().shard(i).dirty.Set(1);
+  Ask(c, u"n");
+  EXPECT_THAT(Read(all), ElementsAre("died n", "granted n", "queued n"));
+}
+
+TEST_F(Watching, CarriesWhoAndWhen) {
+  machine.segment().process(1).process_id.Set(77);
+  machine.segment().process(1).pid_namespace.Set(5);
+  machine.segment().agent(2).thread_id.Set(3);
+  const core::Placement placement = Ask(b, u"n", kShared);
+  const auto event = all.Next(1);
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->entry.token, placement.token);
+  EXPECT_EQ(event->entry.mode, static_cast<uint8_t>(LockMode::kShared));
+  EXPECT_EQ(event->entry.process_id, 77U);
+  EXPECT_EQ(event->entry.pid_namespace, 5U);
+  EXPECT_EQ(event->entry.thread_id, 3U);
+  EXPECT_EQ(event->entry.process, q.ToWord());
+  EXPECT_EQ(event->entry.client_id[0], machine.segment().agent(2).client_id[0].Get());
+  EXPECT_EQ(event->entry.time_ms, machine.environment().RealtimeMs());
+}
+
+class NamesOfEveryLength : public Watching, public testing::WithParamInterface<size_t> {};
+
+TEST_P(NamesOfEveryLength, AreWholeOrCutAtTheMost) {
+  std::u16string name;
+  while (name.size() < GetParam()) name.push_back(static_cast<char16_t>(0xD7F0 + name.size()));
+  Ask(a, name);
+  const auto event = all.Next(1);
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->name, name.substr(0, machine.segment().geometry().MostJournalUnits()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Units, NamesOfEveryLength,
+                         testing::Values(0, 1, 19, 20, 21, 31, 32, 33, 63, 64, 65, 90));
+
+TEST_F(Watching, OfOneNamePassesOverTheOthers) {
+  JournalReader one(machine.segment(), u"b");
+  Ask(a, u"a");
+  Ask(a, u"b");
+  Ask(a, u"bb");
+  EXPECT_THAT(Read(one), ElementsAre("granted b"));
+}
+
+TEST_F(Watching, LosesTheOldestWhenItIsTooSlowAndIsToldHowMany) {
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(a.End(IdOf(a, u"n")).ok());  // 12 events, 8 slots
+  EXPECT_THAT(Read(all), ElementsAre("granted n after 4", "released n", "granted n", "released n",
+                                     "granted n", "released n", "granted n", "released n"));
+  Ask(a, u"n");
+  EXPECT_THAT(Read(all), ElementsAre("granted n"));
+}
+
+TEST_F(Watching, LosesEventsWhoseLongNamesWereOverwritten) {
+  // Each of a quarter of what the journal has for names.
+  for (const char16_t unit : std::u16string(u"abcde")) {
+    ASSERT_TRUE(a.End(IdOf(a, std::u16string(64, unit))).ok());
+  }
+  EXPECT_THAT(Read(all), ElementsAre("granted dddd after 2", "released dddd", "granted eeee",
+                                     "released eeee"));
+}
+
+TEST_F(Watching, WaitsForAnEntryThatIsBeingWrittenAndNotForEver) {
+  TakeNumber();
+  Ask(a, u"n");
+  EXPECT_THAT(Read(all, 1), IsEmpty());
+  EXPECT_THAT(Read(all, kPatienceNs), IsEmpty());
+  EXPECT_THAT(Read(all, 1 + kPatienceNs), ElementsAre("granted n after 1"));
+}
+
+TEST_F(Watching, WaitsAnewForAnEntryThatWasTakenLater) {
+  TakeNumber();
+  EXPECT_THAT(Read(all, 1), IsEmpty());
+  TakeNumber();
+  Ask(a, u"n");
+  EXPECT_THAT(Read(all, 1 + kPatienceNs), IsEmpty());
+  EXPECT_THAT(Read(all, 1 + 2 * kPatienceNs), ElementsAre("granted n after 2"));
+}
+
+TEST_F(Watching, BelievesNoEntryThatSomebodyHasScribbledOn) {
+  Ask(a, u"n");
+  Ask(a, u"m");
+  segment::JournalSlot& slot = machine.segment().journal_slot(1);
+  slot.words[4].Set(slot.words[4].Get() ^ 1);
+  EXPECT_THAT(Read(all, 1), IsEmpty());
+  EXPECT_THAT(Read(all, 1 + kPatienceNs), ElementsAre("granted m after 1"));
+}
+
+TEST_F(Watching, SurvivesADamagedHead) {
+  machine.segment().header().last_entry.Set(UINT64_MAX - 3);
+  EXPECT_THAT(Read(all, 1), IsEmpty());
+  machine.segment().header().last_entry.Set(0);
+  EXPECT_THAT(Read(all, 1), IsEmpty());
+  Ask(a, u"n");
+  EXPECT_THAT(Read(all, 1), ElementsAre(testing::StartsWith("granted n")));
+}
+
+TEST_F(Watching, IsNotWrittenForNobody) {
+  watchers.Remove(c.ref());
+  const uint64_t last = machine.segment().header().last_entry.Get();
+  ASSERT_TRUE(a.End(IdOf(a, u"n")).ok());
+  EXPECT_EQ(machine.segment().header().last_entry.Get(), last);
+}
+
+TEST_F(Watching, GoesOnUntilTheLastHasEnded) {
+  watchers.Add(a.ref());
+  watchers.Remove(c.ref());
+  EXPECT_TRUE(IsWatched());
+  watchers.Remove(a.ref());
+  EXPECT_FALSE(IsWatched());
+}
+
+TEST_F(Watching, EndsWithTheDeathOfTheWatcher) {
+  machine.Kill(r);
+  ASSERT_TRUE(a.manager().TerminateProcess(r, kBudgetNs).ok());
+  EXPECT_FALSE(IsWatched());
+}
+
+TEST_F(Watching, IsNotEndedByWhoCleansUpAfterAnEarlierBearerOfTheEntry) {
+  segment::AgentRef earlier = c.ref();
+  --earlier.generation;
+  watchers.Remove(earlier);
+  EXPECT_TRUE(IsWatched());
+}
+
+// The count of one who died in the middle of its end is put right by whoever ends next.
+TEST_F(Watching, OfNobodyEndsWithTheNextAgent) {
+  machine.segment().agent(c.ref().index).watching.Set(0);
+  EXPECT_TRUE(IsWatched());
+  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kBudgetNs).ok());
+  EXPECT_FALSE(IsWatched());
+}
+
+}  // namespace
+}  // namespace holdfast::test

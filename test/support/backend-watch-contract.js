@@ -1,0 +1,143 @@
+'use strict';
+
+const { threadId } = require('node:worker_threads');
+const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
+const { RecordedRequest } = require('./recorded-request.js');
+
+const MOST = 100;
+
+/**
+ * What a backend tells those who watch, as tests.
+ * @param {() => { first: object, second: object }} agents  two agents of an empty bucket
+ */
+function testBackendWatch(agents) {
+  let first;
+  let second;
+  beforeEach(() => {
+    ({ first, second } = agents());
+  });
+
+  /** Makes a request; its outcome is asserted. */
+  function ask(backend, outcome, ...args) {
+    const request = new RecordedRequest(...args);
+    expect(backend.enqueue(request)).toBe(outcome);
+    return request;
+  }
+  const typesOf = async (watch) => (await watch.read(MOST)).map(({ type }) => type);
+
+  test('a watch sees the requests of all agents, in their order', async () => {
+    const watch = second.watch(undefined);
+    const holder = ask(first, GRANTED, 'a');
+    const waiter = ask(second, QUEUED, 'a', { mode: 'shared' });
+    first.release(holder);
+    await waiter.until('granted');
+    const place = { name: 'a', pid: process.pid, threadId, time: expect.any(Number), lost: 0 };
+    const ofFirst = { ...place, mode: 'exclusive', clientId: first.clientId };
+    const ofSecond = { ...place, mode: 'shared', clientId: second.clientId };
+    expect(await watch.read(MOST)).toEqual([
+      { type: 'granted', ...ofFirst, token: holder.token },
+      { type: 'queued', ...ofSecond, token: null },
+      { type: 'released', ...ofFirst, token: holder.token },
+      { type: 'granted', ...ofSecond, token: waiter.token },
+    ]);
+    watch.close();
+  });
+
+  test('a request that is refused or has lost its lock is no further event', async () => {
+    const holder = ask(first, GRANTED, 'a');
+    const watch = second.watch('a');
+    ask(second, MISSED, 'a', { ifAvailable: true });
+    ask(second, GRANTED, 'a', { steal: true });
+    await holder.until('lost: stolen');
+    first.release(holder);
+    expect(await typesOf(watch)).toEqual(['stolen', 'granted']);
+    watch.close();
+  });
+
+  test('cancel() is an abort, or the end of the time', async () => {
+    ask(first, GRANTED, 'a');
+    const watch = first.watch('a');
+    second.cancel(ask(second, QUEUED, 'a'));
+    second.cancel(ask(second, QUEUED, 'a'), true);
+    expect(await typesOf(watch)).toEqual(['queued', 'aborted', 'queued', 'timedout']);
+    watch.close();
+  });
+
+  test('cancel() of a grant that is on its way is a release', async () => {
+    const holder = ask(first, GRANTED, 'a');
+    const waiter = ask(second, QUEUED, 'a');
+    const watch = first.watch('a');
+    first.release(holder);
+    second.cancel(waiter);
+    expect(await typesOf(watch)).toEqual(['released', 'granted', 'released']);
+    watch.close();
+  });
+
+  test('a lock that is given back too late has expired', async () => {
+    const extras = { limit: 0, holdLimit: 1, label: '', callSite: '' };
+    const watch = second.watch('a');
+    const holder = ask(first, GRANTED, 'a', { extras });
+    for (const end = performance.now() + 5; performance.now() < end;);
+    expect(first.release(holder)).toBe('expired');
+    expect(await typesOf(watch)).toEqual(['granted', 'expired']);
+    watch.close();
+  });
+
+  test('read() gives no more than it is asked for, and the rest the next time', async () => {
+    const watch = first.watch('a');
+    for (let i = 0; i < 3; i += 1) first.release(ask(first, GRANTED, 'a'));
+    const counts = [];
+    for (const most of [2, 3, MOST]) counts.push((await watch.read(most)).length);
+    expect(counts).toEqual([2, 3, 1]);
+    watch.close();
+  });
+
+  test('read() waits until there is something', async () => {
+    const watch = first.watch('a');
+    const types = typesOf(watch);
+    await new Promise((resolve) => setTimeout(resolve, 50)); // longer than one look
+    ask(second, GRANTED, 'b');
+    ask(second, GRANTED, 'a');
+    expect(await types).toEqual(['granted']);
+    watch.close();
+  });
+
+  test('close() of a watch ends a read that waits, and every later one', async () => {
+    const watch = first.watch(undefined);
+    const read = watch.read(MOST);
+    watch.close();
+    ask(first, GRANTED, 'a');
+    expect(await read).toEqual([]);
+    expect(await watch.read(MOST)).toEqual([]);
+    watch.close();
+  });
+
+  test('close() of the agent ends its watches, not those of others', async () => {
+    const [watch, other] = [first.watch(undefined), second.watch(undefined)];
+    const holder = ask(first, GRANTED, 'a');
+    const read = watch.read(MOST);
+    await read;
+    const waiting = watch.read(MOST);
+    first.close();
+    expect(await waiting).toEqual([]);
+    expect(holder.told).toEqual(['lost: disconnected']);
+    expect(await typesOf(other)).toEqual(['granted', 'released']);
+    expect(() => first.watch('a')).toThrow(expect.objectContaining({ name: 'InvalidStateError' }));
+    other.close();
+  });
+
+  test('isLocked() counts holders, one that is exclusive for all', () => {
+    const states = () => [1, 2, 3].map((least) => second.isLocked('a', least));
+    expect(states()).toEqual([false, false, false]);
+    const shared = [first, second].map((agent) => [
+      agent,
+      ask(agent, GRANTED, 'a', { mode: 'shared' }),
+    ]);
+    expect(states()).toEqual([true, true, false]);
+    for (const [agent, request] of shared) agent.release(request);
+    ask(first, GRANTED, 'a');
+    expect(states()).toEqual([true, true, true]);
+  });
+}
+
+module.exports = { testBackendWatch };
