@@ -13,9 +13,14 @@ bool NameReader::Next(uint16_t& unit) {
   const uint32_t in_text = (at - kNameCellUnits) % kTextCellUnits;
   if (in_text == 0) {
     text_ = shard_.TextAt(following_);
-    if (text_ == nullptr || text_->owner.Get() != id_) return false;
-    following_ = text_->following.Get();
+    if (text_ == nullptr || text_->owner.Get() != id_) {
+      text_ = nullptr;
+      following_ = kNoCell;
+    } else {
+      following_ = text_->following.Get();
+    }
   }
+  if (text_ == nullptr) return false;
   unit = text_->units[in_text].Get();
   return true;
 }

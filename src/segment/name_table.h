@@ -44,7 +44,7 @@ class NameReader {
   NameReader(ShardView shard, CellId id, const NameCell& name)
       : shard_(shard), id_(id), name_(name), following_(name.text.Get()) {}
 
-  // False when the name ends too early, that is, when it is damaged.
+  // False when the name ends too early, that is, when it is damaged; from then on always.
   bool Next(uint16_t& unit);
 
  private:

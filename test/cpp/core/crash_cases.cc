@@ -34,8 +34,7 @@ void MarkDirty(CrashScene& scene) {
 
 // What else is in the segment while it happens.
 const char* const kNamesOfSituations[kSituations] = {
-    "alone", "beside other locks", "with cells given back",
-    "among sleepers with news", "watched"};
+    "alone", "beside other locks", "with cells given back", "among sleepers with news", "watched"};
 
 }  // namespace
 

@@ -74,6 +74,16 @@ TEST_P(EveryLength, IsReadUnitByUnit) {
   }
 }
 
+TEST_F(NameTableTest, IsReadToTheEndOfADamagedNameAndNeverFurther) {
+  const CellId id = Add(std::u16string(100, u'n'));
+  segment::NameCell& name = segment::AsName(*shard.CellAt(id));
+  name.text.Set(kNoCell);
+  segment::NameReader reader(shard, id, name);
+  uint16_t unit = 0;
+  for (uint32_t i = 0; i < segment::kNameCellUnits; ++i) ASSERT_TRUE(reader.Next(unit));
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(reader.Next(unit));
+}
+
 INSTANTIATE_TEST_SUITE_P(NameTable, EveryLength,
                          testing::Values(0, 1, 31, 32, 33, 88, 89, 144, 145, 1u << 20));
 
