@@ -17,6 +17,7 @@ module.exports = Object.freeze({
   NEWS_FAILED: 2,
   NEWS_LOST: 3,
   NEWS_EXPIRED: 4,
+  NEWS_STALLED: 5,
   // What the end of a lock may answer.
   LOSS_EXPIRED: 2,
   // The words that both sides see: a token, then news.

@@ -20,6 +20,7 @@ const {
   NEWS_GRANTED,
   NEWS_LOST,
   NEWS_MISSED,
+  NEWS_STALLED,
   NEWS_WORDS,
   OUTCOME_BITS,
   SHARED,
@@ -28,6 +29,7 @@ const {
 } = require('./native-numbers.js');
 const { MISSED, GRANTED } = require('./outcome.js');
 const { SharedMemoryWatch } = require('./shared-memory-watch.js');
+const { warnOfStall } = require('./stall-warning.js');
 const { waitInSlices } = require('./wait-in-slices.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
@@ -352,6 +354,7 @@ class SharedMemoryBackend {
       request.granted();
       return;
     }
+    if (kind === NEWS_STALLED) return warnOfStall(request.name, this.#words[at + 3]);
     this.#forget(request);
     if (kind === NEWS_LOST || kind === NEWS_EXPIRED) {
       // The loss may be the first that is heard of the grant. A damaged record has no token.

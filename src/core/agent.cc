@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/blockers.h"
+#include "core/deferred_request.h"
 #include "core/place_request.h"
 #include "core/self_wait.h"
 #include "segment/event_list.h"
@@ -101,26 +102,9 @@ void Agent::Sweep() {
 // Leaves the request to the caretaker, who may wait.
 void Agent::Defer(const segment::ResourceName& name, const LockRequest& request) {
   const uint32_t shard = name.ShardOf(process_->manager().segment().geometry().shards);
-  process_->caretaker().Defer(
-      shard, this,
-      [process = process_.get(), mailbox = mailbox_, self = self_, request,
-       units = std::u16string(name.units(), name.length()), label = std::u16string(request.label),
-       call_site = std::u16string(request.call_site)]() -> StatusCode {
-        const segment::ResourceName copy(units.data(), static_cast<uint32_t>(units.size()));
-        LockRequest deferred = request;
-        deferred.label = label;
-        deferred.call_site = call_site;
-        const Result<Placement> placement =
-            PlaceRequest(*process, self, copy, deferred, kDeferredBudgetNs);
-        if (placement.status().code() == StatusCode::kBusy) return StatusCode::kBusy;
-        {
-          const std::lock_guard<std::mutex> guard(mailbox->mutex);
-          mailbox->letters.push_back({deferred.request_id, placement});
-          mailbox->has_letters.store(true);
-        }
-        process->Ring(self);
-        return StatusCode::kOk;
-      });
+  // A task is copied before each try; what it has told is to be known in the next one.
+  auto deferred = std::make_shared<DeferredRequest>(*process_, self_, mailbox_, name, request);
+  process_->caretaker().Defer(shard, this, [deferred] { return (*deferred)(); });
 }
 
 // Notes in the mirror where the request stands.

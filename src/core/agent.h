@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/lock_request.h"
+#include "core/mailbox.h"
 #include "core/near_wait.h"
 #include "core/process.h"
 #include "core/record_news.h"
@@ -29,11 +30,12 @@ enum class Loss : uint8_t { kNone, kStolen, kExpired };
 
 // What became of a request after the call that made it.
 struct AgentNews {
-  enum class Kind : uint32_t { kGranted, kMissed, kFailed, kLost, kExpired };
+  enum class Kind : uint32_t { kGranted, kMissed, kFailed, kLost, kExpired, kStalled };
   uint32_t id = 0;
   Kind kind = Kind::kGranted;
-  uint64_t token = 0;  // when granted, lost or expired
-  Status status;       // when failed
+  uint64_t token =
+      0;          // when granted, lost or expired; when stalled, the id of the process in the way
+  Status status;  // when failed
 };
 
 class Agent {
@@ -119,16 +121,6 @@ class Agent {
     EntryState state = EntryState::kFree;
     bool is_hold_watched = false;
     uint32_t scan = 0;  // the rescan that saw it last
-  };
-  // Answers to requests that the caretaker has placed.
-  struct Mailbox {
-    struct Letter {
-      uint32_t id = 0;
-      Result<Placement> placement;
-    };
-    std::mutex mutex;
-    std::deque<Letter> letters;
-    std::atomic<bool> has_letters{false};
   };
 
   Agent(std::shared_ptr<Process> process, const segment::AgentRef& self,

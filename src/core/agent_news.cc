@@ -40,8 +40,9 @@ std::optional<AgentNews> Agent::WaitFor(uint32_t id, uint64_t timeout_ns,
   const uint64_t end_ns = process_->MonotonicNs() + timeout_ns;
   for (;;) {
     TakeNews(others);
-    const auto decision = std::find_if(others.begin(), others.end(),
-                                       [id](const AgentNews& news) { return news.id == id; });
+    const auto decision = std::find_if(others.begin(), others.end(), [id](const AgentNews& news) {
+      return news.id == id && news.kind != AgentNews::Kind::kStalled;
+    });
     if (decision != others.end()) {
       const AgentNews found = *decision;
       others.erase(decision);
@@ -67,10 +68,16 @@ void Agent::TakeNews(std::vector<AgentNews>& news) {
 
 void Agent::ReadLetters(std::vector<AgentNews>& news) {
   std::deque<Mailbox::Letter> letters;
+  std::vector<Mailbox::Stall> stalls;
   {
     const std::lock_guard<std::mutex> guard(mailbox_->mutex);
     letters.swap(mailbox_->letters);
+    stalls.swap(mailbox_->stalls);
     mailbox_->has_letters.store(false);
+  }
+  for (const auto& [id, process_id] : stalls) {
+    if (entries_[id].state != EntryState::kDeferred) continue;
+    news.push_back({id, AgentNews::Kind::kStalled, process_id, Status()});
   }
   for (const auto& [id, placement] : letters) {
     const bool is_abandoned = entries_[id].state == EntryState::kAbandoned;

@@ -93,6 +93,22 @@ describeWithPreload(
       expect(held).toMatchObject([{ name: 'a', clientId: await waiter.clientId() }]);
     });
 
+    test('who has waited for a second is told, once, who does not go on', async () => {
+      const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+      const late = [1, 2].map((id) => bucket.locks.request('a', () => id));
+      await untilEqual(() => warn.mock.calls.length, 1);
+      const [message, options] = warn.mock.calls[0];
+      expect(options).toEqual({ type: 'HoldfastWarning', code: 'HOLDFAST_STALLED' });
+      expect(message).toContain("The request for 'a' has waited");
+      expect(message).toContain(`process ${stopped.pid} does not go on`);
+      stopped.thaw();
+      await asked.granted;
+      await asked.release();
+      expect(await Promise.all(late)).toEqual([1, 2]);
+      expect(warn).toHaveBeenCalledTimes(1);
+      warn.mockRestore();
+    });
+
     test('its death frees what it had in its hand', async () => {
       const late = bucket.locks.request('a', () => 'late');
       stopped.endBy('SIGKILL');

@@ -1,0 +1,65 @@
+#include "core/deferred_request.h"
+
+#include <utility>
+
+#include "core/place_request.h"
+#include "segment/lock_word.h"
+
+namespace holdfast::core {
+namespace {
+
+// The caretaker has other shards to care for.
+constexpr uint64_t kBudgetNs = 1'000'000;
+// Nobody is inside a shard so long, unless it is stopped.
+constexpr uint64_t kStallNs = 1'000'000'000;
+
+}  // namespace
+
+DeferredRequest::DeferredRequest(Process& process, const segment::AgentRef& agent,
+                                 std::shared_ptr<Mailbox> mailbox,
+                                 const segment::ResourceName& name, const LockRequest& request)
+    : process_(&process),
+      agent_(agent),
+      mailbox_(std::move(mailbox)),
+      request_(request),
+      name_(name.units(), name.length()),
+      label_(request.label),
+      call_site_(request.call_site),
+      begin_ns_(process.MonotonicNs()) {}
+
+StatusCode DeferredRequest::operator()() {
+  const segment::ResourceName name(name_.data(), static_cast<uint32_t>(name_.size()));
+  LockRequest request = request_;
+  request.label = label_;
+  request.call_site = call_site_;
+  const Result<Placement> placement = PlaceRequest(*process_, agent_, name, request, kBudgetNs);
+  if (placement.status().code() == StatusCode::kBusy) {
+    TellIfStalled(name.ShardOf(process_->manager().segment().geometry().shards));
+    return StatusCode::kBusy;
+  }
+  {
+    const std::lock_guard<std::mutex> guard(mailbox_->mutex);
+    mailbox_->letters.push_back({request.request_id, placement});
+    mailbox_->has_letters.store(true);
+  }
+  process_->Ring(agent_);
+  return StatusCode::kOk;
+}
+
+// Once: people can do something about it.
+void DeferredRequest::TellIfStalled(uint32_t shard) {
+  if (has_told_ || process_->MonotonicNs() - begin_ns_ < kStallNs) return;
+  has_told_ = true;
+  const segment::Segment& segment = process_->manager().segment();
+  const segment::ProcessRef owner = segment::LockWord(segment, shard).Owner();
+  const uint32_t process_id =
+      owner.generation == 0 ? 0 : segment.process(owner.slot).process_id.Get();
+  {
+    const std::lock_guard<std::mutex> guard(mailbox_->mutex);
+    mailbox_->stalls.push_back({request_.request_id, process_id});
+    mailbox_->has_letters.store(true);
+  }
+  process_->Ring(agent_);
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,35 @@
+// What the caretaker's thread has to say to an agent about requests that were left to it.
+#ifndef HOLDFAST_CORE_MAILBOX_H_
+#define HOLDFAST_CORE_MAILBOX_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "core/lock_request.h"
+#include "platform/result.h"
+
+namespace holdfast::core {
+
+struct Mailbox {
+  // What became of a request.
+  struct Letter {
+    uint32_t id = 0;
+    Result<Placement> placement;
+  };
+  // A request that still cannot be placed.
+  struct Stall {
+    uint32_t id = 0;
+    uint32_t process_id = 0;  // of the one in the way; 0: unknown
+  };
+  std::mutex mutex;
+  std::deque<Letter> letters;
+  std::vector<Stall> stalls;
+  std::atomic<bool> has_letters{false};  // of either kind
+};
+
+}  // namespace holdfast::core
+
+#endif  // HOLDFAST_CORE_MAILBOX_H_
