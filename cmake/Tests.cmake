@@ -1,11 +1,19 @@
 # One test program for each folder below test/cpp that holds *_test.cc files. The other *.cc files
-# of a folder are its helpers; those of test/cpp/support are linked into every test program.
+# of a folder are its helpers; those of test/cpp/support are linked into every test program. All of
+# them share one precompiled header of what nearly every test includes: the headers of GoogleTest
+# take longer to compile than most tests.
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
 set(test_root "${PROJECT_SOURCE_DIR}/test/cpp")
 file(GLOB support_sources CONFIGURE_DEPENDS "${test_root}/support/*.cc")
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS "${test_root}/*_test.cc")
+
+add_library(holdfast_test_support STATIC ${support_sources})
+target_include_directories(holdfast_test_support PUBLIC "${test_root}")
+target_link_libraries(holdfast_test_support PUBLIC holdfast_core_checked holdfast_warnings
+                                                   GTest::gmock GTest::gtest_main)
+target_precompile_headers(holdfast_test_support PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
 
 set(test_folders)
 foreach(source IN LISTS test_sources)
@@ -18,12 +26,10 @@ foreach(folder IN LISTS test_folders)
   cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${test_root}" OUTPUT_VARIABLE name)
   string(REPLACE "/" "_" name "${name}_test")
   file(GLOB folder_sources CONFIGURE_DEPENDS "${folder}/*.cc")
-  list(REMOVE_ITEM folder_sources ${support_sources})
 
-  add_executable(${name} ${folder_sources} ${support_sources})
-  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/test/cpp")
-  target_link_libraries(${name} PRIVATE holdfast_core_checked holdfast_warnings GTest::gmock
-                                        GTest::gtest_main)
+  add_executable(${name} ${folder_sources})
+  target_link_libraries(${name} PRIVATE holdfast_test_support)
+  target_precompile_headers(${name} REUSE_FROM holdfast_test_support)
   # The time-out is a watchdog. Tests are listed when they run: building stays free of running.
   gtest_discover_tests(
     ${name}

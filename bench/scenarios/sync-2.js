@@ -11,7 +11,7 @@ const DURATION_MS = 1_000;
 const HEAD_START_NS = 50e6;
 const FIGURE = 'hand-overs/s';
 
-/** Two processes that block until they have the lock, and ask again when they have given it back. */
+/** Two processes that block until they have the lock, and ask again after giving it back. */
 async function measureHoldfast() {
   const directory = makeDirectory();
   const start = () => fork(path.join(PROGRAMS, 'sync-asker.js'), [directory, `${DURATION_MS}`]);
