@@ -13,6 +13,9 @@ add_library(holdfast_test_support STATIC ${support_sources})
 target_include_directories(holdfast_test_support PUBLIC "${test_root}")
 target_link_libraries(holdfast_test_support PUBLIC holdfast_core_checked holdfast_warnings
                                                    GTest::gmock GTest::gtest_main)
+# As programs are compiled: a precompiled header fits nothing else.
+set_target_properties(holdfast_test_support PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+target_compile_options(holdfast_test_support PRIVATE -fPIE)
 target_precompile_headers(holdfast_test_support PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
 
 set(test_folders)

@@ -17,7 +17,7 @@ const { HistoryPlayer, clientIdsOf } = require('../support/history.js');
 
 // Random histories. HOLDFAST_SEED=<seed> replays those of a run, HOLDFAST_RUNS sets their number.
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const RUNS = Number(process.env.HOLDFAST_RUNS ?? 500);
+const RUNS = Number(process.env.HOLDFAST_RUNS ?? 300);
 // Each takes some milliseconds, those with hold limits longer.
 const TIMEOUT_MS = 60_000 + RUNS * 200;
 const MANAGERS = 3;
