@@ -55,8 +55,12 @@ class FakeAgent {
         environment_(&machine.environment()),
         self_(other.self_),
         mine_(other.mine_),
-        sleep_(other.sleep_) {}
+        sleep_(other.sleep_),
+        budget_ns_(other.budget_ns_) {}
 
+  // Made-up time passes fast where threads wait for each other: from now on it is no reason to give
+  // up.
+  void BePatient() { budget_ns_ = UINT64_MAX / 2; }
   // Another world than the machine's own.
   void Use(segment::Environment& environment) { environment_ = &environment; }
 
@@ -72,7 +76,7 @@ class FakeAgent {
                                     .limit = options.limit,
                                     .hold_limit_ns = options.hold_limit_ns,
                                     .label = options.label};
-    Result<core::Placement> placement = manager().Request(self_, NameOf(name), request, kBudgetNs);
+    Result<core::Placement> placement = manager().Request(self_, NameOf(name), request, budget_ns_);
     if (placement.ok() && placement->outcome != core::RequestOutcome::kMissed) {
       const bool is_held = placement->outcome == core::RequestOutcome::kGranted;
       mine_[id] = {placement->record, is_held, placement->token, {}};
@@ -86,7 +90,7 @@ class FakeAgent {
     if (it == mine_.end()) return Status();
     const core::RecordRef record = it->second.record;
     mine_.erase(it);
-    return manager().End(record, kBudgetNs).status();
+    return manager().End(record, budget_ns_).status();
   }
 
   // What this process's caretaker does. The time to look again.
@@ -115,6 +119,7 @@ class FakeAgent {
   segment::AgentRef self_;
   std::map<uint32_t, Mine> mine_;
   uint32_t sleep_ = 0;
+  uint64_t budget_ns_ = kBudgetNs;
 };
 
 }  // namespace holdfast::test
