@@ -33,9 +33,9 @@ function toPlace(line) {
 function callSite() {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = MOST_FRAMES;
-  const { stack = '' } = new Error();
+  const { stack } = new Error(); // whatever Error.prepareStackTrace of the program gives
   Error.stackTraceLimit = stackTraceLimit;
-  for (const line of stack.split('\n').slice(1)) {
+  for (const line of `${stack}`.split('\n').slice(1)) {
     const place = toPlace(line);
     if (place !== undefined) return place.slice(-MOST_UNITS);
   }

@@ -181,6 +181,8 @@ void Program::Read(const AgentNews& news) {
     case AgentNews::Kind::kMissed:
       log_.Ended(mine.number);
       break;
+    case AgentNews::Kind::kStalled:
+      return;  // it still waits
   }
   mine_.erase(it);
 }

@@ -187,6 +187,8 @@ void StormProgram::Read(const AgentNews& news) {
       break;
     case AgentNews::Kind::kMissed:
       break;
+    case AgentNews::Kind::kStalled:
+      return;  // it still waits
   }
   mine_.erase(it);
 }
