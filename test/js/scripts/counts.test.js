@@ -7,10 +7,11 @@ const { countsOfJUnit } = require('../../../scripts/steps/cpp-tests.js');
 const COUNTS = require.resolve('../../../scripts/steps/counts.js');
 
 /** Runs conclude() with these steps, given as code, in a program of its own. */
-function conclude(steps) {
-  const program = `require(${JSON.stringify(COUNTS)}).conclude([${steps.join(',')}])`;
+function conclude(steps, limits = {}) {
+  const call = `conclude([${steps.join(',')}], ${JSON.stringify(limits)})`;
+  const program = `require(${JSON.stringify(COUNTS)}).${call}`;
   const { status, stdout } = spawnSync(process.execPath, ['--eval', program], { encoding: 'utf8' });
-  return { status, lastLine: stdout.trimEnd().split('\n').at(-1) };
+  return { status, lastLine: stdout.trimEnd().split('\n').at(-1), stdout };
 }
 
 const step = (passed, failed, skipped = 0) =>
@@ -42,7 +43,15 @@ test.each([
     '4 passed, 1 failed',
   ],
 ])('the end of a test command reports %s', (_, steps, status, lastLine) => {
-  expect(conclude(steps)).toEqual({ status, lastLine });
+  expect(conclude(steps)).toMatchObject({ status, lastLine });
+});
+
+test('a step that would end too late is left out, and said to be', () => {
+  const long = "{ title: 'long', minutes: 5, run() { throw new Error('it ran') } }";
+  const { status, lastLine, stdout } = conclude([step(2, 0), long, step(3, 0)], { deadline: 4 });
+  expect({ status, lastLine }).toEqual({ status: 0, lastLine: '5 passed, 0 failed' });
+  expect(stdout).toContain('== long\nleft out: it takes up to 5 minutes');
+  expect(conclude([long], { deadline: 6 }).lastLine).toBe('0 passed, 1 failed');
 });
 
 test("the counts of CTest's report are those of its first element", () => {
