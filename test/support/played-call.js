@@ -115,6 +115,12 @@ class PlayedCallback extends PlayedCall {
     return this.#finished;
   }
 
+  /** The call, this one or one that it is inside of, whose lock has this token. */
+  ownerOf(token) {
+    if (!this.isNested && this.tokens.includes(token)) return this;
+    return this.outer?.ownerOf(token);
+  }
+
   /** Runs `body` as if the callback did. */
   runInside(body) {
     this.#context.runInAsyncScope(body);

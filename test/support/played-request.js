@@ -17,15 +17,21 @@ class PlayedRequest extends PlayedCallback {
   start(locks, nameOf, outer) {
     const { reentrant, name } = this.step;
     if (reentrant && !this.options.steal) this.options.reentrant = true;
+    this.outer = outer;
     this.#isCovered = Boolean(this.options.reentrant) && outer.covers(name, this.options.mode);
     const request = locks.request(nameOf(name), this.options, (lock) => {
       this.#isRefused = lock === null;
       if (lock === null) return this.hold([], null);
-      this.#isNested = outer !== undefined && outer.tokens.includes(lock.token);
-      if (this.#isNested) outer.nested.push({ token: lock.token, request: this });
+      const owner = outer?.ownerOf(lock.token);
+      this.#isNested = owner !== undefined;
+      owner?.nested.push({ token: lock.token, request: this });
       return this.hold([lock], `${lock.mode} ${this.#isNested ? 'nested' : ''}`);
     });
     this.settleWith(request);
+  }
+
+  get isNested() {
+    return this.#isNested;
   }
 
   /** Whether a reentrant request inside the callback is nested in the lock. */
