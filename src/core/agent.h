@@ -33,9 +33,8 @@ struct AgentNews {
   enum class Kind : uint32_t { kGranted, kMissed, kFailed, kLost, kExpired, kStalled };
   uint32_t id = 0;
   Kind kind = Kind::kGranted;
-  uint64_t token =
-      0;          // when granted, lost or expired; when stalled, the id of the process in the way
-  Status status;  // when failed
+  uint64_t token = 0;  // when granted, lost or expired; when stalled: the process id in the way
+  Status status;       // when failed
 };
 
 class Agent {

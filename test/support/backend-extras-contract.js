@@ -2,7 +2,7 @@
 
 const { threadId } = require('node:worker_threads');
 const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
-const { RecordedRequest } = require('./recorded-request.js');
+const { ask } = require('./recorded-request.js');
 
 const NO_EXTRAS = { limit: 0, holdLimit: 0, label: '', callSite: '' };
 const shared = (extras) => ({ mode: 'shared', extras: extras && { ...NO_EXTRAS, ...extras } });
@@ -21,13 +21,6 @@ function testBackendExtras(agents) {
   beforeEach(() => {
     ({ first, second } = agents());
   });
-
-  /** Makes a request; its outcome is asserted. */
-  function ask(backend, outcome, ...args) {
-    const request = new RecordedRequest(...args);
-    expect(backend.enqueue(request)).toBe(outcome);
-    return request;
-  }
 
   /** Resolves when a lock of another name has been held for so long. */
   const afterHolding = (holdLimit) =>

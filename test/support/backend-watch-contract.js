@@ -2,7 +2,7 @@
 
 const { threadId } = require('node:worker_threads');
 const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
-const { RecordedRequest } = require('./recorded-request.js');
+const { ask } = require('./recorded-request.js');
 
 const MOST = 100;
 
@@ -17,12 +17,6 @@ function testBackendWatch(agents) {
     ({ first, second } = agents());
   });
 
-  /** Makes a request; its outcome is asserted. */
-  function ask(backend, outcome, ...args) {
-    const request = new RecordedRequest(...args);
-    expect(backend.enqueue(request)).toBe(outcome);
-    return request;
-  }
   const typesOf = async (watch) => (await watch.read(MOST)).map(({ type }) => type);
 
   test('a watch sees the requests of all agents, in their order', async () => {

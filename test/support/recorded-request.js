@@ -51,4 +51,11 @@ class RecordedRequest {
   }
 }
 
-module.exports = { RecordedRequest };
+/** Makes a request of a backend; its outcome is asserted. */
+function ask(backend, outcome, ...args) {
+  const request = new RecordedRequest(...args);
+  expect(backend.enqueue(request)).toBe(outcome);
+  return request;
+}
+
+module.exports = { RecordedRequest, ask };
