@@ -78,9 +78,24 @@ function runInside(request, run) {
 
 /** The innermost lock that the running call chain holds, of whatever bucket. */
 function enclosingLock() {
-  let request = chains === undefined ? running : chains.getStore();
+  return innermostHeld(chains === undefined ? running : chains.getStore());
+}
+
+/** @param {ChainLink | undefined} request */
+function innermostHeld(request) {
   while (request !== undefined && !request.isHolding) request = request.outer;
   return request;
+}
+
+/**
+ * A request is over. What goes on in its callback is still inside what is held around it; those
+ * that are over, too, are let go: requests that are made inside one another without end would keep
+ * one another for ever.
+ * @param {{ outer: ChainLink | undefined, extras: LockRequestExtras | undefined }} request
+ */
+function leaveCallChain(request) {
+  request.outer = innermostHeld(request.outer);
+  request.extras = undefined; // they name the enclosing lock
 }
 
 /** @type {LockRequestExtras} */
@@ -140,6 +155,7 @@ module.exports = {
   enterCallback,
   extrasInside,
   followCallChains,
+  leaveCallChain,
   leaveCallback,
   runInside,
 };

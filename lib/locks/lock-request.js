@@ -11,7 +11,13 @@ const {
   publishMiss,
   publishStart,
 } = require('./diagnostics.js');
-const { enclosingLock, enterCallback, extrasInside, leaveCallback } = require('./call-chain.js');
+const {
+  enclosingLock,
+  enterCallback,
+  extrasInside,
+  leaveCallChain,
+  leaveCallback,
+} = require('./call-chain.js');
 const { createLock } = require('./lock.js');
 const { mayRunInTurn, waitForTurn } = require('./loop-turns.js');
 const { signalLoss } = require('./loss-signal.js');
@@ -242,6 +248,7 @@ class LockRequest {
     this.#waitLimits?.end();
     if (this.extras?.enclosing !== undefined)
       deadlockWatch().unwatchForDeadlock(this.#backend, this);
+    if (this.outer !== undefined) leaveCallChain(this);
     this.#rejectWith(reason);
   }
 
@@ -337,6 +344,7 @@ class LockRequest {
     if (this.#isRejected) return false;
     if (this.#isMissed) return true;
     const lossReason = this.#backend.release(this);
+    if (this.outer !== undefined) leaveCallChain(this);
     if (lossReason === undefined) return true;
     this.lost(lossReason);
     return false;
