@@ -99,19 +99,22 @@ void AgentWrap::OnPrepare() {
   agent_->BeginTurn();
   handles_->DoNotSleep(false);
   if (HasToTell()) Deliver();
-  if (agent_ != nullptr && agent_->queued() > 0) DeliverWhatIsNear();
+  const bool expects_more = agent_ != nullptr && agent_->queued() > 0 && DeliverWhatIsNear();
   if (agent_ == nullptr) return;
   // Without a request nobody has news for this agent, and nobody needs to know that it sleeps.
-  handles_->DoNotSleep(agent_->in_use() > 0 && !agent_->GoToSleep());
+  handles_->DoNotSleep(agent_->in_use() > 0 && (expects_more || !agent_->GoToSleep()));
 }
 
-// Nobody rings meanwhile, because this agent does not say that it sleeps.
-void AgentWrap::DeliverWhatIsNear() {
+// Nobody rings meanwhile, because this agent does not say that it sleeps. True: it is time for the
+// others in the loop, and more may come soon.
+bool AgentWrap::DeliverWhatIsNear() {
   const uint64_t end = platform::MonotonicNs() + kNearTurnNs;
   while (handles_->IsAboutToSleep() && agent_->AwaitNews()) {
     Deliver();
-    if (agent_ == nullptr || platform::MonotonicNs() >= end) return;
+    if (agent_ == nullptr) return false;
+    if (platform::MonotonicNs() >= end) return true;
   }
+  return false;
 }
 
 void AgentWrap::OnCheck() {

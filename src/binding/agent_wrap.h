@@ -81,7 +81,7 @@ class AgentWrap final : private LoopHandles::Listener {
   void OnCheck() override;
   void OnBell() override;
   void OnSweep() override;
-  void DeliverWhatIsNear();
+  bool DeliverWhatIsNear();
   // Gives news to JavaScript until there is none or the time is used up.
   void Deliver();
   bool CallJs();

@@ -24,6 +24,7 @@ bool Agent::HasNews() const { return segment::HasEvents(entry_) || mailbox_->has
 // First says that it sleeps, then looks: whoever brings news does it the other way round. Each
 // sleep has a number, so that nobody takes an earlier ring for one in this sleep.
 bool Agent::GoToSleep() {
+  if (queued_ > 0) near_wait_.FallingAsleep();
   sleep_ = sleep_ % (segment::kRung - 1) + 1;
   entry_.sleeping.Exchange(sleep_);
   if (!HasNews()) return true;
@@ -31,7 +32,10 @@ bool Agent::GoToSleep() {
   return false;
 }
 
-void Agent::WakeUp() { entry_.sleeping.Exchange(0); }
+void Agent::WakeUp() {
+  entry_.sleeping.Exchange(0);
+  near_wait_.Woken();
+}
 
 void Agent::DrainBell() { doorbell_.Drain(); }
 

@@ -5,14 +5,39 @@
 namespace holdfast::core {
 
 void NearWait::Queued(const Ahead& ahead) {
-  holder_ = ahead.holder;
-  is_occasion_ = holder_ != 0;
+  NewOccasion(ahead.holder);
   PublishCpu();
 }
 
 void NearWait::Heard() {
-  is_occasion_ = holder_ != 0;
+  if (was_rung_early_) Paid();
+  NewOccasion(holder_);
   PublishCpu();
+}
+
+// Rung early, and it still has nothing to do but to sleep: that was in vain.
+void NearWait::FallingAsleep() {
+  if (was_rung_early_) Failed();
+  self_.early_ring.Set(is_left_out_ ? 0 : segment::kEarlyRingWanted);
+}
+
+// Whoever rings a turn early writes whose turn is before this one.
+void NearWait::Woken() {
+  const uint32_t ring = self_.early_ring.Get();
+  if (ring == 0) return;
+  self_.early_ring.Set(0);
+  if (ring == segment::kEarlyRingWanted) return;
+  holder_ = ring;
+  is_occasion_ = true;
+  is_left_out_ = false;
+  was_rung_early_ = true;
+}
+
+void NearWait::NewOccasion(uint32_t holder) {
+  holder_ = holder;
+  is_occasion_ = holder != 0;
+  is_left_out_ = skips_ > 0;
+  if (is_left_out_) --skips_;
 }
 
 // Only agents that have to do with others come here, so who asks for a lock that is free does not
@@ -26,10 +51,7 @@ void NearWait::PublishCpu() {
 
 bool NearWait::IsWorthwhile() {
   is_occasion_ = false;
-  if (skips_ > 0) {
-    --skips_;
-    return false;
-  }
+  if (is_left_out_) return false;
   PublishCpu();
   return IsHolderNear();
 }
@@ -45,15 +67,17 @@ bool NearWait::IsHolderNear() const {
   return is_awake && cpu != 0 && cpu_ != 0 && cpu != cpu_;
 }
 
-bool NearWait::Paid() {
+void NearWait::Paid() {
   failures_ = 0;
-  return true;
+  skips_ = 0;
+  was_rung_early_ = false;
 }
 
-bool NearWait::Failed() {
+void NearWait::Failed() {
   failures_ = std::min(failures_ + 1, kMostFailures);
   skips_ = (1U << failures_) - 1;
-  return false;
+  is_left_out_ = true;
+  was_rung_early_ = false;
 }
 
 }  // namespace holdfast::core

@@ -29,38 +29,55 @@ class NearWait {
   void Queued(const Ahead& ahead);
   // This agent has heard something, and may be next to whom something comes.
   void Heard();
+  // It is about to sleep, and waits for something: whoever releases a turn before may ring it.
+  void FallingAsleep();
+  // It is awake again.
+  void Woken();
 
   // Looks until `has_news()`, for kMostNs at most. False: there is no news, or waiting would not
-  // pay; one occasion (Queued or Heard) gives one wait.
+  // pay; one occasion (Queued, Heard, or an early ring) gives one wait.
   template <typename HasNews>
   bool Await(const HasNews& has_news) {
     if (!is_occasion_ || !IsWorthwhile()) return false;
-    const uint64_t end_ns = environment_.MonotonicNs() + kMostNs;
-    do {
-      for (int i = 0; i < kLooks; ++i) {
-        if (has_news()) return Paid();
-        environment_.Pause();
-      }
-    } while (IsHolderNear() && environment_.MonotonicNs() < end_ns);
-    return has_news() ? Paid() : Failed();
+    const bool has_paid = LookFor(has_news);
+    if (has_paid) {
+      Paid();
+    } else {
+      Failed();
+    }
+    return has_paid;
   }
 
  private:
   // Between two looks at the clock and at the other agent, whose words are far away.
   static constexpr int kLooks = 20;
 
+  template <typename HasNews>
+  bool LookFor(const HasNews& has_news) {
+    const uint64_t end_ns = environment_.MonotonicNs() + kMostNs;
+    do {
+      for (int i = 0; i < kLooks; ++i) {
+        if (has_news()) return true;
+        environment_.Pause();
+      }
+    } while (IsHolderNear() && environment_.MonotonicNs() < end_ns);
+    return has_news();
+  }
+  void NewOccasion(uint32_t holder);
   void PublishCpu();
   bool IsWorthwhile();
   bool IsHolderNear() const;
-  bool Paid();
-  bool Failed();
+  void Paid();
+  void Failed();
 
   const segment::Segment& segment_;
   segment::Environment& environment_;
   segment::AgentEntry& self_;
-  uint32_t holder_ = 0;  // Ahead::holder of what was queued last
+  uint32_t holder_ = 0;  // Ahead::holder of what was queued last, or who rang for another
   uint32_t cpu_ = 0;     // as published
   bool is_occasion_ = false;
+  bool is_left_out_ = false;  // the occasion
+  bool was_rung_early_ = false;
   uint32_t failures_ = 0;  // in a row
   uint32_t skips_ = 0;     // so many occasions are left out now
 };

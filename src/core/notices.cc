@@ -37,6 +37,17 @@ void Notices::Send() {
   all_ = false;
   somebody_died_ = false;
   count_ = 0;
+  if (has_next_) RingNextEarly();
+  has_next_ = false;
+}
+
+// After the others: they have a lock already.
+void Notices::RingNextEarly() {
+  if (next_ == next_holder_ || next_ >= segment_.geometry().agents) return;
+  segment::AgentEntry& agent = segment_.agent(next_);
+  if (agent.early_ring.Get() != segment::kEarlyRingWanted) return;
+  agent.early_ring.Set(next_holder_ + 1U);
+  Ring(next_);
 }
 
 void Notices::Ring(uint32_t index) {

@@ -20,6 +20,12 @@ class Notices {
   ~Notices() { Send(); }
 
   void Add(uint16_t agent);
+  // `agent` comes next, after `holder`, which has the lock now: it may want to be awake by then.
+  void AddNext(uint16_t agent, uint16_t holder) {
+    next_ = agent;
+    next_holder_ = holder;
+    has_next_ = true;
+  }
   // Everybody alive reads all its records again: somebody died, and may have owed them news.
   void AddRescanOfAll();
   // At once, also inside a shard: this agent reads all its records again, as soon as it can enter.
@@ -30,12 +36,16 @@ class Notices {
 
  private:
   void Ring(uint32_t agent);
+  void RingNextEarly();
 
   static constexpr uint32_t kMost = 16;
   const segment::Segment& segment_;
   segment::Environment& environment_;
   std::array<uint16_t, kMost> agents_{};
   uint32_t count_ = 0;
+  uint16_t next_ = 0;
+  uint16_t next_holder_ = 0;
+  bool has_next_ = false;
   bool all_ = false;
   bool somebody_died_ = false;
 };

@@ -240,9 +240,17 @@ void ShardRules::ProcessLockRequestQueue(CellId name_id) {
   if (grants > 0 && held.exclusive + held.shared > 1) {
     TellIfBlockedByOthers(name->queue_head.Get());
   }
+  if (grants == 1) NoteWhoIsNext(*name);
   if (name->queue_head.Get() == kNoCell && name->held_head.Get() == kNoCell) {
     NameTable(shard_).Remove(name_id, *name);
   }
+}
+
+void ShardRules::NoteWhoIsNext(const NameCell& name) {
+  const RequestCell* const next = shard_.RequestAt(name.queue_head.Get());
+  const RequestCell* const holder = shard_.RequestAt(name.held_head.Get());
+  if (next == nullptr || holder == nullptr) return;
+  notices_.AddNext(next->agent.Get(), holder->agent.Get());
 }
 
 void ShardRules::End(CellId id, RequestCell& request, Ending ending) {

@@ -53,6 +53,7 @@ class ShardRules {
   void Free(segment::CellId id, segment::RequestCell& request);
   void Tell(segment::CellId id, segment::RequestCell& request);
   void TellIfBlockedByOthers(segment::CellId id);
+  void NoteWhoIsNext(const segment::NameCell& name);
   void TellOfHoldLimit(const segment::NameCell& name);
 
   segment::ShardView shard_;

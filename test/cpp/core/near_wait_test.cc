@@ -142,6 +142,80 @@ TEST_F(NearWaitTest, WaitsEachTimeAgainAsSoonAsItPays) {
   EXPECT_TRUE(WaitsOnceMore());
 }
 
+class EarlyRingTest : public NearWaitTest {
+ protected:
+  // Agent b is far behind in a queue, so it sleeps.
+  EarlyRingTest() { wait.Queued({}); }
+
+  bool FallsAsleepWantingARing() {
+    wait.FallingAsleep();
+    return OfB().early_ring.Get() == segment::kEarlyRingWanted;
+  }
+  void RingEarly() {
+    OfB().early_ring.Set(1U + a.ref().index);
+    wait.Woken();
+  }
+  segment::AgentEntry& OfB() const { return machine.segment().agent(b.ref().index); }
+};
+
+TEST_F(EarlyRingTest, IsFollowedByAWait) {
+  EXPECT_FALSE(Waits());
+  ASSERT_TRUE(FallsAsleepWantingARing());
+  RingEarly();
+  EXPECT_EQ(OfB().early_ring.Get(), 0U);
+  EXPECT_TRUE(Waits());
+}
+
+TEST_F(EarlyRingTest, IsNoRingWhenItWokeByItself) {
+  ASSERT_TRUE(FallsAsleepWantingARing());
+  wait.Woken();
+  EXPECT_EQ(OfB().early_ring.Get(), 0U);
+  EXPECT_FALSE(Waits());
+}
+
+// In vain: the lock was held for longer than a wait, or by somebody on the same processor.
+TEST_F(EarlyRingTest, IsWantedLessOftenWhileItDoesNotPay) {
+  constexpr int kOccasions = 10'000;
+  for (const uint32_t cpu : {kThere, kHere}) {
+    OfA().cpu.Set(cpu);
+    int rings = 0;
+    for (int i = 0; i < kOccasions; ++i) {
+      wait.Queued({});
+      if (!FallsAsleepWantingARing()) continue;
+      ++rings;
+      RingEarly();
+      EXPECT_EQ(Waits(), cpu == kThere);
+    }
+    EXPECT_GT(rings, kOccasions >> (NearWait::kMostFailures + 1));
+    EXPECT_LT(rings, (kOccasions >> NearWait::kMostFailures) + 10);
+  }
+}
+
+TEST_F(EarlyRingTest, IsWantedEachTimeAgainAsSoonAsItPays) {
+  RingEarly();
+  EXPECT_TRUE(Waits());
+  EXPECT_FALSE(FallsAsleepWantingARing());
+  RingEarly();
+  EXPECT_TRUE(wait.Await([] { return true; }));
+  EXPECT_TRUE(FallsAsleepWantingARing());
+}
+
+// The wake-up took as long as the lock was held: it paid all the same.
+TEST_F(EarlyRingTest, PaysWhenTheLockWasGrantedMeanwhile) {
+  for (int i = 0; i < 10; ++i) {
+    RingEarly();
+    wait.Heard();
+    wait.Queued({});
+    EXPECT_TRUE(FallsAsleepWantingARing());
+  }
+}
+
+TEST_F(EarlyRingTest, OfAnAgentThatThereIsNotIsNone) {
+  OfB().early_ring.Set(machine.segment().geometry().agents + 1);
+  wait.Woken();
+  EXPECT_FALSE(Waits());
+}
+
 // A word of the segment may say anything.
 TEST_F(NearWaitTest, LooksAtNoAgentThatThereIsNot) {
   wait.Queued({p, false, machine.segment().geometry().agents + 1});

@@ -73,6 +73,37 @@ TEST_F(NoticesTest, RingASleeperAlthoughAnotherDiedBeforeRinging) {
   }
 }
 
+// Waking a sleeper takes longer than many locks are held.
+TEST_F(NoticesTest, RingWhoComesNextWhenItWantsThat) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  Ask(c, u"n");
+  AllFallAsleep();
+  segment::AgentEntry& next = machine.segment().agent(c.ref().index);
+  next.early_ring.Set(segment::kEarlyRingWanted);
+  ASSERT_TRUE(a.End(1).ok());
+  EXPECT_THAT(Rung(), ElementsAre(b.ref().index, c.ref().index));
+  EXPECT_EQ(next.early_ring.Get(), 1U + b.ref().index);
+  EXPECT_FALSE(c.HasNews());
+}
+
+TEST_F(NoticesTest, DoNotRingWhoComesNextWhenItDoesNotWantThatOrHasTheLock) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  Ask(c, u"n");
+  Ask(b, u"m");
+  Ask(c, u"m");
+  Ask(c, u"m");
+  AllFallAsleep();
+  segment::AgentEntry& next = machine.segment().agent(c.ref().index);
+  ASSERT_TRUE(a.End(1).ok());
+  EXPECT_THAT(Rung(), ElementsAre(b.ref().index));
+  next.early_ring.Set(segment::kEarlyRingWanted);
+  ASSERT_TRUE(b.End(4).ok());
+  EXPECT_THAT(Rung(), ElementsAre(b.ref().index, c.ref().index));
+  EXPECT_EQ(next.early_ring.Get(), segment::kEarlyRingWanted);
+}
+
 TEST_F(NoticesTest, RingNobodyForAGrantAtOnce) {
   AllFallAsleep();
   Ask(a, u"n");
