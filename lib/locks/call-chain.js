@@ -98,15 +98,20 @@ function leaveCallChain(request) {
   request.extras = undefined; // they name the enclosing lock
 }
 
-/** @type {LockRequestExtras} */
-const NO_EXTRAS = Object.freeze({
+/**
+ * @param {LockBackendRequest | undefined} enclosing
+ * @returns {LockRequestExtras}
+ */
+const onlyInside = (enclosing) => ({
   limit: 0,
   holdLimit: 0,
   label: '',
   callSite: '',
   deadlock: 'warn',
-  enclosing: undefined,
+  enclosing,
 });
+
+const NO_EXTRAS = Object.freeze(onlyInside(undefined));
 
 /**
  * What a request inside others tells its backend: beside its own extras, the innermost lock of this
@@ -117,7 +122,8 @@ const NO_EXTRAS = Object.freeze({
  */
 function extrasInside(extras, outer, backend) {
   const enclosing = heldAround(outer, (request) => request.isOf(backend));
-  return enclosing === undefined ? extras : { ...(extras ?? NO_EXTRAS), enclosing };
+  if (enclosing === undefined) return extras;
+  return extras === undefined ? onlyInside(enclosing) : { ...extras, enclosing };
 }
 
 /**
