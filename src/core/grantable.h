@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "segment/layout.h"
 #include "segment/lock_mode.h"
 
 namespace holdfast::core {
@@ -13,6 +14,10 @@ struct HeldCounts {
   uint32_t exclusive = 0;
   uint32_t shared = 0;
 };
+
+inline HeldCounts CountsOf(const segment::NameCell& name) {
+  return {name.held_exclusive.Get(), name.held_shared.Get()};
+}
 
 // For a request with ifAvailable, "first" means that the queue is empty.
 // `limit`: of a shared request; 0: none.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/ahead.h"
 #include "core/extent_growth.h"
 #include "core/extent_reclaim.h"
 #include "core/hold_limits.h"
@@ -108,7 +109,7 @@ Result<Placement> LockManager::Recover(const RecordRef& record, uint64_t budget_
   placement.record = record;
   if (request->state.Get() == CellState::kWaiting) {
     placement.outcome = RequestOutcome::kQueued;
-    placement.ahead = ShardRules(view, notices).AheadOf(*request);
+    placement.ahead = AheadOf(view, *request);
   } else {
     placement.outcome = RequestOutcome::kGranted;
     placement.token = request->token.Get();
@@ -277,7 +278,7 @@ void LockManager::ReadRecords(uint16_t agent, const ShardView& view, Notices& no
     if (request->state.Get() == CellState::kZombie) {
       rules.End(id, *request);
     } else {
-      const Ahead ahead = rules.AheadOf(*request);
+      const Ahead ahead = AheadOf(view, *request);
       records.push_back(ReadNews(segment_, id, *request));
       records.back().may_be_blocked_by_others = ahead.several || ahead.process != self_;
     }

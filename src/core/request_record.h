@@ -25,6 +25,10 @@ inline uint32_t CellsForRecord(const LockRequest& request) {
          segment::TextPieces::CellsFor(TextLength(request.call_site));
 }
 
+inline segment::ProcessRef ProcessOf(const segment::RequestCell& request) {
+  return {request.process_slot.Get(), request.process_generation.Get()};
+}
+
 // Fills a free cell; it stays free until somebody stores its state. kNoCell: the pool did not have
 // CellsForRecord(request), or is damaged.
 segment::CellId TakeRecord(const segment::ShardView& shard, const segment::AgentRef& agent,

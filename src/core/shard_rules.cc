@@ -1,5 +1,6 @@
 #include "core/shard_rules.h"
 
+#include "core/ahead.h"
 #include "core/grantable.h"
 #include "core/request_record.h"
 #include "segment/event_list.h"
@@ -19,16 +20,11 @@ using segment::kNoCell;
 using segment::LockEvent;
 using segment::NameCell;
 using segment::NameTable;
-using segment::ProcessRef;
 using segment::RecordPool;
 using segment::RequestCell;
 using segment::RequestList;
 
 namespace {
-
-HeldCounts CountsOf(const NameCell& name) {
-  return {name.held_exclusive.Get(), name.held_shared.Get()};
-}
 
 LockMode ModeOf(const RequestCell& request) {
   return request.mode.Get() == static_cast<uint8_t>(LockMode::kShared) ? LockMode::kShared
@@ -41,10 +37,6 @@ bool IsGrantableNext(const RequestCell& request, const NameCell& name) {
 
 // Where nobody holds, nobody has to wait: if somebody has to, the counts or the list are damaged.
 bool HasNoHolder(const NameCell& name) { return name.held_head.Get() == kNoCell; }
-
-ProcessRef ProcessOf(const RequestCell& request) {
-  return {request.process_slot.Get(), request.process_generation.Get()};
-}
 
 LockEvent EventOf(Ending ending, LockEvent given_back) {
   switch (ending) {
@@ -75,7 +67,7 @@ Placement ShardRules::Request(const segment::AgentRef& agent, const segment::Res
     return placement;
   }
   if (request.if_available && !is_granted) {
-    placement.ahead = InTheWay(request, *found.cell);
+    placement.ahead = InTheWay(shard_, request, *found.cell);
     return placement;
   }
   const uint32_t name_cells = found.cell == nullptr ? NameTable::CellsFor(name.length()) : 0;
@@ -107,24 +99,13 @@ Placement ShardRules::Request(const segment::AgentRef& agent, const segment::Res
   } else {
     Enqueue(id, record, *found.cell);
     placement.outcome = RequestOutcome::kQueued;
-    placement.ahead = AheadOf(record);
+    placement.ahead = AheadOf(shard_, record);
   }
   AgentList(shard_, agent.index).Add(id, record);
   if (request.hold_limit_ns != 0) segment::CountHoldLimit(*found.cell, record);
   placement.has_to_do_with_hold_limits =
       is_granted ? request.hold_limit_ns != 0 : found.cell->hold_limited.Get() != 0;
   return placement;
-}
-
-// Says who is in the way: a holder, or, beside holders that would not mind, the head of the queue.
-// A limit leaves room again with the end of any holder.
-Ahead ShardRules::InTheWay(const LockRequest& request, const NameCell& name) const {
-  const HeldCounts held = CountsOf(name);
-  const bool minds = !IsGrantable(request.mode, true, held, request.limit);
-  const CellId blocker = minds ? name.held_head.Get() : name.queue_head.Get();
-  const RequestCell* const cell = shard_.RequestAt(blocker);
-  const bool is_any_of_several = minds && request.limit != 0 && held.shared > 1;
-  return {cell == nullptr ? ProcessRef{} : ProcessOf(*cell), is_any_of_several, 0};
 }
 
 void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
@@ -319,27 +300,12 @@ void ShardRules::Tell(CellId id, RequestCell& request) {
   notices_.Add(request.agent.Get());
 }
 
-// The first two of a queue come soon: the second is the first as soon as the lock is handed over.
-Ahead ShardRules::AheadOf(const RequestCell& request) const {
-  const RequestCell* blocker = shard_.RequestAt(request.previous.Get());
-  const bool comes_soon = blocker == nullptr || blocker->previous.Get() == kNoCell;
-  if (request.previous.Get() == kNoCell) {
-    const NameCell* const name = shard_.NameAt(request.name.Get());
-    if (name == nullptr) return {};
-    const HeldCounts held = CountsOf(*name);
-    if (held.exclusive + held.shared > 1) return {{}, true, 0};
-    blocker = shard_.RequestAt(name->held_head.Get());
-  }
-  if (blocker == nullptr) return {};
-  return {ProcessOf(*blocker), false, comes_soon ? blocker->agent.Get() + 1U : 0};
-}
-
 // Makes the agent of a waiting request watch whom it waits for now. Whoever is of the same process
 // dies with it.
 void ShardRules::TellIfBlockedByOthers(CellId id) {
   RequestCell* const request = shard_.RequestAt(id);
   if (request == nullptr) return;
-  const Ahead ahead = AheadOf(*request);
+  const Ahead ahead = AheadOf(shard_, *request);
   if (ahead.several || ahead.process != ProcessOf(*request)) Tell(id, *request);
 }
 

@@ -33,11 +33,7 @@ class ShardRules {
   // if nobody uses it any more.
   void ProcessLockRequestQueue(segment::CellId name_id);
 
-  // Whose death would bring this waiting request forward.
-  Ahead AheadOf(const segment::RequestCell& request) const;
-
  private:
-  Ahead InTheWay(const LockRequest& request, const segment::NameCell& name) const;
   void Steal(segment::CellId id, segment::RequestCell& thief, segment::NameCell& name);
   void WarnOfThief(const segment::RequestCell& thief, const segment::NameCell& name);
   void Enqueue(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
