@@ -1,7 +1,7 @@
 'use strict';
 
 const { performance } = require('node:perf_hooks');
-const { clearTimeout, setTimeout } = require('node:timers');
+const { setTimeout } = require('node:timers');
 const { DeadlockError } = require('../../errors.js');
 const { describeCycle } = require('./describe-cycle.js');
 const { WaitGraph } = require('./wait-graph.js');
@@ -39,8 +39,8 @@ class DeadlockWatch {
   #backend;
   /** @type {Map<WatchedRequest, Watched>} */
   #watched = new Map();
-  /** @type {NodeJS.Timeout | undefined} to the next look */
-  #timer = undefined;
+  /** There is a timer to the next look. */
+  #isTimed = false;
   #isLooking = false;
 
   /** @param {LockBackend} backend */
@@ -55,23 +55,24 @@ class DeadlockWatch {
     this.#schedule(FIRST_PAUSE_MS);
   }
 
-  /** @param {WatchedRequest} request  that waits no more */
+  /**
+   * The timer goes on: to set one for each request would cost more than most of them wait.
+   * @param {WatchedRequest} request  that waits no more
+   */
   unwatch(request) {
     this.#watched.delete(request);
-    if (this.#watched.size > 0) return;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
   }
 
   /** @param {number} delayMs */
   #schedule(delayMs) {
-    if (this.#isLooking) return;
-    this.#timer ??= setTimeout(() => this.#look(), delayMs).unref();
+    if (this.#isLooking || this.#isTimed) return;
+    this.#isTimed = true;
+    setTimeout(() => this.#look(), delayMs).unref();
   }
 
   async #look() {
     const start = performance.now();
-    this.#timer = undefined;
+    this.#isTimed = false;
     this.#isLooking = true;
     const due = [...this.#watched].filter(([, { at }]) => at <= start);
     if (due.length > 0) await this.#lookAt(due.map(([request]) => request));
