@@ -1,6 +1,5 @@
 'use strict';
 
-const { openDefaultBackend } = require('./backends/default-backend.js');
 const { DeadlockError, LockError, LockLostError } = require('./errors.js');
 const { locks } = require('./locks/default-lock-manager.js');
 const { Lock } = require('./locks/lock.js');
@@ -58,7 +57,10 @@ function openLockManager(options = undefined) {
     capacity: toMember(source.capacity, toCapacity, undefined),
     directory: toMember(source.directory, toDOMString, undefined),
   };
-  return createLockManager(() => openDefaultBackend(bucketOptions), callSites);
+  return createLockManager(() => {
+    const { openDefaultBackend } = require('./backends/default-backend.js');
+    return openDefaultBackend(bucketOptions);
+  }, callSites);
 }
 
 /**

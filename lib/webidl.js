@@ -1,15 +1,20 @@
 'use strict';
 
+const { lazy } = require('./lazy.js');
+
 /**
  * Conversions of Web IDL (https://webidl.spec.whatwg.org/#es-type-mapping), as far as this package
  * needs them. Every one of them throws a TypeError for a value that it refuses, or passes on what
  * the value's own code throws.
  */
 
-const readAborted = /** @type {(this: unknown) => boolean} */ (
-  /** @type {PropertyDescriptor} */ (
-    Object.getOwnPropertyDescriptor(AbortSignal.prototype, 'aborted')
-  ).get
+const readAborted = lazy(
+  () =>
+    /** @type {(this: unknown) => boolean} */ (
+      /** @type {PropertyDescriptor} */ (
+        Object.getOwnPropertyDescriptor(AbortSignal.prototype, 'aborted')
+      ).get
+    ),
 );
 
 /**
@@ -72,7 +77,7 @@ function toCallback(value) {
  */
 function toAbortSignal(value) {
   try {
-    readAborted.call(value);
+    readAborted().call(value);
   } catch {
     throw new TypeError("The member 'signal' is not an AbortSignal");
   }

@@ -9,7 +9,7 @@ const { readFileSync } = require('node:fs');
  */
 function createClientId() {
   try {
-    return readFileSync('/proc/sys/kernel/random/uuid', 'latin1').trim();
+    return readFileSync('/proc/sys/kernel/random/uuid', 'utf8').trim();
   } catch {
     return require('node:crypto').randomUUID(); // no Linux, or no /proc
   }

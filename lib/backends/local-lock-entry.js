@@ -1,13 +1,15 @@
 'use strict';
 
 const { performance } = require('node:perf_hooks');
-const { threadId } = require('node:worker_threads');
+const { lazy } = require('../lazy.js');
 
 /** @typedef {import('./entry-list.js').EntryList<LockEntry>} List */
 /** @typedef {import('./local-lock-resource.js').LockResource} LockResource */
 /** @typedef {import('../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../types/backend.d.ts').LockDetail} LockDetail */
 /** @typedef {import('../../types/locks.d.ts').LockInfo} LockInfo */
+
+const threadId = lazy(() => require('node:worker_threads').threadId);
 
 /** @param {Request} request  granted */
 const tokenOf = ({ tokenHigh, tokenLow }) => (BigInt(tokenHigh) << 32n) | BigInt(tokenLow);
@@ -79,7 +81,7 @@ class LockEntry {
     return {
       ...this.info,
       pid: process.pid,
-      threadId,
+      threadId: threadId(),
       token: this.token,
       label: extras?.label ?? '',
       callSite: extras?.callSite ?? '',

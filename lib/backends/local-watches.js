@@ -1,10 +1,12 @@
 'use strict';
 
-const { threadId } = require('node:worker_threads');
+const { lazy } = require('../lazy.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
 /** @typedef {import('../../types/backend.d.ts').LockEvent} LockEvent */
 /** @typedef {import('./local-lock-entry.js').LockEntry} LockEntry */
+
+const threadId = lazy(() => require('node:worker_threads').threadId);
 
 /** So many events a watcher may be behind. */
 const MOST_EVENTS = 4096;
@@ -100,9 +102,17 @@ class LocalWatches {
   tell(type, entry) {
     if (this.#watches.size === 0) return;
     const { name, mode, clientId } = entry.info;
-    const { pid } = process;
-    const { token } = entry;
-    const event = { type, name, mode, clientId, pid, threadId, token, time: Date.now(), lost: 0 };
+    const event = {
+      type,
+      name,
+      mode,
+      clientId,
+      pid: process.pid,
+      threadId: threadId(),
+      token: entry.token,
+      time: Date.now(),
+      lost: 0,
+    };
     for (const watch of this.#watches) watch.tell(event);
   }
 }

@@ -61,4 +61,7 @@ class SharedMemoryWatch {
   }
 }
 
-module.exports = { SharedMemoryWatch };
+/** @type {(...args: ConstructorParameters<typeof SharedMemoryWatch>) => SharedMemoryWatch} */
+const createWatch = (take, end) => new SharedMemoryWatch(take, end);
+
+module.exports = { SharedMemoryWatch, createWatch };

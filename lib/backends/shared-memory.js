@@ -1,36 +1,26 @@
 'use strict';
 
-const path = require('node:path');
-const { setTimeout } = require('node:timers');
-const { threadId } = require('node:worker_threads');
 const { loadBinding } = require('../binding.js');
 const { abortError, invalidStateError } = require('../errors.js');
+const { lazy } = require('../lazy.js');
+const { AgentRequests, NO_ID } = require('./agent-requests.js');
 const { createClientId } = require('./client-id.js');
-const { doNotLeaveAtExit, leaveAtExit } = require('./leave-at-exit.js');
-const { defaultDirectory, toBucketName } = require('./bucket-place.js');
-const { toLockDetails, toLockInfos } = require('./flat-locks.js');
 const { LastWords } = require('./last-words.js');
-const { toError } = require('./native-error.js');
+const { doNotLeaveAtExit, leaveAtExit } = require('./leave-at-exit.js');
+const { openAgent, toAgentOptions, toError } = require('./native-agent.js');
 const {
   IF_AVAILABLE,
   LOSS_EXPIRED,
-  MOST_NEWS,
   NEWS_EXPIRED,
   NEWS_FAILED,
   NEWS_GRANTED,
   NEWS_LOST,
   NEWS_MISSED,
-  NEWS_STALLED,
-  NEWS_WORDS,
   OUTCOME_BITS,
   SHARED,
   STEAL,
-  TOKEN_WORDS,
 } = require('./native-numbers.js');
 const { MISSED, GRANTED } = require('./outcome.js');
-const { SharedMemoryWatch } = require('./shared-memory-watch.js');
-const { warnOfStall } = require('./stall-warning.js');
-const { waitInSlices } = require('./wait-in-slices.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../types/backend.d.ts').LockBackendRequest} Request */
@@ -39,12 +29,14 @@ const { waitInSlices } = require('./wait-in-slices.js');
 /** @typedef {import('../../types/backend.d.ts').LockInspection} LockInspection */
 /** @typedef {import('../../types/locks.d.ts').LockManagerSnapshot} LockManagerSnapshot */
 /** @typedef {import('./flat-locks.js').FlatLocks} FlatLocks */
+/** @typedef {import('./shared-memory-watch.js').SharedMemoryWatch} SharedMemoryWatch */
+
+const createWatch = lazy(() => require('./shared-memory-watch.js').createWatch);
+const view = lazy(() => require('./shared-memory-view.js'));
+const waitInSlices = lazy(() => require('./wait-in-slices.js').waitInSlices);
 
 const OUTCOME_MASK = (1 << OUTCOME_BITS) - 1;
-const NO_ID = -1;
 const REPLACED = 'The lock table was removed or replaced';
-/** How long a snapshot that met a busy table waits before it is tried again. */
-const SNAPSHOT_RETRY_MS = 2;
 
 /**
  * The backend over the lock table in shared memory: one agent of a bucket. Ids and numbers cross to
@@ -57,10 +49,7 @@ class SharedMemoryBackend {
   #options;
   /** The native agent; null after the lock table was lost, until the next use opens the new one. */
   #agent;
-  /** Shared with the native part: the token of a grant, then news. */
-  #words;
-  /** @type {(Request | null)[]} what this agent holds or waits for, by the native part's id */
-  #requests = [];
+  #requests = new AgentRequests();
   #lastWords = new LastWords();
   /** @type {Set<SharedMemoryWatch>} */
   #watches = new Set();
@@ -71,16 +60,8 @@ class SharedMemoryBackend {
    * `sweeps: false` is for tests: it takes away the net that finds what the mechanisms might miss
    * @throws DOMException when the bucket cannot be opened, with what to do about it
    */
-  constructor({ bucket = 'default', directory, capacity, sweeps = true } = {}) {
-    this.#words = new Uint32Array(TOKEN_WORDS + NEWS_WORDS * MOST_NEWS);
-    this.#options = {
-      bucket: toBucketName(bucket),
-      capacity: capacity ?? this.#native.DEFAULT_CAPACITY,
-      clientId: this.clientId,
-      directory: path.resolve(directory ?? defaultDirectory()),
-      sweeps,
-      threadId,
-    };
+  constructor(options = {}) {
+    this.#options = toAgentOptions(this.#native, this.clientId, options);
     this.#agent = this.#open();
     leaveAtExit(this);
   }
@@ -114,9 +95,8 @@ class SharedMemoryBackend {
     const outcome = answer & OUTCOME_MASK;
     if (outcome === MISSED) return MISSED;
     const id = answer >>> OUTCOME_BITS;
-    this.#requests[id] = request;
-    request.backendId = id;
-    if (outcome === GRANTED) this.#setToken(request, 0);
+    this.#requests.add(request, id);
+    if (outcome === GRANTED) this.#requests.setToken(request);
     return /** @type {LockOutcome} */ (outcome);
   }
 
@@ -138,7 +118,7 @@ class SharedMemoryBackend {
   cancel(request, isTimeout = false) {
     if (this.#lastWords.take(request) !== undefined || request.backendId === NO_ID) return;
     const id = request.backendId;
-    this.#forget(request);
+    this.#requests.forget(request);
     if (isTimeout) this.#agent.timeOut(id);
     else this.#agent.end(id);
   }
@@ -149,7 +129,7 @@ class SharedMemoryBackend {
    * @returns {import('../../types/backend.d.ts').SyncOutcome}
    */
   waitSync(request, timeout) {
-    return waitInSlices(timeout, (ms) => {
+    return waitInSlices()(timeout, (ms) => {
       if (this.#agent.waitsForItself(request.backendId)) return 'deadlock';
       const kind = this.#agent.waitFor(request.backendId, ms);
       return kind < 0 ? this.#hearOthers(request) : this.#decide(request, kind);
@@ -158,15 +138,12 @@ class SharedMemoryBackend {
 
   /** @returns {Promise<LockManagerSnapshot>} */
   async snapshot() {
-    const [held, pending] = await this.#view((agent) => agent.snapshot());
-    return { held: toLockInfos(held), pending: toLockInfos(pending) };
+    return view().takeSnapshot(() => this.#look((agent) => agent.snapshot()));
   }
 
   /** @returns {Promise<LockInspection>} */
   async inspect() {
-    const [held, pending] = await this.#view((agent) => agent.inspect());
-    const now = Date.now();
-    return { held: toLockDetails(held, now), pending: toLockDetails(pending, now) };
+    return view().takeInspection(() => this.#look((agent) => agent.inspect()));
   }
 
   /**
@@ -193,7 +170,7 @@ class SharedMemoryBackend {
     const agent = (this.#agent ??= this.#open());
     const id = agent.openWatch(name);
     if (id < 0) throw this.#fail();
-    const watch = new SharedMemoryWatch(
+    const watch = createWatch()(
       (most) => this.#readWatch(agent, id, most),
       () => {
         this.#watches.delete(watch);
@@ -223,13 +200,7 @@ class SharedMemoryBackend {
 
   /** @returns {any} the native agent */
   #open() {
-    try {
-      return this.#native.openAgent(this.#options, this.#words, () => this.#onNews());
-    } catch (error) {
-      const { name, message, code } = /** @type {any} */ (error);
-      const { directory, bucket } = this.#options;
-      throw toError({ name, message: `${message}: ${path.join(directory, bucket)}`, code });
-    }
+    return openAgent(this.#native, this.#options, this.#requests.words, () => this.#onNews());
   }
 
   /**
@@ -237,8 +208,7 @@ class SharedMemoryBackend {
    * @param {() => DOMException} makeError  what those that wait fail with
    */
   #giveUp(makeError) {
-    for (const request of this.#requests) {
-      if (request === null) continue;
+    for (const request of this.#requests.takeAll()) {
       // Told of its grant, or about to be; it may be about to be told of a loss, too.
       const isHeld = request.tokenHigh !== 0 || this.#agent.isHeld(request.backendId);
       const tell = isHeld ? () => request.lost('disconnected') : () => request.failed(makeError());
@@ -247,7 +217,6 @@ class SharedMemoryBackend {
     }
     this.#agent.close(false);
     this.#agent = null;
-    this.#requests = [];
     queueMicrotask(() => this.#lastWords.say());
   }
 
@@ -255,14 +224,8 @@ class SharedMemoryBackend {
   #end(request) {
     const id = request.backendId;
     if (id === NO_ID) return 0;
-    this.#forget(request);
+    this.#requests.forget(request);
     return this.#agent.end(id);
-  }
-
-  /** @param {Request} request */
-  #forget(request) {
-    this.#requests[request.backendId] = null;
-    request.backendId = NO_ID;
   }
 
   /**
@@ -272,9 +235,8 @@ class SharedMemoryBackend {
    */
   #decide(request, kind) {
     const error = kind === NEWS_FAILED ? toError(this.#agent.lastError()) : undefined;
-    // A damaged record has no token.
-    if (error === undefined && this.#words[0] !== 0) this.#setToken(request, 0);
-    if (kind !== NEWS_GRANTED) this.#forget(request);
+    if (error === undefined) this.#requests.setToken(request);
+    if (kind !== NEWS_GRANTED) this.#requests.forget(request);
     if (kind === NEWS_LOST) this.#lastWords.add(request, 'stolen');
     if (kind === NEWS_EXPIRED) this.#lastWords.add(request, 'expired');
     this.#onNews();
@@ -294,17 +256,14 @@ class SharedMemoryBackend {
 
   /**
    * @param {(agent: any) => [FlatLocks, FlatLocks] | null | undefined} look
-   * @returns {Promise<[FlatLocks, FlatLocks]>} held, pending
+   * @returns {[FlatLocks, FlatLocks] | null} held and pending; null: the table is busy
    */
-  async #view(look) {
-    for (;;) {
-      this.#checkOpen();
-      this.#agent ??= this.#open();
-      const flat = look(this.#agent);
-      if (flat === undefined) throw this.#fail();
-      if (flat !== null) return flat;
-      await new Promise((resolve) => setTimeout(resolve, SNAPSHOT_RETRY_MS));
-    }
+  #look(look) {
+    this.#checkOpen();
+    this.#agent ??= this.#open();
+    const flat = look(this.#agent);
+    if (flat === undefined) throw this.#fail();
+    return flat;
   }
 
   /**
@@ -335,42 +294,14 @@ class SharedMemoryBackend {
   /** Whoever is told something may close this backend: the rest has heard that then. */
   #onNews() {
     const agent = this.#agent;
+    const lastError = () => toError(agent.lastError());
     for (let count = agent.readNews(); count > 0; count = agent.readNews()) {
       for (let i = 0; i < count; i += 1) {
-        this.#report(TOKEN_WORDS + i * NEWS_WORDS);
+        this.#requests.tell(i, lastError);
         if (this.#agent !== agent) return;
       }
     }
     if (!agent.isConnected()) this.#disconnect();
-  }
-
-  /** @param {number} at  where in the shared words a piece of news begins */
-  #report(at) {
-    const request = this.#requests[this.#words[at]];
-    if (request === null || request === undefined) return;
-    const kind = this.#words[at + 1];
-    if (kind === NEWS_GRANTED) {
-      this.#setToken(request, at + 2);
-      request.granted();
-      return;
-    }
-    if (kind === NEWS_STALLED) return warnOfStall(request.name, this.#words[at + 3]);
-    this.#forget(request);
-    if (kind === NEWS_LOST || kind === NEWS_EXPIRED) {
-      // The loss may be the first that is heard of the grant. A damaged record has no token.
-      if (this.#words[at + 2] !== 0) this.#setToken(request, at + 2);
-      request.lost(kind === NEWS_EXPIRED ? 'expired' : 'stolen');
-    } else if (kind === NEWS_MISSED) request.missed();
-    else request.failed(/** @type {DOMException} */ (toError(this.#agent.lastError())));
-  }
-
-  /**
-   * @param {Request} request
-   * @param {number} at
-   */
-  #setToken(request, at) {
-    request.tokenHigh = this.#words[at];
-    request.tokenLow = this.#words[at + 1];
   }
 
   #checkOpen() {

@@ -1,8 +1,8 @@
 'use strict';
 
+const { lazy } = require('../lazy.js');
 const { enumConverter, toBoolean, toDOMString, toMember } = require('../webidl.js');
 const { followCallChains } = require('./call-chain.js');
-const { toEnforcedInteger, toNumber } = require('../webidl-numbers.js');
 
 /** The members of the options that are beyond the standard. */
 
@@ -15,6 +15,8 @@ const { toEnforcedInteger, toNumber } = require('../webidl-numbers.js');
  * @property {number} timeout  in milliseconds; Infinity: none
  */
 
+const numbers = lazy(() => require('../webidl-numbers.js'));
+
 /** The longest time that a timer of Node takes, and the highest limit that all backends take. */
 const INT32_MAX = 2 ** 31 - 1;
 
@@ -26,7 +28,7 @@ const NONE = Object.freeze({ extras: undefined, reentrant: false, timeout: Infin
  * @param {unknown} value
  */
 function toTimeout(value) {
-  const timeout = toNumber(value);
+  const timeout = numbers().toNumber(value);
   // False for NaN too.
   if ((timeout >= 0 && timeout <= INT32_MAX) || timeout === Infinity) return timeout;
   throw new TypeError(`The member 'timeout' is not within 0 to ${INT32_MAX} ms, nor Infinity`);
@@ -37,7 +39,7 @@ function toTimeout(value) {
  * @param {unknown} value
  */
 function toHoldLimit(value) {
-  const holdLimit = toNumber(value);
+  const holdLimit = numbers().toNumber(value);
   if (holdLimit > 0 && holdLimit <= INT32_MAX) return holdLimit;
   if (holdLimit === Infinity) return 0;
   throw new TypeError(
@@ -52,7 +54,7 @@ const toDeadlockAction = enumConverter(
 
 /** @param {unknown} value */
 function toLimit(value) {
-  const limit = toEnforcedInteger(value);
+  const limit = numbers().toEnforcedInteger(value);
   if (limit >= 1 && limit <= INT32_MAX) return limit;
   throw new TypeError(`The member 'limit' is not within 1 to ${INT32_MAX}`);
 }

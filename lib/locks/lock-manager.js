@@ -4,17 +4,17 @@ const { invalidStateError, notSupportedError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { defineInterface, toCallback, toDOMString, toSequence } = require('../webidl.js');
 const { coveringLock } = require('./call-chain.js');
-const { withCallSite } = require('./call-site.js');
-const { acquireHandle } = require('./lock-handle.js');
 const { checkLockRequest, toLockOptions } = require('./lock-options.js');
 const { LockRequest } = require('./lock-request.js');
-const { requestNested } = require('./nested-request.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 
+const acquireHandle = lazy(() => require('./lock-handle.js').acquireHandle);
+const requestNested = lazy(() => require('./nested-request.js').requestNested);
 const watching = lazy(() => require('./lock-watch.js'));
 const requestAll = lazy(() => require('./request-all.js').requestAll);
 const requestSync = lazy(() => require('./request-sync.js').requestSync);
+const withCallSite = lazy(() => require('./call-site.js').withCallSite);
 
 const FROM_THIS_PACKAGE = Symbol('from this package');
 
@@ -66,7 +66,7 @@ class LockManager {
       const backend = this.#attach();
       if (options.reentrant) {
         const held = coveringLock(resourceName, options.mode, backend);
-        if (held !== undefined) return requestNested(held, options.signal, callback);
+        if (held !== undefined) return requestNested()(held, options.signal, callback);
       }
       return new LockRequest(resourceName, options, callback).start(backend);
     } catch (error) {
@@ -98,7 +98,7 @@ class LockManager {
       const resourceName = toDOMString(name);
       const lockOptions = this.#toOptions(options);
       checkLockRequest(resourceName, lockOptions);
-      return acquireHandle(this.#attach(), resourceName, lockOptions);
+      return acquireHandle()(this.#attach(), resourceName, lockOptions);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -203,7 +203,7 @@ class LockManager {
   /** @param {unknown} value */
   #toOptions(value) {
     const options = toLockOptions(value);
-    return this.#notesCallSites ? withCallSite(options) : options;
+    return this.#notesCallSites ? withCallSite()(options) : options;
   }
 
   /** Where attaching fails, the next use tries again. */

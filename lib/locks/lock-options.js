@@ -1,6 +1,7 @@
 'use strict';
 
 const { notSupportedError } = require('../errors.js');
+const { lazy } = require('../lazy.js');
 const {
   enumConverter,
   toMember,
@@ -8,7 +9,6 @@ const {
   toBoolean,
   toDictionarySource,
 } = require('../webidl.js');
-const { readExtensions } = require('./lock-extensions.js');
 
 /** @typedef {'exclusive' | 'shared'} LockMode */
 /**
@@ -22,6 +22,8 @@ const { readExtensions } = require('./lock-extensions.js');
  * @property {boolean} reentrant
  * @property {number} timeout  in milliseconds; Infinity: none
  */
+
+const readExtensions = lazy(() => require('./lock-extensions.js').readExtensions);
 
 const toLockMode = enumConverter('LockMode', /** @type {const} */ (['exclusive', 'shared']));
 
@@ -50,7 +52,7 @@ function toLockOptions(value) {
   const mode = toMember(source.mode, toLockMode, 'exclusive');
   const signal = toMember(source.signal, toAbortSignal, undefined);
   const steal = toMember(source.steal, toBoolean, false);
-  const { extras, reentrant, timeout } = readExtensions(source);
+  const { extras, reentrant, timeout } = readExtensions()(source);
   if (extras !== undefined && extras.limit > 0 && mode !== 'shared') {
     throw new TypeError("The member 'limit' needs the mode 'shared'");
   }

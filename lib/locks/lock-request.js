@@ -20,7 +20,6 @@ const {
 } = require('./call-chain.js');
 const { createLock } = require('./lock.js');
 const { mayRunInTurn, waitForTurn } = require('./loop-turns.js');
-const { signalLoss } = require('./loss-signal.js');
 const { createWaitLimits } = require('./wait-limits.js');
 
 /** @typedef {import('../errors.js').LossReason} LossReason */
@@ -28,6 +27,7 @@ const { createWaitLimits } = require('./wait-limits.js');
 /** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
 /** @typedef {(lock: import('./lock.js').Lock | null) => unknown} LockGrantedCallback */
 
+const signalLoss = lazy(() => require('./loss-signal.js').signalLoss);
 const deadlockWatch = lazy(() => require('./deadlock/deadlock-watch.js'));
 
 /**
@@ -219,7 +219,7 @@ class LockRequest {
    */
   lost(reason) {
     const error = new LockLostError(reason, this.token);
-    signalLoss(this, error); // before the rejection
+    signalLoss()(this, error); // before the rejection
     publishLost(this, error);
     if (this.#phase === HOLDING || reason === 'stolen') this.#rejectWith(error);
     else this.#giveUp(error);

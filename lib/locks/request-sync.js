@@ -1,6 +1,5 @@
 'use strict';
 
-const { threadId } = require('node:worker_threads');
 const { MISSED, QUEUED } = require('../backends/outcome.js');
 const { DeadlockError, LockLostError, notSupportedError, timeoutError } = require('../errors.js');
 const { isObject } = require('../webidl.js');
@@ -101,6 +100,7 @@ class SyncRequest {
       throw timeoutError(`The lock was not granted within ${this.#timeout} ms`);
     }
     if (answer === undefined) throw notSupportedError('The backend cannot block a thread');
+    const { threadId } = require('node:worker_threads');
     const { clientId } = backend;
     const { name, mode } = this;
     throw new DeadlockError(`The thread would wait for itself: '${name}'`, [

@@ -2,7 +2,9 @@
 
 const { clearTimeout, setTimeout } = require('node:timers');
 const { timeoutError } = require('../errors.js');
-const { unwatchAbort, watchAbort } = require('./abort-watch.js');
+const { lazy } = require('../lazy.js');
+
+const abortWatch = lazy(() => require('./abort-watch.js'));
 
 /** @typedef {import('./abort-watch.js').Abortable} Abortable */
 
@@ -39,7 +41,7 @@ class WaitLimits {
    */
   watchSignal() {
     if (this.#signal === undefined) return;
-    watchAbort(this.#signal, this.#request);
+    abortWatch().watchAbort(this.#signal, this.#request);
     this.#isWatching = true;
     this.#throwIfAborted();
   }
@@ -54,7 +56,7 @@ class WaitLimits {
     this.stopTimer();
     if (!this.#isWatching) return;
     this.#isWatching = false;
-    unwatchAbort(/** @type {AbortSignal} */ (this.#signal), this.#request);
+    abortWatch().unwatchAbort(/** @type {AbortSignal} */ (this.#signal), this.#request);
   }
 
   /**

@@ -1,6 +1,7 @@
 // The addon: openAgent, openLoopHook and the constants that lib shares with it.
 
 #include <napi.h>
+#include <uv.h>
 
 #include <memory>
 #include <string>
@@ -37,6 +38,12 @@ Napi::Value OpenAgent(const Napi::CallbackInfo& info) {
   return env.GetInstanceData<AddonData>()->Keep(std::move(agent)).Functions(env);
 }
 
+// Node's main thread runs libuv's default loop, each worker one of its own.
+bool IsMainThread(Napi::Env env) {
+  uv_loop_t* loop = nullptr;
+  return napi_get_uv_event_loop(env, &loop) == napi_ok && loop == uv_default_loop();
+}
+
 // The table of errors, for the test that walks it.
 Napi::Object ErrorTable(Napi::Env env) {
   Napi::Object table = Napi::Object::New(env);
@@ -52,6 +59,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports.Set("openAgent", Napi::Function::New<OpenAgent>(env, "openAgent"));
   exports.Set("openLoopHook", Napi::Function::New<LoopHook::Open>(env, "openLoopHook"));
   exports.Set("errors", ErrorTable(env));
+  exports.Set("isMainThread", IsMainThread(env));
   const auto constant = [&](const char* name, uint64_t value) {
     exports.Set(name, Napi::Number::New(env, static_cast<double>(value)));
   };

@@ -7,7 +7,8 @@ const { allMatches, filesBelow, isThere, textOf } = require('./project-files.js'
 
 /** From the lowest up; a file may require what stands before its own part, or its own folder. */
 const JS_LAYERS = [
-  ['errors', 'webidl', 'webidl-numbers', 'loop-hold', 'lazy', 'binding'],
+  ['lazy'],
+  ['errors', 'webidl', 'webidl-numbers', 'loop-hold', 'binding'],
   ['backends'],
   ['locks'],
   ['scheduler'],

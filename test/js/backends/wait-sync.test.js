@@ -11,8 +11,11 @@ const { RecordedRequest } = require('../../support/recorded-request.js');
 /** The class as a worker thread has it. */
 let BackendOfAnotherThread;
 jest.isolateModules(() => {
-  const workerThreads = jest.requireActual('node:worker_threads');
-  jest.doMock('node:worker_threads', () => ({ ...workerThreads, threadId: 7 }));
+  const nativeAgent = require('../../../lib/backends/native-agent.js');
+  jest.doMock('../../../lib/backends/native-agent.js', () => ({
+    ...nativeAgent,
+    toAgentOptions: (...args) => ({ ...nativeAgent.toAgentOptions(...args), threadId: 7 }),
+  }));
   const path = '../../../lib/backends/shared-memory.js';
   ({ SharedMemoryBackend: BackendOfAnotherThread } = require(path));
 });

@@ -1,0 +1,58 @@
+'use strict';
+
+const path = require('node:path');
+const { defaultDirectory, toBucketName } = require('./bucket-place.js');
+
+/**
+ * @typedef {object} AgentOptions  what the native part opens an agent with
+ * @property {string} bucket
+ * @property {number} capacity  in bytes
+ * @property {string} clientId
+ * @property {string} directory  that the bucket is in
+ * @property {boolean} sweeps
+ * @property {number} threadId
+ */
+
+/**
+ * @param {any} native  the addon
+ * @param {string} clientId
+ * @param {{ bucket?: string, directory?: string, capacity?: number, sweeps?: boolean }} options
+ * @returns {AgentOptions}
+ */
+function toAgentOptions(native, clientId, { bucket, directory, capacity, sweeps }) {
+  return {
+    bucket: toBucketName(bucket ?? 'default'),
+    capacity: capacity ?? native.DEFAULT_CAPACITY,
+    clientId,
+    directory: path.resolve(directory ?? defaultDirectory()),
+    sweeps: sweeps ?? true,
+    // node:worker_threads takes longer to load than the first lock does; a worker has it anyway.
+    threadId: native.isMainThread ? 0 : require('node:worker_threads').threadId,
+  };
+}
+
+/**
+ * @param {any} native
+ * @param {AgentOptions} options
+ * @param {Uint32Array} words  where it puts tokens and news
+ * @param {() => void} onNews
+ * @returns {any} the native agent
+ * @throws DOMException when the bucket cannot be opened, with what to do about it
+ */
+function openAgent(native, options, words, onNews) {
+  try {
+    return native.openAgent(options, words, onNews);
+  } catch (error) {
+    const { name, message, code } = /** @type {any} */ (error);
+    const place = path.join(options.directory, options.bucket);
+    throw toError({ name, message: `${message}: ${place}`, code });
+  }
+}
+
+/** @param {{ name: string, message: string, code: string }} error  of the native part */
+function toError({ name, message, code }) {
+  if (name === 'TypeError') return new TypeError(message);
+  return Object.assign(new DOMException(message, name), { reason: code });
+}
+
+module.exports = { openAgent, toAgentOptions, toError };
