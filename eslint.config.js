@@ -5,7 +5,7 @@ const node = require('eslint-plugin-n');
 const globals = require('globals');
 
 module.exports = [
-  { ignores: ['build/', 'coverage/', 'prebuilds/', 'types/', 'test/types/'] },
+  { ignores: ['build/', 'coverage/', 'dist/', 'prebuilds/', 'types/', 'test/types/'] },
   js.configs.recommended,
   {
     ...node.configs['flat/recommended-script'],

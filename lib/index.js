@@ -63,17 +63,6 @@ function openLockManager(options = undefined) {
   }, callSites);
 }
 
-/**
- * A lock manager in plain JavaScript, for this thread alone and shared with nobody.
- * @returns {LockManager}
- */
-function createLocalLockManager() {
-  return createLockManager(() => {
-    const { LocalBackend } = require('./backends/local.js');
-    return new LocalBackend();
-  });
-}
-
 // What has a getter is loaded when somebody asks for it.
 module.exports = {
   locks,
@@ -82,7 +71,9 @@ module.exports = {
   LockLostError,
   DeadlockError,
   openLockManager,
-  createLocalLockManager,
+  get createLocalLockManager() {
+    return require('./locks/local-lock-manager.js').createLocalLockManager;
+  },
   get Mutex() {
     return require('./locks/mutex.js').Mutex;
   },

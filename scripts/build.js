@@ -2,11 +2,11 @@
 
 // npm run build: builds the native addon into build/Release/holdfast.node.
 
-const { buildAddon } = require('./steps/addon.js');
+const { build } = require('./steps/build.js');
 const { StepError } = require('./steps/run.js');
 
 try {
-  buildAddon();
+  build();
 } catch (error) {
   if (!(error instanceof StepError)) throw error;
   console.error(error.message);

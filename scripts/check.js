@@ -7,7 +7,7 @@
 // Ends with the line `N passed, N failed`, in which each check that is no test suite counts as one.
 
 const { ONE_FAILED, ONE_PASSED, conclude } = require('./steps/counts.js');
-const { buildAddon } = require('./steps/addon.js');
+const { build } = require('./steps/build.js');
 const { checkInstructions } = require('./steps/instructions.js');
 const { runCppTests } = require('./steps/cpp-tests.js');
 const { runJsTests } = require('./steps/js-tests.js');
@@ -41,7 +41,7 @@ conclude(
     {
       title: 'JavaScript tests',
       run: () => {
-        buildAddon();
+        build();
         return runJsTests();
       },
     },

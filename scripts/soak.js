@@ -5,7 +5,7 @@
 // each, and a tenth of the kills in that of Node processes.
 
 const path = require('node:path');
-const { buildAddon } = require('./steps/addon.js');
+const { build } = require('./steps/build.js');
 const { conclude, ONE_FAILED, ONE_PASSED } = require('./steps/counts.js');
 const { buildCpp } = require('./steps/cpp-tests.js');
 const { runJsTests } = require('./steps/js-tests.js');
@@ -46,7 +46,7 @@ conclude([
   {
     title: `kill storm of Node processes, ${NODE_KILLS} kills`,
     run: () => {
-      buildAddon();
+      build();
       process.env.HOLDFAST_STORM_KILLS = String(NODE_KILLS);
       process.env.HOLDFAST_STORM_PROCESSES = String(NODE_PROCESSES);
       return runJsTests({ report: 'soak', args: ['test/process/kill-storm.test.js'] });

@@ -6,7 +6,7 @@
 const { existsSync } = require('node:fs');
 const path = require('node:path');
 const { conclude } = require('./steps/counts.js');
-const { buildAddon } = require('./steps/addon.js');
+const { build } = require('./steps/build.js');
 const { runJsTests } = require('./steps/js-tests.js');
 const { ROOT, mustRun } = require('./steps/run.js');
 
@@ -44,7 +44,7 @@ function nodeSteps(majors, tests = []) {
 }
 
 if (require.main === module) {
-  buildAddon();
+  build();
   conclude(nodeSteps(process.argv.length > 2 ? process.argv.slice(2) : MAJORS));
 }
 

@@ -5,7 +5,7 @@
 // `cpp`, `asan` or `tsan`; further arguments go to Jest or to CTest.
 
 const { conclude } = require('./steps/counts.js');
-const { buildAddon } = require('./steps/addon.js');
+const { build } = require('./steps/build.js');
 const { runCppTests } = require('./steps/cpp-tests.js');
 const { runJsTests } = require('./steps/js-tests.js');
 
@@ -18,7 +18,7 @@ const cpp = (/** @type {string} */ preset) => ({
 const js = {
   title: 'JavaScript tests',
   run: () => {
-    buildAddon();
+    build();
     return runJsTests({ args });
   },
 };

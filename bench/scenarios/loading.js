@@ -6,7 +6,7 @@ const { makeDirectory } = require('../harness/bucket.js');
 const { quantile } = require('../harness/statistics.js');
 
 const STARTS = 10;
-const LIBRARY = path.join(__dirname, '..', '..', 'lib', 'index.js');
+const LIBRARY = path.join(__dirname, '..', '..', 'lib', 'main.js');
 
 /** The time that a program says it took, and that of its whole process. */
 function startOnce(source, directory) {

@@ -6,7 +6,8 @@ const { NO_EXTRAS } = require('./call-chain.js');
 
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 
-const PACKAGE = path.dirname(__dirname) + path.sep;
+/** Where the code of this package is, as it is written and as it is bundled. */
+const FOLDERS = ['lib', 'dist'].map((name) => path.resolve(__dirname, '../..', name) + path.sep);
 
 /** As much as the lock table keeps. The end of a path says more than its beginning. */
 const MOST_UNITS = 120;
@@ -23,7 +24,8 @@ function toPlace(line) {
   const place = /\((.*)\)$/.exec(line)?.[1] ?? line.trim().replace(/^at (async )?/, '');
   const [, url, position] = /^(file:.*?)((?::\d+)*)$/.exec(place) ?? [];
   const local = url === undefined ? place : fileURLToPath(url) + position;
-  return local.startsWith(PACKAGE) || local.startsWith('node:') ? undefined : local;
+  const isOurs = FOLDERS.some((folder) => local.startsWith(folder));
+  return isOurs || local.startsWith('node:') ? undefined : local;
 }
 
 /**

@@ -1,6 +1,5 @@
 'use strict';
 
-const { LocalBackend } = require('../backends/local.js');
 const { LockError, LockLostError } = require('../errors.js');
 const {
   toBoolean,
@@ -10,7 +9,8 @@ const {
   toMember,
 } = require('../webidl.js');
 const { locks } = require('./default-lock-manager.js');
-const { LockManager, createLockManager, hasHolders } = require('./lock-manager.js');
+const { createLocalLockManager } = require('./local-lock-manager.js');
+const { LockManager, hasHolders } = require('./lock-manager.js');
 
 /** @typedef {import('./lock-handle.js').LockHandle} LockHandle */
 /** @typedef {import('./lock-manager.js').LockManager} Manager */
@@ -55,8 +55,7 @@ class LockEntrance {
       throw new TypeError("The member 'manager' needs a name");
     }
     this.#name = name === undefined ? '' : toDOMString(name);
-    this.#manager =
-      name === undefined ? createLockManager(() => new LocalBackend()) : (manager ?? locks);
+    this.#manager = name === undefined ? createLocalLockManager() : (manager ?? locks);
   }
 
   /**

@@ -3,23 +3,42 @@
 // Both module systems, asked from a program of its own, because a test runner brings its own.
 
 const { execFileSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
+const { writeBundle } = require('../../scripts/steps/bundle.js');
 
 const ROOT = path.resolve(__dirname, '..', '..');
+
+/** A copy of the package. */
+let root;
+beforeAll(() => {
+  root = fs.mkdtempSync(path.join(os.tmpdir(), 'holdfast-facades-'));
+  for (const name of ['lib', 'package.json']) {
+    fs.cpSync(path.join(ROOT, name), path.join(root, name), { recursive: true });
+  }
+});
+afterAll(() => fs.rmSync(root, { recursive: true, force: true }));
 
 /** Runs `code` as an ES module inside the package and gives what it printed as JSON. */
 function runModule(code) {
   const prelude = "import { createRequire } from 'node:module';\n";
   const program = `${prelude}const require = createRequire(import.meta.url);\n${code}`;
   const printed = execFileSync(process.execPath, ['--input-type=module', '--eval', program], {
-    cwd: ROOT,
+    cwd: root,
     encoding: 'utf8',
   });
   return JSON.parse(printed);
 }
 
-test('import and require of holdfast give the same objects under the same names', () => {
-  const { required, imported, different } = runModule(`
+describe.each([
+  ['as it is written', () => {}],
+  ['bundled', () => writeBundle(root)],
+])('the package %s', (_how, prepare) => {
+  beforeAll(prepare);
+
+  test('import and require of holdfast give the same objects under the same names', () => {
+    const { required, imported, different } = runModule(`
     const required = require('holdfast');
     const imported = await import('holdfast');
     const { default: core, ...named } = imported;
@@ -30,16 +49,18 @@ test('import and require of holdfast give the same objects under the same names'
         .concat(core === required ? [] : ['default']),
     }));
   `);
-  expect(required).toContain('locks');
-  expect(imported).toEqual(required);
-  expect(different).toEqual([]);
-});
+    expect(required).toContain('locks');
+    expect(imported).toEqual(required);
+    expect(different).toEqual([]);
+  });
 
-test.each([
-  ['import', "await import('holdfast/install');"],
-  ['require', "require('holdfast/install');"],
-])('holdfast/install by %s puts the objects of holdfast into the globals', (_, statement) => {
-  const shared = runModule(`
+  test.each([
+    ['import', "await import('holdfast/install');"],
+    ['require', "require('holdfast/install');"],
+  ])(
+    'holdfast/install by %s puts the objects of holdfast into the globals',
+    (_system, statement) => {
+      const shared = runModule(`
     ${statement}
     const { locks, Lock, LockManager } = await import('holdfast');
     console.log(JSON.stringify([
@@ -48,16 +69,18 @@ test.each([
       globalThis.LockManager === LockManager,
     ]));
   `);
-  expect(shared).toEqual([true, true, true]);
-});
+      expect(shared).toEqual([true, true, true]);
+    },
+  );
 
-test('no file of the package can be reached past its entry points', () => {
-  const codes = runModule(`
+  test('no file of the package can be reached past its entry points', () => {
+    const codes = runModule(`
     const attempt = async (name) => import(name).then(() => 'loaded', ({ code }) => code);
     console.log(JSON.stringify([
       await attempt('holdfast/lib/binding.js'),
       await attempt('holdfast/lib/locks/lock.js'),
     ]));
   `);
-  expect(codes).toEqual(['ERR_PACKAGE_PATH_NOT_EXPORTED', 'ERR_PACKAGE_PATH_NOT_EXPORTED']);
+    expect(codes).toEqual(['ERR_PACKAGE_PATH_NOT_EXPORTED', 'ERR_PACKAGE_PATH_NOT_EXPORTED']);
+  });
 });

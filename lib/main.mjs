@@ -1,4 +1,4 @@
-import core from './index.js';
+import core from './main.js';
 
 export const { locks, Lock, LockManager, LockLostError, openLockManager, createLocalLockManager } =
   core;
