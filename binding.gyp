@@ -20,6 +20,7 @@
         "-fno-exceptions",
         "-fvisibility=hidden",
         "-fvisibility-inlines-hidden",
+        "-ffunction-sections",  # what is for tests alone is left out by --gc-sections
         "-Wall",
         "-Wextra",
         "-Wshadow",
@@ -32,6 +33,7 @@
       "ldflags": [
         # An addon that only workers loaded is unmapped while its threads may still run.
         "-Wl,-z,nodelete",
+        "-Wl,--gc-sections",
       ],
     }
   ]

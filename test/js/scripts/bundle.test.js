@@ -45,6 +45,12 @@ test('each module of lib/ is in one of its files, once', () => {
   expect(names.sort()).toEqual(files.filter((file) => !ENTRY_POINTS.includes(file)).sort());
 });
 
+test('the first of its files has no scheduler, no other backend and no search for deadlocks', () => {
+  const heads = chunkText('index.js').match(/^modules\['.*'\] = /gm);
+  expect(heads.length).toBeGreaterThan(10);
+  expect(heads.filter((head) => /scheduler\/|deadlock\/|local/.test(head))).toEqual([]);
+});
+
 test('each module exports what it exports in lib/', () => {
   // The same, but giving away how it loads.
   const table = chunkText('index.js').replace(
