@@ -2,11 +2,14 @@
 
 const { execFileSync } = require('node:child_process');
 const path = require('node:path');
+const { pathToFileURL } = require('node:url');
 const { makeDirectory } = require('../harness/bucket.js');
 const { quantile } = require('../harness/statistics.js');
 
 const STARTS = 10;
+/** What the name of the package leads to, for both module systems. */
 const LIBRARY = path.join(__dirname, '..', '..', 'lib', 'main.js');
+const MODULE = pathToFileURL(path.join(__dirname, '..', '..', 'lib', 'main.mjs')).href;
 
 /** The time that a program says it took, and that of its whole process. */
 function startOnce(source, directory) {
@@ -42,6 +45,8 @@ const contender = (work) => ({
 });
 
 const load = `const { locks } = require(${JSON.stringify(LIBRARY)});`;
+const importIt = `const { locks } = await import(${JSON.stringify(MODULE)});`;
+const lock = "await locks.request('a', () => {});";
 
 /** @type {import('../harness/scenarios.js').Scenario} */
 module.exports = {
@@ -51,7 +56,8 @@ module.exports = {
   contenders: {
     'plain Node': contender(''),
     'require(holdfast)': contender(load),
-    'require(holdfast), first lock': contender(`${load} await locks.request('a', () => {});`),
+    'require(holdfast), first lock': contender(load + lock),
+    'import holdfast, first lock': contender(importIt + lock),
   },
   goals: [{ of: 'require(holdfast), first lock', figure: 'inside ms', atMost: 5 }],
   chart: { figure: 'inside ms', title: 'Loading and first lock, ms' },
