@@ -135,7 +135,7 @@ function render({ head, modules, tail }, fileOf) {
     const body = linked(name, text, fileOf).trimEnd().split('\n');
     // In parentheses: then it is compiled with the file, which costs less than to do it later.
     lines.push(`modules['${name}'] = (function (module) {`, ...body, '});');
-    places.push(null, ...body.map((_, line) => ({ source: name, line })), null);
+    places.push(null, ...body.map((_, line) => ({ source: `../lib/${name}`, line })), null);
   }
   return { lines: [...lines, ...tail], places };
 }

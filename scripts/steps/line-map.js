@@ -2,7 +2,12 @@
 
 // Source maps (ECMA-426) of files that are made of whole lines of others.
 
-/** @typedef {{ source: string, line: number }} Place  a line of a file, from 0 on */
+/**
+ * A line of another file.
+ * @typedef {object} Place
+ * @property {string} source  that file, as seen from the one that is mapped
+ * @property {number} line  from 0 on
+ */
 
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
@@ -33,8 +38,7 @@ function lineMap(file, places) {
     [lastSource, lastLine] = [source, place.line];
     return fields.map(toVlq).join('');
   });
-  const sourceRoot = '../lib/';
-  return { version: 3, file, sourceRoot, sources, names: [], mappings: mappings.join(';') };
+  return { version: 3, file, sources, names: [], mappings: mappings.join(';') };
 }
 
 module.exports = { lineMap };

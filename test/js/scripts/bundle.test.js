@@ -4,6 +4,7 @@
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
+const { SourceMap } = require('node:module');
 const os = require('node:os');
 const path = require('node:path');
 const { writeBundle } = require('../../../scripts/steps/bundle.js');
@@ -101,6 +102,22 @@ test.each([[[]], [['--enable-source-maps']]])('a call site is that of the caller
     ...flags,
   );
   expect(sites).toEqual([`${file}:2:13`]);
+});
+
+test.each(CHUNKS)('the source map of %s leads each line to its own in lib/', (chunk) => {
+  const map = new SourceMap(JSON.parse(fs.readFileSync(path.join(root, 'dist', `${chunk}.map`))));
+  const isUnchanged = (line) => !/\bload\('|\b__dirname\b/.test(line);
+  const different = [];
+  let count = 0;
+  for (const [index, line] of chunkText(chunk).split('\n').entries()) {
+    const { originalSource, originalLine, generatedLine } = map.findEntry(index, 0);
+    if (generatedLine !== index || !isUnchanged(line)) continue;
+    count += 1;
+    const original = textOf(path.posix.join('dist', originalSource)).split('\n')[originalLine];
+    if (original !== line) different.push([index, originalSource, originalLine]);
+  }
+  expect(count).toBeGreaterThan(1000);
+  expect(different).toEqual([]);
 });
 
 test('source maps lead to the lines of lib/', () => {
