@@ -68,6 +68,7 @@ class DelayedTasks {
   #take(delay) {
     this.#delays.remove(delay);
     this.#byTask.delete(delay.task);
+    delay.task.place = null;
   }
 
   #setTimer() {

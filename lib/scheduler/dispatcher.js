@@ -1,5 +1,6 @@
 'use strict';
 
+const { performance } = require('node:perf_hooks');
 const { HostCallback, LEVEL } = require('./host-callback.js');
 const { IdleCallbacks } = require('./idle-callbacks.js');
 const { runObserved } = require('./task-events.js');
@@ -16,6 +17,7 @@ class Dispatcher {
   /** @type {HostCallback | undefined} opened at the first use */
   #host;
   #nextEnqueueOrder = 0;
+  #isRunning = false;
   /** @type {TaskSchedule | undefined} whose task ran last, in which run of tasks, from when on */
   #lastSchedule;
   #lastRun = -1;
@@ -28,7 +30,7 @@ class Dispatcher {
    * @throws {Error} where the native part cannot be loaded
    */
   open() {
-    this.#host ??= new HostCallback((leastLevel) => this.#runNext(leastLevel));
+    this.#host ??= new HostCallback((leastLevel) => this.#run(leastLevel));
     return this.#host;
   }
 
@@ -38,30 +40,58 @@ class Dispatcher {
   }
 
   /**
-   * The tasks of a schedule are others than before.
+   * The tasks of a schedule have other effective priorities than before.
    * @param {TaskSchedule} schedule
    */
   changed(schedule) {
     const index = this.#busy.indexOf(schedule);
-    if (schedule.size > 0 && index === -1) this.#busy.push(schedule);
-    else if (schedule.size === 0 && index !== -1) this.#busy.splice(index, 1);
+    if (!schedule.isEmpty && index === -1) this.#busy.push(schedule);
+    else if (schedule.isEmpty && index !== -1) this.#busy.splice(index, 1);
     this.updateLevel();
   }
 
-  updateLevel() {
+  /** The level of the most urgent work that is waiting. */
+  get level() {
     /** @type {number} */
     let level = this.idleCallbacks.size > 0 ? LEVEL.IDLE : LEVEL.NONE;
     for (const schedule of this.#busy) level = Math.max(level, schedule.level);
-    this.open().level = level;
+    return level;
+  }
+
+  /** To be called when the level may be another one. While tasks run, nobody else looks at it. */
+  updateLevel() {
+    if (!this.#isRunning) this.open().level = this.level;
   }
 
   /**
+   * Runs all that may run now, or one piece of it where Node is to drain ticks and microtasks.
+   * @param {number} leastLevel
+   * @returns {boolean} whether there was anything
+   */
+  #run(leastLevel) {
+    const host = this.open();
+    let hasRun = false;
+    this.#isRunning = true;
+    try {
+      while (this.#runNext(host, leastLevel)) {
+        hasRun = true;
+        if (!host.drain()) break;
+      }
+    } finally {
+      this.#isRunning = false;
+      this.updateLevel();
+    }
+    return hasRun;
+  }
+
+  /**
+   * @param {HostCallback} host
    * @param {number} leastLevel
    * @returns {boolean} false: there is nothing that may run in this turn of the event loop
    */
-  #runNext(leastLevel) {
-    const host = this.open();
+  #runNext(host, leastLevel) {
     this.#account(host);
+    if (leastLevel === LEVEL.IDLE && this.level === LEVEL.IDLE && !host.isLoopIdle()) return false;
     const schedule = this.#choose(leastLevel);
     this.#lastSchedule = schedule;
     if (schedule === undefined) {
@@ -78,7 +108,8 @@ class Dispatcher {
    * Charges the time since the call before this one in the same run, which its task took.
    * @param {HostCallback} host
    */
-  #account({ run, now }) {
+  #account({ run }) {
+    const now = performance.now();
     if (run === this.#lastRun) this.#lastSchedule?.spend(now - this.#lastTime);
     this.#lastRun = run;
     this.#lastTime = now;

@@ -4,8 +4,7 @@ const { loadBinding } = require('../binding.js');
 
 /**
  * The scheduler's only way to the event loop. The native part knows the phases of the loop's turns
- * and calls back once per task, so that each is a task of its own; what it has to know stands in a
- * few numbers that both sides see.
+ * and calls back when tasks may run; what it has to know stands in a few numbers that both sides see.
  */
 
 /** What a turn of the event loop owes to the work that is waiting, from the least up. */
@@ -24,20 +23,26 @@ const LEVEL = Object.freeze({
 const CELL_LEVEL = 0;
 const CELL_TURN = 1;
 const CELL_RUN = 2;
-const CELL_NOW = 3;
-const CELL_IDLE_MS = 4;
-const CELL_COUNT = 5;
+const CELL_IDLE_MS = 3;
+const CELL_COUNT = 4;
+
+/**
+ * What Node itself calls between two immediates: runs ticks and microtasks. It is not documented,
+ * and deprecated for those who have made it anew; undefined where it is not what it was.
+ * @type {(() => void) | undefined}
+ */
+const runNextTicks = /** @type {any} */ (process)._tickCallback;
 
 class HostCallback {
   #cells = new Float64Array(CELL_COUNT);
   #hook;
 
   /**
-   * @param {(leastLevel: number) => boolean} runNext  runs one piece of work of that level or
-   *   above; false: there is none that may run in this turn
+   * @param {(leastLevel: number) => boolean} run  runs work of that level or above; called until
+   *   it gives false: there was none that may run in this turn
    */
-  constructor(runNext) {
-    this.#hook = loadBinding().openLoopHook(this.#cells, runNext);
+  constructor(run) {
+    this.#hook = loadBinding().openLoopHook(this.#cells, run);
   }
 
   /** The level of the most urgent work that is waiting. */
@@ -56,17 +61,32 @@ class HostCallback {
     return this.#cells[CELL_TURN];
   }
 
-  /** Another number in every unbroken run of calls of runNext(); a turn has several. */
+  /** Another number in every unbroken run of calls; a turn has several. */
   get run() {
     return this.#cells[CELL_RUN];
   }
 
-  /** The time at which runNext() was called, in ms from some point. */
-  get now() {
-    return this.#cells[CELL_NOW];
+  /**
+   * Runs ticks and microtasks, as between two tasks.
+   * @returns {boolean} false: they run when the callback returns, which it has to do now
+   */
+  drain() {
+    if (runNextTicks === undefined) return false;
+    try {
+      runNextTicks();
+    } catch (error) {
+      this.#hook.report(error);
+      return false;
+    }
+    return true;
   }
 
-  /** How long the loop will have nothing else to do, as far as its timers tell; in ms. */
+  /** Whether the event loop would sleep now. */
+  isLoopIdle() {
+    return this.#hook.isIdle();
+  }
+
+  /** How long the loop will have nothing else to do, as far as its timers tell; in ms, as of isLoopIdle(). */
   get idleMs() {
     return this.#cells[CELL_IDLE_MS];
   }

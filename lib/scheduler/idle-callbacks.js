@@ -58,13 +58,13 @@ class IdleCallbacks {
    * @returns {number} the handle
    */
   request(callback, timeout) {
-    const host = this.#dispatcher.open();
+    this.#dispatcher.open();
     const handle = ++this.#lastHandle;
     const context = new AsyncResource('IdleRequest');
     /** @type {IdleRequest} */
     const request = { callback, context, timer: undefined };
     if (timeout > 0) {
-      const onTimeout = () => this.#runTimedOut(handle, host);
+      const onTimeout = () => this.#runTimedOut(handle);
       // A timer of Node may come up to 1 ms early.
       request.timer = setTimeout(onTimeout, Math.min(timeout + 1, LONGEST_TIMER));
     }
@@ -88,10 +88,7 @@ class IdleCallbacks {
     if (performance.now() >= this.#periodEnd) return false;
     const [handle] = this.#runnable.keys();
     if (handle === undefined) return false;
-    this.#run(
-      handle,
-      createIdleDeadline(this.#periodEnd, () => host.level > LEVEL.IDLE, false),
-    );
+    this.#run(handle, this.#periodEnd, false);
     return true;
   }
 
@@ -106,23 +103,22 @@ class IdleCallbacks {
   /**
    * Standard: #invoke-idle-callback-timeout-algorithm.
    * @param {number} handle  of a request that waits
-   * @param {HostCallback} host
    */
-  #runTimedOut(handle, host) {
-    this.#run(
-      handle,
-      createIdleDeadline(performance.now(), () => host.level > LEVEL.IDLE, true),
-    );
+  #runTimedOut(handle) {
+    this.#run(handle, performance.now(), true);
   }
 
   /**
    * What the callback throws is not caught here.
    * @param {number} handle  of a request that waits
-   * @param {IdleDeadline} deadline
+   * @param {number} end  of its idle period
+   * @param {boolean} didTimeout
    */
-  #run(handle, deadline) {
+  #run(handle, end, didTimeout) {
     const { callback, context } = /** @type {IdleRequest} */ (this.#take(handle));
     this.#dispatcher.updateLevel();
+    const isInterrupted = () => this.#dispatcher.level > LEVEL.IDLE;
+    const deadline = createIdleDeadline(end, isInterrupted, didTimeout);
     context.runInAsyncScope(() => {
       enterState(IDLE_STATE);
       callback(deadline);

@@ -43,6 +43,7 @@ class IndexedHeap {
 
   /** @param {T} item  of this heap, which may compare in another way now */
   update(item) {
+    if (this.items.length === 1) return;
     this.#moveUp(item, item.heapIndex);
     this.#moveDown(item, item.heapIndex);
   }

@@ -21,13 +21,11 @@ class SchedulerTask {
   enqueueOrder = 0;
   /** When it was queued, by performance.now(). */
   enqueuedAt = 0;
-  /** @type {TaskQueue | null} */
-  queue = null;
   /** @type {SchedulerTask | null} */
   previous = null;
   /** @type {SchedulerTask | null} */
   next = null;
-  /** @type {WaitingPlace | null} where it waits; null: it runs or has ended */
+  /** @type {WaitingPlace | null} its queue, or the delayed tasks; null: it runs or has ended */
   place = null;
   state;
   isContinuation;
@@ -53,7 +51,6 @@ class SchedulerTask {
   abort(reason) {
     this.reject(reason);
     this.place?.withdraw(this);
-    this.place = null;
   }
 
   /** Runs to its end; nothing is thrown. */

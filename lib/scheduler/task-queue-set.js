@@ -12,7 +12,6 @@ const { TaskQueue, isOlder } = require('./task-queue.js');
 
 /** The queue of one signal: its priority is that of the signal, whatever that becomes. */
 class DynamicTaskQueue extends TaskQueue {
-  #queueSet;
   source;
 
   /**
@@ -21,14 +20,13 @@ class DynamicTaskQueue extends TaskQueue {
    * @param {boolean} isContinuation
    */
   constructor(queueSet, source, isContinuation) {
-    super(source.value, isContinuation);
-    this.#queueSet = queueSet;
+    super(queueSet, source.value, isContinuation);
     this.source = source;
   }
 
   /** @param {TaskPriority} priority */
   priorityChanged(priority) {
-    this.#queueSet.move(this, priority);
+    this.queueSet.move(this, priority);
   }
 }
 
@@ -49,17 +47,17 @@ class TaskQueueSet {
   #ready;
   /** One bit for each effective priority that has a task. */
   #readyBits = 0;
-  #onMove;
+  #onChange;
 
-  /** @param {() => void} onMove  called when tasks have got another priority */
-  constructor(onMove) {
-    this.#onMove = onMove;
+  /** @param {() => void} onChange  called when there are tasks of other effective priorities */
+  constructor(onChange) {
+    this.#onChange = onChange;
     this.#ready = Array.from({ length: EFFECTIVE_PRIORITIES }, () => new IndexedHeap(isOlder));
     /** @type {TaskQueue[]} */
     this.#static = [];
     for (const priority of TASK_PRIORITIES) {
       for (const isContinuation of [false, true]) {
-        const queue = new TaskQueue(priority, isContinuation);
+        const queue = new TaskQueue(this, priority, isContinuation);
         this.#static[queue.effectivePriority] = queue;
       }
     }
@@ -95,16 +93,18 @@ class TaskQueueSet {
   enqueue(task) {
     const queue = this.#select(task.state.prioritySource, task.isContinuation);
     queue.append(task);
-    task.queue = queue;
+    task.place = queue;
     if (queue.size === 1) this.#add(queue);
   }
 
-  /** @param {SchedulerTask} task  in a queue of this set */
-  remove(task) {
-    const queue = /** @type {TaskQueue} */ (task.queue);
+  /**
+   * @param {SchedulerTask} task
+   * @param {TaskQueue} queue  of this set, which the task is in
+   */
+  remove(task, queue) {
     const wasFirst = queue.first === task;
     queue.remove(task);
-    task.queue = null;
+    task.place = null;
     if (queue.size === 0) this.#retire(queue);
     else if (wasFirst) this.#ready[queue.effectivePriority].update(queue);
   }
@@ -117,7 +117,6 @@ class TaskQueueSet {
     this.#take(queue);
     queue.priority = priority;
     this.#add(queue);
-    this.#onMove();
   }
 
   /**
@@ -154,15 +153,23 @@ class TaskQueueSet {
   /** @param {TaskQueue} queue */
   #add(queue) {
     const priority = queue.effectivePriority;
-    this.#ready[priority].add(queue);
-    this.#readyBits |= 1 << priority;
+    const ready = this.#ready[priority];
+    ready.add(queue);
+    if (ready.size === 1) this.#setReady(this.#readyBits | (1 << priority));
   }
 
   /** @param {TaskQueue} queue */
   #take(queue) {
     const priority = queue.effectivePriority;
-    this.#ready[priority].remove(queue);
-    if (this.#ready[priority].size === 0) this.#readyBits &= ~(1 << priority);
+    const ready = this.#ready[priority];
+    ready.remove(queue);
+    if (ready.size === 0) this.#setReady(this.#readyBits & ~(1 << priority));
+  }
+
+  /** @param {number} bits */
+  #setReady(bits) {
+    this.#readyBits = bits;
+    this.#onChange();
   }
 }
 

@@ -3,6 +3,7 @@
 const { effectivePriority } = require('./task-priority.js');
 
 /** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
+/** @typedef {import('./task-queue-set.js').TaskQueueSet} TaskQueueSet */
 /** @typedef {import('./scheduler-task.js').SchedulerTask} SchedulerTask */
 
 /**
@@ -14,6 +15,7 @@ class TaskQueue {
   /** @type {TaskPriority} */
   priority;
   isContinuation;
+  queueSet;
   size = 0;
   heapIndex = -1;
   /** @type {SchedulerTask | null} the "first runnable task" */
@@ -22,10 +24,12 @@ class TaskQueue {
   #last = null;
 
   /**
+   * @param {TaskQueueSet} queueSet  that it belongs to
    * @param {TaskPriority} priority
    * @param {boolean} isContinuation
    */
-  constructor(priority, isContinuation) {
+  constructor(queueSet, priority, isContinuation) {
+    this.queueSet = queueSet;
     this.priority = priority;
     this.isContinuation = isContinuation;
   }
@@ -53,6 +57,11 @@ class TaskQueue {
     task.previous = null;
     task.next = null;
     this.size -= 1;
+  }
+
+  /** @param {SchedulerTask} task  of this queue, which is to leave it and the set */
+  withdraw(task) {
+    this.queueSet.remove(task, this);
   }
 }
 

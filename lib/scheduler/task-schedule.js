@@ -28,7 +28,6 @@ const OVERDUE = EFFECTIVE_PRIORITIES;
 /** The tasks of one scheduler, queued and delayed, and which of them is next. */
 class TaskSchedule {
   scheduler;
-  size = 0;
   #dispatcher;
   #queues = new TaskQueueSet(() => this.#changed());
   #delayed = new DelayedTasks((task) => this.enqueue(task));
@@ -55,6 +54,10 @@ class TaskSchedule {
     this.#starvation = new StarvationWatch(this.#queues, starvationLimit, () => this.#changed());
   }
 
+  get isEmpty() {
+    return this.#queues.highest === -1;
+  }
+
   /**
    * @param {SchedulerTask} task
    * @param {number} ms
@@ -67,25 +70,15 @@ class TaskSchedule {
   enqueue(task) {
     task.enqueueOrder = this.#dispatcher.takeEnqueueOrder();
     task.enqueuedAt = performance.now();
-    task.place = this;
     this.#queues.enqueue(task);
-    this.size += 1;
-    this.#changed();
-  }
-
-  /** @param {SchedulerTask} task  that is queued */
-  withdraw(task) {
-    this.#queues.remove(task);
-    this.size -= 1;
-    this.#changed();
+    this.#starvation?.watch();
   }
 
   /** The next task leaves its queue; there is one. */
   take() {
     const task = this.#next;
     this.#takesOverdue = this.#overdue() === null;
-    task.place = null;
-    this.withdraw(task);
+    /** @type {TaskQueue} */ (task.place).withdraw(task);
     return task;
   }
 
@@ -152,7 +145,7 @@ class TaskSchedule {
   #overdue() {
     const task = this.#starvation?.overdue ?? null;
     if (task === null || this.#takesOverdue) return task;
-    const { effectivePriority: own } = /** @type {TaskQueue} */ (task.queue);
+    const { effectivePriority: own } = /** @type {TaskQueue} */ (task.place);
     return own < this.#queues.highest ? null : task;
   }
 

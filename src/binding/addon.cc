@@ -90,7 +90,6 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   constant("CELL_LEVEL", LoopHook::kLevelCell);
   constant("CELL_TURN", LoopHook::kTurnCell);
   constant("CELL_RUN", LoopHook::kRunCell);
-  constant("CELL_NOW", LoopHook::kNowCell);
   constant("CELL_IDLE_MS", LoopHook::kIdleMsCell);
   constant("CELL_COUNT", LoopHook::kCellCount);
   constant("DEFAULT_CAPACITY", segment::kDefaultCapacity);

@@ -3,23 +3,22 @@
 #include <poll.h>
 
 #include <initializer_list>
+#include <iterator>
 
 namespace holdfast::binding {
 
 namespace {
 
-constexpr double kNsPerMs = 1e6;
 // The length of an idle period in a loop without timers, in ms: as good as for ever.
 constexpr double kNoTimer = 1e9;
 
 }  // namespace
 
-LoopHook::LoopHook(Napi::Env env, Napi::Float64Array cells, Napi::Function run_next)
+LoopHook::LoopHook(Napi::Env env, Napi::Float64Array cells, Napi::Function run)
     : env_(env),
       cells_reference_(Napi::Persistent(cells)),
       cells_(cells.Data()),
-      run_next_(Napi::Persistent(run_next)),
-      receiver_(Napi::Persistent(Napi::Object::New(env))) {}
+      run_(Napi::Persistent(run)) {}
 
 Napi::Value LoopHook::Open(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
@@ -31,18 +30,20 @@ Napi::Value LoopHook::Open(const Napi::CallbackInfo& info) {
   auto* const hook =
       new LoopHook(env, info[0].As<Napi::Float64Array>(), info[1].As<Napi::Function>());
   hook->Init(loop);
-  napi_value wake = nullptr;
+  const napi_property_descriptor functions[] = {
+      {"wake", nullptr, &LoopHook::WakeByJs, nullptr, nullptr, nullptr, napi_enumerable, hook},
+      {"isIdle", nullptr, &LoopHook::IsIdleByJs, nullptr, nullptr, nullptr, napi_enumerable, hook},
+      {"report", nullptr, &LoopHook::ReportByJs, nullptr, nullptr, nullptr, napi_enumerable, hook},
+  };
+  Napi::Object object = Napi::Object::New(env);
   if (napi_add_env_cleanup_hook(env, &LoopHook::OnEnvironmentEnd, hook) != napi_ok ||
-      napi_create_function(env, "wake", NAPI_AUTO_LENGTH, &LoopHook::WakeByJs, hook, &wake) !=
-          napi_ok) {
+      napi_define_properties(env, object, std::size(functions), functions) != napi_ok) {
     napi_remove_env_cleanup_hook(env, &LoopHook::OnEnvironmentEnd, hook);
     hook->Close();
     Napi::Error::New(env, "this environment is ending").ThrowAsJavaScriptException();
     return env.Undefined();
   }
-  Napi::Object functions = Napi::Object::New(env);
-  functions.Set("wake", Napi::Value(env, wake));
-  return functions;
+  return object;
 }
 
 // None of these can fail.
@@ -66,8 +67,7 @@ void LoopHook::OnEnvironmentEnd(void* self) { static_cast<LoopHook*>(self)->Clos
 
 void LoopHook::Close() {
   is_open_ = false;
-  run_next_.Reset();
-  receiver_.Reset();
+  run_.Reset();
   cells_reference_.Reset();
   const auto on_closed = [](uv_handle_t* handle) {
     LoopHook* const hook = Of(handle);
@@ -85,6 +85,24 @@ napi_value LoopHook::WakeByJs(napi_env env, napi_callback_info info) {
   void* self = nullptr;
   if (napi_get_cb_info(env, info, nullptr, nullptr, nullptr, &self) == napi_ok) {
     static_cast<LoopHook*>(self)->Wake();
+  }
+  return nullptr;
+}
+
+napi_value LoopHook::IsIdleByJs(napi_env env, napi_callback_info info) {
+  void* self = nullptr;
+  if (napi_get_cb_info(env, info, nullptr, nullptr, nullptr, &self) != napi_ok) return nullptr;
+  auto* const hook = static_cast<LoopHook*>(self);
+  napi_value result = nullptr;
+  (void)napi_get_boolean(env, hook->is_open_ && hook->IsLoopIdle(), &result);
+  return result;
+}
+
+napi_value LoopHook::ReportByJs(napi_env env, napi_callback_info info) {
+  size_t count = 1;
+  napi_value error = nullptr;
+  if (napi_get_cb_info(env, info, &count, &error, nullptr, nullptr) == napi_ok) {
+    (void)napi_fatal_exception(env, error);
   }
   return nullptr;
 }
@@ -141,26 +159,17 @@ void LoopHook::OnCheck() {
   const bool had_work = turn_had_work_ || CountEvents() != events_before_;
   turn_had_work_ = false;
   const bool has_work = Run(kNormal);
+  if (!had_work && !has_work) Run(kIdle);
   turn_had_work_ = false;
-  if (!had_work && !has_work) RunWhileIdle();
   if (is_open_ && level() == kNone) Sleep();
 }
 
 bool LoopHook::Run(Level least) {
   bool has_run = false;
   cells_[kRunCell] += 1;
-  while (is_open_ && !is_running_ && level() >= least && RunNext(least)) has_run = true;
+  while (is_open_ && !is_running_ && level() >= least && CallRun(least)) has_run = true;
   turn_had_work_ = turn_had_work_ || has_run;
   return has_run;
-}
-
-void LoopHook::RunWhileIdle() {
-  bool goes_on = true;
-  cells_[kRunCell] += 1;
-  while (goes_on && is_open_ && level() > kNone) {
-    // What is more urgent than idle work may have come from the piece before.
-    goes_on = (level() > kIdle || IsLoopIdle()) && RunNext(kIdle);
-  }
 }
 
 bool LoopHook::IsLoopIdle() {
@@ -181,15 +190,14 @@ uint64_t LoopHook::CountEvents() const {
   return metrics.events;
 }
 
-// Calls runNext(least); ticks and microtasks have run when this returns. False: there is nothing to
-// run now, or JavaScript cannot run any more.
-bool LoopHook::RunNext(Level least) {
+// Calls run(least); ticks and microtasks have run when this returns. False: there was nothing to run,
+// or JavaScript cannot run any more.
+bool LoopHook::CallRun(Level least) {
   const Napi::HandleScope scope(env_);
-  cells_[kNowCell] = static_cast<double>(uv_hrtime()) / kNsPerMs;
   is_running_ = true;
   const napi_value argument = Napi::Number::New(env_, static_cast<double>(least));
   napi_value result = nullptr;
-  const napi_status status = napi_make_callback(env_, nullptr, receiver_.Value(), run_next_.Value(),
+  const napi_status status = napi_make_callback(env_, nullptr, Napi::Object::New(env_), run_.Value(),
                                                 1, &argument, &result);
   is_running_ = false;
   if (status == napi_pending_exception) {

@@ -1,5 +1,5 @@
 // Where the scheduler's work has its place in the turns of an event loop: calls back into
-// JavaScript once per task, so that ticks and microtasks drain between two tasks.
+// JavaScript, again and again while there is work.
 //
 // A turn of libuv's loop is: timers, prepare, I/O, check (setImmediate runs here), closing. Urgent
 // work runs before each of timers and I/O, normal work once per turn, idle work in the check phase
@@ -23,16 +23,17 @@ class LoopHook {
   enum Level : uint32_t { kNone, kIdle, kNormal, kUrgent };
 
   // The numbers that both sides see. JavaScript writes the level of its most urgent work, this side
-  // the rest: the numbers of the turn and of the run of calls, the time of a call and the length of
-  // an idle period, in ms.
-  enum Cell : uint32_t { kLevelCell, kTurnCell, kRunCell, kNowCell, kIdleMsCell, kCellCount };
+  // the rest: the numbers of the turn and of the run of calls, and the length of an idle period, in
+  // ms.
+  enum Cell : uint32_t { kLevelCell, kTurnCell, kRunCell, kIdleMsCell, kCellCount };
 
-  // openLoopHook(cells: Float64Array, runNext: (leastLevel) => boolean) -> { wake() }
-  // `runNext` runs one piece of work of that level or above; false: none may run in this turn.
+  // openLoopHook(cells: Float64Array, run: (leastLevel) => boolean) ->
+  //   { wake(), isIdle(), report(error) }
+  // `run` runs work of that level or above; false: there was none that may run in this turn.
   static Napi::Value Open(const Napi::CallbackInfo& info);
 
  private:
-  LoopHook(Napi::Env env, Napi::Float64Array cells, Napi::Function run_next);
+  LoopHook(Napi::Env env, Napi::Float64Array cells, Napi::Function run);
   ~LoopHook() = default;
 
   static LoopHook* Of(void* handle) {
@@ -46,6 +47,10 @@ class LoopHook {
 
   // wake(): the level has risen.
   static napi_value WakeByJs(napi_env env, napi_callback_info info);
+  // isIdle(): whether the loop would sleep now; false once the environment ends.
+  static napi_value IsIdleByJs(napi_env env, napi_callback_info info);
+  // report(error): nobody has caught it.
+  static napi_value ReportByJs(napi_env env, napi_callback_info info);
   static void OnEnvironmentEnd(void* self);
 
   void Init(uv_loop_t* loop);
@@ -58,8 +63,7 @@ class LoopHook {
   void OnCheck();
   // Runs all that may run, from `least` up, and says whether there was anything.
   bool Run(Level least);
-  void RunWhileIdle();
-  bool RunNext(Level least);
+  bool CallRun(Level least);
   // Whether the loop would sleep now; tells JavaScript for how long.
   bool IsLoopIdle();
   uint64_t CountEvents() const;
@@ -68,8 +72,7 @@ class LoopHook {
   Napi::Env env_;
   Napi::Reference<Napi::Float64Array> cells_reference_;
   double* cells_;
-  Napi::FunctionReference run_next_;
-  Napi::ObjectReference receiver_;
+  Napi::FunctionReference run_;
   uv_loop_t* loop_ = nullptr;
   uv_prepare_t prepare_{};  // keeps the loop alive
   uv_check_t check_{};
