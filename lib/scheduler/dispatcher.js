@@ -7,16 +7,19 @@ const { runObserved } = require('./task-events.js');
 
 /** @typedef {import('./task-schedule.js').TaskSchedule} TaskSchedule */
 
+/** In ms; less than a call takes, and more than what is lost in a number that counts for years. */
+const LEAST_STEP = 2 ** -16;
+
 /**
  * Chooses what this thread runs next, of all schedulers: the oldest task of the highest effective
  * priority. Standard: Prioritized Task Scheduling, #sec-scheduler-alg-select-next-task.
  */
 class Dispatcher {
-  /** @type {TaskSchedule[]} those with tasks */
+  /** @type {TaskSchedule[]} all that have tasks; others too, while one has */
   #busy = [];
   /** @type {HostCallback | undefined} opened at the first use */
   #host;
-  #nextEnqueueOrder = 0;
+  #lastEnqueued = 0;
   #isRunning = false;
   /** @type {TaskSchedule | undefined} whose task ran last, in which run of tasks, from when on */
   #lastSchedule;
@@ -34,9 +37,13 @@ class Dispatcher {
     return this.#host;
   }
 
-  /** The "next enqueue order" of the event loop, which all schedulers share. */
-  takeEnqueueOrder() {
-    return this.#nextEnqueueOrder++;
+  /**
+   * The "next enqueue order" of the event loop, which all schedulers share: the time, by
+   * performance.now(), but later than all before.
+   */
+  takeEnqueueTime() {
+    this.#lastEnqueued = Math.max(performance.now(), this.#lastEnqueued + LEAST_STEP);
+    return this.#lastEnqueued;
   }
 
   /**
@@ -44,9 +51,7 @@ class Dispatcher {
    * @param {TaskSchedule} schedule
    */
   changed(schedule) {
-    const index = this.#busy.indexOf(schedule);
-    if (!schedule.isEmpty && index === -1) this.#busy.push(schedule);
-    else if (schedule.isEmpty && index !== -1) this.#busy.splice(index, 1);
+    if (!this.#busy.includes(schedule)) this.#busy.push(schedule);
     this.updateLevel();
   }
 
@@ -60,7 +65,10 @@ class Dispatcher {
 
   /** To be called when the level may be another one. While tasks run, nobody else looks at it. */
   updateLevel() {
-    if (!this.#isRunning) this.open().level = this.level;
+    if (this.#isRunning) return;
+    const { level } = this;
+    if (level === LEVEL.NONE) this.#busy.length = 0;
+    this.open().level = level;
   }
 
   /**
@@ -95,8 +103,7 @@ class Dispatcher {
     const schedule = this.#choose(leastLevel);
     this.#lastSchedule = schedule;
     if (schedule === undefined) {
-      const isIdle = leastLevel === LEVEL.IDLE && this.#busy.length === 0;
-      return isIdle && this.idleCallbacks.runNext(host);
+      return leastLevel === LEVEL.IDLE && this.idleCallbacks.runNext(host);
     }
     // Others do not get ahead of a task that has to wait: the order is the same for all schedulers.
     if (!schedule.mayRun(host.turn)) return false;

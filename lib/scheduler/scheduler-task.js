@@ -5,7 +5,9 @@ const { unwatchAbort, watchAbort } = require('../locks/abort-watch.js');
 const { enterState } = require('./scheduling-state.js');
 
 /** @typedef {import('./scheduling-state.js').SchedulingState} SchedulingState */
-/** @typedef {import('./task-queue.js').TaskQueue} TaskQueue */
+/** @typedef {InstanceType<ReturnType<typeof asSchedulerTask>>} SchedulerTask */
+/** @typedef {(value?: unknown) => void} Resolve */
+/** @typedef {(reason: unknown) => void} Reject */
 
 /**
  * What a task tells when it leaves the place where it waits before its time.
@@ -13,78 +15,84 @@ const { enterState } = require('./scheduling-state.js');
  */
 
 /**
- * A scheduler task with its task handle: a link in a queue, and the promise that it settles.
- * Standard: Prioritized Task Scheduling, #scheduler-task and #task-handle.
+ * A scheduler task with its task handle: a link in a queue, and the promise that it settles. One
+ * object is all of it, because hundreds of thousands may wait: so the class of it is made of what it
+ * is besides. Standard: Prioritized Task Scheduling, #scheduler-task and #task-handle.
+ * @param {new (...args: any[]) => object} Base
  */
-class SchedulerTask {
-  /** Set when it is queued; lower is older. */
-  enqueueOrder = 0;
-  /** When it was queued, by performance.now(). */
-  enqueuedAt = 0;
-  /** @type {SchedulerTask | null} */
-  previous = null;
-  /** @type {SchedulerTask | null} */
-  next = null;
-  /** @type {WaitingPlace | null} its queue, or the delayed tasks; null: it runs or has ended */
-  place = null;
-  state;
-  isContinuation;
+const asSchedulerTask = (Base) =>
+  class extends Base {
+    /**
+     * @param {SchedulingState} state
+     * @param {Resolve} resolve
+     * @param {Reject} reject
+     */
+    constructor(state, resolve, reject) {
+      super('SchedulerTask');
+      /** When it was queued, see takeEnqueueTime(). The "enqueue order": of two, less is older. */
+      this.enqueuedAt = 0;
+      /** @type {SchedulerTask | null} */
+      this.previous = null;
+      /** @type {SchedulerTask | null} */
+      this.next = null;
+      /** @type {WaitingPlace | null} its queue, or the delayed tasks; null: it runs or has ended */
+      this.place = null;
+      this.state = state;
+      this.resolve = resolve;
+      this.reject = reject;
+      if (state.abortSource !== undefined) watchAbort(state.abortSource, this);
+    }
 
-  /**
-   * @param {SchedulingState} state
-   * @param {boolean} isContinuation
-   * @param {(value?: unknown) => void} resolve
-   * @param {(reason: unknown) => void} reject
-   */
-  constructor(state, isContinuation, resolve, reject) {
-    this.state = state;
-    this.isContinuation = isContinuation;
-    this.resolve = resolve;
-    this.reject = reject;
-    if (state.abortSource !== undefined) watchAbort(state.abortSource, this);
-  }
+    /** @returns {boolean} */
+    get isContinuation() {
+      return true;
+    }
 
-  /**
-   * The "abort steps".
-   * @param {unknown} reason
-   */
-  abort(reason) {
-    this.reject(reason);
-    this.place?.withdraw(this);
-  }
+    /**
+     * The "abort steps".
+     * @param {unknown} reason
+     */
+    abort(reason) {
+      this.reject(reason);
+      this.place?.withdraw(this);
+    }
 
-  /** Runs to its end; nothing is thrown. */
-  run() {
-    this.steps();
-    const { abortSource } = this.state;
-    if (abortSource !== undefined) unwatchAbort(abortSource, this);
-  }
+    /** Runs to its end; nothing is thrown. */
+    run() {
+      this.steps();
+      const { abortSource } = this.state;
+      if (abortSource !== undefined) unwatchAbort(abortSource, this);
+    }
 
-  /** Of a continuation: what `yield()` gave resolves. */
-  steps() {
-    this.resolve();
-  }
-}
+    steps() {
+      this.resolve();
+    }
+  };
+
+/** A task of yield(): what that gave resolves. */
+const Continuation = asSchedulerTask(class {});
 
 /** A task of postTask(): calls back in the async context of that call. */
-class PostedTask extends SchedulerTask {
-  callback;
-  #context = new AsyncResource('SchedulerTask');
-
+class PostedTask extends asSchedulerTask(AsyncResource) {
   /**
    * @param {SchedulingState} state
    * @param {() => unknown} callback
-   * @param {(value?: unknown) => void} resolve
-   * @param {(reason: unknown) => void} reject
+   * @param {Resolve} resolve
+   * @param {Reject} reject
    */
   constructor(state, callback, resolve, reject) {
-    super(state, false, resolve, reject);
+    super(state, resolve, reject);
     this.callback = callback;
   }
 
   /** @override */
+  get isContinuation() {
+    return false;
+  }
+
+  /** @override */
   steps() {
-    this.#context.runInAsyncScope(this.callBack, this);
+    this.runInAsyncScope(this.callBack, this);
   }
 
   callBack() {
@@ -98,4 +106,4 @@ class PostedTask extends SchedulerTask {
   }
 }
 
-module.exports = { SchedulerTask, PostedTask };
+module.exports = { Continuation, PostedTask };

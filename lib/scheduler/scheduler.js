@@ -3,7 +3,7 @@
 const { defineInterface, toCallback } = require('../webidl.js');
 const { dispatcher } = require('./dispatcher.js');
 const { DEFAULT_BUDGET, toPostTaskOptions, toSchedulerOptions } = require('./scheduler-options.js');
-const { PostedTask, SchedulerTask } = require('./scheduler-task.js');
+const { Continuation, PostedTask } = require('./scheduler-task.js');
 const { DEFAULT_STATE, currentState } = require('./scheduling-state.js');
 const { priorityOf } = require('./signal-priority.js');
 const { DEFAULT_PRIORITY, TASK_PRIORITIES } = require('./task-priority.js');
@@ -90,7 +90,7 @@ class Scheduler {
       if (state.abortSource?.aborted) return Promise.reject(state.abortSource.reason);
       dispatcher.open();
       return new Promise((resolve, reject) => {
-        schedule.enqueue(new SchedulerTask(state, true, /** @type {any} */ (resolve), reject));
+        schedule.enqueue(new Continuation(state, /** @type {any} */ (resolve), reject));
       });
     } catch (error) {
       return Promise.reject(error);

@@ -57,7 +57,7 @@ class StarvationWatch {
     let oldest = null;
     for (let priority = 0; priority < EFFECTIVE_PRIORITIES; priority += 1) {
       const task = this.#queues.oldest(priority);
-      const isOlder = task !== null && (oldest === null || task.enqueueOrder < oldest.enqueueOrder);
+      const isOlder = task !== null && (oldest === null || task.enqueuedAt < oldest.enqueuedAt);
       if (isOlder) oldest = task;
     }
     return oldest;

@@ -70,9 +70,9 @@ class TaskQueue {
  * @param {TaskQueue} a  not empty
  * @param {TaskQueue} b  not empty
  */
-const isOlder = (a, b) => enqueueOrderOf(a) < enqueueOrderOf(b);
+const isOlder = (a, b) => enqueuedAt(a) < enqueuedAt(b);
 
 /** @param {TaskQueue} queue  not empty */
-const enqueueOrderOf = (queue) => /** @type {SchedulerTask} */ (queue.first).enqueueOrder;
+const enqueuedAt = (queue) => /** @type {SchedulerTask} */ (queue.first).enqueuedAt;
 
 module.exports = { TaskQueue, isOlder };

@@ -11,8 +11,9 @@ const { TaskQueueSet } = require('./task-queue-set.js');
 /** @typedef {import('./scheduler-task.js').SchedulerTask} SchedulerTask */
 /** @typedef {import('./task-queue.js').TaskQueue} TaskQueue */
 
-/** Where each effective priority has its place in a turn of the event loop. */
+/** Where -1, for no task, and each effective priority has its place in a turn of the event loop. */
 const LEVEL_OF = [
+  LEVEL.NONE,
   LEVEL.IDLE,
   LEVEL.IDLE,
   LEVEL.NORMAL,
@@ -54,10 +55,6 @@ class TaskSchedule {
     this.#starvation = new StarvationWatch(this.#queues, starvationLimit, () => this.#changed());
   }
 
-  get isEmpty() {
-    return this.#queues.highest === -1;
-  }
-
   /**
    * @param {SchedulerTask} task
    * @param {number} ms
@@ -68,8 +65,7 @@ class TaskSchedule {
 
   /** @param {SchedulerTask} task */
   enqueue(task) {
-    task.enqueueOrder = this.#dispatcher.takeEnqueueOrder();
-    task.enqueuedAt = performance.now();
+    task.enqueuedAt = this.#dispatcher.takeEnqueueTime();
     this.#queues.enqueue(task);
     this.#starvation?.watch();
   }
@@ -83,13 +79,13 @@ class TaskSchedule {
   }
 
   get level() {
-    return LEVEL_OF[this.#nextPriority];
+    return LEVEL_OF[this.#nextPriority + 1];
   }
 
   /** @param {TaskSchedule} other  both have tasks */
   runsBefore(other) {
     const lead = this.#nextPriority - other.#nextPriority;
-    return lead === 0 ? this.#next.enqueueOrder < other.#next.enqueueOrder : lead > 0;
+    return lead === 0 ? this.#next.enqueuedAt < other.#next.enqueuedAt : lead > 0;
   }
 
   /**
