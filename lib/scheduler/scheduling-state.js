@@ -44,6 +44,7 @@ class StateStorage extends AsyncLocalStorage {
    * @param {string} type
    */
   _propagate(resource, triggerResource, type) {
+    if (this.getStore() === undefined) return; // nothing to hand on, as for most
     if (type !== 'PROMISE' && !(resource instanceof AsyncResource)) return;
     /** @type {any} */ (AsyncLocalStorage.prototype)._propagate.call(
       this,

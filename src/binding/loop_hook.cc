@@ -11,6 +11,8 @@ namespace {
 
 // The length of an idle period in a loop without timers, in ms: as good as for ever.
 constexpr double kNoTimer = 1e9;
+// How often the system is asked for I/O between idle work, in ns: to ask takes as long as a task.
+constexpr uint64_t kLookInterval = 20'000;
 
 }  // namespace
 
@@ -179,6 +181,9 @@ bool LoopHook::IsLoopIdle() {
   (void)uv_idle_start(&idle_, [](uv_idle_t*) {});
   if (sleep_ms == 0) return false;
   cells_[kIdleMsCell] = sleep_ms < 0 ? kNoTimer : sleep_ms;
+  const uint64_t now = uv_hrtime();
+  if (now - looked_at_ < kLookInterval) return true;
+  looked_at_ = now;
   pollfd backend = {uv_backend_fd(loop_), POLLIN, 0};
   return poll(&backend, 1, 0) == 0;
 }
