@@ -15,9 +15,9 @@ const { enterState } = require('./scheduling-state.js');
  */
 
 /**
- * A scheduler task with its task handle: a link in a queue, and the promise that it settles. One
- * object is all of it, because hundreds of thousands may wait: so the class of it is made of what it
- * is besides. Standard: Prioritized Task Scheduling, #scheduler-task and #task-handle.
+ * A scheduler task with its task handle: a link in a queue, and the promise that it settles. The
+ * class is made of what a task is besides, so that it is one object: a hundred thousand may wait.
+ * Standard: Prioritized Task Scheduling, #scheduler-task and #task-handle.
  * @param {new (...args: any[]) => object} Base
  */
 const asSchedulerTask = (Base) =>
@@ -92,7 +92,7 @@ class PostedTask extends asSchedulerTask(AsyncResource) {
 
   /** @override */
   steps() {
-    this.runInAsyncScope(this.callBack, this);
+    /** @type {any} */ (this).runInAsyncScope(this.callBack, this);
   }
 
   callBack() {

@@ -78,6 +78,63 @@ describe.each(Object.keys(RUNNERS))('lifetime of the event loop of a %s', (place
     expect(end).toEqual({ ...CLEAN_END, lines });
   });
 
+  test('the ticks that follow one that throws run before the task after the next', async () => {
+    const end = await run(async ({ scheduler, print }) => {
+      process.on('uncaughtException', ({ message }) => print(message));
+      scheduler.postTask(() => {
+        process.nextTick(() => {
+          throw new Error('tick');
+        });
+        process.nextTick(() => print('second tick'));
+        queueMicrotask(() => print('microtask'));
+      });
+      const tasks = [1, 2, 3].map((id) => scheduler.postTask(() => print(id)));
+      await Promise.all(tasks);
+    });
+    const [first, ...rest] = end.lines;
+    expect(first).toBe('tick');
+    expect(rest.filter((line) => line.length > 1)).toEqual(['second tick', 'microtask']);
+    expect(rest.indexOf('microtask')).toBeLessThan(rest.indexOf('2'));
+    expect(rest.filter((line) => line.length === 1)).toEqual(['1', '2', '3']);
+  });
+
+  test('a tick that throws leaves no async context to the tasks after it', async () => {
+    const end = await run(async ({ scheduler, print, require }) => {
+      const hooks = require('node:async_hooks');
+      const storage = new hooks.AsyncLocalStorage();
+      hooks.createHook({ init() {}, before() {}, after() {} }).enable();
+      process.on('uncaughtException', ({ message }) => print(message));
+      storage.run('store', () =>
+        scheduler.postTask(() =>
+          process.nextTick(() => {
+            throw new Error(storage.getStore());
+          }),
+        ),
+      );
+      await scheduler.postTask(() => print(storage.getStore()));
+      await scheduler.yield();
+      print(storage.getStore());
+    });
+    expect(end).toEqual({ ...CLEAN_END, lines: ['store', 'undefined', 'undefined'] });
+  });
+
+  test('a rejection that nobody handles is reported before the next task', async () => {
+    const end = await run(({ scheduler, print }) => {
+      process.on('unhandledRejection', (reason) => print(reason));
+      const fail = async (reason) => {
+        throw reason;
+      };
+      for (const id of [1, 2]) {
+        scheduler.postTask(() => {
+          print(`task ${id}`);
+          fail(`rejection ${id}`);
+        });
+      }
+    });
+    const lines = ['task 1', 'rejection 1', 'task 2', 'rejection 2'];
+    expect(end).toEqual({ ...CLEAN_END, lines });
+  });
+
   test('without a handler such an exception ends it', async () => {
     const end = await run(({ scheduler, print }) => {
       scheduler.postTask(() => {
@@ -101,14 +158,19 @@ describe.each(Object.keys(RUNNERS))('lifetime of the event loop of a %s', (place
     expect(end.errors).toContain('of a task');
   });
 
-  test('process.exit() in a task ends it at once', async () => {
-    const end = await run(({ scheduler, print }) => {
-      scheduler.postTask(() => {
-        print('exit');
-        process.exit(3);
-      });
-      scheduler.postTask(() => print('never'));
-    });
-    expect(end).toEqual({ code: 3, errors: '', lines: ['exit'] });
-  });
+  test.each(['process.nextTick', 'queueMicrotask', '(exit) => exit()'])(
+    'process.exit() in a task ends it at once: %s',
+    async (start) => {
+      const end = await run(`({ scheduler, print }) => {
+        scheduler.postTask(() => {
+          (${start})(() => {
+            print('exit');
+            process.exit(3);
+          });
+        });
+        scheduler.postTask(() => print('never'));
+      }`);
+      expect(end).toEqual({ code: 3, errors: '', lines: ['exit'] });
+    },
+  );
 });

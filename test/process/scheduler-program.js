@@ -43,6 +43,11 @@ function runWorker(body, flags = undefined) {
   return endOf(worker, ended).then((end) => ({ ...end, errors: end.errors + errors.join() }));
 }
 
-const RUNNERS = { process: runProcess, worker: runWorker };
+const RUNNERS = {
+  process: runProcess,
+  worker: runWorker,
+  // There the function with which ticks are run between two tasks is another one, and not used.
+  'process whose Node runs the ticks': (body) => runProcess(body, ['--pending-deprecation']),
+};
 
 module.exports = { RUNNERS, runProcess, startWorker };

@@ -19,6 +19,19 @@ const STATES = {
       });
     });
   },
+  'a microtask of a task that never returns': ({ scheduler, print }) => {
+    const task = async () => {
+      await undefined;
+      print('ready');
+      for (;;);
+    };
+    scheduler.postTask(task);
+    scheduler.postTask(task);
+  },
+  'a loop that yields for ever': async ({ scheduler, print }) => {
+    print('ready');
+    for (;;) await scheduler.yield();
+  },
   'tasks that post tasks for ever': ({ scheduler, print }) => {
     const task = (priority) => () => {
       scheduler.postTask(task(priority), { priority });

@@ -83,6 +83,59 @@ describeInThreads('postTask()', (run) => {
   );
 
   test(
+    'drains what ticks and microtasks queue, however deep, before the next task',
+    run(async ({ scheduler, assert }) => {
+      const ids = [];
+      const post = (id) =>
+        scheduler.postTask(() => {
+          let left = 50;
+          const start = [process.nextTick, queueMicrotask, (step) => Promise.resolve().then(step)];
+          const step = () => {
+            left -= 1;
+            if (left > 0) start[left % start.length](step);
+            else ids.push(`drained ${id}`);
+          };
+          ids.push(id);
+          step();
+        });
+      await Promise.all([1, 2, 3].map(post));
+      await scheduler.postTask(() => {});
+      assert.deepEqual(ids, [1, 'drained 1', 2, 'drained 2', 3, 'drained 3']);
+    }),
+  );
+
+  test(
+    'goes on from an await of a task before the next task',
+    run(async ({ scheduler, assert }) => {
+      const ids = [];
+      const wait = async (id) => {
+        await scheduler.postTask(() => ids.push(id));
+        ids.push(`after ${id}`);
+      };
+      await Promise.all([1, 2, 3].map(wait));
+      assert.deepEqual(ids, [1, 'after 1', 2, 'after 2', 3, 'after 3']);
+    }),
+  );
+
+  test(
+    'runs no tick or microtask in the middle of a task that blocks the thread',
+    run(async ({ scheduler, createLocalLockManager, assert }) => {
+      const ids = [];
+      const manager = createLocalLockManager();
+      const task = scheduler.postTask(() => {
+        process.nextTick(() => ids.push('tick'));
+        queueMicrotask(() => ids.push('microtask'));
+        manager.requestSync('lock', () => ids.push('callback'));
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+        ids.push('end');
+      });
+      const next = scheduler.postTask(() => ids.push('next'));
+      await Promise.all([task, next]);
+      assert.deepEqual(ids, ['callback', 'end', 'tick', 'microtask', 'next']);
+    }),
+  );
+
+  test(
     'rejects with a TypeError for every bad argument and never throws',
     run(async ({ scheduler, assert }) => {
       const bad = [
