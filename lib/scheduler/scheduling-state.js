@@ -82,7 +82,7 @@ const currentState = () => storage.getStore() ?? DEFAULT_STATE;
 /**
  * Sets the state for the rest of the AsyncResource scope that runs now. Where that changes nothing,
  * it takes care not to: from the first state on, Node 20 and 22 call back for every promise that is
- * made, which costs more than a task.
+ * made, whoever makes it.
  * @param {SchedulingState} state
  */
 function enterState(state) {

@@ -195,15 +195,15 @@ uint64_t LoopHook::CountEvents() const {
   return metrics.events;
 }
 
-// Calls run(least); ticks and microtasks have run when this returns. False: there was nothing to run,
-// or JavaScript cannot run any more.
+// Calls run(least); ticks and microtasks have run when this returns. False: there was nothing to
+// run, or JavaScript cannot run any more.
 bool LoopHook::CallRun(Level least) {
   const Napi::HandleScope scope(env_);
   is_running_ = true;
   const napi_value argument = Napi::Number::New(env_, static_cast<double>(least));
   napi_value result = nullptr;
-  const napi_status status = napi_make_callback(env_, nullptr, Napi::Object::New(env_), run_.Value(),
-                                                1, &argument, &result);
+  const napi_status status = napi_make_callback(env_, nullptr, Napi::Object::New(env_),
+                                                run_.Value(), 1, &argument, &result);
   is_running_ = false;
   if (status == napi_pending_exception) {
     napi_value error = nullptr;
