@@ -48,6 +48,7 @@ std::unique_ptr<AgentWrap> AgentWrap::Open(Napi::Env env, const core::AttachOpti
   if (wrap->handles_ == nullptr) {
     return fail(Status(StatusCode::kOsError, "the doorbell cannot be watched"));
   }
+  wrap->handles_->DoNotSleep(true);  // opened in a turn of another agent: its own has gone by
   napi_add_env_cleanup_hook(env, &AgentWrap::OnEnvironmentEnd, wrap.get());
   return wrap;
 }
@@ -101,8 +102,8 @@ void AgentWrap::OnPrepare() {
   if (HasToTell()) Deliver();
   const bool expects_more = agent_ != nullptr && agent_->queued() > 0 && DeliverWhatIsNear();
   if (agent_ == nullptr) return;
-  // Without a request nobody has news for this agent, and nobody needs to know that it sleeps.
-  handles_->DoNotSleep(agent_->in_use() > 0 && (expects_more || !agent_->GoToSleep()));
+  // Without a request, too: another agent of this loop may make some in its turn, and grant them.
+  handles_->DoNotSleep(expects_more || !agent_->GoToSleep());
 }
 
 // Nobody rings meanwhile, because this agent does not say that it sleeps. True: it is time for the
@@ -118,7 +119,7 @@ bool AgentWrap::DeliverWhatIsNear() {
 }
 
 void AgentWrap::OnCheck() {
-  if (agent_->in_use() > 0) agent_->WakeUp();
+  agent_->WakeUp();
   if (HasToTell()) Deliver();
 }
 
