@@ -40,7 +40,9 @@ export interface LockBackendRequest {
   readonly extras: LockRequestExtras | undefined;
   /** Of no meaning to the lock manager; -1 at first. */
   backendId: number;
-  /** The fencing token in two halves (unsigned, 32 bits each); set before the grant is reported. */
+  /**
+   * The fencing token in two halves of 32 bits, signed or not; set before the grant is reported.
+   */
   tokenHigh: number;
   tokenLow: number;
   /** The queued request holds the lock now. */

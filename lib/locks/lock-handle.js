@@ -3,7 +3,7 @@
 const { setImmediate } = require('node:timers');
 const { notSupportedError } = require('../errors.js');
 const { FROM_THIS_PACKAGE, Lock } = require('./lock.js');
-const { KEEP_HOLDING, LockRequest } = require('./lock-request.js');
+const { LockRequest } = require('./lock-request.js');
 
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
@@ -63,12 +63,6 @@ class LockHandle extends Lock {
 }
 
 /**
- * @typedef {object} Settlers  how a promise is settled
- * @property {(handle: LockHandle | null) => void} resolve
- * @property {(reason: unknown) => void} reject
- */
-
-/**
  * @param {LockBackend} backend
  * @param {string} name
  * @param {LockOptions} options
@@ -76,17 +70,13 @@ class LockHandle extends Lock {
  */
 function acquireHandle(backend, name, options) {
   if (options.reentrant) throw notSupportedError("acquire() does not take 'reentrant'");
-  return new Promise((resolve, reject) => {
-    /** @type {Settlers | null} given up at the grant: their promise would keep the handle */
-    let settlers = { resolve, reject };
-    const request = new LockRequest(name, options, (lock) => {
-      settlers?.resolve(lock === null ? null : new LockHandle(request));
-      settlers = null;
-      return lock === null ? undefined : KEEP_HOLDING;
-    });
-    // A rejection after the grant is a loss, which the signal of the handle tells.
-    request.start(backend).catch((reason) => settlers?.reject(reason));
+  /** @type {LockRequest} */
+  const request = new LockRequest(backend, name, options, (lock) => {
+    if (lock === null) return null;
+    request.handOut();
+    return new LockHandle(request);
   });
+  return request.start();
 }
 
 module.exports = { LockHandle, acquireHandle };

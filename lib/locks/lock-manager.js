@@ -68,7 +68,7 @@ class LockManager {
         const held = coveringLock(resourceName, options.mode, backend);
         if (held !== undefined) return requestNested()(held, options.signal, callback);
       }
-      return new LockRequest(resourceName, options, callback).start(backend);
+      return new LockRequest(backend, resourceName, options, callback).start();
     } catch (error) {
       return Promise.reject(error);
     }

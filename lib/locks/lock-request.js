@@ -1,9 +1,11 @@
 'use strict';
 
-const { QUEUED, MISSED } = require('../backends/outcome.js');
+const { QUEUED, MISSED: REFUSED } = require('../backends/outcome.js');
 const { LockLostError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { isObject } = require('../webidl.js');
+const { BackendRequest } = require('./backend-request.js');
+const { enterCallback, leaveCallChain, leaveCallback } = require('./call-chain.js');
 const {
   publishEnd,
   publishGrant,
@@ -11,14 +13,8 @@ const {
   publishMiss,
   publishStart,
 } = require('./diagnostics.js');
-const {
-  enclosingLock,
-  enterCallback,
-  extrasInside,
-  leaveCallChain,
-  leaveCallback,
-} = require('./call-chain.js');
 const { createLock } = require('./lock.js');
+const { LockSection } = require('./lock-section.js');
 const { mayRunInTurn, waitForTurn } = require('./loop-turns.js');
 const { createWaitLimits } = require('./wait-limits.js');
 
@@ -31,143 +27,104 @@ const signalLoss = lazy(() => require('./loss-signal.js').signalLoss);
 const deadlockWatch = lazy(() => require('./deadlock/deadlock-watch.js'));
 
 /**
- * The life of a request: it waits, then its callback is to run, then it holds the lock, then it is
- * over.
+ * The life of a request: it waits; it has been granted, or refused, and its callback is to run;
+ * it holds the lock; it is over.
  */
 const WAITING = 0;
-const DECIDED = 1;
-const HOLDING = 2;
-const OVER = 3;
+const GRANTED = 1;
+const MISSED = 2;
+const HOLDING = 3;
+const OVER = 4;
 
-/** What a callback returns that keeps the lock until release(). */
+/** What a callback returns that keeps the lock, and the released promise, until release(). */
 const KEEP_HOLDING = Symbol('keep holding');
 
-/** @type {any} for the fields that start() sets before anything can read them */
-const UNSET = undefined;
+/** What a request that is granted at once waits for: its callback never runs inside request(). */
+const NOW = Promise.resolve();
 
 /**
- * One call of `request()`, from the queue to the released promise. A backend sees the first eight
- * fields and calls granted(), missed(), failed() and lost(), never from inside one of its own
- * methods.
+ * One call of `request()`: it waits, runs its callback, and gives the lock back. A backend sees the
+ * public fields and calls granted(), missed(), failed() and lost(), never from inside one of its
+ * own methods.
+ *
+ * The released promise is what `then(run)` gives, of a promise that is made in request(): one
+ * promise less than one with functions that settle it, and it carries the async context of the
+ * caller to the callback. What still keeps the lock when the callback has returned is the business
+ * of a LockSection.
  */
-class LockRequest {
-  /** @type {Backend} */
-  #backend;
+class LockRequest extends BackendRequest {
   #callback;
   #waitLimits;
   #phase;
-  #isMissed;
-  /** Before its end only by a loss. */
-  #isRejected;
-  /** @type {(request: LockRequest) => void} lets the callback run; of a request that waits */
+  /** @type {((request: LockRequest) => void) | undefined} lets the callback run; once it waited */
   #open;
-  /** @type {{ count: number, whenNone: (() => void) | undefined } | undefined} requests inside */
-  #nested;
-  /** @type {(value: any) => void} these two settle the released promise */
-  #resolve;
-  /** @type {(reason: unknown) => void} */
-  #reject;
+  /** @type {unknown} what the released promise rejects with: why it gave up, how it was lost */
+  #error;
+  /** @type {LockSection | undefined} */
+  #section;
+  #isHandedOut;
 
   /**
-   * Every field gets its value here, in one piece of code: initializers would be another call.
+   * @param {Backend} backend
    * @param {string} name
    * @param {LockOptions} options
    * @param {LockGrantedCallback} callback
    */
-  constructor(name, options, callback) {
-    /** Belongs to the backend. */
-    this.backendId = -1;
-    /** The fencing token in two halves, set by the backend before it reports the grant. */
-    this.tokenHigh = 0;
-    this.tokenLow = 0;
-    this.name = name;
-    this.mode = options.mode;
-    this.ifAvailable = options.ifAvailable;
-    this.steal = options.steal;
-    this.extras = options.extras;
-    /** The lock in whose callback this one is requested. */
-    this.outer = enclosingLock();
+  constructor(backend, name, options, callback) {
+    super(backend, name, options);
     this.#callback = callback;
     this.#waitLimits = createWaitLimits(this, options);
     this.#phase = WAITING;
-    this.#isMissed = false;
-    this.#isRejected = false;
-    // The others are set before they can be read.
-    this.#backend = this.#open = this.#resolve = this.#reject = UNSET;
-    this.#nested = undefined;
-  }
-
-  get token() {
-    return (BigInt(this.tokenHigh) << 32n) | BigInt(this.tokenLow);
+    this.#isHandedOut = false;
+    this.#open = this.#error = this.#section = undefined;
   }
 
   get isHolding() {
-    return this.#phase === HOLDING && !this.#isRejected && !this.#isMissed;
+    return this.#phase === HOLDING && this.#error === undefined;
   }
 
-  /** @param {Backend} backend */
-  isOf(backend) {
-    return this.#backend === backend;
+  /** How the lock was lost while the callback ran or after it, if it was. */
+  get loss() {
+    return this.#error;
   }
 
   /**
    * Standard: Web Locks, "request a lock" (#algorithm-request-lock).
-   * @param {Backend} backend
-   * @returns {Promise<any>} the released promise; rejects, too, where the backend cannot take the
-   *   request
+   * @returns {Promise<any>} the released promise
+   * @throws what the backend cannot take the request for
    */
-  start(backend) {
-    if (this.outer !== undefined) this.extras = extrasInside(this.extras, this.outer, backend);
+  start() {
     publishStart(this);
-    return new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-      if (this.#enqueue(backend)) {
-        this.#whenOpen().then(runCallback);
-        this.#beginWait();
-      } else {
-        // Faster, because an object would be asked for its then(); but the closure takes memory.
-        Promise.resolve().then(() => this.runCallback());
-      }
+    if (this.#enqueue()) return NOW.then(() => this.run());
+    /** @type {Promise<LockRequest>} */
+    const opened = new Promise((open) => {
+      this.#open = open;
     });
+    const released = opened.then(run);
+    this.#beginWait();
+    return released;
   }
 
-  /**
-   * @param {Backend} backend
-   * @returns {boolean} whether the callback has to wait
-   */
-  #enqueue(backend) {
-    this.#backend = backend;
+  /** @returns {boolean} whether the callback may run now */
+  #enqueue() {
     try {
-      const outcome = backend.enqueue(this);
-      if (outcome === QUEUED) return true;
-      this.#phase = DECIDED;
-      this.#isMissed = outcome === MISSED;
-      return !mayRunInTurn();
+      const outcome = this.backend.enqueue(this);
+      if (outcome === QUEUED) return false;
+      this.#phase = outcome === REFUSED ? MISSED : GRANTED;
+      return mayRunInTurn();
     } catch (error) {
       publishEnd(this, error);
       throw error;
     }
   }
 
-  /**
-   * The callback never runs inside request(), and it runs in the async context of the caller: both
-   * come from the promise that is made here.
-   * @returns {Promise<LockRequest>}
-   */
-  #whenOpen() {
-    return new Promise((open) => {
-      this.#open = open;
-    });
-  }
-
   #beginWait() {
-    if (this.#phase === DECIDED) {
-      waitForTurn(this);
-    } else {
+    if (this.#phase === WAITING) {
       this.#waitLimits?.startTimer();
       if (this.extras?.enclosing !== undefined)
-        deadlockWatch().watchForDeadlock(this.#backend, this);
+        deadlockWatch().watchForDeadlock(this.backend, this);
+    } else {
+      waitForTurn(this);
     }
     this.#watchSignal();
   }
@@ -183,26 +140,26 @@ class LockRequest {
   }
 
   granted() {
-    this.#decide();
+    this.#decide(GRANTED);
   }
 
   missed() {
-    this.#isMissed = true;
-    this.#decide();
+    this.#decide(MISSED);
   }
 
-  #decide() {
-    this.#phase = DECIDED;
+  /** @param {typeof GRANTED | typeof MISSED} phase */
+  #decide(phase) {
+    this.#phase = phase;
     this.#waitLimits?.stopTimer();
     if (this.extras?.enclosing !== undefined)
-      deadlockWatch().unwatchForDeadlock(this.#backend, this);
+      deadlockWatch().unwatchForDeadlock(this.backend, this);
     if (mayRunInTurn()) this.open();
     else waitForTurn(this);
   }
 
   /** Its turn has come: lets the callback run. */
   open() {
-    this.#open(this);
+    this.#open?.(this);
   }
 
   /** @param {unknown} error */
@@ -211,19 +168,33 @@ class LockRequest {
   }
 
   /**
-   * The released promise rejects at once, and the lock's signal aborts. A callback that is running
-   * goes on. One that has not run yet runs after a steal: by the standard a grant is followed by
-   * the callback, whatever came after. It does not when the hold limit has passed or the whole
-   * backend is gone: it would run beside a new holder, unasked.
+   * The lock's signal aborts, and the released promise rejects at once. A callback that is running
+   * goes on. One that has not run yet runs after a steal, and then the promise rejects: by the
+   * standard a grant is followed by the callback, whatever came after. It does not run when the
+   * hold limit has passed or the whole backend is gone: it would run beside a new holder, unasked.
    * @param {LossReason} reason
    */
   lost(reason) {
+    const error = this.#tellLoss(reason);
+    if (this.#phase === HOLDING || reason === 'stolen') {
+      this.#error = error;
+      this.#section?.lose(error);
+      publishEnd(this, error);
+    } else {
+      this.#giveUp(error);
+    }
+    if (this.#phase === WAITING) this.#decide(GRANTED);
+  }
+
+  /**
+   * @param {LossReason} reason
+   * @returns {LockLostError}
+   */
+  #tellLoss(reason) {
     const error = new LockLostError(reason, this.token);
     signalLoss()(this, error); // before the rejection
     publishLost(this, error);
-    if (this.#phase === HOLDING || reason === 'stolen') this.#rejectWith(error);
-    else this.#giveUp(error);
-    if (this.#phase === WAITING) this.#decide();
+    return error;
   }
 
   /**
@@ -234,8 +205,8 @@ class LockRequest {
    */
   abort(reason, isTimeout = false) {
     if (this.#phase === OVER) return;
-    if (this.#phase === WAITING) this.#backend.cancel(this, isTimeout);
-    else this.#backend.release(this);
+    if (this.#phase === WAITING) this.backend.cancel(this, isTimeout);
+    else this.backend.release(this);
     this.#giveUp(reason);
   }
 
@@ -247,31 +218,43 @@ class LockRequest {
     this.#phase = OVER;
     this.#waitLimits?.end();
     if (this.extras?.enclosing !== undefined)
-      deadlockWatch().unwatchForDeadlock(this.#backend, this);
+      deadlockWatch().unwatchForDeadlock(this.backend, this);
     if (this.outer !== undefined) leaveCallChain(this);
-    this.#rejectWith(reason);
+    if (this.#error === undefined) {
+      this.#error = reason;
+      publishEnd(this, reason);
+    }
+    this.open();
   }
 
   /**
    * Standard: Web Locks, "process the lock request queue" (#algorithm-process-request), the steps
    * on the event loop.
+   * @returns {unknown} what the released promise resolves with
    */
-  runCallback() {
-    if (this.#phase === OVER) return;
-    this.#phase = HOLDING;
+  run() {
+    if (this.#phase === OVER) throw this.#error;
+    if (this.#phase === GRANTED) this.#phase = HOLDING;
+    let result;
     try {
       this.#waitLimits?.endBeforeCallback();
-      const result = this.#callBack();
-      if (isObject(result)) this.#settleWith(Promise.resolve(result));
-      else if (result !== KEEP_HOLDING) this.#fulfil(result);
+      result = this.#callBack();
+      if (this.#isHandedOut) return result;
+      if (isObject(result)) return this.#openSection().waitFor(result);
     } catch (error) {
-      this.#fail(error);
+      if (this.#section !== undefined) return this.#section.conclude(false, error);
+      throw this.end(error) ?? error;
     }
+    if (result === KEEP_HOLDING) return this.#openSection();
+    if (this.#section !== undefined) return this.#section.conclude(true, result);
+    const loss = this.end(undefined);
+    if (loss !== undefined) throw loss;
+    return result;
   }
 
   #callBack() {
     const callback = this.#callback;
-    if (this.#isMissed) {
+    if (this.#phase === MISSED) {
       publishMiss(this);
       return callback(null);
     }
@@ -284,84 +267,56 @@ class LockRequest {
     }
   }
 
-  /** @param {Promise<unknown>} waitingPromise */
-  #settleWith(waitingPromise) {
-    waitingPromise.then(
-      (value) => this.#fulfil(value),
-      (reason) => this.#fail(reason),
-    );
+  #openSection() {
+    return (this.#section ??= new LockSection(this));
+  }
+
+  /** From inside the callback: what it returns is given out now, the lock kept until release(). */
+  handOut() {
+    this.#isHandedOut = true;
   }
 
   /**
-   * For a callback that returned KEEP_HOLDING: gives the lock up, now.
+   * Gives a lock up, now, that was handed out or is kept by KEEP_HOLDING.
    * @returns {boolean} whether it was still held
    */
   release() {
     if (this.#phase !== HOLDING) return false;
-    const wasHeld = !this.#isRejected;
-    this.#fulfil(undefined);
+    const wasHeld = this.#error === undefined;
+    if (this.#section === undefined) this.end(undefined);
+    else this.#section.conclude(true, undefined);
     return wasHeld;
   }
 
   /** A reentrant request inside this one: until it ends, the lock is not released. */
   enterNested() {
-    this.#nested ??= { count: 0, whenNone: undefined };
-    this.#nested.count += 1;
+    this.#openSection().enterNested();
   }
 
   leaveNested() {
-    const nested = /** @type {{ count: number, whenNone?: () => void }} */ (this.#nested);
-    nested.count -= 1;
-    if (nested.count === 0) nested.whenNone?.();
-  }
-
-  /** @param {unknown} value */
-  #fulfil(value) {
-    if (this.#nested !== undefined && this.#nested.count > 0) {
-      this.#nested.whenNone = () => this.#fulfil(value);
-      return;
-    }
-    if (!this.#endHold()) return;
-    this.#resolve(value);
-    publishEnd(this, undefined);
-  }
-
-  /** @param {unknown} reason */
-  #fail(reason) {
-    if (this.#nested !== undefined && this.#nested.count > 0) {
-      this.#nested.whenNone = () => this.#fail(reason);
-      return;
-    }
-    if (this.#endHold()) this.#rejectWith(reason);
+    this.#openSection().leaveNested();
   }
 
   /**
-   * Releases the lock, before the released promise is settled.
-   * @returns {boolean} whether it has still to be settled; a loss has rejected it
+   * Gives the lock back, before the released promise is settled.
+   * @param {unknown} reason  what the promise is to reject with; undefined: it is to be fulfilled
+   * @returns {unknown} how the lock had been lost, which goes before; undefined as a rule
    */
-  #endHold() {
+  end(reason) {
+    const wasHolding = this.#phase === HOLDING;
     this.#phase = OVER;
-    if (this.#isRejected) return false;
-    if (this.#isMissed) return true;
-    const lossReason = this.#backend.release(this);
+    if (this.#error !== undefined) return this.#error;
+    const lossReason = wasHolding ? this.backend.release(this) : undefined;
     if (this.outer !== undefined) leaveCallChain(this);
-    if (lossReason === undefined) return true;
-    this.lost(lossReason);
-    return false;
-  }
-
-  /** @param {unknown} reason */
-  #rejectWith(reason) {
-    if (this.#isRejected) return;
-    this.#isRejected = true;
-    this.#reject(reason);
-    publishEnd(this, reason);
+    if (lossReason !== undefined) this.#error = this.#tellLoss(lossReason);
+    publishEnd(this, this.#error ?? reason);
+    return this.#error;
   }
 }
 
 /** @param {LockRequest} request */
-function runCallback(request) {
-  request.runCallback();
+function run(request) {
+  return request.run();
 }
 
 module.exports = { KEEP_HOLDING, LockRequest };

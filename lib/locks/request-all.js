@@ -76,7 +76,7 @@ class MultiRequest {
   #take(name, onFailure) {
     this.#throwIfFailed();
     return new Promise((resolve, reject) => {
-      const request = new LockRequest(name, this.#optionsNow(), (lock) => {
+      const request = new LockRequest(this.#backend, name, this.#optionsNow(), (lock) => {
         this.#waiting = undefined;
         resolve(lock);
         if (lock === null) return undefined;
@@ -85,9 +85,10 @@ class MultiRequest {
         return KEEP_HOLDING;
       });
       // Each is waited for while those before it are held.
-      request.outer = this.#granted.at(-1) ?? request.outer;
+      const before = this.#granted.at(-1);
+      if (before !== undefined) request.setOuter(before);
       this.#waiting = request;
-      request.start(this.#backend).catch((reason) => {
+      request.start().catch((reason) => {
         this.#failure = reason;
         onFailure(reason);
         // When a granted lock was lost, what is still waited for is of no use.

@@ -3,7 +3,8 @@
 const { MISSED, QUEUED } = require('../backends/outcome.js');
 const { DeadlockError, LockLostError, notSupportedError, timeoutError } = require('../errors.js');
 const { isObject } = require('../webidl.js');
-const { coveringLock, enclosingLock, extrasInside, runInside } = require('./call-chain.js');
+const { BackendRequest } = require('./backend-request.js');
+const { coveringLock, runInside } = require('./call-chain.js');
 const {
   publishEnd,
   publishGrant,
@@ -23,40 +24,18 @@ const { signalLoss } = require('./loss-signal.js');
  * One call of requestSync(): the thread is blocked until the lock is granted, and the callback runs
  * in the call.
  */
-class SyncRequest {
-  backendId = -1;
-  tokenHigh = 0;
-  tokenLow = 0;
-  /** The lock in whose callback this one is requested. */
-  outer = enclosingLock();
-  isHolding = false;
+class SyncRequest extends BackendRequest {
   /** @type {LossReason | undefined} heard of while the callback ran */
-  #lossReason = undefined;
-  #backend;
-  #timeout;
+  #lossReason;
 
   /**
    * @param {Backend} backend
    * @param {string} name
    * @param {LockOptions} options
    */
-  constructor(backend, name, { mode, ifAvailable, steal, extras, timeout }) {
-    this.name = name;
-    this.mode = mode;
-    this.ifAvailable = ifAvailable;
-    this.steal = steal;
-    this.extras = this.outer === undefined ? extras : extrasInside(extras, this.outer, backend);
-    this.#backend = backend;
-    this.#timeout = timeout;
-  }
-
-  get token() {
-    return (BigInt(this.tokenHigh) << 32n) | BigInt(this.tokenLow);
-  }
-
-  /** @param {Backend} backend */
-  isOf(backend) {
-    return this.#backend === backend;
+  constructor(backend, name, options) {
+    super(backend, name, options);
+    this.isHolding = false;
   }
 
   // Nothing inside the callback goes on after it.
@@ -89,15 +68,15 @@ class SyncRequest {
 
   /** @returns {boolean} false when it was refused */
   #wait() {
-    const backend = this.#backend;
+    const { backend, options } = this;
     const outcome = backend.enqueue(this);
     if (outcome !== QUEUED) return outcome !== MISSED;
-    const answer = backend.waitSync?.(this, this.#timeout);
+    const answer = backend.waitSync?.(this, options.timeout);
     if (answer === 'granted') return true;
     if (answer === 'missed') return false;
     backend.cancel(this, answer === 'timeout');
     if (answer === 'timeout') {
-      throw timeoutError(`The lock was not granted within ${this.#timeout} ms`);
+      throw timeoutError(`The lock was not granted within ${options.timeout} ms`);
     }
     if (answer === undefined) throw notSupportedError('The backend cannot block a thread');
     const { threadId } = require('node:worker_threads');
@@ -128,7 +107,7 @@ class SyncRequest {
 
   /** @throws LockLostError, in the place of what the callback gave or threw */
   #release() {
-    const reason = this.#lossReason ?? this.#backend.release(this);
+    const reason = this.#lossReason ?? this.backend.release(this);
     if (reason === undefined) return;
     const error = new LockLostError(reason, this.token);
     signalLoss(this, error);
