@@ -52,7 +52,11 @@ Result<ShardLock> LockManager::Enter(uint32_t shard, Notices& notices, uint64_t 
 Result<ShardLock> LockManager::EnterToLook(uint32_t shard, Notices& notices, uint64_t budget_ns) {
   if (shard >= segment_.geometry().shards) return NoSuchShard();
   Result<ShardLock> lock = ShardLock::Enter(segment_, shard, self_, environment_, budget_ns);
-  if (!lock.ok() || !lock->NeedsRepair()) return lock;
+  if (lock.ok() && lock->NeedsRepair()) Repair(shard, notices);
+  return lock;
+}
+
+void LockManager::Repair(uint32_t shard, Notices& notices) {
   const ShardView view(segment_, shard);
   CountChange(view.header());
   const std::vector<CellId> names = segment::ShardRepair(view, environment_).Run();
@@ -61,7 +65,6 @@ Result<ShardLock> LockManager::EnterToLook(uint32_t shard, Notices& notices, uin
   for (const CellId name : names) rules.ProcessLockRequestQueue(name);
   // Only now: who rescans must find the grants. Dead before: the next owner repairs again.
   notices.AddRescanOfAll();
-  return lock;
 }
 
 Result<Placement> LockManager::Request(const segment::AgentRef& agent,

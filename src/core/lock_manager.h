@@ -79,6 +79,7 @@ class LockManager {
   Result<segment::ShardLock> EnterToLook(uint32_t shard, Notices& notices, uint64_t budget_ns);
 
  private:
+  void Repair(uint32_t shard, Notices& notices);
   Status TerminateInShard(const segment::AgentRef& agent, uint32_t shard, uint64_t budget_ns,
                           Ending ending);
   std::vector<uint32_t> LockedShards() const;

@@ -5,11 +5,10 @@
 #include <cstring>
 
 #include "segment/name_table.h"
+#include "segment/resource_name.h"
 
 namespace holdfast::segment {
 namespace {
-
-constexpr uint32_t kUnitsPerWord = sizeof(uint64_t) / sizeof(uint16_t);
 
 // Sums up words, in their order: what was torn or overwritten has another sum.
 class Check {

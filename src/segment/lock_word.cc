@@ -7,8 +7,6 @@
 namespace holdfast::segment {
 namespace {
 
-constexpr uint32_t kWaiters = 0x80000000;
-
 // A section takes well under a microsecond: this waits for a few of them.
 constexpr int kSpins = 100;
 // Short enough that a wake-up which never comes costs little, long enough that asking whether the
@@ -21,14 +19,8 @@ ProcessRef LockWord::OwnerOf(uint32_t word) const {
   return segment_.FromShortWord(word & ~kWaiters);
 }
 
-bool LockWord::TryTake(uint32_t self_word) {
-  uint32_t expected = 0;
-  return word_.CompareExchange(expected, self_word);
-}
-
-LockOutcome LockWord::Acquire(ProcessRef self, Environment& environment, uint64_t budget_ns) {
-  const uint32_t self_word = self.ToShortWord();
-  if (TryTake(self_word)) return LockOutcome::kAcquired;
+LockOutcome LockWord::AcquireTaken(uint32_t self_word, Environment& environment,
+                                   uint64_t budget_ns) {
   for (int i = 0; i < kSpins; ++i) {
     platform::Pause();
     if (word_.Get() == 0 && TryTake(self_word)) return LockOutcome::kAcquired;
@@ -60,11 +52,9 @@ LockOutcome LockWord::AcquireSlowly(uint32_t self_word, Environment& environment
   }
 }
 
-void LockWord::Release(ProcessRef self, Environment& environment) {
-  uint32_t mine = self.ToShortWord();
-  if (word_.CompareExchange(mine, 0)) return;
-  // With waiters, or damaged: a word that names somebody else is not ours to clear.
-  if ((mine & ~kWaiters) != self.ToShortWord()) return;
+// With waiters, or damaged: a word that names somebody else is not ours to clear.
+void LockWord::ReleaseChanged(uint32_t self_word, uint32_t seen, Environment& environment) {
+  if ((seen & ~kWaiters) != self_word) return;
   word_.Exchange(0);
   environment.FutexWake(word_.atomic());
 }

@@ -28,17 +28,32 @@ class LockWord {
 
   // Spins a little, then sleeps in slices until `budget_ns` is over; after each slice asks whether
   // the owner lives.
-  LockOutcome Acquire(ProcessRef self, Environment& environment, uint64_t budget_ns);
-  void Release(ProcessRef self, Environment& environment);
+  LockOutcome Acquire(ProcessRef self, Environment& environment, uint64_t budget_ns) {
+    const uint32_t self_word = self.ToShortWord();
+    if (TryTake(self_word)) return LockOutcome::kAcquired;
+    return AcquireTaken(self_word, environment, budget_ns);
+  }
+  void Release(ProcessRef self, Environment& environment) {
+    uint32_t seen = self.ToShortWord();
+    if (word_.CompareExchange(seen, 0)) return;
+    ReleaseChanged(self.ToShortWord(), seen, environment);
+  }
 
   // The process that the word names; generation 0: unlocked, or nobody that can be alive.
   ProcessRef Owner() const { return OwnerOf(word_.Get()); }
   bool IsLocked() const { return word_.Get() != 0; }
 
  private:
+  static constexpr uint32_t kWaiters = 0x80000000;
+
   ProcessRef OwnerOf(uint32_t word) const;
-  bool TryTake(uint32_t self_word);
+  bool TryTake(uint32_t self_word) {
+    uint32_t expected = 0;
+    return word_.CompareExchange(expected, self_word);
+  }
+  LockOutcome AcquireTaken(uint32_t self_word, Environment& environment, uint64_t budget_ns);
   LockOutcome AcquireSlowly(uint32_t self_word, Environment& environment, uint64_t budget_ns);
+  void ReleaseChanged(uint32_t self_word, uint32_t seen, Environment& environment);
 
   const Segment& segment_;
   Shared<uint32_t>& word_;

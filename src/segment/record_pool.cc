@@ -2,31 +2,6 @@
 
 namespace holdfast::segment {
 
-CellId RecordPool::Take() {
-  ShardHeader& header = shard_.header();
-  const CellId id = header.free_head.Get();
-  AnyCell* const cell = shard_.CellAt(id);
-  if (cell == nullptr || cell->state.Get() != CellState::kFree) {
-    shard_.MarkDamaged();
-    return kNoCell;
-  }
-  header.free_head.Set(cell->next.Get());
-  header.free_count.Set(header.free_count.Get() - 1);
-  header.used_count.Set(header.used_count.Get() + 1);
-  return id;
-}
-
-void RecordPool::Give(CellId id, AnyCell& cell) {
-  // Dead before this store: the record exists. After it: a free cell that is in no list, which
-  // Repair puts back.
-  cell.state.Publish(CellState::kFree);
-  ShardHeader& header = shard_.header();
-  cell.next.Set(header.free_head.Get());
-  header.free_head.Set(id);
-  header.free_count.Set(header.free_count.Get() + 1);
-  header.used_count.Set(header.used_count.Get() - 1);
-}
-
 void RecordPool::Prepare(const Segment& segment, uint32_t extent) {
   const CellId first = segment.FirstCell(extent);
   const uint32_t count = segment.geometry().cells_per_extent;

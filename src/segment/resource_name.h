@@ -4,12 +4,13 @@
 #define HOLDFAST_SEGMENT_RESOURCE_NAME_H_
 
 #include <cstdint>
+#include <utility>
 
 namespace holdfast::segment {
 
 // Bits of the hash that the buckets of a shard do not use.
 inline uint32_t ShardOfHash(uint64_t hash, uint32_t shards) {
-  return static_cast<uint32_t>((hash >> 40) % shards);
+  return static_cast<uint32_t>(hash >> 40) % shards;
 }
 
 class ResourceName {
@@ -27,17 +28,20 @@ class ResourceName {
   uint64_t hash_;
 };
 
-// The hash of a name, part by part: names in the segment come in pieces. Four units at a time go
-// into the hash.
+// Four units at a time go into the hash.
+inline constexpr uint32_t kUnitsPerWord = 4;
+
+// The hash of a name, part by part: names in the segment come in pieces.
 class NameHasher {
  public:
   void Add(uint16_t unit) {
     word_ |= uint64_t{unit} << (kUnitBits * count_);
-    if (++count_ < kUnitsOfWord) return;
-    state_ = Mix(state_ ^ word_);
-    word_ = 0;
+    if (++count_ < kUnitsPerWord) return;
+    AddWord(std::exchange(word_, 0));
     count_ = 0;
   }
+  // Four units, the first in the lowest bits; behind words only.
+  void AddWord(uint64_t word) { state_ = Mix(state_ ^ word); }
   uint64_t Finish(uint32_t length) const {
     const uint64_t state = count_ == 0 ? state_ : Mix(state_ ^ word_);
     return Mix(Mix(state ^ length));
@@ -45,7 +49,6 @@ class NameHasher {
 
  private:
   static constexpr uint32_t kUnitBits = 16;
-  static constexpr uint32_t kUnitsOfWord = 4;
 
   // Multiplies to 128 bits and folds: every input bit reaches every output bit in two rounds.
   static uint64_t Mix(uint64_t value) {

@@ -69,8 +69,8 @@ const RULES = [
 const CRASH = [
   {
     name: 'the links are believed after a crash',
-    file: 'src/segment/shard_lock.cc',
-    from: '  if (outcome == LockOutcome::kOwnerDied) segment.shard(shard).dirty.Set(1);\n',
+    file: 'src/segment/shard_lock.h',
+    from: '    if (outcome == LockOutcome::kOwnerDied) segment.shard(shard).dirty.Set(1);\n',
     to: '',
     tests: [CRASHES],
   },
