@@ -23,8 +23,11 @@ const NO_ID = -1;
 class AgentRequests {
   /** @type {(Request | null)[]} by the native part's id */
   #requests = [];
-  /** Written by the native part: the token of a grant, then news. */
-  words = new Uint32Array(TOKEN_WORDS + NEWS_WORDS * MOST_NEWS);
+  /**
+   * Written by the native part: the token of a grant, then news. Signed: every second unsigned
+   * number of 32 bits would be an object in the heap.
+   */
+  words = new Int32Array(TOKEN_WORDS + NEWS_WORDS * MOST_NEWS);
 
   /**
    * @param {Request} request

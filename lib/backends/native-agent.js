@@ -34,14 +34,14 @@ function toAgentOptions(native, clientId, { bucket, directory, capacity, sweeps 
 /**
  * @param {any} native
  * @param {AgentOptions} options
- * @param {Uint32Array} words  where it puts tokens and news
+ * @param {Int32Array} words  where it puts tokens and news
  * @param {() => void} onNews
  * @returns {any} the native agent
  * @throws DOMException when the bucket cannot be opened, with what to do about it
  */
 function openAgent(native, options, words, onNews) {
   try {
-    return native.openAgent(options, words, onNews);
+    return native.openAgent(options, new Uint32Array(words.buffer), onNews);
   } catch (error) {
     const { name, message, code } = /** @type {any} */ (error);
     const place = path.join(options.directory, options.bucket);

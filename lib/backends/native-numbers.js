@@ -18,8 +18,9 @@ module.exports = Object.freeze({
   NEWS_LOST: 3,
   NEWS_EXPIRED: 4,
   NEWS_STALLED: 5,
-  // What the end of a lock may answer.
+  // What the end of a lock may answer, with HAS_NEWS beside it.
   LOSS_EXPIRED: 2,
+  HAS_NEWS: 4,
   // The words that both sides see: a token, then news.
   TOKEN_WORDS: 2,
   NEWS_WORDS: 4,

@@ -9,7 +9,7 @@ const { LastWords } = require('./last-words.js');
 const { doNotLeaveAtExit, leaveAtExit } = require('./leave-at-exit.js');
 const { openAgent, toAgentOptions, toError } = require('./native-agent.js');
 const {
-  IF_AVAILABLE,
+  HAS_NEWS,
   LOSS_EXPIRED,
   NEWS_EXPIRED,
   NEWS_FAILED,
@@ -17,10 +17,9 @@ const {
   NEWS_LOST,
   NEWS_MISSED,
   OUTCOME_BITS,
-  SHARED,
-  STEAL,
 } = require('./native-numbers.js');
 const { MISSED, GRANTED } = require('./outcome.js');
+const { RequestCaller } = require('./request-caller.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../types/backend.d.ts').LockBackendRequest} Request */
@@ -36,6 +35,7 @@ const view = lazy(() => require('./shared-memory-view.js'));
 const waitInSlices = lazy(() => require('./wait-in-slices.js').waitInSlices);
 
 const OUTCOME_MASK = (1 << OUTCOME_BITS) - 1;
+const SOON = Promise.resolve();
 const REPLACED = 'The lock table was removed or replaced';
 
 /**
@@ -50,7 +50,13 @@ class SharedMemoryBackend {
   /** The native agent; null after the lock table was lost, until the next use opens the new one. */
   #agent;
   #requests = new AgentRequests();
+  #caller = new RequestCaller();
   #lastWords = new LastWords();
+  #isAboutToRead = false;
+  #readSoon = () => {
+    this.#isAboutToRead = false;
+    if (this.#agent !== null) this.#onNews();
+  };
   /** @type {Set<SharedMemoryWatch>} */
   #watches = new Set();
   #isClosed = false;
@@ -73,24 +79,7 @@ class SharedMemoryBackend {
   enqueue(request) {
     this.#checkOpen();
     this.#agent ??= this.#open();
-    let flags = 0;
-    if (request.mode === 'shared') flags |= SHARED;
-    if (request.ifAvailable) flags |= IF_AVAILABLE;
-    if (request.steal) flags |= STEAL;
-    const { extras } = request;
-    const answer =
-      extras === undefined
-        ? this.#agent.request(request.name, flags)
-        : this.#agent.requestWithExtras(
-            request.name,
-            flags,
-            extras.limit,
-            extras.holdLimit,
-            extras.label,
-            extras.enclosing?.tokenHigh ?? 0,
-            extras.enclosing?.tokenLow ?? 0,
-            extras.callSite,
-          );
+    const answer = this.#caller.call(this.#agent, request);
     if (answer < 0) throw this.#fail();
     const outcome = answer & OUTCOME_MASK;
     if (outcome === MISSED) return MISSED;
@@ -120,7 +109,7 @@ class SharedMemoryBackend {
     const id = request.backendId;
     this.#requests.forget(request);
     if (isTimeout) this.#agent.timeOut(id);
-    else this.#agent.end(id);
+    else this.#endById(id);
   }
 
   /**
@@ -200,6 +189,7 @@ class SharedMemoryBackend {
 
   /** @returns {any} the native agent */
   #open() {
+    this.#caller.reset();
     return openAgent(this.#native, this.#options, this.#requests.words, () => this.#onNews());
   }
 
@@ -225,7 +215,23 @@ class SharedMemoryBackend {
     const id = request.backendId;
     if (id === NO_ID) return 0;
     this.#requests.forget(request);
-    return this.#agent.end(id);
+    return this.#endById(id);
+  }
+
+  /**
+   * What the end of one request grants to the next of this agent is heard of in a microtask: a turn
+   * of the event loop for each would cost several times the grant.
+   * @param {number} id
+   * @returns {number} 0, or how the lock had been lost
+   */
+  #endById(id) {
+    const answer = this.#agent.end(id);
+    if ((answer & HAS_NEWS) === 0) return answer;
+    if (!this.#isAboutToRead) {
+      this.#isAboutToRead = true;
+      SOON.then(this.#readSoon);
+    }
+    return answer & ~HAS_NEWS;
   }
 
   /**

@@ -77,6 +77,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   constant("NEWS_LOST", static_cast<uint64_t>(AgentNews::Kind::kLost));
   constant("NEWS_EXPIRED", static_cast<uint64_t>(AgentNews::Kind::kExpired));
   constant("NEWS_STALLED", static_cast<uint64_t>(AgentNews::Kind::kStalled));
+  constant("HAS_NEWS", kHasNews);
   constant("LOSS_STOLEN", static_cast<uint64_t>(core::Loss::kStolen));
   constant("LOSS_EXPIRED", static_cast<uint64_t>(core::Loss::kExpired));
   constant("EVENT_FIELDS", kEventFields);

@@ -74,9 +74,18 @@ napi_value AgentWrap::Request(napi_env env, napi_callback_info info) {
   size_t count = 2;
   napi_value arguments[2];
   AgentWrap* const self = SelfOf(env, info, &count, arguments);
-  const NameArgument name(env, arguments[0], self->MostNameUnits());
+  self->last_name_.Read(env, arguments[0], self->MostNameUnits());
   core::LockRequest request = ToRequest(ToUint32(env, arguments[1]));
-  return ToInt(env, self->Ask(name, request));
+  return ToInt(env, self->Ask(self->last_name_, request));
+}
+
+// requestAgain(flags): request() with the name that it was given last; at first, the empty one
+napi_value AgentWrap::RequestAgain(napi_env env, napi_callback_info info) {
+  size_t count = 1;
+  napi_value arguments[1];
+  AgentWrap* const self = SelfOf(env, info, &count, arguments);
+  core::LockRequest request = ToRequest(ToUint32(env, arguments[0]));
+  return ToInt(env, self->Ask(self->last_name_, request));
 }
 
 // requestWithExtras(name, flags, limit, holdLimit (ms), label, high and low half of the token of
@@ -118,7 +127,8 @@ int32_t AgentWrap::Fail(const Status& status) {
   return -1;
 }
 
-// end(id) -> 0, or how the lock had been lost already: LOSS_STOLEN, LOSS_EXPIRED
+// end(id) -> 0, or how the lock had been lost already: LOSS_STOLEN, LOSS_EXPIRED; with HAS_NEWS
+// when a request of this agent that waited has heard something, as a rule of its grant
 napi_value AgentWrap::End(napi_env env, napi_callback_info info) {
   size_t count = 1;
   napi_value arguments[1];
@@ -126,7 +136,8 @@ napi_value AgentWrap::End(napi_env env, napi_callback_info info) {
   if (self->agent_ == nullptr) return ToInt(env, 0);
   const core::Loss loss = self->agent_->End(ToUint32(env, arguments[0]));
   self->UpdateLoop();
-  return ToInt(env, static_cast<int32_t>(loss));
+  const bool has_news = self->agent_->queued() > 0 && self->agent_->HasNews();
+  return ToInt(env, static_cast<int32_t>(static_cast<uint32_t>(loss) | (has_news ? kHasNews : 0)));
 }
 
 // timeOut(id): the end of a queued request whose time to wait is over
@@ -203,7 +214,10 @@ napi_value AgentWrap::IsConnected(napi_env env, napi_callback_info info) {
 // readNews() -> how many pieces of news are in the buffer now; 0: that was all
 napi_value AgentWrap::ReadNews(napi_env env, napi_callback_info info) {
   AgentWrap* const self = SelfOf(env, info, nullptr, nullptr);
-  return ToInt(env, self->agent_ == nullptr ? 0 : static_cast<int32_t>(self->WriteNews()));
+  if (self->agent_ == nullptr) return ToInt(env, 0);
+  const uint32_t count = self->WriteNews();
+  self->UpdateLoop();
+  return ToInt(env, static_cast<int32_t>(count));
 }
 
 // snapshot() -> see snapshot_to_js.h; null: others are in the way, ask again; undefined: failed

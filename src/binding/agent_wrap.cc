@@ -61,6 +61,7 @@ Napi::Object AgentWrap::Functions(Napi::Env env) {
     functions.Set(name, Napi::Value(env, function));
   };
   add("request", &AgentWrap::Request);
+  add("requestAgain", &AgentWrap::RequestAgain);
   add("requestWithExtras", &AgentWrap::RequestWithExtras);
   add("end", &AgentWrap::End);
   add("timeOut", &AgentWrap::TimeOut);
@@ -146,15 +147,19 @@ void AgentWrap::Deliver() {
   const Napi::HandleScope scope(env_);
   const uint64_t end = platform::MonotonicNs() + kTurnNs;
   do {
-    news_.clear();
-    next_news_ = 0;
-    agent_->TakeNews(news_);
+    TakeNews();
     const bool tells_disconnection = !agent_->IsConnected() && !has_told_disconnection_;
     has_told_disconnection_ = !agent_->IsConnected();
     if ((tells_disconnection || !news_.empty()) && !CallJs()) return;
     if (agent_ == nullptr) return;
   } while (HasToTell() && platform::MonotonicNs() < end);
   UpdateLoop();
+}
+
+void AgentWrap::TakeNews() {
+  news_.clear();
+  next_news_ = 0;
+  agent_->TakeNews(news_);
 }
 
 // Calls on_news(), which reads all of it; microtasks and ticks have run when this returns. False:
@@ -174,6 +179,7 @@ bool AgentWrap::CallJs() {
 
 // A failure ends the batch: lastError() tells of the last one.
 uint32_t AgentWrap::WriteNews() {
+  if (next_news_ == news_.size()) TakeNews();
   uint32_t count = 0;
   while (next_news_ < news_.size() && count < kMostNews) {
     const AgentNews& news = news_[next_news_++];

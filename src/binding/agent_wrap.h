@@ -26,6 +26,9 @@ inline constexpr uint32_t kSteal = 4;
 // request() answers id << kOutcomeBits | outcome, or -1: see lastError().
 inline constexpr uint32_t kOutcomeBits = 2;
 
+// A bit beside what end() answers: there is news, which need not wait for a turn of the loop.
+inline constexpr uint32_t kHasNews = 4;
+
 // The words of the buffer shared with JavaScript: the token of the grant that request() answered,
 // then kNewsWords for each piece of news that readNews() gave: id, kind, token (high, low half).
 inline constexpr uint32_t kTokenWords = 2;
@@ -55,6 +58,7 @@ class AgentWrap final : private LoopHandles::Listener {
             Napi::Uint32Array buffer, Napi::Function on_news);
 
   static napi_value Request(napi_env env, napi_callback_info info);
+  static napi_value RequestAgain(napi_env env, napi_callback_info info);
   static napi_value RequestWithExtras(napi_env env, napi_callback_info info);
   static napi_value End(napi_env env, napi_callback_info info);
   static napi_value TimeOut(napi_env env, napi_callback_info info);
@@ -84,6 +88,7 @@ class AgentWrap final : private LoopHandles::Listener {
   bool DeliverWhatIsNear();
   // Gives news to JavaScript until there is none or the time is used up.
   void Deliver();
+  void TakeNews();
   bool CallJs();
   uint32_t WriteNews();
   void WriteToken(uint32_t at, uint64_t token);
@@ -98,6 +103,7 @@ class AgentWrap final : private LoopHandles::Listener {
   LoopHandles* handles_ = nullptr;
   Napi::Reference<Napi::Uint32Array> buffer_;
   uint32_t* words_;  // of the buffer
+  NameArgument last_name_;  // that request() was given
   Napi::FunctionReference on_news_;
   std::vector<core::AgentNews> news_;
   size_t next_news_ = 0;  // of news_: what JavaScript has not read yet

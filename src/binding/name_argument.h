@@ -1,4 +1,4 @@
-// A resource name as JavaScript passes it: short ones are copied to the stack, at no further cost.
+// A resource name as JavaScript passes it: short ones are copied without an allocation.
 #ifndef HOLDFAST_BINDING_NAME_ARGUMENT_H_
 #define HOLDFAST_BINDING_NAME_ARGUMENT_H_
 
@@ -14,24 +14,35 @@ namespace holdfast::binding {
 
 class NameArgument {
  public:
-  // One that is longer than `most_units` is not copied.
+  // The empty name.
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): see short_
-  NameArgument(napi_env env, napi_value value, uint64_t most_units) {
-    napi_get_value_string_utf16(env, value, short_.data(), kShort, &length_);
-    if (length_ < kShort - 1) return;
-    units_ = nullptr;
-    napi_get_value_string_utf16(env, value, nullptr, 0, &length_);
-    if (length_ > most_units) return;
-    long_.resize(length_);
-    napi_get_value_string_utf16(env, value, long_.data(), length_ + 1, &length_);
-    units_ = long_.data();
+  NameArgument() : name_(short_.data(), 0) {}
+  // One that is longer than `most_units` is not copied.
+  NameArgument(napi_env env, napi_value value, uint64_t most_units) : NameArgument() {
+    Read(env, value, most_units);
   }
   NameArgument(const NameArgument&) = delete;
   NameArgument& operator=(const NameArgument&) = delete;
   ~NameArgument() = default;
 
-  bool fits() const { return units_ != nullptr; }
-  segment::ResourceName name() const { return {units_, static_cast<uint32_t>(length_)}; }
+  void Read(napi_env env, napi_value value, uint64_t most_units) {
+    size_t length = 0;
+    napi_get_value_string_utf16(env, value, short_.data(), kShort, &length);
+    fits_ = length < kShort - 1;
+    const char16_t* units = short_.data();
+    if (!fits_) {
+      napi_get_value_string_utf16(env, value, nullptr, 0, &length);
+      if (length > most_units) return;
+      long_.resize(length);
+      napi_get_value_string_utf16(env, value, long_.data(), length + 1, &length);
+      units = long_.data();
+      fits_ = true;
+    }
+    name_ = {units, static_cast<uint32_t>(length)};
+  }
+
+  bool fits() const { return fits_; }
+  const segment::ResourceName& name() const { return name_; }
 
  private:
   static constexpr size_t kShort = 128;
@@ -39,8 +50,8 @@ class NameArgument {
   // Written before it is read: clearing it would cost as much as the rest of a request.
   std::array<char16_t, kShort> short_;
   std::u16string long_;
-  const char16_t* units_ = short_.data();
-  size_t length_ = 0;
+  segment::ResourceName name_;
+  bool fits_ = true;
 };
 
 }  // namespace holdfast::binding

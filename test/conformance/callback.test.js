@@ -157,6 +157,24 @@ describeOneClient('callback', (run) => {
   );
 
   test(
+    'a queue that is never empty does not keep timers waiting',
+    run(async ({ locks, assert, name }) => {
+      let hasTimerRun = false;
+      setTimeout(() => {
+        hasTimerRun = true;
+      }, 1);
+      let requests = 0;
+      const askAgainAndAgain = async () => {
+        for (; !hasTimerRun && requests < 3_000_000; requests += 1) {
+          await locks.request(name, () => {});
+        }
+      };
+      await Promise.all([askAgainAndAgain(), askAgainAndAgain(), askAgainAndAgain()]);
+      assert.ok(hasTimerRun);
+    }),
+  );
+
+  test(
     'waiting for a lock of the same thread by asking again and again comes to an end',
     run(async ({ locks, assert, name }) => {
       let letGo;

@@ -37,7 +37,7 @@ class RecordedRequest {
   }
 
   get token() {
-    return (BigInt(this.tokenHigh) << 32n) | BigInt(this.tokenLow);
+    return (BigInt(this.tokenHigh >>> 0) << 32n) | BigInt(this.tokenLow >>> 0);
   }
 
   /** Resolves when the backend has said `what`. */
