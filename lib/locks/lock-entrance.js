@@ -86,9 +86,25 @@ class LockEntrance {
    * @param {LockOptions} fixed  what the caller may not choose
    * @returns {Promise<any>}
    */
-  async run(callback, options, fixed) {
-    const section = toCallback(callback);
-    const { isBlocking, lockOptions } = this.#convert(options, fixed);
+  run(callback, options, fixed) {
+    try {
+      const section = toCallback(callback);
+      const { isBlocking, lockOptions } = this.#convert(options, fixed);
+      // What waits without an end of its own has no error that would have to be another one here.
+      return isBlocking && lockOptions.timeout === undefined
+        ? this.#manager.request(this.#name, lockOptions, section)
+        : this.#runOrFail(section, isBlocking, lockOptions);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /**
+   * @param {(lock: any) => unknown} section
+   * @param {boolean} isBlocking
+   * @param {LockOptions} lockOptions
+   */
+  async #runOrFail(section, isBlocking, lockOptions) {
     let isEntered = false;
     try {
       return await this.#manager.request(this.#name, lockOptions, (/** @type {any} */ lock) => {
