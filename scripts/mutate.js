@@ -3,11 +3,24 @@
 // Mutation control: plants one known mistake after the other in a copy of the core and tells
 // whether the C++ tests that are meant for it catch it. Ends with a count; fails when fewer than
 // 95 % are caught. `node scripts/mutate.js <text>`: only those whose name contains the text.
+//
+// A run that was interrupted goes on where it was, as long as nothing that it copies has changed.
 
-const { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
+const { createHash } = require('node:crypto');
+const {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} = require('node:fs');
 const { spawnSync } = require('node:child_process');
 const path = require('node:path');
 const { PLANTED_BUGS } = require('../test/mutations/planted-bugs.js');
+const { WATCH_BUGS } = require('../test/mutations/planted-watch-bugs.js');
 const { ensureToolchain } = require('./steps/toolchain.js');
 const { ROOT, StepError, mustRun } = require('./steps/run.js');
 
@@ -21,7 +34,8 @@ const COPIED = [
   'CMakeLists.txt',
   'CMakePresets.json',
 ];
-const MOST_MS = 300_000; // whoever hangs is caught, too
+const RESULTS = path.join(COPY, 'results.json');
+const MOST_MS = 1_800_000; // whoever hangs is caught, too; a busy machine is not a hang
 const WANTED = 0.95;
 /** More than in the normal run: some windows are a single store wide. */
 const SIMULATIONS = '100000';
@@ -70,11 +84,41 @@ function findCatcher({ name, file, from, to, tests }) {
   }
 }
 
+/** @param {string} at */
+function filesBelow(at) {
+  if (!statSync(path.join(ROOT, at)).isDirectory()) return [at];
+  return readdirSync(path.join(ROOT, at), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name))
+    .map((file) => path.relative(ROOT, file))
+    .sort();
+}
+
+/** Sums up what the mutants are made of. */
+function digestOfCopied() {
+  const hash = createHash('sha256');
+  for (const file of COPIED.flatMap(filesBelow)) {
+    hash.update(file).update(readFileSync(path.join(ROOT, file)));
+  }
+  return hash.digest('hex');
+}
+
+/**
+ * What an earlier run of the same sources has found.
+ * @returns {{ digest: string, catchers: Record<string, string> }}
+ */
+function earlierResults() {
+  const digest = digestOfCopied();
+  const known = existsSync(RESULTS) ? JSON.parse(readFileSync(RESULTS, 'utf8')) : {};
+  return known.digest === digest ? known : { digest, catchers: {} };
+}
+
 function main() {
   ensureToolchain('cpp');
   const wanted = process.argv[2] ?? '';
-  const bugs = PLANTED_BUGS.filter(({ name }) => name.includes(wanted));
+  const bugs = [...PLANTED_BUGS, ...WATCH_BUGS].filter(({ name }) => name.includes(wanted));
   mkdirSync(COPY, { recursive: true });
+  const results = earlierResults();
   for (const part of COPIED) {
     rmSync(path.join(COPY, part), { recursive: true, force: true });
     cpSync(path.join(ROOT, part), path.join(COPY, part), {
@@ -85,8 +129,12 @@ function main() {
   mustRun('cmake', ['--preset', 'default'], { cwd: COPY });
   let caught = 0;
   for (const bug of bugs) {
-    const catcher = findCatcher(bug);
-    if (catcher !== undefined) caught += 1;
+    const catcher = results.catchers[JSON.stringify(bug)] ?? findCatcher(bug);
+    if (catcher !== undefined) {
+      caught += 1;
+      results.catchers[JSON.stringify(bug)] = catcher;
+      writeFileSync(RESULTS, JSON.stringify(results));
+    }
     console.log(
       `${catcher === undefined ? 'NOT CAUGHT' : 'caught    '}  ${bug.name}  ${catcher ?? ''}`,
     );

@@ -202,15 +202,18 @@ void Caretaker::OpenLifeline(ProcessRef process) {
       lifelines_.contains(process.ToWord()) ||
       std::any_of(suspects_.begin(), suspects_.end(),
                   [process](const Suspect& suspect) { return suspect.process == process; });
-  if (is_known) return;
+  if (is_known || HoldLifeline(process)) return;
+  // Gone, or still to make its lifeline, or out of descriptors: ask for the truth.
+  suspects_.push_back({process});
+}
+
+bool Caretaker::HoldLifeline(ProcessRef process) {
   Result<platform::BellRope> rope =
       platform::BellRope::Open(directory_, LifelineName(manager_.segment(), process));
-  if (rope.ok() && watch_->Watch(rope->fd(), process.ToWord()).ok()) {
-    lifelines_.emplace(process.ToWord(), std::move(*rope));
-    SetWatched(process, process.generation);
-  } else {
-    suspects_.push_back({process});  // gone, or out of descriptors: ask for the truth
-  }
+  if (!rope.ok() || !watch_->Watch(rope->fd(), process.ToWord()).ok()) return false;
+  lifelines_.emplace(process.ToWord(), std::move(*rope));
+  SetWatched(process, process.generation);
+  return true;
 }
 
 void Caretaker::SetWatched(ProcessRef process, uint32_t generation) {
@@ -223,7 +226,8 @@ void Caretaker::AskSuspects() {
   bool was_dead = false;
   std::erase_if(suspects_, [&](Suspect& suspect) {
     ++suspect.asked;
-    if (manager_.environment().IsAlive(suspect.process)) return false;
+    // Whoever has only just come has a lifeline by now; that of a dying process is gone for good.
+    if (manager_.environment().IsAlive(suspect.process)) return HoldLifeline(suspect.process);
     const StatusCode code =
         manager_.TerminateProcess(suspect.process, kBudgetNs, suspect.rest).code();
     was_dead = was_dead || code == StatusCode::kOk;

@@ -101,6 +101,7 @@ class Caretaker {
   int PatienceMs() const;
   void TakeOrders();
   void OpenLifeline(segment::ProcessRef process);
+  bool HoldLifeline(segment::ProcessRef process);
   void SetWatched(segment::ProcessRef process, uint32_t generation);
   void AskSuspects();
   std::vector<segment::ProcessRef> TheDead() const;

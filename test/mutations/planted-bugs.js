@@ -24,8 +24,8 @@ const RULES = [
   {
     name: 'an aborted request leaves the queue unprocessed',
     file: 'src/core/shard_rules.cc',
-    from: '  Free(id, request);\n  ProcessLockRequestQueue(name_id);\n  // Who stood behind',
-    to: '  Free(id, request);\n  // Who stood behind',
+    from: 'LockEvent::kAborted), request, name);\n  ProcessLockRequestQueue(name_id);\n',
+    to: 'LockEvent::kAborted), request, name);\n',
     tests: [HISTORIES],
   },
   {
@@ -291,4 +291,6 @@ const NEWS = [
   },
 ];
 
-module.exports = { PLANTED_BUGS: [...RULES, ...CRASH, ...CLEAN_UP, ...CLEAN_UP_AGAIN, ...NEWS] };
+module.exports = {
+  PLANTED_BUGS: [...RULES, ...CRASH, ...CLEAN_UP, ...CLEAN_UP_AGAIN, ...NEWS],
+};

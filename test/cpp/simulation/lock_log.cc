@@ -16,7 +16,7 @@ void LockLog::Granted(Number number, uint64_t token) {
   entry.state = State::kHeld;
   entry.token = token;
   ++grants_;
-  if (!tokens_.insert(token).second) Fail("a token was given twice", number, number);
+  if (!tokens_.emplace(token, number).second) Fail("a token was given twice", number, number);
   for (const Number other : by_name_[entry.ask.name]) {
     if (other != number) CheckPair(number, other);
   }
@@ -55,6 +55,19 @@ bool LockLog::MayBeStolen(const Entry& entry) const {
 void LockLog::Lost(Number number) {
   if (!MayBeStolen(entries_[number])) Fail("a lock was taken away", number, number);
   Ended(number);
+}
+
+bool LockLog::IsHeld(uint64_t token) const {
+  const auto it = tokens_.find(token);
+  return it != tokens_.end() && entries_[it->second].state == State::kHeld;
+}
+
+std::vector<uint64_t> LockLog::TokensSince(uint64_t time) const {
+  std::vector<uint64_t> tokens;
+  for (const auto& [token, number] : tokens_) {
+    if (entries_[number].begun_at > time) tokens.push_back(token);
+  }
+  return tokens;
 }
 
 void LockLog::ProcessDied(uint32_t process) {

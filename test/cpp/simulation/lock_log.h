@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +36,11 @@ class LockLog {
   void ProcessDied(uint32_t process);
 
   uint64_t grants() const { return grants_; }
+  uint64_t now() const { return time_; }
+  // Whether somebody believes that it holds the lock with this token.
+  bool IsHeld(uint64_t token) const;
+  // Of the locks that were asked for after `time` and granted.
+  std::vector<uint64_t> TokensSince(uint64_t time) const;
   const std::string& fault() const { return fault_; }
 
  private:
@@ -62,7 +66,7 @@ class LockLog {
   std::vector<Entry> entries_;
   std::map<uint32_t, std::vector<Number>> by_name_;
   std::map<uint32_t, std::vector<Number>> steals_;  // by name
-  std::set<uint64_t> tokens_;
+  std::map<uint64_t, Number> tokens_;
   uint64_t time_ = 0;
   uint64_t grants_ = 0;
   std::string fault_;

@@ -4,6 +4,12 @@
 #include <utility>
 
 namespace holdfast::test {
+namespace {
+
+// Longer than a watcher waits for an entry that somebody does not finish.
+constexpr uint64_t kWatchQuietNs = 400'000'000;
+
+}  // namespace
 
 using core::AgentNews;
 using core::RequestOutcome;
@@ -13,8 +19,9 @@ std::u16string SimulatedName(uint32_t number) {
   return std::u16string(1, static_cast<char16_t>(u'a' + number));
 }
 
-Program::Program(World& world, SimProcess& process, LockLog& log, const Habits& habits)
-    : world_(world), process_(process), log_(log), habits_(habits) {}
+Program::Program(World& world, SimProcess& process, LockLog& log, JournalRecord& journal,
+                 const Habits& habits)
+    : world_(world), process_(process), log_(log), journal_(journal), habits_(habits) {}
 
 void Program::Run() {
   const core::AttachOptions options{"/simulated", "bucket", SimulatedCapacity(), false};
@@ -33,6 +40,17 @@ void Program::Run() {
     Fail(std::string("cannot attach: ") + agent.status().reason());
   }
   is_done_ = true;
+}
+
+void Program::BeQuiet() {
+  is_quiet_ = true;
+  watches_until_ns_ = world_.now_ns() + kWatchQuietNs;
+  if (bell_ != nullptr) world_.Wake(bell_.get());
+}
+
+void Program::Probe() {
+  is_to_probe_ = true;
+  world_.Wake(bell_.get());
 }
 
 void Program::Leave() {
@@ -57,18 +75,27 @@ void Program::Turn() {
 }
 
 void Program::Sleep() {
-  if (bell_->is_rung || is_leaving_ || world_.IsGhost()) return;
+  if (bell_->is_rung || is_leaving_ || is_to_probe_ || world_.IsGhost()) return;
   world_.Sleep(bell_.get(), NextTimer());
 }
 
 uint64_t Program::NextTimer() const {
   uint64_t next_ns = !is_quiet_ && habits_.requests > 0 ? next_ask_ns_ : World::kForever;
   for (const auto& [id, mine] : mine_) next_ns = std::min(next_ns, mine.until_ns);
+  const bool is_watching =
+      watching_ != nullptr && (!is_quiet_ || world_.now_ns() < watches_until_ns_);
+  if (is_watching) next_ns = std::min(next_ns, watching_->next_read_ns());
   return next_ns;
 }
 
 void Program::Work() {
   EndWhatIsDue();
+  if (habits_.watches) Watch();
+  if (std::exchange(is_to_probe_, false)) {
+    core::LockRequest request;
+    request.if_available = true;
+    for (uint32_t name = 0; name < kSimulatedNames; ++name) AskFor(name, request);
+  }
   if (is_quiet_ || habits_.requests == 0 || world_.now_ns() < next_ask_ns_) return;
   do {
     --habits_.requests;
@@ -77,21 +104,37 @@ void Program::Work() {
   next_ask_ns_ = world_.now_ns() + world_.Below(static_cast<uint32_t>(habits_.rest_ns));
 }
 
+void Program::Watch() {
+  if (watching_ == nullptr) {
+    if (is_quiet_ || !world_.OneIn(6)) return;
+    std::optional<std::u16string> name;
+    if (world_.OneIn(3)) name = SimulatedName(world_.Below(kSimulatedNames));
+    watching_ = std::make_unique<Watching>(world_, journal_, log_, std::move(name));
+    watching_->Open(*agent_);
+  } else if (world_.now_ns() >= watching_->next_read_ns()) {
+    watching_->Read(*agent_, is_quiet_);
+  } else if (!is_quiet_ && world_.OneIn(40)) {
+    watching_->Close(*agent_);
+    if (watching_->fault().empty()) return watching_.reset();
+  }
+  if (!watching_->fault().empty()) Fail(watching_->fault());
+}
+
 void Program::Ask() {
-  const LockMode mode = world_.OneIn(3) ? LockMode::kShared : LockMode::kExclusive;
-  const bool if_available = world_.OneIn(6);
-  const bool steals =
-      habits_.steals && !if_available && mode == LockMode::kExclusive && world_.OneIn(4);
-  const uint32_t name = world_.Below(kSimulatedNames);
+  core::LockRequest request;
+  request.mode = world_.OneIn(3) ? LockMode::kShared : LockMode::kExclusive;
+  request.if_available = world_.OneIn(6);
+  request.steal = habits_.steals && !request.if_available && request.mode == LockMode::kExclusive &&
+                  world_.OneIn(4);
+  AskFor(world_.Below(kSimulatedNames), request);
+}
+
+void Program::AskFor(uint32_t name, core::LockRequest request) {
   const LockLog::Number number =
-      log_.Begin({process_.id, name, mode == LockMode::kExclusive, steals});
+      log_.Begin({process_.id, name, request.mode == LockMode::kExclusive, request.steal});
   const std::u16string units = SimulatedName(name);
   const segment::ResourceName resource(units.data(), static_cast<uint32_t>(units.size()));
   const auto queued_before = QueuedRecords();
-  core::LockRequest request;
-  request.mode = mode;
-  request.if_available = if_available;
-  request.steal = steals;
   const Result<core::Agent::Answer> answer = agent_->Request(resource, request);
   if (world_.IsGhost()) return;
   if (!answer.ok() || answer->outcome == RequestOutcome::kMissed) {

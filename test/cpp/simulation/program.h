@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "core/agent.h"
+#include "simulation/journal_record.h"
 #include "simulation/lock_log.h"
+#include "simulation/watching.h"
 #include "simulation/world.h"
 
 namespace holdfast::test {
@@ -21,13 +23,15 @@ std::u16string SimulatedName(uint32_t number);
 struct Habits {
   uint32_t requests = 8;      // so many it makes in its life
   bool steals = false;        // now and then
+  bool watches = false;       // for a while
   uint64_t hold_ns = 20'000;  // up to so long
   uint64_t rest_ns = 20'000;  // up to so long between two things that it does
 };
 
 class Program {
  public:
-  Program(World& world, SimProcess& process, LockLog& log, const Habits& habits);
+  Program(World& world, SimProcess& process, LockLog& log, JournalRecord& journal,
+          const Habits& habits);
 
   SimProcess& process() { return process_; }
   // What its thread does.
@@ -35,7 +39,11 @@ class Program {
 
   // From outside.
   // Nothing new from now on; what is held will be released.
-  void BeQuiet() { is_quiet_ = true; }
+  void BeQuiet();
+  // Asks for every name once, and gives it back; only when idle and quiet.
+  void Probe();
+  // Null: it does not watch.
+  Watching* watching() { return watching_.get(); }
   void Leave();
   bool is_attached() const { return agent_ != nullptr; }
   bool is_done() const { return is_done_; }
@@ -54,7 +62,9 @@ class Program {
   void Turn();
   void Sleep();
   void Work();
+  void Watch();
   void Ask();
+  void AskFor(uint32_t name, core::LockRequest request);
   void EndWhatIsDue();
   void Hold(Mine& mine, uint64_t token);
   void End(uint32_t id);
@@ -69,11 +79,15 @@ class Program {
   World& world_;
   SimProcess& process_;
   LockLog& log_;
+  JournalRecord& journal_;
   Habits habits_;
   std::unique_ptr<core::Agent> agent_;
   std::shared_ptr<Fifo> bell_;
   std::map<uint32_t, Mine> mine_;  // by the agent's number
   std::vector<core::AgentNews> news_;
+  std::unique_ptr<Watching> watching_;
+  uint64_t watches_until_ns_ = 0;  // once all is quiet
+  bool is_to_probe_ = false;
   uint64_t next_ask_ns_ = 0;
   bool is_quiet_ = false;
   bool is_leaving_ = false;

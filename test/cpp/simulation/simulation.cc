@@ -23,10 +23,12 @@ uint64_t Mix(uint64_t seed) { return std::mt19937_64(seed)(); }
 Simulation::Simulation(uint64_t seed)
     : world_(seed, kPoints[Mix(seed) % std::size(kPoints)],
              kStepNs[Mix(seed + 1) % std::size(kStepNs)]),
+      journal_(world_),
       geometry_(segment::Geometry::ForCapacity(SimulatedCapacity())),
       actions_left_(3 + world_.Below(8)) {
   habits_.steals = world_.OneIn(3);
   habits_.requests = 2 + world_.Below(6);
+  habits_.watches = world_.OneIn(2);
   if (world_.OneIn(4)) habits_.hold_ns = 3'000'000;  // longer than anybody waits for a shard
   const uint32_t processes = 2 + world_.Below(3);
   for (uint32_t i = 0; i < processes; ++i) StartProcess();
@@ -47,8 +49,14 @@ void Simulation::StartProcess() {
 }
 
 void Simulation::StartProgram(SimProcess& process) {
-  programs_.push_back(std::make_unique<Program>(world_, process, log_, habits_));
+  programs_.push_back(std::make_unique<Program>(world_, process, log_, journal_, habits_));
   world_.StartThread(process, [program = programs_.back().get()] { program->Run(); });
+}
+
+bool Simulation::Step() {
+  const bool has_stepped = world_.Step();
+  if (habits_.watches) journal_.Look();
+  return has_stepped;
 }
 
 std::vector<SimProcess*> Simulation::Living() {
@@ -61,6 +69,7 @@ std::vector<SimProcess*> Simulation::Living() {
 
 bool Simulation::HasFailed() {
   if (!log_.fault().empty()) Fail(log_.fault());
+  if (!journal_.fault().empty()) Fail(journal_.fault());
   for (const auto& program : programs_) {
     if (!program->fault().empty()) Fail(program->fault());
   }
@@ -75,7 +84,7 @@ void Simulation::BeActive() {
       --actions_left_;
       steps_to_action_ = 1 + world_.Below(world_.OneIn(2) ? 40 : 400);
     }
-    if (!world_.Step()) steps_to_action_ = 1;
+    if (!Step()) steps_to_action_ = 1;
   }
 }
 
@@ -110,6 +119,25 @@ void Simulation::BecomeQuiet() {
   for (const auto& program : programs_) program->BeQuiet();
   RunUntilNothingHappens(kNsPerSecond, "a second after the last request something still happens");
   CheckNobodyWaits();
+  CheckTheWatchers();
+}
+
+// Whoever still watches sees what happens now, and by now has seen everything or counted it.
+void Simulation::CheckTheWatchers() {
+  const auto is_here = [](const auto& program) {
+    return !program->process().is_dead && !program->is_done();
+  };
+  const auto somebody = std::find_if(programs_.begin(), programs_.end(), is_here);
+  if (HasFailed() || somebody == programs_.end()) return;
+  (*somebody)->Probe();
+  for (const auto& program : programs_) program->BeQuiet();
+  RunUntilNothingHappens(kNsPerSecond, "a second after a last request something still happens");
+  journal_.Finish();
+  for (const auto& program : programs_) {
+    if (!is_here(program) || program->watching() == nullptr) continue;
+    program->watching()->CheckThatAllWasSeen();
+    Fail(program->watching()->fault());
+  }
 }
 
 void Simulation::LetANewcomerIn() {
@@ -120,7 +148,7 @@ void Simulation::LetANewcomerIn() {
 
 void Simulation::RunUntilNothingHappens(uint64_t most_ns, const std::string& what) {
   const uint64_t end_ns = world_.now_ns() + most_ns;
-  while (!HasFailed() && world_.Step()) {
+  while (!HasFailed() && Step()) {
     if (world_.now_ns() > end_ns) return Fail(what + world_.Describe());
   }
 }
@@ -172,6 +200,7 @@ void Simulation::CheckNothingIsLeft() {
   for (uint32_t shard = 0; shard < geometry_.shards; ++shard) {
     if (table.shard(shard).used_count.Get() != 0) Fail("cells are never freed:" + DescribeTable());
     if (segment::LockWord(table, shard).IsLocked()) Fail("a shard is locked by nobody");
+    if (table.shard(shard).watched.Get() % 2 != 0) Fail("a shard is watched by nobody");
   }
   for (uint32_t agent = 0; agent < geometry_.agents; ++agent) {
     if (table.agent(agent).owner.Get() == 0) continue;

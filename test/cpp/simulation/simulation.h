@@ -22,17 +22,21 @@ class Simulation {
   std::string Run();
   uint64_t grants() const { return log_.grants(); }
   uint32_t kills() const { return kills_; }
+  // Events that were written for those who watch.
+  uint64_t events() const { return journal_.last(); }
 
  private:
   void StartProgram(SimProcess& process);
   void StartProcess();
   void Interfere();
   void KillOne();
+  bool Step();
   std::vector<SimProcess*> Living();
   bool IsStoppable(const SimProcess& process) const;
 
   void BeActive();
   void BecomeQuiet();
+  void CheckTheWatchers();
   void LetANewcomerIn();
   void Inspect();
   void RunUntilNothingHappens(uint64_t most_ns, const std::string& what);
@@ -48,6 +52,7 @@ class Simulation {
 
   World world_;
   LockLog log_;
+  JournalRecord journal_;
   segment::Geometry geometry_;
   Habits habits_;
   std::vector<std::unique_ptr<Program>> programs_;

@@ -25,13 +25,16 @@ TEST(Simulation, KeepsEveryPromiseWhoeverDiesWherever) {
   std::cout << "seeds " << first << " to " << first + count - 1 << std::endl;
   uint64_t grants = 0;
   uint64_t kills = 0;
+  uint64_t events = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     Simulation simulation(seed);
     ASSERT_EQ(simulation.Run(), "") << "HOLDFAST_SEED=" << seed;
     grants += simulation.grants();
     kills += simulation.kills();
+    events += simulation.events();
   }
-  std::cout << grants << " grants, " << kills << " kills" << std::endl;
+  std::cout << grants << " grants, " << kills << " kills, " << events << " watched events"
+            << std::endl;
 }
 
 }  // namespace

@@ -21,7 +21,9 @@ Geometry Geometry::ForCapacity(uint64_t) {
                     .agents = 8,
                     .buckets_per_shard = 2,
                     .extent_bytes = 1024,
-                    .extents = 8});
+                    .extents = 8,
+                    .journal_slots = 16,
+                    .journal_words = 256});
 }
 
 Geometry Geometry::ForCounts(const Counts& counts) {

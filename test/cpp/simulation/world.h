@@ -60,6 +60,7 @@ class World {
 
   Kernel& kernel() { return kernel_; }
   uint64_t now_ns() const { return now_ns_; }
+  uint64_t NextTick() { return ++tick_; }
   uint32_t Below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
   bool OneIn(uint32_t chances) { return Below(chances) == 0; }
 
@@ -105,6 +106,7 @@ class World {
   const uint64_t step_ns_;
   uint32_t countdown_ = 1;
   uint64_t now_ns_ = 1'000'000'000;
+  uint64_t tick_ = 0;
   Kernel kernel_;
   std::list<SimProcess> processes_;
   std::list<Thread> threads_;

@@ -1,0 +1,107 @@
+#include "simulation/watching.h"
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "segment/journal.h"
+
+namespace holdfast::test {
+
+using core::WatchedEvent;
+using segment::LockEvent;
+
+namespace {
+
+constexpr uint64_t kNotFound = 0;
+constexpr uint32_t kReadEveryNs = 50'000;
+constexpr uint32_t kReadSeldomNs = 20'000'000;  // others may write a round meanwhile
+
+}  // namespace
+
+Watching::Watching(World& world, JournalRecord& record, const LockLog& log,
+                   std::optional<std::u16string> name)
+    : world_(world), record_(record), log_(log), name_(std::move(name)) {}
+
+void Watching::Open(core::Agent& agent) {
+  record_.Look();
+  at_least_ = record_.last();
+  const Result<uint32_t> id = agent.OpenWatch(name_);
+  if (world_.IsGhost()) return;
+  if (!id.ok()) return Fail("a watch is refused", 0);
+  id_ = *id;
+  record_.Look();
+  at_most_ = record_.last();
+  opened_behind_ = record_.last();
+  opened_at_ = log_.now();
+}
+
+void Watching::Read(core::Agent& agent, bool is_quiet) {
+  std::vector<WatchedEvent> events;
+  const size_t most = 1 + world_.Below(6);
+  (void)agent.ReadWatch(id_, most, events);
+  if (world_.IsGhost()) return;
+  for (const WatchedEvent& event : events) See(event);
+  const bool has_more = events.size() == most;
+  const uint32_t pause_ns = is_quiet || world_.OneIn(8) ? kReadSeldomNs : kReadEveryNs;
+  next_read_ns_ = world_.now_ns() + (has_more ? 0 : world_.Below(pause_ns));
+}
+
+void Watching::See(const WatchedEvent& event) {
+  record_.Look();
+  const uint64_t number = Find(event);
+  if (number == kNotFound) return Fail("a watcher sees what is not there", at_least_);
+  CheckPassedOver(number, event);
+  const bool is_end = event.entry.type == static_cast<uint8_t>(LockEvent::kReleased) ||
+                      event.entry.type == static_cast<uint8_t>(LockEvent::kDied);
+  if (is_end && event.entry.token != 0 && log_.IsHeld(event.entry.token)) {
+    Fail("a watcher sees the end of a lock that is held", number);
+  }
+  at_least_ = number;
+  at_most_ = number;
+  lost_ += event.lost;
+}
+
+// Whoever watches everything passes over nothing but what it counts.
+uint64_t Watching::Find(const WatchedEvent& event) const {
+  for (uint64_t number = at_least_ + 1 + event.lost; number <= record_.last(); ++number) {
+    if (!name_.has_value() && number > at_most_ + 1 + event.lost) break;
+    const JournalRecord::Entry* const entry = record_.At(number);
+    if (entry == nullptr || entry->name != event.name) continue;
+    if (std::memcmp(&entry->entry, &event.entry, sizeof(event.entry)) == 0) return number;
+  }
+  return kNotFound;
+}
+
+void Watching::CheckPassedOver(uint64_t number, const WatchedEvent& event) {
+  for (uint64_t passed = at_most_ + 1; passed < number; ++passed) {
+    const JournalRecord::Entry* const entry = record_.At(passed);
+    if (entry == nullptr || !IsOfInterest(*entry)) continue;
+    if (event.lost == 0) Fail("a watcher has missed an event and was not told", passed);
+    if (!record_.MayBeOverwritten(passed)) Fail("an event is lost for no reason", passed);
+  }
+}
+
+void Watching::CheckThatAllWasSeen() {
+  for (uint64_t number = at_most_ + 1; number <= record_.last(); ++number) {
+    const JournalRecord::Entry* const entry = record_.At(number);
+    if (entry != nullptr && IsOfInterest(*entry)) {
+      Fail("a watcher has not seen what happened", number);
+    }
+  }
+  const uint64_t missing = record_.CountMissing(opened_behind_);
+  uint64_t unseen = 0;
+  for (const uint64_t token : log_.TokensSince(opened_at_)) unseen += !record_.HasGrant(token);
+  if (unseen > missing) Fail("locks were granted unseen by a watcher", unseen);
+  // Of whom it has seen nothing it cannot follow the life.
+  if (missing != 0 || lost_ != 0) return;
+  for (const uint64_t token : record_.Unended(opened_behind_)) {
+    if (!log_.IsHeld(token)) Fail("the end of a lock is not seen by a watcher", token);
+  }
+}
+
+void Watching::Fail(const std::string& what, uint64_t number) {
+  if (fault_.empty()) fault_ = what + ": " + std::to_string(number);
+}
+
+}  // namespace holdfast::test

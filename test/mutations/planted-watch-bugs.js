@@ -1,0 +1,116 @@
+'use strict';
+
+// Mistakes in watch(): in the journal, in its readers, and in the account of who watches.
+
+const SIMULATION = 'simulation_test';
+const WATCHING = 'core_test:Watching*';
+
+/** @type {import('./planted-bugs.js').PlantedBug[]} */
+const WATCH_BUGS = [
+  {
+    name: 'a new watcher marks no shard',
+    file: 'src/segment/watchers.cc',
+    from: 'while (!watched.CompareExchange(seen, (seen | 1) + (seen & 1) * 2)) {',
+    to: 'while (seen > (seen | 1)) {',
+    tests: [WATCHING, SIMULATION],
+  },
+  {
+    name: 'who stops watching leaves its mark',
+    file: 'src/core/lock_manager.cc',
+    from: '  segment::Watchers(segment_).Remove(agent);\n',
+    to: '',
+    tests: [WATCHING, SIMULATION],
+  },
+  {
+    name: 'a watcher that died counts as one',
+    file: 'src/segment/watchers.cc',
+    from: 'if (is_bearer && entry.owner.ReadOrdered() != 0) return true;',
+    to: 'if (is_bearer) return true;',
+    tests: [WATCHING, SIMULATION],
+  },
+  {
+    name: 'an end takes away what somebody has begun to watch meanwhile',
+    file: 'src/segment/watchers.cc',
+    from: 'segment_.shard(shard).watched.CompareExchange(seen, seen + 1);',
+    to: 'segment_.shard(shard).watched.Set(seen + 1);',
+    tests: [SIMULATION],
+  },
+  {
+    name: 'a number is taken after its event',
+    file: 'src/segment/journal.h',
+    from: `TakeNumber() : kNone) {}
+
+  // After it was committed. The request may be free by now, but not used again.
+  void Write(Environment& environment, LockEvent event, const RequestCell& request,
+             const NameCell& name) const {
+    if (number_ != kNone) Fill(environment, event, request, name);
+  }
+
+ private:
+  static constexpr uint64_t kNone = 0;
+`,
+    to: `1U : kNone) {}
+
+  void Write(Environment& environment, LockEvent event, const RequestCell& request,
+             const NameCell& name) const {
+    if (number_ != kNone) JournalNote(shard_, TakeNumber()).Fill(environment, event, request, name);
+  }
+
+ private:
+  static constexpr uint64_t kNone = 0;
+  JournalNote(const ShardView& shard, uint64_t number) : shard_(shard), number_(number) {}
+`,
+    tests: [SIMULATION],
+  },
+  {
+    name: 'the check of an entry leaves out its number',
+    file: 'src/segment/journal.cc',
+    from: '  Check check(number);\n',
+    to: '  Check check(number * 0);\n',
+    tests: [WATCHING, SIMULATION],
+  },
+  {
+    name: 'a long name is believed without its check',
+    file: 'src/segment/journal.cc',
+    from: 'return text_check.sum() == entry.text_check ? Found::kEntry : Found::kNameless;',
+    to: 'return text_check.sum() != 0 ? Found::kEntry : Found::kNameless;',
+    tests: [WATCHING, SIMULATION],
+  },
+  {
+    name: 'what overtook a watcher is not counted',
+    file: 'src/core/journal_reader.cc',
+    from: '    lost_ += last - slots_ + 1 - next_;\n',
+    to: '',
+    tests: [WATCHING, SIMULATION],
+  },
+  {
+    name: 'what a dead writer did not finish is not counted',
+    file: 'src/core/journal_reader.cc',
+    from: '  ++lost_;\n',
+    to: '',
+    tests: [WATCHING, SIMULATION],
+  },
+  {
+    name: 'a watcher gives up an entry that is being written',
+    file: 'src/core/journal_reader.cc',
+    from: 'return now_ns - gap_since_ns_ >= kPatienceNs;',
+    to: 'return now_ns >= gap_since_ns_;',
+    tests: [WATCHING, SIMULATION],
+  },
+  {
+    name: 'a watcher does not follow the lives of those whom it meets',
+    file: 'src/core/watches.cc',
+    from: '    FollowLife(ProcessRef::FromWord(event->entry.process));\n',
+    to: '',
+    tests: [SIMULATION],
+  },
+  {
+    name: 'whoever was met while it attached stays a suspect for life',
+    file: 'src/core/caretaker.cc',
+    from: 'return HoldLifeline(suspect.process);',
+    to: 'return false;',
+    tests: [SIMULATION],
+  },
+];
+
+module.exports = { WATCH_BUGS };
