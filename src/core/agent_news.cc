@@ -4,6 +4,7 @@
 
 #include "core/agent.h"
 #include "segment/event_list.h"
+#include "segment/false_owner.h"
 
 namespace holdfast::core {
 
@@ -108,6 +109,8 @@ void Agent::Rescan(std::vector<AgentNews>& news) {
   entry_.rescan.Exchange(0);
   ++scan_;
   const segment::Segment& segment = process_->manager().segment();
+  // Perhaps because somebody waits for a shard that this process is said to be inside.
+  segment::DisownShards(segment, self_.process, *process_);
   std::vector<RecordNews> found;
   bool is_complete = true;
   uint64_t budget_ns = kBudgetNs;

@@ -139,6 +139,7 @@ void Caretaker::Run() {
     AskSuspects();
     RunDeferred();
     EnforceHolds();
+    stalled_shards_.Look();
     if (options_.sweeps && platform::MonotonicNs() >= next_sweep_ns_) Sweep();
   }
 }

@@ -17,6 +17,7 @@
 
 #include "core/hold_watch.h"
 #include "core/lock_manager.h"
+#include "core/stalled_shards.h"
 #include "platform/background_thread.h"
 #include "platform/bucket_directory.h"
 #include "platform/death_watch.h"
@@ -134,6 +135,7 @@ class Caretaker {
   // The thread's own.
   std::map<uint64_t, platform::BellRope> lifelines_;  // by ProcessRef word
   std::vector<Suspect> suspects_;
+  StalledShards stalled_shards_{manager_};
   uint64_t next_sweep_ns_ = 0;
 };
 

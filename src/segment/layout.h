@@ -39,6 +39,8 @@
 //     in every shard. `watched` only rises. (Tested with every crash image.)
 // I13 What a journal slot says is what its check sums up, under the number it was read for; any
 //     other slot says nothing. Numbers are taken before what they tell of happens.
+// I14 A lock word names a living process only while a thread of it is inside or about to be, or by
+//     damage. Nobody but this process changes it then, but for the waiters bit.
 #ifndef HOLDFAST_SEGMENT_LAYOUT_H_
 #define HOLDFAST_SEGMENT_LAYOUT_H_
 

@@ -19,17 +19,17 @@ ProcessRef LockWord::OwnerOf(uint32_t word) const {
   return segment_.FromShortWord(word & ~kWaiters);
 }
 
-LockOutcome LockWord::AcquireTaken(uint32_t self_word, Environment& environment,
-                                   uint64_t budget_ns) {
+LockOutcome LockWord::AcquireTaken(uint32_t self_word, platform::SectionMark& mark,
+                                   Environment& environment, uint64_t budget_ns) {
   for (int i = 0; i < kSpins; ++i) {
     platform::Pause();
     if (word_.Get() == 0 && TryTake(self_word)) return LockOutcome::kAcquired;
   }
-  return AcquireSlowly(self_word, environment, budget_ns);
+  return AcquireSlowly(self_word, mark, environment, budget_ns);
 }
 
-LockOutcome LockWord::AcquireSlowly(uint32_t self_word, Environment& environment,
-                                    uint64_t budget_ns) {
+LockOutcome LockWord::AcquireSlowly(uint32_t self_word, platform::SectionMark& mark,
+                                    Environment& environment, uint64_t budget_ns) {
   const uint64_t start = environment.MonotonicNs();
   // Who has slept takes the lock with the waiters bit: others may sleep behind it.
   const uint32_t taken = self_word | kWaiters;
@@ -48,7 +48,9 @@ LockOutcome LockWord::AcquireSlowly(uint32_t self_word, Environment& environment
     const uint64_t waited = environment.MonotonicNs() - start;
     if (waited >= budget_ns) return LockOutcome::kTimedOut;
     if ((seen & kWaiters) == 0 && !word_.CompareExchange(seen, seen | kWaiters)) continue;
+    mark.Leave();
     environment.FutexWait(word_.atomic(), seen | kWaiters, std::min(kSliceNs, budget_ns - waited));
+    mark.Enter();
   }
 }
 

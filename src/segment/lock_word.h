@@ -4,12 +4,16 @@
 //   31        waiters   somebody may sleep on the word: who unlocks wakes one
 //   30 ..  0  the owner (ProcessRef::ToShortWord); 0 with all other bits 0: unlocked
 //
-// The lock is never broken while its owner lives: a process that is stopped inside keeps it.
+// The lock is never broken while its owner lives: a process that is stopped inside keeps it. Should
+// damage make the word name one that is not inside, only that one itself can tell (false_owner.h),
+// by the marks of its threads: a thread is marked from before it tries to take the lock until it
+// has given it back or goes to sleep (invariant I14).
 #ifndef HOLDFAST_SEGMENT_LOCK_WORD_H_
 #define HOLDFAST_SEGMENT_LOCK_WORD_H_
 
 #include <cstdint>
 
+#include "platform/section_mark.h"
 #include "segment/environment.h"
 #include "segment/segment.h"
 
@@ -28,10 +32,12 @@ class LockWord {
 
   // Spins a little, then sleeps in slices until `budget_ns` is over; after each slice asks whether
   // the owner lives.
-  LockOutcome Acquire(ProcessRef self, Environment& environment, uint64_t budget_ns) {
+  // `mark`: of this thread, entered for the section that begins.
+  LockOutcome Acquire(ProcessRef self, platform::SectionMark& mark, Environment& environment,
+                      uint64_t budget_ns) {
     const uint32_t self_word = self.ToShortWord();
     if (TryTake(self_word)) return LockOutcome::kAcquired;
-    return AcquireTaken(self_word, environment, budget_ns);
+    return AcquireTaken(self_word, mark, environment, budget_ns);
   }
   void Release(ProcessRef self, Environment& environment) {
     uint32_t seen = self.ToShortWord();
@@ -41,18 +47,20 @@ class LockWord {
 
   // The process that the word names; generation 0: unlocked, or nobody that can be alive.
   ProcessRef Owner() const { return OwnerOf(word_.Get()); }
+  ProcessRef OwnerOf(uint32_t word) const;
   bool IsLocked() const { return word_.Get() != 0; }
 
  private:
   static constexpr uint32_t kWaiters = 0x80000000;
 
-  ProcessRef OwnerOf(uint32_t word) const;
   bool TryTake(uint32_t self_word) {
     uint32_t expected = 0;
     return word_.CompareExchange(expected, self_word);
   }
-  LockOutcome AcquireTaken(uint32_t self_word, Environment& environment, uint64_t budget_ns);
-  LockOutcome AcquireSlowly(uint32_t self_word, Environment& environment, uint64_t budget_ns);
+  LockOutcome AcquireTaken(uint32_t self_word, platform::SectionMark& mark,
+                           Environment& environment, uint64_t budget_ns);
+  LockOutcome AcquireSlowly(uint32_t self_word, platform::SectionMark& mark,
+                            Environment& environment, uint64_t budget_ns);
   void ReleaseChanged(uint32_t self_word, uint32_t seen, Environment& environment);
 
   const Segment& segment_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "platform/result.h"
+#include "platform/section_mark.h"
 #include "segment/lock_word.h"
 
 namespace holdfast::segment {
@@ -18,35 +19,44 @@ class ShardLock {
   // kBusy when the lock was not to be had within `budget_ns`.
   static Result<ShardLock> Enter(const Segment& segment, uint32_t shard, ProcessRef self,
                                  Environment& environment, uint64_t budget_ns) {
-    const LockOutcome outcome = LockWord(segment, shard).Acquire(self, environment, budget_ns);
+    platform::SectionMark& mark = platform::MarkOfThisThread();
+    mark.Enter();
+    const LockOutcome outcome =
+        LockWord(segment, shard).Acquire(self, mark, environment, budget_ns);
     if (outcome == LockOutcome::kTimedOut) {
+      mark.Leave();
       return Status(StatusCode::kBusy, "the shard is kept locked by a process that does not run");
     }
     // Should this process die too before the repair is over, its own death says so again.
     if (outcome == LockOutcome::kOwnerDied) segment.shard(shard).dirty.Set(1);
-    return ShardLock(segment, shard, self, environment);
+    return ShardLock(segment, shard, self, environment, mark);
   }
   ShardLock(ShardLock&& other) noexcept
       : segment_(std::exchange(other.segment_, nullptr)),
         environment_(other.environment_),
+        mark_(other.mark_),
         shard_(other.shard_),
         self_(other.self_) {}
   ShardLock(const ShardLock&) = delete;
   ShardLock& operator=(const ShardLock&) = delete;
   ShardLock& operator=(ShardLock&&) = delete;
   ~ShardLock() {
-    if (segment_ != nullptr) LockWord(*segment_, shard_).Release(self_, *environment_);
+    if (segment_ == nullptr) return;
+    LockWord(*segment_, shard_).Release(self_, *environment_);
+    mark_->Leave();
   }
 
   // The last owner died inside, or somebody found damage: the index must not be used.
   bool NeedsRepair() const { return segment_->shard(shard_).dirty.Get() != 0; }
 
  private:
-  ShardLock(const Segment& segment, uint32_t shard, ProcessRef self, Environment& environment)
-      : segment_(&segment), environment_(&environment), shard_(shard), self_(self) {}
+  ShardLock(const Segment& segment, uint32_t shard, ProcessRef self, Environment& environment,
+            platform::SectionMark& mark)
+      : segment_(&segment), environment_(&environment), mark_(&mark), shard_(shard), self_(self) {}
 
   const Segment* segment_;
   Environment* environment_;
+  platform::SectionMark* mark_;
   uint32_t shard_;
   ProcessRef self_;
 };

@@ -25,7 +25,7 @@ const RULES = [
     name: 'an aborted request leaves the queue unprocessed',
     file: 'src/core/shard_rules.cc',
     from: 'LockEvent::kAborted), request, name);\n  ProcessLockRequestQueue(name_id);\n',
-    to: 'LockEvent::kAborted), request, name);\n',
+    to: 'LockEvent::kAborted), request, name);\n  (void)name_id;\n',
     tests: [HISTORIES],
   },
   {

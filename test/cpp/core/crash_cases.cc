@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "core/snapshot.h"
+#include "segment/false_owner.h"
 #include "segment/watchers.h"
 
 namespace holdfast::test {
@@ -285,6 +286,17 @@ std::vector<CrashCase> CrashCases() {
          MarkDirty(s);
        },
        RepairAll, true},
+      {"DisowningDamagedLocks",
+       [](CrashScene& s) {
+         s.Ask(s.first, u"a");
+         s.Ask(s.second, u"a");
+         for (uint32_t i = 0; i < s.machine.segment().geometry().shards; ++i) {
+           s.machine.segment().shard(i).lock_word.Set(s.doomed_process.ToShortWord());
+         }
+       },
+       [](CrashScene& s) {
+         segment::DisownShards(s.machine.segment(), s.doomed_process, s.machine.environment());
+       }},
       {"BeginningToWatch", [](CrashScene& s) { s.Ask(s.first, u"a"); },
        [](CrashScene& s) { segment::Watchers(s.machine.segment()).Add(s.doomed.ref()); }},
       {"EndOfWatching",

@@ -222,6 +222,14 @@ TEST_F(Watching, IsNotEndedByWhoCleansUpAfterAnEarlierBearerOfTheEntry) {
   EXPECT_TRUE(IsWatched());
 }
 
+TEST_F(Watching, EndsThoughAFreeEntrySaysThatItsLastBearerWatched) {
+  segment::AgentEntry& free = machine.segment().agent(5);
+  free.generation.Set(4);
+  free.watching.Set(4);
+  watchers.Remove(c.ref());
+  EXPECT_FALSE(IsWatched());
+}
+
 // The count of one who died in the middle of its end is put right by whoever ends next.
 TEST_F(Watching, OfNobodyEndsWithTheNextAgent) {
   machine.segment().agent(c.ref().index).watching.Set(0);

@@ -163,7 +163,7 @@ TEST_F(TerminateProcess, TakesOverTheShardThatItDiedInside) {
   Ask(b, u"n");
   const uint32_t shard = b.mine().at(1).record.shard;
   segment::LockWord word(machine.segment(), shard);
-  ASSERT_EQ(word.Acquire(p, machine.environment(), kBudgetNs), segment::LockOutcome::kAcquired);
+  ASSERT_TRUE(IsAcquired(word, p));
   Terminate(p, b);
   EXPECT_FALSE(word.IsLocked());
   EXPECT_TRUE(IsHeld(1));
@@ -172,7 +172,7 @@ TEST_F(TerminateProcess, TakesOverTheShardThatItDiedInside) {
 // Who is inside may be ending what the dead has left, and may die before it tells whom it grants.
 TEST_F(TerminateProcess, IsNotDoneWhileAnybodyIsInsideAShard) {
   segment::LockWord word(machine.segment(), 0);
-  ASSERT_EQ(word.Acquire(r, machine.environment(), kBudgetNs), segment::LockOutcome::kAcquired);
+  ASSERT_TRUE(IsAcquired(word, r));
   machine.Kill(p);
   EXPECT_EQ(b.manager().TerminateProcess(p, kBudgetNs).code(), StatusCode::kBusy);
   EXPECT_NE(machine.segment().process(p.slot).cleaned_generation.Get(), p.generation);
@@ -185,7 +185,7 @@ TEST_F(TerminateProcess, IsNotDoneWhileAnybodyIsInsideAShard) {
 // Whoever is inside may be stopped there for long, and the clean-up is tried again and again.
 TEST_F(TerminateProcess, MakesNobodyLookAgainUntilSomebodyHasLeftAShard) {
   segment::LockWord word(machine.segment(), 0);
-  ASSERT_EQ(word.Acquire(r, machine.environment(), kBudgetNs), segment::LockOutcome::kAcquired);
+  ASSERT_TRUE(IsAcquired(word, r));
   machine.Kill(p);
   core::LockManager::Termination rest;
   const auto terminate = [&] { return b.manager().TerminateProcess(p, kBudgetNs, rest).code(); };
@@ -213,7 +213,7 @@ TEST_F(TerminateProcess, FreesTheLocksInOtherShardsWhileAnybodyIsInsideOne) {
   Ask(a, is_lower ? other : u"n");
   Ask(b, is_lower ? other : u"n");
   segment::LockWord word(machine.segment(), 0);
-  ASSERT_EQ(word.Acquire(r, machine.environment(), kBudgetNs), segment::LockOutcome::kAcquired);
+  ASSERT_TRUE(IsAcquired(word, r));
   machine.Kill(p);
   EXPECT_EQ(b.manager().TerminateProcess(p, kBudgetNs).code(), StatusCode::kBusy);
   EXPECT_TRUE(IsHeld(3));

@@ -20,7 +20,12 @@ constexpr uint64_t kBudgetNs = 2'000'000;
 class LockWordTest : public testing::Test {
  protected:
   LockOutcome Acquire(ProcessRef process, uint64_t budget_ns = kBudgetNs) {
-    return word.Acquire(process, machine.environment(), budget_ns);
+    return AcquireAt(word, process, budget_ns);
+  }
+  LockOutcome AcquireAt(LockWord& at, ProcessRef process, uint64_t budget_ns = kBudgetNs) {
+    platform::SectionMark mark;
+    mark.Enter();
+    return at.Acquire(process, mark, machine.environment(), budget_ns);
   }
   void Release(ProcessRef process) { word.Release(process, machine.environment()); }
 
@@ -158,7 +163,7 @@ TEST_F(LockWordTest, LetsOneThreadInAtATime) {
     threads.emplace_back([&, process] {
       LockWord mine(machine.segment(), 0);
       for (int i = 0; i < kRounds; ++i) {
-        while (mine.Acquire(process, machine.environment(), kBudgetNs) != LockOutcome::kAcquired) {
+        while (AcquireAt(mine, process) != LockOutcome::kAcquired) {
         }
         ++counter;
         mine.Release(process, machine.environment());

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "platform/background_thread.h"
@@ -13,6 +14,7 @@
 #include "platform/cpu.h"
 #include "platform/futex.h"
 #include "platform/process_identity.h"
+#include "platform/section_mark.h"
 #include "simulation/world.h"
 
 namespace holdfast {
@@ -52,6 +54,18 @@ uint32_t CurrentCpu() { return TheWorld().process().id; }
 uint32_t ProcessId() { return TheWorld().process().id; }
 uint32_t ThreadId() { return TheWorld().process().id; }
 uint64_t PidNamespace() { return 1; }
+
+SectionMark& MarkOfThisThread() { return TheWorld().mark(); }
+
+SectionCensus::SectionCensus() { TheWorld().process().census.lock(); }
+SectionCensus::~SectionCensus() { TheWorld().process().census.unlock(); }
+
+// A point of its own: it looks at what other threads do.
+std::vector<uint64_t> SectionCensus::ReadAll() {
+  std::vector<uint64_t> words = TheWorld().Marks();
+  TheWorld().Point();
+  return words;
+}
 
 void FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t timeout_ns) {
   if (TheWorld().IsGhost() || word->load() != expected) return;

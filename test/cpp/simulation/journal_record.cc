@@ -95,12 +95,13 @@ uint64_t JournalRecord::CountMissing(uint64_t from) const {
   return missing;
 }
 
-std::vector<uint64_t> JournalRecord::Unended(uint64_t from) const {
-  std::vector<uint64_t> tokens;
+std::vector<const JournalRecord::Entry*> JournalRecord::Unended(uint64_t from) const {
+  std::vector<const Entry*> grants;
   for (const auto& [token, number] : granted_) {
-    if (number > from && number > known_from_ && !ended_.contains(token)) tokens.push_back(token);
+    const bool is_known = number > from && number > known_from_;
+    if (is_known && !ended_.contains(token)) grants.push_back(At(number));
   }
-  return tokens;
+  return grants;
 }
 
 void JournalRecord::Follow(uint64_t number) {

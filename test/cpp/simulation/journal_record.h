@@ -39,7 +39,7 @@ class JournalRecord {
   uint64_t CountMissing(uint64_t from) const;
   bool HasGrant(uint64_t token) const { return granted_.contains(token); }
   // Locks granted behind `from` whose end nobody has written down.
-  std::vector<uint64_t> Unended(uint64_t from) const;
+  std::vector<const Entry*> Unended(uint64_t from) const;
   const std::string& fault() const { return fault_; }
 
  private:

@@ -22,6 +22,8 @@ class Simulation {
   std::string Run();
   uint64_t grants() const { return log_.grants(); }
   uint32_t kills() const { return kills_; }
+  // Lock words that were made to name somebody who was not inside.
+  uint32_t damages() const { return damages_; }
   // Events that were written for those who watch.
   uint64_t events() const { return journal_.last(); }
 
@@ -30,6 +32,7 @@ class Simulation {
   void StartProcess();
   void Interfere();
   void KillOne();
+  void Damage();
   bool Step();
   std::vector<SimProcess*> Living();
   bool IsStoppable(const SimProcess& process) const;
@@ -59,6 +62,8 @@ class Simulation {
   std::vector<SimProcess*> processes_;
   uint32_t actions_left_;
   uint32_t kills_ = 0;
+  bool is_damaging_ = false;
+  uint32_t damages_ = 0;
   uint32_t steps_to_action_ = 1;
   std::string fault_;
 };

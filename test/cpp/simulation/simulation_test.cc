@@ -26,15 +26,17 @@ TEST(Simulation, KeepsEveryPromiseWhoeverDiesWherever) {
   uint64_t grants = 0;
   uint64_t kills = 0;
   uint64_t events = 0;
+  uint64_t damages = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     Simulation simulation(seed);
     ASSERT_EQ(simulation.Run(), "") << "HOLDFAST_SEED=" << seed;
     grants += simulation.grants();
     kills += simulation.kills();
     events += simulation.events();
+    damages += simulation.damages();
   }
-  std::cout << grants << " grants, " << kills << " kills, " << events << " watched events"
-            << std::endl;
+  std::cout << grants << " grants, " << kills << " kills, " << events << " watched events, "
+            << damages << " damaged locks" << std::endl;
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ namespace {
 
 constexpr uint64_t kNotFound = 0;
 constexpr uint32_t kReadEveryNs = 50'000;
-constexpr uint32_t kReadSeldomNs = 20'000'000;  // others may write a round meanwhile
+constexpr uint32_t kReadSeldomNs = 1'000'000;  // others may write a round meanwhile
+constexpr uint32_t kReadLateNs = 20'000'000;
 
 }  // namespace
 
@@ -43,7 +44,9 @@ void Watching::Read(core::Agent& agent, bool is_quiet) {
   if (world_.IsGhost()) return;
   for (const WatchedEvent& event : events) See(event);
   const bool has_more = events.size() == most;
-  const uint32_t pause_ns = is_quiet || world_.OneIn(8) ? kReadSeldomNs : kReadEveryNs;
+  const uint32_t pause_ns = is_quiet           ? kReadLateNs
+                            : world_.OneIn(30) ? kReadSeldomNs
+                                               : kReadEveryNs;
   next_read_ns_ = world_.now_ns() + (has_more ? 0 : world_.Below(pause_ns));
 }
 
@@ -93,10 +96,16 @@ void Watching::CheckThatAllWasSeen() {
   uint64_t unseen = 0;
   for (const uint64_t token : log_.TokensSince(opened_at_)) unseen += !record_.HasGrant(token);
   if (unseen > missing) Fail("locks were granted unseen by a watcher", unseen);
-  // Of whom it has seen nothing it cannot follow the life.
-  if (missing != 0 || lost_ != 0) return;
-  for (const uint64_t token : record_.Unended(opened_behind_)) {
-    if (!log_.IsHeld(token)) Fail("the end of a lock is not seen by a watcher", token);
+}
+
+// Because somebody watches, though nobody waits. Of whom it has seen nothing it cannot follow the
+// life.
+void Watching::CheckThatTheDeadHaveEnded() {
+  if (record_.CountMissing(opened_behind_) != 0 || lost_ != 0) return;
+  for (const JournalRecord::Entry* const grant : record_.Unended(opened_behind_)) {
+    const uint64_t token = grant->entry.token;
+    if (!IsOfInterest(*grant) || log_.IsHeld(token)) continue;
+    Fail("the end of a lock is not seen by a watcher", token);
   }
 }
 

@@ -27,6 +27,7 @@ class Watching {
   uint64_t next_read_ns() const { return next_read_ns_; }
 
   // From outside, once it has had the time to read everything.
+  void CheckThatTheDeadHaveEnded();
   void CheckThatAllWasSeen();
   const std::string& fault() const { return fault_; }
 

@@ -25,12 +25,13 @@ World::~World() {
 World* World::Current() { return the_world; }
 
 SimProcess& World::StartProcess() {
-  processes_.push_back({static_cast<uint32_t>(processes_.size() + 1)});
-  return processes_.back();
+  SimProcess& process = processes_.emplace_back();
+  process.id = static_cast<uint32_t>(processes_.size());
+  return process;
 }
 
 uint64_t World::StartThread(SimProcess& process, std::function<void()> main) {
-  threads_.push_back({++last_thread_, &process, std::make_unique<Fiber>(std::move(main))});
+  threads_.emplace_back(++last_thread_, process, std::move(main));
   ++process.threads;
   return last_thread_;
 }
@@ -113,6 +114,14 @@ void World::Wake(const void* channel) {
   for (Thread& thread : threads_) {
     if (thread.channel == channel) thread.channel = nullptr;
   }
+}
+
+std::vector<uint64_t> World::Marks() const {
+  std::vector<uint64_t> words;
+  for (const Thread& thread : threads_) {
+    if (thread.process == current_->process) words.push_back(thread.mark.word());
+  }
+  return words;
 }
 
 void World::Join(uint64_t number) {

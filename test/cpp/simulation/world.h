@@ -14,11 +14,13 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "platform/section_mark.h"
 #include "segment/store_point.h"
 #include "simulation/fiber.h"
 #include "simulation/kernel.h"
@@ -30,6 +32,7 @@ struct SimProcess {
   uint32_t threads = 0;
   bool is_dead = false;
   bool is_stopped = false;
+  std::mutex census;
 };
 
 // Looks at the segment without passing a point, as nobody on the machine can.
@@ -86,14 +89,23 @@ class World {
   void Sleep(const void* channel, uint64_t deadline_ns);
   void Wake(const void* channel);
   void Join(uint64_t thread);
+  platform::SectionMark& mark() { return current_->mark; }
+  // Of the threads of this process.
+  std::vector<uint64_t> Marks() const;
 
  private:
   struct Thread {
+    Thread(uint64_t its_number, SimProcess& its_process, std::function<void()> main)
+        : number(its_number),
+          process(&its_process),
+          fiber(std::make_unique<Fiber>(std::move(main))) {}
+
     uint64_t number;
     SimProcess* process;
     std::unique_ptr<Fiber> fiber;
     const void* channel = nullptr;
     uint64_t deadline_ns = 0;
+    platform::SectionMark mark;
   };
 
   bool IsReady(const Thread& thread) const;

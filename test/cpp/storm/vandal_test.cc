@@ -145,19 +145,31 @@ class Victim {
   std::byte* const bytes_;
 };
 
-// Random bytes, zeros, or what stood there long ago. Not the first page: who comes anew is refused
-// where that is damaged, and nothing would go on.
+// The lock of a shard comes to name a living process that is most likely not inside.
+void Accuse(const segment::Segment& table, std::mt19937_64& random) {
+  const auto slot = static_cast<uint16_t>(random() % (kUsers + 1));
+  const segment::ProcessRef accused{slot, table.process(slot).generation.Get()};
+  const auto shard = static_cast<uint32_t>(random() % table.geometry().shards);
+  table.shard(shard).lock_word.Set(accused.ToShortWord());
+}
+
+// Random bytes, zeros, a false owner, or what stood there long ago. Not the first page: who comes
+// anew is refused where that is damaged, and nothing would go on.
 void Vandalize(Diary& diary, const std::string& directory, uint64_t seed) {
   constexpr uint64_t kFrom = sizeof(segment::SegmentHeader);
   constexpr uint64_t kTo = uint64_t{256} * 1024;  // where the cells in use are
   Victim victim(directory);
+  const segment::Segment table(victim.bytes(),
+                               segment::Geometry::ForCapacity(segment::kMinCapacity));
   std::mt19937_64 random(seed);
   std::vector<std::byte> old(victim.bytes(), victim.bytes() + kTo);
   while (diary.is_over.load() == 0) {
     const uint64_t at = kFrom + random() % (kTo - kFrom);
     const uint64_t length = std::min<uint64_t>(1 + random() % 16, kTo - at);
     const uint64_t dice = random() % 1000;
-    if (dice == 0) {
+    if (random() % 50 == 0) {
+      Accuse(table, random);
+    } else if (dice == 0) {
       std::memcpy(victim.bytes() + kFrom, old.data() + kFrom, kTo - kFrom);
     } else if (dice == 1) {
       std::memcpy(old.data(), victim.bytes(), kTo);

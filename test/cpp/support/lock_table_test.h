@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "segment/invariants.h"
+#include "segment/lock_word.h"
 #include "support/fake_agent.h"
 #include "support/fake_machine.h"
 #include "support/reference_model.h"
@@ -42,6 +43,13 @@ class LockTableTest : public testing::Test {
   ReferenceModel Records() const { return ReferenceModel::Read(machine.segment()); }
   bool IsHeld(uint32_t id) const { return Records().IsHeld(id); }
   bool IsQueued(uint32_t id) const { return Records().IsQueued(id); }
+  // The lock of a shard, by somebody who then stays inside.
+  bool IsAcquired(segment::LockWord& word, segment::ProcessRef process) {
+    platform::SectionMark mark;
+    mark.Enter();
+    return word.Acquire(process, mark, machine.environment(), kBudgetNs) ==
+           segment::LockOutcome::kAcquired;
+  }
   uint32_t UsedCells() const {
     uint32_t used = 0;
     for (uint32_t i = 0; i < machine.segment().geometry().shards; ++i) {

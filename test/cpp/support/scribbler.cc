@@ -1,5 +1,6 @@
 #include "support/scribbler.h"
 
+#include "segment/false_owner.h"
 #include "segment/lock_word.h"
 
 namespace holdfast::test {
@@ -131,13 +132,14 @@ void Scribbler::ScribbleExtentOwner() {
   segment().extent_owner(Below(segment().geometry().extents)).Set(value);
 }
 
-// A word that names a living process is not damage that anybody could see: the shard is then
-// locked.
+// A word that names a living process is damage that only that one can see. Nobody rings it here.
 void Scribbler::ScribbleLockWord() {
   const uint32_t shard = AnyShard();
   segment().shard(shard).lock_word.Set(static_cast<uint32_t>(random_()));
   const segment::ProcessRef owner = segment::LockWord(segment(), shard).Owner();
-  if (machine_.environment().IsAlive(owner)) segment().shard(shard).lock_word.Set(0);
+  if (machine_.environment().IsAlive(owner)) {
+    segment::DisownShards(segment(), owner, machine_.environment());
+  }
 }
 
 void Scribbler::ScribbleAgent() {

@@ -1,0 +1,51 @@
+#include "core/stalled_shards.h"
+
+#include <utility>
+
+#include "segment/false_owner.h"
+#include "segment/lock_word.h"
+
+namespace holdfast::core {
+
+using segment::ProcessRef;
+
+namespace {
+
+// Nobody who runs is inside so long. A false owner has left before anybody is warned of it.
+constexpr uint64_t kLookEveryNs = 250'000'000;
+
+}  // namespace
+
+void StalledShards::Look() {
+  const uint64_t now_ns = manager_.environment().MonotonicNs();
+  if (now_ns < next_look_ns_) return;
+  next_look_ns_ = now_ns + kLookEveryNs;
+  const segment::Segment& segment = manager_.segment();
+  sights_.resize(segment.geometry().shards);
+  for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
+    const segment::LockWord lock(segment, shard);
+    const ProcessRef owner = lock.Owner();
+    const Sight sight{owner.ToShortWord(), segment.shard(shard).changes.Get()};
+    const bool is_same = std::exchange(sights_[shard], sight) == sight;
+    if (!is_same || owner.generation == 0) continue;
+    if (owner == manager_.self()) {
+      segment::DisownShards(segment, owner, manager_.environment());
+    } else {
+      Challenge(owner);
+    }
+  }
+}
+
+// Any of its event loops can answer: what makes it read its records again makes it look at the
+// locks, too. One that sleeps for nothing is rung like all others.
+void StalledShards::Challenge(ProcessRef process) {
+  const segment::Segment& segment = manager_.segment();
+  for (uint32_t i = 0; i < segment.geometry().agents; ++i) {
+    const segment::AgentRef agent = segment.AgentAt(i);
+    if (agent.process != process) continue;
+    segment.agent(i).rescan.Exchange(1);
+    manager_.environment().Ring(agent);
+  }
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,49 @@
+#include "segment/false_owner.h"
+
+#include "platform/section_mark.h"
+#include "segment/lock_word.h"
+
+namespace holdfast::segment {
+namespace {
+
+// Where threads come and go all the time, a moment in which all are outside may take some looks.
+constexpr int kLooks = 1000;
+
+// The word as it is while nobody of this process is inside; 0: there was no such moment.
+//
+// Was it stored by a thread of this process that is inside? That thread's mark was stored before
+// the word, so who reads the word finds the mark in the second look, and the same entry must have
+// been over in the first one: but then the word had been cleared before it was read.
+uint32_t ReadWhileNobodyIsInside(platform::SectionCensus& census, const Shared<uint32_t>& word) {
+  for (int look = 0; look < kLooks; ++look) {
+    if (!census.IsNobodyInside()) continue;
+    const uint32_t seen = word.Acquire();
+    if (census.HasNobodyEntered()) return seen;
+  }
+  return 0;
+}
+
+void Disown(const Segment& segment, uint32_t shard, ProcessRef self, Environment& environment) {
+  ShardHeader& header = segment.shard(shard);
+  const LockWord lock(segment, shard);
+  platform::SectionCensus census;
+  uint32_t seen = ReadWhileNobodyIsInside(census, header.lock_word);
+  if (lock.OwnerOf(seen) != self) return;
+  // From here on it stays false: a thread of this process takes the lock only from 0, and nobody
+  // else takes it from a living process. Dead before the next store: taken over and repaired.
+  header.dirty.Set(1);
+  while (!header.lock_word.CompareExchange(seen, 0)) {
+    if (lock.OwnerOf(seen) != self) return;  // more than the waiters bit: damaged once more
+  }
+  environment.FutexWake(header.lock_word.atomic());
+}
+
+}  // namespace
+
+void DisownShards(const Segment& segment, ProcessRef self, Environment& environment) {
+  for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
+    if (LockWord(segment, shard).Owner() == self) Disown(segment, shard, self, environment);
+  }
+}
+
+}  // namespace holdfast::segment

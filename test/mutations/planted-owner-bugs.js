@@ -1,0 +1,57 @@
+'use strict';
+
+// Mistakes in what frees a shard whose lock names a living process that is not inside.
+
+const SIMULATION = 'simulation_test';
+const FALSE_OWNER = 'segment_test:FalseOwner*';
+
+/** @type {import('./planted-bugs.js').PlantedBug[]} */
+const OWNER_BUGS = [
+  {
+    name: 'nobody asks who is said to be inside a shard',
+    file: 'src/core/stalled_shards.cc',
+    from: '      Challenge(owner);\n',
+    to: '      (void)&StalledShards::Challenge;\n',
+    tests: [SIMULATION],
+  },
+  {
+    name: 'a process frees a shard that one of its threads is inside',
+    file: 'src/segment/false_owner.cc',
+    from: 'if (!census.IsNobodyInside()) continue;',
+    to: '(void)census.IsNobodyInside();',
+    tests: [FALSE_OWNER, SIMULATION],
+  },
+  {
+    name: 'a process frees a shard that one of its threads has entered meanwhile',
+    file: 'src/segment/false_owner.cc',
+    from: 'if (census.HasNobodyEntered()) return seen;',
+    to: 'return seen;',
+    tests: [SIMULATION],
+  },
+  {
+    name: 'a thread that has slept for a shard is inside without a mark',
+    file: 'src/segment/lock_word.cc',
+    from: '    mark.Enter();\n',
+    to: '',
+    tests: [SIMULATION],
+  },
+  {
+    name: 'a thread that waits for a shard is marked as inside while it sleeps',
+    file: 'src/segment/lock_word.cc',
+    from: `    mark.Leave();
+    environment.FutexWait(word_.atomic(), seen | kWaiters, std::min(kSliceNs, budget_ns - waited));
+    mark.Enter();
+`,
+    to: '    environment.FutexWait(word_.atomic(), seen | kWaiters, std::min(kSliceNs, budget_ns - waited));\n',
+    tests: [FALSE_OWNER, SIMULATION],
+  },
+  {
+    name: 'a shard with a false owner is not repaired',
+    file: 'src/segment/false_owner.cc',
+    from: '  header.dirty.Set(1);\n',
+    to: '',
+    tests: [FALSE_OWNER],
+  },
+];
+
+module.exports = { OWNER_BUGS };
