@@ -2,11 +2,13 @@
 
 const { fork } = require('node:child_process');
 const { once } = require('node:events');
-const { createReadStream, mkdtempSync, rmSync } = require('node:fs');
+const { createReadStream, mkdtempSync, readFileSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { createInterface } = require('node:readline');
 const { setTimeout: pause } = require('node:timers/promises');
+const { untilEqual } = require('../support/process-bucket.js');
+const { countsOf, descriptorsOf } = require('../support/process-counts.js');
 const { randomFrom } = require('../support/process-random.js');
 const { StormChecker, lineOf } = require('./kill-storm-log.js');
 
@@ -19,6 +21,8 @@ const KILLS = Number(process.env.HOLDFAST_STORM_KILLS ?? 30);
 const PROCESSES = Number(process.env.HOLDFAST_STORM_PROCESSES ?? 4);
 const NAMES = ['a', 'b', 'c'];
 const PROGRAM = join(__dirname, 'kill-storm-program.js');
+const THREADS = 3; // of each process
+const MOST_OF_ITS_OWN = 3; // descriptors of its helper thread
 const LATEST_MS = 15;
 const MS_PER_KILL = 5000; // a watchdog
 
@@ -64,6 +68,34 @@ async function stop(child) {
   expect(await ended).toEqual([0, null]);
 }
 
+/** One that lives through it all. Resolves when all its threads are at work. */
+async function startWitness() {
+  const witness = await start();
+  const seen = () => {
+    const entries = readFileSync(join(directory, 'log'), { encoding: 'utf8', flag: 'a+' });
+    return new Set(entries.match(new RegExp(`\\b${witness.pid}\\.\\d+`, 'g'))).size;
+  };
+  await untilEqual(seen, THREADS);
+  return witness;
+}
+
+// Of all that have come and gone it keeps nothing but one end of a doorbell for each place in the
+// table, until the next bearer of that place is rung, and what its helper thread has of its own.
+async function checkWitness(pid, before, countsBefore) {
+  await untilEqual(() => descriptorsOf(pid).lifelines, before.lifelines);
+  const { bells, others } = descriptorsOf(pid);
+  const counts = countsOf(pid);
+  console.log(
+    `of ${KILLS} deaths a process keeps ${bells.length - before.bells.length} doorbells and ` +
+      `${others - before.others} other descriptors`,
+  );
+  // Of its own doorbells it has both ends.
+  expect(bells.length - new Set(bells).size).toBeLessThanOrEqual(THREADS);
+  expect(others - before.others).toBeLessThanOrEqual(MOST_OF_ITS_OWN);
+  expect(counts.segments).toBe(countsBefore.segments);
+  expect(counts.threads).toBeLessThanOrEqual(countsBefore.threads + 1);
+}
+
 async function check() {
   const checker = new StormChecker(killed);
   const lines = createInterface({ input: createReadStream(join(directory, 'log')) });
@@ -74,9 +106,13 @@ async function check() {
 test(
   `nobody is let in beside another, overtaken or forgotten (HOLDFAST_SEED=${SEED})`,
   async () => {
+    const witness = await startWitness();
+    const before = [descriptorsOf(witness.pid), countsOf(witness.pid)];
     const children = await Promise.all(Array.from({ length: PROCESSES }, start));
     for (let kills = 0; kills < KILLS; kills += 1) await killOne(children);
     await Promise.all(children.map(stop));
+    await checkWitness(witness.pid, ...before);
+    await stop(witness);
     const { violations, grants } = await check();
     expect(violations).toEqual([]);
     expect(grants).toBeGreaterThan(KILLS);

@@ -3,8 +3,8 @@
 // A process whose main thread never loads the addon: starts workers that do, each in one state and
 // ended in one way, and tells what is left of them. One JSON argument: libraries, directory, count.
 
-const { readFileSync, readdirSync } = require('node:fs');
 const { Worker, isMainThread, parentPort, threadId, workerData } = require('node:worker_threads');
+const { countsOf } = require('../support/process-counts.js');
 
 const AT_A_TIME = 8;
 const WARM_UP = 8;
@@ -83,16 +83,6 @@ function startWorker(options) {
   });
 }
 
-/** What this process has of the operating system. */
-function count() {
-  const maps = readFileSync('/proc/self/maps', 'utf8').split('\n');
-  return {
-    descriptors: readdirSync('/proc/self/fd').length,
-    threads: readdirSync('/proc/self/task').length,
-    segments: maps.filter((line) => line.endsWith('/segment')).length,
-  };
-}
-
 async function main({ libraries, directory, count: total }) {
   let started = 0;
   const startSome = async (until) => {
@@ -104,9 +94,9 @@ async function main({ libraries, directory, count: total }) {
   const startAll = (until) =>
     Promise.all(Array.from({ length: AT_A_TIME }, () => startSome(until)));
   await startAll(WARM_UP);
-  const before = count();
+  const before = countsOf();
   await startAll(WARM_UP + total);
-  process.send({ workers: started, before, after: count() });
+  process.send({ workers: started, before, after: countsOf() });
   process.disconnect();
 }
 

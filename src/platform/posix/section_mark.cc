@@ -45,7 +45,8 @@ RegisteredMark::~RegisteredMark() {
   std::erase(registry.marks, &mark_);
 }
 
-SectionMark& MakeMark() {
+// Once in a thread: nothing of it is to weigh on every other call.
+[[gnu::noinline]] SectionMark& MakeMark() {
   thread_local RegisteredMark registered;
   known_mark = &registered.mark();
   return *known_mark;
