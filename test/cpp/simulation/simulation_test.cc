@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <random>
 #include <string>
 
@@ -28,12 +29,15 @@ TEST(Simulation, KeepsEveryPromiseWhoeverDiesWherever) {
   uint64_t events = 0;
   uint64_t damages = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    Simulation simulation(seed);
-    ASSERT_EQ(simulation.Run(), "") << "HOLDFAST_SEED=" << seed;
-    grants += simulation.grants();
-    kills += simulation.kills();
-    events += simulation.events();
-    damages += simulation.damages();
+    auto simulation = std::make_unique<Simulation>(seed);
+    const std::string fault = simulation->Run();
+    // What has gone wrong may keep its threads from ever ending: it is left as it is.
+    if (!fault.empty()) (void)simulation.release();
+    ASSERT_EQ(fault, "") << "HOLDFAST_SEED=" << seed;
+    grants += simulation->grants();
+    kills += simulation->kills();
+    events += simulation->events();
+    damages += simulation->damages();
   }
   std::cout << grants << " grants, " << kills << " kills, " << events << " watched events, "
             << damages << " damaged locks" << std::endl;
