@@ -1,6 +1,5 @@
 'use strict';
 
-const { lazy } = require('../lazy.js');
 const {
   MOST_NEWS,
   NEWS_EXPIRED,
@@ -11,10 +10,9 @@ const {
   NEWS_WORDS,
   TOKEN_WORDS,
 } = require('./native-numbers.js');
+const { warnOfStall } = require('./stall-warning.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackendRequest} Request */
-
-const warnOfStall = lazy(() => require('./stall-warning.js').warnOfStall);
 
 /** The `backendId` of a request that the native part does not know, or not any more. */
 const NO_ID = -1;
@@ -76,7 +74,7 @@ class AgentRequests {
       request.granted();
       return;
     }
-    if (kind === NEWS_STALLED) return warnOfStall()(request.name, this.words[at + 3]);
+    if (kind === NEWS_STALLED) return warnOfStall(request.name, this.words[at + 3]);
     this.forget(request);
     if (kind === NEWS_LOST || kind === NEWS_EXPIRED) {
       this.setToken(request, at + 2); // the loss may be the first that is heard of the grant

@@ -20,6 +20,7 @@ const {
 } = require('./native-numbers.js');
 const { MISSED, GRANTED } = require('./outcome.js');
 const { RequestCaller } = require('./request-caller.js');
+const { waitInSlices } = require('./wait-in-slices.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../types/backend.d.ts').LockBackendRequest} Request */
@@ -32,7 +33,6 @@ const { RequestCaller } = require('./request-caller.js');
 
 const createWatch = lazy(() => require('./shared-memory-watch.js').createWatch);
 const view = lazy(() => require('./shared-memory-view.js'));
-const waitInSlices = lazy(() => require('./wait-in-slices.js').waitInSlices);
 
 const OUTCOME_MASK = (1 << OUTCOME_BITS) - 1;
 const SOON = Promise.resolve();
@@ -118,7 +118,7 @@ class SharedMemoryBackend {
    * @returns {import('../../types/backend.d.ts').SyncOutcome}
    */
   waitSync(request, timeout) {
-    return waitInSlices()(timeout, (ms) => {
+    return waitInSlices(timeout, (ms) => {
       if (this.#agent.waitsForItself(request.backendId)) return 'deadlock';
       const kind = this.#agent.waitFor(request.backendId, ms);
       return kind < 0 ? this.#hearOthers(request) : this.#decide(request, kind);
@@ -157,9 +157,10 @@ class SharedMemoryBackend {
   watch(name) {
     this.#checkOpen();
     const agent = (this.#agent ??= this.#open());
+    const create = createWatch(); // what cannot be loaded fails before there is anything to close
     const id = agent.openWatch(name);
     if (id < 0) throw this.#fail();
-    const watch = createWatch()(
+    const watch = create(
       (most) => this.#readWatch(agent, id, most),
       () => {
         this.#watches.delete(watch);

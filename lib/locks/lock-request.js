@@ -16,6 +16,7 @@ const {
 const { createLock } = require('./lock.js');
 const { LockSection } = require('./lock-section.js');
 const { mayRunInTurn, waitForTurn } = require('./loop-turns.js');
+const { signalLoss } = require('./loss-signal.js');
 const { createWaitLimits } = require('./wait-limits.js');
 
 /** @typedef {import('../errors.js').LossReason} LossReason */
@@ -23,7 +24,6 @@ const { createWaitLimits } = require('./wait-limits.js');
 /** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
 /** @typedef {(lock: import('./lock.js').Lock | null) => unknown} LockGrantedCallback */
 
-const signalLoss = lazy(() => require('./loss-signal.js').signalLoss);
 const deadlockWatch = lazy(() => require('./deadlock/deadlock-watch.js'));
 
 /**
@@ -108,6 +108,7 @@ class LockRequest extends BackendRequest {
   /** @returns {boolean} whether the callback may run now */
   #enqueue() {
     try {
+      if (this.extras?.enclosing !== undefined) deadlockWatch(); // what cannot be loaded fails now
       const outcome = this.backend.enqueue(this);
       if (outcome === QUEUED) return false;
       this.#phase = outcome === REFUSED ? MISSED : GRANTED;
@@ -192,7 +193,7 @@ class LockRequest extends BackendRequest {
    */
   #tellLoss(reason) {
     const error = new LockLostError(reason, this.token);
-    signalLoss()(this, error); // before the rejection
+    signalLoss(this, error); // before the rejection
     publishLost(this, error);
     return error;
   }

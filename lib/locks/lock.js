@@ -1,11 +1,9 @@
 'use strict';
 
 const { defineInterface } = require('../webidl.js');
-const { lazy } = require('../lazy.js');
+const { lossSignalOf } = require('./loss-signal.js');
 
 /** @typedef {{ name: string, mode: 'exclusive' | 'shared', token: bigint }} GrantedRequest */
-
-const lossSignalOf = lazy(() => require('./loss-signal.js').lossSignalOf);
 
 const FROM_THIS_PACKAGE = Symbol('from this package');
 
@@ -39,7 +37,7 @@ class Lock {
 
   /** Beyond the standard: aborts with the LockLostError when the lock is lost while it is held. */
   get signal() {
-    return lossSignalOf()(this.#request);
+    return lossSignalOf(this.#request);
   }
 }
 defineInterface(Lock, ['name', 'mode', 'token', 'signal']);

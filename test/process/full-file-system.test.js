@@ -157,7 +157,8 @@ test.each([0, 1, 2, 3, 4, 5, 6, 7, 8])(
     await other.order('open', options);
     await few.order('takeDescriptors', { leave: spare });
     const { error } = await few.order('open', options);
-    if (error !== undefined) isClear(error, FULL);
+    // The first use of the package loads code; when that fails, the error is Node's own.
+    if (error !== undefined) isClear(error, [...FULL, 'Error']);
     else await contend(other, few);
     await few.order('close');
     await few.order('giveDescriptorsBack');
