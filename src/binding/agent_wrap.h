@@ -102,7 +102,7 @@ class AgentWrap final : private LoopHandles::Listener {
   std::unique_ptr<core::Agent> agent_;  // null: closed
   LoopHandles* handles_ = nullptr;
   Napi::Reference<Napi::Uint32Array> buffer_;
-  uint32_t* words_;  // of the buffer
+  uint32_t* words_;         // of the buffer
   NameArgument last_name_;  // that request() was given
   Napi::FunctionReference on_news_;
   std::vector<core::AgentNews> news_;
