@@ -1,6 +1,9 @@
 #include "binding/loop_handles.h"
 
 #include <initializer_list>
+#include <utility>
+
+#include "platform/poll_relay.h"
 
 namespace holdfast::binding {
 namespace {
@@ -11,7 +14,11 @@ constexpr uint64_t kSweepMs = 1000;
 
 LoopHandles* LoopHandles::Open(uv_loop_t* loop, int doorbell_fd, Listener& listener) {
   auto* const handles = new LoopHandles;
-  if (uv_poll_init(loop, &handles->poll_, doorbell_fd) != 0) {
+  // Without a relay it works, too: it takes longer where two loops come to share a processor.
+  Result<UniqueFd> relay = OpenPollRelay(doorbell_fd);
+  const int bell = relay.ok() ? relay->get() : doorbell_fd;
+  if (relay.ok()) handles->relay_ = *std::move(relay);
+  if (uv_poll_init(loop, &handles->poll_, bell) != 0) {
     delete handles;
     return nullptr;
   }

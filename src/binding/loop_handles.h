@@ -8,6 +8,8 @@
 
 #include <uv.h>
 
+#include "platform/unique_fd.h"
+
 namespace holdfast::binding {
 
 class LoopHandles {
@@ -51,6 +53,7 @@ class LoopHandles {
   bool Start();
 
   Listener* listener_ = nullptr;
+  UniqueFd relay_;  // of the doorbell
   uv_poll_t poll_{};
   uv_prepare_t prepare_{};
   uv_check_t check_{};

@@ -1,0 +1,23 @@
+#include "platform/poll_relay.h"
+
+#include <sys/epoll.h>
+
+#include "platform/posix/os_error.h"
+
+namespace holdfast {
+inline namespace platform {
+
+// An epoll instance wakes those who poll it by itself, and says nothing of who woke it.
+Result<UniqueFd> OpenPollRelay(int fd) {
+  UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll) return OsError("cannot create an epoll instance");
+  epoll_event event{};
+  event.events = EPOLLIN;
+  if (epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event) == -1) {
+    return OsError("cannot relay a descriptor");
+  }
+  return epoll;
+}
+
+}  // namespace platform
+}  // namespace holdfast

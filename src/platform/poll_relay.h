@@ -1,0 +1,21 @@
+// A descriptor that is readable while another one is.
+//
+// Whoever writes into a FIFO tells the system that it is about to sleep, and so its reader is woken
+// on the processor of the writer, although another one is idle. Whoever sleeps on a relay is woken
+// without that hint. docs/decisions/0022-a-relay-between-the-bell-and-the-loop.md
+#ifndef HOLDFAST_PLATFORM_POLL_RELAY_H_
+#define HOLDFAST_PLATFORM_POLL_RELAY_H_
+
+#include "platform/result.h"
+#include "platform/unique_fd.h"
+
+namespace holdfast {
+inline namespace platform {
+
+// For polling alone.
+Result<UniqueFd> OpenPollRelay(int fd);
+
+}  // namespace platform
+}  // namespace holdfast
+
+#endif  // HOLDFAST_PLATFORM_POLL_RELAY_H_
