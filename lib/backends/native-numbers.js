@@ -21,6 +21,10 @@ module.exports = Object.freeze({
   // What the end of a lock may answer, with HAS_NEWS beside it.
   LOSS_EXPIRED: 2,
   HAS_NEWS: 4,
+  // What the reading of news answers, beside a count above so many low bits.
+  MORE_NEWS: 1,
+  DISCONNECTED: 2,
+  COUNT_SHIFT: 2,
   // The words that both sides see: a token, then news.
   TOKEN_WORDS: 2,
   NEWS_WORDS: 4,

@@ -9,8 +9,11 @@ const { LastWords } = require('./last-words.js');
 const { doNotLeaveAtExit, leaveAtExit } = require('./leave-at-exit.js');
 const { openAgent, toAgentOptions, toError } = require('./native-agent.js');
 const {
+  COUNT_SHIFT,
+  DISCONNECTED,
   HAS_NEWS,
   LOSS_EXPIRED,
+  MORE_NEWS,
   NEWS_EXPIRED,
   NEWS_FAILED,
   NEWS_GRANTED,
@@ -302,13 +305,16 @@ class SharedMemoryBackend {
   #onNews() {
     const agent = this.#agent;
     const lastError = () => toError(agent.lastError());
-    for (let count = agent.readNews(); count > 0; count = agent.readNews()) {
+    let answer = MORE_NEWS;
+    while ((answer & MORE_NEWS) !== 0) {
+      answer = agent.readNews();
+      const count = answer >> COUNT_SHIFT;
       for (let i = 0; i < count; i += 1) {
         this.#requests.tell(i, lastError);
         if (this.#agent !== agent) return;
       }
     }
-    if (!agent.isConnected()) this.#disconnect();
+    if ((answer & DISCONNECTED) !== 0) this.#disconnect();
   }
 
   #checkOpen() {

@@ -78,6 +78,9 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   constant("NEWS_EXPIRED", static_cast<uint64_t>(AgentNews::Kind::kExpired));
   constant("NEWS_STALLED", static_cast<uint64_t>(AgentNews::Kind::kStalled));
   constant("HAS_NEWS", kHasNews);
+  constant("MORE_NEWS", kMoreNews);
+  constant("DISCONNECTED", kDisconnected);
+  constant("COUNT_SHIFT", kCountShift);
   constant("LOSS_STOLEN", static_cast<uint64_t>(core::Loss::kStolen));
   constant("LOSS_EXPIRED", static_cast<uint64_t>(core::Loss::kExpired));
   constant("EVENT_FIELDS", kEventFields);

@@ -211,13 +211,17 @@ napi_value AgentWrap::IsConnected(napi_env env, napi_callback_info info) {
   return Napi::Boolean::New(env, self->agent_ != nullptr && self->agent_->IsConnected());
 }
 
-// readNews() -> how many pieces of news are in the buffer now; 0: that was all
+// readNews() -> how many pieces of news are in the buffer now << COUNT_SHIFT, with MORE_NEWS and
+// DISCONNECTED. News that comes from now on is told in the loop's turn.
 napi_value AgentWrap::ReadNews(napi_env env, napi_callback_info info) {
   AgentWrap* const self = SelfOf(env, info, nullptr, nullptr);
   if (self->agent_ == nullptr) return ToInt(env, 0);
   const uint32_t count = self->WriteNews();
   self->UpdateLoop();
-  return ToInt(env, static_cast<int32_t>(count));
+  const bool has_more = self->next_news_ < self->news_.size() || self->agent_->HasNews();
+  const uint32_t more = has_more ? kMoreNews : 0;
+  const uint32_t disconnected = self->agent_->IsConnected() ? 0 : kDisconnected;
+  return ToInt(env, static_cast<int32_t>(count << kCountShift | more | disconnected));
 }
 
 // snapshot() -> see snapshot_to_js.h; null: others are in the way, ask again; undefined: failed

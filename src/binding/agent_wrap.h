@@ -29,6 +29,11 @@ inline constexpr uint32_t kOutcomeBits = 2;
 // A bit beside what end() answers: there is news, which need not wait for a turn of the loop.
 inline constexpr uint32_t kHasNews = 4;
 
+// readNews() answers count << kCountShift | these: there is more; the lock table was removed.
+inline constexpr uint32_t kMoreNews = 1;
+inline constexpr uint32_t kDisconnected = 2;
+inline constexpr uint32_t kCountShift = 2;
+
 // The words of the buffer shared with JavaScript: the token of the grant that request() answered,
 // then kNewsWords for each piece of news that readNews() gave: id, kind, token (high, low half).
 inline constexpr uint32_t kTokenWords = 2;
