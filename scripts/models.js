@@ -19,6 +19,12 @@ const CHECKS = [
   { model: 'doorbell', defines: ['LOOK_BEFORE_SLEEP'], holds: false },
   { model: 'doorbell', defines: ['TAKE_MARK_FIRST'], holds: false },
   { model: 'doorbell', defines: ['SLEEPS_ALIKE'], holds: false },
+  { model: 'false-owner', defines: [], holds: true },
+  { model: 'false-owner', defines: ['NO_LOOK'], holds: false },
+  { model: 'false-owner', defines: ['NO_SECOND_LOOK'], holds: false },
+  { model: 'false-owner', defines: ['NO_COUNT'], holds: false },
+  { model: 'false-owner', defines: ['MARK_AFTER_WORD'], holds: false },
+  { model: 'false-owner', defines: ['UNMARK_BEFORE_WORD'], holds: false },
 ];
 
 /** @param {{ model: string, defines: string[] }} check */
