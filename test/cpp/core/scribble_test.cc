@@ -12,7 +12,9 @@
 #include "core/blockers.h"
 #include "core/self_wait.h"
 #include "core/snapshot.h"
+#include "segment/false_owner.h"
 #include "segment/invariants.h"
+#include "segment/lock_word.h"
 #include "segment/store_point.h"
 #include "support/fake_agent.h"
 #include "support/scribbler.h"
@@ -49,6 +51,7 @@ class ScribbledSegment {
   // Nobody scribbles any more: the next to enter each shard makes it whole. What then is wrong.
   std::vector<std::string> Heal() {
     for (uint32_t shard = 0; shard < machine_.segment().geometry().shards; ++shard) {
+      Challenge(shard);
       machine_.segment().shard(shard).dirty.Set(1);
       core::Notices notices(machine_.segment(), machine_.environment());
       if (!agents_[0].manager().Enter(shard, notices, kBudgetNs).ok()) return {"not entered"};
@@ -71,6 +74,14 @@ class ScribbledSegment {
   }
 
   uint32_t Below(uint32_t limit) { return scribbler_.Below(limit); }
+
+  // As a caretaker does: a living process that the word names looks whether it is inside. Where the
+  // word was damaged, somebody was (all processes here have the same thread).
+  void Challenge(uint32_t shard) {
+    const segment::ProcessRef owner = segment::LockWord(machine_.segment(), shard).Owner();
+    if (!machine_.environment().IsAlive(owner)) return;
+    segment::DisownShards(machine_.segment(), owner, machine_.environment());
+  }
 
   void Operate(FakeAgent& agent) {
     core::LockManager manager = agent.manager();
