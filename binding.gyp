@@ -1,7 +1,7 @@
 {
   "variables": {
     # Fewer instructions for each lock. Other compilers would need a linker that goes with them.
-    "link_time_optimization": ["<!@(node scripts/list-gcc-options.js -flto=auto)"],
+    "link_time_optimization": ["<!@(node scripts/list-link-time-options.js)"],
   },
   "targets": [
     {
