@@ -14,11 +14,11 @@ constexpr uint64_t kSweepMs = 1000;
 
 LoopHandles* LoopHandles::Open(uv_loop_t* loop, int doorbell_fd, Listener& listener) {
   auto* const handles = new LoopHandles;
-  // Without a relay it works, too: it takes longer where two loops come to share a processor.
+  const auto can_poll = [&](int fd) { return uv_poll_init(loop, &handles->poll_, fd) == 0; };
   Result<UniqueFd> relay = OpenPollRelay(doorbell_fd);
-  const int bell = relay.ok() ? relay->get() : doorbell_fd;
-  if (relay.ok()) handles->relay_ = *std::move(relay);
-  if (uv_poll_init(loop, &handles->poll_, bell) != 0) {
+  if (relay.ok() && can_poll(relay->get())) {
+    handles->relay_ = *std::move(relay);
+  } else if (!can_poll(doorbell_fd)) {  // it takes longer where two loops share a processor
     delete handles;
     return nullptr;
   }
@@ -63,6 +63,7 @@ void LoopHandles::Close() {
        {AsHandle(poll_), AsHandle(prepare_), AsHandle(check_), AsHandle(idle_), AsHandle(timer_)}) {
     uv_close(handle, on_closed);
   }
+  relay_.reset();  // nobody polls it any more, and the close callbacks may come much later
 }
 
 void LoopHandles::KeepAlive(bool keep_alive) {
