@@ -38,9 +38,25 @@ function publishMiss(request) {
  * @param {unknown} error  what with, undefined where it was fulfilled
  */
 function publishEnd(request, error) {
-  if (!end.hasSubscribers) return;
-  const { name, mode, ifAvailable, steal } = request;
-  end.publish({ name, mode, ifAvailable, steal, error });
+  if (end.hasSubscribers) end.publish(describeEnd(request, error));
+}
+
+/**
+ * @param {LockRequest} request
+ * @param {unknown} error
+ */
+function describeEnd({ name, mode, ifAvailable, steal }, error) {
+  return { name, mode, ifAvailable, steal, error };
+}
+
+/**
+ * As publishEnd(), of a request that its backend is telling so: subscribers run inside publish(),
+ * and a backend must not find its own methods called while it has more to tell.
+ * @param {LockRequest} request
+ * @param {unknown} error
+ */
+function publishEndSoon(request, error) {
+  if (end.hasSubscribers) publishSoon(end, describeEnd(request, error));
 }
 
 /**
@@ -51,4 +67,29 @@ function publishLost(request, error) {
   if (lost.hasSubscribers) lost.publish({ ...describe(request), error });
 }
 
-module.exports = { publishStart, publishGrant, publishMiss, publishEnd, publishLost };
+/**
+ * As publishLost(), of a request that its backend is telling so.
+ * @param {LockRequest} request
+ * @param {import('../errors.js').LockLostError} error
+ */
+function publishLostSoon(request, error) {
+  if (lost.hasSubscribers) publishSoon(lost, { ...describe(request), error });
+}
+
+/**
+ * @param {import("node:diagnostics_channel").Channel} to
+ * @param {object} message
+ */
+function publishSoon(to, message) {
+  queueMicrotask(() => to.publish(message));
+}
+
+module.exports = {
+  publishStart,
+  publishGrant,
+  publishMiss,
+  publishEnd,
+  publishEndSoon,
+  publishLost,
+  publishLostSoon,
+};

@@ -8,8 +8,9 @@ const { BackendRequest } = require('./backend-request.js');
 const { enterCallback, leaveCallChain, leaveCallback } = require('./call-chain.js');
 const {
   publishEnd,
+  publishEndSoon,
   publishGrant,
-  publishLost,
+  publishLostSoon,
   publishMiss,
   publishStart,
 } = require('./diagnostics.js');
@@ -180,7 +181,7 @@ class LockRequest extends BackendRequest {
     if (this.#phase === HOLDING || reason === 'stolen') {
       this.#error = error;
       this.#section?.lose(error);
-      publishEnd(this, error);
+      publishEndSoon(this, error);
     } else {
       this.#giveUp(error);
     }
@@ -194,7 +195,7 @@ class LockRequest extends BackendRequest {
   #tellLoss(reason) {
     const error = new LockLostError(reason, this.token);
     signalLoss(this, error); // before the rejection
-    publishLost(this, error);
+    publishLostSoon(this, error);
     return error;
   }
 
@@ -223,7 +224,7 @@ class LockRequest extends BackendRequest {
     if (this.outer !== undefined) leaveCallChain(this);
     if (this.#error === undefined) {
       this.#error = reason;
-      publishEnd(this, reason);
+      publishEndSoon(this, reason);
     }
     this.open();
   }

@@ -8,16 +8,11 @@ beforeEach(() => {
 });
 afterEach(() => bucket.close());
 
-/** Inside an actor: closes its lock manager as soon as it hears of a loss. */
-function closeAtFirstLoss({ locks, require }) {
-  const { subscribe } = require('node:diagnostics_channel');
-  subscribe('locks.request.lost', () => locks.close());
-}
-
-test('whoever is told something may close the manager while there is more to tell', async () => {
+/** Holds two locks, both of which are stolen while the holder's event loop is blocked. */
+async function loseTwo(/** @type {(node: any) => void} */ subscribe) {
   const actor = await bucket.open('process');
   const requests = [await actor.hold('a'), await actor.hold('b')];
-  await actor.run(closeAtFirstLoss);
+  await actor.run(subscribe);
   await actor.block(); // both thefts come at once
   const releases = [
     await bucket.hold('a', { steal: true }),
@@ -25,8 +20,34 @@ test('whoever is told something may close the manager while there is more to tel
   ];
   actor.go();
   const settled = await Promise.all(requests.map((request) => request.settled));
-  const reasons = settled.map(({ reason }) => reason.reason);
-  expect(reasons.sort()).toEqual(['disconnected', 'stolen']);
-  expect(await actor.run(() => 'alive')).toBe('alive');
   for (const release of releases) await release();
-});
+  expect(settled.map(({ reason }) => reason.reason)).toEqual(['stolen', 'stolen']);
+  expect(await actor.run(() => 'alive')).toBe('alive');
+}
+
+/** Inside an actor: closes its lock manager as soon as it hears of a loss. */
+function closeAtFirstLoss({ locks, require }) {
+  const { subscribe } = require('node:diagnostics_channel');
+  subscribe('locks.request.lost', () => locks.close());
+}
+
+/** Inside an actor: makes a request in the place of the one that was lost. */
+function requestAtLoss({ locks, require }) {
+  const { subscribe } = require('node:diagnostics_channel');
+  subscribe('locks.request.lost', () => locks.request('c', () => {}));
+}
+
+/** Inside an actor: waits, and so reads news, as it hears of a loss. */
+function waitAtLoss({ locks, require }) {
+  const { subscribe } = require('node:diagnostics_channel');
+  subscribe('locks.request.lost', () => locks.requestSync('c', () => {}));
+}
+
+test('whoever hears of a loss may close the manager, and all losses are told', () =>
+  loseTwo(closeAtFirstLoss));
+
+test('whoever hears of a loss may make a request, and all losses are told', () =>
+  loseTwo(requestAtLoss));
+
+test('whoever hears of a loss may wait for a lock, and all losses are told', () =>
+  loseTwo(waitAtLoss));
