@@ -7,7 +7,7 @@
 
 /**
  * @param {object} entry
- * @param {string} entry.who  process and thread
+ * @param {string} entry.who  program and thread: the system gives a process id again
  * @param {'enter' | 'leave'} entry.what
  * @param {string} entry.name
  * @param {'exclusive' | 'shared'} entry.mode
@@ -25,7 +25,7 @@ class StormChecker {
   #names = new Map();
   #tokens = new Set();
 
-  /** @param {Set<string>} killed  process ids */
+  /** @param {Set<string>} killed  programs */
   constructor(killed) {
     this.#killed = killed;
   }

@@ -2,7 +2,7 @@
 
 // A process of a kill storm: its main thread and two workers use locks without a pause, in both
 // modes, with ifAvailable and signals, until they are told to stop. One JSON argument: directory,
-// names, seed.
+// number, names, seed.
 
 const { appendFileSync } = require('node:fs');
 const { join } = require('node:path');
@@ -16,12 +16,12 @@ const { lineOf } = require('./kill-storm-log.js');
 const WORKERS = 2;
 
 const options = isMainThread ? JSON.parse(process.argv[2]) : workerData;
-const { directory, names, seed } = options;
+const { directory, number: program, names, seed } = options;
 const random = randomFrom(seed + threadId);
 const locks = openLockManager({
   backend: new SharedMemoryBackend({ directory, bucket: 'storm', sweeps: false }),
 });
-const who = `${process.pid}.${threadId}`;
+const who = `${program}.${threadId}`;
 let asks = 0;
 let isStopped = false;
 

@@ -27,6 +27,8 @@ const LATEST_MS = 15;
 const MS_PER_KILL = 5000; // a watchdog
 
 const random = randomFrom(SEED);
+/** The numbers of the programs. */
+const numbers = new Map();
 const killed = new Set();
 const running = new Set();
 let directory;
@@ -39,8 +41,10 @@ afterAll(() => {
 });
 
 async function start() {
-  const options = { directory, names: NAMES, seed: random(2 ** 30) };
+  const number = numbers.size;
+  const options = { directory, number, names: NAMES, seed: random(2 ** 30) };
   const child = fork(PROGRAM, [JSON.stringify(options)], { execArgv: [] });
+  numbers.set(child, number);
   running.add(child);
   const ended = once(child, 'exit').then(() => running.delete(child));
   await Promise.race([once(child, 'message'), ended]);
@@ -54,7 +58,7 @@ async function killOne(children) {
   const stopped = children[random(PROCESSES)];
   if (random(3) === 0) stopped.kill('SIGSTOP');
   await pause(random(LATEST_MS)); // the moment is what is drawn
-  killed.add(String(victim.pid));
+  killed.add(String(numbers.get(victim)));
   victim.kill('SIGKILL');
   await once(victim, 'exit');
   stopped.kill('SIGCONT');
@@ -73,7 +77,7 @@ async function startWitness() {
   const witness = await start();
   const seen = () => {
     const entries = readFileSync(join(directory, 'log'), { encoding: 'utf8', flag: 'a+' });
-    return new Set(entries.match(new RegExp(`\\b${witness.pid}\\.\\d+`, 'g'))).size;
+    return new Set(entries.match(new RegExp(`^${numbers.get(witness)}\\.\\d+`, 'gm'))).size;
   };
   await untilEqual(seen, THREADS);
   return witness;

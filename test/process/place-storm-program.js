@@ -18,7 +18,7 @@ const CAPACITY = 1 << 20;
 
 const { directory, log, seed } = JSON.parse(process.argv[2]);
 const random = randomFrom(seed);
-const who = String(process.pid);
+const who = `${process.pid}-${seed}`; // the system gives a process id again
 let locks;
 let sections = 0;
 let isStopped = false;
