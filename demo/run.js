@@ -110,6 +110,7 @@ class Run {
     this.#killedAt = process.hrtime.bigint();
     writer.kill('SIGKILL');
     this.#event = `process ${writer.pid} killed with SIGKILL while it held the lock`;
+    for (const other of this.#writers.slice(1)) other.send('killed');
   }
 
   /**

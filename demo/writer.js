@@ -1,9 +1,11 @@
 'use strict';
 
 // A process of the demonstration, and each of its worker threads: appends to the ledger until the
-// number asked for is reached. The victim holds the lock in the middle, and waits for its end.
+// number asked for is reached. The victim holds the lock in the middle, and waits for its end; the
+// others leave the last entry until then, so that somebody is granted the lock behind it.
 
 const { Worker, isMainThread, parentPort, threadId, workerData } = require('node:worker_threads');
+const { once } = require('node:events');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { openLockManager } = require('..');
 const { Ledger } = require('./ledger.js');
@@ -20,8 +22,12 @@ async function write({ file, directory, increments, withLock, isVictim }) {
   const locks = openLockManager({ directory, bucket: 'demo' });
   const tell = (/** @type {object} */ message) => parentPort?.postMessage({ writer, ...message });
   let written = 0;
+  let mayEnd = isVictim;
 
-  /** @param {bigint} token */
+  /**
+   * @param {bigint} token
+   * @returns {Promise<boolean>} whether there is something left to write
+   */
   const appendOne = async (token) => {
     const at = process.hrtime.bigint();
     const last = ledger.last();
@@ -32,6 +38,7 @@ async function write({ file, directory, increments, withLock, isVictim }) {
     }
     if (number > increments) return false;
     await nextTurn(); // anybody else may run here
+    if (number === increments && !mayEnd) return true;
     ledger.append({ number, token, writer, at });
     written += 1;
     if (written % REPORT_EVERY === 0) tell({ written, number });
@@ -43,7 +50,9 @@ async function write({ file, directory, increments, withLock, isVictim }) {
     : () => appendOne(process.hrtime.bigint());
   await locks.query(); // attaches
   tell({ ready: true });
-  await new Promise((resolve) => parentPort?.once('message', resolve));
+  const messages = /** @type {import('node:worker_threads').MessagePort} */ (parentPort);
+  await once(messages, 'message');
+  void once(messages, 'message').then(() => (mayEnd = true));
   while (await request());
   tell({ written, done: true });
   parentPort?.close();
