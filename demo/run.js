@@ -8,6 +8,9 @@ const { Ledger, countViolations } = require('./ledger.js');
 const PROCESSES = 4;
 const THREADS = 2;
 
+/** Of a message: whom it is for may just have come to its end. */
+const ignore = () => {};
+
 /**
  * @typedef {object} Result
  * @property {number} expected  increments that the writers say they made; of the killed one, those
@@ -64,7 +67,7 @@ class Run {
     });
     await writersEnd;
     const seconds = Number(process.hrtime.bigint() - this.#startedAt) / 1e9;
-    if (auditor.connected) auditor.send('stop');
+    auditor.send('stop', ignore);
     await auditorEnds;
     this.#view.end();
     return this.#judge(seconds);
@@ -110,7 +113,7 @@ class Run {
     this.#killedAt = process.hrtime.bigint();
     writer.kill('SIGKILL');
     this.#event = `process ${writer.pid} killed with SIGKILL while it held the lock`;
-    for (const other of this.#writers.slice(1)) other.send('killed');
+    for (const other of this.#writers.slice(1)) other.send('killed', ignore);
   }
 
   /**
