@@ -7,13 +7,17 @@ const path = require('node:path');
 
 const SUPPORTED_PLATFORMS = ['linux'];
 const FALLBACK_HINT =
-  'HOLDFAST_FALLBACK=local gives locks without it, that are shared within one thread only.';
+  'HOLDFAST_URL=broker: gives locks without it, shared by all processes that use the same setting; ' +
+  'HOLDFAST_FALLBACK=local gives locks that are shared within one thread only.';
+
+/** Runtimes that have Node's API and not its event loop: the addon ends their process. */
+const OTHER_RUNTIMES = { bun: 'Bun', deno: 'Deno' };
 
 /** The native part cannot be used here; the message says why and what to do. */
 class BindingError extends Error {
   /**
-   * @param {string} code `ERR_HOLDFAST_PLATFORM`, `ERR_HOLDFAST_NOT_BUILT` or
-   * `ERR_HOLDFAST_NOT_LOADED`.
+   * @param {string} code `ERR_HOLDFAST_PLATFORM`, `ERR_HOLDFAST_RUNTIME`, `ERR_HOLDFAST_NOT_BUILT`
+   * or `ERR_HOLDFAST_NOT_LOADED`.
    * @param {string} message
    * @param {ErrorOptions} [options]
    */
@@ -37,9 +41,28 @@ function candidates(root, target) {
 }
 
 /**
+ * Bun and Deno accept the addon and then end the process, in `dlopen` or at the first use of the
+ * event loop, where nothing can be caught. The addon is refused before.
+ * @param {Record<string, string | undefined>} versions
+ */
+function refuseOtherRuntimes(versions) {
+  for (const [key, name] of Object.entries(OTHER_RUNTIMES)) {
+    if (versions[key] === undefined) continue;
+    throw new BindingError(
+      'ERR_HOLDFAST_RUNTIME',
+      `${name} cannot load the native part, which needs the event loop of Node.js.`,
+    );
+  }
+}
+
+/**
  * Loads the native addon; `require` keeps it, so asking again is cheap. A failure is not kept: the
  * next call looks again.
- * @param {{ root?: string, platform?: string, arch?: string }} [where] For tests.
+ * @param {object} [where] For tests.
+ * @param {string} [where.root]
+ * @param {string} [where.platform]
+ * @param {string} [where.arch]
+ * @param {Record<string, string | undefined>} [where.versions]
  * @returns {any} The exports of the addon.
  * @throws {BindingError}
  */
@@ -47,7 +70,9 @@ function loadBinding({
   root = path.dirname(__dirname),
   platform = process.platform,
   arch = process.arch,
+  versions = process.versions,
 } = {}) {
+  refuseOtherRuntimes(versions);
   const target = `${platform}-${arch}`;
   if (!SUPPORTED_PLATFORMS.includes(platform)) {
     const supported = SUPPORTED_PLATFORMS.join(', ');

@@ -74,3 +74,15 @@ test('a failure is not kept: the next call looks again', () => {
   plant('build', 'Release', 'holdfast.node');
   expect(failure().code).toBe('ERR_HOLDFAST_NOT_LOADED');
 });
+
+test.each([
+  ['Bun', { node: '26.3.0', bun: '1.4.5' }],
+  ['Deno', { node: '26.3.0', deno: '2.9.6' }],
+])('%s is refused before the addon is touched, with what to do', (name, versions) => {
+  plant('build', 'Release', 'holdfast.node');
+  const error = failure({ versions });
+  expect(error.code).toBe('ERR_HOLDFAST_RUNTIME');
+  expect(error.cause).toBeUndefined(); // the loader was not asked
+  expect(error.message).toContain(name);
+  expect(error.message).toContain('HOLDFAST_URL=broker:');
+});
