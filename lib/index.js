@@ -42,8 +42,8 @@ function toCapacity(value) {
 }
 
 /**
- * A lock manager of its own: of a bucket in shared memory, or over a given backend. Touches nothing
- * before its first use.
+ * A lock manager of its own: of a bucket, where its URL says, or over a given backend. Touches
+ * nothing before its first use.
  * @param {unknown} [options]
  * @returns {LockManager}
  */
@@ -51,12 +51,18 @@ function openLockManager(options = undefined) {
   const source = toDictionarySource(options, 'OpenLockManagerOptions') ?? {};
   const backend = toMember(source.backend, toBackend, undefined);
   const callSites = toMember(source.callSites, toBoolean, false);
+  const url = toMember(source.url, toDOMString, undefined);
+  if (backend !== undefined && url !== undefined) {
+    throw new TypeError("The members 'backend' and 'url' exclude each other");
+  }
   if (backend !== undefined) return createLockManager(() => backend, callSites);
   const bucketOptions = {
     bucket: toMember(source.bucket, toDOMString, undefined),
     capacity: toMember(source.capacity, toCapacity, undefined),
     directory: toMember(source.directory, toDOMString, undefined),
+    url,
   };
+  if (url !== undefined) require('./backends/url.js').checkUrl(bucketOptions);
   return createLockManager(() => {
     const { openDefaultBackend } = require('./backends/default-backend.js');
     return openDefaultBackend(bucketOptions);

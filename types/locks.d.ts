@@ -384,6 +384,13 @@ export interface OpenLockManagerOptions {
   capacity?: number | undefined;
   /** Where buckets are, in place of the directory that all processes of a user share. */
   directory?: string | undefined;
+  /**
+   * Where the locks live: `shm:`, `broker:` (both with a directory, if not the default one, as in
+   * `broker:///srv/locks`) or `local:`. Two processes share locks when their URLs mean the same
+   * place.
+   * @defaultValue `HOLDFAST_URL`; without that `shm:` on Linux and `broker:` elsewhere
+   */
+  url?: string | undefined;
 }
 
 /**

@@ -4,23 +4,14 @@ const { BindingError } = require('../binding.js');
 const { SharedMemoryBackend } = require('./shared-memory.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
+/** @typedef {import('./url.js').BucketOptions} BucketOptions */
 
-/**
- * @typedef {object} BucketOptions
- * @property {string} [bucket]
- * @property {string} [directory]
- * @property {number} [capacity]
- */
-
-/**
- * The tables of HOLDFAST_FALLBACK=local, by bucket.
- * @type {Map<string, import('./local-lock-table.js').LocalLockTable>}
- */
-const fallbackTables = new Map();
+let hasWarned = false;
 
 /** @param {BindingError} cause */
 function warnOnce(cause) {
-  if (fallbackTables.size > 0) return;
+  if (hasWarned) return;
+  hasWarned = true;
   process.emitWarning(
     'HOLDFAST_FALLBACK=local: locks are shared inside this thread only, not with other threads ' +
       `and processes, because the native part cannot be loaded. (${cause.message})`,
@@ -28,32 +19,24 @@ function warnOnce(cause) {
   );
 }
 
-/** @param {string} bucket */
-function openFallback(bucket) {
-  const { LocalBackend } = require('./local.js');
-  const { LocalLockTable } = require('./local-lock-table.js');
-  let table = fallbackTables.get(bucket);
-  if (table === undefined) {
-    table = new LocalLockTable();
-    fallbackTables.set(bucket, table);
-  }
-  return new LocalBackend(table);
-}
-
 /**
- * Attaches this agent to a bucket in shared memory. Where the native part cannot be loaded this
- * fails with what is missing, unless the environment asks for the fallback inside one thread.
+ * Attaches this agent to a bucket: where its URL says, or HOLDFAST_URL, or else in shared memory.
+ * Where the native part cannot be loaded that fails with what is missing, unless the environment
+ * asks for the fallback inside one thread.
  * @param {BucketOptions} options
  * @returns {LockBackend}
  */
 function openDefaultBackend(options) {
+  const url = options.url ?? process.env.HOLDFAST_URL;
+  // An empty variable is one that was unset, as for most programs.
+  if (url) return require('./url.js').openByUrl({ ...options, url });
   try {
     return new SharedMemoryBackend(options);
   } catch (error) {
     const isAskedFor = process.env.HOLDFAST_FALLBACK === 'local';
     if (!isAskedFor || !(error instanceof BindingError)) throw error;
     warnOnce(error);
-    return openFallback(options.bucket ?? 'default');
+    return require('./local-buckets.js').openLocalBucket(options.bucket ?? 'default');
   }
 }
 

@@ -1,0 +1,118 @@
+'use strict';
+
+const path = require('node:path');
+const { fileURLToPath } = require('node:url');
+
+/** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
+
+/**
+ * @typedef {object} BucketOptions  what a program or the environment says about a bucket
+ * @property {string} [url]
+ * @property {string} [bucket]
+ * @property {string} [directory]
+ * @property {number} [capacity]  in bytes; for shared memory
+ */
+
+/**
+ * @typedef {Omit<BucketOptions, 'url'> & { url: URL }} Place  with the directory that the URL
+ *   names, if it does
+ */
+
+/** What opens a backend at a place. A module is loaded when its scheme is used. */
+const OPENERS = {
+  /** @type {(place: Place) => LockBackend} */
+  'shm:': (place) => {
+    const { SharedMemoryBackend } = require('./shared-memory.js');
+    return new SharedMemoryBackend(place);
+  },
+  /** @type {(place: Place) => LockBackend} */
+  'local:': ({ bucket = 'default' }) => {
+    const { openLocalBucket } = require('./local-buckets.js');
+    return openLocalBucket(bucket);
+  },
+};
+
+/** Schemes of places that are a directory of this machine. */
+const DIRECTORY_SCHEMES = ['shm:', 'broker:'];
+
+/** @typedef {keyof typeof OPENERS} Scheme */
+
+/**
+ * @param {string} text
+ * @returns {URL}
+ */
+function parse(text) {
+  try {
+    return new URL(text);
+  } catch (cause) {
+    throw new TypeError(`The lock URL '${text}' is not a URL`, { cause });
+  }
+}
+
+/**
+ * The directory that a URL like `broker:///srv/locks` names.
+ * @param {URL} url
+ * @returns {string | undefined} undefined: it names none
+ */
+function directoryOf(url) {
+  const { href, host, pathname, protocol, search, hash } = url;
+  if (host !== '' || search !== '' || hash !== '') {
+    throw new TypeError(`The lock URL '${href}' has more than a scheme and a directory`);
+  }
+  if (pathname === '' || pathname === '/') return undefined;
+  if (!pathname.startsWith('/')) {
+    throw new TypeError(`The directory of the lock URL '${href}' is not absolute`);
+  }
+  return fileURLToPath(`file:${href.slice(protocol.length)}`);
+}
+
+/**
+ * @param {BucketOptions & { url: string }} options
+ * @returns {Place}
+ * @throws TypeError when the URL cannot be understood, or contradicts the other options
+ */
+function toPlace({ url: text, ...options }) {
+  const url = parse(text);
+  if (!Object.hasOwn(OPENERS, url.protocol)) {
+    const known = Object.keys(OPENERS).join(', ');
+    throw new TypeError(`The lock URL '${text}' has none of the known schemes: ${known}`);
+  }
+  const isDirectory = DIRECTORY_SCHEMES.includes(url.protocol);
+  if (options.directory !== undefined && !isDirectory) {
+    throw new TypeError(`The member 'directory' does not go with the lock URL '${text}'`);
+  }
+  if (url.protocol === 'local:' && url.href !== 'local:') {
+    throw new TypeError(`The lock URL '${text}' has more than its scheme`);
+  }
+  const named = isDirectory ? directoryOf(url) : undefined;
+  return { ...options, url, directory: options.directory ?? named };
+}
+
+/**
+ * Refuses a `url` member that cannot be opened, or that names a directory beside `directory`.
+ * @param {BucketOptions} options  with a URL
+ * @throws TypeError
+ */
+function checkUrl(options) {
+  const { url, directory } = options;
+  const place = toPlace({ ...options, url: /** @type {string} */ (url) });
+  if (directory === undefined || !DIRECTORY_SCHEMES.includes(place.url.protocol)) return;
+  if (directoryOf(place.url) === undefined) return;
+  throw new TypeError(
+    "The member 'directory' and the directory of the lock URL exclude each other",
+  );
+}
+
+/**
+ * @param {BucketOptions & { url: string }} options
+ * @returns {LockBackend}
+ */
+function openByUrl(options) {
+  const place = toPlace(options);
+  if (place.directory !== undefined && !path.isAbsolute(place.directory)) {
+    place.directory = path.resolve(place.directory);
+  }
+  return OPENERS[/** @type {Scheme} */ (place.url.protocol)](place);
+}
+
+module.exports = { checkUrl, openByUrl };

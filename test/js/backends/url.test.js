@@ -1,0 +1,83 @@
+'use strict';
+
+const { mkdtempSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { pathToFileURL } = require('node:url');
+const { openLockManager } = require('../../../lib/index.js');
+
+let directory;
+beforeEach(() => (directory = mkdtempSync(join(tmpdir(), 'holdfast url '))));
+afterEach(() => {
+  delete process.env.HOLDFAST_URL;
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** Whether what one of the lock managers holds keeps the other out. */
+async function share(one, other) {
+  const holder = await one.acquire('a');
+  const taken = await other.acquire('a', { ifAvailable: true });
+  holder.release();
+  taken?.release();
+  one.close();
+  other.close();
+  return taken === null;
+}
+
+const shmUrl = () => pathToFileURL(directory).href.replace('file:', 'shm:');
+
+test('shm: with a directory is the place that the member `directory` names', async () => {
+  const [one, other] = [openLockManager({ url: shmUrl() }), openLockManager({ directory })];
+  expect(await share(one, other)).toBe(true);
+});
+
+test('local: is shared by the lock managers of a bucket in one thread', async () => {
+  const open = (bucket) => openLockManager({ url: 'local:', bucket });
+  expect(await share(open('x'), open('x'))).toBe(true);
+  expect(await share(open('x'), open('y'))).toBe(false);
+});
+
+test('HOLDFAST_URL counts where nothing else names a URL', async () => {
+  process.env.HOLDFAST_URL = shmUrl();
+  expect(await share(openLockManager(), openLockManager({ directory }))).toBe(true);
+  const ofThread = () => openLockManager({ url: 'local:' });
+  expect(await share(ofThread(), openLockManager())).toBe(false);
+});
+
+test('a directory that the program names goes before that of HOLDFAST_URL', async () => {
+  process.env.HOLDFAST_URL = 'shm:///nowhere/at/all';
+  expect(await share(openLockManager({ directory }), openLockManager({ url: shmUrl() }))).toBe(
+    true,
+  );
+});
+
+test('a HOLDFAST_URL that cannot be understood rejects the requests', async () => {
+  process.env.HOLDFAST_URL = 'nonsense:';
+  await expect(openLockManager().request('a', () => {})).rejects.toThrow(/nonsense:.*shm:/);
+});
+
+test.each([
+  [{ url: 'nonsense' }, /not a URL/],
+  [{ url: 'http://localhost/' }, /known schemes/],
+  [{ url: 'shm:locks' }, /not absolute/],
+  [{ url: 'shm://host/locks' }, /more than a scheme/],
+  [{ url: 'shm:///locks?x=1' }, /more than a scheme/],
+  [{ url: 'shm:///locks', directory: '/others' }, /exclude each other/],
+  [{ url: 'local:///locks' }, /more than its scheme/],
+  [{ url: 'local:', directory: '/locks' }, /does not go with/],
+  [{ url: Symbol('url') }, /symbol/i],
+  [
+    {
+      url: 'local:',
+      backend: Object.fromEntries(
+        ['enqueue', 'release', 'cancel', 'snapshot', 'inspect', 'isLocked', 'watch', 'close'].map(
+          (method) => [method, () => {}],
+        ),
+      ),
+    },
+    /exclude each other/,
+  ],
+])('throws a TypeError for %p', (options, message) => {
+  expect(() => openLockManager(options)).toThrow(TypeError);
+  expect(() => openLockManager(options)).toThrow(message);
+});
