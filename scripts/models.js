@@ -25,6 +25,15 @@ const CHECKS = [
   { model: 'false-owner', defines: ['NO_COUNT'], holds: false },
   { model: 'false-owner', defines: ['MARK_AFTER_WORD'], holds: false },
   { model: 'false-owner', defines: ['UNMARK_BEFORE_WORD'], holds: false },
+  { model: 'broker-election', defines: [], holds: true },
+  { model: 'broker-election', defines: ['CLAIM_BEFORE_LISTEN'], holds: false },
+  { model: 'broker-election', defines: ['NO_SECOND_LOOK'], holds: false },
+  { model: 'broker-election', defines: ['REMOVE_AT_EXIT'], holds: false },
+  { model: 'broker-recovery', defines: [], holds: true },
+  { model: 'broker-recovery', defines: ['SEND_BEFORE_JOURNAL'], holds: false },
+  { model: 'broker-recovery', defines: ['FORGET_SLOW'], holds: false },
+  { model: 'broker-recovery', defines: ['COPY_IN_PLACE'], holds: false },
+  { model: 'broker-recovery', defines: ['NO_RETELL'], holds: false },
 ];
 
 /** @param {{ model: string, defines: string[] }} check */
