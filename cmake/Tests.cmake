@@ -2,7 +2,13 @@
 # of a folder are its helpers; those of test/cpp/support are linked into every test program. All of
 # them share one precompiled header of what nearly every test includes: the headers of GoogleTest
 # take longer to compile than most tests.
-find_package(GTest REQUIRED)
+if(HOLDFAST_GTEST_SOURCE)
+  # For another processor or C library than this machine's: built with the tests.
+  set(INSTALL_GTEST OFF)
+  add_subdirectory("${HOLDFAST_GTEST_SOURCE}" "${PROJECT_BINARY_DIR}/googletest" EXCLUDE_FROM_ALL)
+else()
+  find_package(GTest REQUIRED)
+endif()
 include(GoogleTest)
 
 set(test_root "${PROJECT_SOURCE_DIR}/test/cpp")

@@ -1,13 +1,7 @@
 'use strict';
 
-// Prints the entries of the given source lists, one per line: `#` starts a comment, blank lines
-// are ignored. binding.gyp calls this; CMakeLists.txt reads the same lists itself.
+// Prints the entries of the given source lists, one per line, for binding.gyp.
 
-const { readFileSync } = require('node:fs');
+const { readSourceList } = require('./steps/source-list.js');
 
-for (const list of process.argv.slice(2)) {
-  for (const line of readFileSync(list, 'utf8').split('\n')) {
-    const entry = line.replace(/#.*/, '').trim();
-    if (entry !== '') console.log(entry);
-  }
-}
+for (const list of process.argv.slice(2)) console.log(readSourceList(list).join('\n'));

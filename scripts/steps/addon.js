@@ -6,7 +6,7 @@ const { existsSync } = require('node:fs');
 const path = require('node:path');
 const { ensurePackages } = require('./packages.js');
 const { ensureToolchain } = require('./toolchain.js');
-const { mustRun } = require('./run.js');
+const { StepError, mustRun } = require('./run.js');
 
 /** The headers installed beside this node make builds work without a network. */
 function headerPrefix() {
@@ -24,4 +24,15 @@ function buildAddon() {
   mustRun(process.execPath, [nodeGyp, 'configure', 'build', ...options]);
 }
 
-module.exports = { buildAddon, headerPrefix };
+/** The folder of node_api.h and uv.h. */
+function nodeHeaders() {
+  const prefix = headerPrefix();
+  if (prefix === undefined) {
+    throw new StepError(
+      `this Node has no headers beside it (${path.dirname(path.dirname(process.execPath))}/include)`,
+    );
+  }
+  return path.join(prefix, 'include', 'node');
+}
+
+module.exports = { buildAddon, headerPrefix, nodeHeaders };

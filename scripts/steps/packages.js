@@ -43,4 +43,14 @@ function ensurePackages() {
   }
 }
 
-module.exports = { ensurePackages, isUpToDate };
+/**
+ * Installs the packages of a folder that has a lock file of its own, unless they are there.
+ * @param {string} folder
+ */
+function installIn(folder) {
+  const installed = path.join(folder, 'node_modules', '.package-lock.json');
+  if (isUpToDate(path.join(folder, 'package-lock.json'), installed)) return;
+  mustRun('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: folder });
+}
+
+module.exports = { ensurePackages, installIn, isUpToDate };

@@ -75,6 +75,7 @@ const REQUIREMENTS = {
   ],
   format: [programNeeded('clang-format', 'clang-format', ['clang-format'])],
   tidy: [programNeeded('clang-tidy', 'clang-tidy', ['clang-tidy'])],
+  readelf: [programNeeded('readelf', 'readelf', ['binutils'])],
   instructions: [programNeeded('Valgrind', 'valgrind', ['valgrind'])],
   redis: [programNeeded('a Redis server', 'redis-server', ['redis-server'])],
   postgresql: [
@@ -104,8 +105,8 @@ function installWithApt(packages) {
 /**
  * Makes sure that the toolchains are there, one requirement after the other, because a later one
  * may be answered by an earlier one.
- * @param {...('addon' | 'cpp' | 'sanitizers' | 'format' | 'tidy' | 'instructions' | 'redis' |
- *   'postgresql')} toolchains
+ * @param {...('addon' | 'cpp' | 'sanitizers' | 'format' | 'tidy' | 'readelf' |
+ *   'instructions' | 'redis' | 'postgresql')} toolchains
  */
 function ensureToolchain(...toolchains) {
   const missing = toolchains

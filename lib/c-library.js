@@ -1,0 +1,52 @@
+'use strict';
+
+// Tells glibc from musl: a binary built for the one cannot be loaded beside the other.
+
+const { closeSync, openSync, readSync } = require('node:fs');
+
+const INTERPRETER = 3; // PT_INTERP
+const HEADERS = 4096; // has the file header, the program headers and, as a rule, the interpreter
+
+/**
+ * The dynamic loader that an ELF program asks for, which belongs to its C library.
+ * @param {string} file
+ * @returns {string | undefined} Undefined where the file asks for none or cannot be read.
+ */
+function interpreterOf(file) {
+  let fd;
+  try {
+    fd = openSync(file, 'r');
+    const head = Buffer.alloc(HEADERS);
+    const size = readSync(fd, head, 0, HEADERS, 0);
+    const isElf64 = head.readUInt32BE(0) === 0x7f454c46 && head[4] === 2;
+    if (!isElf64) return undefined;
+    const start = Number(head.readBigUInt64LE(32));
+    const step = head.readUInt16LE(54);
+    const end = Math.min(start + step * head.readUInt16LE(56), size - step);
+    for (let at = start; at <= end; at += step) {
+      if (head.readUInt32LE(at) !== INTERPRETER) continue;
+      const text = Buffer.alloc(Math.min(Number(head.readBigUInt64LE(at + 32)), HEADERS));
+      readSync(fd, text, 0, text.length, Number(head.readBigUInt64LE(at + 8)));
+      return text.toString('utf8').replace(/\0.*$/s, '');
+    }
+    return undefined;
+  } catch {
+    return undefined; // no right to read it, or no file
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
+}
+
+/**
+ * @param {string} [program]
+ * @returns {'glibc' | 'musl'}
+ */
+function cLibrary(program = process.execPath) {
+  const interpreter = interpreterOf(program);
+  if (interpreter !== undefined) return interpreter.includes('musl') ? 'musl' : 'glibc';
+  // Where the program cannot be read its report tells the version of glibc; it takes milliseconds.
+  const { header } = /** @type {any} */ (process.report?.getReport() ?? {});
+  return header === undefined || header.glibcVersionRuntime !== undefined ? 'glibc' : 'musl';
+}
+
+module.exports = { cLibrary, interpreterOf };

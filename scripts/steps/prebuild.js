@@ -1,0 +1,112 @@
+'use strict';
+
+// Builds one delivered binary: the addon for one processor and one C library, with libc++ inside.
+
+const { mkdirSync, rmSync } = require('node:fs');
+const path = require('node:path');
+const { nodeHeaders } = require('./addon.js');
+const { checkBinary } = require('./elf.js');
+const { readSourceList } = require('./source-list.js');
+const { ROOT, mustRun } = require('./run.js');
+const { ZIG_ENV, ZIG_FOLDER } = require('./zig.js');
+
+/** @typedef {{ name: string, triple: string, machine: string, isGlibc: boolean }} Target */
+
+/** The oldest C library that the binaries run with: that of Debian 10 and RHEL 8. */
+const GLIBC = '2.28';
+
+/** @type {Target[]} `name` is the folder below prebuilds/ that lib/binding.js looks into. */
+const TARGETS = [
+  { arch: 'x64', cpu: 'x86_64', machine: 'X86-64' },
+  { arch: 'arm64', cpu: 'aarch64', machine: 'AArch64' },
+].flatMap(({ arch, cpu, machine }) => [
+  { name: `linux-${arch}-glibc`, triple: `${cpu}-linux-gnu.${GLIBC}`, machine, isGlibc: true },
+  { name: `linux-${arch}-musl`, triple: `${cpu}-linux-musl`, machine, isGlibc: false },
+]);
+
+const DEFINES = [
+  'NAPI_VERSION=8',
+  'NODE_ADDON_API_DISABLE_CPP_EXCEPTIONS',
+  'NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS',
+  'NDEBUG',
+];
+
+/** As binding.gyp has them. */
+const COMPILER_OPTIONS = [
+  '-std=c++20',
+  '-O2',
+  '-g',
+  '-flto',
+  '-fPIC',
+  '-fno-exceptions',
+  '-fvisibility=hidden',
+  '-fvisibility-inlines-hidden',
+  '-ffunction-sections',
+  '-fdata-sections',
+];
+
+const LINKER_OPTIONS = [
+  '-shared',
+  '-Wl,-z,nodelete',
+  '-Wl,--gc-sections',
+  `-Wl,--version-script=${path.join(ZIG_FOLDER, 'exports.map')}`,
+];
+
+/** Folders of headers that are not of this project. */
+const includes = () =>
+  [path.dirname(require.resolve('node-addon-api/package.json')), nodeHeaders()].flatMap(
+    (folder) => ['-isystem', folder],
+  );
+
+/**
+ * @param {string} zig
+ * @param {Target} target
+ * @param {string} folder  for what is made on the way
+ * @returns {string[]} Further objects to link.
+ */
+function extraObjects(zig, { triple, isGlibc }, folder) {
+  if (!isGlibc) return [];
+  const object = path.join(folder, 'glibc-stat.o');
+  const source = path.join(ZIG_FOLDER, 'glibc-stat.c');
+  const options = ['-target', triple, '-O2', '-fPIC', '-c', source, '-o', object];
+  mustRun(zig, ['cc', ...options], { env: ZIG_ENV });
+  return [object];
+}
+
+/**
+ * Leaves `prebuilds/<name>/holdfast.node` without, and `holdfast.node.debug` with what a debugger
+ * needs. Throws where the binary needs more than it may.
+ * @param {string} zig  the program
+ * @param {Target} target
+ */
+function buildTarget(zig, target) {
+  const work = path.join(ROOT, 'build', 'prebuilds', target.name);
+  const folder = path.join(ROOT, 'prebuilds', target.name);
+  for (const made of [work, folder]) {
+    rmSync(made, { recursive: true, force: true });
+    mkdirSync(made, { recursive: true });
+  }
+  const linked = path.join(work, 'holdfast.node');
+  const sources = [
+    ...readSourceList('src/sources.txt'),
+    ...readSourceList('src/binding-sources.txt'),
+  ];
+  const compile = ['c++', '-target', target.triple, ...COMPILER_OPTIONS, '-Isrc', ...includes()];
+  const defines = DEFINES.map((define) => `-D${define}`);
+  const objects = extraObjects(zig, target, work);
+  mustRun(zig, [...compile, ...defines, ...sources, ...objects, ...LINKER_OPTIONS, '-o', linked], {
+    env: ZIG_ENV,
+  });
+  checkBinary(linked, target, GLIBC);
+  const stripped = path.join(folder, 'holdfast.node');
+  // Beside each other: the one names the other by its file name.
+  mustRun(
+    zig,
+    ['objcopy', '--strip-all', '--extract-to', 'holdfast.node.debug', linked, stripped],
+    {
+      cwd: folder,
+    },
+  );
+}
+
+module.exports = { GLIBC, TARGETS, buildTarget };
