@@ -5,6 +5,7 @@
 const { closeSync, openSync, readSync } = require('node:fs');
 
 const INTERPRETER = 3; // PT_INTERP
+const HEADER = 56; // bytes of a program header
 const HEADERS = 4096; // has the file header, the program headers and, as a rule, the interpreter
 
 /**
@@ -22,8 +23,8 @@ function interpreterOf(file) {
     if (!isElf64) return undefined;
     const start = Number(head.readBigUInt64LE(32));
     const step = head.readUInt16LE(54);
-    const end = Math.min(start + step * head.readUInt16LE(56), size - step);
-    for (let at = start; at <= end; at += step) {
+    const count = step < HEADER ? 0 : head.readUInt16LE(56);
+    for (let at = start; at < start + step * count && at + HEADER <= size; at += step) {
       if (head.readUInt32LE(at) !== INTERPRETER) continue;
       const text = Buffer.alloc(Math.min(Number(head.readBigUInt64LE(at + 32)), HEADERS));
       readSync(fd, text, 0, text.length, Number(head.readBigUInt64LE(at + 8)));

@@ -5,9 +5,12 @@ const os = require('node:os');
 const path = require('node:path');
 const { BindingError, loadBinding } = require('../../lib/binding.js');
 
+const BUILT = path.resolve(__dirname, '../../build/Release');
+
 let root;
 beforeEach(() => {
   root = mkdtempSync(path.join(os.tmpdir(), 'holdfast-binding-'));
+  plant('types', 'index.d.ts'); // what tells the package from the folder of a bundle
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
@@ -19,10 +22,12 @@ function plant(...segments) {
   return file;
 }
 
+const MACHINE = { platform: 'linux', arch: 'x64', library: () => 'glibc' };
+
 /** The error of loading from `root`, as on Linux unless told otherwise. */
-function failure(where) {
+function failure({ versions, ...machine } = {}) {
   try {
-    loadBinding({ root, platform: 'linux', arch: 'x64', ...where });
+    loadBinding({ root, versions, machine: { ...MACHINE, ...machine } });
   } catch (error) {
     return error;
   }
@@ -38,8 +43,13 @@ test('an addon that is missing is an error that says where it was looked for and
   expect(error).toBeInstanceOf(BindingError);
   expect(error.code).toBe('ERR_HOLDFAST_NOT_BUILT');
   expect(error.message).toContain(path.join(root, 'build', 'Release', 'holdfast.node'));
-  expect(error.message).toContain(path.join(root, 'prebuilds', 'linux-x64', 'holdfast.node'));
-  expect(error.message).toContain('npm run build');
+  expect(error.message).toContain(path.join(root, 'prebuilds', 'linux-x64-glibc', 'holdfast.node'));
+  expect(error.message).toContain('npx holdfast-build');
+});
+
+test('in a checkout, what to run is the build of the checkout', () => {
+  writeFileSync(path.join(root, 'binding.gyp'), '{}');
+  expect(failure().message).toContain(`Run "npm run build" in ${root}`);
 });
 
 test('an addon that cannot be loaded is an error with the reason of the loader', () => {
@@ -51,15 +61,49 @@ test('an addon that cannot be loaded is an error with the reason of the loader',
 });
 
 test('an addon that was built here goes before one that was delivered', () => {
-  plant('prebuilds', 'linux-x64', 'holdfast.node');
+  plant('prebuilds', 'linux-x64-glibc', 'holdfast.node');
   const built = plant('build', 'Release', 'holdfast.node');
   expect(failure().message).toContain(built);
 });
 
-test('a delivered addon is looked for by platform and processor', () => {
-  const delivered = plant('prebuilds', 'linux-arm64', 'holdfast.node');
-  expect(failure({ arch: 'arm64' }).message).toContain(delivered);
-  expect(failure({ arch: 'x64' }).code).toBe('ERR_HOLDFAST_NOT_BUILT');
+test('a delivered addon is looked for by platform, processor and C library', () => {
+  const delivered = plant('prebuilds', 'linux-arm64-musl', 'holdfast.node');
+  const library = () => 'musl';
+  expect(failure({ arch: 'arm64', library }).message).toContain(delivered);
+  expect(failure({ arch: 'x64', library }).code).toBe('ERR_HOLDFAST_NOT_BUILT');
+  expect(failure({ arch: 'arm64' }).code).toBe('ERR_HOLDFAST_NOT_BUILT');
+});
+
+describe('HOLDFAST_BINARY', () => {
+  const { HOLDFAST_BINARY } = process.env;
+  afterEach(() => {
+    if (HOLDFAST_BINARY === undefined) delete process.env.HOLDFAST_BINARY;
+    else process.env.HOLDFAST_BINARY = HOLDFAST_BINARY;
+  });
+
+  test('names the addon, wherever the package is', () => {
+    process.env.HOLDFAST_BINARY = path.join(BUILT, 'holdfast.node');
+    expect(loadBinding({ root, machine: MACHINE })).toHaveProperty('openLoopHook');
+  });
+
+  test('may be relative to the working directory', () => {
+    process.env.HOLDFAST_BINARY = path.relative(process.cwd(), path.join(BUILT, 'holdfast.node'));
+    expect(loadBinding({ root, machine: MACHINE })).toHaveProperty('openLoopHook');
+  });
+
+  test('that names no addon is an error, also where there is another one', () => {
+    plant('build', 'Release', 'holdfast.node');
+    process.env.HOLDFAST_BINARY = path.join(root, 'absent.node');
+    const error = failure();
+    expect(error.code).toBe('ERR_HOLDFAST_NOT_LOADED');
+    expect(error.message).toContain(process.env.HOLDFAST_BINARY);
+    expect(error.message).toContain('HOLDFAST_BINARY');
+  });
+
+  test('that is empty counts as absent', () => {
+    process.env.HOLDFAST_BINARY = '';
+    expect(failure().code).toBe('ERR_HOLDFAST_NOT_BUILT');
+  });
 });
 
 test('a platform without a native part is named, with the way round it', () => {
