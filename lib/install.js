@@ -1,6 +1,6 @@
 'use strict';
 
-const core = require('./main.js');
+const core = require('./index.js');
 
 /**
  * Side effect of requiring this file: the interfaces as globals, `navigator.locks`, `scheduler` and

@@ -17,7 +17,7 @@ function ownBytes() {
 
 async function main() {
   if (directory !== '-') {
-    const { openLockManager } = require('../../lib/main.js');
+    const { openLockManager } = require('../../lib/index.js');
     await openLockManager({ directory }).request('ledger', () => {});
   }
   await sleep(300);

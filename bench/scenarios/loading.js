@@ -8,8 +8,8 @@ const { quantile } = require('../harness/statistics.js');
 
 const STARTS = 10;
 /** What the name of the package leads to, for both module systems. */
-const LIBRARY = path.join(__dirname, '..', '..', 'lib', 'main.js');
-const MODULE = pathToFileURL(path.join(__dirname, '..', '..', 'lib', 'main.mjs')).href;
+const LIBRARY = path.join(__dirname, '..', '..', 'dist', 'index.js');
+const MODULE = pathToFileURL(path.join(__dirname, '..', '..', 'dist', 'index.mjs')).href;
 
 /** The time that a program says it took, and that of its whole process. */
 function startOnce(source, directory) {

@@ -28,9 +28,7 @@ function buildAddon() {
 function nodeHeaders() {
   const prefix = headerPrefix();
   if (prefix === undefined) {
-    throw new StepError(
-      `this Node has no headers beside it (${path.dirname(path.dirname(process.execPath))}/include)`,
-    );
+    throw new StepError(`there are no headers of Node beside ${process.execPath}`);
   }
   return path.join(prefix, 'include', 'node');
 }

@@ -1,24 +1,28 @@
 'use strict';
 
-// Puts the modules of lib/ into a few files below dist/. Node takes 0.2 ms and 20 KB for each file
-// that it loads, whatever is in it. The text of the modules stays as it is, line by line, but for
-// the names that they require and the folder that they are in.
+// Puts the modules of lib/ into a few files below dist/, which `exports` of package.json names.
+// Node takes 0.2 ms and 20 KB for each file that it loads, whatever is in it. The text of the
+// modules stays as it is, line by line, but for what they require and the folder that they are in.
 
 const { mkdirSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
+const { bundleEntries } = require('./bundle-entries.js');
 const { lineMap } = require('./line-map.js');
+const { mentionsIn, replaceMentions } = require('./module-source.js');
 const { ROOT } = require('./run.js');
 
-/** @typedef {Map<string, string>} Modules  text by name, which is that of the file, below lib/ */
+/** @typedef {import('./module-source.js').Mention} Mention */
+/** @typedef {{ text: string, mentions: Mention[] }} Module */
+/** @typedef {Map<string, Module>} Modules  by name, which is that of the file, below lib/ */
 /** @typedef {{ head: string[], modules: Modules, tail: string[] }} Chunk  one file of the bundle */
 
 const ENTRY = 'index.js';
 /** With the entry, and what both require at once: what the first lock needs. */
-const FIRST = [ENTRY, 'backends/default-backend.js'];
-
-const REQUIRE = /\brequire\('(\.[^']+)'\)/g;
-/** Those that run when their module is loaded, and not in a function. */
-const REQUIRE_AT_ONCE = /^(?:const [^(]*|\} )= require\('(\.[^']+)'\)/gm;
+const FIRST = [ENTRY, 'backends/default-backend.js', 'backends/shared-memory.js'];
+/** The files of the bundle, but for the entries: what every lock needs. */
+const FIRST_CHUNK = 'core';
+/** Parts that are loaded as a whole, and by few programs. */
+const PARTS = { broker: 'backends/broker/', etcd: 'backends/etcd/', metrics: 'metrics/' };
 
 /**
  * @param {string} name
@@ -26,31 +30,43 @@ const REQUIRE_AT_ONCE = /^(?:const [^(]*|\} )= require\('(\.[^']+)'\)/gm;
  */
 const resolve = (name, required) => path.posix.join(path.posix.dirname(name), required);
 
+/** What is not below lib/, like package.json, is required from where it is. @param {string} name */
+const isModule = (name) => !name.startsWith('..');
+
 /**
  * @param {string} name
- * @param {string} text
- * @param {RegExp} pattern  of the requires that count
+ * @param {Module} module
+ * @param {boolean} isAtOnce  only what is required when the module is loaded
  */
-const requiredBy = (name, text, pattern) =>
-  [...text.matchAll(pattern)].map(([, required]) => resolve(name, required));
+const requiredBy = (name, { mentions }, isAtOnce) =>
+  mentions
+    .filter((mention) => mention.required !== undefined && (mention.isAtOnce || !isAtOnce))
+    .map((mention) => resolve(name, /** @type {string} */ (mention.required)))
+    .filter(isModule);
 
 /**
  * @param {string} lib
- * @param {string[]} entries
- * @param {RegExp} pattern
- * @returns {Modules} what the entries lead to
+ * @returns {(entries: string[], isAtOnce: boolean) => Modules} what the entries lead to
  */
-function modulesFrom(lib, entries, pattern) {
+function moduleReader(lib) {
   /** @type {Modules} */
-  const modules = new Map();
-  const names = [...entries];
-  for (const name of names) {
-    if (modules.has(name)) continue;
+  const known = new Map();
+  const read = (/** @type {string} */ name) => {
     const text = readFileSync(path.join(lib, name), 'utf8');
-    modules.set(name, text);
-    names.push(...requiredBy(name, text, pattern));
-  }
-  return modules;
+    known.set(name, { text, mentions: mentionsIn(name, text) });
+  };
+  return (entries, isAtOnce) => {
+    const names = new Set(entries);
+    /** @type {Modules} */
+    const modules = new Map();
+    for (const name of names) {
+      if (!known.has(name)) read(name);
+      const module = /** @type {Module} */ (known.get(name));
+      modules.set(name, module);
+      for (const required of requiredBy(name, module, isAtOnce)) names.add(required);
+    }
+    return modules;
+  };
 }
 
 /**
@@ -67,14 +83,22 @@ const NOTICE = [
   '',
 ];
 
-const FIRST_HEAD = `
+/**
+ * Bundlers of applications see which files there are.
+ * @param {string[]} later  names of the other chunks
+ */
+const firstHead = (later) =>
+  `
 const modules = Object.create(null);
 const loaded = Object.create(null);
+const chunks = {
+${later.map((chunk) => `  ${chunk}: () => require('./${chunk}.js'),`).join('\n')}
+};
 
 // What a module exports, as require() gives it. A module whose code throws is not loaded.
 function load(name, chunk) {
   if (name in loaded) return loaded[name];
-  if (!(name in modules)) require(chunk).define(modules, load);
+  if (!(name in modules)) chunks[chunk]().define(modules, load);
   const module = { exports: {} };
   modules[name](module);
   loaded[name] = module.exports;
@@ -90,49 +114,58 @@ const laterChunk = (modules) => ({
 });
 
 /**
- * What every lock needs; the other interfaces of the package, which an import gives names to and
- * therefore loads; and what only some of their methods need.
+ * What every lock needs; the other interfaces of the package; what only some of their methods need;
+ * and the parts.
  * @param {string} lib
- * @returns {Record<string, Chunk>} by file
+ * @param {string[]} entries  names of modules
+ * @returns {Record<string, Chunk>} by name
  */
-function chunksOf(lib) {
-  const first = modulesFrom(lib, FIRST, REQUIRE_AT_ONCE);
-  const others = requiredBy(ENTRY, /** @type {string} */ (first.get(ENTRY)), REQUIRE);
-  const interfaces = without(modulesFrom(lib, others, REQUIRE_AT_ONCE), first);
-  const rest = without(modulesFrom(lib, [ENTRY], REQUIRE), first, interfaces);
-  return {
-    'index.js': { head: FIRST_HEAD, modules: first, tail: [`module.exports = load('${ENTRY}');`] },
-    'interfaces.js': laterChunk(interfaces),
-    'rest.js': laterChunk(rest),
-  };
+function chunksOf(lib, entries) {
+  const modulesFrom = moduleReader(lib);
+  const first = modulesFrom(FIRST, true);
+  const entry = /** @type {Module} */ (first.get(ENTRY));
+  const others = without(modulesFrom(requiredBy(ENTRY, entry, false), true), first);
+  const rest = without(modulesFrom(entries, false), first, others);
+  /** @type {Record<string, Chunk>} */
+  const chunks = { interfaces: laterChunk(others) };
+  for (const [part, folder] of Object.entries(PARTS)) {
+    const modules = new Map([...rest].filter(([name]) => name.startsWith(folder)));
+    if (modules.size > 0) chunks[`${part}Part`] = laterChunk(modules);
+    for (const name of modules.keys()) rest.delete(name);
+  }
+  chunks.rest = laterChunk(rest);
+  const head = firstHead(Object.keys(chunks));
+  return { [FIRST_CHUNK]: { head, modules: first, tail: ['exports.load = load;'] }, ...chunks };
 }
 
 /**
  * The text of a module as it is in the bundle.
  * @param {string} name
- * @param {string} text
- * @param {(name: string) => string} fileOf  the chunk that a module is in
+ * @param {Module} module
+ * @param {(name: string) => string} chunkOf  the chunk that a module is in
  */
-function linked(name, text, fileOf) {
+function linked(name, { text, mentions }, chunkOf) {
   const folder = path.posix.join('../lib', path.posix.dirname(name));
-  return text
-    .replace(REQUIRE, (_, required) => {
-      const target = resolve(name, required);
-      return `load('${target}', './${fileOf(target)}')`;
-    })
-    .replace(/\b__dirname\b/g, `require('node:path').join(__dirname, '${folder}')`);
+  return replaceMentions(text, mentions, ({ required }) => {
+    // Files at the top of lib/ are as deep as those of dist/.
+    if (required === undefined) {
+      return name.includes('/') ? `require('node:path').join(__dirname, '${folder}')` : '__dirname';
+    }
+    const target = resolve(name, required);
+    return isModule(target) ? `load('${target}', '${chunkOf(target)}')` : `require('${target}')`;
+  });
 }
 
 /**
  * @param {Chunk} chunk
- * @param {(name: string) => string} fileOf  the chunk that a module is in
+ * @param {(name: string) => string} chunkOf  the chunk that a module is in
  * @returns {{ lines: string[], places: (import('./line-map.js').Place | null)[] }}
  */
-function render({ head, modules, tail }, fileOf) {
+function render({ head, modules, tail }, chunkOf) {
   const lines = [...NOTICE, ...head];
   const places = lines.map(() => /** @type {import('./line-map.js').Place | null} */ (null));
-  for (const [name, text] of modules) {
-    const body = linked(name, text, fileOf).trimEnd().split('\n');
+  for (const [name, module] of modules) {
+    const body = linked(name, module, chunkOf).trimEnd().split('\n');
     // In parentheses: then it is compiled with the file, which costs less than to do it later.
     lines.push(`modules['${name}'] = (function (module) {`, ...body, '});');
     places.push(null, ...body.map((_, line) => ({ source: `../lib/${name}`, line })), null);
@@ -142,17 +175,26 @@ function render({ head, modules, tail }, fileOf) {
 
 /** @param {string} [root] of the package */
 function writeBundle(root = ROOT) {
-  const chunks = chunksOf(path.join(root, 'lib'));
-  const fileOf = (/** @type {string} */ name) =>
-    /** @type {string} */ (Object.keys(chunks).find((file) => chunks[file].modules.has(name)));
+  const lib = path.join(root, 'lib');
   const folder = path.join(root, 'dist');
+  const entries = bundleEntries(root);
+  const chunks = chunksOf(
+    lib,
+    entries.map(({ module }) => module),
+  );
+  const chunkOf = (/** @type {string} */ name) =>
+    /** @type {string} */ (Object.keys(chunks).find((chunk) => chunks[chunk].modules.has(name)));
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder);
-  for (const [file, chunk] of Object.entries(chunks)) {
-    const { lines, places } = render(chunk, fileOf);
+  for (const [name, chunk] of Object.entries(chunks)) {
+    const { lines, places } = render(chunk, chunkOf);
+    const file = `${name}.js`;
     const text = [...lines, `//# sourceMappingURL=${file}.map`, ''].join('\n');
     writeFileSync(path.join(folder, file), text);
     writeFileSync(path.join(folder, `${file}.map`), JSON.stringify(lineMap(file, places)));
+  }
+  for (const { file, text } of entries.flatMap((entry) => entry.files(chunkOf))) {
+    writeFileSync(path.join(folder, file), text);
   }
 }
 

@@ -17,6 +17,7 @@ beforeAll(() => {
   for (const name of ['lib', 'package.json']) {
     fs.cpSync(path.join(ROOT, name), path.join(root, name), { recursive: true });
   }
+  writeBundle(root);
 });
 afterAll(() => fs.rmSync(root, { recursive: true, force: true }));
 
@@ -31,12 +32,7 @@ function runModule(code) {
   return JSON.parse(printed);
 }
 
-describe.each([
-  ['as it is written', () => {}],
-  ['bundled', () => writeBundle(root)],
-])('the package %s', (_how, prepare) => {
-  beforeAll(prepare);
-
+describe('the package', () => {
   test('import and require of holdfast give the same objects under the same names', () => {
     const { required, imported, different } = runModule(`
     const required = require('holdfast');

@@ -10,7 +10,7 @@ const MODULE = JSON.stringify(pathToFileURL(join(__dirname, '../../lib/install.m
 /** Runs `body` as a program of its own, which prints one line of JSON. */
 function run(body) {
   const program = `
-    const core = require(${LIBRARY} + '/main.js');
+    const core = require(${LIBRARY} + '/index.js');
     const print = (value) => console.log(JSON.stringify(value));
     ${body}`;
   const { stdout, stderr, status } = spawnSync(process.execPath, ['-e', program], {

@@ -14,7 +14,6 @@ const JS_LAYERS = [
   ['locks'],
   ['scheduler'],
   ['index'],
-  ['main'],
   ['install', 'cli'],
 ];
 
@@ -86,7 +85,7 @@ describe('requires below lib/', () => {
     ['lib/locks/lock-manager.js', 'lib/binding.js', 'the addon, past the seams to it'],
     ['lib/locks/lock.js', 'test/support/client.js', 'outside lib/'],
     ['lib/utils.js', 'lib/errors.js', 'from a part that has no layer'],
-    ['lib/main.mjs', 'lib/main.js', undefined],
+    ['lib/index.mjs', 'lib/index.js', undefined],
     ['lib/backends/shared-memory.js', 'lib/binding.js', undefined],
     ['lib/scheduler/host-callback.js', 'lib/binding.js', undefined],
   ])('the rule itself: %s requiring %s is %s', (file, required, fault) => {

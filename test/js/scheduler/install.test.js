@@ -9,7 +9,7 @@ const LIBRARY = join(__dirname, '../../../lib');
 function run(body) {
   const program = `
     require(${JSON.stringify(join(LIBRARY, 'install.js'))});
-    const core = require(${JSON.stringify(join(LIBRARY, 'main.js'))});
+    const core = require(${JSON.stringify(join(LIBRARY, 'index.js'))});
     const print = (value) => console.log(JSON.stringify(value));
     ${body}`;
   const { stdout, stderr, status } = spawnSync(process.execPath, ['-e', program], {

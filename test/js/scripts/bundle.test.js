@@ -11,11 +11,10 @@ const { writeBundle } = require('../../../scripts/steps/bundle.js');
 const { filesBelow, textOf } = require('../architecture/project-files.js');
 
 const ROOT = path.resolve(__dirname, '../../..');
-const CHUNKS = ['index.js', 'interfaces.js', 'rest.js'];
-/** They choose between lib/ and the bundle. */
-const ENTRY_POINTS = ['main.js', 'install.js'];
+const ENTRIES = ['index', 'install'];
 
 let root;
+let chunks;
 beforeAll(() => {
   root = fs.mkdtempSync(path.join(os.tmpdir(), 'holdfast-bundle-'));
   for (const name of ['lib', 'package.json']) {
@@ -23,6 +22,9 @@ beforeAll(() => {
   }
   fs.symlinkSync(path.join(ROOT, 'build'), path.join(root, 'build'));
   writeBundle(root);
+  chunks = fs
+    .readdirSync(path.join(root, 'dist'))
+    .filter((file) => file.endsWith('.js') && !ENTRIES.includes(path.parse(file).name));
 });
 afterAll(() => fs.rmSync(root, { recursive: true, force: true }));
 
@@ -39,34 +41,28 @@ function run(program, ...flags) {
 }
 
 test('each module of lib/ is in one of its files, once', () => {
-  const names = CHUNKS.flatMap((chunk) =>
+  const names = chunks.flatMap((chunk) =>
     [...chunkText(chunk).matchAll(/^modules\['(.*)'\] = /gm)].map(([, name]) => name),
   );
   const files = filesBelow('lib', ['.js']).map((file) => file.slice('lib/'.length));
-  expect(names.sort()).toEqual(files.filter((file) => !ENTRY_POINTS.includes(file)).sort());
+  expect(names.sort()).toEqual(files.sort());
 });
 
 test('the first of its files has no scheduler, no other backend and no search for deadlocks', () => {
-  const heads = chunkText('index.js').match(/^modules\['.*'\] = /gm);
+  const heads = chunkText('core.js').match(/^modules\['.*'\] = /gm);
   expect(heads.length).toBeGreaterThan(10);
   expect(heads.filter((head) => /scheduler\/|deadlock\/|local/.test(head))).toEqual([]);
 });
 
 test('each module exports what it exports in lib/', () => {
-  // The same, but giving away how it loads.
-  const table = chunkText('index.js').replace(
-    "module.exports = load('index.js');",
-    'module.exports = load;',
-  );
-  fs.writeFileSync(path.join(root, 'dist', 'table.js'), table);
   const different = run(`
     const fs = require('node:fs');
-    const load = require('./dist/table.js');
+    const { load } = require('./dist/core.js');
     const different = [];
-    for (const chunk of ${JSON.stringify(CHUNKS)}) {
+    for (const chunk of ${JSON.stringify(chunks)}) {
       const text = fs.readFileSync('./dist/' + chunk, 'utf8');
       for (const [, name] of text.matchAll(/^modules\\['(.*)'\\] = /gm)) {
-        const [mine, theirs] = [load(name, './' + chunk), require('./lib/' + name)];
+        const [mine, theirs] = [load(name, chunk.replace('.js', '')), require('./lib/' + name)];
         if (Object.keys(mine).join() !== Object.keys(theirs).join()) different.push(name);
       }
     }
@@ -84,7 +80,10 @@ test('the first lock loads one of its files, and little of Node', () => {
       console.log(JSON.stringify({ files, hasWorkerThreads }));
     });
   `);
-  expect(files.filter((file) => !file.endsWith('.node'))).toEqual(['lib/main.js', 'dist/index.js']);
+  expect(files.filter((file) => !file.endsWith('.node'))).toEqual([
+    'dist/index.js',
+    'dist/core.js',
+  ]);
   expect(hasWorkerThreads).toBe(false);
 });
 
@@ -104,9 +103,13 @@ test.each([[[]], [['--enable-source-maps']]])('a call site is that of the caller
   expect(sites).toEqual([`${file}:2:13`]);
 });
 
-test.each(CHUNKS)('the source map of %s leads each line to its own in lib/', (chunk) => {
+test('the source maps lead each line to its own in lib/', () => {
+  for (const chunk of chunks) expectLinesOfLib(chunk);
+});
+
+function expectLinesOfLib(chunk) {
   const map = new SourceMap(JSON.parse(fs.readFileSync(path.join(root, 'dist', `${chunk}.map`))));
-  const isUnchanged = (line) => !/\bload\('|\b__dirname\b/.test(line);
+  const isUnchanged = (line) => !/\bload\('|\b__dirname\b|require\('\.\./.test(line);
   const different = [];
   let count = 0;
   for (const [index, line] of chunkText(chunk).split('\n').entries()) {
@@ -118,7 +121,7 @@ test.each(CHUNKS)('the source map of %s leads each line to its own in lib/', (ch
   }
   expect(count).toBeGreaterThan(1000);
   expect(different).toEqual([]);
-});
+}
 
 test('source maps lead to the lines of lib/', () => {
   const { file, line } = run(
@@ -132,4 +135,32 @@ test('source maps lead to the lines of lib/', () => {
     '--enable-source-maps',
   );
   expect(textOf(file).split('\n')[line - 1]).toContain('throw new TypeError');
+});
+
+test('no file asks what is there when it is loaded', () => {
+  const asking = ['index.js', 'index.mjs', 'install.js', 'install.mjs'].filter((file) =>
+    /existsSync|require\([^']/.test(chunkText(file)),
+  );
+  expect(asking).toEqual([]);
+});
+
+test('what package.json names is there', () => {
+  const { exports, main, types } = JSON.parse(
+    fs.readFileSync(path.join(root, 'package.json'), 'utf8'),
+  );
+  const named = JSON.stringify([exports, main, types]).match(/\.\/[^"]+\.\w+(?=")/g);
+  const isThere = (file) =>
+    fs.existsSync(path.join(file.startsWith('./types/') ? ROOT : root, file));
+  expect(named.length).toBeGreaterThan(8);
+  expect(named.filter((file) => !isThere(file))).toEqual([]);
+});
+
+test('import and require give the same things', () => {
+  const same = run(`
+    import('holdfast').then(({ default: all, ...names }) => {
+      const core = require('holdfast');
+      const different = Object.keys(core).filter((name) => names[name] !== core[name]);
+      console.log(JSON.stringify([all === core, different, Object.keys(names).length]));
+    });`);
+  expect(same).toEqual([true, [], Object.keys(require('../../../lib/index.js')).length]);
 });

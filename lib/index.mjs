@@ -1,4 +1,4 @@
-import core from './main.js';
+import core from './index.js';
 
 export const { locks, Lock, LockManager, LockLostError, openLockManager, createLocalLockManager } =
   core;

@@ -1,0 +1,41 @@
+'use strict';
+
+const { mentionsIn, replaceMentions } = require('../../../scripts/steps/module-source.js');
+
+const requiredIn = (text) =>
+  mentionsIn('a.js', text).map(({ required, isAtOnce }) => [required, isAtOnce]);
+
+test('a require is read as code, and no text that looks like one', () => {
+  const text = `
+    // const a = require('./comment.js');
+    /** @type {typeof import('./type.js')} */
+    const b = "require('./string.js')";
+    const c = \`\${require('./inside.js').d}\`;
+    const e = other.require('./method.js');
+    const f = require('node:fs');
+    const g = require( // of its own
+      './g.js',
+    );`;
+  expect(requiredIn(text)).toEqual([
+    ['./inside.js', true],
+    ['./g.js', true],
+  ]);
+});
+
+test.each([
+  ["const { a } = require('./a.js');", true],
+  ["const a = { b: { c: require('./a.js') } };", true],
+  ["if (x) { require('./a.js'); }", true],
+  ["class A { static b = require('./a.js'); }", true],
+  ["const a = () => require('./a.js');", false],
+  ["module.exports = { get a() { return require('./a.js'); } };", false],
+  ["class A { b() { return require('./a.js'); } }", false],
+])('%s: at once is %s', (text, isAtOnce) => {
+  expect(requiredIn(text)).toEqual([['./a.js', isAtOnce]]);
+});
+
+test('__dirname is a mention of its own, unless it is the name of a property', () => {
+  const text = "join(__dirname, x.__dirname, { __dirname: 1 }, 'a __dirname'); // __dirname";
+  const mentions = mentionsIn('a.js', text);
+  expect(replaceMentions(text, mentions, () => 'HERE')).toBe(text.replace('__dirname', 'HERE'));
+});

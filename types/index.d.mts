@@ -1,0 +1,7 @@
+import type * as holdfast from './index.js';
+
+export * from './index.js';
+
+/** All names of the package, as `require('holdfast')` gives them. */
+declare const exports: typeof holdfast;
+export default exports;
