@@ -6,7 +6,8 @@ const { mkdirSync, rmSync } = require('node:fs');
 const path = require('node:path');
 const { nodeHeaders } = require('./addon.js');
 const { checkBinary } = require('./elf.js');
-const { readSourceList } = require('./source-list.js');
+const { COMPILER_OPTIONS, DEFINES } = require('../../packaging/from-source/compiler-options.js');
+const { addonSources } = require('../../packaging/from-source/source-list.js');
 const { ROOT, mustRun } = require('./run.js');
 const { ZIG_ENV, ZIG_FOLDER } = require('./zig.js');
 
@@ -23,27 +24,6 @@ const TARGETS = [
   { name: `linux-${arch}-glibc`, triple: `${cpu}-linux-gnu.${GLIBC}`, machine, isGlibc: true },
   { name: `linux-${arch}-musl`, triple: `${cpu}-linux-musl`, machine, isGlibc: false },
 ]);
-
-const DEFINES = [
-  'NAPI_VERSION=8',
-  'NODE_ADDON_API_DISABLE_CPP_EXCEPTIONS',
-  'NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS',
-  'NDEBUG',
-];
-
-/** As binding.gyp has them. */
-const COMPILER_OPTIONS = [
-  '-std=c++20',
-  '-O2',
-  '-g',
-  '-flto',
-  '-fPIC',
-  '-fno-exceptions',
-  '-fvisibility=hidden',
-  '-fvisibility-inlines-hidden',
-  '-ffunction-sections',
-  '-fdata-sections',
-];
 
 const LINKER_OPTIONS = [
   '-shared',
@@ -87,16 +67,23 @@ function buildTarget(zig, target) {
     mkdirSync(made, { recursive: true });
   }
   const linked = path.join(work, 'holdfast.node');
-  const sources = [
-    ...readSourceList('src/sources.txt'),
-    ...readSourceList('src/binding-sources.txt'),
+  const compile = [
+    'c++',
+    '-target',
+    target.triple,
+    '-g',
+    '-flto',
+    ...COMPILER_OPTIONS,
+    ...includes(),
   ];
-  const compile = ['c++', '-target', target.triple, ...COMPILER_OPTIONS, '-Isrc', ...includes()];
-  const defines = DEFINES.map((define) => `-D${define}`);
   const objects = extraObjects(zig, target, work);
-  mustRun(zig, [...compile, ...defines, ...sources, ...objects, ...LINKER_OPTIONS, '-o', linked], {
-    env: ZIG_ENV,
-  });
+  mustRun(
+    zig,
+    [...compile, ...DEFINES, ...addonSources(), ...objects, ...LINKER_OPTIONS, '-o', linked],
+    {
+      env: ZIG_ENV,
+    },
+  );
   checkBinary(linked, target, GLIBC);
   const stripped = path.join(folder, 'holdfast.node');
   // Beside each other: the one names the other by its file name.

@@ -5,10 +5,12 @@
 
 const { readFileSync } = require('node:fs');
 const path = require('node:path');
-const { ROOT } = require('./run.js');
+
+/** The folder of the package. */
+const ROOT = path.resolve(__dirname, '..', '..');
 
 /**
- * @param {string} list  relative to the project
+ * @param {string} list  relative to the package
  * @returns {string[]}
  */
 function readSourceList(list) {
@@ -18,4 +20,10 @@ function readSourceList(list) {
     .filter((entry) => entry !== '');
 }
 
-module.exports = { readSourceList };
+/** The addon's: those of the core and its own. */
+const addonSources = () => [
+  ...readSourceList('src/sources.txt'),
+  ...readSourceList('src/binding-sources.txt'),
+];
+
+module.exports = { ROOT, addonSources, readSourceList };
