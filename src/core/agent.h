@@ -19,8 +19,8 @@
 #include "core/record_news.h"
 #include "core/snapshot.h"
 #include "core/watches.h"
+#include "platform/doorbell.h"
 #include "platform/result.h"
-#include "platform/wake_channel.h"
 #include "segment/resource_name.h"
 
 namespace holdfast::core {

@@ -5,8 +5,8 @@
 #include <climits>
 #include <utility>
 
-#include "core/bell_ropes.h"
 #include "core/blockers.h"
+#include "core/peer_doorbells.h"
 #include "platform/clock.h"
 #include "segment/event_list.h"
 
@@ -209,10 +209,10 @@ void Caretaker::OpenLifeline(ProcessRef process) {
 }
 
 bool Caretaker::HoldLifeline(ProcessRef process) {
-  Result<platform::BellRope> rope =
-      platform::BellRope::Open(directory_, LifelineName(manager_.segment(), process));
-  if (!rope.ok() || !watch_->Watch(rope->fd(), process.ToWord()).ok()) return false;
-  lifelines_.emplace(process.ToWord(), std::move(*rope));
+  Result<platform::PeerDoorbell> peer =
+      platform::PeerDoorbell::Open(directory_, LifelineName(manager_.segment(), process));
+  if (!peer.ok() || !watch_->Watch(peer->fd(), process.ToWord()).ok()) return false;
+  lifelines_.emplace(process.ToWord(), std::move(*peer));
   SetWatched(process, process.generation);
   return true;
 }

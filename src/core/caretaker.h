@@ -21,7 +21,7 @@
 #include "platform/background_thread.h"
 #include "platform/bucket_directory.h"
 #include "platform/death_watch.h"
-#include "platform/wake_channel.h"
+#include "platform/doorbell.h"
 
 namespace holdfast::core {
 
@@ -133,7 +133,7 @@ class Caretaker {
   std::vector<std::atomic<uint32_t>> watched_;
 
   // The thread's own.
-  std::map<uint64_t, platform::BellRope> lifelines_;  // by ProcessRef word
+  std::map<uint64_t, platform::PeerDoorbell> lifelines_;  // by ProcessRef word
   std::vector<Suspect> suspects_;
   StalledShards stalled_shards_{manager_};
   uint64_t next_sweep_ns_ = 0;

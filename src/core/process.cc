@@ -61,7 +61,7 @@ Process::Process(platform::BucketDirectory directory, platform::SegmentFile file
       path_(std::move(path)),
       segment_(file_.base(), Geometry::ForCapacity(file_.size())),
       clock_id_(platform::MonotonicClockId()),
-      bell_ropes_(directory_, segment_) {}
+      peer_doorbells_(directory_, segment_) {}
 
 Result<std::shared_ptr<Process>> Process::Attach(const AttachOptions& options) {
   if (!segment::IsValidCapacity(options.capacity)) {
@@ -246,7 +246,7 @@ uint64_t Process::MonotonicNs() { return platform::MonotonicNs(); }
 
 uint64_t Process::RealtimeMs() { return platform::CoarseRealtimeMs(); }
 
-void Process::Ring(const AgentRef& agent) { bell_ropes_.Ring(agent); }
+void Process::Ring(const AgentRef& agent) { peer_doorbells_.Ring(agent); }
 
 void Process::RemoveDoorbell(const AgentRef& agent) {
   (void)directory_.Unlink(BellName(segment_, agent));

@@ -9,15 +9,15 @@
 #include <optional>
 #include <string>
 
-#include "core/bell_ropes.h"
 #include "core/caretaker.h"
 #include "core/lock_manager.h"
+#include "core/peer_doorbells.h"
 #include "platform/bucket_directory.h"
+#include "platform/doorbell.h"
 #include "platform/fork_guard.h"
 #include "platform/result.h"
 #include "platform/segment_file.h"
 #include "platform/slot_lock.h"
-#include "platform/wake_channel.h"
 #include "segment/environment.h"
 #include "segment/segment.h"
 
@@ -88,7 +88,7 @@ class Process final : public segment::Environment {
   std::optional<platform::Doorbell> lifeline_;
   segment::ProcessRef self_;
   const uint32_t clock_id_;
-  BellRopes bell_ropes_;
+  PeerDoorbells peer_doorbells_;
   std::optional<LockManager> manager_;
   std::optional<Caretaker> caretaker_;
   std::atomic<bool> is_forked_child_{false};

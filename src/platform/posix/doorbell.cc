@@ -1,3 +1,5 @@
+#include "platform/doorbell.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -14,7 +16,6 @@
 #include "platform/posix/os_error.h"
 #include "platform/posix/retry.h"
 #include "platform/process_identity.h"
-#include "platform/wake_channel.h"
 
 namespace holdfast {
 inline namespace platform {

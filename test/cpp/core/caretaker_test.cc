@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
-#include "core/bell_ropes.h"
-#include "platform/wake_channel.h"
+#include "core/peer_doorbells.h"
+#include "platform/doorbell.h"
 #include "support/lock_table_test.h"
 
 namespace holdfast::test {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "platform/child_process.h"
+#include "platform/doorbell.h"
 #include "platform/test_directory.h"
 #include "platform/test_segment.h"
-#include "platform/wake_channel.h"
 
 namespace holdfast {
 namespace {
@@ -24,7 +24,9 @@ class DeathWatchTest : public testing::Test {
   Doorbell MakeBell(const std::string& name = "bell") const {
     return *Doorbell::Create(bucket_, name);
   }
-  BellRope RopeOf(const std::string& name = "bell") const { return *BellRope::Open(bucket_, name); }
+  PeerDoorbell PeerOf(const std::string& name = "bell") const {
+    return *PeerDoorbell::Open(bucket_, name);
+  }
   // The keys of one Wait, sorted.
   std::vector<uint64_t> Wait(int timeout_ms, int capacity = 16) const {
     std::vector<uint64_t> keys(static_cast<size_t>(capacity));
@@ -55,8 +57,8 @@ TEST_F(DeathWatchTest, ReportsAPeerThatIsKilled) {
     return 0;
   });
   ASSERT_TRUE(peer.WaitUntilReady());
-  const BellRope rope = RopeOf();
-  ASSERT_TRUE(watch_.Watch(rope.fd(), 7).ok());
+  const PeerDoorbell peer = PeerOf();
+  ASSERT_TRUE(watch_.Watch(peer.fd(), 7).ok());
   EXPECT_EQ(Wait(0), Keys{});
   peer.Kill();
   EXPECT_EQ(Wait(kForEver), Keys{7});
@@ -64,8 +66,8 @@ TEST_F(DeathWatchTest, ReportsAPeerThatIsKilled) {
 
 TEST_F(DeathWatchTest, ReportsADeathOnce) {
   std::optional<Doorbell> bell = MakeBell();
-  const BellRope rope = RopeOf();
-  ASSERT_TRUE(watch_.Watch(rope.fd(), 7).ok());
+  const PeerDoorbell peer = PeerOf();
+  ASSERT_TRUE(watch_.Watch(peer.fd(), 7).ok());
   bell.reset();
   EXPECT_EQ(Wait(kForEver), Keys{7});
   EXPECT_FALSE(WouldReturn());
@@ -73,48 +75,48 @@ TEST_F(DeathWatchTest, ReportsADeathOnce) {
 
 TEST_F(DeathWatchTest, ReportsWhoIsDeadAlready) {
   std::optional<Doorbell> bell = MakeBell();
-  const BellRope rope = RopeOf();
+  const PeerDoorbell peer = PeerOf();
   bell.reset();
-  ASSERT_TRUE(watch_.Watch(rope.fd(), 7).ok());
+  ASSERT_TRUE(watch_.Watch(peer.fd(), 7).ok());
   EXPECT_EQ(Wait(kForEver), Keys{7});
 }
 
 TEST_F(DeathWatchTest, IsSilentAboutTheLivingWhateverTheyRing) {
   const Doorbell bell = MakeBell();
-  const BellRope rope = RopeOf();
-  ASSERT_TRUE(watch_.Watch(rope.fd(), 7).ok());
-  ASSERT_TRUE(rope.Ring().ok());
+  const PeerDoorbell peer = PeerOf();
+  ASSERT_TRUE(watch_.Watch(peer.fd(), 7).ok());
+  ASSERT_TRUE(peer.Ring().ok());
   bell.Drain();
   EXPECT_EQ(Wait(0), Keys{});
 }
 
 TEST_F(DeathWatchTest, ForgetsWhoIsUnwatched) {
   std::optional<Doorbell> bell = MakeBell();
-  const BellRope rope = RopeOf();
-  ASSERT_TRUE(watch_.Watch(rope.fd(), 7).ok());
-  watch_.Unwatch(rope.fd());
+  const PeerDoorbell peer = PeerOf();
+  ASSERT_TRUE(watch_.Watch(peer.fd(), 7).ok());
+  watch_.Unwatch(peer.fd());
   bell.reset();
   EXPECT_EQ(Wait(0), Keys{});
 }
 
 TEST_F(DeathWatchTest, WatchesAgainAfterUnwatch) {
   std::optional<Doorbell> bell = MakeBell();
-  const BellRope rope = RopeOf();
-  ASSERT_TRUE(watch_.Watch(rope.fd(), 7).ok());
-  watch_.Unwatch(rope.fd());
-  ASSERT_TRUE(watch_.Watch(rope.fd(), 8).ok());
+  const PeerDoorbell peer = PeerOf();
+  ASSERT_TRUE(watch_.Watch(peer.fd(), 7).ok());
+  watch_.Unwatch(peer.fd());
+  ASSERT_TRUE(watch_.Watch(peer.fd(), 8).ok());
   bell.reset();
   EXPECT_EQ(Wait(kForEver), Keys{8});
 }
 
 TEST_F(DeathWatchTest, ReportsNoMoreThanFitAndTheRestLater) {
   std::vector<Doorbell> bells;
-  std::vector<BellRope> ropes;
+  std::vector<PeerDoorbell> peers;
   for (uint64_t key = 0; key < 3; ++key) {
     const std::string name = "bell" + std::to_string(key);
     bells.push_back(MakeBell(name));
-    ropes.push_back(RopeOf(name));
-    ASSERT_TRUE(watch_.Watch(ropes.back().fd(), key).ok());
+    peers.push_back(PeerOf(name));
+    ASSERT_TRUE(watch_.Watch(peers.back().fd(), key).ok());
   }
   bells.clear();
   Keys all = Wait(kForEver, 2);
@@ -147,9 +149,9 @@ TEST_F(DeathWatchTest, ReturnsWhenAnotherThreadWakesIt) {
 
 TEST_F(DeathWatchTest, WatchesWhatAnotherThreadAddsWhileItWaits) {
   std::optional<Doorbell> bell = MakeBell();
-  const BellRope rope = RopeOf();
+  const PeerDoorbell peer = PeerOf();
   std::thread other([&] {
-    EXPECT_TRUE(watch_.Watch(rope.fd(), 7).ok());
+    EXPECT_TRUE(watch_.Watch(peer.fd(), 7).ok());
     bell.reset();
   });
   EXPECT_EQ(Wait(kForEver), Keys{7});
@@ -158,13 +160,13 @@ TEST_F(DeathWatchTest, WatchesWhatAnotherThreadAddsWhileItWaits) {
 
 TEST_F(DeathWatchTest, RefusesWhatItCannotWatch) {
   const Doorbell bell = MakeBell();
-  const BellRope rope = RopeOf();
+  const PeerDoorbell peer = PeerOf();
   const UniqueFd regular(open((root_ / "file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  EXPECT_EQ(watch_.Watch(rope.fd(), DeathWatch::kReservedKey).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(watch_.Watch(peer.fd(), DeathWatch::kReservedKey).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(watch_.Watch(regular.get(), 7).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(watch_.Watch(-1, 7).code(), StatusCode::kInvalidArgument);
-  ASSERT_TRUE(watch_.Watch(rope.fd(), 7).ok());
-  EXPECT_EQ(watch_.Watch(rope.fd(), 8).code(), StatusCode::kBusy);
+  ASSERT_TRUE(watch_.Watch(peer.fd(), 7).ok());
+  EXPECT_EQ(watch_.Watch(peer.fd(), 8).code(), StatusCode::kBusy);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// SIGPIPE and BellRope::Ring: the process is not to notice that such a signal exists.
+// SIGPIPE and PeerDoorbell::Ring: the process is not to notice that such a signal exists.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "platform/child_process.h"
+#include "platform/doorbell.h"
 #include "platform/test_directory.h"
 #include "platform/test_segment.h"
-#include "platform/wake_channel.h"
 
 namespace holdfast {
 namespace {
@@ -18,9 +18,9 @@ namespace {
 // What ringing a doorbell gives whose owner has gone.
 StatusCode RingNobody(const BucketDirectory& bucket) {
   std::optional<Doorbell> bell = *Doorbell::Create(bucket, "bell");
-  const BellRope rope = *BellRope::Open(bucket, "bell");
+  const PeerDoorbell peer = *PeerDoorbell::Open(bucket, "bell");
   bell.reset();
-  return rope.Ring().code();
+  return peer.Ring().code();
 }
 
 // SIGPIPE is blocked during each test, unless the test changes that.

@@ -13,9 +13,9 @@
 
 #include "platform/child_process.h"
 #include "platform/death_watch.h"
+#include "platform/doorbell.h"
 #include "platform/test_directory.h"
 #include "platform/test_segment.h"
-#include "platform/wake_channel.h"
 
 namespace holdfast {
 namespace {
@@ -170,13 +170,13 @@ TEST_F(SlotLockTest, IsFreeBeforeItsOwnersDoorbellFallsSilent) {
   for (int round = 0; round < 10; ++round) {
     ChildProcess owner([&](ChildProcess& self) { return HoldSlotAndBell(bucket_, self); });
     ASSERT_TRUE(owner.WaitUntilReady());
-    const Result<BellRope> rope = BellRope::Open(bucket_, "bell");
-    ASSERT_TRUE(rope.ok() && watch->Watch(rope->fd(), 7).ok());
+    const Result<PeerDoorbell> peer = PeerDoorbell::Open(bucket_, "bell");
+    ASSERT_TRUE(peer.ok() && watch->Watch(peer->fd(), 7).ok());
     owner.Kill();
     uint64_t key = 0;
     while (watch->Wait(0, &key, 1) == 0) continue;
     EXPECT_FALSE(*lock.IsClaimed(kSlot));
-    watch->Unwatch(rope->fd());
+    watch->Unwatch(peer->fd());
   }
 }
 

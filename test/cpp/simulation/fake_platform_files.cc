@@ -5,11 +5,11 @@
 
 #include "platform/bucket_directory.h"
 #include "platform/death_watch.h"
+#include "platform/doorbell.h"
 #include "platform/process_identity.h"
 #include "platform/segment_file.h"
 #include "platform/slot_lock.h"
 #include "platform/unique_fd.h"
-#include "platform/wake_channel.h"
 #include "simulation/world.h"
 
 namespace holdfast {
@@ -147,17 +147,17 @@ void Doorbell::Wait(uint64_t) const {}
 
 void Doorbell::Drain() const { TheKernel().At(fd_.get()).fifo->is_rung = false; }
 
-Result<BellRope> BellRope::Open(const BucketDirectory&, const std::string& name) {
+Result<PeerDoorbell> PeerDoorbell::Open(const BucketDirectory&, const std::string& name) {
   Point();
   const auto& files = TheKernel().files();
   const auto found = files.find(name);
   if (IsGhost() || found == files.end() || !found->second->has_reader) {
     return Status(StatusCode::kClosed, "the owner of the doorbell has gone");
   }
-  return BellRope(platform::Open(Kind::kWriter, found->second));
+  return PeerDoorbell(platform::Open(Kind::kWriter, found->second));
 }
 
-Status BellRope::Ring() const {
+Status PeerDoorbell::Ring() const {
   Point();
   if (IsGhost()) return Status();
   test::Fifo& fifo = *TheKernel().At(fd_.get()).fifo;

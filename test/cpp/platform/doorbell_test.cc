@@ -1,4 +1,4 @@
-#include "platform/wake_channel.h"
+#include "platform/doorbell.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -29,8 +29,8 @@ class WakeChannelTest : public testing::Test {
   Doorbell MakeBell(const std::string& name = "bell") const {
     return *Doorbell::Create(bucket_, name);
   }
-  BellRope Rope() const { return *BellRope::Open(bucket_, "bell"); }
-  StatusCode CodeOfOpening() const { return BellRope::Open(bucket_, "bell").status().code(); }
+  PeerDoorbell Peer() const { return *PeerDoorbell::Open(bucket_, "bell"); }
+  StatusCode CodeOfOpening() const { return PeerDoorbell::Open(bucket_, "bell").status().code(); }
   StatusCode CodeOfCreating() const { return Doorbell::Create(bucket_, "bell").status().code(); }
 
   TestDirectory root_;
@@ -39,7 +39,7 @@ class WakeChannelTest : public testing::Test {
 };
 
 using DoorbellTest = WakeChannelTest;
-using BellRopeTest = WakeChannelTest;
+using PeerDoorbellTest = WakeChannelTest;
 
 TEST_F(DoorbellTest, IsAFifoForTheOwnerAlone) {
   const Doorbell bell = MakeBell();
@@ -52,14 +52,14 @@ TEST_F(DoorbellTest, IsAFifoForTheOwnerAlone) {
 TEST_F(DoorbellTest, IsQuietUntilItIsRung) {
   const Doorbell bell = MakeBell();
   EXPECT_FALSE(IsReadable(bell.fd()));
-  ASSERT_TRUE(Rope().Ring().ok());
+  ASSERT_TRUE(Peer().Ring().ok());
   EXPECT_TRUE(IsReadable(bell.fd()));
 }
 
 TEST_F(DoorbellTest, IsWaitedForUntilItIsRung) {
   constexpr uint64_t kForeverNs = UINT64_MAX;
   const Doorbell bell = MakeBell();
-  std::thread ringer([&] { EXPECT_TRUE(Rope().Ring().ok()); });
+  std::thread ringer([&] { EXPECT_TRUE(Peer().Ring().ok()); });
   bell.Wait(kForeverNs);
   EXPECT_TRUE(IsReadable(bell.fd()));
   ringer.join();
@@ -75,11 +75,11 @@ TEST_F(DoorbellTest, IsWaitedForAsLongAsSaid) {
 
 TEST_F(DoorbellTest, IsQuietAgainOnceDrained) {
   const Doorbell bell = MakeBell();
-  const BellRope rope = Rope();
-  for (int i = 0; i < 5000; ++i) ASSERT_TRUE(rope.Ring().ok());
+  const PeerDoorbell peer = Peer();
+  for (int i = 0; i < 5000; ++i) ASSERT_TRUE(peer.Ring().ok());
   bell.Drain();
   EXPECT_FALSE(IsReadable(bell.fd()));
-  ASSERT_TRUE(rope.Ring().ok());
+  ASSERT_TRUE(peer.Ring().ok());
   EXPECT_TRUE(IsReadable(bell.fd()));
 }
 
@@ -90,7 +90,7 @@ TEST_F(DoorbellTest, DoesNotBlockWhenThereIsNothingToDrain) {
 
 TEST_F(DoorbellTest, IsQuietAfterItsPeersHaveGone) {
   const Doorbell bell = MakeBell();
-  { const BellRope rope = Rope(); }
+  { const PeerDoorbell peer = Peer(); }
   EXPECT_FALSE(IsReadable(bell.fd()));
 }
 
@@ -129,7 +129,7 @@ TEST_F(DoorbellTest, LeavesTheFifoToTheParentWhenAForkedChildDestroysIt) {
 TEST_F(DoorbellTest, RefusesANameInUse) {
   const Doorbell bell = MakeBell();
   EXPECT_EQ(CodeOfCreating(), StatusCode::kBusy);
-  EXPECT_TRUE(Rope().Ring().ok()) << "the first one works on";
+  EXPECT_TRUE(Peer().Ring().ok()) << "the first one works on";
 }
 
 TEST_F(DoorbellTest, ReplacesOneThatItsDeadOwnerLeft) {
@@ -151,7 +151,7 @@ TEST_F(DoorbellTest, DoesNotRemoveAnotherOfItsName) {
   ASSERT_TRUE(bucket_.Unlink("bell").ok());
   const Doorbell second = MakeBell();
   first.reset();
-  EXPECT_TRUE(Rope().Ring().ok());
+  EXPECT_TRUE(Peer().Ring().ok());
 }
 
 TEST_F(DoorbellTest, DoesNotReplaceOtherFiles) {
@@ -162,19 +162,19 @@ TEST_F(DoorbellTest, DoesNotReplaceOtherFiles) {
 
 TEST_F(DoorbellTest, TakesOnlyNames) {
   EXPECT_EQ(Doorbell::Create(bucket_, "../bell").status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(BellRope::Open(bucket_, "../bell").status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(PeerDoorbell::Open(bucket_, "../bell").status().code(), StatusCode::kInvalidArgument);
 }
 
-TEST_F(BellRopeTest, FindsNobodyWhereThereIsNoBell) {
+TEST_F(PeerDoorbellTest, FindsNobodyWhereThereIsNoBell) {
   EXPECT_EQ(CodeOfOpening(), StatusCode::kClosed);
 }
 
-TEST_F(BellRopeTest, FindsNobodyWhereNobodyReads) {
+TEST_F(PeerDoorbellTest, FindsNobodyWhereNobodyReads) {
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
   EXPECT_EQ(CodeOfOpening(), StatusCode::kClosed);
 }
 
-TEST_F(BellRopeTest, RefusesWhatIsNoFifo) {
+TEST_F(PeerDoorbellTest, RefusesWhatIsNoFifo) {
   close(creat(path_.c_str(), 0600));
   EXPECT_EQ(CodeOfOpening(), StatusCode::kNoAccess);
   ASSERT_EQ(unlink(path_.c_str()), 0);
@@ -182,25 +182,25 @@ TEST_F(BellRopeTest, RefusesWhatIsNoFifo) {
   EXPECT_EQ(CodeOfOpening(), StatusCode::kNoAccess);
 }
 
-TEST_F(BellRopeTest, RefusesALinkToABell) {
+TEST_F(PeerDoorbellTest, RefusesALinkToABell) {
   const Doorbell bell = MakeBell("other");
   ASSERT_EQ(symlink("other", path_.c_str()), 0);
   EXPECT_EQ(CodeOfOpening(), StatusCode::kNoAccess);
 }
 
-TEST_F(BellRopeTest, RefusesAnotherUsersFifo) {
+TEST_F(PeerDoorbellTest, RefusesAnotherUsersFifo) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can be two users";
   const Doorbell bell = MakeBell();
   ASSERT_EQ(chown(path_.c_str(), 65534, 65534), 0);
   EXPECT_EQ(CodeOfOpening(), StatusCode::kNoAccess);
 }
 
-TEST_F(BellRopeTest, IsContentWhenTheBellIsFullOfRings) {
+TEST_F(PeerDoorbellTest, IsContentWhenTheBellIsFullOfRings) {
   const Doorbell bell = MakeBell();
-  const BellRope rope = Rope();
+  const PeerDoorbell peer = Peer();
   const char rings[4096] = {};
-  while (write(rope.fd(), rings, sizeof(rings)) > 0) continue;
-  EXPECT_TRUE(rope.Ring().ok());
+  while (write(peer.fd(), rings, sizeof(rings)) > 0) continue;
+  EXPECT_TRUE(peer.Ring().ok());
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 //
 // One byte wakes the owner's event loop; a peer that keeps its end open learns from it that the
 // owner has died (see death_watch.h). Works across PID and network namespaces.
-#ifndef HOLDFAST_PLATFORM_WAKE_CHANNEL_H_
-#define HOLDFAST_PLATFORM_WAKE_CHANNEL_H_
+#ifndef HOLDFAST_PLATFORM_DOORBELL_H_
+#define HOLDFAST_PLATFORM_DOORBELL_H_
 
 #include <cstdint>
 #include <string>
@@ -44,10 +44,10 @@ class Doorbell {
 };
 
 // A peer's end.
-class BellRope {
+class PeerDoorbell {
  public:
   // kClosed: the owner has gone, with or without its FIFO. kNoAccess: what is there is no doorbell.
-  static Result<BellRope> Open(const BucketDirectory& directory, const std::string& name);
+  static Result<PeerDoorbell> Open(const BucketDirectory& directory, const std::string& name);
 
   int fd() const { return fd_.get(); }
   // Wakes the owner; ok also when it has not yet answered earlier rings. kClosed: it has gone.
@@ -55,7 +55,7 @@ class BellRope {
   Status Ring() const;
 
  private:
-  explicit BellRope(UniqueFd fd) : fd_(std::move(fd)) {}
+  explicit PeerDoorbell(UniqueFd fd) : fd_(std::move(fd)) {}
 
   UniqueFd fd_;
 };
@@ -63,4 +63,4 @@ class BellRope {
 }  // namespace platform
 }  // namespace holdfast
 
-#endif  // HOLDFAST_PLATFORM_WAKE_CHANNEL_H_
+#endif  // HOLDFAST_PLATFORM_DOORBELL_H_

@@ -1,4 +1,4 @@
-#include "core/bell_ropes.h"
+#include "core/peer_doorbells.h"
 
 #include <utility>
 
@@ -27,26 +27,26 @@ std::string LifelineName(const segment::Segment& segment, segment::ProcessRef pr
   return FileName(segment, 'p', process.slot, process.generation);
 }
 
-void BellRopes::Ring(const segment::AgentRef& agent) {
+void PeerDoorbells::Ring(const segment::AgentRef& agent) {
   if (agent.generation == 0) return;
   const std::lock_guard<std::mutex> guard(mutex_);
-  auto it = ropes_.find(agent.index);
-  if (it != ropes_.end() && it->second.generation != agent.generation) {
-    ropes_.erase(it);
-    it = ropes_.end();
+  auto it = peers_.find(agent.index);
+  if (it != peers_.end() && it->second.generation != agent.generation) {
+    peers_.erase(it);
+    it = peers_.end();
   }
-  if (it == ropes_.end()) {
-    Result<platform::BellRope> rope =
-        platform::BellRope::Open(directory_, BellName(segment_, agent));
-    if (!rope.ok() && rope.status().code() == StatusCode::kTooManyFiles) {
-      ropes_.clear();
-      rope = platform::BellRope::Open(directory_, BellName(segment_, agent));
+  if (it == peers_.end()) {
+    Result<platform::PeerDoorbell> peer =
+        platform::PeerDoorbell::Open(directory_, BellName(segment_, agent));
+    if (!peer.ok() && peer.status().code() == StatusCode::kTooManyFiles) {
+      peers_.clear();
+      peer = platform::PeerDoorbell::Open(directory_, BellName(segment_, agent));
     }
-    if (!rope.ok()) return;
-    if (ropes_.size() >= kMost) ropes_.clear();
-    it = ropes_.emplace(agent.index, Rope{agent.generation, std::move(*rope)}).first;
+    if (!peer.ok()) return;
+    if (peers_.size() >= kMost) peers_.clear();
+    it = peers_.emplace(agent.index, Peer{agent.generation, std::move(*peer)}).first;
   }
-  if (!it->second.rope.Ring().ok()) ropes_.erase(it);
+  if (!it->second.peer.Ring().ok()) peers_.erase(it);
 }
 
 }  // namespace holdfast::core

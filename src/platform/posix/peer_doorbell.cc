@@ -5,26 +5,26 @@
 #include <csignal>
 #include <utility>
 
+#include "platform/doorbell.h"
 #include "platform/posix/fifo.h"
 #include "platform/posix/file_name.h"
 #include "platform/posix/os_error.h"
 #include "platform/posix/retry.h"
 #include "platform/posix/suppressed_signal.h"
-#include "platform/wake_channel.h"
 
 namespace holdfast {
 inline namespace platform {
 
-Result<BellRope> BellRope::Open(const BucketDirectory& directory, const std::string& name) {
+Result<PeerDoorbell> PeerDoorbell::Open(const BucketDirectory& directory, const std::string& name) {
   if (!IsFileName(name)) {
     return Status(StatusCode::kInvalidArgument, "the name of a doorbell is not a file name");
   }
   Result<UniqueFd> fifo = OpenFifo(directory.fd(), name.c_str(), O_WRONLY);
   if (!fifo.ok()) return fifo.status();
-  return BellRope(*std::move(fifo));
+  return PeerDoorbell(*std::move(fifo));
 }
 
-Status BellRope::Ring() const {
+Status PeerDoorbell::Ring() const {
   const SuppressedSignal no_signal(SIGPIPE);
   if (RetryOnEintr([&] { return write(fd_.get(), "", 1); }) == 1) return {};
   const int error = errno;

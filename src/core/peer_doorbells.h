@@ -1,7 +1,7 @@
-// The ropes to the bells of other agents, opened when first rung and kept: one small descriptor
+// The peers to the bells of other agents, opened when first rung and kept: one small descriptor
 // per agent that was ever rung and still lives.
-#ifndef HOLDFAST_CORE_BELL_ROPES_H_
-#define HOLDFAST_CORE_BELL_ROPES_H_
+#ifndef HOLDFAST_CORE_PEER_DOORBELLS_H_
+#define HOLDFAST_CORE_PEER_DOORBELLS_H_
 
 #include <cstdint>
 #include <mutex>
@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "platform/bucket_directory.h"
-#include "platform/wake_channel.h"
+#include "platform/doorbell.h"
 #include "segment/segment.h"
 
 namespace holdfast::core {
@@ -19,18 +19,18 @@ namespace holdfast::core {
 std::string BellName(const segment::Segment& segment, const segment::AgentRef& agent);
 std::string LifelineName(const segment::Segment& segment, segment::ProcessRef process);
 
-class BellRopes {
+class PeerDoorbells {
  public:
-  BellRopes(const platform::BucketDirectory& directory, const segment::Segment& segment)
+  PeerDoorbells(const platform::BucketDirectory& directory, const segment::Segment& segment)
       : directory_(directory), segment_(segment) {}
 
   // From any thread. Whoever cannot be rung is gone, or finds its news by its own sweep.
   void Ring(const segment::AgentRef& agent);
 
  private:
-  struct Rope {
+  struct Peer {
     uint32_t generation;
-    platform::BellRope rope;
+    platform::PeerDoorbell peer;
   };
   // So many are kept; then all are dropped and opened anew when needed.
   static constexpr size_t kMost = 256;
@@ -38,9 +38,9 @@ class BellRopes {
   const platform::BucketDirectory& directory_;
   const segment::Segment& segment_;
   std::mutex mutex_;
-  std::unordered_map<uint16_t, Rope> ropes_;
+  std::unordered_map<uint16_t, Peer> peers_;
 };
 
 }  // namespace holdfast::core
 
-#endif  // HOLDFAST_CORE_BELL_ROPES_H_
+#endif  // HOLDFAST_CORE_PEER_DOORBELLS_H_
