@@ -124,9 +124,9 @@ void AgentWrap::OnCheck() {
   if (HasToTell()) Deliver();
 }
 
-void AgentWrap::OnBell() {
+void AgentWrap::OnDoorbell() {
   agent_->WakeUp();
-  agent_->DrainBell();
+  agent_->DrainDoorbell();
   if (HasToTell()) Deliver();
 }
 

@@ -88,7 +88,7 @@ class AgentWrap final : private LoopHandles::Listener {
   napi_value View(Napi::Env env, Napi::Array (*to_js)(Napi::Env, const core::Snapshot&));
   void OnPrepare() override;
   void OnCheck() override;
-  void OnBell() override;
+  void OnDoorbell() override;
   void OnSweep() override;
   bool DeliverWhatIsNear();
   // Gives news to JavaScript until there is none or the time is used up.

@@ -41,8 +41,8 @@ LoopHandles* LoopHandles::Open(uv_loop_t* loop, int doorbell_fd, Listener& liste
 }
 
 bool LoopHandles::Start() {
-  const auto on_bell = [](uv_poll_t* poll, int, int) {
-    Of(reinterpret_cast<uv_handle_t*>(poll))->listener_->OnBell();
+  const auto on_doorbell = [](uv_poll_t* poll, int, int) {
+    Of(reinterpret_cast<uv_handle_t*>(poll))->listener_->OnDoorbell();
   };
   const auto on_prepare = [](uv_prepare_t* prepare) {
     Of(reinterpret_cast<uv_handle_t*>(prepare))->listener_->OnPrepare();
@@ -50,7 +50,7 @@ bool LoopHandles::Start() {
   const auto on_check = [](uv_check_t* check) {
     Of(reinterpret_cast<uv_handle_t*>(check))->listener_->OnCheck();
   };
-  return uv_poll_start(&poll_, UV_READABLE, on_bell) == 0 &&
+  return uv_poll_start(&poll_, UV_READABLE, on_doorbell) == 0 &&
          uv_prepare_start(&prepare_, on_prepare) == 0 && uv_check_start(&check_, on_check) == 0;
 }
 

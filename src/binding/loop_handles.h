@@ -16,10 +16,10 @@ class LoopHandles {
  public:
   class Listener {
    public:
-    virtual void OnPrepare() = 0;  // the loop is about to sleep
-    virtual void OnCheck() = 0;    // it has slept
-    virtual void OnBell() = 0;     // somebody rang
-    virtual void OnSweep() = 0;    // a second has passed
+    virtual void OnPrepare() = 0;   // the loop is about to sleep
+    virtual void OnCheck() = 0;     // it has slept
+    virtual void OnDoorbell() = 0;  // somebody rang
+    virtual void OnSweep() = 0;     // a second has passed
 
    protected:
     ~Listener() = default;

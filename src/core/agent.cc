@@ -41,7 +41,7 @@ Result<std::unique_ptr<Agent>> Agent::Open(const AttachOptions& options,
   const Result<AgentRef> self = (*process)->ClaimAgent(client_id, options.thread_id);
   if (!self.ok()) return self.status();
   Result<platform::Doorbell> doorbell = platform::Doorbell::Create(
-      (*process)->directory(), BellName((*process)->manager().segment(), *self));
+      (*process)->directory(), DoorbellName((*process)->manager().segment(), *self));
   if (!doorbell.ok()) {
     (*process)->ReleaseAgent(*self);
     return doorbell.status();

@@ -89,8 +89,8 @@ class Agent {
   bool GoToSleep();
   // The loop is awake (again): nobody needs to ring.
   void WakeUp();
-  // The bell was rung.
-  void DrainBell();
+  // The doorbell was rung.
+  void DrainDoorbell();
   // Takes all news there is and appends it.
   void TakeNews(std::vector<AgentNews>& news);
   bool HasNews() const;

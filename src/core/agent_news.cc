@@ -38,7 +38,7 @@ void Agent::WakeUp() {
   near_wait_.Woken();
 }
 
-void Agent::DrainBell() { doorbell_.Drain(); }
+void Agent::DrainDoorbell() { doorbell_.Drain(); }
 
 std::optional<AgentNews> Agent::WaitFor(uint32_t id, uint64_t timeout_ns,
                                         std::vector<AgentNews>& others) {
@@ -58,7 +58,7 @@ std::optional<AgentNews> Agent::WaitFor(uint32_t id, uint64_t timeout_ns,
     if (AwaitNews() || !GoToSleep()) continue;
     doorbell_.Wait(end_ns - now_ns);
     WakeUp();
-    DrainBell();
+    DrainDoorbell();
   }
 }
 
@@ -120,7 +120,7 @@ void Agent::Rescan(std::vector<AgentNews>& news) {
     if (done.ok()) continue;
     is_complete = false;
     budget_ns = 0;  // whoever is in the way here may be in the way everywhere
-    // Once the shard can be had, the bell reminds this agent to try again.
+    // Once the shard can be had, the doorbell reminds this agent to try again.
     process_->caretaker().Defer(shard, this, [process = process_.get(), self = self_, shard] {
       Notices notices(process->manager().segment(), *process);
       const auto lock = process->manager().Enter(shard, notices, kDeferredBudgetNs);

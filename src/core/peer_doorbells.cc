@@ -19,7 +19,7 @@ std::string FileName(const segment::Segment& segment, char kind, uint32_t number
 
 }  // namespace
 
-std::string BellName(const segment::Segment& segment, const segment::AgentRef& agent) {
+std::string DoorbellName(const segment::Segment& segment, const segment::AgentRef& agent) {
   return FileName(segment, 'a', agent.index, agent.generation);
 }
 
@@ -37,10 +37,10 @@ void PeerDoorbells::Ring(const segment::AgentRef& agent) {
   }
   if (it == peers_.end()) {
     Result<platform::PeerDoorbell> peer =
-        platform::PeerDoorbell::Open(directory_, BellName(segment_, agent));
+        platform::PeerDoorbell::Open(directory_, DoorbellName(segment_, agent));
     if (!peer.ok() && peer.status().code() == StatusCode::kTooManyFiles) {
       peers_.clear();
-      peer = platform::PeerDoorbell::Open(directory_, BellName(segment_, agent));
+      peer = platform::PeerDoorbell::Open(directory_, DoorbellName(segment_, agent));
     }
     if (!peer.ok()) return;
     if (peers_.size() >= kMost) peers_.clear();

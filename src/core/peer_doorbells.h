@@ -1,4 +1,4 @@
-// The peers to the bells of other agents, opened when first rung and kept: one small descriptor
+// The peers to the doorbells of other agents, opened when first rung and kept: one small descriptor
 // per agent that was ever rung and still lives.
 #ifndef HOLDFAST_CORE_PEER_DOORBELLS_H_
 #define HOLDFAST_CORE_PEER_DOORBELLS_H_
@@ -16,7 +16,7 @@ namespace holdfast::core {
 
 // The names of the FIFOs in the bucket's directory. A generation is never used again in a segment,
 // and the name tells the segment, so a file that somebody left behind cannot be taken for another.
-std::string BellName(const segment::Segment& segment, const segment::AgentRef& agent);
+std::string DoorbellName(const segment::Segment& segment, const segment::AgentRef& agent);
 std::string LifelineName(const segment::Segment& segment, segment::ProcessRef process);
 
 class PeerDoorbells {

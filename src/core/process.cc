@@ -213,7 +213,7 @@ Result<AgentRef> Process::ClaimAgent(const uint64_t (&client_id)[2], uint32_t th
     entry.sleeping.Exchange(0);
     entry.rescan.Exchange(0);
     const AgentRef agent{static_cast<uint16_t>(index), generation, self_};
-    (void)directory_.Unlink(BellName(segment_, {agent.index, generation - 1, self_}));
+    (void)directory_.Unlink(DoorbellName(segment_, {agent.index, generation - 1, self_}));
     return agent;
   }
   return Status(StatusCode::kTooManyAgents, "too many threads and processes use this bucket");
@@ -249,7 +249,7 @@ uint64_t Process::RealtimeMs() { return platform::CoarseRealtimeMs(); }
 void Process::Ring(const AgentRef& agent) { peer_doorbells_.Ring(agent); }
 
 void Process::RemoveDoorbell(const AgentRef& agent) {
-  (void)directory_.Unlink(BellName(segment_, agent));
+  (void)directory_.Unlink(DoorbellName(segment_, agent));
 }
 
 void Process::RemoveLifeline(ProcessRef process) {

@@ -1,5 +1,5 @@
-// What the lock table needs from the world outside: a clock, liveness, a futex, a bell. The addon
-// gives it the real ones, tests give fakes.
+// What the lock table needs from the world outside: a clock, liveness, a futex, a doorbell. The
+// addon gives it the real ones, tests give fakes.
 #ifndef HOLDFAST_SEGMENT_ENVIRONMENT_H_
 #define HOLDFAST_SEGMENT_ENVIRONMENT_H_
 
@@ -31,7 +31,7 @@ class Environment {
   virtual uint32_t ClockId() = 0;
   // Since 1970; to show. Cheaper than exact.
   virtual uint64_t RealtimeMs() = 0;
-  // Wakes the agent's event loop. A bell that cannot be rung is no error: the agent is dead, or
+  // Wakes the agent's event loop. A doorbell that cannot be rung is no error: the agent is dead, or
   // its own sweep finds what it missed.
   virtual void Ring(const AgentRef& agent) = 0;
   // Remove what the dead left outside of the segment. Nothing there is no error.

@@ -63,7 +63,7 @@ inline constexpr CellId kNoCell = 0;
 inline constexpr CellId kNotLinked = 0;
 inline constexpr CellId kEventEnd = 0xFFFFFFFF;
 
-// In AgentEntry::sleeping: the bell has been rung in this sleep.
+// In AgentEntry::sleeping: the doorbell has been rung in this sleep.
 inline constexpr uint32_t kRung = 0x80000000;
 // In AgentEntry::early_ring: this sleeper is to be rung one turn before its own.
 inline constexpr uint32_t kEarlyRingWanted = 0xFFFFFFFF;

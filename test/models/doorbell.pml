@@ -5,9 +5,9 @@
  * does not sleep on it. What the dead stored and did not ring for is found by who cleans up, which is
  * not modelled: a dead bringer's own news may stay, but may not keep the other's from being heard.
  *
- * RING_BEFORE_STORE: the bell first, the news afterwards. Known to be wrong.
+ * RING_BEFORE_STORE: the doorbell first, the news afterwards. Known to be wrong.
  * LOOK_BEFORE_SLEEP: the agent looks first, and says then that it sleeps. Known to be wrong.
- * TAKE_MARK_FIRST:   the sleeper's mark is taken away, and the bell rung then. Wrong when the one who
+ * TAKE_MARK_FIRST:   the sleeper's mark is taken away, and the doorbell rung then. Wrong when the one who
  *                    took it dies.
  * SLEEPS_ALIKE:      sleeps have no numbers: a ring is taken for one in a later sleep. Wrong.
  */
@@ -19,14 +19,14 @@ byte read = 0;        /* news that the agent knows of */
 byte owed = 0;        /* news of the living */
 byte sleeping = 0;    /* the number of the sleep; 0: awake */
 bool rung_mark = false;
-bool bell = false;
+bool doorbell = false;
 bool is_blocked = false;
 byte done = 0;
 byte deaths_left = 1;
 
 #define MAY_DIE if :: atomic { deaths_left > 0 -> deaths_left--; is_dead = true } goto gone :: skip fi
 
-inline ring() { bell = true }
+inline ring() { doorbell = true }
 
 inline tell() {
 #ifdef TAKE_MARK_FIRST
@@ -95,7 +95,7 @@ end:
      :: !has_news ->
         is_blocked = true;
 end_asleep:
-        atomic { bell -> bell = false; is_blocked = false }
+        atomic { doorbell -> doorbell = false; is_blocked = false }
      :: else
      fi;
      sleeping = 0
@@ -104,5 +104,5 @@ end_asleep:
 
 /* Asleep for good, with news of somebody who lives to the end: forgotten. */
 active proctype Watchdog() {
-  atomic { done == BRINGERS && is_blocked && !bell -> assert(read >= owed) }
+  atomic { done == BRINGERS && is_blocked && !doorbell -> assert(read >= owed) }
 }

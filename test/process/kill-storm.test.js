@@ -87,14 +87,14 @@ async function startWitness() {
 // table, until the next bearer of that place is rung, and what its helper thread has of its own.
 async function checkWitness(pid, before, countsBefore) {
   await untilEqual(() => descriptorsOf(pid).lifelines, before.lifelines);
-  const { bells, others } = descriptorsOf(pid);
+  const { doorbells, others } = descriptorsOf(pid);
   const counts = countsOf(pid);
   console.log(
-    `of ${KILLS} deaths a process keeps ${bells.length - before.bells.length} doorbells and ` +
+    `of ${KILLS} deaths a process keeps ${doorbells.length - before.doorbells.length} doorbells and ` +
       `${others - before.others} other descriptors`,
   );
   // Of its own doorbells it has both ends.
-  expect(bells.length - new Set(bells).size).toBeLessThanOrEqual(THREADS);
+  expect(doorbells.length - new Set(doorbells).size).toBeLessThanOrEqual(THREADS);
   expect(others - before.others).toBeLessThanOrEqual(MOST_OF_ITS_OWN);
   expect(counts.segments).toBe(countsBefore.segments);
   expect(counts.threads).toBeLessThanOrEqual(countsBefore.threads + 1);

@@ -33,14 +33,14 @@ function linksOf(pid) {
  * @param {number} pid
  */
 function descriptorsOf(pid) {
-  const bells = [];
+  const doorbells = [];
   const counts = { lifelines: 0, others: 0 };
   for (const link of linksOf(pid)) {
     const [, kind, place] = /\/([ap])(\d+)-\d+-\d+( \(deleted\))?$/.exec(link) ?? [];
-    if (kind === 'a') bells.push(Number(place));
+    if (kind === 'a') doorbells.push(Number(place));
     else counts[kind === 'p' ? 'lifelines' : 'others'] += 1;
   }
-  return { bells, ...counts };
+  return { doorbells, ...counts };
 }
 
 module.exports = { countsOf, descriptorsOf };

@@ -80,8 +80,8 @@ Doorbell::~Doorbell() {
 void Doorbell::Wait(uint64_t timeout_ns) const {
   constexpr uint64_t kNsPerMs = 1'000'000;
   const uint64_t timeout_ms = timeout_ns / kNsPerMs + (timeout_ns % kNsPerMs != 0 ? 1 : 0);
-  pollfd bell{.fd = fd_.get(), .events = POLLIN, .revents = 0};
-  (void)poll(&bell, 1, static_cast<int>(std::min<uint64_t>(timeout_ms, INT_MAX)));
+  pollfd doorbell{.fd = fd_.get(), .events = POLLIN, .revents = 0};
+  (void)poll(&doorbell, 1, static_cast<int>(std::min<uint64_t>(timeout_ms, INT_MAX)));
 }
 
 void Doorbell::Drain() const {

@@ -54,7 +54,7 @@ class SingleSteps : public testing::TestWithParam<CrashCase> {
   static void Check(const Operation& operation, const FakeMachine::Image& image,
                     std::vector<ProcessRef> dead, std::vector<ProcessRef> rescuers,
                     const std::string& where) {
-    const Frame frame{image, {}};  // no bell counts that the dead have rung
+    const Frame frame{image, {}};  // no doorbell counts that the dead have rung
     const ProcessRef rescuer = rescuers.back();
     rescuers.pop_back();
     ++images_;

@@ -35,7 +35,7 @@ constexpr segment::Geometry::Counts kCounts{.shards = 2,
 const std::array<std::u16string, 3> kNames = {u"n", u"m", std::u16string(100, u'l')};
 
 // What one thread sleeps on.
-class Bell {
+class Doorbell {
  public:
   void Ring() {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -54,7 +54,7 @@ class Bell {
   bool is_rung_ = false;
 };
 
-// Bells that wake threads, real sleep and real time.
+// Doorbells that wake threads, real sleep and real time.
 class RealTime final : public segment::Environment {
  public:
   bool IsAlive(segment::ProcessRef) override { return true; }
@@ -69,12 +69,12 @@ class RealTime final : public segment::Environment {
   void Pause() override {}
   uint32_t ClockId() override { return 1; }
   uint64_t RealtimeMs() override { return MonotonicNs() / 1'000'000; }
-  void Ring(const segment::AgentRef& agent) override { bells[agent.index].Ring(); }
+  void Ring(const segment::AgentRef& agent) override { doorbells[agent.index].Ring(); }
   void RemoveDoorbell(const segment::AgentRef&) override {}
   void RemoveLifeline(segment::ProcessRef) override {}
   Status Allocate(uint64_t, uint64_t) override { return Status(); }
 
-  std::array<Bell, kThreads> bells;
+  std::array<Doorbell, kThreads> doorbells;
 };
 
 // Who is inside a lock, as the holders themselves count it. Relaxed: only the lock itself may order
@@ -122,7 +122,7 @@ class Threads : public testing::Test {
       EXPECT_TRUE(agent.TakeNews().ok());
       if (!agent.WaitsFor(id)) return agent.Holds(id);
       agent.FallAsleep();
-      if (!agent.HasNews()) environment.bells[agent.ref().index].Wait();
+      if (!agent.HasNews()) environment.doorbells[agent.ref().index].Wait();
     }
   }
 
@@ -203,7 +203,7 @@ TEST_F(Threads, ThatQueueManyRequestsAtOnceAreGrantedAllOfThem) {
                                        [](const auto& entry) { return entry.second.is_held; });
         if (holds || agent.mine().empty()) continue;
         agent.FallAsleep();
-        if (!agent.HasNews()) environment.bells[agent.ref().index].Wait();
+        if (!agent.HasNews()) environment.doorbells[agent.ref().index].Wait();
       }
     }
   });

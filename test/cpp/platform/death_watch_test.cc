@@ -21,10 +21,10 @@ namespace {
 
 class DeathWatchTest : public testing::Test {
  protected:
-  Doorbell MakeBell(const std::string& name = "bell") const {
+  Doorbell MakeDoorbell(const std::string& name = "doorbell") const {
     return *Doorbell::Create(bucket_, name);
   }
-  PeerDoorbell PeerOf(const std::string& name = "bell") const {
+  PeerDoorbell PeerOf(const std::string& name = "doorbell") const {
     return *PeerDoorbell::Open(bucket_, name);
   }
   // The keys of one Wait, sorted.
@@ -51,7 +51,7 @@ class DeathWatchTest : public testing::Test {
 
 TEST_F(DeathWatchTest, ReportsAPeerThatIsKilled) {
   ChildProcess peer([&](ChildProcess& self) {
-    const Doorbell bell = MakeBell();
+    const Doorbell doorbell = MakeDoorbell();
     self.SayReady();
     self.WaitForParent();
     return 0;
@@ -65,60 +65,60 @@ TEST_F(DeathWatchTest, ReportsAPeerThatIsKilled) {
 }
 
 TEST_F(DeathWatchTest, ReportsADeathOnce) {
-  std::optional<Doorbell> bell = MakeBell();
+  std::optional<Doorbell> doorbell = MakeDoorbell();
   const PeerDoorbell peer = PeerOf();
   ASSERT_TRUE(watch_.Watch(peer.fd(), 7).ok());
-  bell.reset();
+  doorbell.reset();
   EXPECT_EQ(Wait(kForEver), Keys{7});
   EXPECT_FALSE(WouldReturn());
 }
 
 TEST_F(DeathWatchTest, ReportsWhoIsDeadAlready) {
-  std::optional<Doorbell> bell = MakeBell();
+  std::optional<Doorbell> doorbell = MakeDoorbell();
   const PeerDoorbell peer = PeerOf();
-  bell.reset();
+  doorbell.reset();
   ASSERT_TRUE(watch_.Watch(peer.fd(), 7).ok());
   EXPECT_EQ(Wait(kForEver), Keys{7});
 }
 
 TEST_F(DeathWatchTest, IsSilentAboutTheLivingWhateverTheyRing) {
-  const Doorbell bell = MakeBell();
+  const Doorbell doorbell = MakeDoorbell();
   const PeerDoorbell peer = PeerOf();
   ASSERT_TRUE(watch_.Watch(peer.fd(), 7).ok());
   ASSERT_TRUE(peer.Ring().ok());
-  bell.Drain();
+  doorbell.Drain();
   EXPECT_EQ(Wait(0), Keys{});
 }
 
 TEST_F(DeathWatchTest, ForgetsWhoIsUnwatched) {
-  std::optional<Doorbell> bell = MakeBell();
+  std::optional<Doorbell> doorbell = MakeDoorbell();
   const PeerDoorbell peer = PeerOf();
   ASSERT_TRUE(watch_.Watch(peer.fd(), 7).ok());
   watch_.Unwatch(peer.fd());
-  bell.reset();
+  doorbell.reset();
   EXPECT_EQ(Wait(0), Keys{});
 }
 
 TEST_F(DeathWatchTest, WatchesAgainAfterUnwatch) {
-  std::optional<Doorbell> bell = MakeBell();
+  std::optional<Doorbell> doorbell = MakeDoorbell();
   const PeerDoorbell peer = PeerOf();
   ASSERT_TRUE(watch_.Watch(peer.fd(), 7).ok());
   watch_.Unwatch(peer.fd());
   ASSERT_TRUE(watch_.Watch(peer.fd(), 8).ok());
-  bell.reset();
+  doorbell.reset();
   EXPECT_EQ(Wait(kForEver), Keys{8});
 }
 
 TEST_F(DeathWatchTest, ReportsNoMoreThanFitAndTheRestLater) {
-  std::vector<Doorbell> bells;
+  std::vector<Doorbell> doorbells;
   std::vector<PeerDoorbell> peers;
   for (uint64_t key = 0; key < 3; ++key) {
-    const std::string name = "bell" + std::to_string(key);
-    bells.push_back(MakeBell(name));
+    const std::string name = "doorbell" + std::to_string(key);
+    doorbells.push_back(MakeDoorbell(name));
     peers.push_back(PeerOf(name));
     ASSERT_TRUE(watch_.Watch(peers.back().fd(), key).ok());
   }
-  bells.clear();
+  doorbells.clear();
   Keys all = Wait(kForEver, 2);
   EXPECT_EQ(all.size(), 2U);
   for (const uint64_t key : Wait(kForEver, 2)) all.push_back(key);
@@ -148,18 +148,18 @@ TEST_F(DeathWatchTest, ReturnsWhenAnotherThreadWakesIt) {
 }
 
 TEST_F(DeathWatchTest, WatchesWhatAnotherThreadAddsWhileItWaits) {
-  std::optional<Doorbell> bell = MakeBell();
+  std::optional<Doorbell> doorbell = MakeDoorbell();
   const PeerDoorbell peer = PeerOf();
   std::thread other([&] {
     EXPECT_TRUE(watch_.Watch(peer.fd(), 7).ok());
-    bell.reset();
+    doorbell.reset();
   });
   EXPECT_EQ(Wait(kForEver), Keys{7});
   other.join();
 }
 
 TEST_F(DeathWatchTest, RefusesWhatItCannotWatch) {
-  const Doorbell bell = MakeBell();
+  const Doorbell doorbell = MakeDoorbell();
   const PeerDoorbell peer = PeerOf();
   const UniqueFd regular(open((root_ / "file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   EXPECT_EQ(watch_.Watch(peer.fd(), DeathWatch::kReservedKey).code(), StatusCode::kInvalidArgument);

@@ -26,23 +26,27 @@ bool IsReadable(int fd) {
 
 class WakeChannelTest : public testing::Test {
  protected:
-  Doorbell MakeBell(const std::string& name = "bell") const {
+  Doorbell MakeDoorbell(const std::string& name = "doorbell") const {
     return *Doorbell::Create(bucket_, name);
   }
-  PeerDoorbell Peer() const { return *PeerDoorbell::Open(bucket_, "bell"); }
-  StatusCode CodeOfOpening() const { return PeerDoorbell::Open(bucket_, "bell").status().code(); }
-  StatusCode CodeOfCreating() const { return Doorbell::Create(bucket_, "bell").status().code(); }
+  PeerDoorbell Peer() const { return *PeerDoorbell::Open(bucket_, "doorbell"); }
+  StatusCode CodeOfOpening() const {
+    return PeerDoorbell::Open(bucket_, "doorbell").status().code();
+  }
+  StatusCode CodeOfCreating() const {
+    return Doorbell::Create(bucket_, "doorbell").status().code();
+  }
 
   TestDirectory root_;
   const BucketDirectory bucket_ = OpenBucket(root_ / "place");
-  const std::string path_ = root_ / "place/bucket/bell";
+  const std::string path_ = root_ / "place/bucket/doorbell";
 };
 
 using DoorbellTest = WakeChannelTest;
 using PeerDoorbellTest = WakeChannelTest;
 
 TEST_F(DoorbellTest, IsAFifoForTheOwnerAlone) {
-  const Doorbell bell = MakeBell();
+  const Doorbell doorbell = MakeDoorbell();
   struct stat found {};
   ASSERT_EQ(lstat(path_.c_str(), &found), 0);
   EXPECT_TRUE(S_ISFIFO(found.st_mode));
@@ -50,76 +54,76 @@ TEST_F(DoorbellTest, IsAFifoForTheOwnerAlone) {
 }
 
 TEST_F(DoorbellTest, IsQuietUntilItIsRung) {
-  const Doorbell bell = MakeBell();
-  EXPECT_FALSE(IsReadable(bell.fd()));
+  const Doorbell doorbell = MakeDoorbell();
+  EXPECT_FALSE(IsReadable(doorbell.fd()));
   ASSERT_TRUE(Peer().Ring().ok());
-  EXPECT_TRUE(IsReadable(bell.fd()));
+  EXPECT_TRUE(IsReadable(doorbell.fd()));
 }
 
 TEST_F(DoorbellTest, IsWaitedForUntilItIsRung) {
   constexpr uint64_t kForeverNs = UINT64_MAX;
-  const Doorbell bell = MakeBell();
+  const Doorbell doorbell = MakeDoorbell();
   std::thread ringer([&] { EXPECT_TRUE(Peer().Ring().ok()); });
-  bell.Wait(kForeverNs);
-  EXPECT_TRUE(IsReadable(bell.fd()));
+  doorbell.Wait(kForeverNs);
+  EXPECT_TRUE(IsReadable(doorbell.fd()));
   ringer.join();
 }
 
 TEST_F(DoorbellTest, IsWaitedForAsLongAsSaid) {
   constexpr uint64_t kNs = 20'000'000;
-  const Doorbell bell = MakeBell();
+  const Doorbell doorbell = MakeDoorbell();
   const uint64_t start = MonotonicNs();
-  bell.Wait(kNs);
+  doorbell.Wait(kNs);
   EXPECT_GE(MonotonicNs() - start, kNs);
 }
 
 TEST_F(DoorbellTest, IsQuietAgainOnceDrained) {
-  const Doorbell bell = MakeBell();
+  const Doorbell doorbell = MakeDoorbell();
   const PeerDoorbell peer = Peer();
   for (int i = 0; i < 5000; ++i) ASSERT_TRUE(peer.Ring().ok());
-  bell.Drain();
-  EXPECT_FALSE(IsReadable(bell.fd()));
+  doorbell.Drain();
+  EXPECT_FALSE(IsReadable(doorbell.fd()));
   ASSERT_TRUE(peer.Ring().ok());
-  EXPECT_TRUE(IsReadable(bell.fd()));
+  EXPECT_TRUE(IsReadable(doorbell.fd()));
 }
 
 TEST_F(DoorbellTest, DoesNotBlockWhenThereIsNothingToDrain) {
-  const Doorbell bell = MakeBell();
-  bell.Drain();
+  const Doorbell doorbell = MakeDoorbell();
+  doorbell.Drain();
 }
 
 TEST_F(DoorbellTest, IsQuietAfterItsPeersHaveGone) {
-  const Doorbell bell = MakeBell();
+  const Doorbell doorbell = MakeDoorbell();
   { const PeerDoorbell peer = Peer(); }
-  EXPECT_FALSE(IsReadable(bell.fd()));
+  EXPECT_FALSE(IsReadable(doorbell.fd()));
 }
 
 TEST_F(DoorbellTest, RemovesItsFifo) {
-  { const Doorbell bell = MakeBell(); }
+  { const Doorbell doorbell = MakeDoorbell(); }
   EXPECT_NE(access(path_.c_str(), F_OK), 0);
 }
 
 TEST_F(DoorbellTest, RemovesItsFifoOnceWhenItMoved) {
-  std::optional<Doorbell> bell = MakeBell();
-  const Doorbell moved = *std::move(bell);
-  bell.reset();  // NOLINT(bugprone-use-after-move): destroys what was moved from
+  std::optional<Doorbell> doorbell = MakeDoorbell();
+  const Doorbell moved = *std::move(doorbell);
+  doorbell.reset();  // NOLINT(bugprone-use-after-move): destroys what was moved from
   EXPECT_EQ(access(path_.c_str(), F_OK), 0);
 }
 
 TEST_F(DoorbellTest, OutlivesTheBucketDirectoryItWasMadeIn) {
   {
     std::optional<BucketDirectory> directory = OpenBucket(root_ / "place");
-    const Result<Doorbell> bell = Doorbell::Create(*directory, "other");
-    ASSERT_TRUE(bell.ok());
+    const Result<Doorbell> doorbell = Doorbell::Create(*directory, "other");
+    ASSERT_TRUE(doorbell.ok());
     directory.reset();
   }
   EXPECT_TRUE(NamesIn(root_ / "place/bucket").empty());
 }
 
 TEST_F(DoorbellTest, LeavesTheFifoToTheParentWhenAForkedChildDestroysIt) {
-  std::optional<Doorbell> bell = MakeBell();
+  std::optional<Doorbell> doorbell = MakeDoorbell();
   EXPECT_EQ(ChildProcess::Run([&] {
-              bell.reset();
+              doorbell.reset();
               return 0;
             }),
             0);
@@ -127,14 +131,14 @@ TEST_F(DoorbellTest, LeavesTheFifoToTheParentWhenAForkedChildDestroysIt) {
 }
 
 TEST_F(DoorbellTest, RefusesANameInUse) {
-  const Doorbell bell = MakeBell();
+  const Doorbell doorbell = MakeDoorbell();
   EXPECT_EQ(CodeOfCreating(), StatusCode::kBusy);
   EXPECT_TRUE(Peer().Ring().ok()) << "the first one works on";
 }
 
 TEST_F(DoorbellTest, ReplacesOneThatItsDeadOwnerLeft) {
   ChildProcess owner([&](ChildProcess& self) {
-    const Doorbell bell = MakeBell();
+    const Doorbell doorbell = MakeDoorbell();
     self.SayReady();
     self.WaitForParent();
     return 0;
@@ -147,9 +151,9 @@ TEST_F(DoorbellTest, ReplacesOneThatItsDeadOwnerLeft) {
 }
 
 TEST_F(DoorbellTest, DoesNotRemoveAnotherOfItsName) {
-  std::optional<Doorbell> first = MakeBell();
-  ASSERT_TRUE(bucket_.Unlink("bell").ok());
-  const Doorbell second = MakeBell();
+  std::optional<Doorbell> first = MakeDoorbell();
+  ASSERT_TRUE(bucket_.Unlink("doorbell").ok());
+  const Doorbell second = MakeDoorbell();
   first.reset();
   EXPECT_TRUE(Peer().Ring().ok());
 }
@@ -161,11 +165,12 @@ TEST_F(DoorbellTest, DoesNotReplaceOtherFiles) {
 }
 
 TEST_F(DoorbellTest, TakesOnlyNames) {
-  EXPECT_EQ(Doorbell::Create(bucket_, "../bell").status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(PeerDoorbell::Open(bucket_, "../bell").status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Doorbell::Create(bucket_, "../doorbell").status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(PeerDoorbell::Open(bucket_, "../doorbell").status().code(),
+            StatusCode::kInvalidArgument);
 }
 
-TEST_F(PeerDoorbellTest, FindsNobodyWhereThereIsNoBell) {
+TEST_F(PeerDoorbellTest, FindsNobodyWhereThereIsNoDoorbell) {
   EXPECT_EQ(CodeOfOpening(), StatusCode::kClosed);
 }
 
@@ -182,21 +187,21 @@ TEST_F(PeerDoorbellTest, RefusesWhatIsNoFifo) {
   EXPECT_EQ(CodeOfOpening(), StatusCode::kNoAccess);
 }
 
-TEST_F(PeerDoorbellTest, RefusesALinkToABell) {
-  const Doorbell bell = MakeBell("other");
+TEST_F(PeerDoorbellTest, RefusesALinkToADoorbell) {
+  const Doorbell doorbell = MakeDoorbell("other");
   ASSERT_EQ(symlink("other", path_.c_str()), 0);
   EXPECT_EQ(CodeOfOpening(), StatusCode::kNoAccess);
 }
 
 TEST_F(PeerDoorbellTest, RefusesAnotherUsersFifo) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can be two users";
-  const Doorbell bell = MakeBell();
+  const Doorbell doorbell = MakeDoorbell();
   ASSERT_EQ(chown(path_.c_str(), 65534, 65534), 0);
   EXPECT_EQ(CodeOfOpening(), StatusCode::kNoAccess);
 }
 
-TEST_F(PeerDoorbellTest, IsContentWhenTheBellIsFullOfRings) {
-  const Doorbell bell = MakeBell();
+TEST_F(PeerDoorbellTest, IsContentWhenTheDoorbellIsFullOfRings) {
+  const Doorbell doorbell = MakeDoorbell();
   const PeerDoorbell peer = Peer();
   const char rings[4096] = {};
   while (write(peer.fd(), rings, sizeof(rings)) > 0) continue;

@@ -17,9 +17,9 @@ namespace {
 
 // What ringing a doorbell gives whose owner has gone.
 StatusCode RingNobody(const BucketDirectory& bucket) {
-  std::optional<Doorbell> bell = *Doorbell::Create(bucket, "bell");
-  const PeerDoorbell peer = *PeerDoorbell::Open(bucket, "bell");
-  bell.reset();
+  std::optional<Doorbell> doorbell = *Doorbell::Create(bucket, "doorbell");
+  const PeerDoorbell peer = *PeerDoorbell::Open(bucket, "doorbell");
+  doorbell.reset();
   return peer.Ring().code();
 }
 

@@ -137,17 +137,17 @@ TEST_F(SlotLockTest, NeedsNoMoreThanTheFirst64DescriptorsBesideAFewOthers) {
   EXPECT_LT(lock.fd(), 64);
 }
 
-// Holds the slot and the doorbell "bell", which was opened later, until it is killed.
-int HoldSlotAndBell(const BucketDirectory& bucket, ChildProcess& self) {
+// Holds the slot and the doorbell "doorbell", which was opened later, until it is killed.
+int HoldSlotAndDoorbell(const BucketDirectory& bucket, ChildProcess& self) {
   Result<SlotLock> lock = SlotLock::Open(bucket, "segment");
   if (!lock.ok() || !*lock->TryClaim(kSlot)) return 1;
   // Between the two in number unless the lock moves; closing it, which frees its memory, takes
   // longer than asking does.
   const UniqueFd large(memfd_create("large", MFD_CLOEXEC));
   if (fallocate(large.get(), 0, 0, 32 << 20) == -1) return 2;
-  const Result<Doorbell> bell = Doorbell::Create(bucket, "bell");
-  if (!bell.ok()) return 3;
-  lock->MoveAbove(bell->fd());
+  const Result<Doorbell> doorbell = Doorbell::Create(bucket, "doorbell");
+  if (!doorbell.ok()) return 3;
+  lock->MoveAbove(doorbell->fd());
   self.SayReady();
   self.WaitForParent();
   return 0;
@@ -155,7 +155,7 @@ int HoldSlotAndBell(const BucketDirectory& bucket, ChildProcess& self) {
 
 TEST_F(SlotLockTest, IsFreeOnceItsOwnerWasKilled) {
   const SlotLock lock = Open();
-  ChildProcess owner([&](ChildProcess& self) { return HoldSlotAndBell(bucket_, self); });
+  ChildProcess owner([&](ChildProcess& self) { return HoldSlotAndDoorbell(bucket_, self); });
   ASSERT_TRUE(owner.WaitUntilReady());
   EXPECT_FALSE(*lock.TryClaim(kSlot));
   owner.Kill();
@@ -168,9 +168,9 @@ TEST_F(SlotLockTest, IsFreeBeforeItsOwnersDoorbellFallsSilent) {
   const Result<DeathWatch> watch = DeathWatch::Create();
   ASSERT_TRUE(watch.ok());
   for (int round = 0; round < 10; ++round) {
-    ChildProcess owner([&](ChildProcess& self) { return HoldSlotAndBell(bucket_, self); });
+    ChildProcess owner([&](ChildProcess& self) { return HoldSlotAndDoorbell(bucket_, self); });
     ASSERT_TRUE(owner.WaitUntilReady());
-    const Result<PeerDoorbell> peer = PeerDoorbell::Open(bucket_, "bell");
+    const Result<PeerDoorbell> peer = PeerDoorbell::Open(bucket_, "doorbell");
     ASSERT_TRUE(peer.ok() && watch->Watch(peer->fd(), 7).ok());
     owner.Kill();
     uint64_t key = 0;
@@ -186,7 +186,7 @@ TEST_F(SlotLockTest, SpansPidNamespaces) {
   // The owner is process 1 of its namespace, as in a container.
   ChildProcess outer([&](ChildProcess& self) {
     if (unshare(CLONE_NEWPID) == -1) return kCannotUnshare;
-    ChildProcess owner([&](ChildProcess& inner) { return HoldSlotAndBell(bucket_, inner); });
+    ChildProcess owner([&](ChildProcess& inner) { return HoldSlotAndDoorbell(bucket_, inner); });
     if (!owner.WaitUntilReady()) return 1;
     self.SayReady();
     self.WaitForParent();

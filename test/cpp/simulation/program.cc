@@ -29,7 +29,7 @@ void Program::Run() {
   Result<std::unique_ptr<core::Agent>> agent = core::Agent::Open(options, client_id);
   if (agent.ok()) {
     agent_ = std::move(*agent);
-    bell_ = world_.kernel().At(agent_->doorbell_fd()).fifo;
+    doorbell_ = world_.kernel().At(agent_->doorbell_fd()).fifo;
     while (!is_leaving_ && !world_.IsGhost()) Turn();
     if (!world_.IsGhost()) {
       for (const auto& [id, mine] : mine_) log_.Ended(mine.number);
@@ -45,29 +45,29 @@ void Program::Run() {
 void Program::BeQuiet() {
   is_quiet_ = true;
   watches_until_ns_ = world_.now_ns() + kWatchQuietNs;
-  if (bell_ != nullptr) world_.Wake(bell_.get());
+  if (doorbell_ != nullptr) world_.Wake(doorbell_.get());
 }
 
 void Program::Probe() {
   is_to_probe_ = true;
-  world_.Wake(bell_.get());
+  world_.Wake(doorbell_.get());
 }
 
 void Program::Leave() {
   is_leaving_ = true;
-  world_.Wake(bell_.get());
+  world_.Wake(doorbell_.get());
 }
 
-// As binding/agent_wrap.cc: timers, then OnPrepare, the poll, OnBell, OnCheck.
+// As binding/agent_wrap.cc: timers, then OnPrepare, the poll, OnDoorbell, OnCheck.
 void Program::Turn() {
   Work();
   agent_->BeginTurn();
   Deliver();
   while (agent_->AwaitNews()) Deliver();
   if (agent_->in_use() == 0 || agent_->GoToSleep()) Sleep();
-  if (bell_->is_rung) {
+  if (doorbell_->is_rung) {
     agent_->WakeUp();
-    agent_->DrainBell();
+    agent_->DrainDoorbell();
     Deliver();
   }
   if (agent_->in_use() > 0) agent_->WakeUp();
@@ -75,8 +75,8 @@ void Program::Turn() {
 }
 
 void Program::Sleep() {
-  if (bell_->is_rung || is_leaving_ || is_to_probe_ || world_.IsGhost()) return;
-  world_.Sleep(bell_.get(), NextTimer());
+  if (doorbell_->is_rung || is_leaving_ || is_to_probe_ || world_.IsGhost()) return;
+  world_.Sleep(doorbell_.get(), NextTimer());
 }
 
 uint64_t Program::NextTimer() const {

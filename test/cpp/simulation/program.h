@@ -82,7 +82,7 @@ class Program {
   JournalRecord& journal_;
   Habits habits_;
   std::unique_ptr<core::Agent> agent_;
-  std::shared_ptr<Fifo> bell_;
+  std::shared_ptr<Fifo> doorbell_;
   std::map<uint32_t, Mine> mine_;  // by the agent's number
   std::vector<core::AgentNews> news_;
   std::unique_ptr<Watching> watching_;

@@ -59,7 +59,7 @@ void StormProgram::TellIfIdle() {
   if (round % 2 == 1 && mine_.empty()) control_.seats[place_.seat].idle_in.store(round);
 }
 
-// Woken by its bell, by the director, or by its own timers, and by nothing else.
+// Woken by its doorbell, by the director, or by its own timers, and by nothing else.
 void StormProgram::Sleep() {
   uint64_t until_ns = UINT64_MAX;
   for (const auto& [id, mine] : mine_) until_ns = std::min(until_ns, mine.until_ns);
@@ -73,7 +73,7 @@ void StormProgram::Sleep() {
   if (ppoll(fds, 2, until_ns == UINT64_MAX ? nullptr : &wait, nullptr) <= 0) return;
   if (fds[0].revents != 0) {
     agent_->WakeUp();
-    agent_->DrainBell();
+    agent_->DrainDoorbell();
   }
   char calls[64];
   if (fds[1].revents != 0) (void)!read(place_.call_fd, calls, sizeof(calls));

@@ -91,7 +91,7 @@ class User {
       if (news.kind == core::AgentNews::Kind::kGranted) diary_.grants.fetch_add(1);
     }
     if (agent_->GoToSleep()) agent_->WakeUp();
-    agent_->DrainBell();
+    agent_->DrainDoorbell();
   }
 
   void Operate() {

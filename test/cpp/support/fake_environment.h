@@ -1,4 +1,4 @@
-// The world around a lock table, made up: who lives, what time it is, whose bell was rung.
+// The world around a lock table, made up: who lives, what time it is, whose doorbell was rung.
 #ifndef HOLDFAST_TEST_SUPPORT_FAKE_ENVIRONMENT_H_
 #define HOLDFAST_TEST_SUPPORT_FAKE_ENVIRONMENT_H_
 

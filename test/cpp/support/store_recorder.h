@@ -10,7 +10,7 @@
 
 namespace holdfast::test {
 
-// What a dying process leaves: the segment, and the bells that it has rung by then.
+// What a dying process leaves: the segment, and the doorbells that it has rung by then.
 struct Frame {
   FakeMachine::Image image;
   std::vector<segment::AgentRef> rings;
