@@ -122,11 +122,11 @@ void Agent::Rescan(std::vector<AgentNews>& news) {
     budget_ns = 0;  // whoever is in the way here may be in the way everywhere
     // Once the shard can be had, the doorbell reminds this agent to try again.
     process_->caretaker().Defer(shard, this, [process = process_.get(), self = self_, shard] {
-      Notices notices(process->manager().segment(), *process);
-      const auto lock = process->manager().Enter(shard, notices, kDeferredBudgetNs);
+      WakeQueue wake_queue(process->manager().segment(), *process);
+      const auto lock = process->manager().Enter(shard, wake_queue, kDeferredBudgetNs);
       if (!lock.ok()) return lock.status().code();
       process->manager().segment().agent(self.index).rescan.Exchange(1);
-      notices.Add(self.index);
+      wake_queue.Add(self.index);
       return StatusCode::kOk;
     });
   }

@@ -55,8 +55,8 @@ class HoldingsByProcess {
 Result<std::vector<ProcessRef>> Blockers(LockManager& manager, const RecordRef& record,
                                          uint64_t budget_ns) {
   HoldingsByProcess blockers(manager.segment().geometry().processes);
-  Notices notices(manager.segment(), manager.environment());
-  const Result<ShardLock> lock = manager.EnterToLook(record.shard, notices, budget_ns);
+  WakeQueue wake_queue(manager.segment(), manager.environment());
+  const Result<ShardLock> lock = manager.EnterToLook(record.shard, wake_queue, budget_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(manager.segment(), record.shard);
   const RequestCell* const request = RequestOf(view, record);
@@ -78,8 +78,8 @@ Result<std::vector<Holdings>> Holders(LockManager& manager, const segment::Resou
                                       uint64_t budget_ns) {
   HoldingsByProcess holders(manager.segment().geometry().processes);
   const uint32_t shard = name.ShardOf(manager.segment().geometry().shards);
-  Notices notices(manager.segment(), manager.environment());
-  const Result<ShardLock> lock = manager.EnterToLook(shard, notices, budget_ns);
+  WakeQueue wake_queue(manager.segment(), manager.environment());
+  const Result<ShardLock> lock = manager.EnterToLook(shard, wake_queue, budget_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(manager.segment(), shard);
   const segment::NameTable::Found found = segment::NameTable(view).Find(name);

@@ -118,10 +118,10 @@ void Caretaker::Stop() {
 }
 
 void Caretaker::Run() {
-  constexpr int kNotices = 32;
-  std::array<uint64_t, kNotices> keys{};
+  constexpr int kWakeQueue = 32;
+  std::array<uint64_t, kWakeQueue> keys{};
   for (;;) {
-    const int count = watch_->Wait(TimeoutMs(), keys.data(), kNotices);
+    const int count = watch_->Wait(TimeoutMs(), keys.data(), kWakeQueue);
     {
       const std::lock_guard<std::mutex> guard(mutex_);
       if (is_stopping_) return;

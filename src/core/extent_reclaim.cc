@@ -36,8 +36,8 @@ uint32_t ReclaimExtents(LockManager& manager, uint64_t budget_ns) {
   uint32_t reclaimed = 0;
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
     if (segment.shard(shard).free_count.Get() < segment.geometry().cells_per_extent) continue;
-    Notices notices(segment, manager.environment());
-    const Result<ShardLock> lock = manager.Enter(shard, notices, budget_ns);
+    WakeQueue wake_queue(segment, manager.environment());
+    const Result<ShardLock> lock = manager.Enter(shard, wake_queue, budget_ns);
     if (!lock.ok()) break;
     reclaimed += GiveUpExtents(segment, shard);
   }

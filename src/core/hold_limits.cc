@@ -38,12 +38,12 @@ bool IsComparable(const RequestCell& holder, uint32_t clock) {
 
 class Look {
  public:
-  Look(ShardView shard, Notices& notices, Sightings& sightings)
+  Look(ShardView shard, WakeQueue& wake_queue, Sightings& sightings)
       : shard_(shard),
-        notices_(notices),
+        wake_queue_(wake_queue),
         sightings_(sightings),
-        clock_(notices.environment().ClockId()),
-        now_ns_(notices.environment().MonotonicNs()) {}
+        clock_(wake_queue.environment().ClockId()),
+        now_ns_(wake_queue.environment().MonotonicNs()) {}
 
   uint64_t At(CellId id, RequestCell& request) {
     if (request.state.Get() == CellState::kHeld) return AtHolder(id, request);
@@ -71,7 +71,7 @@ class Look {
     const uint64_t limit_ns = LimitNs(holder);
     if (limit_ns == 0) return 0;
     const uint64_t due_ns = SinceNs(holder) + limit_ns;
-    if (due_ns <= now_ns_) ShardRules(shard_, notices_).Expire(id, holder);
+    if (due_ns <= now_ns_) ShardRules(shard_, wake_queue_).Expire(id, holder);
     return due_ns;
   }
 
@@ -81,7 +81,7 @@ class Look {
   }
 
   ShardView shard_;
-  Notices& notices_;
+  WakeQueue& wake_queue_;
   Sightings& sightings_;
   const uint32_t clock_;
   const uint64_t now_ns_;
@@ -123,13 +123,13 @@ Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record
   uint64_t next_ns = 0;
   uint32_t agent = segment.geometry().agents;
   {
-    Notices notices(segment, manager.environment());
-    const Result<ShardLock> lock = manager.Enter(record.shard, notices, budget_ns);
+    WakeQueue wake_queue(segment, manager.environment());
+    const Result<ShardLock> lock = manager.Enter(record.shard, wake_queue, budget_ns);
     if (!lock.ok()) return lock.status();
     const ShardView view(segment, record.shard);
     RequestCell* const request = RequestOf(view, record);
     if (request == nullptr) return uint64_t{0};
-    next_ns = Look(view, notices, sightings).At(record.cell, *request);
+    next_ns = Look(view, wake_queue, sightings).At(record.cell, *request);
     if (request->state.Get() != CellState::kWaiting) agent = request->agent.Get();
   }
   // Whoever took the lock away may have died before it rang, and nobody may be watching it.

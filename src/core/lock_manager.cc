@@ -42,29 +42,30 @@ void CountChange(segment::ShardHeader& shard) { shard.changes.Set(shard.changes.
 
 }  // namespace
 
-Result<ShardLock> LockManager::Enter(uint32_t shard, Notices& notices, uint64_t budget_ns) {
-  Result<ShardLock> lock = EnterToLook(shard, notices, budget_ns);
+Result<ShardLock> LockManager::Enter(uint32_t shard, WakeQueue& wake_queue, uint64_t budget_ns) {
+  Result<ShardLock> lock = EnterToLook(shard, wake_queue, budget_ns);
   // Before any other store: whoever reads this number later than a change finds it raised.
   if (lock.ok()) CountChange(segment_.shard(shard));
   return lock;
 }
 
-Result<ShardLock> LockManager::EnterToLook(uint32_t shard, Notices& notices, uint64_t budget_ns) {
+Result<ShardLock> LockManager::EnterToLook(uint32_t shard, WakeQueue& wake_queue,
+                                           uint64_t budget_ns) {
   if (shard >= segment_.geometry().shards) return NoSuchShard();
   Result<ShardLock> lock = ShardLock::Enter(segment_, shard, self_, environment_, budget_ns);
-  if (lock.ok() && lock->NeedsRepair()) Repair(shard, notices);
+  if (lock.ok() && lock->NeedsRepair()) Repair(shard, wake_queue);
   return lock;
 }
 
-void LockManager::Repair(uint32_t shard, Notices& notices) {
+void LockManager::Repair(uint32_t shard, WakeQueue& wake_queue) {
   const ShardView view(segment_, shard);
   CountChange(view.header());
   const std::vector<CellId> names = segment::ShardRepair(view, environment_).Run();
   view.header().dirty.Set(0);
-  ShardRules rules(view, notices);
+  ShardRules rules(view, wake_queue);
   for (const CellId name : names) rules.ProcessLockRequestQueue(name);
   // Only now: who rescans must find the grants. Dead before: the next owner repairs again.
-  notices.AddRescanOfAll();
+  wake_queue.AddRescanOfAll();
 }
 
 Result<Placement> LockManager::Request(const segment::AgentRef& agent,
@@ -76,10 +77,10 @@ Result<Placement> LockManager::Request(const segment::AgentRef& agent,
     Placement placement;
     bool is_damaged = false;
     {
-      Notices notices(segment_, environment_);
-      Result<ShardLock> lock = Enter(shard, notices, budget_ns);
+      WakeQueue wake_queue(segment_, environment_);
+      Result<ShardLock> lock = Enter(shard, wake_queue, budget_ns);
       if (!lock.ok()) return lock.status();
-      placement = ShardRules(view, notices).Request(agent, name, request);
+      placement = ShardRules(view, wake_queue).Request(agent, name, request);
       is_damaged = view.header().dirty.Get() != 0;
     }
     if (is_damaged) {
@@ -101,8 +102,8 @@ Result<Placement> LockManager::Request(const segment::AgentRef& agent,
 
 // The shard was damaged while a request was placed: what became of its record?
 Result<Placement> LockManager::Recover(const RecordRef& record, uint64_t budget_ns) {
-  Notices notices(segment_, environment_);
-  Result<ShardLock> lock = Enter(record.shard, notices, budget_ns);
+  WakeQueue wake_queue(segment_, environment_);
+  Result<ShardLock> lock = Enter(record.shard, wake_queue, budget_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(segment_, record.shard);
   const RequestCell* const request = RequestOf(view, record);
@@ -127,8 +128,8 @@ Status LockManager::Grow(uint32_t shard, uint32_t cells, uint64_t budget_ns) {
     extents = growth.Claim(cells);
   }
   if (!extents.ok()) return extents.status();
-  Notices notices(segment_, environment_);
-  Result<ShardLock> lock = Enter(shard, notices, budget_ns);
+  WakeQueue wake_queue(segment_, environment_);
+  Result<ShardLock> lock = Enter(shard, wake_queue, budget_ns);
   if (!lock.ok()) {
     for (const uint32_t extent : *extents) growth.Unclaim(extent);
     return lock.status();
@@ -140,8 +141,8 @@ Status LockManager::Grow(uint32_t shard, uint32_t cells, uint64_t budget_ns) {
 
 Result<CellState> LockManager::End(const RecordRef& record, uint64_t budget_ns, Ending ending) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    Notices notices(segment_, environment_);
-    Result<ShardLock> lock = Enter(record.shard, notices, budget_ns);
+    WakeQueue wake_queue(segment_, environment_);
+    Result<ShardLock> lock = Enter(record.shard, wake_queue, budget_ns);
     if (!lock.ok()) return lock.status();
     const ShardView view(segment_, record.shard);
     RequestCell* const request = RequestOf(view, record);
@@ -149,7 +150,7 @@ Result<CellState> LockManager::End(const RecordRef& record, uint64_t budget_ns, 
     // Whoever is late hears of it, also when nobody came to take the lock away.
     const bool is_late = request->hold_limit_ns.Get() != 0 && IsHeldTooLong(*request, environment_);
     const CellState state = is_late ? CellState::kExpired : request->state.Get();
-    ShardRules(view, notices).End(record.cell, *request, is_late ? Ending::kExpired : ending);
+    ShardRules(view, wake_queue).End(record.cell, *request, is_late ? Ending::kExpired : ending);
     if (view.header().dirty.Get() == 0) return state;
   }
   return Broken();
@@ -175,10 +176,10 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
   const segment::AgentList list(view, agent.index);
   for (int attempt = 0; attempt < kAttempts;) {
     if (list.First() == kNoCell) return Status();
-    Notices notices(segment_, environment_);
-    Result<ShardLock> lock = Enter(shard, notices, budget_ns);
+    WakeQueue wake_queue(segment_, environment_);
+    Result<ShardLock> lock = Enter(shard, wake_queue, budget_ns);
     if (!lock.ok()) return lock.status();
-    ShardRules rules(view, notices);
+    ShardRules rules(view, wake_queue);
     for (int i = 0; i < kRecordsPerVisit && list.First() != kNoCell; ++i) {
       RequestCell* const request = view.RequestAt(list.First());
       if (request == nullptr || request->agent.Get() != agent.index) view.MarkDamaged();
@@ -220,7 +221,7 @@ Status LockManager::TerminateProcess(ProcessRef process, uint64_t budget_ns, Ter
   if (is_first_time) rest.shards = LockedShards();
   // It may have owed news to anybody.
   if (PassShards(rest.shards, budget_ns) || is_first_time) {
-    Notices(segment_, environment_).AddRescanOfAll();
+    WakeQueue(segment_, environment_).AddRescanOfAll();
   }
   if (!result.ok()) return result;
   if (!rest.shards.empty()) return Status(StatusCode::kBusy, "somebody is still inside a shard");
@@ -244,8 +245,8 @@ std::vector<uint32_t> LockManager::LockedShards() const {
 bool LockManager::PassShards(std::vector<uint32_t>& shards, uint64_t budget_ns) {
   return std::erase_if(shards, [&](uint32_t shard) {
            if (!segment::LockWord(segment_, shard).IsLocked()) return true;
-           Notices notices(segment_, environment_);
-           const bool is_passed = Enter(shard, notices, budget_ns).ok();
+           WakeQueue wake_queue(segment_, environment_);
+           const bool is_passed = Enter(shard, wake_queue, budget_ns).ok();
            if (!is_passed) budget_ns = 0;
            return is_passed;
          }) > 0;
@@ -255,20 +256,20 @@ Status LockManager::Rescan(const segment::AgentRef& agent, uint32_t shard,
                            std::vector<RecordNews>& records, std::vector<RecordNews>& popped,
                            uint64_t budget_ns) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    Notices notices(segment_, environment_);
-    Result<ShardLock> lock = Enter(shard, notices, budget_ns);
+    WakeQueue wake_queue(segment_, environment_);
+    Result<ShardLock> lock = Enter(shard, wake_queue, budget_ns);
     if (!lock.ok()) return lock.status();
     TakeNews(segment_, agent.index, popped);
-    ReadRecords(agent.index, ShardView(segment_, shard), notices, records);
+    ReadRecords(agent.index, ShardView(segment_, shard), wake_queue, records);
     // What was read before the damage was met may be read twice.
     if (segment_.shard(shard).dirty.Get() == 0) return Status();
   }
   return Broken();
 }
 
-void LockManager::ReadRecords(uint16_t agent, const ShardView& view, Notices& notices,
+void LockManager::ReadRecords(uint16_t agent, const ShardView& view, WakeQueue& wake_queue,
                               std::vector<RecordNews>& records) {
-  ShardRules rules(view, notices);
+  ShardRules rules(view, wake_queue);
   CellId id = segment_.agent_list(agent, view.index()).Get();
   for (uint32_t steps = 0; id != kNoCell; ++steps) {
     RequestCell* const request = view.RequestAt(id);

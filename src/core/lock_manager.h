@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/lock_request.h"
-#include "core/notices.h"
 #include "core/record_news.h"
 #include "core/shard_rules.h"
+#include "core/wake_queue.h"
 #include "platform/result.h"
 #include "segment/environment.h"
 #include "segment/resource_name.h"
@@ -74,19 +74,19 @@ class LockManager {
   segment::ProcessRef self() const { return self_; }
 
   // Enters a shard and makes it whole if need be. For this class and others that change the table.
-  Result<segment::ShardLock> Enter(uint32_t shard, Notices& notices, uint64_t budget_ns);
+  Result<segment::ShardLock> Enter(uint32_t shard, WakeQueue& wake_queue, uint64_t budget_ns);
   // The same for who changes nothing.
-  Result<segment::ShardLock> EnterToLook(uint32_t shard, Notices& notices, uint64_t budget_ns);
+  Result<segment::ShardLock> EnterToLook(uint32_t shard, WakeQueue& wake_queue, uint64_t budget_ns);
 
  private:
-  void Repair(uint32_t shard, Notices& notices);
+  void Repair(uint32_t shard, WakeQueue& wake_queue);
   Status TerminateInShard(const segment::AgentRef& agent, uint32_t shard, uint64_t budget_ns,
                           Ending ending);
   std::vector<uint32_t> LockedShards() const;
   bool PassShards(std::vector<uint32_t>& shards, uint64_t budget_ns);
   Status Grow(uint32_t shard, uint32_t cells, uint64_t budget_ns);
   Result<Placement> Recover(const RecordRef& record, uint64_t budget_ns);
-  void ReadRecords(uint16_t agent, const segment::ShardView& view, Notices& notices,
+  void ReadRecords(uint16_t agent, const segment::ShardView& view, WakeQueue& wake_queue,
                    std::vector<RecordNews>& records);
 
   const segment::Segment& segment_;

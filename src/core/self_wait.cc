@@ -69,8 +69,8 @@ class WayForward {
 
 Result<bool> WaitsForItself(LockManager& manager, const segment::AgentRef& agent,
                             const RecordRef& record, uint64_t budget_ns) {
-  Notices notices(manager.segment(), manager.environment());
-  const Result<ShardLock> lock = manager.EnterToLook(record.shard, notices, budget_ns);
+  WakeQueue wake_queue(manager.segment(), manager.environment());
+  const Result<ShardLock> lock = manager.EnterToLook(record.shard, wake_queue, budget_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(manager.segment(), record.shard);
   const RequestCell* const request = RequestOf(view, record);

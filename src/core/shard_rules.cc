@@ -84,14 +84,14 @@ Placement ShardRules::Request(const segment::AgentRef& agent, const segment::Res
   RequestCell& record = AsRequest(*shard_.segment().CellByNumber(id - 1));
   placement.record = {id, shard_.index(), record.ticket.Get()};
   if (is_granted) {
-    StampGrant(shard_.segment(), notices_.environment(), record, request.now_ms);
+    StampGrant(shard_.segment(), wake_queue_.environment(), record, request.now_ms);
     if (request.steal) {
       Steal(id, record, *found.cell);
     } else {
       const JournalNote note(shard_);
       // Dead before this store: the cell is free. After it: a held lock, whatever the links say.
       record.state.Publish(CellState::kHeld);
-      note.Write(notices_.environment(), LockEvent::kGranted, record, *found.cell);
+      note.Write(wake_queue_.environment(), LockEvent::kGranted, record, *found.cell);
       AddHeld(id, record, *found.cell);
     }
     placement.outcome = RequestOutcome::kGranted;
@@ -109,10 +109,10 @@ Placement ShardRules::Request(const segment::AgentRef& agent, const segment::Res
 }
 
 void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
-  request.requested_ms.Set(notices_.environment().RealtimeMs());
+  request.requested_ms.Set(wake_queue_.environment().RealtimeMs());
   const JournalNote note(shard_);
   request.state.Publish(CellState::kWaiting);
-  note.Write(notices_.environment(), LockEvent::kQueued, request, name);
+  note.Write(wake_queue_.environment(), LockEvent::kQueued, request, name);
   RequestList::Queue(shard_, name).Append(id, request);
 }
 
@@ -128,13 +128,13 @@ void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
     if (victim == nullptr) return shard_.MarkDamaged();
     const JournalNote note(shard_);
     victim->state.Publish(CellState::kStolen);
-    note.Write(notices_.environment(), LockEvent::kStolen, *victim, name);
+    note.Write(wake_queue_.environment(), LockEvent::kStolen, *victim, name);
     if (!RemoveHeld(victim_id, *victim, name)) return;
     Tell(victim_id, *victim);
   }
   const JournalNote note(shard_);
   thief.state.Publish(CellState::kHeld);
-  note.Write(notices_.environment(), LockEvent::kGranted, thief, name);
+  note.Write(wake_queue_.environment(), LockEvent::kGranted, thief, name);
   if (!AddHeld(id, thief, name)) return;
   if (thief.hold_limit_ns.Get() != 0) TellOfHoldLimit(name);
 }
@@ -146,7 +146,7 @@ void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
 void ShardRules::WarnOfThief(const RequestCell& thief, const NameCell& name) {
   const RequestCell* const first = shard_.RequestAt(name.queue_head.Get());
   if (first == nullptr || ProcessOf(*first) == ProcessOf(thief)) return;
-  notices_.RingToRescan(first->agent.Get());
+  wake_queue_.RingToRescan(first->agent.Get());
 }
 
 // A thief comes before those who wait already: they did not have to care for its hold limit when
@@ -191,12 +191,12 @@ bool ShardRules::RemoveHeld(CellId id, RequestCell& request, NameCell& name) {
 }
 
 bool ShardRules::Grant(CellId id, RequestCell& request, NameCell& name) {
-  StampGrant(shard_.segment(), notices_.environment(), request,
-             notices_.environment().RealtimeMs());
+  StampGrant(shard_.segment(), wake_queue_.environment(), request,
+             wake_queue_.environment().RealtimeMs());
   const JournalNote note(shard_);
   // Dead before this store: still waiting. After it: held, and repair tells everybody to look.
   request.state.Publish(CellState::kHeld);
-  note.Write(notices_.environment(), LockEvent::kGranted, request, name);
+  note.Write(wake_queue_.environment(), LockEvent::kGranted, request, name);
   if (!RequestList::Queue(shard_, name).Remove(id, request)) return false;
   if (!AddHeld(id, request, name)) return false;
   Tell(id, request);
@@ -231,7 +231,7 @@ void ShardRules::NoteWhoIsNext(const NameCell& name) {
   const RequestCell* const next = shard_.RequestAt(name.queue_head.Get());
   const RequestCell* const holder = shard_.RequestAt(name.held_head.Get());
   if (next == nullptr || holder == nullptr) return;
-  notices_.AddNext(next->agent.Get(), holder->agent.Get());
+  wake_queue_.AddNext(next->agent.Get(), holder->agent.Get());
 }
 
 void ShardRules::End(CellId id, RequestCell& request, Ending ending) {
@@ -248,7 +248,7 @@ void ShardRules::EndHeld(CellId id, RequestCell& request, NameCell& name, Ending
   if (!RemoveHeld(id, request, name)) return;
   const JournalNote note(shard_);
   Free(id, request);
-  note.Write(notices_.environment(), EventOf(ending, LockEvent::kReleased), request, name);
+  note.Write(wake_queue_.environment(), EventOf(ending, LockEvent::kReleased), request, name);
   ProcessLockRequestQueue(name_id);
 }
 
@@ -258,7 +258,7 @@ void ShardRules::EndWaiting(CellId id, RequestCell& request, NameCell& name, End
   if (!RemoveFromQueue(id, request, name)) return;
   const JournalNote note(shard_);
   Free(id, request);
-  note.Write(notices_.environment(), EventOf(ending, LockEvent::kAborted), request, name);
+  note.Write(wake_queue_.environment(), EventOf(ending, LockEvent::kAborted), request, name);
   ProcessLockRequestQueue(name_id);
   // Who stood behind has somebody else before it now, unless it was just granted.
   RequestCell* const follower = shard_.RequestAt(next);
@@ -275,7 +275,7 @@ void ShardRules::Expire(CellId id, RequestCell& request) {
   if (name == nullptr) return shard_.MarkDamaged();
   const JournalNote note(shard_);
   request.state.Publish(CellState::kExpired);
-  note.Write(notices_.environment(), LockEvent::kExpired, request, *name);
+  note.Write(wake_queue_.environment(), LockEvent::kExpired, request, *name);
   if (!RemoveHeld(id, request, *name)) return;
   Tell(id, request);
   ProcessLockRequestQueue(name_id);
@@ -297,7 +297,7 @@ void ShardRules::Free(CellId id, RequestCell& request) {
 
 void ShardRules::Tell(CellId id, RequestCell& request) {
   segment::PushEvent(shard_.segment(), id, request);
-  notices_.Add(request.agent.Get());
+  wake_queue_.Add(request.agent.Get());
 }
 
 // Makes the agent of a waiting request watch whom it waits for now. Whoever is of the same process

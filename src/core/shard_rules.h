@@ -7,7 +7,7 @@
 #define HOLDFAST_CORE_SHARD_RULES_H_
 
 #include "core/lock_request.h"
-#include "core/notices.h"
+#include "core/wake_queue.h"
 #include "segment/name_table.h"
 #include "segment/shard_view.h"
 
@@ -15,7 +15,8 @@ namespace holdfast::core {
 
 class ShardRules {
  public:
-  ShardRules(segment::ShardView shard, Notices& notices) : shard_(shard), notices_(notices) {}
+  ShardRules(segment::ShardView shard, WakeQueue& wake_queue)
+      : shard_(shard), wake_queue_(wake_queue) {}
 
   // "Request a lock" (#algorithm-request-lock), the steps on the lock task queue. Whether damage
   // was met is to be asked of the shard afterwards.
@@ -53,7 +54,7 @@ class ShardRules {
   void TellOfHoldLimit(const segment::NameCell& name);
 
   segment::ShardView shard_;
-  Notices& notices_;
+  WakeQueue& wake_queue_;
 };
 
 }  // namespace holdfast::core

@@ -74,11 +74,11 @@ Status TableCopy::CopyEach(const Shards& shards, uint64_t budget_ns) {
 Status TableCopy::CopyTogether(const Shards& shards, uint64_t budget_ns, Shards* changed) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     for (const uint32_t shard : shards) MakeRoom(shard);
-    Notices notices(manager_.segment(), manager_.environment());
+    WakeQueue wake_queue(manager_.segment(), manager_.environment());
     std::vector<ShardLock> locks;
     locks.reserve(shards.size());
     for (const uint32_t shard : shards) {
-      Result<ShardLock> lock = manager_.EnterToLook(shard, notices, budget_ns);
+      Result<ShardLock> lock = manager_.EnterToLook(shard, wake_queue, budget_ns);
       if (!lock.ok()) return lock.status();
       locks.push_back(std::move(*lock));
     }

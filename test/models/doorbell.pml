@@ -1,4 +1,4 @@
-/* A grant and the doorbell (src/core/notices.cc, Agent::GoToSleep): two who bring news, one of whom
+/* A grant and the doorbell (src/core/wake_queue.cc, Agent::GoToSleep): two who bring news, one of whom
  * may die at any point, and an agent that sleeps when it finds none.
  *
  * Promised: when all is quiet, the agent has read all news that was stored by somebody who lives, and

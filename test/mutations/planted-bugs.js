@@ -47,7 +47,7 @@ const RULES = [
     file: 'src/core/shard_rules.cc',
     from: '    Tell(victim_id, *victim);\n',
     to: '',
-    tests: ['core_test:Notices*', HISTORIES],
+    tests: ['core_test:WakeQueue*', HISTORIES],
   },
   {
     name: 'the event comes before the state that it tells of',
@@ -84,7 +84,7 @@ const CRASH = [
   {
     name: 'a clean-up tells nobody to look',
     file: 'src/core/lock_manager.cc',
-    from: '  Notices(segment_, environment_).AddRescanOfAll();\n',
+    from: '  WakeQueue(segment_, environment_).AddRescanOfAll();\n',
     to: '',
     tests: [TERMINATION, SIMULATION],
   },
@@ -256,10 +256,10 @@ const NEWS = [
   },
   {
     name: 'the mark of a sleeper goes before it is rung',
-    file: 'src/core/notices.cc',
+    file: 'src/core/wake_queue.cc',
     from: '  environment_.Ring(segment_.AgentAt(index));\n',
     to: '  if (is_unrung) agent.sleeping.CompareExchange(sleep, sleep | segment::kRung);\n  environment_.Ring(segment_.AgentAt(index));\n',
-    tests: ['core_test:Notices*', SIMULATION],
+    tests: ['core_test:WakeQueue*', SIMULATION],
   },
   {
     name: 'an agent looks for news before it says that it sleeps',

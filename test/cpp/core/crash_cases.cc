@@ -22,8 +22,8 @@ void EnforceHoldLimits(CrashScene& scene, uint32_t id) {
 
 void RepairAll(CrashScene& scene) {
   for (uint32_t shard = 0; shard < scene.machine.segment().geometry().shards; ++shard) {
-    core::Notices notices(scene.machine.segment(), scene.machine.environment());
-    (void)scene.doomed.manager().Enter(shard, notices, kBudgetNs);
+    core::WakeQueue wake_queue(scene.machine.segment(), scene.machine.environment());
+    (void)scene.doomed.manager().Enter(shard, wake_queue, kBudgetNs);
   }
 }
 

@@ -1,7 +1,7 @@
 // Beyond the standard: a lock that may be held for so long only.
 #include "core/hold_limits.h"
 
-#include "core/notices.h"
+#include "core/wake_queue.h"
 #include "support/lock_table_test.h"
 
 namespace holdfast::test {

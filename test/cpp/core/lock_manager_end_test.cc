@@ -117,9 +117,9 @@ TEST_F(LockManagerEnd, TouchesNothingForARecordOfNoShard) {
 
 TEST_F(LockManagerEnd, IsBusyWhileALivingProcessKeepsTheShardLocked) {
   Ask(a, u"n");
-  core::Notices notices(machine.segment(), machine.environment());
+  core::WakeQueue wake_queue(machine.segment(), machine.environment());
   const uint32_t shard = a.mine().at(1).record.shard;
-  const auto lock = b.manager().Enter(shard, notices, kBudgetNs);
+  const auto lock = b.manager().Enter(shard, wake_queue, kBudgetNs);
   ASSERT_TRUE(lock.ok());
   EXPECT_EQ(a.manager().End(a.mine().at(1).record, kBudgetNs).status().code(), StatusCode::kBusy);
   EXPECT_TRUE(IsHeld(1));

@@ -85,8 +85,8 @@ void RandomHistory::Step() {
 void RandomHistory::EnterDirtyShards() {
   for (uint32_t shard = 0; shard < machine_.segment().geometry().shards; ++shard) {
     if (machine_.segment().shard(shard).dirty.Get() == 0) continue;
-    core::Notices notices(machine_.segment(), machine_.environment());
-    if (!clients_[0]->agent.manager().Enter(shard, notices, kBudgetNs).ok()) Fail("no repair");
+    core::WakeQueue wake_queue(machine_.segment(), machine_.environment());
+    if (!clients_[0]->agent.manager().Enter(shard, wake_queue, kBudgetNs).ok()) Fail("no repair");
   }
 }
 
@@ -230,8 +230,8 @@ void RandomHistory::CompareSnapshot(Client& client) {
 void RandomHistory::Repair(Client& client) {
   const uint32_t shard = Below(machine_.segment().geometry().shards);
   machine_.segment().shard(shard).dirty.Set(1);
-  core::Notices notices(machine_.segment(), machine_.environment());
-  if (!client.agent.manager().Enter(shard, notices, kBudgetNs).ok()) Fail("no repair");
+  core::WakeQueue wake_queue(machine_.segment(), machine_.environment());
+  if (!client.agent.manager().Enter(shard, wake_queue, kBudgetNs).ok()) Fail("no repair");
 }
 
 void RandomHistory::KillBetweenOperations(Client& client) {

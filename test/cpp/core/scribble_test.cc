@@ -53,8 +53,8 @@ class ScribbledSegment {
     for (uint32_t shard = 0; shard < machine_.segment().geometry().shards; ++shard) {
       Challenge(shard);
       machine_.segment().shard(shard).dirty.Set(1);
-      core::Notices notices(machine_.segment(), machine_.environment());
-      if (!agents_[0].manager().Enter(shard, notices, kBudgetNs).ok()) return {"not entered"};
+      core::WakeQueue wake_queue(machine_.segment(), machine_.environment());
+      if (!agents_[0].manager().Enter(shard, wake_queue, kBudgetNs).ok()) return {"not entered"};
     }
     std::vector<std::string> violations = segment::CheckInvariants(machine_.segment());
     // A token is like the content of a file: nothing else in the segment says what it was.

@@ -72,8 +72,8 @@ TEST_F(TerminateAgent, IsMadeUpForByARepair) {
   const uint32_t shard = Ask(a, u"n").record.shard;
   FakeAgent next(machine, p, a.ref().index);
   machine.segment().shard(shard).dirty.Set(1);
-  core::Notices notices(machine.segment(), machine.environment());
-  ASSERT_TRUE(b.manager().Enter(shard, notices, kBudgetNs).ok());
+  core::WakeQueue wake_queue(machine.segment(), machine.environment());
+  ASSERT_TRUE(b.manager().Enter(shard, wake_queue, kBudgetNs).ok());
   EXPECT_FALSE(IsHeld(1));
 }
 

@@ -17,8 +17,8 @@ class Repair : public LockTableTest {
   void RepairAll() {
     for (uint32_t shard = 0; shard < machine.segment().geometry().shards; ++shard) {
       machine.segment().shard(shard).dirty.Set(1);
-      core::Notices notices(machine.segment(), machine.environment());
-      ASSERT_TRUE(c.manager().Enter(shard, notices, kBudgetNs).ok());
+      core::WakeQueue wake_queue(machine.segment(), machine.environment());
+      ASSERT_TRUE(c.manager().Enter(shard, wake_queue, kBudgetNs).ok());
       ASSERT_EQ(machine.segment().shard(shard).dirty.Get(), 0U);
     }
   }

@@ -195,8 +195,8 @@ void CrashScene::CheckSecondRepair(ProcessRef rescuer, Faults& faults) {
   const ReferenceModel once = ReferenceModel::Read(machine.segment());
   for (uint32_t shard = 0; shard < machine.segment().geometry().shards; ++shard) {
     machine.segment().shard(shard).dirty.Set(1);
-    core::Notices notices(machine.segment(), machine.environment());
-    if (!machine.ManagerOf(rescuer).Enter(shard, notices, kBudgetNs).ok()) {
+    core::WakeQueue wake_queue(machine.segment(), machine.environment());
+    if (!machine.ManagerOf(rescuer).Enter(shard, wake_queue, kBudgetNs).ok()) {
       faults.push_back("a shard cannot be entered");
     }
   }

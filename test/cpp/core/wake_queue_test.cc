@@ -1,5 +1,5 @@
 // Who is rung, and who is left in peace.
-#include "core/notices.h"
+#include "core/wake_queue.h"
 
 #include "support/lock_table_test.h"
 #include "support/store_recorder.h"
@@ -11,7 +11,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-class NoticesTest : public LockTableTest {
+class WakeQueueTest : public LockTableTest {
  protected:
   void AllFallAsleep() {
     for (FakeAgent* const agent : {&a, &a2, &b, &c}) agent->FallAsleep();
@@ -26,7 +26,7 @@ class NoticesTest : public LockTableTest {
   }
 };
 
-TEST_F(NoticesTest, RingAnAgentThatIsGrantedALockWhileItSleeps) {
+TEST_F(WakeQueueTest, RingAnAgentThatIsGrantedALockWhileItSleeps) {
   Ask(a, u"n");
   Ask(b, u"n");
   AllFallAsleep();
@@ -34,7 +34,7 @@ TEST_F(NoticesTest, RingAnAgentThatIsGrantedALockWhileItSleeps) {
   EXPECT_THAT(Rung(), ElementsAre(b.ref().index));
 }
 
-TEST_F(NoticesTest, LeaveAnAgentInPeaceThatIsAwake) {
+TEST_F(WakeQueueTest, LeaveAnAgentInPeaceThatIsAwake) {
   Ask(a, u"n");
   Ask(b, u"n");
   ASSERT_TRUE(a.End(1).ok());
@@ -42,7 +42,7 @@ TEST_F(NoticesTest, LeaveAnAgentInPeaceThatIsAwake) {
   EXPECT_TRUE(b.HasNews());
 }
 
-TEST_F(NoticesTest, RingASleeperOnlyOnce) {
+TEST_F(WakeQueueTest, RingASleeperOnlyOnce) {
   Ask(a, u"n");
   Ask(b, u"n");
   Ask(a, u"m");
@@ -54,10 +54,10 @@ TEST_F(NoticesTest, RingASleeperOnlyOnce) {
 }
 
 // Wherever in the telling somebody dies: nobody watches the one who tells, so the next one rings.
-TEST_F(NoticesTest, RingASleeperAlthoughAnotherDiedBeforeRinging) {
+TEST_F(WakeQueueTest, RingASleeperAlthoughAnotherDiedBeforeRinging) {
   const auto tell = [this] {
-    core::Notices notices(machine.segment(), machine.environment());
-    notices.Add(b.ref().index);
+    core::WakeQueue wake_queue(machine.segment(), machine.environment());
+    wake_queue.Add(b.ref().index);
   };
   AllFallAsleep();
   const std::vector<Frame> frames = [&] {
@@ -74,7 +74,7 @@ TEST_F(NoticesTest, RingASleeperAlthoughAnotherDiedBeforeRinging) {
 }
 
 // Waking a sleeper takes longer than many locks are held.
-TEST_F(NoticesTest, RingWhoComesNextWhenItWantsThat) {
+TEST_F(WakeQueueTest, RingWhoComesNextWhenItWantsThat) {
   Ask(a, u"n");
   Ask(b, u"n");
   Ask(c, u"n");
@@ -87,7 +87,7 @@ TEST_F(NoticesTest, RingWhoComesNextWhenItWantsThat) {
   EXPECT_FALSE(c.HasNews());
 }
 
-TEST_F(NoticesTest, DoNotRingWhoComesNextWhenItDoesNotWantThatOrHasTheLock) {
+TEST_F(WakeQueueTest, DoNotRingWhoComesNextWhenItDoesNotWantThatOrHasTheLock) {
   Ask(a, u"n");
   Ask(b, u"n");
   Ask(c, u"n");
@@ -104,14 +104,14 @@ TEST_F(NoticesTest, DoNotRingWhoComesNextWhenItDoesNotWantThatOrHasTheLock) {
   EXPECT_EQ(next.early_ring.Get(), segment::kEarlyRingWanted);
 }
 
-TEST_F(NoticesTest, RingNobodyForAGrantAtOnce) {
+TEST_F(WakeQueueTest, RingNobodyForAGrantAtOnce) {
   AllFallAsleep();
   Ask(a, u"n");
   Ask(b, u"n");
   EXPECT_THAT(Rung(), IsEmpty());
 }
 
-TEST_F(NoticesTest, RingEveryVictimOfASteal) {
+TEST_F(WakeQueueTest, RingEveryVictimOfASteal) {
   Ask(a, u"n", kShared);
   Ask(b, u"n", kShared);
   AllFallAsleep();
@@ -119,7 +119,7 @@ TEST_F(NoticesTest, RingEveryVictimOfASteal) {
   EXPECT_THAT(Rung(), UnorderedElementsAre(a.ref().index, b.ref().index));
 }
 
-TEST_F(NoticesTest, RingTheFirstInTheQueueThatHasAThiefBeforeItNow) {
+TEST_F(WakeQueueTest, RingTheFirstInTheQueueThatHasAThiefBeforeItNow) {
   Ask(a, u"n");
   Ask(b, u"n");
   AllFallAsleep();
@@ -127,7 +127,7 @@ TEST_F(NoticesTest, RingTheFirstInTheQueueThatHasAThiefBeforeItNow) {
   EXPECT_THAT(Rung(), UnorderedElementsAre(a.ref().index, b.ref().index));
 }
 
-TEST_F(NoticesTest, RingTheFollowerOfAnAbortedRequest) {
+TEST_F(WakeQueueTest, RingTheFollowerOfAnAbortedRequest) {
   Ask(a, u"n");
   Ask(b, u"n");
   Ask(c, u"n");
@@ -136,7 +136,7 @@ TEST_F(NoticesTest, RingTheFollowerOfAnAbortedRequest) {
   EXPECT_THAT(Rung(), ElementsAre(c.ref().index));
 }
 
-TEST_F(NoticesTest, LeaveAFollowerInPeaceThatNowWaitsForItsOwnProcess) {
+TEST_F(WakeQueueTest, LeaveAFollowerInPeaceThatNowWaitsForItsOwnProcess) {
   Ask(a, u"n");
   Ask(b, u"n");
   Ask(a2, u"n");
@@ -145,7 +145,7 @@ TEST_F(NoticesTest, LeaveAFollowerInPeaceThatNowWaitsForItsOwnProcess) {
   EXPECT_THAT(Rung(), IsEmpty());
 }
 
-TEST_F(NoticesTest, RingEverySleeperWhenThereIsNewsForMoreAgentsThanFit) {
+TEST_F(WakeQueueTest, RingEverySleeperWhenThereIsNewsForMoreAgentsThanFit) {
   const segment::Geometry::Counts counts{.shards = 1,
                                          .processes = 1,
                                          .agents = 24,
@@ -165,28 +165,28 @@ TEST_F(NoticesTest, RingEverySleeperWhenThereIsNewsForMoreAgentsThanFit) {
   EXPECT_EQ(crowd.environment().Rings().size(), counts.agents - 1);
 }
 
-TEST_F(NoticesTest, RingEvenAnAgentThatSeemsAwakeWhenSomebodyDied) {
+TEST_F(WakeQueueTest, RingEvenAnAgentThatSeemsAwakeWhenSomebodyDied) {
   {
-    core::Notices notices(machine.segment(), machine.environment());
-    notices.AddRescanOfAll();
+    core::WakeQueue wake_queue(machine.segment(), machine.environment());
+    wake_queue.AddRescanOfAll();
   }
   EXPECT_THAT(Rung(), ElementsAre(a.ref().index, a2.ref().index, b.ref().index, c.ref().index));
 }
 
-TEST_F(NoticesTest, RingNobodyWhoseEntryIsFree) {
+TEST_F(WakeQueueTest, RingNobodyWhoseEntryIsFree) {
   machine.segment().agent(b.ref().index).sleeping.Set(1);
   machine.segment().agent(b.ref().index).owner.Set(0);
   {
-    core::Notices notices(machine.segment(), machine.environment());
-    notices.Add(b.ref().index);
+    core::WakeQueue wake_queue(machine.segment(), machine.environment());
+    wake_queue.Add(b.ref().index);
   }
   EXPECT_THAT(Rung(), IsEmpty());
 }
 
-TEST_F(NoticesTest, OverlookAnAgentThatCannotBe) {
+TEST_F(WakeQueueTest, OverlookAnAgentThatCannotBe) {
   {
-    core::Notices notices(machine.segment(), machine.environment());
-    notices.Add(0xFFFF);
+    core::WakeQueue wake_queue(machine.segment(), machine.environment());
+    wake_queue.Add(0xFFFF);
   }
   EXPECT_THAT(Rung(), IsEmpty());
 }

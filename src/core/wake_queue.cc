@@ -1,10 +1,10 @@
-#include "core/notices.h"
+#include "core/wake_queue.h"
 
 #include <algorithm>
 
 namespace holdfast::core {
 
-void Notices::Add(uint16_t agent) {
+void WakeQueue::Add(uint16_t agent) {
   const auto end = agents_.begin() + count_;
   if (all_ || std::find(agents_.begin(), end, agent) != end) return;
   if (count_ == kMost) {
@@ -14,7 +14,7 @@ void Notices::Add(uint16_t agent) {
   agents_[count_++] = agent;
 }
 
-void Notices::AddRescanOfAll() {
+void WakeQueue::AddRescanOfAll() {
   all_ = true;
   somebody_died_ = true;
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
@@ -22,13 +22,13 @@ void Notices::AddRescanOfAll() {
   }
 }
 
-void Notices::RingToRescan(uint16_t agent) {
+void WakeQueue::RingToRescan(uint16_t agent) {
   if (agent >= segment_.geometry().agents) return;
   segment_.agent(agent).rescan.Exchange(1);
   Ring(agent);
 }
 
-void Notices::Send() {
+void WakeQueue::WakeAll() {
   if (all_) {
     for (uint32_t i = 0; i < segment_.geometry().agents; ++i) Ring(i);
   } else {
@@ -42,7 +42,7 @@ void Notices::Send() {
 }
 
 // After the others: they have a lock already.
-void Notices::RingNextEarly() {
+void WakeQueue::RingNextEarly() {
   if (next_ == next_holder_ || next_ >= segment_.geometry().agents) return;
   segment::AgentEntry& agent = segment_.agent(next_);
   if (agent.early_ring.Get() != segment::kEarlyRingWanted) return;
@@ -50,7 +50,7 @@ void Notices::RingNextEarly() {
   Ring(next_);
 }
 
-void Notices::Ring(uint32_t index) {
+void WakeQueue::Ring(uint32_t index) {
   if (index >= segment_.geometry().agents) return;
   segment::AgentEntry& agent = segment_.agent(index);
   if (agent.owner.Get() == 0) return;

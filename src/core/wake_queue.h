@@ -1,7 +1,7 @@
 // Agents that have to hear something. They are noted inside the shard lock and rung outside of it,
 // when this object ends: declare it before the ShardLock.
-#ifndef HOLDFAST_CORE_NOTICES_H_
-#define HOLDFAST_CORE_NOTICES_H_
+#ifndef HOLDFAST_CORE_WAKE_QUEUE_H_
+#define HOLDFAST_CORE_WAKE_QUEUE_H_
 
 #include <array>
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace holdfast::core {
 
-class Notices {
+class WakeQueue {
  public:
-  Notices(const segment::Segment& segment, segment::Environment& environment)
+  WakeQueue(const segment::Segment& segment, segment::Environment& environment)
       : segment_(segment), environment_(environment) {}
-  Notices(const Notices&) = delete;
-  Notices& operator=(const Notices&) = delete;
-  ~Notices() { Send(); }
+  WakeQueue(const WakeQueue&) = delete;
+  WakeQueue& operator=(const WakeQueue&) = delete;
+  ~WakeQueue() { WakeAll(); }
 
   void Add(uint16_t agent);
   // `agent` comes next, after `holder`, which has the lock now: it may want to be awake by then.
@@ -32,7 +32,7 @@ class Notices {
   void RingToRescan(uint16_t agent);
   segment::Environment& environment() const { return environment_; }
   // Rings who sleeps. An agent that is awake looks at its events before it goes to sleep.
-  void Send();
+  void WakeAll();
 
  private:
   void Ring(uint32_t agent);
@@ -52,4 +52,4 @@ class Notices {
 
 }  // namespace holdfast::core
 
-#endif  // HOLDFAST_CORE_NOTICES_H_
+#endif  // HOLDFAST_CORE_WAKE_QUEUE_H_
