@@ -10,27 +10,27 @@ void NearWait::Queued(const Ahead& ahead) {
 }
 
 void NearWait::Heard() {
-  if (was_rung_early_) Paid();
+  if (was_prewoken_) Paid();
   NewOccasion(holder_);
   PublishCpu();
 }
 
 // Rung early, and it still has nothing to do but to sleep: that was in vain.
 void NearWait::FallingAsleep() {
-  if (was_rung_early_) Failed();
-  self_.early_ring.Set(is_left_out_ ? 0 : segment::kEarlyRingWanted);
+  if (was_prewoken_) Failed();
+  self_.prewake.Set(is_left_out_ ? 0 : segment::kPrewakeWanted);
 }
 
 // Whoever rings a turn early writes whose turn is before this one.
 void NearWait::Woken() {
-  const uint32_t ring = self_.early_ring.Get();
+  const uint32_t ring = self_.prewake.Get();
   if (ring == 0) return;
-  self_.early_ring.Set(0);
-  if (ring == segment::kEarlyRingWanted) return;
+  self_.prewake.Set(0);
+  if (ring == segment::kPrewakeWanted) return;
   holder_ = ring;
   is_occasion_ = true;
   is_left_out_ = false;
-  was_rung_early_ = true;
+  was_prewoken_ = true;
 }
 
 void NearWait::NewOccasion(uint32_t holder) {
@@ -70,14 +70,14 @@ bool NearWait::IsHolderNear() const {
 void NearWait::Paid() {
   failures_ = 0;
   skips_ = 0;
-  was_rung_early_ = false;
+  was_prewoken_ = false;
 }
 
 void NearWait::Failed() {
   failures_ = std::min(failures_ + 1, kMostFailures);
   skips_ = (1U << failures_) - 1;
   is_left_out_ = true;
-  was_rung_early_ = false;
+  was_prewoken_ = false;
 }
 
 }  // namespace holdfast::core

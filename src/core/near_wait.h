@@ -77,7 +77,7 @@ class NearWait {
   uint32_t cpu_ = 0;     // as published
   bool is_occasion_ = false;
   bool is_left_out_ = false;  // the occasion
-  bool was_rung_early_ = false;
+  bool was_prewoken_ = false;
   uint32_t failures_ = 0;  // in a row
   uint32_t skips_ = 0;     // so many occasions are left out now
 };

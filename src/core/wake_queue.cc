@@ -37,16 +37,16 @@ void WakeQueue::WakeAll() {
   all_ = false;
   somebody_died_ = false;
   count_ = 0;
-  if (has_next_) RingNextEarly();
+  if (has_next_) Prewake();
   has_next_ = false;
 }
 
 // After the others: they have a lock already.
-void WakeQueue::RingNextEarly() {
+void WakeQueue::Prewake() {
   if (next_ == next_holder_ || next_ >= segment_.geometry().agents) return;
   segment::AgentEntry& agent = segment_.agent(next_);
-  if (agent.early_ring.Get() != segment::kEarlyRingWanted) return;
-  agent.early_ring.Set(next_holder_ + 1U);
+  if (agent.prewake.Get() != segment::kPrewakeWanted) return;
+  agent.prewake.Set(next_holder_ + 1U);
   Ring(next_);
 }
 

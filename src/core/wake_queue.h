@@ -36,7 +36,7 @@ class WakeQueue {
 
  private:
   void Ring(uint32_t agent);
-  void RingNextEarly();
+  void Prewake();
 
   static constexpr uint32_t kMost = 16;
   const segment::Segment& segment_;

@@ -65,8 +65,8 @@ inline constexpr CellId kEventEnd = 0xFFFFFFFF;
 
 // In AgentEntry::sleeping: the doorbell has been rung in this sleep.
 inline constexpr uint32_t kRung = 0x80000000;
-// In AgentEntry::early_ring: this sleeper is to be rung one turn before its own.
-inline constexpr uint32_t kEarlyRingWanted = 0xFFFFFFFF;
+// In AgentEntry::prewake: this sleeper is to be rung one turn before its own.
+inline constexpr uint32_t kPrewakeWanted = 0xFFFFFFFF;
 
 // Far apart, so that a damaged word is not another valid state. A fresh page of zeros is free.
 enum class CellState : uint32_t {
@@ -138,7 +138,7 @@ struct AgentEntry {
   Shared<uint32_t> event_head;    //  64  stack of records with news, linked by event_next
   Shared<uint32_t> sleeping;      //  68  the number of its sleep, with kRung; 0: it is awake
   Shared<uint32_t> rescan;        //  72  1: events may be missing, read all own records
-  Shared<uint32_t> early_ring;    //  76  kEarlyRingWanted, or 1 + whose turn is before; a hint
+  Shared<uint32_t> prewake;       //  76  kPrewakeWanted, or 1 + whose turn is before; a hint
   uint8_t reserved2[48];          //  80
 };
 static_assert(sizeof(AgentEntry) == 128 && offsetof(AgentEntry, event_head) == 64);

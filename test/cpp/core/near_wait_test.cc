@@ -142,39 +142,39 @@ TEST_F(NearWaitTest, WaitsEachTimeAgainAsSoonAsItPays) {
   EXPECT_TRUE(WaitsOnceMore());
 }
 
-class EarlyRingTest : public NearWaitTest {
+class PrewakeTest : public NearWaitTest {
  protected:
   // Agent b is far behind in a queue, so it sleeps.
-  EarlyRingTest() { wait.Queued({}); }
+  PrewakeTest() { wait.Queued({}); }
 
   bool FallsAsleepWantingARing() {
     wait.FallingAsleep();
-    return OfB().early_ring.Get() == segment::kEarlyRingWanted;
+    return OfB().prewake.Get() == segment::kPrewakeWanted;
   }
-  void RingEarly() {
-    OfB().early_ring.Set(1U + a.ref().index);
+  void Prewake() {
+    OfB().prewake.Set(1U + a.ref().index);
     wait.Woken();
   }
   segment::AgentEntry& OfB() const { return machine.segment().agent(b.ref().index); }
 };
 
-TEST_F(EarlyRingTest, IsFollowedByAWait) {
+TEST_F(PrewakeTest, IsFollowedByAWait) {
   EXPECT_FALSE(Waits());
   ASSERT_TRUE(FallsAsleepWantingARing());
-  RingEarly();
-  EXPECT_EQ(OfB().early_ring.Get(), 0U);
+  Prewake();
+  EXPECT_EQ(OfB().prewake.Get(), 0U);
   EXPECT_TRUE(Waits());
 }
 
-TEST_F(EarlyRingTest, IsNoRingWhenItWokeByItself) {
+TEST_F(PrewakeTest, IsNoRingWhenItWokeByItself) {
   ASSERT_TRUE(FallsAsleepWantingARing());
   wait.Woken();
-  EXPECT_EQ(OfB().early_ring.Get(), 0U);
+  EXPECT_EQ(OfB().prewake.Get(), 0U);
   EXPECT_FALSE(Waits());
 }
 
 // In vain: the lock was held for longer than a wait, or by somebody on the same processor.
-TEST_F(EarlyRingTest, IsWantedLessOftenWhileItDoesNotPay) {
+TEST_F(PrewakeTest, IsWantedLessOftenWhileItDoesNotPay) {
   constexpr int kOccasions = 10'000;
   for (const uint32_t cpu : {kThere, kHere}) {
     OfA().cpu.Set(cpu);
@@ -183,7 +183,7 @@ TEST_F(EarlyRingTest, IsWantedLessOftenWhileItDoesNotPay) {
       wait.Queued({});
       if (!FallsAsleepWantingARing()) continue;
       ++rings;
-      RingEarly();
+      Prewake();
       EXPECT_EQ(Waits(), cpu == kThere);
     }
     EXPECT_GT(rings, kOccasions >> (NearWait::kMostFailures + 1));
@@ -191,27 +191,27 @@ TEST_F(EarlyRingTest, IsWantedLessOftenWhileItDoesNotPay) {
   }
 }
 
-TEST_F(EarlyRingTest, IsWantedEachTimeAgainAsSoonAsItPays) {
-  RingEarly();
+TEST_F(PrewakeTest, IsWantedEachTimeAgainAsSoonAsItPays) {
+  Prewake();
   EXPECT_TRUE(Waits());
   EXPECT_FALSE(FallsAsleepWantingARing());
-  RingEarly();
+  Prewake();
   EXPECT_TRUE(wait.Await([] { return true; }));
   EXPECT_TRUE(FallsAsleepWantingARing());
 }
 
 // The wake-up took as long as the lock was held: it paid all the same.
-TEST_F(EarlyRingTest, PaysWhenTheLockWasGrantedMeanwhile) {
+TEST_F(PrewakeTest, PaysWhenTheLockWasGrantedMeanwhile) {
   for (int i = 0; i < 10; ++i) {
-    RingEarly();
+    Prewake();
     wait.Heard();
     wait.Queued({});
     EXPECT_TRUE(FallsAsleepWantingARing());
   }
 }
 
-TEST_F(EarlyRingTest, OfAnAgentThatThereIsNotIsNone) {
-  OfB().early_ring.Set(machine.segment().geometry().agents + 1);
+TEST_F(PrewakeTest, OfAnAgentThatThereIsNotIsNone) {
+  OfB().prewake.Set(machine.segment().geometry().agents + 1);
   wait.Woken();
   EXPECT_FALSE(Waits());
 }

@@ -80,10 +80,10 @@ TEST_F(WakeQueueTest, RingWhoComesNextWhenItWantsThat) {
   Ask(c, u"n");
   AllFallAsleep();
   segment::AgentEntry& next = machine.segment().agent(c.ref().index);
-  next.early_ring.Set(segment::kEarlyRingWanted);
+  next.prewake.Set(segment::kPrewakeWanted);
   ASSERT_TRUE(a.End(1).ok());
   EXPECT_THAT(Rung(), ElementsAre(b.ref().index, c.ref().index));
-  EXPECT_EQ(next.early_ring.Get(), 1U + b.ref().index);
+  EXPECT_EQ(next.prewake.Get(), 1U + b.ref().index);
   EXPECT_FALSE(c.HasNews());
 }
 
@@ -98,10 +98,10 @@ TEST_F(WakeQueueTest, DoNotRingWhoComesNextWhenItDoesNotWantThatOrHasTheLock) {
   segment::AgentEntry& next = machine.segment().agent(c.ref().index);
   ASSERT_TRUE(a.End(1).ok());
   EXPECT_THAT(Rung(), ElementsAre(b.ref().index));
-  next.early_ring.Set(segment::kEarlyRingWanted);
+  next.prewake.Set(segment::kPrewakeWanted);
   ASSERT_TRUE(b.End(4).ok());
   EXPECT_THAT(Rung(), ElementsAre(b.ref().index, c.ref().index));
-  EXPECT_EQ(next.early_ring.Get(), segment::kEarlyRingWanted);
+  EXPECT_EQ(next.prewake.Get(), segment::kPrewakeWanted);
 }
 
 TEST_F(WakeQueueTest, RingNobodyForAGrantAtOnce) {
