@@ -15,7 +15,7 @@ namespace {
 // I/O get their turn.
 constexpr uint64_t kTurnNs = 4'000'000;
 // A loop that hands a lock to and fro without ever sleeping comes round after this time: timers and
-// I/O are late by no more, and by one NearWait.
+// I/O are late by no more, and by one AdaptiveSpin.
 constexpr uint64_t kNearTurnNs = 250'000;
 
 }  // namespace

@@ -31,7 +31,7 @@ Agent::Agent(std::shared_ptr<Process> process, const AgentRef& self, platform::D
       self_(self),
       entry_(process_->manager().segment().agent(self.index)),
       doorbell_(std::move(doorbell)),
-      near_wait_(process_->manager().segment(), *process_, self.index),
+      adaptive_spin_(process_->manager().segment(), *process_, self.index),
       watches_(*process_, self_) {}
 
 Result<std::unique_ptr<Agent>> Agent::Open(const AttachOptions& options,
@@ -118,7 +118,7 @@ void Agent::Adopt(uint32_t id, const Placement& placement, uint64_t hold_due_ns)
   if (placement.outcome == RequestOutcome::kGranted) return SetState(id, EntryState::kHeld);
   SetState(id, EntryState::kQueued);
   const Ahead& ahead = placement.ahead;
-  near_wait_.Queued(ahead);
+  adaptive_spin_.Queued(ahead);
   if (ahead.several) {
     process_->caretaker().Review(placement.record);
   } else if (ahead.process.generation != 0 && ahead.process != self_.process) {

@@ -12,9 +12,9 @@
 #include <optional>
 #include <vector>
 
+#include "core/adaptive_spin.h"
 #include "core/lock_request.h"
 #include "core/mailbox.h"
-#include "core/near_wait.h"
 #include "core/process.h"
 #include "core/record_news.h"
 #include "core/snapshot.h"
@@ -94,9 +94,9 @@ class Agent {
   // Takes all news there is and appends it.
   void TakeNews(std::vector<AgentNews>& news);
   bool HasNews() const;
-  // Waits a moment for news where that pays (near_wait.h). True: there is some.
+  // Waits a moment for news where that pays (adaptive_spin.h). True: there is some.
   bool AwaitNews() {
-    return queued_ > 0 && near_wait_.Await([this] { return HasNews(); });
+    return queued_ > 0 && adaptive_spin_.SpinFor([this] { return HasNews(); });
   }
 
   // Blocks this thread until there is news about a queued request, at most `timeout_ns`; gives it,
@@ -145,7 +145,7 @@ class Agent {
   segment::AgentEntry& entry_;
   platform::Doorbell doorbell_;
   std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
-  NearWait near_wait_;
+  AdaptiveSpin adaptive_spin_;
   std::vector<Entry> entries_;  // the mirror, by id
   std::vector<uint32_t> free_ids_;
   std::vector<RecordNews> records_;  // kept to be used again

@@ -25,7 +25,7 @@ bool Agent::HasNews() const { return segment::HasEvents(entry_) || mailbox_->has
 // First says that it sleeps, then looks: whoever brings news does it the other way round. Each
 // sleep has a number, so that nobody takes an earlier ring for one in this sleep.
 bool Agent::GoToSleep() {
-  if (queued_ > 0) near_wait_.FallingAsleep();
+  if (queued_ > 0) adaptive_spin_.FallingAsleep();
   sleep_ = sleep_ % (segment::kRung - 1) + 1;
   entry_.sleeping.Exchange(sleep_);
   if (!HasNews()) return true;
@@ -35,7 +35,7 @@ bool Agent::GoToSleep() {
 
 void Agent::WakeUp() {
   entry_.sleeping.Exchange(0);
-  near_wait_.Woken();
+  adaptive_spin_.Woken();
 }
 
 void Agent::DrainDoorbell() { doorbell_.Drain(); }
@@ -67,7 +67,7 @@ void Agent::TakeNews(std::vector<AgentNews>& news) {
   if (entry_.rescan.ReadOrdered() != 0) Rescan(news);
   records_.clear();
   core::TakeNews(process_->manager().segment(), self_.index, records_);
-  if (!records_.empty()) near_wait_.Heard();
+  if (!records_.empty()) adaptive_spin_.Heard();
   for (const RecordNews& record : records_) Read(record, news);
 }
 

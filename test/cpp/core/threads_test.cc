@@ -117,7 +117,7 @@ class Threads : public testing::Test {
   }
 
   // Sleeps until `id` no longer waits: granted (true), or lost since. Without a wake-up it hangs.
-  bool Await(FakeAgent& agent, uint32_t id) {
+  bool SpinFor(FakeAgent& agent, uint32_t id) {
     for (;;) {
       EXPECT_TRUE(agent.TakeNews().ok());
       if (!agent.WaitsFor(id)) return agent.Holds(id);
@@ -147,7 +147,7 @@ class Threads : public testing::Test {
           ASSERT_TRUE(agent.End(id).ok());  // in whatever state it is
           continue;
         }
-        ASSERT_TRUE(Await(agent, id));
+        ASSERT_TRUE(SpinFor(agent, id));
         Inside& counts = inside[name];
         if (is_shared) {
           counts.shared.fetch_add(1, Inside::kRelaxed);
@@ -180,7 +180,7 @@ TEST_F(Threads, ThatStealLoseNothingButTheirLocks) {
       const Options options = random() % 3 == 0 ? kSteal : random() % 2 == 0 ? kShared : kExclusive;
       const uint32_t id =
           Ask(agent, static_cast<uint32_t>(round), kNames[random() % kNames.size()], options);
-      if (Await(agent, id)) std::this_thread::yield();
+      if (SpinFor(agent, id)) std::this_thread::yield();
       ASSERT_TRUE(agent.End(id).ok());
     }
   });

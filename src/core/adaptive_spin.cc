@@ -1,64 +1,64 @@
-#include "core/near_wait.h"
+#include "core/adaptive_spin.h"
 
 #include <algorithm>
 
 namespace holdfast::core {
 
-void NearWait::Queued(const Ahead& ahead) {
-  NewOccasion(ahead.holder);
+void AdaptiveSpin::Queued(const Ahead& ahead) {
+  Arm(ahead.holder);
   PublishCpu();
 }
 
-void NearWait::Heard() {
+void AdaptiveSpin::Heard() {
   if (was_prewoken_) Paid();
-  NewOccasion(holder_);
+  Arm(holder_);
   PublishCpu();
 }
 
 // Rung early, and it still has nothing to do but to sleep: that was in vain.
-void NearWait::FallingAsleep() {
+void AdaptiveSpin::FallingAsleep() {
   if (was_prewoken_) Failed();
-  self_.prewake.Set(is_left_out_ ? 0 : segment::kPrewakeWanted);
+  self_.prewake.Set(is_skipped_ ? 0 : segment::kPrewakeWanted);
 }
 
 // Whoever rings a turn early writes whose turn is before this one.
-void NearWait::Woken() {
+void AdaptiveSpin::Woken() {
   const uint32_t ring = self_.prewake.Get();
   if (ring == 0) return;
   self_.prewake.Set(0);
   if (ring == segment::kPrewakeWanted) return;
   holder_ = ring;
-  is_occasion_ = true;
-  is_left_out_ = false;
+  is_armed_ = true;
+  is_skipped_ = false;
   was_prewoken_ = true;
 }
 
-void NearWait::NewOccasion(uint32_t holder) {
+void AdaptiveSpin::Arm(uint32_t holder) {
   holder_ = holder;
-  is_occasion_ = holder != 0;
-  is_left_out_ = skips_ > 0;
-  if (is_left_out_) --skips_;
+  is_armed_ = holder != 0;
+  is_skipped_ = skips_ > 0;
+  if (is_skipped_) --skips_;
 }
 
 // Only agents that have to do with others come here, so who asks for a lock that is free does not
 // pay for it.
-void NearWait::PublishCpu() {
+void AdaptiveSpin::PublishCpu() {
   const uint32_t cpu = environment_.CurrentCpu();
   if (cpu == cpu_) return;
   cpu_ = cpu;
   self_.cpu.Set(cpu);
 }
 
-bool NearWait::IsWorthwhile() {
-  is_occasion_ = false;
-  if (is_left_out_) return false;
+bool AdaptiveSpin::IsWorthwhile() {
+  is_armed_ = false;
+  if (is_skipped_) return false;
   PublishCpu();
-  return IsHolderNear();
+  return IsHolderOnOtherCpu();
 }
 
 // Whoever sleeps will not release soon, unless it has just been rung. All of this is a hint: a
 // wrong one costs a wait in vain, or a sleep.
-bool NearWait::IsHolderNear() const {
+bool AdaptiveSpin::IsHolderOnOtherCpu() const {
   if (holder_ > segment_.geometry().agents) return false;
   const segment::AgentEntry& holder = segment_.agent(holder_ - 1);
   const uint32_t sleep = holder.sleeping.Get();
@@ -67,16 +67,16 @@ bool NearWait::IsHolderNear() const {
   return is_awake && cpu != 0 && cpu_ != 0 && cpu != cpu_;
 }
 
-void NearWait::Paid() {
+void AdaptiveSpin::Paid() {
   failures_ = 0;
   skips_ = 0;
   was_prewoken_ = false;
 }
 
-void NearWait::Failed() {
+void AdaptiveSpin::Failed() {
   failures_ = std::min(failures_ + 1, kMostFailures);
   skips_ = (1U << failures_) - 1;
-  is_left_out_ = true;
+  is_skipped_ = true;
   was_prewoken_ = false;
 }
 

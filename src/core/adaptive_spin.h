@@ -2,8 +2,8 @@
 // than most locks are held; who looks at its own word meanwhile hears of the grant in a fraction of
 // that. It pays only while the one whose turn it is runs on another processor, so nobody waits so
 // otherwise. The rules and their measurements: docs/decisions/0017-a-short-wait-before-the-sleep.md
-#ifndef HOLDFAST_CORE_NEAR_WAIT_H_
-#define HOLDFAST_CORE_NEAR_WAIT_H_
+#ifndef HOLDFAST_CORE_ADAPTIVE_SPIN_H_
+#define HOLDFAST_CORE_ADAPTIVE_SPIN_H_
 
 #include <cstdint>
 
@@ -14,15 +14,15 @@
 namespace holdfast::core {
 
 // Of one agent, and for its thread.
-class NearWait {
+class AdaptiveSpin {
  public:
   // About as long as it takes to wake a sleeper on another processor: a wait in vain costs at most
   // twice what the sleep alone would.
   static constexpr uint64_t kMostNs = 50'000;
-  // After so many waits in vain in a row, 2 to this power less one occasions are left out.
+  // After so many waits in vain in a row, 2 to this power less one are skipped.
   static constexpr uint32_t kMostFailures = 6;
 
-  NearWait(const segment::Segment& segment, segment::Environment& environment, uint32_t agent)
+  AdaptiveSpin(const segment::Segment& segment, segment::Environment& environment, uint32_t agent)
       : segment_(segment), environment_(environment), self_(segment.agent(agent)) {}
 
   // A request of this agent is in a queue now.
@@ -35,10 +35,10 @@ class NearWait {
   void Woken();
 
   // Looks until `has_news()`, for kMostNs at most. False: there is no news, or waiting would not
-  // pay; one occasion (Queued, Heard, or an early ring) gives one wait.
+  // pay; once armed (Queued, Heard, or an early ring) gives one wait.
   template <typename HasNews>
-  bool Await(const HasNews& has_news) {
-    if (!is_occasion_ || !IsWorthwhile()) return false;
+  bool SpinFor(const HasNews& has_news) {
+    if (!is_armed_ || !IsWorthwhile()) return false;
     const bool has_paid = LookFor(has_news);
     if (has_paid) {
       Paid();
@@ -60,13 +60,13 @@ class NearWait {
         if (has_news()) return true;
         environment_.Pause();
       }
-    } while (IsHolderNear() && environment_.MonotonicNs() < end_ns);
+    } while (IsHolderOnOtherCpu() && environment_.MonotonicNs() < end_ns);
     return has_news();
   }
-  void NewOccasion(uint32_t holder);
+  void Arm(uint32_t holder);
   void PublishCpu();
   bool IsWorthwhile();
-  bool IsHolderNear() const;
+  bool IsHolderOnOtherCpu() const;
   void Paid();
   void Failed();
 
@@ -75,13 +75,13 @@ class NearWait {
   segment::AgentEntry& self_;
   uint32_t holder_ = 0;  // Ahead::holder of what was queued last, or who rang for another
   uint32_t cpu_ = 0;     // as published
-  bool is_occasion_ = false;
-  bool is_left_out_ = false;  // the occasion
+  bool is_armed_ = false;
+  bool is_skipped_ = false;
   bool was_prewoken_ = false;
   uint32_t failures_ = 0;  // in a row
-  uint32_t skips_ = 0;     // so many occasions are left out now
+  uint32_t skips_ = 0;     // so many chances are skipped now
 };
 
 }  // namespace holdfast::core
 
-#endif  // HOLDFAST_CORE_NEAR_WAIT_H_
+#endif  // HOLDFAST_CORE_ADAPTIVE_SPIN_H_

@@ -1,20 +1,20 @@
-#include "core/near_wait.h"
+#include "core/adaptive_spin.h"
 
 #include "support/lock_table_test.h"
 
 namespace holdfast::test {
 namespace {
 
+using core::AdaptiveSpin;
 using core::Ahead;
-using core::NearWait;
 
 constexpr uint32_t kHere = 1;
 constexpr uint32_t kThere = 2;
 
 // Agent b waits behind agent a, which runs on another processor.
-class NearWaitTest : public LockTableTest {
+class AdaptiveSpinTest : public LockTableTest {
  protected:
-  NearWaitTest() {
+  AdaptiveSpinTest() {
     machine.environment().MoveTo(kHere);
     OfA().cpu.Set(kThere);
     Ask(a, u"n");
@@ -25,7 +25,7 @@ class NearWaitTest : public LockTableTest {
   // Whether it waits at all when nothing comes.
   bool Waits() {
     const uint64_t before = machine.environment().MonotonicNs();
-    EXPECT_FALSE(wait.Await([] { return false; }));
+    EXPECT_FALSE(wait.SpinFor([] { return false; }));
     return machine.environment().MonotonicNs() != before;
   }
   bool WaitsOnceMore() {
@@ -34,29 +34,29 @@ class NearWaitTest : public LockTableTest {
   }
 
   Ahead behind_a;
-  NearWait wait{machine.segment(), machine.environment(), b.ref().index};
+  AdaptiveSpin wait{machine.segment(), machine.environment(), b.ref().index};
 };
 
-TEST_F(NearWaitTest, HearsWhatComesMeanwhile) {
+TEST_F(AdaptiveSpinTest, HearsWhatComesMeanwhile) {
   int pauses = 0;
   machine.environment().DuringPause([&] {
     if (++pauses == 100) (void)a.End(1);
   });
   wait.Queued(behind_a);
-  EXPECT_TRUE(wait.Await([this] { return b.HasNews(); }));
+  EXPECT_TRUE(wait.SpinFor([this] { return b.HasNews(); }));
   EXPECT_EQ(pauses, 100);
 }
 
-TEST_F(NearWaitTest, EndsAfterItsTime) {
+TEST_F(AdaptiveSpinTest, EndsAfterItsTime) {
   wait.Queued(behind_a);
   const uint64_t before = machine.environment().MonotonicNs();
-  EXPECT_FALSE(wait.Await([] { return false; }));
+  EXPECT_FALSE(wait.SpinFor([] { return false; }));
   const uint64_t waited_ns = machine.environment().MonotonicNs() - before;
-  EXPECT_GE(waited_ns, NearWait::kMostNs);
-  EXPECT_LT(waited_ns, NearWait::kMostNs + NearWait::kMostNs / 10);
+  EXPECT_GE(waited_ns, AdaptiveSpin::kMostNs);
+  EXPECT_LT(waited_ns, AdaptiveSpin::kMostNs + AdaptiveSpin::kMostNs / 10);
 }
 
-TEST_F(NearWaitTest, SaysWhereItRuns) {
+TEST_F(AdaptiveSpinTest, SaysWhereItRuns) {
   EXPECT_EQ(machine.segment().agent(b.ref().index).cpu.Get(), 0U);
   wait.Queued(behind_a);
   EXPECT_EQ(machine.segment().agent(b.ref().index).cpu.Get(), kHere);
@@ -65,16 +65,16 @@ TEST_F(NearWaitTest, SaysWhereItRuns) {
   EXPECT_EQ(machine.segment().agent(b.ref().index).cpu.Get(), kThere);
 }
 
-TEST_F(NearWaitTest, IsForNobodyWhoHasNothingQueued) { EXPECT_FALSE(WaitsOnceMore()); }
+TEST_F(AdaptiveSpinTest, IsForNobodyWhoHasNothingQueued) { EXPECT_FALSE(WaitsOnceMore()); }
 
 // On one processor nobody ever waits.
-TEST_F(NearWaitTest, IsForNobodyOnTheSameProcessor) {
+TEST_F(AdaptiveSpinTest, IsForNobodyOnTheSameProcessor) {
   OfA().cpu.Set(kHere);
   wait.Queued(behind_a);
   EXPECT_FALSE(Waits());
 }
 
-TEST_F(NearWaitTest, IsForNobodyWhoseProcessorIsUnknown) {
+TEST_F(AdaptiveSpinTest, IsForNobodyWhoseProcessorIsUnknown) {
   OfA().cpu.Set(0);
   wait.Queued(behind_a);
   EXPECT_FALSE(Waits());
@@ -83,7 +83,7 @@ TEST_F(NearWaitTest, IsForNobodyWhoseProcessorIsUnknown) {
   EXPECT_FALSE(WaitsOnceMore());
 }
 
-TEST_F(NearWaitTest, IsForNobodyBehindASleeper) {
+TEST_F(AdaptiveSpinTest, IsForNobodyBehindASleeper) {
   constexpr uint32_t kSleep = 7;
   wait.Queued(behind_a);
   OfA().sleeping.Set(kSleep);
@@ -92,15 +92,15 @@ TEST_F(NearWaitTest, IsForNobodyBehindASleeper) {
   EXPECT_TRUE(WaitsOnceMore());
 }
 
-TEST_F(NearWaitTest, EndsWhenTheOtherFallsAsleepOrComesHere) {
+TEST_F(AdaptiveSpinTest, EndsWhenTheOtherFallsAsleepOrComesHere) {
   wait.Queued(behind_a);
   const uint64_t before = machine.environment().MonotonicNs();
   machine.environment().DuringPause([this] { OfA().cpu.Set(kHere); });
-  EXPECT_FALSE(wait.Await([] { return false; }));
-  EXPECT_LT(machine.environment().MonotonicNs() - before, NearWait::kMostNs / 2);
+  EXPECT_FALSE(wait.SpinFor([] { return false; }));
+  EXPECT_LT(machine.environment().MonotonicNs() - before, AdaptiveSpin::kMostNs / 2);
 }
 
-TEST_F(NearWaitTest, IsForTheFirstTwoOfAQueue) {
+TEST_F(AdaptiveSpinTest, IsForTheFirstTwoOfAQueue) {
   EXPECT_EQ(behind_a.holder, 1U + a.ref().index);
   const Ahead second = Ask(c, u"n").ahead;
   EXPECT_EQ(second.holder, 1U + b.ref().index);
@@ -110,39 +110,39 @@ TEST_F(NearWaitTest, IsForTheFirstTwoOfAQueue) {
   EXPECT_FALSE(Waits());
 }
 
-TEST_F(NearWaitTest, IsForNobodyBehindSeveralHolders) {
+TEST_F(AdaptiveSpinTest, IsForNobodyBehindSeveralHolders) {
   Ask(a, u"m", kShared);
   Ask(c, u"m", kShared);
   EXPECT_EQ(Ask(b, u"m").ahead.holder, 0U);
 }
 
 // A lock that is held for long costs one wait, however often the loop comes round.
-TEST_F(NearWaitTest, IsOneForEachOccasion) {
+TEST_F(AdaptiveSpinTest, IsOneForEachOccasion) {
   wait.Queued(behind_a);
   EXPECT_TRUE(Waits());
   EXPECT_FALSE(Waits());
   EXPECT_FALSE(Waits());
 }
 
-TEST_F(NearWaitTest, BacksOffWhileItDoesNotPay) {
+TEST_F(AdaptiveSpinTest, BacksOffWhileItDoesNotPay) {
   constexpr int kOccasions = 10'000;
   int waits = 0;
   wait.Queued(behind_a);
   for (int i = 0; i < kOccasions; ++i) waits += WaitsOnceMore() ? 1 : 0;
-  EXPECT_GT(waits, kOccasions >> (NearWait::kMostFailures + 1));
-  EXPECT_LT(waits, (kOccasions >> NearWait::kMostFailures) + 10);
+  EXPECT_GT(waits, kOccasions >> (AdaptiveSpin::kMostFailures + 1));
+  EXPECT_LT(waits, (kOccasions >> AdaptiveSpin::kMostFailures) + 10);
 }
 
-TEST_F(NearWaitTest, WaitsEachTimeAgainAsSoonAsItPays) {
+TEST_F(AdaptiveSpinTest, WaitsEachTimeAgainAsSoonAsItPays) {
   wait.Queued(behind_a);
   EXPECT_TRUE(WaitsOnceMore());
-  EXPECT_FALSE(WaitsOnceMore());  // left out
+  EXPECT_FALSE(WaitsOnceMore());  // skipped
   wait.Heard();
-  EXPECT_TRUE(wait.Await([] { return true; }));
+  EXPECT_TRUE(wait.SpinFor([] { return true; }));
   EXPECT_TRUE(WaitsOnceMore());
 }
 
-class PrewakeTest : public NearWaitTest {
+class PrewakeTest : public AdaptiveSpinTest {
  protected:
   // Agent b is far behind in a queue, so it sleeps.
   PrewakeTest() { wait.Queued({}); }
@@ -186,8 +186,8 @@ TEST_F(PrewakeTest, IsWantedLessOftenWhileItDoesNotPay) {
       Prewake();
       EXPECT_EQ(Waits(), cpu == kThere);
     }
-    EXPECT_GT(rings, kOccasions >> (NearWait::kMostFailures + 1));
-    EXPECT_LT(rings, (kOccasions >> NearWait::kMostFailures) + 10);
+    EXPECT_GT(rings, kOccasions >> (AdaptiveSpin::kMostFailures + 1));
+    EXPECT_LT(rings, (kOccasions >> AdaptiveSpin::kMostFailures) + 10);
   }
 }
 
@@ -196,7 +196,7 @@ TEST_F(PrewakeTest, IsWantedEachTimeAgainAsSoonAsItPays) {
   EXPECT_TRUE(Waits());
   EXPECT_FALSE(FallsAsleepWantingARing());
   Prewake();
-  EXPECT_TRUE(wait.Await([] { return true; }));
+  EXPECT_TRUE(wait.SpinFor([] { return true; }));
   EXPECT_TRUE(FallsAsleepWantingARing());
 }
 
@@ -217,7 +217,7 @@ TEST_F(PrewakeTest, OfAnAgentThatThereIsNotIsNone) {
 }
 
 // A word of the segment may say anything.
-TEST_F(NearWaitTest, LooksAtNoAgentThatThereIsNot) {
+TEST_F(AdaptiveSpinTest, LooksAtNoAgentThatThereIsNot) {
   wait.Queued({p, false, machine.segment().geometry().agents + 1});
   EXPECT_FALSE(Waits());
 }
