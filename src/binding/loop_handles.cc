@@ -3,7 +3,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "platform/poll_relay.h"
+#include "platform/nested_epoll.h"
 
 namespace holdfast::binding {
 namespace {
@@ -15,9 +15,9 @@ constexpr uint64_t kSweepMs = 1000;
 LoopHandles* LoopHandles::Open(uv_loop_t* loop, int doorbell_fd, Listener& listener) {
   auto* const handles = new LoopHandles;
   const auto can_poll = [&](int fd) { return uv_poll_init(loop, &handles->poll_, fd) == 0; };
-  Result<UniqueFd> relay = OpenPollRelay(doorbell_fd);
-  if (relay.ok() && can_poll(relay->get())) {
-    handles->relay_ = *std::move(relay);
+  Result<UniqueFd> relay = OpenNestedEpoll(doorbell_fd);
+  if (nested_epoll.ok() && can_poll(nested_epoll->get())) {
+    handles->nested_epoll_ = *std::move(nested_epoll);
   } else if (!can_poll(doorbell_fd)) {  // it takes longer where two loops share a processor
     delete handles;
     return nullptr;
@@ -63,7 +63,7 @@ void LoopHandles::Close() {
        {AsHandle(poll_), AsHandle(prepare_), AsHandle(check_), AsHandle(idle_), AsHandle(timer_)}) {
     uv_close(handle, on_closed);
   }
-  relay_.reset();  // nobody polls it any more, and the close callbacks may come much later
+  nested_epoll_.reset();  // nobody polls it any more, and the close callbacks may come much later
 }
 
 void LoopHandles::KeepAlive(bool keep_alive) {

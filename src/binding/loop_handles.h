@@ -53,7 +53,7 @@ class LoopHandles {
   bool Start();
 
   Listener* listener_ = nullptr;
-  UniqueFd relay_;  // of the doorbell
+  UniqueFd nested_epoll_;  // of the doorbell
   uv_poll_t poll_{};
   uv_prepare_t prepare_{};
   uv_check_t check_{};

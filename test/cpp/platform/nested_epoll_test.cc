@@ -1,4 +1,4 @@
-#include "platform/poll_relay.h"
+#include "platform/nested_epoll.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -16,22 +16,22 @@ bool IsReadable(int fd) {
   return poll(&request, 1, 0) == 1;
 }
 
-TEST(PollRelayTest, IsReadableWhileTheOtherIs) {
+TEST(NestedEpollTest, IsReadableWhileTheOtherIs) {
   const UniqueFd other(eventfd(0, EFD_CLOEXEC));
-  const UniqueFd relay = *OpenPollRelay(other.get());
+  const UniqueFd relay = *OpenNestedEpoll(other.get());
   for (int i = 0; i < 3; ++i) {
-    EXPECT_FALSE(IsReadable(relay.get()));
+    EXPECT_FALSE(IsReadable(nested_epoll.get()));
     uint64_t count = 1;
     ASSERT_EQ(write(other.get(), &count, sizeof(count)), ssize_t{sizeof(count)});
-    EXPECT_TRUE(IsReadable(relay.get()));
-    EXPECT_TRUE(IsReadable(relay.get())) << "looking takes nothing away";
+    EXPECT_TRUE(IsReadable(nested_epoll.get()));
+    EXPECT_TRUE(IsReadable(nested_epoll.get())) << "looking takes nothing away";
     ASSERT_EQ(read(other.get(), &count, sizeof(count)), ssize_t{sizeof(count)});
   }
-  EXPECT_FALSE(IsReadable(relay.get()));
+  EXPECT_FALSE(IsReadable(nested_epoll.get()));
 }
 
-TEST(PollRelayTest, OfWhatCannotBePolledIsAnError) {
-  EXPECT_EQ(OpenPollRelay(-1).status().os_error(), EBADF);
+TEST(NestedEpollTest, OfWhatCannotBePolledIsAnError) {
+  EXPECT_EQ(OpenNestedEpoll(-1).status().os_error(), EBADF);
 }
 
 }  // namespace

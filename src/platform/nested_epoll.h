@@ -1,10 +1,10 @@
 // A descriptor that is readable while another one is.
 //
 // Whoever writes into a FIFO tells the system that it is about to sleep, and so its reader is woken
-// on the processor of the writer, although another one is idle. Whoever sleeps on a relay is woken
-// without that hint. docs/decisions/0022-a-relay-between-the-bell-and-the-loop.md
-#ifndef HOLDFAST_PLATFORM_POLL_RELAY_H_
-#define HOLDFAST_PLATFORM_POLL_RELAY_H_
+// on the processor of the writer, although another one is idle. Whoever sleeps on a nested epoll is
+// woken without that hint. docs/decisions/0022-nested-epoll.md
+#ifndef HOLDFAST_PLATFORM_NESTED_EPOLL_H_
+#define HOLDFAST_PLATFORM_NESTED_EPOLL_H_
 
 #include "platform/result.h"
 #include "platform/unique_fd.h"
@@ -13,9 +13,9 @@ namespace holdfast {
 inline namespace platform {
 
 // For polling alone.
-Result<UniqueFd> OpenPollRelay(int fd);
+Result<UniqueFd> OpenNestedEpoll(int fd);
 
 }  // namespace platform
 }  // namespace holdfast
 
-#endif  // HOLDFAST_PLATFORM_POLL_RELAY_H_
+#endif  // HOLDFAST_PLATFORM_NESTED_EPOLL_H_

@@ -1,4 +1,4 @@
-#include "platform/poll_relay.h"
+#include "platform/nested_epoll.h"
 
 #include <sys/epoll.h>
 
@@ -8,7 +8,7 @@ namespace holdfast {
 inline namespace platform {
 
 // An epoll instance wakes those who poll it by itself, and says nothing of who woke it.
-Result<UniqueFd> OpenPollRelay(int fd) {
+Result<UniqueFd> OpenNestedEpoll(int fd) {
   UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll) return OsError("cannot create an epoll instance");
   epoll_event event{};
