@@ -16,7 +16,7 @@ namespace {
 
 using holdfast::LockMode;
 using holdfast::core::Agent;
-using holdfast::core::AgentNews;
+using holdfast::core::RequestEvent;
 using holdfast::core::RequestOutcome;
 
 constexpr int kWarmUps = 100;
@@ -27,7 +27,7 @@ constexpr std::array<char16_t, 12> kUnits = {u'l', u'e', u'd', u'g', u'e', u'r',
 struct Scene {
   std::unique_ptr<Agent> first;
   std::unique_ptr<Agent> second;
-  std::vector<AgentNews> news;
+  std::vector<RequestEvent> events;
 };
 
 using Path = bool (*)(Scene&);
@@ -60,9 +60,9 @@ bool HandOver(Scene& scene) {
   const uint32_t queued =
       Ask(*scene.second, LockMode::kExclusive, RequestOutcome::kQueued, is_right);
   scene.first->End(held);
-  scene.news.clear();
-  scene.second->TakeNews(scene.news);
-  is_right = is_right && scene.news.size() == 1 && scene.second->IsHeld(queued);
+  scene.events.clear();
+  scene.second->TakeEvents(scene.events);
+  is_right = is_right && scene.events.size() == 1 && scene.second->IsHeld(queued);
   scene.second->End(queued);
   return is_right;
 }

@@ -1,13 +1,13 @@
 'use strict';
 
 const {
-  MOST_NEWS,
-  NEWS_EXPIRED,
-  NEWS_GRANTED,
-  NEWS_LOST,
-  NEWS_MISSED,
-  NEWS_STALLED,
-  NEWS_WORDS,
+  MAX_EVENTS,
+  EVENT_EXPIRED,
+  EVENT_GRANTED,
+  EVENT_LOST,
+  EVENT_MISSED,
+  EVENT_STALLED,
+  EVENT_WORDS,
   TOKEN_WORDS,
 } = require('./native-numbers.js');
 const { warnOfStall } = require('./stall-warning.js');
@@ -22,10 +22,10 @@ class AgentRequests {
   /** @type {(Request | null)[]} by the native part's id */
   #requests = [];
   /**
-   * Written by the native part: the token of a grant, then news. Signed: every second unsigned
+   * Written by the native part: the token of a grant, then events. Signed: every second unsigned
    * number of 32 bits would be an object in the heap.
    */
-  words = new Int32Array(TOKEN_WORDS + NEWS_WORDS * MOST_NEWS);
+  words = new Int32Array(TOKEN_WORDS + EVENT_WORDS * MAX_EVENTS);
 
   /**
    * @param {Request} request
@@ -60,26 +60,26 @@ class AgentRequests {
   }
 
   /**
-   * Tells a request its news.
-   * @param {number} index  of the news, among those that the native part has just written
+   * Tells a request its events.
+   * @param {number} index  of the events, among those that the native part has just written
    * @param {() => Error} lastError  of the native part, for a request that failed
    */
   tell(index, lastError) {
-    const at = TOKEN_WORDS + index * NEWS_WORDS;
+    const at = TOKEN_WORDS + index * EVENT_WORDS;
     const request = this.#requests[this.words[at]];
     if (request === null || request === undefined) return;
     const kind = this.words[at + 1];
-    if (kind === NEWS_GRANTED) {
+    if (kind === EVENT_GRANTED) {
       this.setToken(request, at + 2);
       request.granted();
       return;
     }
-    if (kind === NEWS_STALLED) return warnOfStall(request.name, this.words[at + 3]);
+    if (kind === EVENT_STALLED) return warnOfStall(request.name, this.words[at + 3]);
     this.forget(request);
-    if (kind === NEWS_LOST || kind === NEWS_EXPIRED) {
+    if (kind === EVENT_LOST || kind === EVENT_EXPIRED) {
       this.setToken(request, at + 2); // the loss may be the first that is heard of the grant
-      request.lost(kind === NEWS_EXPIRED ? 'expired' : 'stolen');
-    } else if (kind === NEWS_MISSED) request.missed();
+      request.lost(kind === EVENT_EXPIRED ? 'expired' : 'stolen');
+    } else if (kind === EVENT_MISSED) request.missed();
     else request.failed(/** @type {DOMException} */ (lastError()));
   }
 }

@@ -34,14 +34,14 @@ function toAgentOptions(native, clientId, { bucket, directory, capacity, sweeps 
 /**
  * @param {any} native
  * @param {AgentOptions} options
- * @param {Int32Array} words  where it puts tokens and news
- * @param {() => void} onNews
+ * @param {Int32Array} words  where it puts tokens and events
+ * @param {() => void} onEvents
  * @returns {any} the native agent
  * @throws DOMException when the bucket cannot be opened, with what to do about it
  */
-function openAgent(native, options, words, onNews) {
+function openAgent(native, options, words, onEvents) {
   try {
-    return native.openAgent(options, new Uint32Array(words.buffer), onNews);
+    return native.openAgent(options, new Uint32Array(words.buffer), onEvents);
   } catch (error) {
     const { name, message, code } = /** @type {any} */ (error);
     const place = path.join(options.directory, options.bucket);

@@ -11,22 +11,22 @@ module.exports = Object.freeze({
   STEAL: 4,
   /** So many low bits of an answer are the outcome, the others an id. */
   OUTCOME_BITS: 2,
-  // Kinds of news.
-  NEWS_GRANTED: 0,
-  NEWS_MISSED: 1,
-  NEWS_FAILED: 2,
-  NEWS_LOST: 3,
-  NEWS_EXPIRED: 4,
-  NEWS_STALLED: 5,
-  // What the end of a lock may answer, with HAS_NEWS beside it.
+  // Kinds of events.
+  EVENT_GRANTED: 0,
+  EVENT_MISSED: 1,
+  EVENT_FAILED: 2,
+  EVENT_LOST: 3,
+  EVENT_EXPIRED: 4,
+  EVENT_STALLED: 5,
+  // What the end of a lock may answer, with HAS_EVENTS beside it.
   LOSS_EXPIRED: 2,
-  HAS_NEWS: 4,
-  // What the reading of news answers, beside a count above so many low bits.
-  MORE_NEWS: 1,
+  HAS_EVENTS: 4,
+  // What the reading of events answers, beside a count above so many low bits.
+  MORE_EVENTS: 1,
   DISCONNECTED: 2,
   COUNT_SHIFT: 2,
-  // The words that both sides see: a token, then news.
+  // The words that both sides see: a token, then events.
   TOKEN_WORDS: 2,
-  NEWS_WORDS: 4,
-  MOST_NEWS: 255,
+  EVENT_WORDS: 4,
+  MAX_EVENTS: 255,
 });

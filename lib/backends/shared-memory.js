@@ -11,14 +11,14 @@ const { openAgent, toAgentOptions, toError } = require('./native-agent.js');
 const {
   COUNT_SHIFT,
   DISCONNECTED,
-  HAS_NEWS,
+  HAS_EVENTS,
   LOSS_EXPIRED,
-  MORE_NEWS,
-  NEWS_EXPIRED,
-  NEWS_FAILED,
-  NEWS_GRANTED,
-  NEWS_LOST,
-  NEWS_MISSED,
+  MORE_EVENTS,
+  EVENT_EXPIRED,
+  EVENT_FAILED,
+  EVENT_GRANTED,
+  EVENT_LOST,
+  EVENT_MISSED,
   OUTCOME_BITS,
 } = require('./native-numbers.js');
 const { MISSED, GRANTED } = require('./outcome.js');
@@ -58,7 +58,7 @@ class SharedMemoryBackend {
   #isAboutToRead = false;
   #readSoon = () => {
     this.#isAboutToRead = false;
-    if (this.#agent !== null) this.#onNews();
+    if (this.#agent !== null) this.#onEvents();
   };
   /** @type {Set<SharedMemoryWatch>} */
   #watches = new Set();
@@ -194,7 +194,7 @@ class SharedMemoryBackend {
   /** @returns {any} the native agent */
   #open() {
     this.#caller.reset();
-    return openAgent(this.#native, this.#options, this.#requests.words, () => this.#onNews());
+    return openAgent(this.#native, this.#options, this.#requests.words, () => this.#onEvents());
   }
 
   /**
@@ -230,28 +230,28 @@ class SharedMemoryBackend {
    */
   #endById(id) {
     const answer = this.#agent.end(id);
-    if ((answer & HAS_NEWS) === 0) return answer;
+    if ((answer & HAS_EVENTS) === 0) return answer;
     if (!this.#isAboutToRead) {
       this.#isAboutToRead = true;
       SOON.then(this.#readSoon);
     }
-    return answer & ~HAS_NEWS;
+    return answer & ~HAS_EVENTS;
   }
 
   /**
    * What waitSync() was told of its request.
    * @param {Request} request
-   * @param {number} kind  of the news
+   * @param {number} kind  of the events
    */
   #decide(request, kind) {
-    const error = kind === NEWS_FAILED ? toError(this.#agent.lastError()) : undefined;
+    const error = kind === EVENT_FAILED ? toError(this.#agent.lastError()) : undefined;
     if (error === undefined) this.#requests.setToken(request);
-    if (kind !== NEWS_GRANTED) this.#requests.forget(request);
-    if (kind === NEWS_LOST) this.#lastWords.add(request, 'stolen');
-    if (kind === NEWS_EXPIRED) this.#lastWords.add(request, 'expired');
-    this.#onNews();
+    if (kind !== EVENT_GRANTED) this.#requests.forget(request);
+    if (kind === EVENT_LOST) this.#lastWords.add(request, 'stolen');
+    if (kind === EVENT_EXPIRED) this.#lastWords.add(request, 'expired');
+    this.#onEvents();
     if (error !== undefined) throw error;
-    return kind === NEWS_MISSED ? 'missed' : 'granted';
+    return kind === EVENT_MISSED ? 'missed' : 'granted';
   }
 
   /**
@@ -259,7 +259,7 @@ class SharedMemoryBackend {
    * @param {Request} request  that still waits
    */
   #hearOthers(request) {
-    this.#onNews();
+    this.#onEvents();
     if (this.#lastWords.take(request) !== undefined) throw invalidStateError(REPLACED);
     return undefined;
   }
@@ -302,12 +302,12 @@ class SharedMemoryBackend {
   }
 
   /** Whoever is told something may close this backend: the rest has heard that then. */
-  #onNews() {
+  #onEvents() {
     const agent = this.#agent;
     const lastError = () => toError(agent.lastError());
-    let answer = MORE_NEWS;
-    while ((answer & MORE_NEWS) !== 0) {
-      answer = agent.readNews();
+    let answer = MORE_EVENTS;
+    while ((answer & MORE_EVENTS) !== 0) {
+      answer = agent.readEvents();
       const count = answer >> COUNT_SHIFT;
       for (let i = 0; i < count; i += 1) {
         this.#requests.tell(i, lastError);

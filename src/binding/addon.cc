@@ -15,7 +15,7 @@
 namespace holdfast::binding {
 namespace {
 
-// openAgent({ directory, bucket, capacity, sweeps, clientId, threadId }, buffer, onNews) ->
+// openAgent({ directory, bucket, capacity, sweeps, clientId, threadId }, buffer, onEvents) ->
 // functions
 // Throws { name, message, code } when the bucket cannot be opened.
 Napi::Value OpenAgent(const Napi::CallbackInfo& info) {
@@ -63,7 +63,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   const auto constant = [&](const char* name, uint64_t value) {
     exports.Set(name, Napi::Number::New(env, static_cast<double>(value)));
   };
-  using core::AgentNews;
+  using core::RequestEvent;
   constant("SHARED", kShared);
   constant("IF_AVAILABLE", kIfAvailable);
   constant("STEAL", kSteal);
@@ -71,22 +71,22 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   constant("QUEUED", static_cast<uint64_t>(core::RequestOutcome::kQueued));
   constant("GRANTED", static_cast<uint64_t>(core::RequestOutcome::kGranted));
   constant("MISSED", static_cast<uint64_t>(core::RequestOutcome::kMissed));
-  constant("NEWS_GRANTED", static_cast<uint64_t>(AgentNews::Kind::kGranted));
-  constant("NEWS_MISSED", static_cast<uint64_t>(AgentNews::Kind::kMissed));
-  constant("NEWS_FAILED", static_cast<uint64_t>(AgentNews::Kind::kFailed));
-  constant("NEWS_LOST", static_cast<uint64_t>(AgentNews::Kind::kLost));
-  constant("NEWS_EXPIRED", static_cast<uint64_t>(AgentNews::Kind::kExpired));
-  constant("NEWS_STALLED", static_cast<uint64_t>(AgentNews::Kind::kStalled));
-  constant("HAS_NEWS", kHasNews);
-  constant("MORE_NEWS", kMoreNews);
+  constant("EVENT_GRANTED", static_cast<uint64_t>(RequestEvent::Kind::kGranted));
+  constant("EVENT_MISSED", static_cast<uint64_t>(RequestEvent::Kind::kMissed));
+  constant("EVENT_FAILED", static_cast<uint64_t>(RequestEvent::Kind::kFailed));
+  constant("EVENT_LOST", static_cast<uint64_t>(RequestEvent::Kind::kLost));
+  constant("EVENT_EXPIRED", static_cast<uint64_t>(RequestEvent::Kind::kExpired));
+  constant("EVENT_STALLED", static_cast<uint64_t>(RequestEvent::Kind::kStalled));
+  constant("HAS_EVENTS", kHasEvents);
+  constant("MORE_EVENTS", kMoreEvents);
   constant("DISCONNECTED", kDisconnected);
   constant("COUNT_SHIFT", kCountShift);
   constant("LOSS_STOLEN", static_cast<uint64_t>(core::Loss::kStolen));
   constant("LOSS_EXPIRED", static_cast<uint64_t>(core::Loss::kExpired));
-  constant("EVENT_FIELDS", kEventFields);
+  constant("WATCH_EVENT_FIELDS", kWatchEventFields);
   constant("TOKEN_WORDS", kTokenWords);
-  constant("NEWS_WORDS", kNewsWords);
-  constant("MOST_NEWS", kMostNews);
+  constant("EVENT_WORDS", kEventWords);
+  constant("MAX_EVENTS", kMaxEvents);
   constant("LEVEL_NONE", LoopHook::kNone);
   constant("LEVEL_IDLE", LoopHook::kIdle);
   constant("LEVEL_NORMAL", LoopHook::kNormal);

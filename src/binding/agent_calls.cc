@@ -127,7 +127,7 @@ int32_t AgentWrap::Fail(const Status& status) {
   return -1;
 }
 
-// end(id) -> 0, or how the lock had been lost already: LOSS_STOLEN, LOSS_EXPIRED; with HAS_NEWS
+// end(id) -> 0, or how the lock had been lost already: LOSS_STOLEN, LOSS_EXPIRED; with HAS_EVENTS
 // when a request of this agent that waited has heard something, as a rule of its grant
 napi_value AgentWrap::End(napi_env env, napi_callback_info info) {
   size_t count = 1;
@@ -136,8 +136,9 @@ napi_value AgentWrap::End(napi_env env, napi_callback_info info) {
   if (self->agent_ == nullptr) return ToInt(env, 0);
   const core::Loss loss = self->agent_->End(ToUint32(env, arguments[0]));
   self->UpdateLoop();
-  const bool has_news = self->agent_->queued() > 0 && self->agent_->HasNews();
-  return ToInt(env, static_cast<int32_t>(static_cast<uint32_t>(loss) | (has_news ? kHasNews : 0)));
+  const bool has_events = self->agent_->queued() > 0 && self->agent_->HasEvents();
+  return ToInt(env,
+               static_cast<int32_t>(static_cast<uint32_t>(loss) | (has_events ? kHasEvents : 0)));
 }
 
 // timeOut(id): the end of a queued request whose time to wait is over
@@ -174,25 +175,25 @@ napi_value AgentWrap::IsLocked(napi_env env, napi_callback_info info) {
   return ToInt(env, *is_locked ? 1 : 0);
 }
 
-// waitFor(id, ms) -> the kind of the news about a queued request (NEWS_FAILED: see lastError()),
-// its token in the first words of the buffer; -1: none came. News about other requests is for
-// readNews(), before anything else is called. Blocks the thread, and nothing ends the wait: `ms` is
-// to be short.
+// waitFor(id, ms) -> the kind of the events about a queued request (EVENT_FAILED: see lastError()),
+// its token in the first words of the buffer; -1: none came. Events about other requests is for
+// readEvents(), before anything else is called. Blocks the thread, and nothing ends the wait: `ms`
+// is to be short.
 napi_value AgentWrap::WaitFor(napi_env env, napi_callback_info info) {
   size_t count = 2;
   napi_value arguments[2];
   AgentWrap* const self = SelfOf(env, info, &count, arguments);
   if (self->agent_ == nullptr) return ToInt(env, -1);
   const uint64_t timeout_ns = ToNs(env, arguments[1]);
-  self->news_.clear();
-  self->next_news_ = 0;
-  const auto news = self->agent_->WaitFor(ToUint32(env, arguments[0]), timeout_ns, self->news_);
+  self->events_.clear();
+  self->next_event_ = 0;
+  const auto events = self->agent_->WaitFor(ToUint32(env, arguments[0]), timeout_ns, self->events_);
   self->agent_->Sweep();
   self->UpdateLoop();
-  if (!news.has_value()) return ToInt(env, -1);
-  if (news->kind == core::AgentNews::Kind::kFailed) self->last_error_ = news->status;
-  self->WriteToken(0, news->token);
-  return ToInt(env, static_cast<int32_t>(news->kind));
+  if (!events.has_value()) return ToInt(env, -1);
+  if (events->kind == core::RequestEvent::Kind::kFailed) self->last_error_ = events->status;
+  self->WriteToken(0, events->token);
+  return ToInt(env, static_cast<int32_t>(events->kind));
 }
 
 // waitsForItself(id) -> boolean: this thread would have to give something back first
@@ -211,15 +212,15 @@ napi_value AgentWrap::IsConnected(napi_env env, napi_callback_info info) {
   return Napi::Boolean::New(env, self->agent_ != nullptr && self->agent_->IsConnected());
 }
 
-// readNews() -> how many pieces of news are in the buffer now << COUNT_SHIFT, with MORE_NEWS and
-// DISCONNECTED. News that comes from now on is told in the loop's turn.
-napi_value AgentWrap::ReadNews(napi_env env, napi_callback_info info) {
+// readEvents() -> how many pieces of events are in the buffer now << COUNT_SHIFT, with MORE_EVENTS
+// and DISCONNECTED. Events that comes from now on is told in the loop's turn.
+napi_value AgentWrap::ReadEvents(napi_env env, napi_callback_info info) {
   AgentWrap* const self = SelfOf(env, info, nullptr, nullptr);
   if (self->agent_ == nullptr) return ToInt(env, 0);
-  const uint32_t count = self->WriteNews();
+  const uint32_t count = self->WriteEvents();
   self->UpdateLoop();
-  const bool has_more = self->next_news_ < self->news_.size() || self->agent_->HasNews();
-  const uint32_t more = has_more ? kMoreNews : 0;
+  const bool has_more = self->next_event_ < self->events_.size() || self->agent_->HasEvents();
+  const uint32_t more = has_more ? kMoreEvents : 0;
   const uint32_t disconnected = self->agent_->IsConnected() ? 0 : kDisconnected;
   return ToInt(env, static_cast<int32_t>(count << kCountShift | more | disconnected));
 }

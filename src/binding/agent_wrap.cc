@@ -7,12 +7,12 @@
 
 namespace holdfast::binding {
 
-using core::AgentNews;
+using core::RequestEvent;
 
 namespace {
 
-// News may take this long in one turn of the loop; the rest waits for the next, so that timers and
-// I/O get their turn.
+// Events may take this long in one turn of the loop; the rest waits for the next, so that timers
+// and I/O get their turn.
 constexpr uint64_t kTurnNs = 4'000'000;
 // A loop that hands a lock to and fro without ever sleeping comes round after this time: timers and
 // I/O are late by no more, and by one AdaptiveSpin.
@@ -21,17 +21,17 @@ constexpr uint64_t kNearTurnNs = 250'000;
 }  // namespace
 
 AgentWrap::AgentWrap(Napi::Env env, std::unique_ptr<core::Agent> agent, bool sweeps,
-                     Napi::Uint32Array buffer, Napi::Function on_news)
+                     Napi::Uint32Array buffer, Napi::Function on_events)
     : env_(env),
       agent_(std::move(agent)),
       buffer_(Napi::Persistent(buffer)),
       words_(buffer.Data()),
-      on_news_(Napi::Persistent(on_news)),
+      on_events_(Napi::Persistent(on_events)),
       sweeps_(sweeps) {}
 
 std::unique_ptr<AgentWrap> AgentWrap::Open(Napi::Env env, const core::AttachOptions& options,
                                            const uint64_t (&client_id)[2], Napi::Uint32Array buffer,
-                                           Napi::Function on_news) {
+                                           Napi::Function on_events) {
   const auto fail = [env](const Status& status) {
     napi_throw(env, ToJs(env, status));
     return nullptr;
@@ -43,7 +43,7 @@ std::unique_ptr<AgentWrap> AgentWrap::Open(Napi::Env env, const core::AttachOpti
     return fail(Status(StatusCode::kOsError, "this environment has no event loop"));
   }
   std::unique_ptr<AgentWrap> wrap(
-      new AgentWrap(env, std::move(*agent), options.sweeps, buffer, on_news));
+      new AgentWrap(env, std::move(*agent), options.sweeps, buffer, on_events));
   wrap->handles_ = LoopHandles::Open(loop, wrap->agent_->doorbell_fd(), *wrap);
   if (wrap->handles_ == nullptr) {
     return fail(Status(StatusCode::kOsError, "the doorbell cannot be watched"));
@@ -67,7 +67,7 @@ Napi::Object AgentWrap::Functions(Napi::Env env) {
   add("timeOut", &AgentWrap::TimeOut);
   add("isHeld", &AgentWrap::IsHeld);
   add("isConnected", &AgentWrap::IsConnected);
-  add("readNews", &AgentWrap::ReadNews);
+  add("readEvents", &AgentWrap::ReadEvents);
   add("waitFor", &AgentWrap::WaitFor);
   add("waitsForItself", &AgentWrap::WaitsForItself);
   add("isLocked", &AgentWrap::IsLocked);
@@ -91,9 +91,9 @@ void AgentWrap::Close(core::Ending ending) {
   handles_ = nullptr;
   if (agent_ != nullptr) agent_->Close(ending);
   agent_.reset();
-  news_.clear();
-  next_news_ = 0;
-  on_news_.Reset();
+  events_.clear();
+  next_event_ = 0;
+  on_events_.Reset();
   buffer_.Reset();
 }
 
@@ -111,7 +111,7 @@ void AgentWrap::OnPrepare() {
 // others in the loop, and more may come soon.
 bool AgentWrap::DeliverWhatIsNear() {
   const uint64_t end = platform::MonotonicNs() + kNearTurnNs;
-  while (handles_->IsAboutToSleep() && agent_->AwaitNews()) {
+  while (handles_->IsAboutToSleep() && agent_->AwaitEvents()) {
     Deliver();
     if (agent_ == nullptr) return false;
     if (platform::MonotonicNs() >= end) return true;
@@ -147,27 +147,27 @@ void AgentWrap::Deliver() {
   const Napi::HandleScope scope(env_);
   const uint64_t end = platform::MonotonicNs() + kTurnNs;
   do {
-    TakeNews();
+    TakeEvents();
     const bool tells_disconnection = !agent_->IsConnected() && !has_told_disconnection_;
     has_told_disconnection_ = !agent_->IsConnected();
-    if ((tells_disconnection || !news_.empty()) && !CallJs()) return;
+    if ((tells_disconnection || !events_.empty()) && !CallJs()) return;
     if (agent_ == nullptr) return;
   } while (HasToTell() && platform::MonotonicNs() < end);
   UpdateLoop();
 }
 
-void AgentWrap::TakeNews() {
-  news_.clear();
-  next_news_ = 0;
-  agent_->TakeNews(news_);
+void AgentWrap::TakeEvents() {
+  events_.clear();
+  next_event_ = 0;
+  agent_->TakeEvents(events_);
 }
 
-// Calls on_news(), which reads all of it; microtasks and ticks have run when this returns. False:
+// Calls on_events(), which reads all of it; microtasks and ticks have run when this returns. False:
 // JavaScript cannot run any more.
 bool AgentWrap::CallJs() {
   napi_value result = nullptr;
   const napi_status status =
-      napi_make_callback(env_, nullptr, env_.Global(), on_news_.Value(), 0, nullptr, &result);
+      napi_make_callback(env_, nullptr, env_.Global(), on_events_.Value(), 0, nullptr, &result);
   if (status == napi_pending_exception) {
     napi_value error = nullptr;
     if (napi_get_and_clear_last_exception(env_, &error) == napi_ok) {
@@ -178,17 +178,17 @@ bool AgentWrap::CallJs() {
 }
 
 // A failure ends the batch: lastError() tells of the last one.
-uint32_t AgentWrap::WriteNews() {
-  if (next_news_ == news_.size()) TakeNews();
+uint32_t AgentWrap::WriteEvents() {
+  if (next_event_ == events_.size()) TakeEvents();
   uint32_t count = 0;
-  while (next_news_ < news_.size() && count < kMostNews) {
-    const AgentNews& news = news_[next_news_++];
-    const uint32_t at = kTokenWords + count++ * kNewsWords;
-    words_[at] = news.id;
-    words_[at + 1] = static_cast<uint32_t>(news.kind);
-    WriteToken(at + 2, news.token);
-    if (news.kind != AgentNews::Kind::kFailed) continue;
-    last_error_ = news.status;
+  while (next_event_ < events_.size() && count < kMaxEvents) {
+    const RequestEvent& events = events_[next_event_++];
+    const uint32_t at = kTokenWords + count++ * kEventWords;
+    words_[at] = events.id;
+    words_[at + 1] = static_cast<uint32_t>(events.kind);
+    WriteToken(at + 2, events.token);
+    if (events.kind != RequestEvent::Kind::kFailed) continue;
+    last_error_ = events.status;
     break;
   }
   return count;

@@ -1,5 +1,5 @@
 // An agent as JavaScript sees it: an object with functions (agent_calls.cc), and a function that is
-// called when there is news.
+// called when there is an event.
 //
 // Values in, values out, wake-ups: this folder decides nothing about locks. `request` and `end` are
 // on the hot path and use Node-API itself; what is rare uses its C++ wrapper.
@@ -26,23 +26,24 @@ inline constexpr uint32_t kSteal = 4;
 // request() answers id << kOutcomeBits | outcome, or -1: see lastError().
 inline constexpr uint32_t kOutcomeBits = 2;
 
-// A bit beside what end() answers: there is news, which need not wait for a turn of the loop.
-inline constexpr uint32_t kHasNews = 4;
+// A bit beside what end() answers: there is an event, which need not wait for a turn of the loop.
+inline constexpr uint32_t kHasEvents = 4;
 
-// readNews() answers count << kCountShift | these: there is more; the lock table was removed.
-inline constexpr uint32_t kMoreNews = 1;
+// readEvents() answers count << kCountShift | these: there is more; the lock table was removed.
+inline constexpr uint32_t kMoreEvents = 1;
 inline constexpr uint32_t kDisconnected = 2;
 inline constexpr uint32_t kCountShift = 2;
 
 // The words of the buffer shared with JavaScript: the token of the grant that request() answered,
-// then kNewsWords for each piece of news that readNews() gave: id, kind, token (high, low half).
+// then kEventWords for each piece of events that readEvents() gave: id, kind, token (high, low
+// half).
 inline constexpr uint32_t kTokenWords = 2;
-inline constexpr uint32_t kNewsWords = 4;
-inline constexpr uint32_t kMostNews = 255;
+inline constexpr uint32_t kEventWords = 4;
+inline constexpr uint32_t kMaxEvents = 255;
 
 // Of an event that readWatch() gives: name, type (LockEvent), mode, client id, process id, thread
 // id, token (high, low half), time, how many events were lost before it.
-inline constexpr uint32_t kEventFields = 10;
+inline constexpr uint32_t kWatchEventFields = 10;
 
 // Final, and never deleted through its base.
 // NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor)
@@ -51,7 +52,7 @@ class AgentWrap final : private LoopHandles::Listener {
   // Opens an agent; throws (in JavaScript) what went wrong and returns null.
   static std::unique_ptr<AgentWrap> Open(Napi::Env env, const core::AttachOptions& options,
                                          const uint64_t (&client_id)[2], Napi::Uint32Array buffer,
-                                         Napi::Function on_news);
+                                         Napi::Function on_events);
   ~AgentWrap() { Close(core::Ending::kOwnerDied); }
   AgentWrap(const AgentWrap&) = delete;
   AgentWrap& operator=(const AgentWrap&) = delete;
@@ -60,7 +61,7 @@ class AgentWrap final : private LoopHandles::Listener {
 
  private:
   AgentWrap(Napi::Env env, std::unique_ptr<core::Agent> agent, bool sweeps,
-            Napi::Uint32Array buffer, Napi::Function on_news);
+            Napi::Uint32Array buffer, Napi::Function on_events);
 
   static napi_value Request(napi_env env, napi_callback_info info);
   static napi_value RequestAgain(napi_env env, napi_callback_info info);
@@ -69,7 +70,7 @@ class AgentWrap final : private LoopHandles::Listener {
   static napi_value TimeOut(napi_env env, napi_callback_info info);
   static napi_value IsHeld(napi_env env, napi_callback_info info);
   static napi_value IsConnected(napi_env env, napi_callback_info info);
-  static napi_value ReadNews(napi_env env, napi_callback_info info);
+  static napi_value ReadEvents(napi_env env, napi_callback_info info);
   static napi_value WaitFor(napi_env env, napi_callback_info info);
   static napi_value WaitsForItself(napi_env env, napi_callback_info info);
   static napi_value IsLocked(napi_env env, napi_callback_info info);
@@ -91,14 +92,14 @@ class AgentWrap final : private LoopHandles::Listener {
   void OnDoorbell() override;
   void OnSweep() override;
   bool DeliverWhatIsNear();
-  // Gives news to JavaScript until there is none or the time is used up.
+  // Gives events to JavaScript until there is none or the time is used up.
   void Deliver();
-  void TakeNews();
+  void TakeEvents();
   bool CallJs();
-  uint32_t WriteNews();
+  uint32_t WriteEvents();
   void WriteToken(uint32_t at, uint64_t token);
   bool HasToTell() const {
-    return agent_->HasNews() || (!agent_->IsConnected() && !has_told_disconnection_);
+    return agent_->HasEvents() || (!agent_->IsConnected() && !has_told_disconnection_);
   }
   void UpdateLoop();
   void Close(core::Ending ending);
@@ -109,9 +110,9 @@ class AgentWrap final : private LoopHandles::Listener {
   Napi::Reference<Napi::Uint32Array> buffer_;
   uint32_t* words_;         // of the buffer
   NameArgument last_name_;  // that request() was given
-  Napi::FunctionReference on_news_;
-  std::vector<core::AgentNews> news_;
-  size_t next_news_ = 0;  // of news_: what JavaScript has not read yet
+  Napi::FunctionReference on_events_;
+  std::vector<core::RequestEvent> events_;
+  size_t next_event_ = 0;  // of events_: what JavaScript has not read yet
   Status last_error_;
   const bool sweeps_;
   bool has_told_disconnection_ = false;

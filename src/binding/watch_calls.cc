@@ -64,7 +64,7 @@ napi_value AgentWrap::OpenWatch(napi_env env, napi_callback_info info) {
   return Napi::Number::New(env, id.ok() ? static_cast<int32_t>(*id) : self->Fail(id.status()));
 }
 
-// readWatch(id, most) -> EVENT_FIELDS values per event; undefined: failed
+// readWatch(id, most) -> WATCH_EVENT_FIELDS values per event; undefined: failed
 napi_value AgentWrap::ReadWatch(napi_env env, napi_callback_info info) {
   size_t count = 2;
   napi_value arguments[2];
@@ -80,7 +80,7 @@ napi_value AgentWrap::ReadWatch(napi_env env, napi_callback_info info) {
   }
   const segment::ProcessRef own = self->agent_->ref().process;
   const uint64_t own_namespace = self->agent_->segment().process(own.slot).pid_namespace.Get();
-  Napi::Array array = Napi::Array::New(env, events.size() * kEventFields);
+  Napi::Array array = Napi::Array::New(env, events.size() * kWatchEventFields);
   uint32_t at = 0;
   for (const core::WatchedEvent& event : events) Append(env, array, at, event, own_namespace);
   return array;

@@ -1,7 +1,8 @@
-// A short wait for news before an agent sleeps. Waking a sleeper on another processor takes longer
-// than most locks are held; who looks at its own word meanwhile hears of the grant in a fraction of
-// that. It pays only while the one whose turn it is runs on another processor, so nobody waits so
-// otherwise. The rules and their measurements: docs/decisions/0017-a-short-wait-before-the-sleep.md
+// A short wait for events before an agent sleeps. Waking a sleeper on another processor takes
+// longer than most locks are held; who looks at its own word meanwhile hears of the grant in a
+// fraction of that. It pays only while the one whose turn it is runs on another processor, so
+// nobody waits so otherwise. The rules and their measurements:
+// docs/decisions/0017-a-short-wait-before-the-sleep.md
 #ifndef HOLDFAST_CORE_ADAPTIVE_SPIN_H_
 #define HOLDFAST_CORE_ADAPTIVE_SPIN_H_
 
@@ -34,12 +35,12 @@ class AdaptiveSpin {
   // It is awake again.
   void Woken();
 
-  // Looks until `has_news()`, for kMostNs at most. False: there is no news, or waiting would not
+  // Looks until `has_events()`, for kMostNs at most. False: there is no event, or waiting would not
   // pay; once armed (Queued, Heard, or an early ring) gives one wait.
-  template <typename HasNews>
-  bool SpinFor(const HasNews& has_news) {
+  template <typename HasEvents>
+  bool SpinFor(const HasEvents& has_events) {
     if (!is_armed_ || !IsWorthwhile()) return false;
-    const bool has_paid = LookFor(has_news);
+    const bool has_paid = LookFor(has_events);
     if (has_paid) {
       Paid();
     } else {
@@ -52,16 +53,16 @@ class AdaptiveSpin {
   // Between two looks at the clock and at the other agent, whose words are far away.
   static constexpr int kLooks = 20;
 
-  template <typename HasNews>
-  bool LookFor(const HasNews& has_news) {
+  template <typename HasEvents>
+  bool LookFor(const HasEvents& has_events) {
     const uint64_t end_ns = environment_.MonotonicNs() + kMostNs;
     do {
       for (int i = 0; i < kLooks; ++i) {
-        if (has_news()) return true;
+        if (has_events()) return true;
         environment_.Pause();
       }
     } while (IsHolderOnOtherCpu() && environment_.MonotonicNs() < end_ns);
-    return has_news();
+    return has_events();
   }
   void Arm(uint32_t holder);
   void PublishCpu();

@@ -1,4 +1,4 @@
-// One Node environment's view of a bucket: its requests by number, its news, its doorbell.
+// One Node environment's view of a bucket: its requests by number, its events, its doorbell.
 //
 // Used by one thread. Keeps a private mirror of its own requests: what the segment says is only
 // believed when the number, the cell and the ticket of a record are those in the mirror.
@@ -16,7 +16,7 @@
 #include "core/lock_request.h"
 #include "core/mailbox.h"
 #include "core/process.h"
-#include "core/record_news.h"
+#include "core/record_event.h"
 #include "core/snapshot.h"
 #include "core/watches.h"
 #include "platform/doorbell.h"
@@ -29,7 +29,7 @@ namespace holdfast::core {
 enum class Loss : uint8_t { kNone, kStolen, kExpired };
 
 // What became of a request after the call that made it.
-struct AgentNews {
+struct RequestEvent {
   enum class Kind : uint32_t { kGranted, kMissed, kFailed, kLost, kExpired, kStalled };
   uint32_t id = 0;
   Kind kind = Kind::kGranted;
@@ -47,13 +47,13 @@ class Agent {
 
   struct Answer {
     RequestOutcome outcome = RequestOutcome::kMissed;
-    uint32_t id = 0;     // valid until End(id), or until the news that it missed or failed
+    uint32_t id = 0;     // valid until End(id), or until the events that it missed or failed
     uint64_t token = 0;  // when granted
   };
   // Never waits longer than 2 ms: a request for a shard that is not to be had by then is kQueued,
-  // and its real outcome comes as news. The agent gives `request` its id and its time.
+  // and its real outcome comes as events. The agent gives `request` its id and its time.
   Result<Answer> Request(const segment::ResourceName& name, LockRequest& request);
-  // Takes back a queued request, or releases a granted one; the id is free afterwards, no news
+  // Takes back a queued request, or releases a granted one; the id is free afterwards, no event
   // about it will come.
   Loss End(uint32_t id, Ending ending = Ending::kGivenBack);
   bool IsHeld(uint32_t id) const {
@@ -73,7 +73,7 @@ class Agent {
 
   // Requests that wait: they keep the event loop alive.
   uint32_t queued() const { return queued_; }
-  // Requests that wait or hold: while there are any, news may come.
+  // Requests that wait or hold: while there are any, events may come.
   uint32_t in_use() const { return in_use_; }
 
   int doorbell_fd() const { return doorbell_.fd(); }
@@ -85,24 +85,24 @@ class Agent {
   // A further turn of the loop: the next request looks at the place first.
   void BeginTurn() { is_new_turn_ = true; }
 
-  // The loop is about to sleep; false when there is news: then it may not.
+  // The loop is about to sleep; false when there is an event: then it may not.
   bool GoToSleep();
   // The loop is awake (again): nobody needs to ring.
   void WakeUp();
   // The doorbell was rung.
   void DrainDoorbell();
-  // Takes all news there is and appends it.
-  void TakeNews(std::vector<AgentNews>& news);
-  bool HasNews() const;
-  // Waits a moment for news where that pays (adaptive_spin.h). True: there is some.
-  bool AwaitNews() {
-    return queued_ > 0 && adaptive_spin_.SpinFor([this] { return HasNews(); });
+  // Takes all events there is and appends it.
+  void TakeEvents(std::vector<RequestEvent>& events);
+  bool HasEvents() const;
+  // Waits a moment for events where that pays (adaptive_spin.h). True: there is some.
+  bool AwaitEvents() {
+    return queued_ > 0 && adaptive_spin_.SpinFor([this] { return HasEvents(); });
   }
 
-  // Blocks this thread until there is news about a queued request, at most `timeout_ns`; gives it,
-  // or nothing. What else was heard meanwhile is appended to `others`.
-  std::optional<AgentNews> WaitFor(uint32_t id, uint64_t timeout_ns,
-                                   std::vector<AgentNews>& others);
+  // Blocks this thread until there is an event about a queued request, at most `timeout_ns`; gives
+  // it, or nothing. What else was heard meanwhile is appended to `others`.
+  std::optional<RequestEvent> WaitFor(uint32_t id, uint64_t timeout_ns,
+                                      std::vector<RequestEvent>& others);
   // Whether a queued request waits for something that this thread would have to give back first.
   bool WaitsForItself(uint32_t id);
 
@@ -135,10 +135,10 @@ class Agent {
   void ForgetHold(Entry& entry);
   void SetState(uint32_t id, EntryState state);
   void Adopt(uint32_t id, const Placement& placement, uint64_t hold_due_ns);
-  void ReadLetters(std::vector<AgentNews>& news);
-  void Rescan(std::vector<AgentNews>& news);
-  void Read(const RecordNews& record, std::vector<AgentNews>& news);
-  Entry* Find(const RecordNews& record);
+  void ReadLetters(std::vector<RequestEvent>& events);
+  void Rescan(std::vector<RequestEvent>& events);
+  void Read(const RecordEvent& record, std::vector<RequestEvent>& events);
+  Entry* Find(const RecordEvent& record);
 
   std::shared_ptr<Process> process_;
   segment::AgentRef self_;
@@ -148,7 +148,7 @@ class Agent {
   AdaptiveSpin adaptive_spin_;
   std::vector<Entry> entries_;  // the mirror, by id
   std::vector<uint32_t> free_ids_;
-  std::vector<RecordNews> records_;  // kept to be used again
+  std::vector<RecordEvent> records_;  // kept to be used again
   Watches watches_;
   uint32_t queued_ = 0;
   uint32_t in_use_ = 0;

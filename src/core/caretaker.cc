@@ -304,7 +304,7 @@ void Caretaker::CleanUpTheDead(uint32_t most) {
   }
 }
 
-// Looks for what the mechanisms may have missed: deaths, and news that nobody was woken for.
+// Looks for what the mechanisms may have missed: deaths, and events that nobody was woken for.
 void Caretaker::Sweep() {
   next_sweep_ns_ = platform::MonotonicNs() + kSweepNs;
   const segment::Segment& segment = manager_.segment();

@@ -49,7 +49,7 @@ class Caretaker {
   // From now on the death of this process is noticed and cleaned up after. To be called after what
   // waits for that process is in the table: see IsWatched().
   Status Watch(segment::ProcessRef process);
-  // Whether the thread listens for the death of this process. True may be old news, but whoever
+  // Whether the thread listens for the death of this process. True may be old events, but whoever
   // knew before that the process had a part in the table need not ask for more. Either the thread
   // still listens, or it has heard and is to clean up. That cleaning enters each shard and cannot
   // have left the one where the process was met after it was met there: so it comes, and finds

@@ -219,7 +219,7 @@ Status LockManager::TerminateProcess(ProcessRef process, uint64_t budget_ns, Ter
   }
   const bool is_first_time = !std::exchange(rest.has_begun, true);
   if (is_first_time) rest.shards = LockedShards();
-  // It may have owed news to anybody.
+  // It may have owed events to anybody.
   if (PassShards(rest.shards, budget_ns) || is_first_time) {
     WakeQueue(segment_, environment_).AddRescanOfAll();
   }
@@ -253,13 +253,13 @@ bool LockManager::PassShards(std::vector<uint32_t>& shards, uint64_t budget_ns) 
 }
 
 Status LockManager::Rescan(const segment::AgentRef& agent, uint32_t shard,
-                           std::vector<RecordNews>& records, std::vector<RecordNews>& popped,
+                           std::vector<RecordEvent>& records, std::vector<RecordEvent>& popped,
                            uint64_t budget_ns) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     WakeQueue wake_queue(segment_, environment_);
     Result<ShardLock> lock = Enter(shard, wake_queue, budget_ns);
     if (!lock.ok()) return lock.status();
-    TakeNews(segment_, agent.index, popped);
+    TakeEvents(segment_, agent.index, popped);
     ReadRecords(agent.index, ShardView(segment_, shard), wake_queue, records);
     // What was read before the damage was met may be read twice.
     if (segment_.shard(shard).dirty.Get() == 0) return Status();
@@ -268,7 +268,7 @@ Status LockManager::Rescan(const segment::AgentRef& agent, uint32_t shard,
 }
 
 void LockManager::ReadRecords(uint16_t agent, const ShardView& view, WakeQueue& wake_queue,
-                              std::vector<RecordNews>& records) {
+                              std::vector<RecordEvent>& records) {
   ShardRules rules(view, wake_queue);
   CellId id = segment_.agent_list(agent, view.index()).Get();
   for (uint32_t steps = 0; id != kNoCell; ++steps) {
@@ -283,7 +283,7 @@ void LockManager::ReadRecords(uint16_t agent, const ShardView& view, WakeQueue& 
       rules.End(id, *request);
     } else {
       const Ahead ahead = AheadOf(view, *request);
-      records.push_back(ReadNews(segment_, id, *request));
+      records.push_back(ReadEvents(segment_, id, *request));
       records.back().may_be_blocked_by_others = ahead.several || ahead.process != self_;
     }
     id = next;

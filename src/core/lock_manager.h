@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/lock_request.h"
-#include "core/record_news.h"
+#include "core/record_event.h"
 #include "core/shard_rules.h"
 #include "core/wake_queue.h"
 #include "platform/result.h"
@@ -62,12 +62,12 @@ class LockManager {
     return TerminateProcess(process, budget_ns, rest);
   }
 
-  // Reads all records of an agent in a shard again, because news may have been lost: `records` is
+  // Reads all records of an agent in a shard again, because events may have been lost: `records` is
   // what there is, `popped` the events that were met on the way (of any shard); both may name a
   // record twice. Zombies are freed.
   // Called by the agent itself, the only one that takes its events.
-  Status Rescan(const segment::AgentRef& agent, uint32_t shard, std::vector<RecordNews>& records,
-                std::vector<RecordNews>& popped, uint64_t budget_ns);
+  Status Rescan(const segment::AgentRef& agent, uint32_t shard, std::vector<RecordEvent>& records,
+                std::vector<RecordEvent>& popped, uint64_t budget_ns);
 
   const segment::Segment& segment() const { return segment_; }
   segment::Environment& environment() const { return environment_; }
@@ -87,7 +87,7 @@ class LockManager {
   Status Grow(uint32_t shard, uint32_t cells, uint64_t budget_ns);
   Result<Placement> Recover(const RecordRef& record, uint64_t budget_ns);
   void ReadRecords(uint16_t agent, const segment::ShardView& view, WakeQueue& wake_queue,
-                   std::vector<RecordNews>& records);
+                   std::vector<RecordEvent>& records);
 
   const segment::Segment& segment_;
   segment::Environment& environment_;

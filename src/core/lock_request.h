@@ -13,7 +13,7 @@
 namespace holdfast::core {
 
 struct LockRequest {
-  uint32_t request_id = 0;  // the agent's own number, given back with every news about it
+  uint32_t request_id = 0;  // the agent's own number, given back with every events about it
   LockMode mode = LockMode::kExclusive;
   bool if_available = false;
   bool steal = false;

@@ -24,7 +24,7 @@ class PeerDoorbells {
   PeerDoorbells(const platform::BucketDirectory& directory, const segment::Segment& segment)
       : directory_(directory), segment_(segment) {}
 
-  // From any thread. Whoever cannot be rung is gone, or finds its news by its own sweep.
+  // From any thread. Whoever cannot be rung is gone, or finds its events by its own sweep.
   void Ring(const segment::AgentRef& agent);
 
  private:

@@ -20,7 +20,7 @@ constexpr int kRounds = 4;
 // So often more shards are kept locked, or more room is made.
 constexpr int kAttempts = 8;
 
-// Copies word by word: news of an agent may clear a link at the same time.
+// Copies word by word: events of an agent may clear a link at the same time.
 void CopyCell(const Segment& segment, CellId id, const segment::AnyCell& cell, CopiedCell& copy) {
   using Word = segment::Shared<uint64_t>;
   copy.id = id;

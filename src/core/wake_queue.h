@@ -26,7 +26,7 @@ class WakeQueue {
     next_holder_ = holder;
     has_next_ = true;
   }
-  // Everybody alive reads all its records again: somebody died, and may have owed them news.
+  // Everybody alive reads all its records again: somebody died, and may have owed them events.
   void AddRescanOfAll();
   // At once, also inside a shard: this agent reads all its records again, as soon as it can enter.
   void RingToRescan(uint16_t agent);

@@ -1,5 +1,5 @@
-// News for an agent: a stack of its records, pushed by whoever changed them (inside the shard lock
-// of the record), taken by the agent alone (without any lock).
+// Events for an agent: a stack of its records, pushed by whoever changed them (inside the shard
+// lock of the record), taken by the agent alone (without any lock).
 //
 // A record is in the list at most once (`event_next` is kNotLinked outside). No push is lost: the
 // pusher stores the new state, then reads `event_next`; the agent clears `event_next`, then reads
@@ -17,7 +17,7 @@ namespace holdfast::segment {
 // Inside the shard lock, after the state was stored.
 void PushEvent(const Segment& segment, CellId id, RequestCell& request);
 
-// What an agent takes: all news at once, read one after the other.
+// What an agent takes: all events at once, read one after the other.
 class EventReader {
  public:
   // Takes the whole list of the agent.

@@ -135,7 +135,7 @@ struct AgentEntry {
   Shared<uint32_t> watching;      //  32  the generation that reads the journal; 0: none
   Shared<uint32_t> cpu;           //  36  1 + the processor it ran on last; 0: unknown; a hint
   uint8_t reserved[24];           //  40
-  Shared<uint32_t> event_head;    //  64  stack of records with news, linked by event_next
+  Shared<uint32_t> event_head;    //  64  stack of records with events, linked by event_next
   Shared<uint32_t> sleeping;      //  68  the number of its sleep, with kRung; 0: it is awake
   Shared<uint32_t> rescan;        //  72  1: events may be missing, read all own records
   Shared<uint32_t> prewake;       //  76  kPrewakeWanted, or 1 + whose turn is before; a hint

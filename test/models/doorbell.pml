@@ -1,22 +1,22 @@
-/* A grant and the doorbell (src/core/wake_queue.cc, Agent::GoToSleep): two who bring news, one of whom
+/* A grant and the doorbell (src/core/wake_queue.cc, Agent::GoToSleep): two who bring events, one of whom
  * may die at any point, and an agent that sleeps when it finds none.
  *
- * Promised: when all is quiet, the agent has read all news that was stored by somebody who lives, and
+ * Promised: when all is quiet, the agent has read all events that was stored by somebody who lives, and
  * does not sleep on it. What the dead stored and did not ring for is found by who cleans up, which is
- * not modelled: a dead bringer's own news may stay, but may not keep the other's from being heard.
+ * not modelled: a dead bringer's own events may stay, but may not keep the other's from being heard.
  *
- * RING_BEFORE_STORE: the doorbell first, the news afterwards. Known to be wrong.
+ * RING_BEFORE_STORE: the doorbell first, the events afterwards. Known to be wrong.
  * LOOK_BEFORE_SLEEP: the agent looks first, and says then that it sleeps. Known to be wrong.
  * TAKE_MARK_FIRST:   the sleeper's mark is taken away, and the doorbell rung then. Wrong when the one who
  *                    took it dies.
  * SLEEPS_ALIKE:      sleeps have no numbers: a ring is taken for one in a later sleep. Wrong.
  */
 #define BRINGERS 2
-#define NEWS_EACH 2
+#define EVENTS_EACH 2
 
-byte stored = 0;      /* news in the table */
-byte read = 0;        /* news that the agent knows of */
-byte owed = 0;        /* news of the living */
+byte stored = 0;      /* events in the table */
+byte read = 0;        /* events that the agent knows of */
+byte owed = 0;        /* events of the living */
 byte sleeping = 0;    /* the number of the sleep; 0: awake */
 bool rung_mark = false;
 bool doorbell = false;
@@ -56,7 +56,7 @@ active [BRINGERS] proctype Bringer() {
   byte mine = 0;
   byte i = 0;
   do
-  :: i == NEWS_EACH -> break
+  :: i == EVENTS_EACH -> break
   :: else ->
      i++;
 #ifdef RING_BEFORE_STORE
@@ -102,7 +102,7 @@ end_asleep:
   od
 }
 
-/* Asleep for good, with news of somebody who lives to the end: forgotten. */
+/* Asleep for good, with events of somebody who lives to the end: forgotten. */
 active proctype Watchdog() {
   atomic { done == BRINGERS && is_blocked && !doorbell -> assert(read >= owed) }
 }

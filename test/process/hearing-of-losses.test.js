@@ -37,7 +37,7 @@ function requestAtLoss({ locks, require }) {
   subscribe('locks.request.lost', () => locks.request('c', () => {}));
 }
 
-/** Inside an actor: waits, and so reads news, as it hears of a loss. */
+/** Inside an actor: waits, and so reads events, as it hears of a loss. */
 function waitAtLoss({ locks, require }) {
   const { subscribe } = require('node:diagnostics_channel');
   subscribe('locks.request.lost', () => locks.requestSync('c', () => {}));

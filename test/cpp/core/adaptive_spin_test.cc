@@ -43,7 +43,7 @@ TEST_F(AdaptiveSpinTest, HearsWhatComesMeanwhile) {
     if (++pauses == 100) (void)a.End(1);
   });
   wait.Queued(behind_a);
-  EXPECT_TRUE(wait.SpinFor([this] { return b.HasNews(); }));
+  EXPECT_TRUE(wait.SpinFor([this] { return b.HasEvents(); }));
   EXPECT_EQ(pauses, 100);
 }
 

@@ -47,7 +47,7 @@ TEST_F(Capacity, ComesBackWholeFromAFullSegment) {
   const uint32_t taken = Fill(u"n");
   const auto mine = a.mine();
   for (const auto& [id, known] : mine) ASSERT_TRUE(a.End(id).ok());
-  ASSERT_TRUE(a.TakeNews().ok());
+  ASSERT_TRUE(a.TakeEvents().ok());
   EXPECT_EQ(UsedCells(), 0U);
   EXPECT_EQ(Fill(u"n"), taken);
 }
@@ -56,7 +56,7 @@ TEST_F(Capacity, GivesToOthersWhatOneHotNameNoLongerNeeds) {
   const uint32_t taken = Fill(u"n");
   const auto mine = a.mine();
   for (const auto& [id, known] : mine) ASSERT_TRUE(a.End(id).ok());
-  ASSERT_TRUE(a.TakeNews().ok());
+  ASSERT_TRUE(a.TakeEvents().ok());
   EXPECT_EQ(Fill(OfAnotherShard(u"n")), taken);
 }
 
@@ -65,7 +65,7 @@ TEST_F(Capacity, LeavesAShardTheExtentsThatItUses) {
   Fill(u"n");
   const auto mine = a.mine();
   for (const auto& [id, known] : mine) ASSERT_TRUE(a.End(id).ok());
-  ASSERT_TRUE(a.TakeNews().ok());
+  ASSERT_TRUE(a.TakeEvents().ok());
   EXPECT_EQ(Fill(OfAnotherShard(u"n")), kCells - kCellsPerExtent - 1);
   EXPECT_TRUE(IsHeld(kept));
   EXPECT_EQ(Outcome(c, u"n", kIfAvailable), RequestOutcome::kMissed);

@@ -127,7 +127,7 @@ TEST_F(CaretakerTest, MissesNoDeathThatComesWhileItIsAskedToWatch) {
     Until([&] { return IsCleanedUp(holder); });
     ASSERT_FALSE(IsHeld(held));
     ASSERT_TRUE(IsHeld(last_id));
-    ASSERT_TRUE(b.TakeNews().ok());
+    ASSERT_TRUE(b.TakeEvents().ok());
     ASSERT_TRUE(b.End(last_id).ok());
   }
 }

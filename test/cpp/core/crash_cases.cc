@@ -34,8 +34,9 @@ void MarkDirty(CrashScene& scene) {
 }
 
 // What else is in the segment while it happens.
-const char* const kNamesOfSituations[kSituations] = {
-    "alone", "beside other locks", "with cells given back", "among sleepers with news", "watched"};
+const char* const kNamesOfSituations[kSituations] = {"alone", "beside other locks",
+                                                     "with cells given back",
+                                                     "among sleepers with events", "watched"};
 
 }  // namespace
 
@@ -183,7 +184,7 @@ std::vector<CrashCase> CrashCases() {
        },
        [](CrashScene& s) {
          (void)s.doomed.End(2);
-         (void)s.doomed.TakeNews();
+         (void)s.doomed.TakeEvents();
        }},
       {"EndOfAnAgent",
        [](CrashScene& s) {
@@ -265,7 +266,7 @@ std::vector<CrashCase> CrashCases() {
        [](CrashScene& s) { s.Ask(s.doomed, u"a", {.hold_limit_ns = kHoldNs, .label = kLong}); },
        [](CrashScene& s) {
          EnforceHoldLimits(s, 1);
-         (void)s.doomed.TakeNews();
+         (void)s.doomed.TakeEvents();
        }},
       {"StealFromAHoldLimit",
        [](CrashScene& s) {

@@ -61,9 +61,9 @@ TEST_F(HoldLimits, GrantToTheNextAndTellBoth) {
   EXPECT_TRUE(IsHeld(2));
   EXPECT_TRUE(machine.environment().WasRung(a.ref()));
   EXPECT_TRUE(machine.environment().WasRung(b.ref()));
-  ASSERT_TRUE(a.TakeNews().ok());
+  ASSERT_TRUE(a.TakeEvents().ok());
   EXPECT_FALSE(a.Holds(1));
-  ASSERT_TRUE(b.TakeNews().ok());
+  ASSERT_TRUE(b.TakeEvents().ok());
   EXPECT_TRUE(b.Holds(2));
 }
 
@@ -193,7 +193,7 @@ TEST_F(HoldLimits, FreeTheNameWithItsLastUse) {
   Ask(a, u"n", {.hold_limit_ns = kLimitNs, .label = u"a label"});
   Pass(kLimitNs);
   (void)a.EnforceHoldLimits(1);
-  ASSERT_TRUE(a.TakeNews().ok());
+  ASSERT_TRUE(a.TakeEvents().ok());
   EXPECT_EQ(UsedCells(), 0U);
 }
 
@@ -207,7 +207,7 @@ TEST_F(HoldLimits, RingTheOneWhoWasGrantedByWhoDiedBeforeItRang) {
   machine.environment().ForgetRings();  // it had taken the mark of the sleeper, and rung nobody
   (void)b.EnforceHoldLimits(2);
   EXPECT_TRUE(machine.environment().WasRung(b.ref()));
-  ASSERT_TRUE(b.TakeNews().ok());
+  ASSERT_TRUE(b.TakeEvents().ok());
   machine.environment().ForgetRings();
   (void)b.EnforceHoldLimits(2);
   EXPECT_FALSE(machine.environment().WasRung(b.ref()));
@@ -221,7 +221,7 @@ TEST_F(HoldLimits, OfAThiefAreToldToThoseWhoWaitAlready) {
   Ask(a2, u"n", {.steal = true, .hold_limit_ns = kLimitNs});
   EXPECT_TRUE(machine.environment().WasRung(b.ref()));
   EXPECT_TRUE(machine.environment().WasRung(c.ref()));
-  for (FakeAgent* const agent : {&a, &b, &c}) ASSERT_TRUE(agent->TakeNews().ok());
+  for (FakeAgent* const agent : {&a, &b, &c}) ASSERT_TRUE(agent->TakeEvents().ok());
 }
 
 TEST_F(HoldLimits, OfAThiefCountFromItsSteal) {

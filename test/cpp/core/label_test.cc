@@ -39,7 +39,7 @@ TEST_F(Label, IsCutWhereItIsTooLong) {
 TEST_F(Label, IsFreedWithALockThatWasStolen) {
   Ask(a, u"n", kLabelled);
   Ask(b, u"n", kSteal);
-  ASSERT_TRUE(a.TakeNews().ok());
+  ASSERT_TRUE(a.TakeEvents().ok());
   ASSERT_TRUE(b.End(2).ok());
   EXPECT_EQ(UsedCells(), 0U);
 }
@@ -49,7 +49,7 @@ TEST_F(Label, IsFreedWithARequestThatWasTakenBackBeforeItsGrantWasRead) {
   Ask(b, u"n", kLabelled);
   ASSERT_TRUE(a.End(1).ok());
   ASSERT_TRUE(b.End(2).ok());  // among its events still
-  ASSERT_TRUE(b.TakeNews().ok());
+  ASSERT_TRUE(b.TakeEvents().ok());
   EXPECT_EQ(UsedCells(), 0U);
 }
 

@@ -84,7 +84,7 @@ TEST_F(LockManagerEnd, LeavesAGrantThatIsStillUnreadToItsAgent) {
   ASSERT_TRUE(a.End(1).ok());
   ASSERT_TRUE(b.End(2).ok());
   EXPECT_EQ(UsedCells(), 1U);  // the zombie among the events of b
-  ASSERT_TRUE(b.TakeNews().ok());
+  ASSERT_TRUE(b.TakeEvents().ok());
   EXPECT_EQ(UsedCells(), 0U);
 }
 

@@ -52,7 +52,7 @@ TEST_F(LockManagerRequest, NumbersTokensInTheOrderOfTheGrants) {
   const uint64_t second = Ask(b, u"m").token;
   Ask(b, u"n");
   ASSERT_TRUE(a.End(1).ok());
-  ASSERT_TRUE(b.TakeNews().ok());
+  ASSERT_TRUE(b.TakeEvents().ok());
   EXPECT_EQ(first, kFirstToken + 1);
   EXPECT_EQ(second, kFirstToken + 2);
   EXPECT_EQ(b.mine().at(3).token, kFirstToken + 3);
@@ -120,8 +120,8 @@ TEST_F(LockManagerSteal, TakesTheLockFromEveryHolder) {
   Ask(a, u"n", kShared);
   Ask(b, u"n", kShared);
   EXPECT_EQ(Outcome(c, u"n", kSteal), RequestOutcome::kGranted);
-  ASSERT_TRUE(a.TakeNews().ok());
-  ASSERT_TRUE(b.TakeNews().ok());
+  ASSERT_TRUE(a.TakeEvents().ok());
+  ASSERT_TRUE(b.TakeEvents().ok());
   EXPECT_FALSE(a.Holds(1));
   EXPECT_FALSE(b.Holds(2));
   EXPECT_TRUE(IsHeld(3));
@@ -161,7 +161,7 @@ TEST_F(LockManagerSteal, CanBeStolenFromInTurn) {
   Ask(a, u"n");
   Ask(b, u"n", kSteal);
   Ask(c, u"n", kSteal);
-  ASSERT_TRUE(b.TakeNews().ok());
+  ASSERT_TRUE(b.TakeEvents().ok());
   EXPECT_FALSE(b.Holds(2));
   EXPECT_TRUE(IsHeld(3));
 }
@@ -169,7 +169,7 @@ TEST_F(LockManagerSteal, CanBeStolenFromInTurn) {
 TEST_F(LockManagerSteal, StealsFromItsOwnAgent) {
   Ask(a, u"n");
   Ask(a, u"n", kSteal);
-  ASSERT_TRUE(a.TakeNews().ok());
+  ASSERT_TRUE(a.TakeEvents().ok());
   EXPECT_FALSE(a.Holds(1));
   EXPECT_TRUE(a.Holds(2));
 }

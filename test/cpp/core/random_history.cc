@@ -63,7 +63,7 @@ void RandomHistory::Step() {
     machine_.environment().PassTime(Below(3000));
     EnforceHoldLimits(client);
   } else if (dice < 79) {
-    TakeNews(client);
+    TakeEvents(client);
   } else if (dice < 82) {
     CompareSnapshot(client);
   } else if (dice < 84) {
@@ -202,14 +202,14 @@ void RandomHistory::EndAgent(Client& client) {
   if (clients_.empty()) Populate();
 }
 
-void RandomHistory::TakeNews(Client& client) {
-  if (!client.agent.TakeNews().ok()) Fail("news could not be taken");
+void RandomHistory::TakeEvents(Client& client) {
+  if (!client.agent.TakeEvents().ok()) Fail("events could not be taken");
   const auto all_lost = model_.lost();
   for (const ReferenceModel::Lost& lost : all_lost) {
     if (lost.request.agent == client.agent.ref().index) model_.End(lost.request.id);
   }
   client.agent.FallAsleep();
-  client.is_woken = client.agent.HasNews();
+  client.is_woken = client.agent.HasEvents();
 }
 
 void RandomHistory::CompareSnapshot(Client& client) {
@@ -250,7 +250,7 @@ void RandomHistory::KillInsideAnOperation(Client& client) {
     switch (Below(8)) {
       case 0:
       case 1:
-        TakeNews(client);
+        TakeEvents(client);
         break;
       case 2:
       case 3:
@@ -311,7 +311,7 @@ void RandomHistory::CheckEverything() {
          model_.ToString());
   }
   for (const auto& client : clients_) {
-    if (!client->is_woken && !KnowsTheTruth(*client)) Fail("an agent sleeps and has news");
+    if (!client->is_woken && !KnowsTheTruth(*client)) Fail("an agent sleeps and has events");
   }
 }
 

@@ -26,7 +26,7 @@ class RandomHistory {
   // An agent, and what is known of its sleep.
   struct Client {
     FakeAgent agent;
-    bool is_woken = false;  // was rung, and has not taken its news yet
+    bool is_woken = false;  // was rung, and has not taken its events yet
   };
 
   void Fail(const std::string& what) {
@@ -47,7 +47,7 @@ class RandomHistory {
   void NoteGrants();
   void EndOne(Client& client);
   void EndAgent(Client& client);
-  void TakeNews(Client& client);
+  void TakeEvents(Client& client);
   void CompareSnapshot(Client& client);
   void Repair(Client& client);
   void KillBetweenOperations(Client& client);

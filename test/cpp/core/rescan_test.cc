@@ -1,4 +1,4 @@
-// News that may have been lost: an agent reads all its records again.
+// Events that may have been lost: an agent reads all its records again.
 #include <set>
 
 #include "core/lock_manager.h"
@@ -7,13 +7,14 @@
 namespace holdfast::test {
 namespace {
 
-using core::RecordNews;
+using core::RecordEvent;
 using segment::CellState;
 
 class Rescan : public LockTableTest {
  protected:
   // Reads all records of `agent` in both shards.
-  Status Read(FakeAgent& agent, std::vector<RecordNews>& records, std::vector<RecordNews>& popped) {
+  Status Read(FakeAgent& agent, std::vector<RecordEvent>& records,
+              std::vector<RecordEvent>& popped) {
     for (uint32_t shard = 0; shard < machine.segment().geometry().shards; ++shard) {
       const Status done = agent.manager().Rescan(agent.ref(), shard, records, popped, kBudgetNs);
       if (!done.ok()) return done;
@@ -29,8 +30,8 @@ TEST_F(Rescan, FindsEveryRecordOfTheAgent) {
   Ask(a, u"n");
   Ask(b, u"n");
   Ask(b, u"m");
-  std::vector<RecordNews> records;
-  std::vector<RecordNews> popped;
+  std::vector<RecordEvent> records;
+  std::vector<RecordEvent> popped;
   ASSERT_TRUE(Read(b, records, popped).ok());
   ASSERT_EQ(records.size(), 2U);
   EXPECT_EQ(records[0].request_id + records[1].request_id, 2U + 3U);
@@ -42,7 +43,7 @@ TEST_F(Rescan, FindsAGrantWhoseEventWasNeverLinked) {
   ASSERT_TRUE(a.End(1).ok());
   machine.segment().agent(b.ref().index).event_head.Set(segment::kNoCell);  // died while pushing
   machine.segment().agent(b.ref().index).rescan.Set(1);
-  ASSERT_TRUE(b.TakeNews().ok());
+  ASSERT_TRUE(b.TakeEvents().ok());
   EXPECT_TRUE(b.Holds(2));
   EXPECT_EQ(CellOf(record).event_next.Get(), segment::kNotLinked);
 }
@@ -54,7 +55,7 @@ TEST_F(Rescan, FreesAZombieWhoseEventWasNeverLinked) {
   ASSERT_TRUE(b.End(2).ok());
   machine.segment().agent(b.ref().index).event_head.Set(segment::kNoCell);
   machine.segment().agent(b.ref().index).rescan.Set(1);
-  ASSERT_TRUE(b.TakeNews().ok());
+  ASSERT_TRUE(b.TakeEvents().ok());
   EXPECT_EQ(UsedCells(), 0U);
 }
 
@@ -62,9 +63,9 @@ TEST_F(Rescan, SaysWhetherSomebodyElseIsBeforeAWaitingRequest) {
   Ask(a, u"n");
   Ask(a2, u"n");
   Ask(b, u"n");
-  std::vector<RecordNews> of_a2;
-  std::vector<RecordNews> of_b;
-  std::vector<RecordNews> popped;
+  std::vector<RecordEvent> of_a2;
+  std::vector<RecordEvent> of_b;
+  std::vector<RecordEvent> popped;
   ASSERT_TRUE(Read(a2, of_a2, popped).ok());
   ASSERT_TRUE(Read(b, of_b, popped).ok());
   EXPECT_FALSE(of_a2.at(0).may_be_blocked_by_others);
@@ -77,11 +78,11 @@ TEST_F(Rescan, FindsARecordThatALinkOfItsAgentNoLongerLeadsTo) {
   Ask(b, u"n");
   const core::RecordRef last = Ask(b, u"n").record;
   CellOf(last).agent_next.Set(0xFFFF);
-  std::vector<RecordNews> records;
-  std::vector<RecordNews> popped;
+  std::vector<RecordEvent> records;
+  std::vector<RecordEvent> popped;
   ASSERT_TRUE(b.manager().Rescan(b.ref(), first.shard, records, popped, kBudgetNs).ok());
   std::set<uint32_t> found;
-  for (const RecordNews& record : records) found.insert(record.request_id);
+  for (const RecordEvent& record : records) found.insert(record.request_id);
   EXPECT_THAT(found, testing::ElementsAre(1, 2, 3));
 }
 

@@ -99,7 +99,7 @@ class ScribbledSegment {
       (void)core::Holders(manager, NameOf(kNames[Below(5)]), kBudgetNs);
       (void)agent.End(it->first);
     } else if (dice < 18) {
-      (void)agent.TakeNews();
+      (void)agent.TakeEvents();
     } else if (dice < 19) {
       (void)core::TakeSnapshot(manager, kBudgetNs);
     } else {

@@ -220,7 +220,7 @@ TEST_F(TerminateProcess, FreesTheLocksInOtherShardsWhileAnybodyIsInsideOne) {
   word.Release(r, machine.environment());
 }
 
-TEST_F(TerminateProcess, MakesEverybodyLookForLostNews) {
+TEST_F(TerminateProcess, MakesEverybodyLookForLostEvents) {
   Terminate(p, b);
   EXPECT_NE(machine.segment().agent(c.ref().index).rescan.Get(), 0U);
   EXPECT_TRUE(machine.environment().WasRung(c.ref()));

@@ -108,7 +108,7 @@ class Threads : public testing::Test {
     }
     for (std::thread& thread : threads) thread.join();
     // The last grants and thefts may still be unread.
-    for (const auto& agent : agents) EXPECT_TRUE(agent->TakeNews().ok());
+    for (const auto& agent : agents) EXPECT_TRUE(agent->TakeEvents().ok());
     for (const auto& agent : agents) EXPECT_TRUE(agent->mine().empty());
     EXPECT_THAT(segment::CheckInvariants(machine.segment()), testing::IsEmpty());
     for (uint32_t shard = 0; shard < kCounts.shards; ++shard) {
@@ -119,10 +119,10 @@ class Threads : public testing::Test {
   // Sleeps until `id` no longer waits: granted (true), or lost since. Without a wake-up it hangs.
   bool SpinFor(FakeAgent& agent, uint32_t id) {
     for (;;) {
-      EXPECT_TRUE(agent.TakeNews().ok());
+      EXPECT_TRUE(agent.TakeEvents().ok());
       if (!agent.WaitsFor(id)) return agent.Holds(id);
       agent.FallAsleep();
-      if (!agent.HasNews()) environment.doorbells[agent.ref().index].Wait();
+      if (!agent.HasEvents()) environment.doorbells[agent.ref().index].Wait();
     }
   }
 
@@ -198,12 +198,12 @@ TEST_F(Threads, ThatQueueManyRequestsAtOnceAreGrantedAllOfThem) {
           if (!mine.is_held) continue;
           ASSERT_TRUE(agent.End(id).ok());
         }
-        ASSERT_TRUE(agent.TakeNews().ok());
+        ASSERT_TRUE(agent.TakeEvents().ok());
         const bool holds = std::any_of(agent.mine().begin(), agent.mine().end(),
                                        [](const auto& entry) { return entry.second.is_held; });
         if (holds || agent.mine().empty()) continue;
         agent.FallAsleep();
-        if (!agent.HasNews()) environment.doorbells[agent.ref().index].Wait();
+        if (!agent.HasEvents()) environment.doorbells[agent.ref().index].Wait();
       }
     }
   });

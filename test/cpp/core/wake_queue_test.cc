@@ -39,7 +39,7 @@ TEST_F(WakeQueueTest, LeaveAnAgentInPeaceThatIsAwake) {
   Ask(b, u"n");
   ASSERT_TRUE(a.End(1).ok());
   EXPECT_THAT(Rung(), IsEmpty());
-  EXPECT_TRUE(b.HasNews());
+  EXPECT_TRUE(b.HasEvents());
 }
 
 TEST_F(WakeQueueTest, RingASleeperOnlyOnce) {
@@ -84,7 +84,7 @@ TEST_F(WakeQueueTest, RingWhoComesNextWhenItWantsThat) {
   ASSERT_TRUE(a.End(1).ok());
   EXPECT_THAT(Rung(), ElementsAre(b.ref().index, c.ref().index));
   EXPECT_EQ(next.prewake.Get(), 1U + b.ref().index);
-  EXPECT_FALSE(c.HasNews());
+  EXPECT_FALSE(c.HasEvents());
 }
 
 TEST_F(WakeQueueTest, DoNotRingWhoComesNextWhenItDoesNotWantThatOrHasTheLock) {
@@ -145,7 +145,7 @@ TEST_F(WakeQueueTest, LeaveAFollowerInPeaceThatNowWaitsForItsOwnProcess) {
   EXPECT_THAT(Rung(), IsEmpty());
 }
 
-TEST_F(WakeQueueTest, RingEverySleeperWhenThereIsNewsForMoreAgentsThanFit) {
+TEST_F(WakeQueueTest, RingEverySleeperWhenThereIsEventsForMoreAgentsThanFit) {
   const segment::Geometry::Counts counts{.shards = 1,
                                          .processes = 1,
                                          .agents = 24,

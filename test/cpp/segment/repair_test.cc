@@ -90,7 +90,7 @@ TEST_F(Repair, FinishesTheStealOfADeadThiefAndGrantsTheNext) {
   RepairAll();
   EXPECT_FALSE(IsHeld(1));
   EXPECT_TRUE(IsHeld(3));
-  ASSERT_TRUE(a.TakeNews().ok());
+  ASSERT_TRUE(a.TakeEvents().ok());
   EXPECT_FALSE(a.Holds(1));
 }
 
@@ -134,7 +134,7 @@ TEST_F(Repair, DropsARequestWhoseNameIsDamaged) {
   name.units[0].Set(u'm');
   RepairAll();
   EXPECT_EQ(UsedCells(), 0U);
-  ASSERT_TRUE(a.TakeNews().ok());
+  ASSERT_TRUE(a.TakeEvents().ok());
 }
 
 TEST_F(Repair, MergesTwoCellsOfOneName) {
@@ -189,7 +189,7 @@ TEST_F(Repair, JudgesLimitsByTheOrderOfTheGrants) {
   Ask(b, u"n", Limited(2));
   Ask(c, u"n", {.mode = LockMode::kShared, .steal = true, .limit = 1});
   Ask(a2, u"m");
-  ASSERT_TRUE(a.TakeNews().ok());
+  ASSERT_TRUE(a.TakeEvents().ok());
   ASSERT_TRUE(a2.End(4).ok());
   RepairAll();  // grants what waits beside a shared thief
   ASSERT_TRUE(IsHeld(2) && IsHeld(3));
@@ -214,7 +214,7 @@ TEST_F(Repair, KeepsWhatWasExpiredUntilItsAgentHasReadIt) {
   ASSERT_EQ(before.lost().size(), 1U);
   RepairAll();
   EXPECT_EQ(Records(), before);
-  ASSERT_TRUE(a.TakeNews().ok());
+  ASSERT_TRUE(a.TakeEvents().ok());
 }
 
 TEST_F(Repair, CountsTheHoldLimitsOfANameAnew) {

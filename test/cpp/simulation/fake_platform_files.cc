@@ -142,7 +142,7 @@ Doorbell::~Doorbell() {
   Point();
 }
 
-// No program of the simulation blocks its thread for news.
+// No program of the simulation blocks its thread for events.
 void Doorbell::Wait(uint64_t) const {}
 
 void Doorbell::Drain() const { TheKernel().At(fd_.get()).fifo->is_rung = false; }

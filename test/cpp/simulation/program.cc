@@ -11,7 +11,7 @@ constexpr uint64_t kWatchQuietNs = 400'000'000;
 
 }  // namespace
 
-using core::AgentNews;
+using core::RequestEvent;
 using core::RequestOutcome;
 
 std::u16string SimulatedName(uint32_t number) {
@@ -63,7 +63,7 @@ void Program::Turn() {
   Work();
   agent_->BeginTurn();
   Deliver();
-  while (agent_->AwaitNews()) Deliver();
+  while (agent_->AwaitEvents()) Deliver();
   if (agent_->in_use() == 0 || agent_->GoToSleep()) Sleep();
   if (doorbell_->is_rung) {
     agent_->WakeUp();
@@ -196,35 +196,35 @@ void Program::End(uint32_t id) {
 
 void Program::Deliver() {
   do {
-    news_.clear();
-    agent_->TakeNews(news_);
+    events_.clear();
+    agent_->TakeEvents(events_);
     if (world_.IsGhost()) return;
-    for (const AgentNews& news : news_) Read(news);
-  } while (agent_->HasNews());
+    for (const RequestEvent& events : events_) Read(events);
+  } while (agent_->HasEvents());
 }
 
-void Program::Read(const AgentNews& news) {
-  const auto it = mine_.find(news.id);
-  if (it == mine_.end()) return Fail("news of a request that it does not have");
+void Program::Read(const RequestEvent& events) {
+  const auto it = mine_.find(events.id);
+  if (it == mine_.end()) return Fail("events of a request that it does not have");
   Mine& mine = it->second;
-  switch (news.kind) {
-    case AgentNews::Kind::kGranted:
+  switch (events.kind) {
+    case RequestEvent::Kind::kGranted:
       if (mine.is_held) return Fail("granted twice");
-      return Hold(mine, news.token);
-    case AgentNews::Kind::kLost:
-    case AgentNews::Kind::kExpired:
+      return Hold(mine, events.token);
+    case RequestEvent::Kind::kLost:
+    case RequestEvent::Kind::kExpired:
       log_.Lost(mine.number);
       break;
-    case AgentNews::Kind::kFailed:
-      if (news.status.code() != StatusCode::kSegmentFull) {
-        Fail(std::string("failed: ") + news.status.reason());
+    case RequestEvent::Kind::kFailed:
+      if (events.status.code() != StatusCode::kSegmentFull) {
+        Fail(std::string("failed: ") + events.status.reason());
       }
       log_.Ended(mine.number);
       break;
-    case AgentNews::Kind::kMissed:
+    case RequestEvent::Kind::kMissed:
       log_.Ended(mine.number);
       break;
-    case AgentNews::Kind::kStalled:
+    case RequestEvent::Kind::kStalled:
       return;  // it still waits
   }
   mine_.erase(it);

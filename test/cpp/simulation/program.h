@@ -1,4 +1,4 @@
-// A thread with an event loop that uses locks, as the addon's binding does it: news in front of
+// A thread with an event loop that uses locks, as the addon's binding does it: events in front of
 // the sleep and behind it, the doorbell only while it sleeps.
 #ifndef HOLDFAST_TEST_SIMULATION_PROGRAM_H_
 #define HOLDFAST_TEST_SIMULATION_PROGRAM_H_
@@ -69,7 +69,7 @@ class Program {
   void Hold(Mine& mine, uint64_t token);
   void End(uint32_t id);
   void Deliver();
-  void Read(const core::AgentNews& news);
+  void Read(const core::RequestEvent& events);
   std::map<uint64_t, uint32_t> QueuedRecords() const;
   uint64_t NextTimer() const;
   void Fail(const std::string& what) {
@@ -84,7 +84,7 @@ class Program {
   std::unique_ptr<core::Agent> agent_;
   std::shared_ptr<Fifo> doorbell_;
   std::map<uint32_t, Mine> mine_;  // by the agent's number
-  std::vector<core::AgentNews> news_;
+  std::vector<core::RequestEvent> events_;
   std::unique_ptr<Watching> watching_;
   uint64_t watches_until_ns_ = 0;  // once all is quiet
   bool is_to_probe_ = false;

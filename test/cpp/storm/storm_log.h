@@ -16,7 +16,7 @@ enum class StormEvent : uint32_t {
   kNone = 0,  // its writer died before it was written
   kAskSteal,  // before a steal: from here on somebody may lose the lock of this name
   kEnter,     // after the grant
-  kLeave,     // before the release, or after the news that the lock was lost
+  kLeave,     // before the release, or after the events that the lock was lost
   kDying,     // before the kill, by who kills: what this process says from here on does not count
 };
 

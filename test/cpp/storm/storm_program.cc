@@ -10,7 +10,7 @@
 
 namespace holdfast::test {
 
-using core::AgentNews;
+using core::RequestEvent;
 using core::RequestOutcome;
 
 namespace {
@@ -43,7 +43,7 @@ void StormProgram::Run() {
   agent_.reset();
 }
 
-// As binding/agent_wrap.cc: timers, news, sleep, news.
+// As binding/agent_wrap.cc: timers, events, sleep, events.
 void StormProgram::Turn() {
   Work();
   agent_->BeginTurn();
@@ -163,31 +163,31 @@ void StormProgram::End(uint32_t id) {
 
 void StormProgram::Deliver() {
   do {
-    news_.clear();
-    agent_->TakeNews(news_);
-    for (const AgentNews& news : news_) Read(news);
-  } while (agent_->HasNews());
+    events_.clear();
+    agent_->TakeEvents(events_);
+    for (const RequestEvent& events : events_) Read(events);
+  } while (agent_->HasEvents());
 }
 
-void StormProgram::Read(const AgentNews& news) {
-  const auto it = mine_.find(news.id);
-  if (it == mine_.end()) return log_.Fail("news of a request that is not there");
+void StormProgram::Read(const RequestEvent& events) {
+  const auto it = mine_.find(events.id);
+  if (it == mine_.end()) return log_.Fail("events of a request that is not there");
   Mine& mine = it->second;
-  switch (news.kind) {
-    case AgentNews::Kind::kGranted:
+  switch (events.kind) {
+    case RequestEvent::Kind::kGranted:
       if (mine.is_held) return log_.Fail("granted twice");
-      return Hold(news.id, mine, news.token);
-    case AgentNews::Kind::kLost:
-    case AgentNews::Kind::kExpired:
-      CheckLoss(mine, news.kind == AgentNews::Kind::kExpired);
+      return Hold(events.id, mine, events.token);
+    case RequestEvent::Kind::kLost:
+    case RequestEvent::Kind::kExpired:
+      CheckLoss(mine, events.kind == RequestEvent::Kind::kExpired);
       if (mine.is_held) log_.Write(StormEvent::kLeave, mine.entry);
       break;
-    case AgentNews::Kind::kFailed:
-      log_.Fail(news.status.reason());
+    case RequestEvent::Kind::kFailed:
+      log_.Fail(events.status.reason());
       break;
-    case AgentNews::Kind::kMissed:
+    case RequestEvent::Kind::kMissed:
       break;
-    case AgentNews::Kind::kStalled:
+    case RequestEvent::Kind::kStalled:
       return;  // it still waits
   }
   mine_.erase(it);

@@ -46,7 +46,7 @@ class StormProgram {
   void End(uint32_t id);
   void EndWhatIsDue();
   void Deliver();
-  void Read(const core::AgentNews& news);
+  void Read(const core::RequestEvent& events);
   void CheckLoss(const Mine& mine, bool is_expired);
   void Sleep();
   void TellIfIdle();
@@ -60,7 +60,7 @@ class StormProgram {
   std::mt19937_64 random_;
   std::unique_ptr<core::Agent> agent_;
   std::map<uint32_t, Mine> mine_;  // by the agent's number
-  std::vector<core::AgentNews> news_;
+  std::vector<core::RequestEvent> events_;
   uint64_t next_ask_ns_ = 0;
 };
 

@@ -85,10 +85,10 @@ class User {
   void Turn() {
     agent_->BeginTurn();
     for (int i = 0; i < 8; ++i) Operate();
-    news_.clear();
-    agent_->TakeNews(news_);
-    for (const core::AgentNews& news : news_) {
-      if (news.kind == core::AgentNews::Kind::kGranted) diary_.grants.fetch_add(1);
+    events_.clear();
+    agent_->TakeEvents(events_);
+    for (const core::RequestEvent& events : events_) {
+      if (events.kind == core::RequestEvent::Kind::kGranted) diary_.grants.fetch_add(1);
     }
     if (agent_->GoToSleep()) agent_->WakeUp();
     agent_->DrainDoorbell();
@@ -124,7 +124,7 @@ class User {
   const uint32_t number_;
   std::mt19937_64 random_;
   std::unique_ptr<core::Agent> agent_;
-  std::vector<core::AgentNews> news_;
+  std::vector<core::RequestEvent> events_;
 };
 
 // The segment as somebody sees it who does not care.
@@ -246,8 +246,8 @@ TEST(StormVandal, NeitherFaultsNorHangsAnybodyAndWhatItLeavesCanBeRepaired) {
     const auto answer = (*agent)->Request(
         segment::ResourceName(name.data(), static_cast<uint32_t>(name.size())), request);
     ASSERT_TRUE(answer.ok()) << answer.status().reason();
-    std::vector<core::AgentNews> news;
-    while (!(*agent)->IsHeld(answer->id)) (*agent)->TakeNews(news);
+    std::vector<core::RequestEvent> events;
+    while (!(*agent)->IsHeld(answer->id)) (*agent)->TakeEvents(events);
   }
 }
 

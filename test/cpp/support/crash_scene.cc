@@ -57,7 +57,7 @@ uint32_t CrashScene::Ask(FakeAgent& agent, std::u16string_view name, const Optio
 
 void CrashScene::FallAsleep() {
   for (FakeAgent* const agent : Agents()) {
-    (void)agent->TakeNews();
+    (void)agent->TakeEvents();
     agent->FallAsleep();
   }
   machine.environment().ForgetRings();
@@ -163,19 +163,19 @@ void CrashScene::CheckTokens(uint64_t newest_before, const ReferenceModel& befor
   }
 }
 
-// Nobody may have to be lucky to learn what became of its requests: whoever has news was rung.
+// Nobody may have to be lucky to learn what became of its requests: whoever has events was rung.
 void CrashScene::CheckAgent(FakeAgent& agent, const std::vector<segment::AgentRef>& rung,
                             Faults& faults) {
   const ReferenceModel truth = ReferenceModel::Read(machine.segment());
   const auto mine = agent.mine();
-  bool has_news = false;
+  bool has_events = false;
   for (const auto& [id, known] : mine) {
-    has_news = has_news || (known.is_held ? !truth.IsHeld(id) : !truth.IsQueued(id));
+    has_events = has_events || (known.is_held ? !truth.IsHeld(id) : !truth.IsQueued(id));
   }
   const bool was_rung = std::find(rung.begin(), rung.end(), agent.ref()) != rung.end();
   const std::string who = "agent " + std::to_string(agent.ref().index);
-  if (has_news && !was_rung) faults.push_back(who + " has news and was not rung");
-  if (!agent.TakeNews().ok()) faults.push_back(who + " could not take its news");
+  if (has_events && !was_rung) faults.push_back(who + " has events and was not rung");
+  if (!agent.TakeEvents().ok()) faults.push_back(who + " could not take its events");
   for (const auto& [id, known] : mine) {
     if (agent.Holds(id) != truth.IsHeld(id) || agent.WaitsFor(id) != truth.IsQueued(id)) {
       faults.push_back(who + " is wrong about its request " + std::to_string(id));
@@ -209,14 +209,14 @@ void CrashScene::CheckSecondRepair(ProcessRef rescuer, Faults& faults) {
 void CrashScene::CheckNothingIsLeft(const std::vector<ProcessRef>& dead, Faults& faults) {
   for (FakeAgent* const agent : Agents()) {
     if (IsAmong(dead, *agent)) continue;
-    (void)agent->TakeNews();
+    (void)agent->TakeEvents();
     const auto mine = agent->mine();
     for (const auto& [id, known] : mine) (void)agent->End(id);
-    (void)agent->TakeNews();
+    (void)agent->TakeEvents();
   }
   // The last releases grant to agents that were asked before.
   for (FakeAgent* const agent : Agents()) {
-    if (!IsAmong(dead, *agent)) (void)agent->TakeNews();
+    if (!IsAmong(dead, *agent)) (void)agent->TakeEvents();
   }
   CheckInvariants("after the last release", faults);
   for (uint32_t shard = 0; shard < machine.segment().geometry().shards; ++shard) {

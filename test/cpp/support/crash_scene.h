@@ -34,7 +34,7 @@ class CrashScene {
 
   // A new request with the next number.
   uint32_t Ask(FakeAgent& agent, std::u16string_view name, const Options& options = kExclusive);
-  // All living agents fall asleep, so that whoever has news for them must ring.
+  // All living agents fall asleep, so that whoever has events for them must ring.
   void FallAsleep();
 
   // The processes in `dead` are gone; `rescuer` cleans up after them. Everything that is wrong

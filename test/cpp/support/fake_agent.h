@@ -1,5 +1,5 @@
 // An agent as core/agent.h is one, without event loop, files and helper thread: it keeps a mirror
-// of its requests and learns of grants and thefts from its news alone.
+// of its requests and learns of grants and thefts from its events alone.
 #ifndef HOLDFAST_TEST_SUPPORT_FAKE_AGENT_H_
 #define HOLDFAST_TEST_SUPPORT_FAKE_AGENT_H_
 
@@ -102,9 +102,9 @@ class FakeAgent {
   }
 
   // Returns what went wrong, if anything did.
-  Status TakeNews();
+  Status TakeEvents();
   void FallAsleep() { machine_->segment().agent(self_.index).sleeping.Exchange(++sleep_); }
-  bool HasNews() const;
+  bool HasEvents() const;
 
   // What this agent believes to wait for or to hold.
   const std::map<uint32_t, Mine>& mine() const { return mine_; }
@@ -112,7 +112,7 @@ class FakeAgent {
   bool WaitsFor(uint32_t id) const { return mine_.contains(id) && !mine_.at(id).is_held; }
 
  private:
-  Status Read(const core::RecordNews& news);
+  Status Read(const core::RecordEvent& events);
 
   FakeMachine* machine_;
   segment::Environment* environment_;

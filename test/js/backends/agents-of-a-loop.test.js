@@ -30,7 +30,7 @@ function prepare(lib, directoryOfAll, program) {
     const backend = new SharedMemoryBackend({ directory: directoryOfAll, bucket, sweeps: false });
     return openLockManager({ backend });
   };
-  // Queued behind itself: the news of a grant comes in a turn of the event loop.
+  // Queued behind itself: the events of a grant comes in a turn of the event loop.
   const queueUp = async (locks) => {
     let release;
     const released = new Promise((resolve) => (release = resolve));

@@ -31,5 +31,5 @@ test('ten values are an event', () => {
       lost: 12,
     },
   ]);
-  expect(loadBinding().EVENT_FIELDS).toBe(GRANTED.length);
+  expect(loadBinding().WATCH_EVENT_FIELDS).toBe(GRANTED.length);
 });

@@ -20,15 +20,15 @@ constexpr uint64_t kDeferredBudgetNs = 1'000'000;
 
 }  // namespace
 
-bool Agent::HasNews() const { return segment::HasEvents(entry_) || mailbox_->has_letters.load(); }
+bool Agent::HasEvents() const { return segment::HasEvents(entry_) || mailbox_->has_letters.load(); }
 
-// First says that it sleeps, then looks: whoever brings news does it the other way round. Each
+// First says that it sleeps, then looks: whoever brings events does it the other way round. Each
 // sleep has a number, so that nobody takes an earlier ring for one in this sleep.
 bool Agent::GoToSleep() {
   if (queued_ > 0) adaptive_spin_.FallingAsleep();
   sleep_ = sleep_ % (segment::kRung - 1) + 1;
   entry_.sleeping.Exchange(sleep_);
-  if (!HasNews()) return true;
+  if (!HasEvents()) return true;
   entry_.sleeping.Exchange(0);
   return false;
 }
@@ -40,38 +40,39 @@ void Agent::WakeUp() {
 
 void Agent::DrainDoorbell() { doorbell_.Drain(); }
 
-std::optional<AgentNews> Agent::WaitFor(uint32_t id, uint64_t timeout_ns,
-                                        std::vector<AgentNews>& others) {
+std::optional<RequestEvent> Agent::WaitFor(uint32_t id, uint64_t timeout_ns,
+                                           std::vector<RequestEvent>& others) {
   const uint64_t end_ns = process_->MonotonicNs() + timeout_ns;
   for (;;) {
-    TakeNews(others);
-    const auto decision = std::find_if(others.begin(), others.end(), [id](const AgentNews& news) {
-      return news.id == id && news.kind != AgentNews::Kind::kStalled;
-    });
+    TakeEvents(others);
+    const auto decision =
+        std::find_if(others.begin(), others.end(), [id](const RequestEvent& events) {
+          return events.id == id && events.kind != RequestEvent::Kind::kStalled;
+        });
     if (decision != others.end()) {
-      const AgentNews found = *decision;
+      const RequestEvent found = *decision;
       others.erase(decision);
       return found;
     }
     const uint64_t now_ns = process_->MonotonicNs();
     if (now_ns >= end_ns) return std::nullopt;
-    if (AwaitNews() || !GoToSleep()) continue;
+    if (AwaitEvents() || !GoToSleep()) continue;
     doorbell_.Wait(end_ns - now_ns);
     WakeUp();
     DrainDoorbell();
   }
 }
 
-void Agent::TakeNews(std::vector<AgentNews>& news) {
-  if (mailbox_->has_letters.load()) ReadLetters(news);
-  if (entry_.rescan.ReadOrdered() != 0) Rescan(news);
+void Agent::TakeEvents(std::vector<RequestEvent>& events) {
+  if (mailbox_->has_letters.load()) ReadLetters(events);
+  if (entry_.rescan.ReadOrdered() != 0) Rescan(events);
   records_.clear();
-  core::TakeNews(process_->manager().segment(), self_.index, records_);
+  core::TakeEvents(process_->manager().segment(), self_.index, records_);
   if (!records_.empty()) adaptive_spin_.Heard();
-  for (const RecordNews& record : records_) Read(record, news);
+  for (const RecordEvent& record : records_) Read(record, events);
 }
 
-void Agent::ReadLetters(std::vector<AgentNews>& news) {
+void Agent::ReadLetters(std::vector<RequestEvent>& events) {
   std::deque<Mailbox::Letter> letters;
   std::vector<Mailbox::Stall> stalls;
   {
@@ -82,13 +83,13 @@ void Agent::ReadLetters(std::vector<AgentNews>& news) {
   }
   for (const auto& [id, process_id] : stalls) {
     if (entries_[id].state != EntryState::kDeferred) continue;
-    news.push_back({id, AgentNews::Kind::kStalled, process_id, Status()});
+    events.push_back({id, RequestEvent::Kind::kStalled, process_id, Status()});
   }
   for (const auto& [id, placement] : letters) {
     const bool is_abandoned = entries_[id].state == EntryState::kAbandoned;
     if (!placement.ok()) {
       FreeEntry(id);
-      if (!is_abandoned) news.push_back({id, AgentNews::Kind::kFailed, 0, placement.status()});
+      if (!is_abandoned) events.push_back({id, RequestEvent::Kind::kFailed, 0, placement.status()});
       continue;
     }
     Adopt(id, *placement, 0);
@@ -97,21 +98,21 @@ void Agent::ReadLetters(std::vector<AgentNews>& news) {
     if (is_abandoned) {
       End(id);
     } else if (placement->outcome == RequestOutcome::kGranted) {
-      news.push_back({id, AgentNews::Kind::kGranted, placement->token, Status()});
+      events.push_back({id, RequestEvent::Kind::kGranted, placement->token, Status()});
     } else if (placement->outcome == RequestOutcome::kMissed) {
-      news.push_back({id, AgentNews::Kind::kMissed, 0, Status()});
+      events.push_back({id, RequestEvent::Kind::kMissed, 0, Status()});
     }
   }
 }
 
-// News may be missing: reads what has become of every request.
-void Agent::Rescan(std::vector<AgentNews>& news) {
+// Events may be missing: reads what has become of every request.
+void Agent::Rescan(std::vector<RequestEvent>& events) {
   entry_.rescan.Exchange(0);
   ++scan_;
   const segment::Segment& segment = process_->manager().segment();
   // Perhaps because somebody waits for a shard that this process is said to be inside.
   segment::DisownShards(segment, self_.process, *process_);
-  std::vector<RecordNews> found;
+  std::vector<RecordEvent> found;
   bool is_complete = true;
   uint64_t budget_ns = kBudgetNs;
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
@@ -130,9 +131,9 @@ void Agent::Rescan(std::vector<AgentNews>& news) {
       return StatusCode::kOk;
     });
   }
-  for (const RecordNews& record : found) {
+  for (const RecordEvent& record : found) {
     if (Entry* const entry = Find(record)) entry->scan = scan_;
-    Read(record, news);
+    Read(record, events);
   }
   if (!is_complete) return;
   for (uint32_t id = 0; id < entries_.size(); ++id) {
@@ -145,15 +146,16 @@ void Agent::Rescan(std::vector<AgentNews>& news) {
     EndRecord(entries_[id].record);
     FreeEntry(id);
     if (state == EntryState::kHeld) {
-      news.push_back({id, AgentNews::Kind::kLost, 0, Status()});
+      events.push_back({id, RequestEvent::Kind::kLost, 0, Status()});
     } else {
-      news.push_back({id, AgentNews::Kind::kFailed, 0,
-                      Status(StatusCode::kSegmentBroken, "the record of the request was damaged")});
+      events.push_back(
+          {id, RequestEvent::Kind::kFailed, 0,
+           Status(StatusCode::kSegmentBroken, "the record of the request was damaged")});
     }
   }
 }
 
-Agent::Entry* Agent::Find(const RecordNews& record) {
+Agent::Entry* Agent::Find(const RecordEvent& record) {
   if (record.request_id >= entries_.size()) return nullptr;
   Entry& entry = entries_[record.request_id];
   const bool is_same = (entry.state == EntryState::kQueued || entry.state == EntryState::kHeld) &&
@@ -162,7 +164,7 @@ Agent::Entry* Agent::Find(const RecordNews& record) {
   return is_same ? &entry : nullptr;
 }
 
-void Agent::Read(const RecordNews& record, std::vector<AgentNews>& news) {
+void Agent::Read(const RecordEvent& record, std::vector<RequestEvent>& events) {
   if (record.state == CellState::kZombie) {
     EndRecord(record.record);
     return;
@@ -172,13 +174,13 @@ void Agent::Read(const RecordNews& record, std::vector<AgentNews>& news) {
   const uint32_t id = record.request_id;
   if (record.state == CellState::kHeld && entry->state == EntryState::kQueued) {
     SetState(id, EntryState::kHeld);
-    news.push_back({id, AgentNews::Kind::kGranted, record.token, Status()});
+    events.push_back({id, RequestEvent::Kind::kGranted, record.token, Status()});
   } else if (segment::IsLost(record.state)) {
     const bool is_expired = record.state == CellState::kExpired;
     FreeEntry(id);
     EndRecord(record.record);
-    news.push_back({id, is_expired ? AgentNews::Kind::kExpired : AgentNews::Kind::kLost,
-                    record.token, Status()});
+    events.push_back({id, is_expired ? RequestEvent::Kind::kExpired : RequestEvent::Kind::kLost,
+                      record.token, Status()});
   } else if (record.state == CellState::kWaiting && record.may_be_blocked_by_others) {
     process_->caretaker().Review(record.record);
   }

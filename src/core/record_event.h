@@ -1,6 +1,6 @@
 // What an agent learns of one of its records.
-#ifndef HOLDFAST_CORE_RECORD_NEWS_H_
-#define HOLDFAST_CORE_RECORD_NEWS_H_
+#ifndef HOLDFAST_CORE_RECORD_EVENT_H_
+#define HOLDFAST_CORE_RECORD_EVENT_H_
 
 #include <cstdint>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace holdfast::core {
 
-struct RecordNews {
+struct RecordEvent {
   RecordRef record;
   uint32_t request_id = 0;
   segment::CellState state = segment::CellState::kFree;
@@ -18,12 +18,12 @@ struct RecordNews {
   bool may_be_blocked_by_others = true;  // while it waits: somebody new may be before it
 };
 
-RecordNews ReadNews(const segment::Segment& segment, segment::CellId id,
-                    const segment::RequestCell& request);
+RecordEvent ReadEvents(const segment::Segment& segment, segment::CellId id,
+                       const segment::RequestCell& request);
 
 // Takes all events of an agent, oldest first, and appends them.
-void TakeNews(const segment::Segment& segment, uint32_t agent, std::vector<RecordNews>& news);
+void TakeEvents(const segment::Segment& segment, uint32_t agent, std::vector<RecordEvent>& events);
 
 }  // namespace holdfast::core
 
-#endif  // HOLDFAST_CORE_RECORD_NEWS_H_
+#endif  // HOLDFAST_CORE_RECORD_EVENT_H_
