@@ -103,7 +103,7 @@ void Agent::Sweep() {
 void Agent::Defer(const segment::ResourceName& name, const LockRequest& request) {
   const uint32_t shard = name.ShardOf(process_->manager().segment().geometry().shards);
   // A task is copied before each try; what it has told is to be known in the next one.
-  auto deferred = std::make_shared<DeferredRequest>(*process_, self_, mailbox_, name, request);
+  auto deferred = std::make_shared<DeferredRequest>(*process_, self_, completions_, name, request);
   process_->caretaker().Defer(shard, this, [deferred] { return (*deferred)(); });
 }
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "core/adaptive_spin.h"
+#include "core/completion_queue.h"
 #include "core/lock_request.h"
-#include "core/mailbox.h"
 #include "core/process.h"
 #include "core/record_event.h"
 #include "core/snapshot.h"
@@ -135,7 +135,7 @@ class Agent {
   void ForgetHold(Entry& entry);
   void SetState(uint32_t id, EntryState state);
   void Adopt(uint32_t id, const Placement& placement, uint64_t hold_due_ns);
-  void ReadLetters(std::vector<RequestEvent>& events);
+  void ReadCompletions(std::vector<RequestEvent>& events);
   void Rescan(std::vector<RequestEvent>& events);
   void Read(const RecordEvent& record, std::vector<RequestEvent>& events);
   Entry* Find(const RecordEvent& record);
@@ -144,7 +144,7 @@ class Agent {
   segment::AgentRef self_;
   segment::AgentEntry& entry_;
   platform::Doorbell doorbell_;
-  std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
+  std::shared_ptr<CompletionQueue> completions_ = std::make_shared<CompletionQueue>();
   AdaptiveSpin adaptive_spin_;
   std::vector<Entry> entries_;  // the mirror, by id
   std::vector<uint32_t> free_ids_;

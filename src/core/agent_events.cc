@@ -20,7 +20,9 @@ constexpr uint64_t kDeferredBudgetNs = 1'000'000;
 
 }  // namespace
 
-bool Agent::HasEvents() const { return segment::HasEvents(entry_) || mailbox_->has_letters.load(); }
+bool Agent::HasEvents() const {
+  return segment::HasEvents(entry_) || completions_->has_completions.load();
+}
 
 // First says that it sleeps, then looks: whoever brings events does it the other way round. Each
 // sleep has a number, so that nobody takes an earlier ring for one in this sleep.
@@ -64,7 +66,7 @@ std::optional<RequestEvent> Agent::WaitFor(uint32_t id, uint64_t timeout_ns,
 }
 
 void Agent::TakeEvents(std::vector<RequestEvent>& events) {
-  if (mailbox_->has_letters.load()) ReadLetters(events);
+  if (completions_->has_completions.load()) ReadCompletions(events);
   if (entry_.rescan.ReadOrdered() != 0) Rescan(events);
   records_.clear();
   core::TakeEvents(process_->manager().segment(), self_.index, records_);
@@ -72,20 +74,20 @@ void Agent::TakeEvents(std::vector<RequestEvent>& events) {
   for (const RecordEvent& record : records_) Read(record, events);
 }
 
-void Agent::ReadLetters(std::vector<RequestEvent>& events) {
-  std::deque<Mailbox::Letter> letters;
-  std::vector<Mailbox::Stall> stalls;
+void Agent::ReadCompletions(std::vector<RequestEvent>& events) {
+  std::deque<CompletionQueue::Completion> completions;
+  std::vector<CompletionQueue::Stall> stalls;
   {
-    const std::lock_guard<std::mutex> guard(mailbox_->mutex);
-    letters.swap(mailbox_->letters);
-    stalls.swap(mailbox_->stalls);
-    mailbox_->has_letters.store(false);
+    const std::lock_guard<std::mutex> guard(completions_->mutex);
+    completions.swap(completions_->completions);
+    stalls.swap(completions_->stalls);
+    completions_->has_completions.store(false);
   }
   for (const auto& [id, process_id] : stalls) {
     if (entries_[id].state != EntryState::kDeferred) continue;
     events.push_back({id, RequestEvent::Kind::kStalled, process_id, Status()});
   }
-  for (const auto& [id, placement] : letters) {
+  for (const auto& [id, placement] : completions) {
     const bool is_abandoned = entries_[id].state == EntryState::kAbandoned;
     if (!placement.ok()) {
       FreeEntry(id);

@@ -16,11 +16,11 @@ constexpr uint64_t kStallNs = 1'000'000'000;
 }  // namespace
 
 DeferredRequest::DeferredRequest(Process& process, const segment::AgentRef& agent,
-                                 std::shared_ptr<Mailbox> mailbox,
+                                 std::shared_ptr<CompletionQueue> completion_queue,
                                  const segment::ResourceName& name, const LockRequest& request)
     : process_(&process),
       agent_(agent),
-      mailbox_(std::move(mailbox)),
+      completions_(std::move(completion_queue)),
       request_(request),
       name_(name.units(), name.length()),
       label_(request.label),
@@ -38,9 +38,9 @@ StatusCode DeferredRequest::operator()() {
     return StatusCode::kBusy;
   }
   {
-    const std::lock_guard<std::mutex> guard(mailbox_->mutex);
-    mailbox_->letters.push_back({request.request_id, placement});
-    mailbox_->has_letters.store(true);
+    const std::lock_guard<std::mutex> guard(completions_->mutex);
+    completions_->completions.push_back({request.request_id, placement});
+    completions_->has_completions.store(true);
   }
   process_->Ring(agent_);
   return StatusCode::kOk;
@@ -55,9 +55,9 @@ void DeferredRequest::TellIfStalled(uint32_t shard) {
   const uint32_t process_id =
       owner.generation == 0 ? 0 : segment.process(owner.slot).process_id.Get();
   {
-    const std::lock_guard<std::mutex> guard(mailbox_->mutex);
-    mailbox_->stalls.push_back({request_.request_id, process_id});
-    mailbox_->has_letters.store(true);
+    const std::lock_guard<std::mutex> guard(completions_->mutex);
+    completions_->stalls.push_back({request_.request_id, process_id});
+    completions_->has_completions.store(true);
   }
   process_->Ring(agent_);
 }

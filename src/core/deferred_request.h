@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "core/completion_queue.h"
 #include "core/lock_request.h"
-#include "core/mailbox.h"
 #include "core/process.h"
 #include "platform/status.h"
 #include "segment/owner.h"
@@ -19,8 +19,8 @@ namespace holdfast::core {
 class DeferredRequest {
  public:
   DeferredRequest(Process& process, const segment::AgentRef& agent,
-                  std::shared_ptr<Mailbox> mailbox, const segment::ResourceName& name,
-                  const LockRequest& request);
+                  std::shared_ptr<CompletionQueue> completion_queue,
+                  const segment::ResourceName& name, const LockRequest& request);
 
   // To be called by the caretaker, again after kBusy.
   StatusCode operator()();
@@ -30,7 +30,7 @@ class DeferredRequest {
 
   Process* process_;
   segment::AgentRef agent_;
-  std::shared_ptr<Mailbox> mailbox_;
+  std::shared_ptr<CompletionQueue> completions_;
   LockRequest request_;  // its texts are the next three
   std::u16string name_;
   std::u16string label_;

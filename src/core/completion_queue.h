@@ -1,6 +1,6 @@
 // What the caretaker's thread has to say to an agent about requests that were left to it.
-#ifndef HOLDFAST_CORE_MAILBOX_H_
-#define HOLDFAST_CORE_MAILBOX_H_
+#ifndef HOLDFAST_CORE_COMPLETION_QUEUE_H_
+#define HOLDFAST_CORE_COMPLETION_QUEUE_H_
 
 #include <atomic>
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace holdfast::core {
 
-struct Mailbox {
+struct CompletionQueue {
   // What became of a request.
-  struct Letter {
+  struct Completion {
     uint32_t id = 0;
     Result<Placement> placement;
   };
@@ -25,11 +25,11 @@ struct Mailbox {
     uint32_t process_id = 0;  // of the one in the way; 0: unknown
   };
   std::mutex mutex;
-  std::deque<Letter> letters;
+  std::deque<Completion> completions;
   std::vector<Stall> stalls;
-  std::atomic<bool> has_letters{false};  // of either kind
+  std::atomic<bool> has_completions{false};  // of either kind
 };
 
 }  // namespace holdfast::core
 
-#endif  // HOLDFAST_CORE_MAILBOX_H_
+#endif  // HOLDFAST_CORE_COMPLETION_QUEUE_H_
