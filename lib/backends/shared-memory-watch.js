@@ -6,13 +6,13 @@ const { toLockEvents } = require('./flat-events.js');
 /** @typedef {import('../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
 
 /**
- * How often a watcher that waits looks into the journal. Nobody rings for it: that would be a
+ * How often a watcher that waits looks into the watch ring. Nobody rings for it: that would be a
  * system call for whoever takes or releases a lock.
  */
 const POLL_MS = 20;
 
 /**
- * One reader of the journal in shared memory. What has not been read is there and nowhere else.
+ * One reader of the watch ring in shared memory. What has not been read is there and nowhere else.
  * @implements {LockBackendWatch}
  */
 class SharedMemoryWatch {
@@ -27,7 +27,7 @@ class SharedMemoryWatch {
   /**
    * @param {(most: number) => import('./flat-events.js').FlatEvents} take  what there is; throws
    *   when there will be nothing more
-   * @param {() => void} end  the journal need not be written for this reader any more
+   * @param {() => void} end  the watch ring need not be written for this reader any more
    */
   constructor(take, end) {
     this.#take = take;

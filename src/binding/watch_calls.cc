@@ -31,7 +31,7 @@ Status Closed() { return Status(StatusCode::kClosed, "the lock manager is closed
 void Append(Napi::Env env, Napi::Array& array, uint32_t& at, const core::WatchedEvent& event,
             uint64_t own_namespace) {
   const Napi::HandleScope scope(env);
-  const segment::JournalEntry& entry = event.entry;
+  const segment::WatchRingEntry& entry = event.entry;
   // As they are: an assignment would copy a string through UTF-8, which has no lone surrogates.
   const auto append_value = [&](napi_value value) { array.Set(at++, value); };
   const auto append = [&](double number) { append_value(Napi::Number::New(env, number)); };

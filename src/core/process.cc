@@ -43,7 +43,7 @@ Registry& TheRegistry() {
 
 // Of a size that no segment has: more than the file.
 uint64_t FixedBytes(uint64_t size) {
-  return segment::IsValidCapacity(size) ? Geometry::ForCapacity(size).journal_at : size + 1;
+  return segment::IsValidCapacity(size) ? Geometry::ForCapacity(size).watch_ring_at : size + 1;
 }
 
 void InitializeSegment(void* base, uint64_t capacity) {

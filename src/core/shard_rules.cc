@@ -5,9 +5,9 @@
 #include "core/request_record.h"
 #include "segment/event_list.h"
 #include "segment/hold_limit_count.h"
-#include "segment/journal.h"
 #include "segment/record_pool.h"
 #include "segment/request_list.h"
+#include "segment/watch_ring.h"
 
 namespace holdfast::core {
 
@@ -15,7 +15,6 @@ using segment::AgentList;
 using segment::AsRequest;
 using segment::CellId;
 using segment::CellState;
-using segment::JournalNote;
 using segment::kNoCell;
 using segment::LockEvent;
 using segment::NameCell;
@@ -23,6 +22,7 @@ using segment::NameTable;
 using segment::RecordPool;
 using segment::RequestCell;
 using segment::RequestList;
+using segment::WatchRingWriter;
 
 namespace {
 
@@ -88,7 +88,7 @@ Placement ShardRules::Request(const segment::AgentRef& agent, const segment::Res
     if (request.steal) {
       Steal(id, record, *found.cell);
     } else {
-      const JournalNote note(shard_);
+      const WatchRingWriter note(shard_);
       // Dead before this store: the cell is free. After it: a held lock, whatever the links say.
       record.state.Publish(CellState::kHeld);
       note.Write(wake_queue_.environment(), LockEvent::kGranted, record, *found.cell);
@@ -110,7 +110,7 @@ Placement ShardRules::Request(const segment::AgentRef& agent, const segment::Res
 
 void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
   request.requested_ms.Set(wake_queue_.environment().RealtimeMs());
-  const JournalNote note(shard_);
+  const WatchRingWriter note(shard_);
   request.state.Publish(CellState::kWaiting);
   note.Write(wake_queue_.environment(), LockEvent::kQueued, request, name);
   RequestList::Queue(shard_, name).Append(id, request);
@@ -126,13 +126,13 @@ void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
     if (victim_id == kNoCell) break;
     RequestCell* const victim = shard_.RequestAt(victim_id);
     if (victim == nullptr) return shard_.MarkDamaged();
-    const JournalNote note(shard_);
+    const WatchRingWriter note(shard_);
     victim->state.Publish(CellState::kStolen);
     note.Write(wake_queue_.environment(), LockEvent::kStolen, *victim, name);
     if (!RemoveHeld(victim_id, *victim, name)) return;
     Tell(victim_id, *victim);
   }
-  const JournalNote note(shard_);
+  const WatchRingWriter note(shard_);
   thief.state.Publish(CellState::kHeld);
   note.Write(wake_queue_.environment(), LockEvent::kGranted, thief, name);
   if (!AddHeld(id, thief, name)) return;
@@ -193,7 +193,7 @@ bool ShardRules::RemoveHeld(CellId id, RequestCell& request, NameCell& name) {
 bool ShardRules::Grant(CellId id, RequestCell& request, NameCell& name) {
   StampGrant(shard_.segment(), wake_queue_.environment(), request,
              wake_queue_.environment().RealtimeMs());
-  const JournalNote note(shard_);
+  const WatchRingWriter note(shard_);
   // Dead before this store: still waiting. After it: held, and repair tells everybody to look.
   request.state.Publish(CellState::kHeld);
   note.Write(wake_queue_.environment(), LockEvent::kGranted, request, name);
@@ -246,7 +246,7 @@ void ShardRules::End(CellId id, RequestCell& request, Ending ending) {
 void ShardRules::EndHeld(CellId id, RequestCell& request, NameCell& name, Ending ending) {
   const CellId name_id = request.name.Get();
   if (!RemoveHeld(id, request, name)) return;
-  const JournalNote note(shard_);
+  const WatchRingWriter note(shard_);
   Free(id, request);
   note.Write(wake_queue_.environment(), EventOf(ending, LockEvent::kReleased), request, name);
   ProcessLockRequestQueue(name_id);
@@ -256,7 +256,7 @@ void ShardRules::EndWaiting(CellId id, RequestCell& request, NameCell& name, End
   const CellId name_id = request.name.Get();
   const CellId next = request.next.Get();
   if (!RemoveFromQueue(id, request, name)) return;
-  const JournalNote note(shard_);
+  const WatchRingWriter note(shard_);
   Free(id, request);
   note.Write(wake_queue_.environment(), EventOf(ending, LockEvent::kAborted), request, name);
   ProcessLockRequestQueue(name_id);
@@ -273,7 +273,7 @@ void ShardRules::Expire(CellId id, RequestCell& request) {
   const CellId name_id = request.name.Get();
   NameCell* const name = shard_.NameAt(name_id);
   if (name == nullptr) return shard_.MarkDamaged();
-  const JournalNote note(shard_);
+  const WatchRingWriter note(shard_);
   request.state.Publish(CellState::kExpired);
   note.Write(wake_queue_.environment(), LockEvent::kExpired, request, *name);
   if (!RemoveHeld(id, request, *name)) return;

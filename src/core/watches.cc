@@ -13,12 +13,12 @@ Result<uint32_t> Watches::Open(std::optional<std::u16string> name) {
   if (readers_.empty()) {
     // Before anybody writes there.
     const segment::Geometry& g = segment.geometry();
-    const Status allocated = process_.Allocate(g.journal_at, g.extents_at - g.journal_at);
+    const Status allocated = process_.Allocate(g.watch_ring_at, g.extents_at - g.watch_ring_at);
     if (!allocated.ok()) return allocated;
     segment::Watchers(segment).Add(agent_);
     FollowLives();
   }
-  readers_.emplace(++last_id_, JournalReader(segment, std::move(name)));
+  readers_.emplace(++last_id_, WatchRingReader(segment, std::move(name)));
   return last_id_;
 }
 

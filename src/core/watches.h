@@ -1,5 +1,5 @@
-// What one agent watches: readers of the journal by number. As long as there is one, the agent is
-// among the watchers and its process notices every death, so that it is told of.
+// What one agent watches: readers of the watch ring by number. As long as there is one, the agent
+// is among the watchers and its process notices every death, so that it is told of.
 #ifndef HOLDFAST_CORE_WATCHES_H_
 #define HOLDFAST_CORE_WATCHES_H_
 
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/journal_reader.h"
 #include "core/process.h"
+#include "core/watch_ring_reader.h"
 #include "platform/result.h"
 
 namespace holdfast::core {
@@ -20,7 +20,7 @@ class Watches {
   Watches(Process& process, const segment::AgentRef& agent) : process_(process), agent_(agent) {}
 
   // Sees what happens after this returns. Without a name: everything.
-  // Errors: kSegmentFull: there is no memory for the journal.
+  // Errors: kSegmentFull: there is no memory for the watch ring.
   Result<uint32_t> Open(std::optional<std::u16string> name);
   // Appends at most `most` events; none where the watch is not open.
   void Read(uint32_t id, size_t most, std::vector<WatchedEvent>& events);
@@ -32,7 +32,7 @@ class Watches {
 
   Process& process_;
   const segment::AgentRef agent_;
-  std::map<uint32_t, JournalReader> readers_;
+  std::map<uint32_t, WatchRingReader> readers_;
   uint32_t last_id_ = 0;
   std::vector<uint32_t> followed_;  // the generation whose death is noticed, by process slot
 };

@@ -20,7 +20,7 @@ constexpr uint32_t kMinProcesses = 64;
 // A name needs a name cell and a request cell, so there are at most half as many names as cells:
 // with this the mean chain is no longer than two names even in a full segment.
 constexpr uint64_t kCellsPerBucket = 4;
-// With its names the journal is a 25th of the file.
+// With its names the watch ring is a 25th of the file.
 constexpr uint64_t kCapacityPerSlot = 4096;
 constexpr uint32_t kMinSlots = 256;
 constexpr uint32_t kMaxSlots = 65536;
@@ -40,9 +40,10 @@ void Place(Geometry& g) {
   g.extent_owners_at = g.agent_lists_at + uint64_t{g.agents} * g.shards * sizeof(CellId);
   g.buckets_at = AlignUp(g.extent_owners_at + uint64_t{g.extents} * sizeof(uint32_t), kCellBytes);
   const uint64_t buckets = uint64_t{g.shards} * g.buckets_per_shard * sizeof(CellId);
-  g.journal_at = AlignUp(g.buckets_at + buckets, kPage);
-  g.journal_words_at = g.journal_at + uint64_t{g.journal_slots} * sizeof(JournalSlot);
-  g.extents_at = AlignUp(g.journal_words_at + uint64_t{g.journal_words} * sizeof(uint64_t), kPage);
+  g.watch_ring_at = AlignUp(g.buckets_at + buckets, kPage);
+  g.watch_ring_words_at = g.watch_ring_at + uint64_t{g.watch_ring_slots} * sizeof(WatchRingSlot);
+  g.extents_at =
+      AlignUp(g.watch_ring_words_at + uint64_t{g.watch_ring_words} * sizeof(uint64_t), kPage);
 }
 
 }  // namespace
@@ -64,8 +65,8 @@ Geometry Geometry::ForCapacity(uint64_t capacity) {
   const uint64_t buckets = capacity / kCellBytes / kCellsPerBucket / kShards;
   g.buckets_per_shard = static_cast<uint32_t>(std::bit_ceil(buckets));
   const uint64_t slots = std::bit_floor(capacity / kCapacityPerSlot);
-  g.journal_slots = static_cast<uint32_t>(std::clamp<uint64_t>(slots, kMinSlots, kMaxSlots));
-  g.journal_words = g.journal_slots * kWordsPerSlot;
+  g.watch_ring_slots = static_cast<uint32_t>(std::clamp<uint64_t>(slots, kMinSlots, kMaxSlots));
+  g.watch_ring_words = g.watch_ring_slots * kWordsPerSlot;
   // The directory is sized for the whole file; the extents are what then remains.
   g.extents = static_cast<uint32_t>(capacity / g.extent_bytes);
   Place(g);
@@ -81,8 +82,8 @@ Geometry Geometry::ForCounts(const Counts& counts) {
   g.buckets_per_shard = counts.buckets_per_shard;
   g.extent_bytes = counts.extent_bytes;
   g.extents = counts.extents;
-  g.journal_slots = counts.journal_slots;
-  g.journal_words = counts.journal_words;
+  g.watch_ring_slots = counts.watch_ring_slots;
+  g.watch_ring_words = counts.watch_ring_words;
   Place(g);
   g.capacity = g.extents_at + uint64_t{g.extents} * g.extent_bytes;
   return g;

@@ -20,8 +20,8 @@ struct Geometry {
   uint32_t extent_bytes = 0;
   uint32_t cells_per_extent = 0;
   uint32_t extents = 0;
-  uint32_t journal_slots = 0;  // a power of two
-  uint32_t journal_words = 0;  // likewise
+  uint32_t watch_ring_slots = 0;  // a power of two
+  uint32_t watch_ring_words = 0;  // likewise
 
   uint64_t shards_at = 0;
   uint64_t processes_at = 0;
@@ -29,8 +29,8 @@ struct Geometry {
   uint64_t agent_lists_at = 0;  // [agent][shard]: first request of that agent in that shard
   uint64_t extent_owners_at = 0;
   uint64_t buckets_at = 0;
-  uint64_t journal_at = 0;  // also the size of the fixed part
-  uint64_t journal_words_at = 0;
+  uint64_t watch_ring_at = 0;  // also the size of the fixed part
+  uint64_t watch_ring_words_at = 0;
   uint64_t extents_at = 0;
 
   // The layout of a file of `capacity` bytes (kMinCapacity .. kMaxCapacity).
@@ -40,13 +40,13 @@ struct Geometry {
   struct Counts {
     uint32_t shards = 0, processes = 0, agents = 0;
     uint32_t buckets_per_shard = 0, extent_bytes = 0, extents = 0;
-    uint32_t journal_slots = 8, journal_words = 64;
+    uint32_t watch_ring_slots = 8, watch_ring_words = 64;
   };
   static Geometry ForCounts(const Counts& counts);
 
   uint32_t cells() const { return extents * cells_per_extent; }
-  // The journal's part of a longer name: four names of this length fit beside each other.
-  uint32_t MostJournalUnits() const { return journal_words; }
+  // The watch ring's part of a longer name: four names of this length fit beside each other.
+  uint32_t MaxWatchRingUnits() const { return watch_ring_words; }
 };
 
 // Whether a file of `capacity` bytes can be a segment.

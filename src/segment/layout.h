@@ -6,7 +6,7 @@
 //   +--------+---------+-----------+--------+------------+------------+---------+
 //   `------------------- fixed part, allocated at creation ------------------'
 //   +---------+---------------+---------+----
-//   | journal | journal names | extent  | ...
+//   | watch ring | watch ring names | extent  | ...
 //   | 128 B x | 8 B x         | (cells) |
 //   +---------+---------------+---------+----
 //   `--- for the first watcher ---'`- on demand -'
@@ -37,7 +37,7 @@
 // I11 Locked: a piece of text belongs to one name or one request, which names it.
 // I12 Whoever watches (`watching` of its agent entry is the entry's generation) finds `watched` odd
 //     in every shard. `watched` only rises. (Tested with every crash image.)
-// I13 What a journal slot says is what its check sums up, under the number it was read for; any
+// I13 What a watch ring slot says is what its check sums up, under the number it was read for; any
 //     other slot says nothing. Numbers are taken before what they tell of happens.
 // I14 A lock word names a living process only while a thread of it is inside or about to be, or by
 //     damage. Nobody but this process changes it then, but for the waiters bit.
@@ -82,22 +82,22 @@ enum class CellState : uint32_t {
 };
 
 struct SegmentHeader {
-  Shared<uint64_t> magic;           //   0
-  Shared<uint32_t> layout_version;  //   8
-  Shared<uint32_t> cell_bytes;      //  12
-  Shared<uint32_t> shard_bytes;     //  16
-  Shared<uint32_t> process_bytes;   //  20
-  Shared<uint32_t> agent_bytes;     //  24
-  Shared<uint32_t> extent_bytes;    //  28
-  Shared<uint64_t> capacity;        //  32  bytes of the whole file
-  Shared<uint64_t> boot_id[2];      //  40  of the machine's run that wrote it last
-  Shared<uint64_t> segment_id;      //  56  tells this segment from one made before or after it
-  uint8_t reserved[64];             //  64
-  Shared<uint64_t> last_token;      // 128  the newest fencing token; a cache line of its own
-  uint8_t reserved2[56];            // 136
-  Shared<uint64_t> last_entry;      // 192  the newest number of the journal
-  Shared<uint64_t> journal_words;   // 200  of the journal's names, used so far
-  uint8_t reserved3[3888];          // 208
+  Shared<uint64_t> magic;             //   0
+  Shared<uint32_t> layout_version;    //   8
+  Shared<uint32_t> cell_bytes;        //  12
+  Shared<uint32_t> shard_bytes;       //  16
+  Shared<uint32_t> process_bytes;     //  20
+  Shared<uint32_t> agent_bytes;       //  24
+  Shared<uint32_t> extent_bytes;      //  28
+  Shared<uint64_t> capacity;          //  32  bytes of the whole file
+  Shared<uint64_t> boot_id[2];        //  40  of the machine's run that wrote it last
+  Shared<uint64_t> segment_id;        //  56  tells this segment from one made before or after it
+  uint8_t reserved[64];               //  64
+  Shared<uint64_t> last_token;        // 128  the newest fencing token; a cache line of its own
+  uint8_t reserved2[56];              // 136
+  Shared<uint64_t> last_entry;        // 192  the newest number of the watch ring
+  Shared<uint64_t> watch_ring_words;  // 200  of the watch ring's names, used so far
+  uint8_t reserved3[3888];            // 208
 };
 static_assert(sizeof(SegmentHeader) == 4096 && offsetof(SegmentHeader, last_token) == 128 &&
               offsetof(SegmentHeader, last_entry) == 192);
@@ -109,7 +109,7 @@ struct ShardHeader {
   Shared<uint32_t> free_head;    // 16  first free cell, linked by `next`
   Shared<uint32_t> free_count;   // 20
   Shared<uint32_t> used_count;   // 24  cells in use
-  Shared<uint32_t> watched;      // 28  odd: what happens here goes into the journal (watchers.h)
+  Shared<uint32_t> watched;      // 28  odd: what happens here goes into the watch ring (watchers.h)
   Shared<uint64_t> changes;      // 32  stored by whoever enters to change something, before it does
   uint8_t reserved[216];         // 40
 };
@@ -132,7 +132,7 @@ struct AgentEntry {
   Shared<uint32_t> generation;    //   8  of the newest claim of this entry
   Shared<uint32_t> thread_id;     //  12  to show: Node's, 0 is the main thread
   Shared<uint64_t> client_id[2];  //  16  UUID
-  Shared<uint32_t> watching;      //  32  the generation that reads the journal; 0: none
+  Shared<uint32_t> watching;      //  32  the generation that reads the watch ring; 0: none
   Shared<uint32_t> cpu;           //  36  1 + the processor it ran on last; 0: unknown; a hint
   uint8_t reserved[24];           //  40
   Shared<uint32_t> event_head;    //  64  stack of records with events, linked by event_next
@@ -223,8 +223,8 @@ static_assert(sizeof(AnyCell) == kCellBytes && offsetof(AnyCell, next) == 64);
 
 // What happened to one request, as a copy: the request may be gone when it is read.
 inline constexpr uint32_t kEntryUnits = 20;
-struct JournalEntry {
-  uint64_t text_at;        //   0  of a name of more than kEntryUnits: its place (journal_words)
+struct WatchRingEntry {
+  uint64_t text_at;        //   0  of a name of more than kEntryUnits: its place (watch_ring_words)
   uint64_t text_check;     //   8  and what sums it up
   uint64_t time_ms;        //  16  since 1970
   uint64_t token;          //  24  0: it never held the lock
@@ -233,21 +233,21 @@ struct JournalEntry {
   uint64_t process;        //  56  ProcessRef as one word
   uint32_t process_id;     //  64  0: not known any more
   uint32_t thread_id;      //  68
-  uint32_t name_length;    //  72  code units, cut at Geometry::MostJournalUnits()
+  uint32_t name_length;    //  72  code units, cut at Geometry::MaxWatchRingUnits()
   uint8_t type;            //  76  LockEvent
   uint8_t mode;            //  77  LockMode
   uint16_t reserved;       //  78
   uint16_t units[kEntryUnits];  //  80  the name, when it fits
 };
-inline constexpr uint32_t kEntryWords = sizeof(JournalEntry) / sizeof(uint64_t);
-static_assert(sizeof(JournalEntry) == 120 &&
-              std::has_unique_object_representations_v<JournalEntry>);
+inline constexpr uint32_t kEntryWords = sizeof(WatchRingEntry) / sizeof(uint64_t);
+static_assert(sizeof(WatchRingEntry) == 120 &&
+              std::has_unique_object_representations_v<WatchRingEntry>);
 
-struct JournalSlot {
+struct WatchRingSlot {
   Shared<uint64_t> check;               // 0  of the words and the number of the entry; stored last
-  Shared<uint64_t> words[kEntryWords];  // 8  a JournalEntry
+  Shared<uint64_t> words[kEntryWords];  // 8  a WatchRingEntry
 };
-static_assert(sizeof(JournalSlot) == 128);
+static_assert(sizeof(WatchRingSlot) == 128);
 
 }  // namespace holdfast::segment
 

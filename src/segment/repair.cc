@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "segment/hold_limit_count.h"
-#include "segment/journal.h"
 #include "segment/lock_mode.h"
 #include "segment/name_table.h"
 #include "segment/record_pool.h"
 #include "segment/request_list.h"
+#include "segment/watch_ring.h"
 
 namespace holdfast::segment {
 namespace {
@@ -96,7 +96,7 @@ void ShardRepair::ReadCell(CellId id, AnyCell& cell) {
 void ShardRepair::NoteDeath(const Request& request) {
   const NameCell* const name = shard_.NameAt(request.name);
   if (name == nullptr || !UsesItsName(request.state)) return;
-  JournalNote(shard_).Write(environment_, LockEvent::kDied, *request.cell, *name);
+  WatchRingWriter(shard_).Write(environment_, LockEvent::kDied, *request.cell, *name);
 }
 
 bool ShardRepair::IsOwnerAlive(const RequestCell& request, uint16_t agent) {
@@ -181,7 +181,7 @@ void ShardRepair::CommitHolder(const Request& request) {
     return request.cell->state.Publish(request.state);
   }
   const bool is_held = request.state == CellState::kHeld;
-  const JournalNote note(shard_);
+  const WatchRingWriter note(shard_);
   request.cell->state.Publish(request.state);
   note.Write(environment_, is_held ? LockEvent::kGranted : LockEvent::kStolen, *request.cell,
              *name);

@@ -53,11 +53,12 @@ class Segment {
   }
 
   // Of the entry with this number, or of one a whole round before or after it.
-  JournalSlot& journal_slot(uint64_t number) const {
-    return At<JournalSlot>(geometry_.journal_at)[number & (geometry_.journal_slots - 1)];
+  WatchRingSlot& watch_ring_slot(uint64_t number) const {
+    return At<WatchRingSlot>(geometry_.watch_ring_at)[number & (geometry_.watch_ring_slots - 1)];
   }
-  Shared<uint64_t>& journal_word(uint64_t at) const {
-    return At<Shared<uint64_t>>(geometry_.journal_words_at)[at & (geometry_.journal_words - 1)];
+  Shared<uint64_t>& watch_ring_word(uint64_t at) const {
+    return At<Shared<uint64_t>>(
+        geometry_.watch_ring_words_at)[at & (geometry_.watch_ring_words - 1)];
   }
 
   // The cell, or null when `id` is no cell of this shard.

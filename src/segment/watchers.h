@@ -1,4 +1,4 @@
-// Who reads the journal, so that nobody writes it for nobody (invariant I12).
+// Who reads the watch ring, so that nobody writes it for nobody (invariant I12).
 //
 // The truth is `watching` in the agent entries, which ends with its bearer. What the fast path
 // looks at is `watched` of its shard, in the cache line of the shard's lock: raised by who begins,
@@ -17,7 +17,7 @@ class Watchers {
  public:
   explicit Watchers(const Segment& segment) : segment_(segment) {}
 
-  // What happens after this returns is in the journal. Dead inside: its end is cleaned up after.
+  // What happens after this returns is in the watch ring. Dead inside: its end is cleaned up after.
   void Add(const AgentRef& agent);
   // Also for who does not watch, and for who is gone: whoever died inside leaves shards watched by
   // nobody, which the next end puts right.

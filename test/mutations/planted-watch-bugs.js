@@ -1,6 +1,6 @@
 'use strict';
 
-// Mistakes in watch(): in the journal, in its readers, and in the account of who watches.
+// Mistakes in watch(): in the watch ring, in its readers, and in the account of who watches.
 
 const SIMULATION = 'simulation_test';
 const WATCHING = 'core_test:Watching*';
@@ -37,7 +37,7 @@ const WATCH_BUGS = [
   },
   {
     name: 'a number is taken after its event',
-    file: 'src/segment/journal.h',
+    file: 'src/segment/watch_ring.h',
     from: `TakeNumber() : kNone) {}
 
   // After it was committed. The request may be free by now, but not used again.
@@ -53,46 +53,46 @@ const WATCH_BUGS = [
 
   void Write(Environment& environment, LockEvent event, const RequestCell& request,
              const NameCell& name) const {
-    if (number_ != kNone) JournalNote(shard_, TakeNumber()).Fill(environment, event, request, name);
+    if (number_ != kNone) WatchRingWriter(shard_, TakeNumber()).Fill(environment, event, request, name);
   }
 
  private:
   static constexpr uint64_t kNone = 0;
-  JournalNote(const ShardView& shard, uint64_t number) : shard_(shard), number_(number) {}
+  WatchRingWriter(const ShardView& shard, uint64_t number) : shard_(shard), number_(number) {}
 `,
     tests: [SIMULATION],
   },
   {
     name: 'the check of an entry leaves out its number',
-    file: 'src/segment/journal.cc',
+    file: 'src/segment/watch_ring.cc',
     from: '  Check check(number);\n',
     to: '  Check check(number * 0);\n',
     tests: [WATCHING, SIMULATION],
   },
   {
     name: 'a long name is believed without its check',
-    file: 'src/segment/journal.cc',
+    file: 'src/segment/watch_ring.cc',
     from: 'return text_check.sum() == entry.text_check ? Found::kEntry : Found::kNameless;',
     to: 'return text_check.sum() != 0 ? Found::kEntry : Found::kNameless;',
     tests: [WATCHING, SIMULATION],
   },
   {
     name: 'what overtook a watcher is not counted',
-    file: 'src/core/journal_reader.cc',
+    file: 'src/core/watch_ring_reader.cc',
     from: '    lost_ += last - slots_ + 1 - next_;\n',
     to: '',
     tests: [WATCHING, SIMULATION],
   },
   {
     name: 'what a dead writer did not finish is not counted',
-    file: 'src/core/journal_reader.cc',
+    file: 'src/core/watch_ring_reader.cc',
     from: '  ++lost_;\n',
     to: '',
     tests: [WATCHING, SIMULATION],
   },
   {
     name: 'a watcher gives up an entry that is being written',
-    file: 'src/core/journal_reader.cc',
+    file: 'src/core/watch_ring_reader.cc',
     from: 'return now_ns - gap_since_ns_ >= kPatienceNs;',
     to: 'return now_ns >= gap_since_ns_;',
     tests: [WATCHING, SIMULATION],

@@ -14,7 +14,7 @@ afterEach(() => bucket.close());
 
 const whatOf = ({ type, name, clientId }) => ({ type, name, clientId });
 
-/** Where the header keeps the newest number of the journal. */
+/** Where the header keeps the newest number of the watch ring. */
 const LAST_ENTRY_AT = 192;
 
 /** How many events have been written down, ever. */

@@ -24,9 +24,9 @@ TEST_P(EveryCapacity, HasPartsThatDoNotOverlap) {
   EXPECT_GE(g.extent_owners_at, g.agent_lists_at + lists * sizeof(CellId));
   EXPECT_GE(g.buckets_at, g.extent_owners_at + g.extents * sizeof(uint32_t));
   const uint64_t buckets = uint64_t{g.shards} * g.buckets_per_shard;
-  EXPECT_GE(g.journal_at, g.buckets_at + buckets * sizeof(CellId));
-  EXPECT_GE(g.journal_words_at, g.journal_at + g.journal_slots * sizeof(JournalSlot));
-  EXPECT_GE(g.extents_at, g.journal_words_at + g.journal_words * sizeof(uint64_t));
+  EXPECT_GE(g.watch_ring_at, g.buckets_at + buckets * sizeof(CellId));
+  EXPECT_GE(g.watch_ring_words_at, g.watch_ring_at + g.watch_ring_slots * sizeof(WatchRingSlot));
+  EXPECT_GE(g.extents_at, g.watch_ring_words_at + g.watch_ring_words * sizeof(uint64_t));
 }
 
 TEST_P(EveryCapacity, FitsIntoTheFileAndUsesNearlyAllOfIt) {
@@ -46,8 +46,8 @@ TEST_P(EveryCapacity, AlignsEverything) {
 TEST_P(EveryCapacity, DividesByPowersOfTwo) {
   EXPECT_TRUE(std::has_single_bit(g.buckets_per_shard));
   EXPECT_TRUE(std::has_single_bit(g.cells_per_extent));
-  EXPECT_TRUE(std::has_single_bit(g.journal_slots));
-  EXPECT_TRUE(std::has_single_bit(g.journal_words));
+  EXPECT_TRUE(std::has_single_bit(g.watch_ring_slots));
+  EXPECT_TRUE(std::has_single_bit(g.watch_ring_words));
 }
 
 TEST_P(EveryCapacity, KeepsAtLeastThreeQuartersForTheCells) {

@@ -45,7 +45,7 @@ uint64_t MonotonicNs() {
 }
 
 uint64_t RealtimeNs() { return TheWorld().now_ns(); }
-// Never the same twice, so that no two events of the journal look alike.
+// Never the same twice, so that no two events of the watch ring look alike.
 uint64_t CoarseRealtimeMs() { return TheWorld().NextTick(); }
 uint32_t MonotonicClockId() { return 1; }
 Result<BootId> ReadBootId() { return BootId{}; }

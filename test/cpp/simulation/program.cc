@@ -19,9 +19,9 @@ std::u16string SimulatedName(uint32_t number) {
   return std::u16string(1, static_cast<char16_t>(u'a' + number));
 }
 
-Program::Program(World& world, SimProcess& process, LockLog& log, JournalRecord& journal,
+Program::Program(World& world, SimProcess& process, LockLog& log, WatchRecord& watch_ring,
                  const Habits& habits)
-    : world_(world), process_(process), log_(log), journal_(journal), habits_(habits) {}
+    : world_(world), process_(process), log_(log), watch_ring_(watch_ring), habits_(habits) {}
 
 void Program::Run() {
   const core::AttachOptions options{"/simulated", "bucket", SimulatedCapacity(), false};
@@ -109,7 +109,7 @@ void Program::Watch() {
     if (is_quiet_ || !world_.OneIn(6)) return;
     std::optional<std::u16string> name;
     if (world_.OneIn(3)) name = SimulatedName(world_.Below(kSimulatedNames));
-    watching_ = std::make_unique<Watching>(world_, journal_, log_, std::move(name));
+    watching_ = std::make_unique<Watching>(world_, watch_ring_, log_, std::move(name));
     watching_->Open(*agent_);
   } else if (world_.now_ns() >= watching_->next_read_ns()) {
     watching_->Read(*agent_, is_quiet_);

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/agent.h"
-#include "simulation/journal_record.h"
 #include "simulation/lock_log.h"
+#include "simulation/watch_record.h"
 #include "simulation/watching.h"
 #include "simulation/world.h"
 
@@ -30,7 +30,7 @@ struct Habits {
 
 class Program {
  public:
-  Program(World& world, SimProcess& process, LockLog& log, JournalRecord& journal,
+  Program(World& world, SimProcess& process, LockLog& log, WatchRecord& watch_ring,
           const Habits& habits);
 
   SimProcess& process() { return process_; }
@@ -79,7 +79,7 @@ class Program {
   World& world_;
   SimProcess& process_;
   LockLog& log_;
-  JournalRecord& journal_;
+  WatchRecord& watch_ring_;
   Habits habits_;
   std::unique_ptr<core::Agent> agent_;
   std::shared_ptr<Fifo> doorbell_;

@@ -23,7 +23,7 @@ uint64_t Mix(uint64_t seed) { return std::mt19937_64(seed)(); }
 Simulation::Simulation(uint64_t seed)
     : world_(seed, kPoints[Mix(seed) % std::size(kPoints)],
              kStepNs[Mix(seed + 1) % std::size(kStepNs)]),
-      journal_(world_),
+      watch_ring_(world_),
       geometry_(segment::Geometry::ForCapacity(SimulatedCapacity())),
       actions_left_(3 + world_.Below(8)) {
   habits_.steals = world_.OneIn(3);
@@ -50,13 +50,13 @@ void Simulation::StartProcess() {
 }
 
 void Simulation::StartProgram(SimProcess& process) {
-  programs_.push_back(std::make_unique<Program>(world_, process, log_, journal_, habits_));
+  programs_.push_back(std::make_unique<Program>(world_, process, log_, watch_ring_, habits_));
   world_.StartThread(process, [program = programs_.back().get()] { program->Run(); });
 }
 
 bool Simulation::Step() {
   const bool has_stepped = world_.Step();
-  if (habits_.watches) journal_.Look();
+  if (habits_.watches) watch_ring_.Look();
   return has_stepped;
 }
 
@@ -70,7 +70,7 @@ std::vector<SimProcess*> Simulation::Living() {
 
 bool Simulation::HasFailed() {
   if (!log_.fault().empty()) Fail(log_.fault());
-  if (!journal_.fault().empty()) Fail(journal_.fault());
+  if (!watch_ring_.fault().empty()) Fail(watch_ring_.fault());
   for (const auto& program : programs_) {
     if (!program->fault().empty()) Fail(program->fault());
   }
@@ -146,7 +146,7 @@ void Simulation::CheckTheWatchers() {
   }
   if (HasFailed() || here.empty()) return;
   const auto check = [&](void (Watching::*what)()) {
-    journal_.Finish();
+    watch_ring_.Finish();
     for (Program* const program : here) {
       if (program->watching() == nullptr) continue;
       (program->watching()->*what)();

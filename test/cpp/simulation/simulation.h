@@ -25,7 +25,7 @@ class Simulation {
   // Lock words that were made to name somebody who was not inside.
   uint32_t damages() const { return damages_; }
   // Events that were written for those who watch.
-  uint64_t events() const { return journal_.last(); }
+  uint64_t events() const { return watch_ring_.last(); }
 
  private:
   void StartProgram(SimProcess& process);
@@ -55,7 +55,7 @@ class Simulation {
 
   World world_;
   LockLog log_;
-  JournalRecord journal_;
+  WatchRecord watch_ring_;
   segment::Geometry geometry_;
   Habits habits_;
   std::vector<std::unique_ptr<Program>> programs_;

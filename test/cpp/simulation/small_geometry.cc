@@ -22,8 +22,8 @@ Geometry Geometry::ForCapacity(uint64_t) {
                     .buckets_per_shard = 2,
                     .extent_bytes = 1024,
                     .extents = 8,
-                    .journal_slots = 16,
-                    .journal_words = 256});
+                    .watch_ring_slots = 16,
+                    .watch_ring_words = 256});
 }
 
 Geometry Geometry::ForCounts(const Counts& counts) {
@@ -45,12 +45,12 @@ Geometry Geometry::ForCounts(const Counts& counts) {
   g.extent_owners_at = g.agent_lists_at + uint64_t{g.agents} * g.shards * sizeof(CellId);
   g.buckets_at = aligned(g.extent_owners_at + g.extents * sizeof(uint32_t));
   const uint64_t buckets = uint64_t{g.shards} * g.buckets_per_shard * sizeof(CellId);
-  g.journal_slots = counts.journal_slots;
-  g.journal_words = counts.journal_words;
-  g.journal_at = (g.buckets_at + buckets + kPage - 1) / kPage * kPage;
-  g.journal_words_at = g.journal_at + g.journal_slots * sizeof(JournalSlot);
-  const uint64_t journal_end = g.journal_words_at + g.journal_words * sizeof(uint64_t);
-  g.extents_at = (journal_end + kPage - 1) / kPage * kPage;
+  g.watch_ring_slots = counts.watch_ring_slots;
+  g.watch_ring_words = counts.watch_ring_words;
+  g.watch_ring_at = (g.buckets_at + buckets + kPage - 1) / kPage * kPage;
+  g.watch_ring_words_at = g.watch_ring_at + g.watch_ring_slots * sizeof(WatchRingSlot);
+  const uint64_t watch_ring_end = g.watch_ring_words_at + g.watch_ring_words * sizeof(uint64_t);
+  g.extents_at = (watch_ring_end + kPage - 1) / kPage * kPage;
   g.capacity = g.extents_at + uint64_t{g.extents} * g.extent_bytes;
   return g;
 }

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "segment/journal.h"
+#include "segment/watch_ring.h"
 
 namespace holdfast::test {
 
@@ -20,7 +20,7 @@ constexpr uint32_t kReadLateNs = 20'000'000;
 
 }  // namespace
 
-Watching::Watching(World& world, JournalRecord& record, const LockLog& log,
+Watching::Watching(World& world, WatchRecord& record, const LockLog& log,
                    std::optional<std::u16string> name)
     : world_(world), record_(record), log_(log), name_(std::move(name)) {}
 
@@ -69,7 +69,7 @@ void Watching::See(const WatchedEvent& event) {
 uint64_t Watching::Find(const WatchedEvent& event) const {
   for (uint64_t number = at_least_ + 1 + event.lost; number <= record_.last(); ++number) {
     if (!name_.has_value() && number > at_most_ + 1 + event.lost) break;
-    const JournalRecord::Entry* const entry = record_.At(number);
+    const WatchRecord::Entry* const entry = record_.At(number);
     if (entry == nullptr || entry->name != event.name) continue;
     if (std::memcmp(&entry->entry, &event.entry, sizeof(event.entry)) == 0) return number;
   }
@@ -78,7 +78,7 @@ uint64_t Watching::Find(const WatchedEvent& event) const {
 
 void Watching::CheckPassedOver(uint64_t number, const WatchedEvent& event) {
   for (uint64_t passed = at_most_ + 1; passed < number; ++passed) {
-    const JournalRecord::Entry* const entry = record_.At(passed);
+    const WatchRecord::Entry* const entry = record_.At(passed);
     if (entry == nullptr || !IsOfInterest(*entry)) continue;
     if (event.lost == 0) Fail("a watcher has missed an event and was not told", passed);
     if (!record_.MayBeOverwritten(passed)) Fail("an event is lost for no reason", passed);
@@ -87,7 +87,7 @@ void Watching::CheckPassedOver(uint64_t number, const WatchedEvent& event) {
 
 void Watching::CheckThatAllWasSeen() {
   for (uint64_t number = at_most_ + 1; number <= record_.last(); ++number) {
-    const JournalRecord::Entry* const entry = record_.At(number);
+    const WatchRecord::Entry* const entry = record_.At(number);
     if (entry != nullptr && IsOfInterest(*entry)) {
       Fail("a watcher has not seen what happened", number);
     }
@@ -102,7 +102,7 @@ void Watching::CheckThatAllWasSeen() {
 // life.
 void Watching::CheckThatTheDeadHaveEnded() {
   if (record_.CountMissing(opened_behind_) != 0 || lost_ != 0) return;
-  for (const JournalRecord::Entry* const grant : record_.Unended(opened_behind_)) {
+  for (const WatchRecord::Entry* const grant : record_.Unended(opened_behind_)) {
     const uint64_t token = grant->entry.token;
     if (!IsOfInterest(*grant) || log_.IsHeld(token)) continue;
     Fail("the end of a lock is not seen by a watcher", token);

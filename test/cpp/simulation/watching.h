@@ -1,4 +1,4 @@
-// What a simulated program sees that watches: it has to be what stood in the journal, in that
+// What a simulated program sees that watches: it has to be what stood in the watch ring, in that
 // order. What it does not see has to be counted, and to have had a reason.
 #ifndef HOLDFAST_TEST_SIMULATION_WATCHING_H_
 #define HOLDFAST_TEST_SIMULATION_WATCHING_H_
@@ -8,8 +8,8 @@
 #include <string>
 
 #include "core/agent.h"
-#include "simulation/journal_record.h"
 #include "simulation/lock_log.h"
+#include "simulation/watch_record.h"
 #include "simulation/world.h"
 
 namespace holdfast::test {
@@ -17,7 +17,7 @@ namespace holdfast::test {
 class Watching {
  public:
   // Of one name, or of all.
-  Watching(World& world, JournalRecord& record, const LockLog& log,
+  Watching(World& world, WatchRecord& record, const LockLog& log,
            std::optional<std::u16string> name);
 
   // In the thread of the agent.
@@ -35,13 +35,13 @@ class Watching {
   void See(const core::WatchedEvent& event);
   uint64_t Find(const core::WatchedEvent& event) const;
   void CheckPassedOver(uint64_t number, const core::WatchedEvent& event);
-  bool IsOfInterest(const JournalRecord::Entry& entry) const {
+  bool IsOfInterest(const WatchRecord::Entry& entry) const {
     return !name_.has_value() || entry.name == *name_;
   }
   void Fail(const std::string& what, uint64_t number);
 
   World& world_;
-  JournalRecord& record_;
+  WatchRecord& record_;
   const LockLog& log_;
   const std::optional<std::u16string> name_;
   uint32_t id_ = 0;

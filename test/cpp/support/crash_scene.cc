@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "segment/invariants.h"
-#include "segment/journal.h"
+#include "segment/watch_ring.h"
 
 namespace holdfast::test {
 
@@ -12,11 +12,11 @@ using segment::ProcessRef;
 
 namespace {
 
-// With room in the journal for all that happens in a scene.
+// With room in the watch ring for all that happens in a scene.
 segment::Geometry::Counts SceneCounts() {
   segment::Geometry::Counts counts = kSmallCounts;
-  counts.journal_slots = 32;
-  counts.journal_words = 256;
+  counts.watch_ring_slots = 32;
+  counts.watch_ring_words = 256;
   return counts;
 }
 
@@ -110,16 +110,16 @@ CrashScene::Faults CrashScene::Rescue(const std::vector<ProcessRef>& dead, Proce
   return faults;
 }
 
-void CrashScene::CheckJournal(Faults& faults) {
+void CrashScene::CheckWatchRing(Faults& faults) {
   using segment::LockEvent;
-  const segment::Journal journal(machine.segment());
-  if (journal.Last() == 0) return;
+  const segment::WatchRing watch_ring(machine.segment());
+  if (watch_ring.Last() == 0) return;
   int64_t holders = 0;
-  for (uint64_t number = 1; number <= journal.Last(); ++number) {
-    segment::JournalEntry entry{};
+  for (uint64_t number = 1; number <= watch_ring.Last(); ++number) {
+    segment::WatchRingEntry entry{};
     std::u16string name;
     // Somebody died before it was written: watchers are told that they have missed something.
-    if (journal.Read(number, entry, name) != segment::Journal::Found::kEntry) return;
+    if (watch_ring.Read(number, entry, name) != segment::WatchRing::Found::kEntry) return;
     const auto event = static_cast<LockEvent>(entry.type);
     if (event == LockEvent::kGranted) {
       ++holders;
@@ -133,7 +133,7 @@ void CrashScene::CheckJournal(Faults& faults) {
     if (cell.state.Get() == segment::CellState::kHeld) ++held;
   }
   if (holders == held) return;
-  faults.push_back("by the journal " + std::to_string(holders) + " locks are held, not " +
+  faults.push_back("by the watch_ring " + std::to_string(holders) + " locks are held, not " +
                    std::to_string(held));
 }
 

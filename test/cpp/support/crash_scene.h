@@ -45,9 +45,9 @@ class CrashScene {
   // The first half of it: kills, and cleans up.
   std::vector<std::string> CleanUp(const std::vector<segment::ProcessRef>& dead,
                                    segment::ProcessRef rescuer);
-  // Where everything was watched from the beginning, and one process at most has died: the journal
-  // tells of every grant and of every end, or has a gap.
-  void CheckJournal(std::vector<std::string>& faults);
+  // Where everything was watched from the beginning, and one process at most has died: the watch
+  // ring tells of every grant and of every end, or has a gap.
+  void CheckWatchRing(std::vector<std::string>& faults);
 
  private:
   using Faults = std::vector<std::string>;

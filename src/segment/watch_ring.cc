@@ -1,4 +1,4 @@
-#include "segment/journal.h"
+#include "segment/watch_ring.h"
 
 #include <algorithm>
 #include <array>
@@ -46,20 +46,20 @@ uint64_t NextWord(NameReader& reader, uint32_t units) {
   return result;
 }
 
-void WriteName(const Segment& segment, NameReader& reader, JournalEntry& entry) {
+void WriteName(const Segment& segment, NameReader& reader, WatchRingEntry& entry) {
   const uint32_t words = WordsFor(entry.name_length);
-  entry.text_at = segment.header().journal_words.FetchAdd(words);
+  entry.text_at = segment.header().watch_ring_words.FetchAdd(words);
   Check check(entry.text_at);
   for (uint32_t i = 0; i < words; ++i) {
     const uint64_t word = NextWord(reader, entry.name_length - i * kUnitsPerWord);
     check.Add(word);
-    segment.journal_word(entry.text_at + i).Set(word);
+    segment.watch_ring_word(entry.text_at + i).Set(word);
   }
   entry.text_check = check.sum();
 }
 
 // Of the process, unless its slot has a new owner already.
-void NameProcess(const Segment& segment, const RequestCell& request, JournalEntry& entry) {
+void NameProcess(const Segment& segment, const RequestCell& request, WatchRingEntry& entry) {
   const ProcessRef process{request.process_slot.Get(), request.process_generation.Get()};
   entry.process = process.ToWord();
   if (!segment.IsNewest(process)) return;
@@ -67,7 +67,7 @@ void NameProcess(const Segment& segment, const RequestCell& request, JournalEntr
   entry.pid_namespace = segment.process(process.slot).pid_namespace.Get();
 }
 
-void NameAgent(const Segment& segment, const RequestCell& request, JournalEntry& entry) {
+void NameAgent(const Segment& segment, const RequestCell& request, WatchRingEntry& entry) {
   const uint16_t index = request.agent.Get();
   if (index >= segment.geometry().agents) return;
   const AgentEntry& agent = segment.agent(index);
@@ -78,21 +78,21 @@ void NameAgent(const Segment& segment, const RequestCell& request, JournalEntry&
 
 }  // namespace
 
-uint64_t JournalNote::TakeNumber() const {
+uint64_t WatchRingWriter::TakeNumber() const {
   return shard_.segment().header().last_entry.FetchAdd(1) + 1;
 }
 
-void JournalNote::Fill(Environment& environment, LockEvent event, const RequestCell& request,
-                       const NameCell& name) const {
+void WatchRingWriter::Fill(Environment& environment, LockEvent event, const RequestCell& request,
+                           const NameCell& name) const {
   const Segment& segment = shard_.segment();
-  JournalEntry entry{};
+  WatchRingEntry entry{};
   entry.time_ms = environment.RealtimeMs();
   entry.token = request.token.Get();
   entry.type = static_cast<uint8_t>(event);
   entry.mode = request.mode.Get();
   NameProcess(segment, request, entry);
   NameAgent(segment, request, entry);
-  entry.name_length = std::min(name.length.Get(), segment.geometry().MostJournalUnits());
+  entry.name_length = std::min(name.length.Get(), segment.geometry().MaxWatchRingUnits());
   NameReader reader(shard_, request.name.Get(), name);
   if (entry.name_length > kEntryUnits) {
     WriteName(segment, reader, entry);
@@ -101,20 +101,21 @@ void JournalNote::Fill(Environment& environment, LockEvent event, const RequestC
   }
   Words words;
   std::memcpy(words.data(), &entry, sizeof(entry));
-  JournalSlot& slot = segment.journal_slot(number_);
+  WatchRingSlot& slot = segment.watch_ring_slot(number_);
   for (uint32_t i = 0; i < kEntryWords; ++i) slot.words[i].Set(words[i]);
   // Dead before this store: a number without an entry.
   slot.check.Publish(CheckOf(number_, words));
 }
 
-Journal::Found Journal::Read(uint64_t number, JournalEntry& entry, std::u16string& name) const {
-  const JournalSlot& slot = segment_.journal_slot(number);
+WatchRing::Found WatchRing::Read(uint64_t number, WatchRingEntry& entry,
+                                 std::u16string& name) const {
+  const WatchRingSlot& slot = segment_.watch_ring_slot(number);
   const uint64_t check = slot.check.Acquire();
   Words words;
   for (uint32_t i = 0; i < kEntryWords; ++i) words[i] = slot.words[i].Get();
   if (CheckOf(number, words) != check) return Found::kNothing;
   std::memcpy(&entry, words.data(), sizeof(entry));
-  if (entry.name_length > segment_.geometry().MostJournalUnits()) return Found::kNameless;
+  if (entry.name_length > segment_.geometry().MaxWatchRingUnits()) return Found::kNameless;
   name.resize(entry.name_length);
   if (entry.name_length <= kEntryUnits) {
     std::copy_n(std::begin(entry.units), entry.name_length, name.begin());
@@ -122,7 +123,7 @@ Journal::Found Journal::Read(uint64_t number, JournalEntry& entry, std::u16strin
   }
   Check text_check(entry.text_at);
   for (uint32_t i = 0; i < WordsFor(entry.name_length); ++i) {
-    const uint64_t word = segment_.journal_word(entry.text_at + i).Get();
+    const uint64_t word = segment_.watch_ring_word(entry.text_at + i).Get();
     text_check.Add(word);
     const uint32_t at = i * kUnitsPerWord;
     const uint32_t units = std::min(entry.name_length - at, kUnitsPerWord);

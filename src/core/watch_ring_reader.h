@@ -1,27 +1,27 @@
-// One watcher's place in the journal. Reads what is there; waits for nobody.
-#ifndef HOLDFAST_CORE_JOURNAL_READER_H_
-#define HOLDFAST_CORE_JOURNAL_READER_H_
+// One watcher's place in the watch ring. Reads what is there; waits for nobody.
+#ifndef HOLDFAST_CORE_WATCH_RING_READER_H_
+#define HOLDFAST_CORE_WATCH_RING_READER_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
-#include "segment/journal.h"
+#include "segment/watch_ring.h"
 
 namespace holdfast::core {
 
 struct WatchedEvent {
-  segment::JournalEntry entry{};
+  segment::WatchRingEntry entry{};
   std::u16string name;
   uint64_t lost = 0;  // events of any name that this watcher missed just before this one
 };
 
-class JournalReader {
+class WatchRingReader {
  public:
   // Begins with what happens from now on. All names, or one.
-  JournalReader(const segment::Segment& segment, std::optional<std::u16string> name);
+  WatchRingReader(const segment::Segment& segment, std::optional<std::u16string> name);
 
-  // The next event, if there is one; passes over at most a round of the journal.
+  // The next event, if there is one; passes over at most a round of the watch ring.
   std::optional<WatchedEvent> Next(uint64_t now_ns);
 
  private:
@@ -31,9 +31,9 @@ class JournalReader {
   bool IsPatienceOver(uint64_t now_ns);
   bool IsOfInterest(const WatchedEvent& event) const;
 
-  segment::Journal journal_;
+  segment::WatchRing watch_ring_;
   const uint64_t slots_;
-  std::optional<std::u16string> name_;  // as long as the journal keeps it
+  std::optional<std::u16string> name_;  // as long as the watch ring keeps it
   uint64_t next_;
   uint64_t lost_ = 0;
   uint64_t gap_end_ = 0;       // of numbers up to here ...
@@ -42,4 +42,4 @@ class JournalReader {
 
 }  // namespace holdfast::core
 
-#endif  // HOLDFAST_CORE_JOURNAL_READER_H_
+#endif  // HOLDFAST_CORE_WATCH_RING_READER_H_

@@ -1,40 +1,41 @@
-#include "simulation/journal_record.h"
+#include "simulation/watch_record.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/lock_request.h"
-#include "segment/journal.h"
+#include "segment/watch_ring.h"
 
 namespace holdfast::test {
 
-using segment::Journal;
 using segment::LockEvent;
+using segment::WatchRing;
 
 namespace {
 
 // Less than what a watcher grants an entry that is being written.
 constexpr uint64_t kLateNs = 50'000'000;
 
-bool IsGrant(const JournalRecord::Entry& entry) {
+bool IsGrant(const WatchRecord::Entry& entry) {
   return entry.entry.type == static_cast<uint8_t>(LockEvent::kGranted);
 }
 
 }  // namespace
 
-JournalRecord::JournalRecord(World& world)
+WatchRecord::WatchRecord(World& world)
     : world_(world),
       table_(world.kernel().memory(), segment::Geometry::ForCapacity(SimulatedCapacity())) {}
 
-void JournalRecord::Look() {
+void WatchRecord::Look() {
   const Undisturbed undisturbed;
   const uint64_t now_last = table_.header().last_entry.Get();
   NoteWhoWatches();
   while (last_ < now_last) pending_.push_back({++last_, world_.now_ns()});
-  const uint64_t slots = table_.geometry().journal_slots;
+  const uint64_t slots = table_.geometry().watch_ring_slots;
   std::erase_if(pending_, [&](const Pending& pending) {
     Entry entry;
-    if (Journal(table_).Read(pending.number, entry.entry, entry.name) == Journal::Found::kEntry) {
+    if (WatchRing(table_).Read(pending.number, entry.entry, entry.name) ==
+        WatchRing::Found::kEntry) {
       entry.is_late = world_.now_ns() - pending.since_ns >= kLateNs;
       entries_.emplace(pending.number, std::move(entry));
       return true;
@@ -46,20 +47,20 @@ void JournalRecord::Look() {
   FollowWhatIsComplete();
 }
 
-void JournalRecord::Finish() {
+void WatchRecord::Finish() {
   Look();
   pending_.clear();
   FollowWhatIsComplete();
 }
 
 // What comes behind an entry that is still being written is followed after it.
-void JournalRecord::FollowWhatIsComplete() {
+void WatchRecord::FollowWhatIsComplete() {
   const uint64_t complete = pending_.empty() ? last_ : pending_.front().number - 1;
   while (followed_ < complete) Follow(++followed_);
 }
 
 // While nobody watches, locks end unseen.
-void JournalRecord::NoteWhoWatches() {
+void WatchRecord::NoteWhoWatches() {
   uint64_t watched = 0;
   for (uint32_t i = 0; i < table_.geometry().shards; ++i) {
     watched += table_.shard(i).watched.Get();
@@ -70,32 +71,32 @@ void JournalRecord::NoteWhoWatches() {
   held_.clear();
 }
 
-const JournalRecord::Entry* JournalRecord::At(uint64_t number) const {
+const WatchRecord::Entry* WatchRecord::At(uint64_t number) const {
   const auto it = entries_.find(number);
   return it == entries_.end() ? nullptr : &it->second;
 }
 
-bool JournalRecord::MayBeOverwritten(uint64_t number) const {
+bool WatchRecord::MayBeOverwritten(uint64_t number) const {
   const segment::Geometry& g = table_.geometry();
   const Entry* const entry = At(number);
-  if (last_ - number >= g.journal_slots || entry == nullptr || entry->is_late) return true;
+  if (last_ - number >= g.watch_ring_slots || entry == nullptr || entry->is_late) return true;
   const bool is_long = entry->entry.name_length > segment::kEntryUnits;
   const Undisturbed undisturbed;
-  const uint64_t words = table_.header().journal_words.Get();
-  if (is_long && words - entry->entry.text_at > g.journal_words) return true;
+  const uint64_t words = table_.header().watch_ring_words.Get();
+  if (is_long && words - entry->entry.text_at > g.watch_ring_words) return true;
   // By somebody who was stopped while it wrote, a round ago or more.
   return std::any_of(late_.begin(), late_.end(), [&](uint64_t late) {
-    return late < number && (number - late) % g.journal_slots == 0;
+    return late < number && (number - late) % g.watch_ring_slots == 0;
   });
 }
 
-uint64_t JournalRecord::CountMissing(uint64_t from) const {
+uint64_t WatchRecord::CountMissing(uint64_t from) const {
   uint64_t missing = 0;
   for (uint64_t number = from + 1; number <= last_; ++number) missing += At(number) == nullptr;
   return missing;
 }
 
-std::vector<const JournalRecord::Entry*> JournalRecord::Unended(uint64_t from) const {
+std::vector<const WatchRecord::Entry*> WatchRecord::Unended(uint64_t from) const {
   std::vector<const Entry*> grants;
   for (const auto& [token, number] : granted_) {
     const bool is_known = number > from && number > known_from_;
@@ -104,7 +105,7 @@ std::vector<const JournalRecord::Entry*> JournalRecord::Unended(uint64_t from) c
   return grants;
 }
 
-void JournalRecord::Follow(uint64_t number) {
+void WatchRecord::Follow(uint64_t number) {
   const Entry* const entry = At(number);
   if (number <= known_from_ || entry == nullptr) held_.clear();
   if (entry == nullptr || entry->entry.token == 0) return;
@@ -115,16 +116,16 @@ void JournalRecord::Follow(uint64_t number) {
   if (number > known_from_) FollowGrant(*entry);
 }
 
-void JournalRecord::FollowGrant(const Entry& entry) {
+void WatchRecord::FollowGrant(const Entry& entry) {
   const bool is_exclusive = entry.entry.mode == static_cast<uint8_t>(LockMode::kExclusive);
   for (const auto& [token, held] : held_) {
     if (held.name != entry.name || (!held.is_exclusive && !is_exclusive)) continue;
-    Fail("in the journal two hold one lock", entry.entry.token);
+    Fail("in the watch_ring two hold one lock", entry.entry.token);
   }
   held_[entry.entry.token] = {entry.name, is_exclusive};
 }
 
-void JournalRecord::FollowEnd(const Entry& entry) {
+void WatchRecord::FollowEnd(const Entry& entry) {
   held_.erase(entry.entry.token);
   const auto [earlier, is_first] = ended_.emplace(entry.entry.token, entry.entry.type);
   // A repair that begins anew tells of the dead again.
@@ -135,7 +136,7 @@ void JournalRecord::FollowEnd(const Entry& entry) {
   }
 }
 
-void JournalRecord::Fail(const std::string& what, uint64_t token) {
+void WatchRecord::Fail(const std::string& what, uint64_t token) {
   if (!fault_.empty()) return;
   fault_ = what + ": token " + std::to_string(token);
   for (const auto& [number, entry] : entries_) {

@@ -1,7 +1,7 @@
-// Everything that ever stood in the journal of the simulated machine, as nobody on it can know, and
-// what must be true of it: each lock is granted and ends once, and never two hold one lock.
-#ifndef HOLDFAST_TEST_SIMULATION_JOURNAL_RECORD_H_
-#define HOLDFAST_TEST_SIMULATION_JOURNAL_RECORD_H_
+// Everything that ever stood in the watch ring of the simulated machine, as nobody on it can know,
+// and what must be true of it: each lock is granted and ends once, and never two hold one lock.
+#ifndef HOLDFAST_TEST_SIMULATION_WATCH_RECORD_H_
+#define HOLDFAST_TEST_SIMULATION_WATCH_RECORD_H_
 
 #include <cstdint>
 #include <map>
@@ -9,21 +9,21 @@
 #include <string>
 #include <vector>
 
-#include "core/journal_reader.h"
+#include "core/watch_ring_reader.h"
 #include "segment/segment.h"
 #include "simulation/world.h"
 
 namespace holdfast::test {
 
-class JournalRecord {
+class WatchRecord {
  public:
   struct Entry {
-    segment::JournalEntry entry{};
+    segment::WatchRingEntry entry{};
     std::u16string name;
     bool is_late = false;  // it came when a watcher may have given it up already
   };
 
-  explicit JournalRecord(World& world);
+  explicit WatchRecord(World& world);
 
   // After every turn, before anything can be overwritten.
   void Look();
@@ -76,4 +76,4 @@ class JournalRecord {
 
 }  // namespace holdfast::test
 
-#endif  // HOLDFAST_TEST_SIMULATION_JOURNAL_RECORD_H_
+#endif  // HOLDFAST_TEST_SIMULATION_WATCH_RECORD_H_

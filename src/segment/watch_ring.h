@@ -1,5 +1,5 @@
-// The journal: what happens to locks, for whoever watches (invariant I13). A ring that nobody locks
-// and nobody reads from but watchers, each with a place of its own: a slow one is overtaken.
+// The watch ring: what happens to locks, for whoever watches (invariant I13). A ring that nobody
+// locks and nobody reads from but watchers, each with a place of its own: a slow one is overtaken.
 //
 // Writers are inside the shard of what they tell of, so the entries of one name are in the order in
 // which it happened. A number is taken before its event is committed and the slot filled after
@@ -7,8 +7,8 @@
 //
 // Nothing is trusted that its check does not confirm. Whoever was stopped while it wrote, and goes
 // on a whole round later, damages one entry, which then counts as lost, too.
-#ifndef HOLDFAST_SEGMENT_JOURNAL_H_
-#define HOLDFAST_SEGMENT_JOURNAL_H_
+#ifndef HOLDFAST_SEGMENT_WATCH_RING_H_
+#define HOLDFAST_SEGMENT_WATCH_RING_H_
 
 #include <cstdint>
 #include <string>
@@ -30,9 +30,9 @@ enum class LockEvent : uint8_t {
 };
 
 // One event that is about to happen in this shard. Costs a look at the shard where nobody watches.
-class JournalNote {
+class WatchRingWriter {
  public:
-  explicit JournalNote(const ShardView& shard)
+  explicit WatchRingWriter(const ShardView& shard)
       : shard_(shard), number_((shard.header().watched.Get() & 1) != 0 ? TakeNumber() : kNone) {}
 
   // After it was committed. The request may be free by now, but not used again.
@@ -52,9 +52,9 @@ class JournalNote {
   const uint64_t number_;
 };
 
-class Journal {
+class WatchRing {
  public:
-  explicit Journal(const Segment& segment) : segment_(segment) {}
+  explicit WatchRing(const Segment& segment) : segment_(segment) {}
 
   // The newest number that somebody has taken.
   uint64_t Last() const { return segment_.header().last_entry.Acquire(); }
@@ -64,7 +64,7 @@ class Journal {
     kNameless,  // the name was overwritten
     kEntry,
   };
-  Found Read(uint64_t number, JournalEntry& entry, std::u16string& name) const;
+  Found Read(uint64_t number, WatchRingEntry& entry, std::u16string& name) const;
 
  private:
   const Segment& segment_;
@@ -72,4 +72,4 @@ class Journal {
 
 }  // namespace holdfast::segment
 
-#endif  // HOLDFAST_SEGMENT_JOURNAL_H_
+#endif  // HOLDFAST_SEGMENT_WATCH_RING_H_

@@ -1,4 +1,4 @@
-#include "core/journal_reader.h"
+#include "core/watch_ring_reader.h"
 
 #include <string>
 #include <vector>
@@ -9,8 +9,8 @@
 namespace holdfast::test {
 namespace {
 
-using core::JournalReader;
 using core::WatchedEvent;
+using core::WatchRingReader;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -26,7 +26,7 @@ class Watching : public LockTableTest {
  protected:
   Watching() { watchers.Add(c.ref()); }
 
-  std::vector<std::string> Read(JournalReader& reader, uint64_t now_ns = 1) {
+  std::vector<std::string> Read(WatchRingReader& reader, uint64_t now_ns = 1) {
     std::vector<std::string> events;
     while (const auto event = reader.Next(now_ns)) {
       std::string text = TypeName(*event);
@@ -38,10 +38,12 @@ class Watching : public LockTableTest {
     return events;
   }
   bool IsWatched() const { return (machine.segment().shard(0).watched.Get() & 1) != 0; }
-  void TakeNumber() { const segment::JournalNote note(segment::ShardView(machine.segment(), 0)); }
+  void TakeNumber() {
+    const segment::WatchRingWriter note(segment::ShardView(machine.segment(), 0));
+  }
 
   segment::Watchers watchers{machine.segment()};
-  JournalReader all{machine.segment(), std::nullopt};
+  WatchRingReader all{machine.segment(), std::nullopt};
 };
 
 TEST_F(Watching, SeesWhatHappensInItsOrder) {
@@ -128,14 +130,14 @@ TEST_P(NamesOfEveryLength, AreWholeOrCutAtTheMost) {
   Ask(a, name);
   const auto event = all.Next(1);
   ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->name, name.substr(0, machine.segment().geometry().MostJournalUnits()));
+  EXPECT_EQ(event->name, name.substr(0, machine.segment().geometry().MaxWatchRingUnits()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Units, NamesOfEveryLength,
                          testing::Values(0, 1, 19, 20, 21, 31, 32, 33, 63, 64, 65, 90));
 
 TEST_F(Watching, OfOneNamePassesOverTheOthers) {
-  JournalReader one(machine.segment(), u"b");
+  WatchRingReader one(machine.segment(), u"b");
   Ask(a, u"a");
   Ask(a, u"b");
   Ask(a, u"bb");
@@ -151,7 +153,7 @@ TEST_F(Watching, LosesTheOldestWhenItIsTooSlowAndIsToldHowMany) {
 }
 
 TEST_F(Watching, LosesEventsWhoseLongNamesWereOverwritten) {
-  // Each of a quarter of what the journal has for names.
+  // Each of a quarter of what the watch ring has for names.
   for (const char16_t unit : std::u16string(u"abcde")) {
     ASSERT_TRUE(a.End(IdOf(a, std::u16string(64, unit))).ok());
   }
@@ -179,7 +181,7 @@ TEST_F(Watching, WaitsAnewForAnEntryThatWasTakenLater) {
 TEST_F(Watching, BelievesNoEntryThatSomebodyHasScribbledOn) {
   Ask(a, u"n");
   Ask(a, u"m");
-  segment::JournalSlot& slot = machine.segment().journal_slot(1);
+  segment::WatchRingSlot& slot = machine.segment().watch_ring_slot(1);
   slot.words[4].Set(slot.words[4].Get() ^ 1);
   EXPECT_THAT(Read(all, 1), IsEmpty());
   EXPECT_THAT(Read(all, 1 + kPatienceNs), ElementsAre("granted m after 1"));
