@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "core/adaptive_spin.h"
+#include "core/agent_watches.h"
 #include "core/completion_queue.h"
 #include "core/lock_request.h"
 #include "core/process.h"
 #include "core/record_event.h"
 #include "core/snapshot.h"
-#include "core/watches.h"
 #include "platform/doorbell.h"
 #include "platform/result.h"
 #include "segment/resource_name.h"
@@ -66,7 +66,7 @@ class Agent {
   // to be known in 1 ms: then nobody gets the lock either.
   Result<bool> IsLocked(const segment::ResourceName& name, uint32_t least);
 
-  // What happens to the locks of the bucket; see Watches.
+  // What happens to the locks of the bucket; see AgentWatches.
   Result<uint32_t> OpenWatch(std::optional<std::u16string> name);
   Status ReadWatch(uint32_t id, size_t most, std::vector<WatchedEvent>& events);
   void CloseWatch(uint32_t id) { watches_.Close(id); }
@@ -149,7 +149,7 @@ class Agent {
   std::vector<Entry> entries_;  // the mirror, by id
   std::vector<uint32_t> free_ids_;
   std::vector<RecordEvent> records_;  // kept to be used again
-  Watches watches_;
+  AgentWatches watches_;
   uint32_t queued_ = 0;
   uint32_t in_use_ = 0;
   uint32_t scan_ = 0;

@@ -10,7 +10,7 @@
 #include "segment/record_pool.h"
 #include "segment/repair.h"
 #include "segment/request_list.h"
-#include "segment/watchers.h"
+#include "segment/watch_registry.h"
 
 namespace holdfast::core {
 
@@ -166,7 +166,7 @@ Status LockManager::TerminateAgent(const segment::AgentRef& agent, uint64_t budg
     result = done;
     budget_ns = 0;  // whoever is in the way here may be in the way everywhere
   }
-  segment::Watchers(segment_).Remove(agent);
+  segment::WatchRegistry(segment_).Remove(agent);
   return result;
 }
 

@@ -9,7 +9,7 @@ const WATCHING = 'core_test:Watching*';
 const WATCH_BUGS = [
   {
     name: 'a new watcher marks no shard',
-    file: 'src/segment/watchers.cc',
+    file: 'src/segment/watch_registry.cc',
     from: 'while (!watched.CompareExchange(seen, (seen | 1) + (seen & 1) * 2)) {',
     to: 'while (seen > (seen | 1)) {',
     tests: [WATCHING, SIMULATION],
@@ -17,20 +17,20 @@ const WATCH_BUGS = [
   {
     name: 'who stops watching leaves its mark',
     file: 'src/core/lock_manager.cc',
-    from: '  segment::Watchers(segment_).Remove(agent);\n',
+    from: '  segment::WatchRegistry(segment_).Remove(agent);\n',
     to: '',
     tests: [WATCHING, SIMULATION],
   },
   {
     name: 'a watcher that died counts as one',
-    file: 'src/segment/watchers.cc',
+    file: 'src/segment/watch_registry.cc',
     from: 'if (is_bearer && entry.owner.ReadOrdered() != 0) return true;',
     to: 'if (is_bearer) return true;',
     tests: [WATCHING, SIMULATION],
   },
   {
     name: 'an end takes away what somebody has begun to watch meanwhile',
-    file: 'src/segment/watchers.cc',
+    file: 'src/segment/watch_registry.cc',
     from: 'segment_.shard(shard).watched.CompareExchange(seen, seen + 1);',
     to: 'segment_.shard(shard).watched.Set(seen + 1);',
     tests: [SIMULATION],
@@ -99,7 +99,7 @@ const WATCH_BUGS = [
   },
   {
     name: 'a watcher does not follow the lives of those whom it meets',
-    file: 'src/core/watches.cc',
+    file: 'src/core/agent_watches.cc',
     from: '    FollowLife(ProcessRef::FromWord(event->entry.process));\n',
     to: '',
     tests: [SIMULATION],

@@ -4,7 +4,7 @@
 
 #include "core/snapshot.h"
 #include "segment/false_owner.h"
-#include "segment/watchers.h"
+#include "segment/watch_registry.h"
 
 namespace holdfast::test {
 namespace {
@@ -43,7 +43,8 @@ const char* const kNamesOfSituations[kSituations] = {"alone", "beside other lock
 const char* NameOfSituation(uint32_t situation) { return kNamesOfSituations[situation]; }
 
 void Arrange(CrashScene& scene, const CrashCase& crash_case, uint32_t situation) {
-  if (situation == kWatched) segment::Watchers(scene.machine.segment()).Add(scene.second.ref());
+  if (situation == kWatched)
+    segment::WatchRegistry(scene.machine.segment()).Add(scene.second.ref());
   crash_case.prepare(scene);
   if (situation == 1) {
     scene.Ask(scene.first, u"x", kShared);
@@ -299,13 +300,13 @@ std::vector<CrashCase> CrashCases() {
          segment::DisownShards(s.machine.segment(), s.doomed_process, s.machine.environment());
        }},
       {"BeginningToWatch", [](CrashScene& s) { s.Ask(s.first, u"a"); },
-       [](CrashScene& s) { segment::Watchers(s.machine.segment()).Add(s.doomed.ref()); }},
+       [](CrashScene& s) { segment::WatchRegistry(s.machine.segment()).Add(s.doomed.ref()); }},
       {"EndOfWatching",
        [](CrashScene& s) {
-         segment::Watchers(s.machine.segment()).Add(s.doomed.ref());
+         segment::WatchRegistry(s.machine.segment()).Add(s.doomed.ref());
          s.Ask(s.first, u"a");
        },
-       [](CrashScene& s) { segment::Watchers(s.machine.segment()).Remove(s.doomed.ref()); }},
+       [](CrashScene& s) { segment::WatchRegistry(s.machine.segment()).Remove(s.doomed.ref()); }},
       {"Snapshot",
        [](CrashScene& s) {
          s.Ask(s.first, u"a");

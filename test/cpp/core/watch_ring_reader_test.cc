@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "segment/watchers.h"
+#include "segment/watch_registry.h"
 #include "support/lock_table_test.h"
 
 namespace holdfast::test {
@@ -42,7 +42,7 @@ class Watching : public LockTableTest {
     const segment::WatchRingWriter note(segment::ShardView(machine.segment(), 0));
   }
 
-  segment::Watchers watchers{machine.segment()};
+  segment::WatchRegistry watchers{machine.segment()};
   WatchRingReader all{machine.segment(), std::nullopt};
 };
 

@@ -1,7 +1,7 @@
 // What one agent watches: readers of the watch ring by number. As long as there is one, the agent
 // is among the watchers and its process notices every death, so that it is told of.
-#ifndef HOLDFAST_CORE_WATCHES_H_
-#define HOLDFAST_CORE_WATCHES_H_
+#ifndef HOLDFAST_CORE_AGENT_WATCHES_H_
+#define HOLDFAST_CORE_AGENT_WATCHES_H_
 
 #include <cstdint>
 #include <map>
@@ -15,9 +15,10 @@
 
 namespace holdfast::core {
 
-class Watches {
+class AgentWatches {
  public:
-  Watches(Process& process, const segment::AgentRef& agent) : process_(process), agent_(agent) {}
+  AgentWatches(Process& process, const segment::AgentRef& agent)
+      : process_(process), agent_(agent) {}
 
   // Sees what happens after this returns. Without a name: everything.
   // Errors: kSegmentFull: there is no memory for the watch ring.
@@ -39,4 +40,4 @@ class Watches {
 
 }  // namespace holdfast::core
 
-#endif  // HOLDFAST_CORE_WATCHES_H_
+#endif  // HOLDFAST_CORE_AGENT_WATCHES_H_

@@ -1,28 +1,28 @@
-#include "core/watches.h"
+#include "core/agent_watches.h"
 
 #include <utility>
 
-#include "segment/watchers.h"
+#include "segment/watch_registry.h"
 
 namespace holdfast::core {
 
 using segment::ProcessRef;
 
-Result<uint32_t> Watches::Open(std::optional<std::u16string> name) {
+Result<uint32_t> AgentWatches::Open(std::optional<std::u16string> name) {
   const segment::Segment& segment = process_.manager().segment();
   if (readers_.empty()) {
     // Before anybody writes there.
     const segment::Geometry& g = segment.geometry();
     const Status allocated = process_.Allocate(g.watch_ring_at, g.extents_at - g.watch_ring_at);
     if (!allocated.ok()) return allocated;
-    segment::Watchers(segment).Add(agent_);
+    segment::WatchRegistry(segment).Add(agent_);
     FollowLives();
   }
   readers_.emplace(++last_id_, WatchRingReader(segment, std::move(name)));
   return last_id_;
 }
 
-void Watches::Read(uint32_t id, size_t most, std::vector<WatchedEvent>& events) {
+void AgentWatches::Read(uint32_t id, size_t most, std::vector<WatchedEvent>& events) {
   const auto reader = readers_.find(id);
   if (reader == readers_.end()) return;
   const uint64_t now_ns = process_.MonotonicNs();
@@ -34,13 +34,13 @@ void Watches::Read(uint32_t id, size_t most, std::vector<WatchedEvent>& events) 
   }
 }
 
-void Watches::Close(uint32_t id) {
+void AgentWatches::Close(uint32_t id) {
   if (readers_.erase(id) == 0 || !readers_.empty()) return;
-  segment::Watchers(process_.manager().segment()).Remove(agent_);
+  segment::WatchRegistry(process_.manager().segment()).Remove(agent_);
 }
 
 // Of everybody who may hold or wait already. Whoever comes later is met among the events.
-void Watches::FollowLives() {
+void AgentWatches::FollowLives() {
   const segment::Segment& segment = process_.manager().segment();
   followed_.assign(segment.geometry().processes, 0);
   for (uint32_t slot = 0; slot < segment.geometry().processes; ++slot) {
@@ -52,7 +52,7 @@ void Watches::FollowLives() {
 }
 
 // Without a thread to notice it, the sweep still finds a death.
-void Watches::FollowLife(ProcessRef process) {
+void AgentWatches::FollowLife(ProcessRef process) {
   if (process.slot >= followed_.size() || followed_[process.slot] == process.generation) return;
   followed_[process.slot] = process.generation;
   if (process == process_.manager().self()) return;

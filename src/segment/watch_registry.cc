@@ -1,11 +1,11 @@
-#include "segment/watchers.h"
+#include "segment/watch_registry.h"
 
 #include <utility>
 #include <vector>
 
 namespace holdfast::segment {
 
-void Watchers::Add(const AgentRef& agent) {
+void WatchRegistry::Add(const AgentRef& agent) {
   segment_.agent(agent.index).watching.Exchange(agent.generation);
   for (uint32_t i = 0; i < segment_.geometry().shards; ++i) {
     Shared<uint32_t>& watched = segment_.shard(i).watched;
@@ -15,7 +15,7 @@ void Watchers::Add(const AgentRef& agent) {
   }
 }
 
-void Watchers::Remove(const AgentRef& agent) {
+void WatchRegistry::Remove(const AgentRef& agent) {
   uint32_t generation = agent.generation;
   segment_.agent(agent.index).watching.CompareExchange(generation, 0);
   std::vector<std::pair<uint32_t, uint32_t>> watched_shards;
@@ -29,7 +29,7 @@ void Watchers::Remove(const AgentRef& agent) {
   }
 }
 
-bool Watchers::IsAnybodyThere() const {
+bool WatchRegistry::IsAnybodyThere() const {
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
     const AgentEntry& entry = segment_.agent(i);
     const uint32_t watching = entry.watching.ReadOrdered();

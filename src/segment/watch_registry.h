@@ -6,16 +6,16 @@
 // somebody else has begun meanwhile: a beginning stores `watching`, then raises `watched`; an end
 // reads `watched`, then every `watching`, and raises only what it has read. Of the two, either the
 // end sees the beginner, or its compare-and-swap fails.
-#ifndef HOLDFAST_SEGMENT_WATCHERS_H_
-#define HOLDFAST_SEGMENT_WATCHERS_H_
+#ifndef HOLDFAST_SEGMENT_WATCH_REGISTRY_H_
+#define HOLDFAST_SEGMENT_WATCH_REGISTRY_H_
 
 #include "segment/segment.h"
 
 namespace holdfast::segment {
 
-class Watchers {
+class WatchRegistry {
  public:
-  explicit Watchers(const Segment& segment) : segment_(segment) {}
+  explicit WatchRegistry(const Segment& segment) : segment_(segment) {}
 
   // What happens after this returns is in the watch ring. Dead inside: its end is cleaned up after.
   void Add(const AgentRef& agent);
@@ -31,4 +31,4 @@ class Watchers {
 
 }  // namespace holdfast::segment
 
-#endif  // HOLDFAST_SEGMENT_WATCHERS_H_
+#endif  // HOLDFAST_SEGMENT_WATCH_REGISTRY_H_
