@@ -28,8 +28,8 @@ function defaultDirectory() {
 function toBucketName(bucket) {
   if (BUCKET_NAME.test(bucket)) return bucket;
   throw new TypeError(
-    `'${bucket}' is no name for a bucket: 1 to 64 completions, digits, '.', '_' or '-', ` +
-      'beginning with a completion or digit',
+    `'${bucket}' is no name for a bucket: 1 to 64 letters, digits, '.', '_' or '-', ` +
+      'beginning with a letter or digit',
   );
 }
 

@@ -113,11 +113,11 @@ class ProcessBucket {
     });
   }
 
-  /** The files of the bucket, counted by the first completion of their names. */
+  /** The files of the bucket, counted by the first letter of their names. */
   #countFiles() {
     const counts = {};
-    for (const [completion] of readdirSync(join(this.directory, 'process')).sort()) {
-      counts[completion] = (counts[completion] ?? 0) + 1;
+    for (const [letter] of readdirSync(join(this.directory, 'process')).sort()) {
+      counts[letter] = (counts[letter] ?? 0) + 1;
     }
     return counts;
   }
