@@ -21,7 +21,7 @@ namespace {
 // How long a step may wait for a shard. A call on a JavaScript thread takes at most two such steps,
 // and is never to wait longer than 2 ms.
 constexpr uint64_t kBudgetNs = 1'000'000;
-// The caretaker has other shards to care for.
+// The background worker has other shards to care for.
 constexpr uint64_t kDeferredBudgetNs = 1'000'000;
 
 }  // namespace
@@ -57,7 +57,7 @@ Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequ
   request.request_id = id;
   request.now_ms = turn_ms_;
   const uint32_t shard = name.ShardOf(process_->manager().segment().geometry().shards);
-  Result<Placement> placement = process_->caretaker().HasDeferred(shard)
+  Result<Placement> placement = process_->worker().HasDeferred(shard)
                                     ? Status(StatusCode::kBusy, "others wait for this shard")
                                     : PlaceRequest(*process_, self_, name, request, kBudgetNs);
   if (placement.ok()) {
@@ -96,15 +96,15 @@ void Agent::LookAtPlace() { is_connected_ = process_->IsInPlace(); }
 
 void Agent::Sweep() {
   LookAtPlace();
-  process_->caretaker().StandIn();
+  process_->worker().StandIn();
 }
 
-// Leaves the request to the caretaker, who may wait.
+// Leaves the request to the background worker, who may wait.
 void Agent::Defer(const segment::ResourceName& name, const LockRequest& request) {
   const uint32_t shard = name.ShardOf(process_->manager().segment().geometry().shards);
   // A task is copied before each try; what it has told is to be known in the next one.
   auto deferred = std::make_shared<DeferredRequest>(*process_, self_, completions_, name, request);
-  process_->caretaker().Defer(shard, this, [deferred] { return (*deferred)(); });
+  process_->worker().Defer(shard, this, [deferred] { return (*deferred)(); });
 }
 
 // Notes in the mirror where the request stands.
@@ -113,17 +113,17 @@ void Agent::Adopt(uint32_t id, const Placement& placement, uint64_t hold_due_ns)
   if (placement.outcome == RequestOutcome::kMissed) return FreeEntry(id);
   if (placement.has_to_do_with_hold_limits) {
     entries_[id].is_hold_watched = true;
-    process_->caretaker().WatchHold(placement.record, hold_due_ns);
+    process_->worker().WatchHold(placement.record, hold_due_ns);
   }
   if (placement.outcome == RequestOutcome::kGranted) return SetState(id, EntryState::kHeld);
   SetState(id, EntryState::kQueued);
   const Ahead& ahead = placement.ahead;
   adaptive_spin_.Queued(ahead);
   if (ahead.several) {
-    process_->caretaker().Review(placement.record);
+    process_->worker().Review(placement.record);
   } else if (ahead.process.generation != 0 && ahead.process != self_.process) {
     // Without a watch the sweep still finds a death, and without a thread StandIn() does.
-    (void)process_->caretaker().Watch(ahead.process);
+    (void)process_->worker().Watch(ahead.process);
   }
 }
 
@@ -144,15 +144,16 @@ Loss Agent::End(uint32_t id, Ending ending) {
   }
 }
 
-// The state in which the record was; kFree also when only the caretaker will come to know it.
+// The state in which the record was; kFree also when only the background worker will come to know
+// it.
 CellState Agent::EndRecord(const RecordRef& record, Ending ending) {
-  Caretaker& caretaker = process_->caretaker();
-  if (!caretaker.HasDeferred(record.shard)) {
+  BackgroundWorker& worker = process_->worker();
+  if (!worker.HasDeferred(record.shard)) {
     const Result<CellState> ended = process_->manager().End(record, kBudgetNs, ending);
     if (ended.ok()) return *ended;
     if (ended.status().code() != StatusCode::kBusy) return CellState::kFree;
   }
-  caretaker.Defer(record.shard, this, [process = process_.get(), record, ending] {
+  worker.Defer(record.shard, this, [process = process_.get(), record, ending] {
     return process->manager().End(record, kDeferredBudgetNs, ending).status().code();
   });
   return CellState::kFree;
@@ -163,7 +164,7 @@ Result<Snapshot> Agent::TakeSnapshot(uint64_t budget_ns) {
   if (!usable.ok()) return usable;
   Result<Snapshot> snapshot = core::TakeSnapshot(process_->manager(), budget_ns);
   if (!snapshot.ok()) return snapshot;
-  for (const ProcessRef dead : snapshot->dead) (void)process_->caretaker().Watch(dead);
+  for (const ProcessRef dead : snapshot->dead) (void)process_->worker().Watch(dead);
   return snapshot;
 }
 
@@ -187,7 +188,7 @@ Result<bool> Agent::IsLocked(const segment::ResourceName& name, uint32_t least) 
       count += holdings.count;
       is_exclusive = is_exclusive || holdings.is_exclusive;
     } else {
-      (void)process_->caretaker().Watch(holdings.process);
+      (void)process_->worker().Watch(holdings.process);
     }
   }
   return is_exclusive || count >= least;
@@ -218,7 +219,7 @@ void Agent::FreeEntry(uint32_t id) {
 void Agent::ForgetHold(Entry& entry) {
   if (!entry.is_hold_watched) return;
   entry.is_hold_watched = false;
-  process_->caretaker().ForgetHold(entry.record);
+  process_->worker().ForgetHold(entry.record);
 }
 
 void Agent::SetState(uint32_t id, EntryState state) {
@@ -245,13 +246,13 @@ void Agent::Close(Ending ending) {
   if (is_closed_) return;
   is_closed_ = true;
   process_->fork_guard().Remove(doorbell_.fd());
-  process_->caretaker().CancelTasks(this);
+  process_->worker().CancelTasks(this);
   for (Entry& entry : entries_) ForgetHold(entry);
   if (process_->manager().TerminateAgent(self_, kBudgetNs, ending).ok()) {
     return process_->ReleaseAgent(self_);
   }
-  // The caretaker goes on; with the end of the process everything ends anyway.
-  process_->caretaker().Defer(0, nullptr, [process = process_.get(), self = self_, ending] {
+  // The background worker goes on; with the end of the process everything ends anyway.
+  process_->worker().Defer(0, nullptr, [process = process_.get(), self = self_, ending] {
     const StatusCode code =
         process->manager().TerminateAgent(self, kDeferredBudgetNs, ending).code();
     if (code != StatusCode::kBusy) process->ReleaseAgent(self);

@@ -59,7 +59,8 @@ class Agent {
   bool IsHeld(uint32_t id) const {
     return id < entries_.size() && entries_[id].state == EntryState::kHeld;
   }
-  // Of a valid id; none while only the caretaker knows of it. For who keeps an account of tickets.
+  // Of a valid id; none while only the background worker knows of it. For who keeps an account of
+  // tickets.
   RecordRef RecordOf(uint32_t id) const { return entries_[id].record; }
   Result<Snapshot> TakeSnapshot(uint64_t budget_ns);
   // Whether so many that are alive hold the name, or one exclusively. True, too, when that is not

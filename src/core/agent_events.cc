@@ -15,7 +15,7 @@ namespace {
 
 // How long the reading of records may wait for a shard.
 constexpr uint64_t kBudgetNs = 1'000'000;
-// The caretaker has other shards to care for.
+// The background worker has other shards to care for.
 constexpr uint64_t kDeferredBudgetNs = 1'000'000;
 
 }  // namespace
@@ -124,7 +124,7 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
     is_complete = false;
     budget_ns = 0;  // whoever is in the way here may be in the way everywhere
     // Once the shard can be had, the doorbell reminds this agent to try again.
-    process_->caretaker().Defer(shard, this, [process = process_.get(), self = self_, shard] {
+    process_->worker().Defer(shard, this, [process = process_.get(), self = self_, shard] {
       WakeQueue wake_queue(process->manager().segment(), *process);
       const auto lock = process->manager().Enter(shard, wake_queue, kDeferredBudgetNs);
       if (!lock.ok()) return lock.status().code();
@@ -184,7 +184,7 @@ void Agent::Read(const RecordEvent& record, std::vector<RequestEvent>& events) {
     events.push_back({id, is_expired ? RequestEvent::Kind::kExpired : RequestEvent::Kind::kLost,
                       record.token, Status()});
   } else if (record.state == CellState::kWaiting && record.may_be_blocked_by_others) {
-    process_->caretaker().Review(record.record);
+    process_->worker().Review(record.record);
   }
 }
 

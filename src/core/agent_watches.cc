@@ -56,7 +56,7 @@ void AgentWatches::FollowLife(ProcessRef process) {
   if (process.slot >= followed_.size() || followed_[process.slot] == process.generation) return;
   followed_[process.slot] = process.generation;
   if (process == process_.manager().self()) return;
-  if (process_.manager().segment().IsNewest(process)) (void)process_.caretaker().Watch(process);
+  if (process_.manager().segment().IsNewest(process)) (void)process_.worker().Watch(process);
 }
 
 }  // namespace holdfast::core

@@ -1,4 +1,4 @@
-// What the caretaker's thread has to say to an agent about requests that were left to it.
+// What the background worker's thread has to say to an agent about requests that were left to it.
 #ifndef HOLDFAST_CORE_COMPLETION_QUEUE_H_
 #define HOLDFAST_CORE_COMPLETION_QUEUE_H_
 

@@ -8,7 +8,7 @@
 namespace holdfast::core {
 namespace {
 
-// The caretaker has other shards to care for.
+// The background worker has other shards to care for.
 constexpr uint64_t kBudgetNs = 1'000'000;
 // Nobody is inside a shard so long, unless it is stopped.
 constexpr uint64_t kStallNs = 1'000'000'000;

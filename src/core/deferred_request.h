@@ -1,5 +1,5 @@
-// A request whose shard was not to be had: the caretaker's thread, which may wait, tries it again
-// and again, and tells the agent how it went.
+// A request whose shard was not to be had: the background worker's thread, which may wait, tries it
+// again and again, and tells the agent how it went.
 #ifndef HOLDFAST_CORE_DEFERRED_REQUEST_H_
 #define HOLDFAST_CORE_DEFERRED_REQUEST_H_
 
@@ -22,7 +22,7 @@ class DeferredRequest {
                   std::shared_ptr<CompletionQueue> completion_queue,
                   const segment::ResourceName& name, const LockRequest& request);
 
-  // To be called by the caretaker, again after kBusy.
+  // To be called by the background worker, again after kBusy.
   StatusCode operator()();
 
  private:

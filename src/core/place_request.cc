@@ -12,7 +12,7 @@ namespace {
 // Cleans up after a process if it is dead, and answers whether it was.
 Result<bool> CleanUpIfDead(Process& process, ProcessRef suspect, uint64_t budget_ns) {
   if (suspect.generation == 0 || process.IsAlive(suspect)) return false;
-  const Status done = process.caretaker().CleanUp(suspect, budget_ns);
+  const Status done = process.worker().CleanUp(suspect, budget_ns);
   if (!done.ok()) return done;
   return true;
 }

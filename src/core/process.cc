@@ -20,7 +20,8 @@ using segment::ProcessRef;
 namespace {
 
 constexpr const char* kSegmentName = "segment";
-// Cleaning up after a predecessor at the start must not take long; the caretaker does the rest.
+// Cleaning up after a predecessor at the start must not take long; the background worker does the
+// rest.
 constexpr uint64_t kBudgetNs = 2'000'000;
 // So many dead processes a newcomer cleans up after: more than die while one comes, as a rule.
 constexpr uint32_t kMostToCleanUp = 8;
@@ -124,13 +125,13 @@ Status Process::Join(const AttachOptions& options) {
   fork_guard_.Add(slot_lock_->fd());
   fork_guard_.Add(lifeline_->fd());
   manager_.emplace(segment_, *this, self_);
-  caretaker_.emplace(*manager_, directory_, Caretaker::Options{options.sweeps});
+  worker_.emplace(*manager_, directory_, BackgroundWorker::Options{options.sweeps});
   // One that left nothing behind is not looked for: that reads all agents, and wakes them.
   const bool was_clean =
       segment_.process(self_.slot).cleaned_generation.Acquire() == predecessor.generation;
-  if (!was_clean) (void)caretaker_->CleanUp(predecessor, kBudgetNs);
+  if (!was_clean) (void)worker_->CleanUp(predecessor, kBudgetNs);
   // Nobody may have waited for those who died: their entries and files must not pile up.
-  caretaker_->CleanUpTheDead(kMostToCleanUp);
+  worker_->CleanUpTheDead(kMostToCleanUp);
   return Status();
 }
 
@@ -165,7 +166,7 @@ bool Process::TryClaimSlot(uint32_t slot, bool only_clean, Status& failure) {
 
 Process::~Process() {
   fork_guard_.Unregister();
-  if (caretaker_) caretaker_->Stop();
+  if (worker_) worker_->Stop();
   if (self_.generation == 0) return;
   // What an agent could not end in time is left to others, who find this process dead.
   if (HasNoAgents()) {

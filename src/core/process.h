@@ -1,5 +1,6 @@
-// This process's part in a bucket: the mapped segment, its slot, its lifeline, its caretaker.
-// Shared by all agents (threads) of the process that use the same bucket; detached with the last.
+// This process's part in a bucket: the mapped segment, its slot, its lifeline, its background
+// worker. Shared by all agents (threads) of the process that use the same bucket; detached with the
+// last.
 #ifndef HOLDFAST_CORE_PROCESS_H_
 #define HOLDFAST_CORE_PROCESS_H_
 
@@ -9,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "core/caretaker.h"
+#include "core/background_worker.h"
 #include "core/lock_manager.h"
 #include "core/peer_doorbells.h"
 #include "platform/bucket_directory.h"
@@ -40,7 +41,7 @@ class Process final : public segment::Environment {
   Process& operator=(const Process&) = delete;
 
   LockManager& manager() { return *manager_; }
-  Caretaker& caretaker() { return *caretaker_; }
+  BackgroundWorker& worker() { return *worker_; }
   const platform::BucketDirectory& directory() const { return directory_; }
 
   // Descriptors that a forked child must not keep.
@@ -90,7 +91,7 @@ class Process final : public segment::Environment {
   const uint32_t clock_id_;
   PeerDoorbells peer_doorbells_;
   std::optional<LockManager> manager_;
-  std::optional<Caretaker> caretaker_;
+  std::optional<BackgroundWorker> worker_;
   std::atomic<bool> is_forked_child_{false};
   std::atomic<bool> is_in_place_{true};
   std::atomic<uint64_t> next_look_ns_{0};

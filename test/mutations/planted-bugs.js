@@ -192,10 +192,10 @@ const CLEAN_UP = [
   },
   {
     name: 'nobody looks for the others that a dead one was to clean up after',
-    file: 'src/core/caretaker.cc',
+    file: 'src/core/background_worker.cc',
     from: '  for (const ProcessRef process : TheDead()) suspects_.push_back({process});',
     to: '',
-    tests: ['core_test:Caretaker*', SIMULATION],
+    tests: ['core_test:BackgroundWorker*', SIMULATION],
   },
 ];
 
@@ -278,14 +278,14 @@ const NEWS = [
   {
     name: 'nobody watches who comes first now',
     file: 'src/core/agent_events.cc',
-    from: '    process_->caretaker().Review(record.record);\n',
+    from: '    process_->worker().Review(record.record);\n',
     to: '    (void)record;\n',
     tests: [SIMULATION],
   },
   {
     name: 'nobody watches whom a new request waits for',
     file: 'src/core/agent.cc',
-    from: '    (void)process_->caretaker().Watch(ahead.process);\n',
+    from: '    (void)process_->worker().Watch(ahead.process);\n',
     to: '    (void)ahead;\n',
     tests: [SIMULATION],
   },

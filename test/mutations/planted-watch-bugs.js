@@ -106,7 +106,7 @@ const WATCH_BUGS = [
   },
   {
     name: 'whoever was met while it attached stays a suspect for life',
-    file: 'src/core/caretaker.cc',
+    file: 'src/core/background_worker.cc',
     from: 'return HoldLifeline(suspect.process);',
     to: 'return false;',
     tests: [SIMULATION],

@@ -75,8 +75,8 @@ class ScribbledSegment {
 
   uint32_t Below(uint32_t limit) { return scribbler_.Below(limit); }
 
-  // As a caretaker does: a living process that the word names looks whether it is inside. Where the
-  // word was damaged, somebody was (all processes here have the same thread).
+  // As a background worker does: a living process that the word names looks whether it is inside.
+  // Where the word was damaged, somebody was (all processes here have the same thread).
   void Challenge(uint32_t shard) {
     const segment::ProcessRef owner = segment::LockWord(machine_.segment(), shard).Owner();
     if (!machine_.environment().IsAlive(owner)) return;

@@ -153,8 +153,8 @@ void Program::AskFor(uint32_t name, core::LockRequest request) {
   }
 }
 
-// The records of its requests that stand in queues, by ticket: what its caretaker is still to place
-// is not among them, what its caretaker is still to end is.
+// The records of its requests that stand in queues, by ticket: what its background worker is still
+// to place is not among them, what its background worker is still to end is.
 std::map<uint64_t, uint32_t> Program::QueuedRecords() const {
   const Undisturbed undisturbed;
   const segment::Segment table(world_.kernel().memory(),

@@ -93,7 +93,7 @@ class FakeAgent {
     return manager().End(record, budget_ns_).status();
   }
 
-  // What this process's caretaker does. The time to look again.
+  // What this process's background worker does. The time to look again.
   uint64_t EnforceHoldLimits(uint32_t id) {
     core::LockManager looker = manager();
     const Result<uint64_t> next =

@@ -2,8 +2,8 @@
 // of, cleans up after the dead, and does what a JavaScript thread may not wait for.
 //
 // It starts when it is first needed: a process that never waits for another has no such thread.
-#ifndef HOLDFAST_CORE_CARETAKER_H_
-#define HOLDFAST_CORE_CARETAKER_H_
+#ifndef HOLDFAST_CORE_BACKGROUND_WORKER_H_
+#define HOLDFAST_CORE_BACKGROUND_WORKER_H_
 
 #include <atomic>
 #include <condition_variable>
@@ -25,7 +25,7 @@
 
 namespace holdfast::core {
 
-class Caretaker {
+class BackgroundWorker {
  public:
   // Something for a shard that is kept locked by a process that does not run. Answers kBusy to be
   // asked again; tasks of one shard are done in their order.
@@ -37,14 +37,15 @@ class Caretaker {
     bool sweeps = true;
   };
 
-  Caretaker(LockManager& manager, const platform::BucketDirectory& directory, Options options)
+  BackgroundWorker(LockManager& manager, const platform::BucketDirectory& directory,
+                   Options options)
       : manager_(manager),
         directory_(directory),
         options_(options),
         watched_(manager.segment().geometry().processes) {}
-  Caretaker(const Caretaker&) = delete;
-  Caretaker& operator=(const Caretaker&) = delete;
-  ~Caretaker() { Stop(); }
+  BackgroundWorker(const BackgroundWorker&) = delete;
+  BackgroundWorker& operator=(const BackgroundWorker&) = delete;
+  ~BackgroundWorker() { Stop(); }
 
   // From now on the death of this process is noticed and cleaned up after. To be called after what
   // waits for that process is in the table: see IsWatched().
@@ -73,7 +74,8 @@ class Caretaker {
   }
   // Afterwards no task of this owner runs any more.
   void CancelTasks(const void* owner);
-  // Cleans up after a process that is known to be dead. kBusy: the caretaker goes on with it.
+  // Cleans up after a process that is known to be dead. kBusy: the background worker goes on with
+  // it.
   Status CleanUp(segment::ProcessRef process, uint64_t budget_ns);
   // Looks for processes that died without anybody waiting for them, and cleans up after at most so
   // many. In the thread that calls.
@@ -96,7 +98,7 @@ class Caretaker {
   };
 
   Status StartThread();
-  static void Main(void* self) { static_cast<Caretaker*>(self)->Run(); }
+  static void Main(void* self) { static_cast<BackgroundWorker*>(self)->Run(); }
   void Run();
   int TimeoutMs();
   int PatienceMs() const;
@@ -115,7 +117,7 @@ class Caretaker {
   const platform::BucketDirectory& directory_;
   const Options options_;
 
-  // Guarded by mutex_: what other threads leave for the caretaker.
+  // Guarded by mutex_: what other threads leave for the background worker.
   mutable std::mutex mutex_;
   std::condition_variable task_done_;
   std::vector<segment::ProcessRef> to_watch_;
@@ -141,4 +143,4 @@ class Caretaker {
 
 }  // namespace holdfast::core
 
-#endif  // HOLDFAST_CORE_CARETAKER_H_
+#endif  // HOLDFAST_CORE_BACKGROUND_WORKER_H_

@@ -1,4 +1,4 @@
-#include "core/caretaker.h"
+#include "core/background_worker.h"
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,7 @@ using segment::ProcessRef;
 
 namespace {
 
-// A stalled shard must not keep the caretaker from the others.
+// A stalled shard must not keep the background worker from the others.
 constexpr uint64_t kBudgetNs = 1'000'000;
 // The descriptors of a dying process close one after the other: so often its death is asked for,
 // once a millisecond, before it is asked for less often.
@@ -31,20 +31,20 @@ constexpr uint64_t kBusyNs = 5'000'000;
 
 }  // namespace
 
-Status Caretaker::StartThread() {
+Status BackgroundWorker::StartThread() {
   if (watch_ != nullptr) return Status();
   lacks_thread_ = true;
   Result<platform::DeathWatch> watch = platform::DeathWatch::Create();
   if (!watch.ok()) return watch.status();
   watch_ = std::make_unique<platform::DeathWatch>(std::move(*watch));
-  const Status started = thread_.Start(&Caretaker::Main, this);
+  const Status started = thread_.Start(&BackgroundWorker::Main, this);
   if (!started.ok()) watch_.reset();
   lacks_thread_ = !started.ok();
   return started;
 }
 
 // What was not watched while there was no thread, its first sweep finds.
-void Caretaker::StandIn() {
+void BackgroundWorker::StandIn() {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     if (!lacks_thread_) return;
@@ -55,7 +55,7 @@ void Caretaker::StandIn() {
 }
 
 // Who hands a lock over and over to the same process must not wake the thread each time.
-Status Caretaker::Watch(ProcessRef process) {
+Status BackgroundWorker::Watch(ProcessRef process) {
   if (IsWatched(process)) return Status();
   const std::lock_guard<std::mutex> guard(mutex_);
   const Status started = StartThread();
@@ -65,38 +65,38 @@ Status Caretaker::Watch(ProcessRef process) {
   return Status();
 }
 
-void Caretaker::Review(const RecordRef& record) {
+void BackgroundWorker::Review(const RecordRef& record) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (!StartThread().ok()) return;
   to_review_.push_back(record);
   watch_->Wake();
 }
 
-void Caretaker::WatchHold(const RecordRef& record, uint64_t due_ns) {
+void BackgroundWorker::WatchHold(const RecordRef& record, uint64_t due_ns) {
   const std::lock_guard<std::mutex> guard(mutex_);
   holds_.Add(record, due_ns);
   // Without a thread StandIn() looks.
   if (StartThread().ok() && due_ns < wakes_at_ns_) watch_->Wake();
 }
 
-void Caretaker::ForgetHold(const RecordRef& record) {
+void BackgroundWorker::ForgetHold(const RecordRef& record) {
   const std::lock_guard<std::mutex> guard(mutex_);
   holds_.Remove(record);
 }
 
-void Caretaker::Defer(uint32_t shard, const void* owner, Task task) {
+void BackgroundWorker::Defer(uint32_t shard, const void* owner, Task task) {
   const std::lock_guard<std::mutex> guard(mutex_);
   deferred_[shard].push_back({owner, std::move(task)});
   deferred_count_.fetch_add(1, std::memory_order_release);
   if (StartThread().ok()) watch_->Wake();
 }
 
-bool Caretaker::HasDeferredIn(uint32_t shard) const {
+bool BackgroundWorker::HasDeferredIn(uint32_t shard) const {
   const std::lock_guard<std::mutex> guard(mutex_);
   return deferred_.contains(shard);
 }
 
-void Caretaker::CancelTasks(const void* owner) {
+void BackgroundWorker::CancelTasks(const void* owner) {
   std::unique_lock<std::mutex> lock(mutex_);
   for (auto it = deferred_.begin(); it != deferred_.end();) {
     const auto removed = std::erase_if(
@@ -107,7 +107,7 @@ void Caretaker::CancelTasks(const void* owner) {
   task_done_.wait(lock, [&] { return running_owner_ != owner; });
 }
 
-void Caretaker::Stop() {
+void BackgroundWorker::Stop() {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     is_stopping_ = true;
@@ -117,7 +117,7 @@ void Caretaker::Stop() {
   thread_.Join();
 }
 
-void Caretaker::Run() {
+void BackgroundWorker::Run() {
   constexpr int kWakeQueue = 32;
   std::array<uint64_t, kWakeQueue> keys{};
   for (;;) {
@@ -144,7 +144,7 @@ void Caretaker::Run() {
   }
 }
 
-int Caretaker::TimeoutMs() {
+int BackgroundWorker::TimeoutMs() {
   const uint64_t now_ns = platform::MonotonicNs();
   const int patience_ms = PatienceMs();
   const std::lock_guard<std::mutex> guard(mutex_);
@@ -159,7 +159,7 @@ int Caretaker::TimeoutMs() {
 }
 
 // How long the thread may sleep if no lock's time is over by then; -1: for ever.
-int Caretaker::PatienceMs() const {
+int BackgroundWorker::PatienceMs() const {
   const bool is_asking = std::any_of(suspects_.begin(), suspects_.end(),
                                      [](const Suspect& s) { return s.asked < kSuspicions; });
   if (is_asking || deferred_count_.load(std::memory_order_acquire) != 0) return 1;
@@ -173,7 +173,7 @@ int Caretaker::PatienceMs() const {
   return options_.sweeps ? kSweepMs : -1;
 }
 
-void Caretaker::TakeOrders() {
+void BackgroundWorker::TakeOrders() {
   std::vector<ProcessRef> to_watch;
   std::vector<RecordRef> to_review;
   {
@@ -197,7 +197,7 @@ void Caretaker::TakeOrders() {
 
 // The write end of a FIFO that the process opened for reading: it reports an error, and cannot be
 // opened any more, once the process is gone.
-void Caretaker::OpenLifeline(ProcessRef process) {
+void BackgroundWorker::OpenLifeline(ProcessRef process) {
   const bool is_known =
       process.generation == 0 || process == manager_.self() ||
       lifelines_.contains(process.ToWord()) ||
@@ -208,7 +208,7 @@ void Caretaker::OpenLifeline(ProcessRef process) {
   suspects_.push_back({process});
 }
 
-bool Caretaker::HoldLifeline(ProcessRef process) {
+bool BackgroundWorker::HoldLifeline(ProcessRef process) {
   Result<platform::PeerDoorbell> peer =
       platform::PeerDoorbell::Open(directory_, LifelineName(manager_.segment(), process));
   if (!peer.ok() || !watch_->Watch(peer->fd(), process.ToWord()).ok()) return false;
@@ -217,13 +217,13 @@ bool Caretaker::HoldLifeline(ProcessRef process) {
   return true;
 }
 
-void Caretaker::SetWatched(ProcessRef process, uint32_t generation) {
+void BackgroundWorker::SetWatched(ProcessRef process, uint32_t generation) {
   if (process.slot >= watched_.size()) return;
   watched_[process.slot].store(generation, std::memory_order_relaxed);
 }
 
 // Whoever has died may have been cleaning up after somebody whom nobody else watched.
-void Caretaker::AskSuspects() {
+void BackgroundWorker::AskSuspects() {
   bool was_dead = false;
   std::erase_if(suspects_, [&](Suspect& suspect) {
     ++suspect.asked;
@@ -238,11 +238,11 @@ void Caretaker::AskSuspects() {
   for (const ProcessRef process : TheDead()) suspects_.push_back({process});
 }
 
-Status Caretaker::CleanUp(ProcessRef process, uint64_t budget_ns) {
+Status BackgroundWorker::CleanUp(ProcessRef process, uint64_t budget_ns) {
   return manager_.TerminateProcess(process, budget_ns);
 }
 
-void Caretaker::RunDeferred() {
+void BackgroundWorker::RunDeferred() {
   std::unique_lock<std::mutex> lock(mutex_);
   std::vector<uint32_t> shards;
   for (const auto& [shard, tasks] : deferred_) shards.push_back(shard);
@@ -269,7 +269,7 @@ void Caretaker::RunDeferred() {
 }
 
 // Takes one lock away per look, so that others have the shard between two.
-void Caretaker::EnforceHolds() {
+void BackgroundWorker::EnforceHolds() {
   std::unique_lock<std::mutex> lock(mutex_);
   const uint64_t now_ns = platform::MonotonicNs();
   while (holds_.NextDueNs() <= now_ns && !is_stopping_) {
@@ -284,7 +284,7 @@ void Caretaker::EnforceHolds() {
 }
 
 // Those that nobody has cleaned up after.
-std::vector<ProcessRef> Caretaker::TheDead() const {
+std::vector<ProcessRef> BackgroundWorker::TheDead() const {
   std::vector<ProcessRef> dead;
   const segment::Segment& segment = manager_.segment();
   for (uint32_t slot = 0; slot < segment.geometry().processes; ++slot) {
@@ -297,7 +297,7 @@ std::vector<ProcessRef> Caretaker::TheDead() const {
   return dead;
 }
 
-void Caretaker::CleanUpTheDead(uint32_t most) {
+void BackgroundWorker::CleanUpTheDead(uint32_t most) {
   for (const ProcessRef process : TheDead()) {
     if (most-- == 0) return;
     (void)CleanUp(process, kBudgetNs);
@@ -305,7 +305,7 @@ void Caretaker::CleanUpTheDead(uint32_t most) {
 }
 
 // Looks for what the mechanisms may have missed: deaths, and events that nobody was woken for.
-void Caretaker::Sweep() {
+void BackgroundWorker::Sweep() {
   next_sweep_ns_ = platform::MonotonicNs() + kSweepNs;
   const segment::Segment& segment = manager_.segment();
   CleanUpTheDead(segment.geometry().processes);

@@ -1,4 +1,4 @@
-#include "core/caretaker.h"
+#include "core/background_worker.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,10 +20,10 @@ using segment::ProcessRef;
 
 // A made-up process has no lifeline unless the test makes one: whoever is watched is asked for at
 // once, and again and again. Without the sweep.
-class CaretakerTest : public LockTableTest {
+class BackgroundWorkerTest : public LockTableTest {
  protected:
   void TearDown() override {
-    caretaker.Stop();
+    worker.Stop();
     LockTableTest::TearDown();
     std::filesystem::remove_all(path);
   }
@@ -46,74 +46,74 @@ class CaretakerTest : public LockTableTest {
   }
 
   static std::string MakeDirectory() {
-    std::string path = "/dev/shm/holdfast-caretaker-XXXXXX";
+    std::string path = "/dev/shm/holdfast-worker-XXXXXX";
     return mkdtemp(path.data()) == nullptr ? std::string() : path;
   }
 
   const std::string path = MakeDirectory();
   const Result<platform::BucketDirectory> directory =
-      platform::BucketDirectory::Open(path, "caretaker");
+      platform::BucketDirectory::Open(path, "worker");
   core::LockManager manager = machine.ManagerOf(q);
-  core::Caretaker caretaker{manager, *directory, {.sweeps = false}};
+  core::BackgroundWorker worker{manager, *directory, {.sweeps = false}};
 };
 
-TEST_F(CaretakerTest, CleansUpAfterAProcessThatIsDead) {
+TEST_F(BackgroundWorkerTest, CleansUpAfterAProcessThatIsDead) {
   Ask(a, u"n");
   Ask(b, u"n");
   machine.Kill(p);
-  ASSERT_TRUE(caretaker.Watch(p).ok());
+  ASSERT_TRUE(worker.Watch(p).ok());
   Until([this] { return IsCleanedUp(p); });
   EXPECT_TRUE(IsHeld(2));
 }
 
 // The descriptors of a dying process close one after the other, which takes long where there is
 // much to free or little time to run.
-TEST_F(CaretakerTest, GoesOnAskingWhileAProcessIsDying) {
+TEST_F(BackgroundWorkerTest, GoesOnAskingWhileAProcessIsDying) {
   constexpr uint32_t kAskedOftenAtFirst = 200;
-  ASSERT_TRUE(caretaker.Watch(p).ok());
+  ASSERT_TRUE(worker.Watch(p).ok());
   Until([this] { return machine.environment().times_asked(p) > kAskedOftenAtFirst + 3; });
   machine.Kill(p);
   Until([this] { return IsCleanedUp(p); });
 }
 
-TEST_F(CaretakerTest, LooksForOthersWhenItHasFoundSomebodyDead) {
+TEST_F(BackgroundWorkerTest, LooksForOthersWhenItHasFoundSomebodyDead) {
   machine.Kill(p);
   machine.Kill(r);
-  ASSERT_TRUE(caretaker.Watch(p).ok());
+  ASSERT_TRUE(worker.Watch(p).ok());
   Until([this] { return IsCleanedUp(p) && IsCleanedUp(r); });
 }
 
-TEST_F(CaretakerTest, WatchesAProcessUntilItsLifelineBreaks) {
+TEST_F(BackgroundWorkerTest, WatchesAProcessUntilItsLifelineBreaks) {
   std::optional<platform::Doorbell> lifeline(MakeLifeline(p));
-  ASSERT_TRUE(caretaker.Watch(p).ok());
-  Until([this] { return caretaker.IsWatched(p); });
-  EXPECT_FALSE(caretaker.IsWatched(r));
-  ASSERT_TRUE(caretaker.Watch(p).ok());  // once more
+  ASSERT_TRUE(worker.Watch(p).ok());
+  Until([this] { return worker.IsWatched(p); });
+  EXPECT_FALSE(worker.IsWatched(r));
+  ASSERT_TRUE(worker.Watch(p).ok());  // once more
   machine.Kill(p);
   lifeline.reset();
   Until([this] { return IsCleanedUp(p); });
-  EXPECT_FALSE(caretaker.IsWatched(p));
+  EXPECT_FALSE(worker.IsWatched(p));
 }
 
-TEST_F(CaretakerTest, WatchesTheNextProcessInTheSlotOfOneThatItWatches) {
+TEST_F(BackgroundWorkerTest, WatchesTheNextProcessInTheSlotOfOneThatItWatches) {
   const platform::Doorbell lifeline = MakeLifeline(p);
-  ASSERT_TRUE(caretaker.Watch(p).ok());
-  Until([this] { return caretaker.IsWatched(p); });
+  ASSERT_TRUE(worker.Watch(p).ok());
+  Until([this] { return worker.IsWatched(p); });
   const ProcessRef next = machine.Attach(p.slot);
   machine.Kill(next);
-  ASSERT_TRUE(caretaker.Watch(next).ok());
+  ASSERT_TRUE(worker.Watch(next).ok());
   Until([&] { return IsCleanedUp(next); });
 }
 
 // The process dies at any moment between the request of the other one and its watch.
-TEST_F(CaretakerTest, MissesNoDeathThatComesWhileItIsAskedToWatch) {
+TEST_F(BackgroundWorkerTest, MissesNoDeathThatComesWhileItIsAskedToWatch) {
   constexpr int kDeaths = 300;
   for (int i = 0; i < kDeaths; ++i) {
     const ProcessRef holder = machine.Attach(3);
     FakeAgent of_holder{machine, holder, 4};
     std::optional<platform::Doorbell> lifeline(MakeLifeline(holder));
-    ASSERT_TRUE(caretaker.Watch(holder).ok());
-    Until([&] { return caretaker.IsWatched(holder); });
+    ASSERT_TRUE(worker.Watch(holder).ok());
+    Until([&] { return worker.IsWatched(holder); });
     const uint32_t held = IdOf(of_holder, u"n");
     std::thread death([&] {
       machine.Kill(holder);
@@ -121,7 +121,7 @@ TEST_F(CaretakerTest, MissesNoDeathThatComesWhileItIsAskedToWatch) {
     });
     const core::Placement waiting = Ask(b, u"n");
     if (waiting.outcome == core::RequestOutcome::kQueued) {
-      ASSERT_TRUE(caretaker.Watch(waiting.ahead.process).ok());
+      ASSERT_TRUE(worker.Watch(waiting.ahead.process).ok());
     }
     death.join();
     Until([&] { return IsCleanedUp(holder); });
