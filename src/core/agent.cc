@@ -96,7 +96,7 @@ void Agent::LookAtPlace() { is_connected_ = process_->IsInPlace(); }
 
 void Agent::Sweep() {
   LookAtPlace();
-  process_->worker().StandIn();
+  process_->worker().RunInline();
 }
 
 // Leaves the request to the background worker, who may wait.
@@ -120,9 +120,9 @@ void Agent::Adopt(uint32_t id, const Placement& placement, uint64_t hold_due_ns)
   const Ahead& ahead = placement.ahead;
   adaptive_spin_.Queued(ahead);
   if (ahead.several) {
-    process_->worker().Review(placement.record);
+    process_->worker().UpdateBlockers(placement.record);
   } else if (ahead.process.generation != 0 && ahead.process != self_.process) {
-    // Without a watch the sweep still finds a death, and without a thread StandIn() does.
+    // Without a watch the sweep still finds a death, and without a thread RunInline() does.
     (void)process_->worker().Watch(ahead.process);
   }
 }

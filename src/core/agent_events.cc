@@ -184,7 +184,7 @@ void Agent::Read(const RecordEvent& record, std::vector<RequestEvent>& events) {
     events.push_back({id, is_expired ? RequestEvent::Kind::kExpired : RequestEvent::Kind::kLost,
                       record.token, Status()});
   } else if (record.state == CellState::kWaiting && record.may_be_blocked_by_others) {
-    process_->worker().Review(record.record);
+    process_->worker().UpdateBlockers(record.record);
   }
 }
 

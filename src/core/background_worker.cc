@@ -44,7 +44,7 @@ Status BackgroundWorker::StartThread() {
 }
 
 // What was not watched while there was no thread, its first sweep finds.
-void BackgroundWorker::StandIn() {
+void BackgroundWorker::RunInline() {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     if (!lacks_thread_) return;
@@ -65,17 +65,17 @@ Status BackgroundWorker::Watch(ProcessRef process) {
   return Status();
 }
 
-void BackgroundWorker::Review(const RecordRef& record) {
+void BackgroundWorker::UpdateBlockers(const RecordRef& record) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (!StartThread().ok()) return;
-  to_review_.push_back(record);
+  to_update_.push_back(record);
   watch_->Wake();
 }
 
 void BackgroundWorker::WatchHold(const RecordRef& record, uint64_t due_ns) {
   const std::lock_guard<std::mutex> guard(mutex_);
   holds_.Add(record, due_ns);
-  // Without a thread StandIn() looks.
+  // Without a thread RunInline() looks.
   if (StartThread().ok() && due_ns < wakes_at_ns_) watch_->Wake();
 }
 
@@ -135,7 +135,7 @@ void BackgroundWorker::Run() {
       suspects_.push_back({process});
       lifelines_.erase(it);
     }
-    TakeOrders();
+    TakeCommands();
     AskSuspects();
     RunDeferred();
     EnforceHolds();
@@ -146,7 +146,7 @@ void BackgroundWorker::Run() {
 
 int BackgroundWorker::TimeoutMs() {
   const uint64_t now_ns = platform::MonotonicNs();
-  const int patience_ms = PatienceMs();
+  const int patience_ms = MaxSleepMs();
   const std::lock_guard<std::mutex> guard(mutex_);
   wakes_at_ns_ =
       patience_ms < 0 ? HoldWatch::kNever : now_ns + static_cast<uint64_t>(patience_ms) * kNsPerMs;
@@ -159,13 +159,13 @@ int BackgroundWorker::TimeoutMs() {
 }
 
 // How long the thread may sleep if no lock's time is over by then; -1: for ever.
-int BackgroundWorker::PatienceMs() const {
+int BackgroundWorker::MaxSleepMs() const {
   const bool is_asking = std::any_of(suspects_.begin(), suspects_.end(),
                                      [](const Suspect& s) { return s.asked < kSuspicions; });
   if (is_asking || deferred_count_.load(std::memory_order_acquire) != 0) return 1;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (!to_review_.empty()) return 1;  // the shard of one was not to be had
+    if (!to_update_.empty()) return 1;  // the shard of one was not to be had
   }
   // A dying process that is still not dead, or a shard that is still not to be had: this does not
   // wait for the sweep.
@@ -173,13 +173,13 @@ int BackgroundWorker::PatienceMs() const {
   return options_.sweeps ? kSweepMs : -1;
 }
 
-void BackgroundWorker::TakeOrders() {
+void BackgroundWorker::TakeCommands() {
   std::vector<ProcessRef> to_watch;
   std::vector<RecordRef> to_review;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     to_watch.swap(to_watch_);
-    to_review.swap(to_review_);
+    to_review.swap(to_update_);
   }
   for (const RecordRef& record : to_review) {
     const Result<std::vector<ProcessRef>> blockers = Blockers(manager_, record, kBudgetNs);
@@ -189,7 +189,7 @@ void BackgroundWorker::TakeOrders() {
       holds_.Add(record, 0);  // the look ends it where nobody has a hold limit
     } else if (blockers.status().code() == StatusCode::kBusy) {
       const std::lock_guard<std::mutex> guard(mutex_);
-      to_review_.push_back(record);
+      to_update_.push_back(record);
     }
   }
   for (const ProcessRef process : to_watch) OpenLifeline(process);
@@ -235,7 +235,7 @@ void BackgroundWorker::AskSuspects() {
     return code != StatusCode::kBusy;
   });
   if (!was_dead) return;
-  for (const ProcessRef process : TheDead()) suspects_.push_back({process});
+  for (const ProcessRef process : FindDeadProcesses()) suspects_.push_back({process});
 }
 
 Status BackgroundWorker::CleanUp(ProcessRef process, uint64_t budget_ns) {
@@ -284,7 +284,7 @@ void BackgroundWorker::EnforceHolds() {
 }
 
 // Those that nobody has cleaned up after.
-std::vector<ProcessRef> BackgroundWorker::TheDead() const {
+std::vector<ProcessRef> BackgroundWorker::FindDeadProcesses() const {
   std::vector<ProcessRef> dead;
   const segment::Segment& segment = manager_.segment();
   for (uint32_t slot = 0; slot < segment.geometry().processes; ++slot) {
@@ -298,7 +298,7 @@ std::vector<ProcessRef> BackgroundWorker::TheDead() const {
 }
 
 void BackgroundWorker::CleanUpTheDead(uint32_t most) {
-  for (const ProcessRef process : TheDead()) {
+  for (const ProcessRef process : FindDeadProcesses()) {
     if (most-- == 0) return;
     (void)CleanUp(process, kBudgetNs);
   }

@@ -60,7 +60,7 @@ class BackgroundWorker {
            watched_[process.slot].load(std::memory_order_relaxed) == process.generation;
   }
   // Watches whoever a waiting request waits for now, and their hold limits.
-  void Review(const RecordRef& record);
+  void UpdateBlockers(const RecordRef& record);
   // Keeps the hold limits that a request of this process has to do with, from `due_ns` on
   // (MonotonicNs).
   void WatchHold(const RecordRef& record, uint64_t due_ns);
@@ -82,7 +82,7 @@ class BackgroundWorker {
   void CleanUpTheDead(uint32_t most);
   // To be called about once a second by whoever waits. Where the thread could not be started, this
   // tries again; until it runs the caller does the most urgent part of its work.
-  void StandIn();
+  void RunInline();
   // Ends the thread; what was deferred is dropped.
   void Stop();
 
@@ -101,13 +101,13 @@ class BackgroundWorker {
   static void Main(void* self) { static_cast<BackgroundWorker*>(self)->Run(); }
   void Run();
   int TimeoutMs();
-  int PatienceMs() const;
-  void TakeOrders();
+  int MaxSleepMs() const;
+  void TakeCommands();
   void OpenLifeline(segment::ProcessRef process);
   bool HoldLifeline(segment::ProcessRef process);
   void SetWatched(segment::ProcessRef process, uint32_t generation);
   void AskSuspects();
-  std::vector<segment::ProcessRef> TheDead() const;
+  std::vector<segment::ProcessRef> FindDeadProcesses() const;
   void RunDeferred();
   void EnforceHolds();
   void Sweep();
@@ -121,7 +121,7 @@ class BackgroundWorker {
   mutable std::mutex mutex_;
   std::condition_variable task_done_;
   std::vector<segment::ProcessRef> to_watch_;
-  std::vector<RecordRef> to_review_;
+  std::vector<RecordRef> to_update_;
   std::map<uint32_t, std::deque<Deferred>> deferred_;  // by shard
   HoldWatch holds_;
   uint64_t wakes_at_ns_ = 0;  // the thread sleeps until then at most

@@ -193,7 +193,7 @@ const CLEAN_UP = [
   {
     name: 'nobody looks for the others that a dead one was to clean up after',
     file: 'src/core/background_worker.cc',
-    from: '  for (const ProcessRef process : TheDead()) suspects_.push_back({process});',
+    from: '  for (const ProcessRef process : FindDeadProcesses()) suspects_.push_back({process});',
     to: '',
     tests: ['core_test:BackgroundWorker*', SIMULATION],
   },
@@ -278,7 +278,7 @@ const NEWS = [
   {
     name: 'nobody watches who comes first now',
     file: 'src/core/agent_events.cc',
-    from: '    process_->worker().Review(record.record);\n',
+    from: '    process_->worker().UpdateBlockers(record.record);\n',
     to: '    (void)record;\n',
     tests: [SIMULATION],
   },
