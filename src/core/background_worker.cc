@@ -50,7 +50,7 @@ void BackgroundWorker::RunInline() {
     if (!lacks_thread_) return;
     if (StartThread().ok()) return watch_->Wake();
   }
-  CleanUpTheDead(1);
+  ReapDeadProcesses(1);
   EnforceHolds();
 }
 
@@ -229,8 +229,7 @@ void BackgroundWorker::AskSuspects() {
     ++suspect.asked;
     // Whoever has only just come has a lifeline by now; that of a dying process is gone for good.
     if (manager_.environment().IsAlive(suspect.process)) return HoldLifeline(suspect.process);
-    const StatusCode code =
-        manager_.TerminateProcess(suspect.process, kBudgetNs, suspect.rest).code();
+    const StatusCode code = manager_.ReapProcess(suspect.process, kBudgetNs, suspect.rest).code();
     was_dead = was_dead || code == StatusCode::kOk;
     return code != StatusCode::kBusy;
   });
@@ -239,7 +238,7 @@ void BackgroundWorker::AskSuspects() {
 }
 
 Status BackgroundWorker::CleanUp(ProcessRef process, uint64_t budget_ns) {
-  return manager_.TerminateProcess(process, budget_ns);
+  return manager_.ReapProcess(process, budget_ns);
 }
 
 void BackgroundWorker::RunDeferred() {
@@ -297,7 +296,7 @@ std::vector<ProcessRef> BackgroundWorker::FindDeadProcesses() const {
   return dead;
 }
 
-void BackgroundWorker::CleanUpTheDead(uint32_t most) {
+void BackgroundWorker::ReapDeadProcesses(uint32_t most) {
   for (const ProcessRef process : FindDeadProcesses()) {
     if (most-- == 0) return;
     (void)CleanUp(process, kBudgetNs);
@@ -308,7 +307,7 @@ void BackgroundWorker::CleanUpTheDead(uint32_t most) {
 void BackgroundWorker::Sweep() {
   next_sweep_ns_ = platform::MonotonicNs() + kSweepNs;
   const segment::Segment& segment = manager_.segment();
-  CleanUpTheDead(segment.geometry().processes);
+  ReapDeadProcesses(segment.geometry().processes);
   for (uint32_t i = 0; i < segment.geometry().agents; ++i) {
     const segment::AgentRef agent = segment.AgentAt(i);
     if (agent.process == manager_.self() && segment::HasEvents(segment.agent(i))) {

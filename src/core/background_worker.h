@@ -79,7 +79,7 @@ class BackgroundWorker {
   Status CleanUp(segment::ProcessRef process, uint64_t budget_ns);
   // Looks for processes that died without anybody waiting for them, and cleans up after at most so
   // many. In the thread that calls.
-  void CleanUpTheDead(uint32_t most);
+  void ReapDeadProcesses(uint32_t most);
   // To be called about once a second by whoever waits. Where the thread could not be started, this
   // tries again; until it runs the caller does the most urgent part of its work.
   void RunInline();
@@ -94,7 +94,7 @@ class BackgroundWorker {
   struct Suspect {
     segment::ProcessRef process;
     uint32_t asked = 0;
-    LockManager::Termination rest{};
+    LockManager::ReapProgress rest{};
   };
 
   Status StartThread();

@@ -197,7 +197,7 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
 
 // Whoever cleans up may die at any point: an entry that is not free yet is found again, and so is
 // what belongs to it. So the files go first.
-Status LockManager::TerminateProcess(ProcessRef process, uint64_t budget_ns, Termination& rest) {
+Status LockManager::ReapProcess(ProcessRef process, uint64_t budget_ns, ReapProgress& rest) {
   if (process.slot >= segment_.geometry().processes) return Status();
   Status result;
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {

@@ -49,17 +49,17 @@ class LockManager {
                         Ending ending = Ending::kOwnerDied);
 
   // What is left of a clean-up that was not to be finished at once.
-  struct Termination {
+  struct ReapProgress {
     bool has_begun = false;
     std::vector<uint32_t> shards;  // somebody was inside, and has not left yet
   };
   // Ends everything of a dead process and takes back what it held of the segment itself, with the
   // files that it left. kBusy: not all is done, call again with the same `rest`: nobody is made to
   // look again as long as nothing has changed.
-  Status TerminateProcess(segment::ProcessRef process, uint64_t budget_ns, Termination& rest);
-  Status TerminateProcess(segment::ProcessRef process, uint64_t budget_ns) {
-    Termination rest;
-    return TerminateProcess(process, budget_ns, rest);
+  Status ReapProcess(segment::ProcessRef process, uint64_t budget_ns, ReapProgress& rest);
+  Status ReapProcess(segment::ProcessRef process, uint64_t budget_ns) {
+    ReapProgress rest;
+    return ReapProcess(process, budget_ns, rest);
   }
 
   // Reads all records of an agent in a shard again, because events may have been lost: `records` is

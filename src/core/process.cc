@@ -131,7 +131,7 @@ Status Process::Join(const AttachOptions& options) {
       segment_.process(self_.slot).cleaned_generation.Acquire() == predecessor.generation;
   if (!was_clean) (void)worker_->CleanUp(predecessor, kBudgetNs);
   // Nobody may have waited for those who died: their entries and files must not pile up.
-  worker_->CleanUpTheDead(kMostToCleanUp);
+  worker_->ReapDeadProcesses(kMostToCleanUp);
   return Status();
 }
 

@@ -10,7 +10,7 @@ namespace holdfast::test {
 namespace {
 
 void CleanUpGhost(CrashScene& scene) {
-  (void)scene.doomed.manager().TerminateProcess(scene.ghost_process, kBudgetNs);
+  (void)scene.doomed.manager().ReapProcess(scene.ghost_process, kBudgetNs);
 }
 
 constexpr uint64_t kHoldNs = 1000;

@@ -285,7 +285,7 @@ void RandomHistory::CleanUp(ProcessRef dead) {
   std::erase_if(clients_,
                 [dead](const auto& client) { return client->agent.ref().process == dead; });
   core::LockManager rescuer = machine_.ManagerOf(processes_[0]);
-  if (!rescuer.TerminateProcess(dead, kBudgetNs).ok()) Fail("no clean-up");
+  if (!rescuer.ReapProcess(dead, kBudgetNs).ok()) Fail("no clean-up");
   if (clients_.empty()) Populate();
 }
 

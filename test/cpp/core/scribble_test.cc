@@ -129,7 +129,7 @@ class ScribbledSegment {
     if (Below(2) == 0) {
       (void)agents_[0].manager().TerminateAgent(agent.ref(), kBudgetNs);
     } else {
-      (void)agents_[0].manager().TerminateProcess(agent.ref().process, kBudgetNs);
+      (void)agents_[0].manager().ReapProcess(agent.ref().process, kBudgetNs);
     }
   }
 

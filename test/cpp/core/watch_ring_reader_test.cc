@@ -91,7 +91,7 @@ TEST_F(Watching, SeesTheDeathOfWhoHoldsAndOfWhoWaits) {
   Ask(a2, u"n");
   (void)Read(all);
   machine.Kill(p);
-  ASSERT_TRUE(b.manager().TerminateProcess(p, kBudgetNs).ok());
+  ASSERT_TRUE(b.manager().ReapProcess(p, kBudgetNs).ok());
   EXPECT_THAT(Read(all), ElementsAre("died n", "granted n", "died n"));
 }
 
@@ -213,7 +213,7 @@ TEST_F(Watching, GoesOnUntilTheLastHasEnded) {
 
 TEST_F(Watching, EndsWithTheDeathOfTheWatcher) {
   machine.Kill(r);
-  ASSERT_TRUE(a.manager().TerminateProcess(r, kBudgetNs).ok());
+  ASSERT_TRUE(a.manager().ReapProcess(r, kBudgetNs).ok());
   EXPECT_FALSE(IsWatched());
 }
 

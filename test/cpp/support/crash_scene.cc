@@ -78,7 +78,7 @@ CrashScene::Faults CrashScene::CleanUp(const std::vector<ProcessRef>& dead, Proc
   Faults faults;
   for (const ProcessRef process : dead) machine.Kill(process);
   for (const ProcessRef process : dead) {
-    const Status done = machine.ManagerOf(rescuer).TerminateProcess(process, kBudgetNs);
+    const Status done = machine.ManagerOf(rescuer).ReapProcess(process, kBudgetNs);
     if (!done.ok()) faults.push_back(std::string("not cleaned up: ") + done.reason());
   }
   return faults;

@@ -98,15 +98,15 @@ TEST_F(TerminateAgent, DoesNotTakeTheRecordsOfTheNextBearerForDamage) {
   EXPECT_TRUE(IsHeld(1) && IsHeld(2));
 }
 
-class TerminateProcess : public LockTableTest {
+class ReapProcess : public LockTableTest {
  protected:
   void Terminate(segment::ProcessRef process, FakeAgent& by) {
     machine.Kill(process);
-    EXPECT_TRUE(by.manager().TerminateProcess(process, kBudgetNs).ok());
+    EXPECT_TRUE(by.manager().ReapProcess(process, kBudgetNs).ok());
   }
 };
 
-TEST_F(TerminateProcess, EndsAllItsAgents) {
+TEST_F(ReapProcess, EndsAllItsAgents) {
   Ask(a, u"n");
   Ask(a2, u"m");
   Ask(b, u"n");
@@ -116,32 +116,32 @@ TEST_F(TerminateProcess, EndsAllItsAgents) {
 }
 
 // Whoever dies between the two leaves a file that nobody finds, were it the other way round.
-TEST_F(TerminateProcess, RemovesFilesBeforeItFreesTheEntriesThatTellOfThem) {
+TEST_F(ReapProcess, RemovesFilesBeforeItFreesTheEntriesThatTellOfThem) {
   Terminate(p, b);
   EXPECT_THAT(machine.environment().removed_doorbells(), ElementsAre(a.ref(), a2.ref()));
   EXPECT_THAT(machine.environment().removed_lifelines(), ElementsAre(p));
 }
 
-TEST_F(TerminateProcess, FreesTheEntriesOfItsAgents) {
+TEST_F(ReapProcess, FreesTheEntriesOfItsAgents) {
   const uint16_t index = a.ref().index;
   Terminate(p, b);
   EXPECT_EQ(machine.segment().agent(index).owner.Get(), 0U);
 }
 
 // Died between the two stores of its claim, in an entry that nobody had before.
-TEST_F(TerminateProcess, FreesAnEntryThatWasBeingClaimed) {
+TEST_F(ReapProcess, FreesAnEntryThatWasBeingClaimed) {
   segment::AgentEntry& entry = machine.segment().agent(4);
   entry.owner.Set(p.ToWord());
   Terminate(p, b);
   EXPECT_EQ(entry.owner.Get(), 0U);
 }
 
-TEST_F(TerminateProcess, NotesThatNothingIsLeftToCleanUp) {
+TEST_F(ReapProcess, NotesThatNothingIsLeftToCleanUp) {
   Terminate(p, b);
   EXPECT_EQ(machine.segment().process(p.slot).cleaned_generation.Get(), p.generation);
 }
 
-TEST_F(TerminateProcess, DoesNothingTheSecondTime) {
+TEST_F(ReapProcess, DoesNothingTheSecondTime) {
   Ask(a, u"n");
   Ask(b, u"n");
   Terminate(p, b);
@@ -150,7 +150,7 @@ TEST_F(TerminateProcess, DoesNothingTheSecondTime) {
   EXPECT_EQ(machine.environment().removed_doorbells().size(), 2U);
 }
 
-TEST_F(TerminateProcess, LeavesTheNextProcessOfTheSlotAlone) {
+TEST_F(ReapProcess, LeavesTheNextProcessOfTheSlotAlone) {
   machine.Kill(p);
   const segment::ProcessRef next = machine.Attach(p.slot);
   FakeAgent agent(machine, next, 5);
@@ -159,7 +159,7 @@ TEST_F(TerminateProcess, LeavesTheNextProcessOfTheSlotAlone) {
   EXPECT_TRUE(IsHeld(1));
 }
 
-TEST_F(TerminateProcess, TakesOverTheShardThatItDiedInside) {
+TEST_F(ReapProcess, TakesOverTheShardThatItDiedInside) {
   Ask(b, u"n");
   const uint32_t shard = b.mine().at(1).record.shard;
   segment::LockWord word(machine.segment(), shard);
@@ -170,11 +170,11 @@ TEST_F(TerminateProcess, TakesOverTheShardThatItDiedInside) {
 }
 
 // Who is inside may be ending what the dead has left, and may die before it tells whom it grants.
-TEST_F(TerminateProcess, IsNotDoneWhileAnybodyIsInsideAShard) {
+TEST_F(ReapProcess, IsNotDoneWhileAnybodyIsInsideAShard) {
   segment::LockWord word(machine.segment(), 0);
   ASSERT_TRUE(IsAcquired(word, r));
   machine.Kill(p);
-  EXPECT_EQ(b.manager().TerminateProcess(p, kBudgetNs).code(), StatusCode::kBusy);
+  EXPECT_EQ(b.manager().ReapProcess(p, kBudgetNs).code(), StatusCode::kBusy);
   EXPECT_NE(machine.segment().process(p.slot).cleaned_generation.Get(), p.generation);
   EXPECT_NE(machine.segment().agent(c.ref().index).rescan.Get(), 0U);
   word.Release(r, machine.environment());
@@ -183,12 +183,12 @@ TEST_F(TerminateProcess, IsNotDoneWhileAnybodyIsInsideAShard) {
 }
 
 // Whoever is inside may be stopped there for long, and the clean-up is tried again and again.
-TEST_F(TerminateProcess, MakesNobodyLookAgainUntilSomebodyHasLeftAShard) {
+TEST_F(ReapProcess, MakesNobodyLookAgainUntilSomebodyHasLeftAShard) {
   segment::LockWord word(machine.segment(), 0);
   ASSERT_TRUE(IsAcquired(word, r));
   machine.Kill(p);
-  core::LockManager::Termination rest;
-  const auto terminate = [&] { return b.manager().TerminateProcess(p, kBudgetNs, rest).code(); };
+  core::LockManager::ReapProgress rest;
+  const auto terminate = [&] { return b.manager().ReapProcess(p, kBudgetNs, rest).code(); };
   ASSERT_EQ(terminate(), StatusCode::kBusy);
   segment::Shared<uint32_t>& rescan = machine.segment().agent(c.ref().index).rescan;
   rescan.Set(0);
@@ -202,7 +202,7 @@ TEST_F(TerminateProcess, MakesNobodyLookAgainUntilSomebodyHasLeftAShard) {
   EXPECT_TRUE(machine.environment().WasRung(c.ref()));
 }
 
-TEST_F(TerminateProcess, FreesTheLocksInOtherShardsWhileAnybodyIsInsideOne) {
+TEST_F(ReapProcess, FreesTheLocksInOtherShardsWhileAnybodyIsInsideOne) {
   std::u16string other = u"n";
   const auto shard_of = [this](const std::u16string& name) {
     return NameOf(name).ShardOf(machine.segment().geometry().shards);
@@ -215,12 +215,12 @@ TEST_F(TerminateProcess, FreesTheLocksInOtherShardsWhileAnybodyIsInsideOne) {
   segment::LockWord word(machine.segment(), 0);
   ASSERT_TRUE(IsAcquired(word, r));
   machine.Kill(p);
-  EXPECT_EQ(b.manager().TerminateProcess(p, kBudgetNs).code(), StatusCode::kBusy);
+  EXPECT_EQ(b.manager().ReapProcess(p, kBudgetNs).code(), StatusCode::kBusy);
   EXPECT_TRUE(IsHeld(3));
   word.Release(r, machine.environment());
 }
 
-TEST_F(TerminateProcess, MakesEverybodyLookForLostEvents) {
+TEST_F(ReapProcess, MakesEverybodyLookForLostEvents) {
   Terminate(p, b);
   EXPECT_NE(machine.segment().agent(c.ref().index).rescan.Get(), 0U);
   EXPECT_TRUE(machine.environment().WasRung(c.ref()));
