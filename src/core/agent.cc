@@ -26,17 +26,18 @@ constexpr uint64_t kDeferredBudgetNs = 1'000'000;
 
 }  // namespace
 
-Agent::Agent(std::shared_ptr<Process> process, const AgentRef& self, platform::Doorbell doorbell)
-    : process_(std::move(process)),
+Agent::Agent(std::shared_ptr<Attachment> attachment, const AgentRef& self,
+             platform::Doorbell doorbell)
+    : attachment_(std::move(attachment)),
       self_(self),
-      entry_(process_->manager().segment().agent(self.index)),
+      entry_(attachment_->manager().segment().agent(self.index)),
       doorbell_(std::move(doorbell)),
-      adaptive_spin_(process_->manager().segment(), *process_, self.index),
-      watches_(*process_, self_) {}
+      adaptive_spin_(attachment_->manager().segment(), *attachment_, self.index),
+      watches_(*attachment_, self_) {}
 
 Result<std::unique_ptr<Agent>> Agent::Open(const AttachOptions& options,
                                            const uint64_t (&client_id)[2]) {
-  Result<std::shared_ptr<Process>> process = Process::Attach(options);
+  Result<std::shared_ptr<Attachment>> attachment = Attachment::Attach(options);
   if (!process.ok()) return process.status();
   const Result<AgentRef> self = (*process)->ClaimAgent(client_id, options.thread_id);
   if (!self.ok()) return self.status();
@@ -56,15 +57,15 @@ Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequ
   const uint32_t id = TakeEntry();
   request.request_id = id;
   request.now_ms = turn_ms_;
-  const uint32_t shard = name.ShardOf(process_->manager().segment().geometry().shards);
-  Result<Placement> placement = process_->worker().HasDeferred(shard)
+  const uint32_t shard = name.ShardOf(attachment_->manager().segment().geometry().shards);
+  Result<Placement> placement = attachment_->worker().HasDeferred(shard)
                                     ? Status(StatusCode::kBusy, "others wait for this shard")
-                                    : PlaceRequest(*process_, self_, name, request, kBudgetNs);
+                                    : PlaceRequest(*attachment_, self_, name, request, kBudgetNs);
   if (placement.ok()) {
     // What it is granted is looked at when the time is over; whom it waits for, at once.
     const bool will_be_over =
         placement->outcome == RequestOutcome::kGranted && placement->has_to_do_with_hold_limits;
-    Adopt(id, *placement, will_be_over ? process_->MonotonicNs() + request.hold_limit_ns : 0);
+    Adopt(id, *placement, will_be_over ? attachment_->MonotonicNs() + request.hold_limit_ns : 0);
     return Answer{placement->outcome, id, placement->token};
   }
   if (placement.status().code() != StatusCode::kBusy) {
@@ -78,12 +79,12 @@ Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequ
 
 // The place is looked at once in a turn of the event loop at most.
 Status Agent::CheckUsable() {
-  if (process_->IsForkedChild()) {
+  if (attachment_->IsForkedChild()) {
     return Status(StatusCode::kClosed, "a forked child has to open the lock manager anew");
   }
   if (is_new_turn_) {
     LookAtPlace();
-    turn_ms_ = process_->RealtimeMs();
+    turn_ms_ = attachment_->RealtimeMs();
     is_new_turn_ = false;
   }
   if (is_connected_) return Status();
@@ -92,19 +93,20 @@ Status Agent::CheckUsable() {
       "the lock table was removed or replaced: what this thread held or asked for is lost");
 }
 
-void Agent::LookAtPlace() { is_connected_ = process_->IsInPlace(); }
+void Agent::LookAtPlace() { is_connected_ = attachment_->IsInPlace(); }
 
 void Agent::Sweep() {
   LookAtPlace();
-  process_->worker().RunInline();
+  attachment_->worker().RunInline();
 }
 
 // Leaves the request to the background worker, who may wait.
 void Agent::Defer(const segment::ResourceName& name, const LockRequest& request) {
-  const uint32_t shard = name.ShardOf(process_->manager().segment().geometry().shards);
+  const uint32_t shard = name.ShardOf(attachment_->manager().segment().geometry().shards);
   // A task is copied before each try; what it has told is to be known in the next one.
-  auto deferred = std::make_shared<DeferredRequest>(*process_, self_, completions_, name, request);
-  process_->worker().Defer(shard, this, [deferred] { return (*deferred)(); });
+  auto deferred =
+      std::make_shared<DeferredRequest>(*attachment_, self_, completions_, name, request);
+  attachment_->worker().Defer(shard, this, [deferred] { return (*deferred)(); });
 }
 
 // Notes in the mirror where the request stands.
@@ -113,17 +115,17 @@ void Agent::Adopt(uint32_t id, const Placement& placement, uint64_t hold_due_ns)
   if (placement.outcome == RequestOutcome::kMissed) return FreeEntry(id);
   if (placement.has_to_do_with_hold_limits) {
     entries_[id].is_hold_watched = true;
-    process_->worker().WatchHold(placement.record, hold_due_ns);
+    attachment_->worker().WatchHold(placement.record, hold_due_ns);
   }
   if (placement.outcome == RequestOutcome::kGranted) return SetState(id, EntryState::kHeld);
   SetState(id, EntryState::kQueued);
   const Ahead& ahead = placement.ahead;
   adaptive_spin_.Queued(ahead);
   if (ahead.several) {
-    process_->worker().UpdateBlockers(placement.record);
+    attachment_->worker().UpdateBlockers(placement.record);
   } else if (ahead.process.generation != 0 && ahead.process != self_.process) {
     // Without a watch the sweep still finds a death, and without a thread RunInline() does.
-    (void)process_->worker().Watch(ahead.process);
+    (void)attachment_->worker().Watch(ahead.process);
   }
 }
 
@@ -147,13 +149,13 @@ Loss Agent::End(uint32_t id, Ending ending) {
 // The state in which the record was; kFree also when only the background worker will come to know
 // it.
 CellState Agent::EndRecord(const RecordRef& record, Ending ending) {
-  BackgroundWorker& worker = process_->worker();
+  BackgroundWorker& worker = attachment_->worker();
   if (!worker.HasDeferred(record.shard)) {
-    const Result<CellState> ended = process_->manager().End(record, kBudgetNs, ending);
+    const Result<CellState> ended = attachment_->manager().End(record, kBudgetNs, ending);
     if (ended.ok()) return *ended;
     if (ended.status().code() != StatusCode::kBusy) return CellState::kFree;
   }
-  worker.Defer(record.shard, this, [process = process_.get(), record, ending] {
+  worker.Defer(record.shard, this, [process = attachment_.get(), record, ending] {
     return process->manager().End(record, kDeferredBudgetNs, ending).status().code();
   });
   return CellState::kFree;
@@ -162,33 +164,33 @@ CellState Agent::EndRecord(const RecordRef& record, Ending ending) {
 Result<Snapshot> Agent::TakeSnapshot(uint64_t budget_ns) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
-  Result<Snapshot> snapshot = core::TakeSnapshot(process_->manager(), budget_ns);
+  Result<Snapshot> snapshot = core::TakeSnapshot(attachment_->manager(), budget_ns);
   if (!snapshot.ok()) return snapshot;
-  for (const ProcessRef dead : snapshot->dead) (void)process_->worker().Watch(dead);
+  for (const ProcessRef dead : snapshot->dead) (void)attachment_->worker().Watch(dead);
   return snapshot;
 }
 
 bool Agent::WaitsForItself(uint32_t id) {
   if (id >= entries_.size() || entries_[id].state != EntryState::kQueued) return false;
   const Result<bool> waits =
-      core::WaitsForItself(process_->manager(), self_, entries_[id].record, kBudgetNs);
+      core::WaitsForItself(attachment_->manager(), self_, entries_[id].record, kBudgetNs);
   return waits.ok() && *waits;
 }
 
 Result<bool> Agent::IsLocked(const segment::ResourceName& name, uint32_t least) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
-  const Result<std::vector<Holdings>> holders = Holders(process_->manager(), name, kBudgetNs);
+  const Result<std::vector<Holdings>> holders = Holders(attachment_->manager(), name, kBudgetNs);
   if (holders.status().code() == StatusCode::kBusy) return true;
   if (!holders.ok()) return holders.status();
   uint32_t count = 0;
   bool is_exclusive = false;
   for (const Holdings& holdings : *holders) {
-    if (process_->IsAlive(holdings.process)) {
+    if (attachment_->IsAlive(holdings.process)) {
       count += holdings.count;
       is_exclusive = is_exclusive || holdings.is_exclusive;
     } else {
-      (void)process_->worker().Watch(holdings.process);
+      (void)attachment_->worker().Watch(holdings.process);
     }
   }
   return is_exclusive || count >= least;
@@ -219,7 +221,7 @@ void Agent::FreeEntry(uint32_t id) {
 void Agent::ForgetHold(Entry& entry) {
   if (!entry.is_hold_watched) return;
   entry.is_hold_watched = false;
-  process_->worker().ForgetHold(entry.record);
+  attachment_->worker().ForgetHold(entry.record);
 }
 
 void Agent::SetState(uint32_t id, EntryState state) {
@@ -245,14 +247,14 @@ Status Agent::ReadWatch(uint32_t id, size_t most, std::vector<WatchedEvent>& eve
 void Agent::Close(Ending ending) {
   if (is_closed_) return;
   is_closed_ = true;
-  process_->fork_guard().Remove(doorbell_.fd());
-  process_->worker().CancelTasks(this);
+  attachment_->fork_guard().Remove(doorbell_.fd());
+  attachment_->worker().CancelTasks(this);
   for (Entry& entry : entries_) ForgetHold(entry);
-  if (process_->manager().TerminateAgent(self_, kBudgetNs, ending).ok()) {
-    return process_->ReleaseAgent(self_);
+  if (attachment_->manager().TerminateAgent(self_, kBudgetNs, ending).ok()) {
+    return attachment_->ReleaseAgent(self_);
   }
   // The background worker goes on; with the end of the process everything ends anyway.
-  process_->worker().Defer(0, nullptr, [process = process_.get(), self = self_, ending] {
+  attachment_->worker().Defer(0, nullptr, [process = attachment_.get(), self = self_, ending] {
     const StatusCode code =
         process->manager().TerminateAgent(self, kDeferredBudgetNs, ending).code();
     if (code != StatusCode::kBusy) process->ReleaseAgent(self);

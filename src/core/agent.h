@@ -14,9 +14,9 @@
 
 #include "core/adaptive_spin.h"
 #include "core/agent_watches.h"
+#include "core/attachment.h"
 #include "core/completion_queue.h"
 #include "core/lock_request.h"
-#include "core/process.h"
 #include "core/record_event.h"
 #include "core/snapshot.h"
 #include "platform/doorbell.h"
@@ -110,7 +110,7 @@ class Agent {
   // Ends everything that this agent has asked for or holds: given back, or because its thread ends.
   // No more calls afterwards.
   void Close(Ending ending);
-  const segment::Segment& segment() const { return process_->manager().segment(); }
+  const segment::Segment& segment() const { return attachment_->manager().segment(); }
   uint64_t capacity() const { return segment().geometry().capacity; }
   const segment::AgentRef& ref() const { return self_; }
 
@@ -123,7 +123,7 @@ class Agent {
     uint32_t scan = 0;  // the rescan that saw it last
   };
 
-  Agent(std::shared_ptr<Process> process, const segment::AgentRef& self,
+  Agent(std::shared_ptr<Attachment> attachment, const segment::AgentRef& self,
         platform::Doorbell doorbell);
 
   Status CheckUsable();
@@ -141,7 +141,7 @@ class Agent {
   void Read(const RecordEvent& record, std::vector<RequestEvent>& events);
   Entry* Find(const RecordEvent& record);
 
-  std::shared_ptr<Process> process_;
+  std::shared_ptr<Attachment> attachment_;
   segment::AgentRef self_;
   segment::AgentEntry& entry_;
   platform::Doorbell doorbell_;

@@ -44,7 +44,7 @@ void Agent::DrainDoorbell() { doorbell_.Drain(); }
 
 std::optional<RequestEvent> Agent::WaitFor(uint32_t id, uint64_t timeout_ns,
                                            std::vector<RequestEvent>& others) {
-  const uint64_t end_ns = process_->MonotonicNs() + timeout_ns;
+  const uint64_t end_ns = attachment_->MonotonicNs() + timeout_ns;
   for (;;) {
     TakeEvents(others);
     const auto decision =
@@ -56,7 +56,7 @@ std::optional<RequestEvent> Agent::WaitFor(uint32_t id, uint64_t timeout_ns,
       others.erase(decision);
       return found;
     }
-    const uint64_t now_ns = process_->MonotonicNs();
+    const uint64_t now_ns = attachment_->MonotonicNs();
     if (now_ns >= end_ns) return std::nullopt;
     if (AwaitEvents() || !GoToSleep()) continue;
     doorbell_.Wait(end_ns - now_ns);
@@ -69,7 +69,7 @@ void Agent::TakeEvents(std::vector<RequestEvent>& events) {
   if (completions_->has_completions.load()) ReadCompletions(events);
   if (entry_.rescan.ReadOrdered() != 0) Rescan(events);
   records_.clear();
-  core::TakeEvents(process_->manager().segment(), self_.index, records_);
+  core::TakeEvents(attachment_->manager().segment(), self_.index, records_);
   if (!records_.empty()) adaptive_spin_.Heard();
   for (const RecordEvent& record : records_) Read(record, events);
 }
@@ -111,20 +111,20 @@ void Agent::ReadCompletions(std::vector<RequestEvent>& events) {
 void Agent::Rescan(std::vector<RequestEvent>& events) {
   entry_.rescan.Exchange(0);
   ++scan_;
-  const segment::Segment& segment = process_->manager().segment();
+  const segment::Segment& segment = attachment_->manager().segment();
   // Perhaps because somebody waits for a shard that this process is said to be inside.
-  segment::DisownShards(segment, self_.process, *process_);
+  segment::DisownShards(segment, self_.process, *attachment_);
   std::vector<RecordEvent> found;
   bool is_complete = true;
   uint64_t budget_ns = kBudgetNs;
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
     if (segment.agent_list(self_.index, shard).Get() == kNoCell) continue;
-    const Status done = process_->manager().Rescan(self_, shard, found, found, budget_ns);
+    const Status done = attachment_->manager().Rescan(self_, shard, found, found, budget_ns);
     if (done.ok()) continue;
     is_complete = false;
     budget_ns = 0;  // whoever is in the way here may be in the way everywhere
     // Once the shard can be had, the doorbell reminds this agent to try again.
-    process_->worker().Defer(shard, this, [process = process_.get(), self = self_, shard] {
+    attachment_->worker().Defer(shard, this, [process = attachment_.get(), self = self_, shard] {
       WakeQueue wake_queue(process->manager().segment(), *process);
       const auto lock = process->manager().Enter(shard, wake_queue, kDeferredBudgetNs);
       if (!lock.ok()) return lock.status().code();
@@ -184,7 +184,7 @@ void Agent::Read(const RecordEvent& record, std::vector<RequestEvent>& events) {
     events.push_back({id, is_expired ? RequestEvent::Kind::kExpired : RequestEvent::Kind::kLost,
                       record.token, Status()});
   } else if (record.state == CellState::kWaiting && record.may_be_blocked_by_others) {
-    process_->worker().UpdateBlockers(record.record);
+    attachment_->worker().UpdateBlockers(record.record);
   }
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/process.h"
+#include "core/attachment.h"
 #include "core/watch_ring_reader.h"
 #include "platform/result.h"
 
@@ -17,8 +17,8 @@ namespace holdfast::core {
 
 class AgentWatches {
  public:
-  AgentWatches(Process& process, const segment::AgentRef& agent)
-      : process_(process), agent_(agent) {}
+  AgentWatches(Attachment& attachment, const segment::AgentRef& agent)
+      : attachment_(attachment), agent_(agent) {}
 
   // Sees what happens after this returns. Without a name: everything.
   // Errors: kSegmentFull: there is no memory for the watch ring.
@@ -31,7 +31,7 @@ class AgentWatches {
   void FollowLives();
   void FollowLife(segment::ProcessRef process);
 
-  Process& process_;
+  Attachment& attachment_;
   const segment::AgentRef agent_;
   std::map<uint32_t, WatchRingReader> readers_;
   uint32_t last_id_ = 0;

@@ -15,10 +15,10 @@ constexpr uint64_t kStallNs = 1'000'000'000;
 
 }  // namespace
 
-DeferredRequest::DeferredRequest(Process& process, const segment::AgentRef& agent,
+DeferredRequest::DeferredRequest(Attachment& attachment, const segment::AgentRef& agent,
                                  std::shared_ptr<CompletionQueue> completion_queue,
                                  const segment::ResourceName& name, const LockRequest& request)
-    : process_(&process),
+    : attachment_(&attachment),
       agent_(agent),
       completions_(std::move(completion_queue)),
       request_(request),
@@ -32,9 +32,9 @@ StatusCode DeferredRequest::operator()() {
   LockRequest request = request_;
   request.label = label_;
   request.call_site = call_site_;
-  const Result<Placement> placement = PlaceRequest(*process_, agent_, name, request, kBudgetNs);
+  const Result<Placement> placement = PlaceRequest(*attachment_, agent_, name, request, kBudgetNs);
   if (placement.status().code() == StatusCode::kBusy) {
-    TellIfStalled(name.ShardOf(process_->manager().segment().geometry().shards));
+    TellIfStalled(name.ShardOf(attachment_->manager().segment().geometry().shards));
     return StatusCode::kBusy;
   }
   {
@@ -42,15 +42,15 @@ StatusCode DeferredRequest::operator()() {
     completions_->completions.push_back({request.request_id, placement});
     completions_->has_completions.store(true);
   }
-  process_->Ring(agent_);
+  attachment_->Ring(agent_);
   return StatusCode::kOk;
 }
 
 // Once: people can do something about it.
 void DeferredRequest::TellIfStalled(uint32_t shard) {
-  if (has_told_ || process_->MonotonicNs() - begin_ns_ < kStallNs) return;
+  if (has_told_ || attachment_->MonotonicNs() - begin_ns_ < kStallNs) return;
   has_told_ = true;
-  const segment::Segment& segment = process_->manager().segment();
+  const segment::Segment& segment = attachment_->manager().segment();
   const segment::ProcessRef owner = segment::LockWord(segment, shard).Owner();
   const uint32_t process_id =
       owner.generation == 0 ? 0 : segment.process(owner.slot).process_id.Get();
@@ -59,7 +59,7 @@ void DeferredRequest::TellIfStalled(uint32_t shard) {
     completions_->stalls.push_back({request_.request_id, process_id});
     completions_->has_completions.store(true);
   }
-  process_->Ring(agent_);
+  attachment_->Ring(agent_);
 }
 
 }  // namespace holdfast::core

@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
+#include "core/attachment.h"
 #include "core/completion_queue.h"
 #include "core/lock_request.h"
-#include "core/process.h"
 #include "platform/status.h"
 #include "segment/owner.h"
 #include "segment/resource_name.h"
@@ -18,7 +18,7 @@ namespace holdfast::core {
 
 class DeferredRequest {
  public:
-  DeferredRequest(Process& process, const segment::AgentRef& agent,
+  DeferredRequest(Attachment& attachment, const segment::AgentRef& agent,
                   std::shared_ptr<CompletionQueue> completion_queue,
                   const segment::ResourceName& name, const LockRequest& request);
 
@@ -28,7 +28,7 @@ class DeferredRequest {
  private:
   void TellIfStalled(uint32_t shard);
 
-  Process* process_;
+  Attachment* attachment_;
   segment::AgentRef agent_;
   std::shared_ptr<CompletionQueue> completions_;
   LockRequest request_;  // its texts are the next three

@@ -10,7 +10,7 @@ using segment::ProcessRef;
 namespace {
 
 // Cleans up after a process if it is dead, and answers whether it was.
-Result<bool> CleanUpIfDead(Process& process, ProcessRef suspect, uint64_t budget_ns) {
+Result<bool> CleanUpIfDead(Attachment& attachment, ProcessRef suspect, uint64_t budget_ns) {
   if (suspect.generation == 0 || process.IsAlive(suspect)) return false;
   const Status done = process.worker().CleanUp(suspect, budget_ns);
   if (!done.ok()) return done;
@@ -18,7 +18,7 @@ Result<bool> CleanUpIfDead(Process& process, ProcessRef suspect, uint64_t budget
 }
 
 // The same with whoever is in the way of a request that missed the lock.
-Result<bool> MakeRoom(Process& process, const segment::ResourceName& name, const Ahead& ahead,
+Result<bool> MakeRoom(Attachment& attachment, const segment::ResourceName& name, const Ahead& ahead,
                       uint64_t budget_ns) {
   if (!ahead.several) return CleanUpIfDead(process, ahead.process, budget_ns);
   const auto holders = Holders(process.manager(), name, budget_ns);
@@ -34,7 +34,7 @@ Result<bool> MakeRoom(Process& process, const segment::ResourceName& name, const
 
 }  // namespace
 
-Result<Placement> PlaceRequest(Process& process, const AgentRef& self,
+Result<Placement> PlaceRequest(Attachment& attachment, const AgentRef& self,
                                const segment::ResourceName& name, const LockRequest& request,
                                uint64_t budget_ns) {
   for (;;) {

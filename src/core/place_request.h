@@ -5,15 +5,15 @@
 
 #include <cstdint>
 
+#include "core/attachment.h"
 #include "core/lock_request.h"
-#include "core/process.h"
 #include "platform/result.h"
 #include "segment/resource_name.h"
 
 namespace holdfast::core {
 
 // Any thread of the process. `budget_ns`: as in LockManager.
-Result<Placement> PlaceRequest(Process& process, const segment::AgentRef& self,
+Result<Placement> PlaceRequest(Attachment& attachment, const segment::AgentRef& self,
                                const segment::ResourceName& name, const LockRequest& request,
                                uint64_t budget_ns);
 

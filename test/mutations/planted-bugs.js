@@ -217,10 +217,10 @@ const CLEAN_UP_AGAIN = [
   },
   {
     name: 'a clean exit calls its dead predecessor cleaned up',
-    file: 'src/core/process.cc',
+    file: 'src/core/attachment.cc',
     from: 'owner.slot == self_.slot) return false;',
     to: 'owner == self_) return false;',
-    tests: ['core_test:ProcessTest*'],
+    tests: ['core_test:AttachmentTest*'],
   },
   {
     name: 'who asks believes counts of holders that are not there',

@@ -56,14 +56,14 @@ class FakeMachine {
     return {segment_, environment_, process};
   }
 
-  // What core/process.cc stores when a process takes a slot.
+  // What core/attachment.cc stores when a process takes a slot.
   segment::ProcessRef Attach(uint16_t slot) {
     segment::ProcessEntry& entry = segment_.process(slot);
     const uint32_t generation = entry.generation.Get() + 1;
     entry.generation.Publish(generation);
     return {slot, generation};
   }
-  // What core/process.cc stores when an agent takes an entry.
+  // What core/attachment.cc stores when an agent takes an entry.
   segment::AgentRef AddAgent(segment::ProcessRef process, uint16_t index) {
     segment::AgentEntry& entry = segment_.agent(index);
     entry.owner.Set(process.ToWord());

@@ -1,8 +1,8 @@
 // This process's part in a bucket: the mapped segment, its slot, its lifeline, its background
 // worker. Shared by all agents (threads) of the process that use the same bucket; detached with the
 // last.
-#ifndef HOLDFAST_CORE_PROCESS_H_
-#define HOLDFAST_CORE_PROCESS_H_
+#ifndef HOLDFAST_CORE_ATTACHMENT_H_
+#define HOLDFAST_CORE_ATTACHMENT_H_
 
 #include <atomic>
 #include <cstdint>
@@ -32,13 +32,13 @@ struct AttachOptions {
   uint32_t thread_id = 0;  // to show: Node's
 };
 
-class Process final : public segment::Environment {
+class Attachment final : public segment::Environment {
  public:
   // Opens the bucket, or joins the agents of this process that have it open already.
-  static Result<std::shared_ptr<Process>> Attach(const AttachOptions& options);
-  ~Process() override;
-  Process(const Process&) = delete;
-  Process& operator=(const Process&) = delete;
+  static Result<std::shared_ptr<Attachment>> Attach(const AttachOptions& options);
+  ~Attachment() override;
+  Attachment(const Attachment&) = delete;
+  Attachment& operator=(const Attachment&) = delete;
 
   LockManager& manager() { return *manager_; }
   BackgroundWorker& worker() { return *worker_; }
@@ -73,7 +73,7 @@ class Process final : public segment::Environment {
   Status Allocate(uint64_t offset, uint64_t length) override;
 
  private:
-  Process(platform::BucketDirectory directory, platform::SegmentFile file, std::string path);
+  Attachment(platform::BucketDirectory directory, platform::SegmentFile file, std::string path);
 
   bool Uses(const platform::SegmentFile& file) const;
   Status Join(const AttachOptions& options);
@@ -100,4 +100,4 @@ class Process final : public segment::Environment {
 
 }  // namespace holdfast::core
 
-#endif  // HOLDFAST_CORE_PROCESS_H_
+#endif  // HOLDFAST_CORE_ATTACHMENT_H_

@@ -1,5 +1,5 @@
 // A process over the real platform: what it leaves to whom.
-#include "core/process.h"
+#include "core/attachment.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -17,11 +17,11 @@
 namespace holdfast::test {
 namespace {
 
-using core::Process;
+using core::Attachment;
 using segment::ProcessRef;
 using segment::Segment;
 
-class ProcessTest : public testing::Test {
+class AttachmentTest : public testing::Test {
  protected:
   void TearDown() override {
     if (base_ != MAP_FAILED) munmap(base_, segment::kMinCapacity);
@@ -36,8 +36,8 @@ class ProcessTest : public testing::Test {
     options.sweeps = false;
     return options;
   }
-  std::shared_ptr<Process> Attach() const {
-    Result<std::shared_ptr<Process>> process = Process::Attach(Options());
+  std::shared_ptr<Attachment> Attach() const {
+    Result<std::shared_ptr<Attachment>> process = Attachment::Attach(Options());
     EXPECT_TRUE(process.ok()) << process.status().reason();
     return process.ok() ? std::move(*process) : nullptr;
   }
@@ -79,7 +79,7 @@ class ProcessTest : public testing::Test {
 
 // The successor could not clean up when it came, because somebody was inside a shard; when it has
 // left, others still have to find what the predecessor left.
-TEST_F(ProcessTest, ThatLeavesDoesNotCallItsDeadPredecessorCleanedUp) {
+TEST_F(AttachmentTest, ThatLeavesDoesNotCallItsDeadPredecessorCleanedUp) {
   const segment::ResourceName name(u"n", 1);
   DieHolding(name);
   const Segment table = Table();
@@ -96,7 +96,7 @@ TEST_F(ProcessTest, ThatLeavesDoesNotCallItsDeadPredecessorCleanedUp) {
   table.process(1).generation.Publish(inside.generation);
   table.shard(name.ShardOf(table.geometry().shards)).lock_word.Set(inside.ToShortWord());
 
-  std::shared_ptr<Process> successor = Attach();
+  std::shared_ptr<Attachment> successor = Attach();
   ASSERT_NE(successor, nullptr);
   ASSERT_EQ(successor->manager().self(), (ProcessRef{0, 2}));
   successor.reset();

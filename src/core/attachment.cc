@@ -1,4 +1,4 @@
-#include "core/process.h"
+#include "core/attachment.h"
 
 #include <mutex>
 #include <utility>
@@ -34,7 +34,7 @@ constexpr uint64_t kNsPerFirstToken = 16;
 // Which segments this process has open. Never destroyed: threads may still run at exit.
 struct Registry {
   std::mutex mutex;
-  std::vector<std::weak_ptr<Process>> processes;
+  std::vector<std::weak_ptr<Attachment>> processes;
 };
 
 Registry& TheRegistry() {
@@ -56,7 +56,8 @@ void InitializeSegment(void* base, uint64_t capacity) {
 
 }  // namespace
 
-Process::Process(platform::BucketDirectory directory, platform::SegmentFile file, std::string path)
+Attachment::Attachment(platform::BucketDirectory directory, platform::SegmentFile file,
+                       std::string path)
     : directory_(std::move(directory)),
       file_(std::move(file)),
       path_(std::move(path)),
@@ -64,7 +65,7 @@ Process::Process(platform::BucketDirectory directory, platform::SegmentFile file
       clock_id_(platform::MonotonicClockId()),
       peer_doorbells_(directory_, segment_) {}
 
-Result<std::shared_ptr<Process>> Process::Attach(const AttachOptions& options) {
+Result<std::shared_ptr<Attachment>> Attachment::Attach(const AttachOptions& options) {
   if (!segment::IsValidCapacity(options.capacity)) {
     return Status(StatusCode::kInvalidArgument,
                   "the capacity must be 1 MiB to 16 GiB, a multiple of 4096 bytes");
@@ -78,26 +79,26 @@ Result<std::shared_ptr<Process>> Process::Attach(const AttachOptions& options) {
       directory->OpenSegment(kSegmentName, {options.capacity, &FixedBytes, &InitializeSegment});
   if (!file.ok()) return file.status();
   std::erase_if(registry.processes, [](const auto& known) { return known.expired(); });
-  for (const std::weak_ptr<Process>& known : registry.processes) {
-    std::shared_ptr<Process> process = known.lock();
+  for (const std::weak_ptr<Attachment>& known : registry.processes) {
+    std::shared_ptr<Attachment> process = known.lock();
     // Whoever was told that it lost its place joins anew, also when the file has come back.
     if (process != nullptr && process->is_in_place_ && process->Uses(*file)) return process;
   }
-  std::shared_ptr<Process> process(
-      new Process(std::move(*directory), std::move(*file),
-                  options.directory + "/" + options.bucket + "/" + kSegmentName));
+  std::shared_ptr<Attachment> process(
+      new Attachment(std::move(*directory), std::move(*file),
+                     options.directory + "/" + options.bucket + "/" + kSegmentName));
   const Status joined = process->Join(options);
   if (!joined.ok()) return joined;
   registry.processes.push_back(process);
   return process;
 }
 
-bool Process::Uses(const platform::SegmentFile& file) const {
+bool Attachment::Uses(const platform::SegmentFile& file) const {
   const Result<bool> matches = slot_lock_->Matches(file);
   return matches.ok() && *matches;
 }
 
-Status Process::Join(const AttachOptions& options) {
+Status Attachment::Join(const AttachOptions& options) {
   const Status header = segment_.CheckHeader();
   if (!header.ok()) return header;
   const Result<platform::BootId> boot_id = platform::ReadBootId();
@@ -120,7 +121,7 @@ Status Process::Join(const AttachOptions& options) {
   lifeline_.emplace(std::move(*lifeline));
   slot_lock_->MoveAbove(lifeline_->fd());
   const Status guarded = fork_guard_.Register(
-      [](void* self) { static_cast<Process*>(self)->is_forked_child_ = true; }, this);
+      [](void* self) { static_cast<Attachment*>(self)->is_forked_child_ = true; }, this);
   if (!guarded.ok()) return guarded;
   fork_guard_.Add(slot_lock_->fd());
   fork_guard_.Add(lifeline_->fd());
@@ -136,7 +137,7 @@ Status Process::Join(const AttachOptions& options) {
 }
 
 // Slots that were left clean come first, so that the dead are cleaned up by who waits for them.
-Status Process::ClaimSlot() {
+Status Attachment::ClaimSlot() {
   Status failure;
   for (const bool only_clean : {true, false}) {
     for (uint32_t slot = 0; slot < segment_.geometry().processes; ++slot) {
@@ -147,7 +148,7 @@ Status Process::ClaimSlot() {
   return Status(StatusCode::kTooManyAgents, "too many processes use this bucket");
 }
 
-bool Process::TryClaimSlot(uint32_t slot, bool only_clean, Status& failure) {
+bool Attachment::TryClaimSlot(uint32_t slot, bool only_clean, Status& failure) {
   ProcessEntry& entry = segment_.process(slot);
   const bool is_clean = entry.generation.Get() == entry.cleaned_generation.Get();
   if (only_clean && !is_clean) return false;
@@ -164,7 +165,7 @@ bool Process::TryClaimSlot(uint32_t slot, bool only_clean, Status& failure) {
   return true;
 }
 
-Process::~Process() {
+Attachment::~Attachment() {
   fork_guard_.Unregister();
   if (worker_) worker_->Stop();
   if (self_.generation == 0) return;
@@ -175,7 +176,7 @@ Process::~Process() {
   slot_lock_->Unclaim(self_.slot);
 }
 
-bool Process::HasNoAgents() const {
+bool Attachment::HasNoAgents() const {
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
     const ProcessRef owner = segment_.AgentAt(i).process;
     if (owner.generation != 0 && owner.slot == self_.slot) return false;
@@ -183,7 +184,7 @@ bool Process::HasNoAgents() const {
   return true;
 }
 
-bool Process::IsInPlace() {
+bool Attachment::IsInPlace() {
   if (!is_in_place_.load(std::memory_order_relaxed)) return false;
   const uint64_t now = platform::MonotonicNs();
   if (now < next_look_ns_.load(std::memory_order_relaxed)) return true;
@@ -195,7 +196,7 @@ bool Process::IsInPlace() {
   return false;
 }
 
-Result<AgentRef> Process::ClaimAgent(const uint64_t (&client_id)[2], uint32_t thread_id) {
+Result<AgentRef> Attachment::ClaimAgent(const uint64_t (&client_id)[2], uint32_t thread_id) {
   const uint32_t agents = segment_.geometry().agents;
   const uint32_t start = self_.slot * (agents / segment_.geometry().processes);
   for (uint32_t i = 0; i < agents; ++i) {
@@ -220,12 +221,12 @@ Result<AgentRef> Process::ClaimAgent(const uint64_t (&client_id)[2], uint32_t th
   return Status(StatusCode::kTooManyAgents, "too many threads and processes use this bucket");
 }
 
-void Process::ReleaseAgent(const AgentRef& agent) {
+void Attachment::ReleaseAgent(const AgentRef& agent) {
   uint64_t owner = self_.ToWord();
   segment_.agent(agent.index).owner.CompareExchange(owner, 0);
 }
 
-bool Process::IsAlive(ProcessRef process) {
+bool Attachment::IsAlive(ProcessRef process) {
   if (!segment_.IsNewest(process)) return false;
   if (process.slot == self_.slot) return true;
   const Result<bool> claimed = slot_lock_->IsClaimed(process.slot);
@@ -233,31 +234,31 @@ bool Process::IsAlive(ProcessRef process) {
   return !claimed.ok() || *claimed;
 }
 
-void Process::FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t timeout_ns) {
+void Attachment::FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t timeout_ns) {
   platform::FutexWait(word, expected, timeout_ns);
 }
 
-void Process::FutexWake(std::atomic<uint32_t>* word) { platform::FutexWake(word, 1); }
+void Attachment::FutexWake(std::atomic<uint32_t>* word) { platform::FutexWake(word, 1); }
 
-uint32_t Process::CurrentCpu() { return platform::CurrentCpu(); }
+uint32_t Attachment::CurrentCpu() { return platform::CurrentCpu(); }
 
-void Process::Pause() { platform::Pause(); }
+void Attachment::Pause() { platform::Pause(); }
 
-uint64_t Process::MonotonicNs() { return platform::MonotonicNs(); }
+uint64_t Attachment::MonotonicNs() { return platform::MonotonicNs(); }
 
-uint64_t Process::RealtimeMs() { return platform::CoarseRealtimeMs(); }
+uint64_t Attachment::RealtimeMs() { return platform::CoarseRealtimeMs(); }
 
-void Process::Ring(const AgentRef& agent) { peer_doorbells_.Ring(agent); }
+void Attachment::Ring(const AgentRef& agent) { peer_doorbells_.Ring(agent); }
 
-void Process::RemoveDoorbell(const AgentRef& agent) {
+void Attachment::RemoveDoorbell(const AgentRef& agent) {
   (void)directory_.Unlink(DoorbellName(segment_, agent));
 }
 
-void Process::RemoveLifeline(ProcessRef process) {
+void Attachment::RemoveLifeline(ProcessRef process) {
   (void)directory_.Unlink(LifelineName(segment_, process));
 }
 
-Status Process::Allocate(uint64_t offset, uint64_t length) {
+Status Attachment::Allocate(uint64_t offset, uint64_t length) {
   const Status allocated = file_.Allocate(offset, length);
   if (allocated.code() != StatusCode::kNoSpace) return allocated;
   return Status(StatusCode::kSegmentFull, "the file system of the lock table is full");
