@@ -43,7 +43,7 @@ void AdaptiveSpin::Arm(uint32_t holder) {
 // Only agents that have to do with others come here, so who asks for a lock that is free does not
 // pay for it.
 void AdaptiveSpin::PublishCpu() {
-  const uint32_t cpu = environment_.CurrentCpu();
+  const uint32_t cpu = host_.CurrentCpu();
   if (cpu == cpu_) return;
   cpu_ = cpu;
   self_.cpu.Set(cpu);

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "core/lock_request.h"
-#include "segment/environment.h"
+#include "segment/host.h"
 #include "segment/segment.h"
 
 namespace holdfast::core {
@@ -23,8 +23,8 @@ class AdaptiveSpin {
   // After so many waits in vain in a row, 2 to this power less one are skipped.
   static constexpr uint32_t kMostFailures = 6;
 
-  AdaptiveSpin(const segment::Segment& segment, segment::Environment& environment, uint32_t agent)
-      : segment_(segment), environment_(environment), self_(segment.agent(agent)) {}
+  AdaptiveSpin(const segment::Segment& segment, segment::Host& host, uint32_t agent)
+      : segment_(segment), host_(host), self_(segment.agent(agent)) {}
 
   // A request of this agent is in a queue now.
   void Queued(const Ahead& ahead);
@@ -55,13 +55,13 @@ class AdaptiveSpin {
 
   template <typename HasEvents>
   bool LookFor(const HasEvents& has_events) {
-    const uint64_t end_ns = environment_.MonotonicNs() + kMostNs;
+    const uint64_t end_ns = host_.MonotonicNs() + kMostNs;
     do {
       for (int i = 0; i < kLooks; ++i) {
         if (has_events()) return true;
-        environment_.Pause();
+        host_.Pause();
       }
-    } while (IsHolderOnOtherCpu() && environment_.MonotonicNs() < end_ns);
+    } while (IsHolderOnOtherCpu() && host_.MonotonicNs() < end_ns);
     return has_events();
   }
   void Arm(uint32_t holder);
@@ -72,7 +72,7 @@ class AdaptiveSpin {
   void Failed();
 
   const segment::Segment& segment_;
-  segment::Environment& environment_;
+  segment::Host& host_;
   segment::AgentEntry& self_;
   uint32_t holder_ = 0;  // Ahead::holder of what was queued last, or who rang for another
   uint32_t cpu_ = 0;     // as published

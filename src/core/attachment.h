@@ -19,7 +19,7 @@
 #include "platform/result.h"
 #include "platform/segment_file.h"
 #include "platform/slot_lock.h"
-#include "segment/environment.h"
+#include "segment/host.h"
 #include "segment/segment.h"
 
 namespace holdfast::core {
@@ -32,7 +32,7 @@ struct AttachOptions {
   uint32_t thread_id = 0;  // to show: Node's
 };
 
-class Attachment final : public segment::Environment {
+class Attachment final : public segment::Host {
  public:
   // Opens the bucket, or joins the agents of this process that have it open already.
   static Result<std::shared_ptr<Attachment>> Attach(const AttachOptions& options);
@@ -58,7 +58,7 @@ class Attachment final : public segment::Environment {
   Result<segment::AgentRef> ClaimAgent(const uint64_t (&client_id)[2], uint32_t thread_id);
   void ReleaseAgent(const segment::AgentRef& agent);
 
-  // Environment
+  // Host
   bool IsAlive(segment::ProcessRef process) override;
   void FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t timeout_ns) override;
   void FutexWake(std::atomic<uint32_t>* word) override;

@@ -228,7 +228,7 @@ void BackgroundWorker::AskSuspects() {
   std::erase_if(suspects_, [&](Suspect& suspect) {
     ++suspect.asked;
     // Whoever has only just come has a lifeline by now; that of a dying process is gone for good.
-    if (manager_.environment().IsAlive(suspect.process)) return HoldLifeline(suspect.process);
+    if (manager_.host().IsAlive(suspect.process)) return HoldLifeline(suspect.process);
     const StatusCode code = manager_.ReapProcess(suspect.process, kBudgetNs, suspect.rest).code();
     was_dead = was_dead || code == StatusCode::kOk;
     return code != StatusCode::kBusy;
@@ -290,7 +290,7 @@ std::vector<ProcessRef> BackgroundWorker::FindDeadProcesses() const {
     const segment::ProcessEntry& entry = segment.process(slot);
     const ProcessRef process{static_cast<uint16_t>(slot), entry.generation.Acquire()};
     if (process.generation == entry.cleaned_generation.Acquire()) continue;
-    if (process == manager_.self() || manager_.environment().IsAlive(process)) continue;
+    if (process == manager_.self() || manager_.host().IsAlive(process)) continue;
     dead.push_back(process);
   }
   return dead;
@@ -311,7 +311,7 @@ void BackgroundWorker::Sweep() {
   for (uint32_t i = 0; i < segment.geometry().agents; ++i) {
     const segment::AgentRef agent = segment.AgentAt(i);
     if (agent.process == manager_.self() && segment::HasEvents(segment.agent(i))) {
-      manager_.environment().Ring(agent);
+      manager_.host().Ring(agent);
     }
   }
 }

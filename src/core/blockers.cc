@@ -55,7 +55,7 @@ class HoldingsByProcess {
 Result<std::vector<ProcessRef>> Blockers(LockManager& manager, const RecordRef& record,
                                          uint64_t budget_ns) {
   HoldingsByProcess blockers(manager.segment().geometry().processes);
-  WakeQueue wake_queue(manager.segment(), manager.environment());
+  WakeQueue wake_queue(manager.segment(), manager.host());
   const Result<ShardLock> lock = manager.EnterToLook(record.shard, wake_queue, budget_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(manager.segment(), record.shard);
@@ -78,7 +78,7 @@ Result<std::vector<Holdings>> Holders(LockManager& manager, const segment::Resou
                                       uint64_t budget_ns) {
   HoldingsByProcess holders(manager.segment().geometry().processes);
   const uint32_t shard = name.ShardOf(manager.segment().geometry().shards);
-  WakeQueue wake_queue(manager.segment(), manager.environment());
+  WakeQueue wake_queue(manager.segment(), manager.host());
   const Result<ShardLock> lock = manager.EnterToLook(shard, wake_queue, budget_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(manager.segment(), shard);

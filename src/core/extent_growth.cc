@@ -12,7 +12,7 @@ bool ExtentGrowth::TryClaim(uint32_t extent) {
   uint32_t seen = owner.Get();
   if (seen == 0) return owner.CompareExchange(seen, ClaimWord());
   if ((seen & kExtentClaimed) == 0 || seen == ClaimWord()) return false;
-  if (environment_.IsAlive(segment_.FromShortWord(seen & ~kExtentClaimed))) return false;
+  if (host_.IsAlive(segment_.FromShortWord(seen & ~kExtentClaimed))) return false;
   return owner.CompareExchange(seen, ClaimWord());
 }
 
@@ -33,7 +33,7 @@ Status ExtentGrowth::ClaimInto(std::vector<uint32_t>& extents, uint32_t count) {
     if (!TryClaim(extent)) continue;
     extents.push_back(extent);
     const Status allocated =
-        environment_.Allocate(segment_.ExtentOffset(extent), segment_.geometry().extent_bytes);
+        host_.Allocate(segment_.ExtentOffset(extent), segment_.geometry().extent_bytes);
     if (!allocated.ok()) return allocated;
     segment::RecordPool::Prepare(segment_, extent);
   }

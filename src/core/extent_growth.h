@@ -8,16 +8,15 @@
 #include <vector>
 
 #include "platform/result.h"
-#include "segment/environment.h"
+#include "segment/host.h"
 #include "segment/segment.h"
 
 namespace holdfast::core {
 
 class ExtentGrowth {
  public:
-  ExtentGrowth(const segment::Segment& segment, segment::Environment& environment,
-               segment::ProcessRef self)
-      : segment_(segment), environment_(environment), self_(self) {}
+  ExtentGrowth(const segment::Segment& segment, segment::Host& host, segment::ProcessRef self)
+      : segment_(segment), host_(host), self_(self) {}
 
   // Extents for so many cells: allocated, prepared, and claimed by this process. kSegmentFull: the
   // capacity is used up, or the file system has no more room; nothing is claimed then.
@@ -32,7 +31,7 @@ class ExtentGrowth {
   Status ClaimInto(std::vector<uint32_t>& extents, uint32_t count);
 
   const segment::Segment& segment_;
-  segment::Environment& environment_;
+  segment::Host& host_;
   segment::ProcessRef self_;
 };
 

@@ -36,7 +36,7 @@ uint32_t ReclaimExtents(LockManager& manager, uint64_t budget_ns) {
   uint32_t reclaimed = 0;
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
     if (segment.shard(shard).free_count.Get() < segment.geometry().cells_per_extent) continue;
-    WakeQueue wake_queue(segment, manager.environment());
+    WakeQueue wake_queue(segment, manager.host());
     const Result<ShardLock> lock = manager.Enter(shard, wake_queue, budget_ns);
     if (!lock.ok()) break;
     reclaimed += GiveUpExtents(segment, shard);

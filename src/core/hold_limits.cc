@@ -42,8 +42,8 @@ class Look {
       : shard_(shard),
         wake_queue_(wake_queue),
         sightings_(sightings),
-        clock_(wake_queue.environment().ClockId()),
-        now_ns_(wake_queue.environment().MonotonicNs()) {}
+        clock_(wake_queue.host().ClockId()),
+        now_ns_(wake_queue.host().MonotonicNs()) {}
 
   uint64_t At(CellId id, RequestCell& request) {
     if (request.state.Get() == CellState::kHeld) return AtHolder(id, request);
@@ -109,11 +109,11 @@ void Sightings::Tidy() {
   }
 }
 
-bool IsHeldTooLong(const RequestCell& holder, segment::Environment& environment) {
+bool IsHeldTooLong(const RequestCell& holder, segment::Host& host) {
   const uint64_t limit_ns = LimitNs(holder);
   if (holder.state.Get() != CellState::kHeld) return false;
-  if (!IsComparable(holder, environment.ClockId())) return false;
-  const uint64_t now_ns = environment.MonotonicNs();
+  if (!IsComparable(holder, host.ClockId())) return false;
+  const uint64_t now_ns = host.MonotonicNs();
   return GrantedNs(holder, now_ns) + limit_ns <= now_ns;
 }
 
@@ -123,7 +123,7 @@ Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record
   uint64_t next_ns = 0;
   uint32_t agent = segment.geometry().agents;
   {
-    WakeQueue wake_queue(segment, manager.environment());
+    WakeQueue wake_queue(segment, manager.host());
     const Result<ShardLock> lock = manager.Enter(record.shard, wake_queue, budget_ns);
     if (!lock.ok()) return lock.status();
     const ShardView view(segment, record.shard);
@@ -134,7 +134,7 @@ Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record
   }
   // Whoever took the lock away may have died before it rang, and nobody may be watching it.
   if (agent < segment.geometry().agents && segment::HasEvents(segment.agent(agent))) {
-    manager.environment().Ring(segment.AgentAt(agent));
+    manager.host().Ring(segment.AgentAt(agent));
   }
   return next_ns;
 }

@@ -1,7 +1,7 @@
 // Locks that may be held for so long only: whoever holds or waits looks at the time, in its own
 // process, and takes away what is over. No clock touches a lock that was asked for without limit.
 //
-// Times of different processes are compared only when one clock gave both (Environment::ClockId).
+// Times of different processes are compared only when one clock gave both (Host::ClockId).
 // Of other holders counts when this process saw them first.
 #ifndef HOLDFAST_CORE_HOLD_LIMITS_H_
 #define HOLDFAST_CORE_HOLD_LIMITS_H_
@@ -33,7 +33,7 @@ class Sightings {
 };
 
 // Whether the time of a lock with a hold limit is over, told or not.
-bool IsHeldTooLong(const segment::RequestCell& holder, segment::Environment& environment);
+bool IsHeldTooLong(const segment::RequestCell& holder, segment::Host& host);
 
 // Looks at what a request holds, or at the holders that it waits for, and takes one lock away whose
 // time is over. Returns when to look again (MonotonicNs; in the past: at once), 0: never.

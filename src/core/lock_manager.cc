@@ -52,7 +52,7 @@ Result<ShardLock> LockManager::Enter(uint32_t shard, WakeQueue& wake_queue, uint
 Result<ShardLock> LockManager::EnterToLook(uint32_t shard, WakeQueue& wake_queue,
                                            uint64_t budget_ns) {
   if (shard >= segment_.geometry().shards) return NoSuchShard();
-  Result<ShardLock> lock = ShardLock::Enter(segment_, shard, self_, environment_, budget_ns);
+  Result<ShardLock> lock = ShardLock::Enter(segment_, shard, self_, host_, budget_ns);
   if (lock.ok() && lock->NeedsRepair()) Repair(shard, wake_queue);
   return lock;
 }
@@ -60,7 +60,7 @@ Result<ShardLock> LockManager::EnterToLook(uint32_t shard, WakeQueue& wake_queue
 void LockManager::Repair(uint32_t shard, WakeQueue& wake_queue) {
   const ShardView view(segment_, shard);
   CountChange(view.header());
-  const std::vector<CellId> names = segment::ShardRepair(view, environment_).Run();
+  const std::vector<CellId> names = segment::ShardRepair(view, host_).Run();
   view.header().dirty.Set(0);
   ShardRules rules(view, wake_queue);
   for (const CellId name : names) rules.ProcessLockRequestQueue(name);
@@ -77,7 +77,7 @@ Result<Placement> LockManager::Request(const segment::AgentRef& agent,
     Placement placement;
     bool is_damaged = false;
     {
-      WakeQueue wake_queue(segment_, environment_);
+      WakeQueue wake_queue(segment_, host_);
       Result<ShardLock> lock = Enter(shard, wake_queue, budget_ns);
       if (!lock.ok()) return lock.status();
       placement = ShardRules(view, wake_queue).Request(agent, name, request);
@@ -102,7 +102,7 @@ Result<Placement> LockManager::Request(const segment::AgentRef& agent,
 
 // The shard was damaged while a request was placed: what became of its record?
 Result<Placement> LockManager::Recover(const RecordRef& record, uint64_t budget_ns) {
-  WakeQueue wake_queue(segment_, environment_);
+  WakeQueue wake_queue(segment_, host_);
   Result<ShardLock> lock = Enter(record.shard, wake_queue, budget_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(segment_, record.shard);
@@ -122,13 +122,13 @@ Result<Placement> LockManager::Recover(const RecordRef& record, uint64_t budget_
 }
 
 Status LockManager::Grow(uint32_t shard, uint32_t cells, uint64_t budget_ns) {
-  ExtentGrowth growth(segment_, environment_, self_);
+  ExtentGrowth growth(segment_, host_, self_);
   Result<std::vector<uint32_t>> extents = growth.Claim(cells);
   if (extents.status().code() == StatusCode::kSegmentFull && ReclaimExtents(*this, budget_ns) > 0) {
     extents = growth.Claim(cells);
   }
   if (!extents.ok()) return extents.status();
-  WakeQueue wake_queue(segment_, environment_);
+  WakeQueue wake_queue(segment_, host_);
   Result<ShardLock> lock = Enter(shard, wake_queue, budget_ns);
   if (!lock.ok()) {
     for (const uint32_t extent : *extents) growth.Unclaim(extent);
@@ -141,14 +141,14 @@ Status LockManager::Grow(uint32_t shard, uint32_t cells, uint64_t budget_ns) {
 
 Result<CellState> LockManager::End(const RecordRef& record, uint64_t budget_ns, Ending ending) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    WakeQueue wake_queue(segment_, environment_);
+    WakeQueue wake_queue(segment_, host_);
     Result<ShardLock> lock = Enter(record.shard, wake_queue, budget_ns);
     if (!lock.ok()) return lock.status();
     const ShardView view(segment_, record.shard);
     RequestCell* const request = RequestOf(view, record);
     if (request == nullptr) return CellState::kFree;
     // Whoever is late hears of it, also when nobody came to take the lock away.
-    const bool is_late = request->hold_limit_ns.Get() != 0 && IsHeldTooLong(*request, environment_);
+    const bool is_late = request->hold_limit_ns.Get() != 0 && IsHeldTooLong(*request, host_);
     const CellState state = is_late ? CellState::kExpired : request->state.Get();
     ShardRules(view, wake_queue).End(record.cell, *request, is_late ? Ending::kExpired : ending);
     if (view.header().dirty.Get() == 0) return state;
@@ -176,7 +176,7 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
   const segment::AgentList list(view, agent.index);
   for (int attempt = 0; attempt < kAttempts;) {
     if (list.First() == kNoCell) return Status();
-    WakeQueue wake_queue(segment_, environment_);
+    WakeQueue wake_queue(segment_, host_);
     Result<ShardLock> lock = Enter(shard, wake_queue, budget_ns);
     if (!lock.ok()) return lock.status();
     ShardRules rules(view, wake_queue);
@@ -213,7 +213,7 @@ Status LockManager::ReapProcess(ProcessRef process, uint64_t budget_ns, ReapProg
       budget_ns = 0;
       continue;
     }
-    environment_.RemoveDoorbell(agent);
+    host_.RemoveDoorbell(agent);
     uint64_t owner = agent.process.ToWord();
     segment_.agent(i).owner.CompareExchange(owner, 0);
   }
@@ -221,11 +221,11 @@ Status LockManager::ReapProcess(ProcessRef process, uint64_t budget_ns, ReapProg
   if (is_first_time) rest.shards = LockedShards();
   // It may have owed events to anybody.
   if (PassShards(rest.shards, budget_ns) || is_first_time) {
-    WakeQueue(segment_, environment_).AddRescanOfAll();
+    WakeQueue(segment_, host_).AddRescanOfAll();
   }
   if (!result.ok()) return result;
   if (!rest.shards.empty()) return Status(StatusCode::kBusy, "somebody is still inside a shard");
-  environment_.RemoveLifeline(process);
+  host_.RemoveLifeline(process);
   segment_.process(process.slot).cleaned_generation.Publish(process.generation);
   return Status();
 }
@@ -245,7 +245,7 @@ std::vector<uint32_t> LockManager::LockedShards() const {
 bool LockManager::PassShards(std::vector<uint32_t>& shards, uint64_t budget_ns) {
   return std::erase_if(shards, [&](uint32_t shard) {
            if (!segment::LockWord(segment_, shard).IsLocked()) return true;
-           WakeQueue wake_queue(segment_, environment_);
+           WakeQueue wake_queue(segment_, host_);
            const bool is_passed = Enter(shard, wake_queue, budget_ns).ok();
            if (!is_passed) budget_ns = 0;
            return is_passed;
@@ -256,7 +256,7 @@ Status LockManager::Rescan(const segment::AgentRef& agent, uint32_t shard,
                            std::vector<RecordEvent>& records, std::vector<RecordEvent>& popped,
                            uint64_t budget_ns) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    WakeQueue wake_queue(segment_, environment_);
+    WakeQueue wake_queue(segment_, host_);
     Result<ShardLock> lock = Enter(shard, wake_queue, budget_ns);
     if (!lock.ok()) return lock.status();
     TakeEvents(segment_, agent.index, popped);

@@ -14,7 +14,7 @@
 #include "core/shard_rules.h"
 #include "core/wake_queue.h"
 #include "platform/result.h"
-#include "segment/environment.h"
+#include "segment/host.h"
 #include "segment/resource_name.h"
 #include "segment/segment.h"
 #include "segment/shard_lock.h"
@@ -23,9 +23,8 @@ namespace holdfast::core {
 
 class LockManager {
  public:
-  LockManager(const segment::Segment& segment, segment::Environment& environment,
-              segment::ProcessRef self)
-      : segment_(segment), environment_(environment), self_(self) {}
+  LockManager(const segment::Segment& segment, segment::Host& host, segment::ProcessRef self)
+      : segment_(segment), host_(host), self_(self) {}
 
   // Asks for a lock. Grants at once when that is possible; otherwise the request waits in the queue
   // of its name, or is `kMissed` when it is one with if_available.
@@ -70,7 +69,7 @@ class LockManager {
                 std::vector<RecordEvent>& popped, uint64_t budget_ns);
 
   const segment::Segment& segment() const { return segment_; }
-  segment::Environment& environment() const { return environment_; }
+  segment::Host& host() const { return host_; }
   segment::ProcessRef self() const { return self_; }
 
   // Enters a shard and makes it whole if need be. For this class and others that change the table.
@@ -90,7 +89,7 @@ class LockManager {
                    std::vector<RecordEvent>& records);
 
   const segment::Segment& segment_;
-  segment::Environment& environment_;
+  segment::Host& host_;
   segment::ProcessRef self_;
 };
 

@@ -58,9 +58,9 @@ CellId TakeRecord(const ShardView& shard, const segment::AgentRef& agent,
   return is_whole ? id : kNoCell;
 }
 
-void StampHold(segment::Environment& environment, RequestCell& request) {
-  request.granted_clock.Set(environment.ClockId());
-  request.granted_ns.Set(environment.MonotonicNs());
+void StampHold(segment::Host& host, RequestCell& request) {
+  request.granted_clock.Set(host.ClockId());
+  request.granted_ns.Set(host.MonotonicNs());
 }
 
 }  // namespace holdfast::core

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "core/lock_request.h"
-#include "segment/environment.h"
+#include "segment/host.h"
 #include "segment/record_pool.h"
 #include "segment/shard_view.h"
 #include "segment/text_pieces.h"
@@ -35,14 +35,14 @@ segment::CellId TakeRecord(const segment::ShardView& shard, const segment::Agent
                            const LockRequest& request, segment::CellId name_id);
 
 // The part of StampGrant that has a hold limit.
-void StampHold(segment::Environment& environment, segment::RequestCell& request);
+void StampHold(segment::Host& host, segment::RequestCell& request);
 
 // What is known of a grant before it is committed: its token and its time.
-inline void StampGrant(const segment::Segment& segment, segment::Environment& environment,
+inline void StampGrant(const segment::Segment& segment, segment::Host& host,
                        segment::RequestCell& request, uint64_t now_ms) {
   request.token.Set(segment.header().last_token.FetchAdd(1) + 1);
   request.granted_ms.Set(now_ms);
-  if (request.hold_limit_ns.Get() != 0) StampHold(environment, request);
+  if (request.hold_limit_ns.Get() != 0) StampHold(host, request);
 }
 
 // Commits the end of a record that is in no list any more, then frees what belongs to it.

@@ -69,7 +69,7 @@ class WayForward {
 
 Result<bool> WaitsForItself(LockManager& manager, const segment::AgentRef& agent,
                             const RecordRef& record, uint64_t budget_ns) {
-  WakeQueue wake_queue(manager.segment(), manager.environment());
+  WakeQueue wake_queue(manager.segment(), manager.host());
   const Result<ShardLock> lock = manager.EnterToLook(record.shard, wake_queue, budget_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(manager.segment(), record.shard);

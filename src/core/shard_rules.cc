@@ -84,14 +84,14 @@ Placement ShardRules::Request(const segment::AgentRef& agent, const segment::Res
   RequestCell& record = AsRequest(*shard_.segment().CellByNumber(id - 1));
   placement.record = {id, shard_.index(), record.ticket.Get()};
   if (is_granted) {
-    StampGrant(shard_.segment(), wake_queue_.environment(), record, request.now_ms);
+    StampGrant(shard_.segment(), wake_queue_.host(), record, request.now_ms);
     if (request.steal) {
       Steal(id, record, *found.cell);
     } else {
       const WatchRingWriter note(shard_);
       // Dead before this store: the cell is free. After it: a held lock, whatever the links say.
       record.state.Publish(CellState::kHeld);
-      note.Write(wake_queue_.environment(), LockEvent::kGranted, record, *found.cell);
+      note.Write(wake_queue_.host(), LockEvent::kGranted, record, *found.cell);
       AddHeld(id, record, *found.cell);
     }
     placement.outcome = RequestOutcome::kGranted;
@@ -109,10 +109,10 @@ Placement ShardRules::Request(const segment::AgentRef& agent, const segment::Res
 }
 
 void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
-  request.requested_ms.Set(wake_queue_.environment().RealtimeMs());
+  request.requested_ms.Set(wake_queue_.host().RealtimeMs());
   const WatchRingWriter note(shard_);
   request.state.Publish(CellState::kWaiting);
-  note.Write(wake_queue_.environment(), LockEvent::kQueued, request, name);
+  note.Write(wake_queue_.host(), LockEvent::kQueued, request, name);
   RequestList::Queue(shard_, name).Append(id, request);
 }
 
@@ -128,13 +128,13 @@ void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
     if (victim == nullptr) return shard_.MarkDamaged();
     const WatchRingWriter note(shard_);
     victim->state.Publish(CellState::kStolen);
-    note.Write(wake_queue_.environment(), LockEvent::kStolen, *victim, name);
+    note.Write(wake_queue_.host(), LockEvent::kStolen, *victim, name);
     if (!RemoveHeld(victim_id, *victim, name)) return;
     Tell(victim_id, *victim);
   }
   const WatchRingWriter note(shard_);
   thief.state.Publish(CellState::kHeld);
-  note.Write(wake_queue_.environment(), LockEvent::kGranted, thief, name);
+  note.Write(wake_queue_.host(), LockEvent::kGranted, thief, name);
   if (!AddHeld(id, thief, name)) return;
   if (thief.hold_limit_ns.Get() != 0) TellOfHoldLimit(name);
 }
@@ -191,12 +191,11 @@ bool ShardRules::RemoveHeld(CellId id, RequestCell& request, NameCell& name) {
 }
 
 bool ShardRules::Grant(CellId id, RequestCell& request, NameCell& name) {
-  StampGrant(shard_.segment(), wake_queue_.environment(), request,
-             wake_queue_.environment().RealtimeMs());
+  StampGrant(shard_.segment(), wake_queue_.host(), request, wake_queue_.host().RealtimeMs());
   const WatchRingWriter note(shard_);
   // Dead before this store: still waiting. After it: held, and repair tells everybody to look.
   request.state.Publish(CellState::kHeld);
-  note.Write(wake_queue_.environment(), LockEvent::kGranted, request, name);
+  note.Write(wake_queue_.host(), LockEvent::kGranted, request, name);
   if (!RequestList::Queue(shard_, name).Remove(id, request)) return false;
   if (!AddHeld(id, request, name)) return false;
   Tell(id, request);
@@ -248,7 +247,7 @@ void ShardRules::EndHeld(CellId id, RequestCell& request, NameCell& name, Ending
   if (!RemoveHeld(id, request, name)) return;
   const WatchRingWriter note(shard_);
   Free(id, request);
-  note.Write(wake_queue_.environment(), EventOf(ending, LockEvent::kReleased), request, name);
+  note.Write(wake_queue_.host(), EventOf(ending, LockEvent::kReleased), request, name);
   ProcessLockRequestQueue(name_id);
 }
 
@@ -258,7 +257,7 @@ void ShardRules::EndWaiting(CellId id, RequestCell& request, NameCell& name, End
   if (!RemoveFromQueue(id, request, name)) return;
   const WatchRingWriter note(shard_);
   Free(id, request);
-  note.Write(wake_queue_.environment(), EventOf(ending, LockEvent::kAborted), request, name);
+  note.Write(wake_queue_.host(), EventOf(ending, LockEvent::kAborted), request, name);
   ProcessLockRequestQueue(name_id);
   // Who stood behind has somebody else before it now, unless it was just granted.
   RequestCell* const follower = shard_.RequestAt(next);
@@ -275,7 +274,7 @@ void ShardRules::Expire(CellId id, RequestCell& request) {
   if (name == nullptr) return shard_.MarkDamaged();
   const WatchRingWriter note(shard_);
   request.state.Publish(CellState::kExpired);
-  note.Write(wake_queue_.environment(), LockEvent::kExpired, request, *name);
+  note.Write(wake_queue_.host(), LockEvent::kExpired, request, *name);
   if (!RemoveHeld(id, request, *name)) return;
   Tell(id, request);
   ProcessLockRequestQueue(name_id);

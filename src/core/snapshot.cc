@@ -87,7 +87,7 @@ class Reader {
   bool IsAlive(ProcessRef process) {
     if (process == manager_.self() || Contains(alive_, process)) return true;
     if (Contains(snapshot_.dead, process)) return false;
-    const bool is_alive = manager_.environment().IsAlive(process);
+    const bool is_alive = manager_.host().IsAlive(process);
     (is_alive ? alive_ : snapshot_.dead).push_back(process);
     return is_alive;
   }

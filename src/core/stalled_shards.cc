@@ -17,7 +17,7 @@ constexpr uint64_t kLookEveryNs = 250'000'000;
 }  // namespace
 
 void StalledShards::Look() {
-  const uint64_t now_ns = manager_.environment().MonotonicNs();
+  const uint64_t now_ns = manager_.host().MonotonicNs();
   if (now_ns < next_look_ns_) return;
   next_look_ns_ = now_ns + kLookEveryNs;
   const segment::Segment& segment = manager_.segment();
@@ -29,7 +29,7 @@ void StalledShards::Look() {
     const bool is_same = std::exchange(sights_[shard], sight) == sight;
     if (!is_same || owner.generation == 0) continue;
     if (owner == manager_.self()) {
-      segment::DisownShards(segment, owner, manager_.environment());
+      segment::DisownShards(segment, owner, manager_.host());
     } else {
       Challenge(owner);
     }
@@ -44,7 +44,7 @@ void StalledShards::Challenge(ProcessRef process) {
     const segment::AgentRef agent = segment.AgentAt(i);
     if (agent.process != process) continue;
     segment.agent(i).rescan.Exchange(1);
-    manager_.environment().Ring(agent);
+    manager_.host().Ring(agent);
   }
 }
 

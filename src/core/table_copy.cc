@@ -74,7 +74,7 @@ Status TableCopy::CopyEach(const Shards& shards, uint64_t budget_ns) {
 Status TableCopy::CopyTogether(const Shards& shards, uint64_t budget_ns, Shards* changed) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     for (const uint32_t shard : shards) MakeRoom(shard);
-    WakeQueue wake_queue(manager_.segment(), manager_.environment());
+    WakeQueue wake_queue(manager_.segment(), manager_.host());
     std::vector<ShardLock> locks;
     locks.reserve(shards.size());
     for (const uint32_t shard : shards) {

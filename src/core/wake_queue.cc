@@ -57,7 +57,7 @@ void WakeQueue::Ring(uint32_t index) {
   uint32_t sleep = agent.sleeping.ReadModify();
   const bool is_unrung = sleep != 0 && (sleep & segment::kRung) == 0;
   if (!is_unrung && !somebody_died_) return;
-  environment_.Ring(segment_.AgentAt(index));
+  host_.Ring(segment_.AgentAt(index));
   // Only now: whoever dies before ringing keeps nobody from ringing. And only this sleep.
   if (is_unrung) agent.sleeping.CompareExchange(sleep, sleep | segment::kRung);
 }

@@ -6,15 +6,15 @@
 #include <array>
 #include <cstdint>
 
-#include "segment/environment.h"
+#include "segment/host.h"
 #include "segment/segment.h"
 
 namespace holdfast::core {
 
 class WakeQueue {
  public:
-  WakeQueue(const segment::Segment& segment, segment::Environment& environment)
-      : segment_(segment), environment_(environment) {}
+  WakeQueue(const segment::Segment& segment, segment::Host& host)
+      : segment_(segment), host_(host) {}
   WakeQueue(const WakeQueue&) = delete;
   WakeQueue& operator=(const WakeQueue&) = delete;
   ~WakeQueue() { WakeAll(); }
@@ -30,7 +30,7 @@ class WakeQueue {
   void AddRescanOfAll();
   // At once, also inside a shard: this agent reads all its records again, as soon as it can enter.
   void RingToRescan(uint16_t agent);
-  segment::Environment& environment() const { return environment_; }
+  segment::Host& host() const { return host_; }
   // Rings who sleeps. An agent that is awake looks at its events before it goes to sleep.
   void WakeAll();
 
@@ -40,7 +40,7 @@ class WakeQueue {
 
   static constexpr uint32_t kMost = 16;
   const segment::Segment& segment_;
-  segment::Environment& environment_;
+  segment::Host& host_;
   std::array<uint16_t, kMost> agents_{};
   uint32_t count_ = 0;
   uint16_t next_ = 0;

@@ -23,7 +23,7 @@ uint32_t ReadWhileNobodyIsInside(platform::SectionCensus& census, const Shared<u
   return 0;
 }
 
-void Disown(const Segment& segment, uint32_t shard, ProcessRef self, Environment& environment) {
+void Disown(const Segment& segment, uint32_t shard, ProcessRef self, Host& host) {
   ShardHeader& header = segment.shard(shard);
   const LockWord lock(segment, shard);
   platform::SectionCensus census;
@@ -35,14 +35,14 @@ void Disown(const Segment& segment, uint32_t shard, ProcessRef self, Environment
   while (!header.lock_word.CompareExchange(seen, 0)) {
     if (lock.OwnerOf(seen) != self) return;  // more than the waiters bit: damaged once more
   }
-  environment.FutexWake(header.lock_word.atomic());
+  host.FutexWake(header.lock_word.atomic());
 }
 
 }  // namespace
 
-void DisownShards(const Segment& segment, ProcessRef self, Environment& environment) {
+void DisownShards(const Segment& segment, ProcessRef self, Host& host) {
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
-    if (LockWord(segment, shard).Owner() == self) Disown(segment, shard, self, environment);
+    if (LockWord(segment, shard).Owner() == self) Disown(segment, shard, self, host);
   }
 }
 

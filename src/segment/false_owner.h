@@ -6,14 +6,14 @@
 
 #include <cstdint>
 
-#include "segment/environment.h"
+#include "segment/host.h"
 #include "segment/segment.h"
 
 namespace holdfast::segment {
 
 // Frees every shard whose lock names this process though none of its threads is inside any shard,
 // and leaves it to be repaired. What cannot be known now is left as it is: ask again.
-void DisownShards(const Segment& segment, ProcessRef self, Environment& environment);
+void DisownShards(const Segment& segment, ProcessRef self, Host& host);
 
 }  // namespace holdfast::segment
 

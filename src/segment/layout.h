@@ -165,7 +165,7 @@ struct RequestCell {
   Shared<CellId> agent_next;            // 72  index: requests of the same agent in this shard
   Shared<CellId> agent_previous;        // 76
   Shared<CellId> event_next;            // 80  link in the agent's events; kNotLinked outside
-  Shared<uint32_t> granted_clock;       // 84  by whose clock granted_ns is (see Environment)
+  Shared<uint32_t> granted_clock;       // 84  by whose clock granted_ns is (see Host)
   Shared<uint64_t> granted_ns;          // 88  with a hold limit: when it was granted
   Shared<uint64_t> requested_ms;        // 96  since 1970, to show
   Shared<uint64_t> granted_ms;          // 104  since 1970, to show; of no meaning while it waits

@@ -19,18 +19,18 @@ ProcessRef LockWord::OwnerOf(uint32_t word) const {
   return segment_.FromShortWord(word & ~kWaiters);
 }
 
-LockOutcome LockWord::AcquireTaken(uint32_t self_word, platform::SectionMark& mark,
-                                   Environment& environment, uint64_t budget_ns) {
+LockOutcome LockWord::AcquireTaken(uint32_t self_word, platform::SectionMark& mark, Host& host,
+                                   uint64_t budget_ns) {
   for (int i = 0; i < kSpins; ++i) {
     platform::Pause();
     if (word_.Get() == 0 && TryTake(self_word)) return LockOutcome::kAcquired;
   }
-  return AcquireSlowly(self_word, mark, environment, budget_ns);
+  return AcquireSlowly(self_word, mark, host, budget_ns);
 }
 
-LockOutcome LockWord::AcquireSlowly(uint32_t self_word, platform::SectionMark& mark,
-                                    Environment& environment, uint64_t budget_ns) {
-  const uint64_t start = environment.MonotonicNs();
+LockOutcome LockWord::AcquireSlowly(uint32_t self_word, platform::SectionMark& mark, Host& host,
+                                    uint64_t budget_ns) {
+  const uint64_t start = host.MonotonicNs();
   // Who has slept takes the lock with the waiters bit: others may sleep behind it.
   const uint32_t taken = self_word | kWaiters;
   for (;;) {
@@ -40,25 +40,25 @@ LockOutcome LockWord::AcquireSlowly(uint32_t self_word, platform::SectionMark& m
       continue;
     }
     const ProcessRef owner = OwnerOf(seen);
-    if (owner.generation == 0 || !environment.IsAlive(owner)) {
+    if (owner.generation == 0 || !host.IsAlive(owner)) {
       // Nobody but this compare-and-swap decides which waiter takes over.
       if (word_.CompareExchange(seen, taken)) return LockOutcome::kOwnerDied;
       continue;
     }
-    const uint64_t waited = environment.MonotonicNs() - start;
+    const uint64_t waited = host.MonotonicNs() - start;
     if (waited >= budget_ns) return LockOutcome::kTimedOut;
     if ((seen & kWaiters) == 0 && !word_.CompareExchange(seen, seen | kWaiters)) continue;
     mark.Leave();
-    environment.FutexWait(word_.atomic(), seen | kWaiters, std::min(kSliceNs, budget_ns - waited));
+    host.FutexWait(word_.atomic(), seen | kWaiters, std::min(kSliceNs, budget_ns - waited));
     mark.Enter();
   }
 }
 
 // With waiters, or damaged: a word that names somebody else is not ours to clear.
-void LockWord::ReleaseChanged(uint32_t self_word, uint32_t seen, Environment& environment) {
+void LockWord::ReleaseChanged(uint32_t self_word, uint32_t seen, Host& host) {
   if ((seen & ~kWaiters) != self_word) return;
   word_.Exchange(0);
-  environment.FutexWake(word_.atomic());
+  host.FutexWake(word_.atomic());
 }
 
 }  // namespace holdfast::segment

@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include "platform/section_mark.h"
-#include "segment/environment.h"
+#include "segment/host.h"
 #include "segment/segment.h"
 
 namespace holdfast::segment {
@@ -33,16 +33,16 @@ class LockWord {
   // Spins a little, then sleeps in slices until `budget_ns` is over; after each slice asks whether
   // the owner lives.
   // `mark`: of this thread, entered for the section that begins.
-  LockOutcome Acquire(ProcessRef self, platform::SectionMark& mark, Environment& environment,
+  LockOutcome Acquire(ProcessRef self, platform::SectionMark& mark, Host& host,
                       uint64_t budget_ns) {
     const uint32_t self_word = self.ToShortWord();
     if (TryTake(self_word)) return LockOutcome::kAcquired;
-    return AcquireTaken(self_word, mark, environment, budget_ns);
+    return AcquireTaken(self_word, mark, host, budget_ns);
   }
-  void Release(ProcessRef self, Environment& environment) {
+  void Release(ProcessRef self, Host& host) {
     uint32_t seen = self.ToShortWord();
     if (word_.CompareExchange(seen, 0)) return;
-    ReleaseChanged(self.ToShortWord(), seen, environment);
+    ReleaseChanged(self.ToShortWord(), seen, host);
   }
 
   // The process that the word names; generation 0: unlocked, or nobody that can be alive.
@@ -57,11 +57,11 @@ class LockWord {
     uint32_t expected = 0;
     return word_.CompareExchange(expected, self_word);
   }
-  LockOutcome AcquireTaken(uint32_t self_word, platform::SectionMark& mark,
-                           Environment& environment, uint64_t budget_ns);
-  LockOutcome AcquireSlowly(uint32_t self_word, platform::SectionMark& mark,
-                            Environment& environment, uint64_t budget_ns);
-  void ReleaseChanged(uint32_t self_word, uint32_t seen, Environment& environment);
+  LockOutcome AcquireTaken(uint32_t self_word, platform::SectionMark& mark, Host& host,
+                           uint64_t budget_ns);
+  LockOutcome AcquireSlowly(uint32_t self_word, platform::SectionMark& mark, Host& host,
+                            uint64_t budget_ns);
+  void ReleaseChanged(uint32_t self_word, uint32_t seen, Host& host);
 
   const Segment& segment_;
   Shared<uint32_t>& word_;

@@ -25,9 +25,9 @@ bool UsesItsName(CellState state) {
 
 }  // namespace
 
-ShardRepair::ShardRepair(ShardView shard, Environment& environment)
+ShardRepair::ShardRepair(ShardView shard, Host& host)
     : shard_(shard),
-      environment_(environment),
+      host_(host),
       names_(shard),
       kept_(shard.segment().geometry().cells()),
       life_(shard.segment().geometry().processes, Life::kUnknown) {}
@@ -96,7 +96,7 @@ void ShardRepair::ReadCell(CellId id, AnyCell& cell) {
 void ShardRepair::NoteDeath(const Request& request) {
   const NameCell* const name = shard_.NameAt(request.name);
   if (name == nullptr || !UsesItsName(request.state)) return;
-  WatchRingWriter(shard_).Write(environment_, LockEvent::kDied, *request.cell, *name);
+  WatchRingWriter(shard_).Write(host_, LockEvent::kDied, *request.cell, *name);
 }
 
 bool ShardRepair::IsOwnerAlive(const RequestCell& request, uint16_t agent) {
@@ -108,7 +108,7 @@ bool ShardRepair::IsOwnerAlive(const RequestCell& request, uint16_t agent) {
   }
   Life& life = life_[process.slot];
   if (life == Life::kUnknown) {
-    life = environment_.IsAlive(process) ? Life::kAlive : Life::kDead;
+    life = host_.IsAlive(process) ? Life::kAlive : Life::kDead;
   }
   return life == Life::kAlive;
 }
@@ -183,8 +183,7 @@ void ShardRepair::CommitHolder(const Request& request) {
   const bool is_held = request.state == CellState::kHeld;
   const WatchRingWriter note(shard_);
   request.cell->state.Publish(request.state);
-  note.Write(environment_, is_held ? LockEvent::kGranted : LockEvent::kStolen, *request.cell,
-             *name);
+  note.Write(host_, is_held ? LockEvent::kGranted : LockEvent::kStolen, *request.cell, *name);
 }
 
 void ShardRepair::RaiseCounters() {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "segment/environment.h"
+#include "segment/host.h"
 #include "segment/intact_names.h"
 #include "segment/shard_view.h"
 
@@ -17,7 +17,7 @@ namespace holdfast::segment {
 
 class ShardRepair {
  public:
-  ShardRepair(ShardView shard, Environment& environment);
+  ShardRepair(ShardView shard, Host& host);
 
   // Afterwards all invariants hold but I6: the caller grants what has become grantable, makes every
   // agent rescan, and then clears `dirty`. Returns the names that are in use.
@@ -55,7 +55,7 @@ class ShardRepair {
   void KeepText(CellId id, Shared<CellId>& first, uint32_t length);
 
   ShardView shard_;
-  Environment& environment_;
+  Host& host_;
   std::vector<Request> requests_;  // by ticket
   IntactNames names_;
   std::unordered_map<CellId, NameCell*> kept_names_;

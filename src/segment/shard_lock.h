@@ -18,22 +18,21 @@ class ShardLock {
  public:
   // kBusy when the lock was not to be had within `budget_ns`.
   static Result<ShardLock> Enter(const Segment& segment, uint32_t shard, ProcessRef self,
-                                 Environment& environment, uint64_t budget_ns) {
+                                 Host& host, uint64_t budget_ns) {
     platform::SectionMark& mark = platform::MarkOfThisThread();
     mark.Enter();
-    const LockOutcome outcome =
-        LockWord(segment, shard).Acquire(self, mark, environment, budget_ns);
+    const LockOutcome outcome = LockWord(segment, shard).Acquire(self, mark, host, budget_ns);
     if (outcome == LockOutcome::kTimedOut) {
       mark.Leave();
       return Status(StatusCode::kBusy, "the shard is kept locked by a process that does not run");
     }
     // Should this process die too before the repair is over, its own death says so again.
     if (outcome == LockOutcome::kOwnerDied) segment.shard(shard).dirty.Set(1);
-    return ShardLock(segment, shard, self, environment, mark);
+    return ShardLock(segment, shard, self, host, mark);
   }
   ShardLock(ShardLock&& other) noexcept
       : segment_(std::exchange(other.segment_, nullptr)),
-        environment_(other.environment_),
+        host_(other.host_),
         mark_(other.mark_),
         shard_(other.shard_),
         self_(other.self_) {}
@@ -42,7 +41,7 @@ class ShardLock {
   ShardLock& operator=(ShardLock&&) = delete;
   ~ShardLock() {
     if (segment_ == nullptr) return;
-    LockWord(*segment_, shard_).Release(self_, *environment_);
+    LockWord(*segment_, shard_).Release(self_, *host_);
     mark_->Leave();
   }
 
@@ -50,12 +49,12 @@ class ShardLock {
   bool NeedsRepair() const { return segment_->shard(shard_).dirty.Get() != 0; }
 
  private:
-  ShardLock(const Segment& segment, uint32_t shard, ProcessRef self, Environment& environment,
+  ShardLock(const Segment& segment, uint32_t shard, ProcessRef self, Host& host,
             platform::SectionMark& mark)
-      : segment_(&segment), environment_(&environment), mark_(&mark), shard_(shard), self_(self) {}
+      : segment_(&segment), host_(&host), mark_(&mark), shard_(shard), self_(self) {}
 
   const Segment* segment_;
-  Environment* environment_;
+  Host* host_;
   platform::SectionMark* mark_;
   uint32_t shard_;
   ProcessRef self_;

@@ -82,11 +82,11 @@ uint64_t WatchRingWriter::TakeNumber() const {
   return shard_.segment().header().last_entry.FetchAdd(1) + 1;
 }
 
-void WatchRingWriter::Fill(Environment& environment, LockEvent event, const RequestCell& request,
+void WatchRingWriter::Fill(Host& host, LockEvent event, const RequestCell& request,
                            const NameCell& name) const {
   const Segment& segment = shard_.segment();
   WatchRingEntry entry{};
-  entry.time_ms = environment.RealtimeMs();
+  entry.time_ms = host.RealtimeMs();
   entry.token = request.token.Get();
   entry.type = static_cast<uint8_t>(event);
   entry.mode = request.mode.Get();

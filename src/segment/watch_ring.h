@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <string>
 
-#include "segment/environment.h"
+#include "segment/host.h"
 #include "segment/shard_view.h"
 
 namespace holdfast::segment {
@@ -36,17 +36,15 @@ class WatchRingWriter {
       : shard_(shard), number_((shard.header().watched.Get() & 1) != 0 ? TakeNumber() : kNone) {}
 
   // After it was committed. The request may be free by now, but not used again.
-  void Write(Environment& environment, LockEvent event, const RequestCell& request,
-             const NameCell& name) const {
-    if (number_ != kNone) Fill(environment, event, request, name);
+  void Write(Host& host, LockEvent event, const RequestCell& request, const NameCell& name) const {
+    if (number_ != kNone) Fill(host, event, request, name);
   }
 
  private:
   static constexpr uint64_t kNone = 0;
 
   uint64_t TakeNumber() const;
-  void Fill(Environment& environment, LockEvent event, const RequestCell& request,
-            const NameCell& name) const;
+  void Fill(Host& host, LockEvent event, const RequestCell& request, const NameCell& name) const;
 
   ShardView shard_;
   const uint64_t number_;

@@ -84,7 +84,7 @@ const CRASH = [
   {
     name: 'a clean-up tells nobody to look',
     file: 'src/core/lock_manager.cc',
-    from: '  WakeQueue(segment_, environment_).AddRescanOfAll();\n',
+    from: '  WakeQueue(segment_, host_).AddRescanOfAll();\n',
     to: '',
     tests: [TERMINATION, SIMULATION],
   },
@@ -126,8 +126,8 @@ const CRASH = [
   {
     name: 'a living owner loses the lock of a shard',
     file: 'src/segment/lock_word.cc',
-    from: 'if (owner.generation == 0 || !environment.IsAlive(owner)) {',
-    to: 'if (owner.generation == 0 || !environment.IsAlive(owner) ||\n        environment.MonotonicNs() - start > kSliceNs) {',
+    from: 'if (owner.generation == 0 || !host.IsAlive(owner)) {',
+    to: 'if (owner.generation == 0 || !host.IsAlive(owner) ||\n        host.MonotonicNs() - start > kSliceNs) {',
     tests: ['segment_test:LockWord*'],
   },
   {
@@ -158,8 +158,8 @@ const CLEAN_UP = [
   {
     name: 'the files of an agent go after its entry',
     file: 'src/core/lock_manager.cc',
-    from: '    environment_.RemoveDoorbell(agent);\n    uint64_t owner = agent.process.ToWord();\n    segment_.agent(i).owner.CompareExchange(owner, 0);\n',
-    to: '    uint64_t owner = agent.process.ToWord();\n    segment_.agent(i).owner.CompareExchange(owner, 0);\n    environment_.RemoveDoorbell(agent);\n',
+    from: '    host_.RemoveDoorbell(agent);\n    uint64_t owner = agent.process.ToWord();\n    segment_.agent(i).owner.CompareExchange(owner, 0);\n',
+    to: '    uint64_t owner = agent.process.ToWord();\n    segment_.agent(i).owner.CompareExchange(owner, 0);\n    host_.RemoveDoorbell(agent);\n',
     tests: [TERMINATION],
   },
   {
@@ -180,7 +180,7 @@ const CLEAN_UP = [
     name: 'a clean-up does not wait for the living inside the shards',
     file: 'src/core/lock_manager.cc',
     from: 'if (segment::LockWord(segment_, shard).IsLocked()) shards.push_back(shard);',
-    to: 'const segment::LockWord word(segment_, shard);\n    if (word.IsLocked() && !environment_.IsAlive(word.Owner())) shards.push_back(shard);',
+    to: 'const segment::LockWord word(segment_, shard);\n    if (word.IsLocked() && !host_.IsAlive(word.Owner())) shards.push_back(shard);',
     tests: [TERMINATION, SIMULATION],
   },
   {
@@ -257,8 +257,8 @@ const NEWS = [
   {
     name: 'the mark of a sleeper goes before it is rung',
     file: 'src/core/wake_queue.cc',
-    from: '  environment_.Ring(segment_.AgentAt(index));\n',
-    to: '  if (is_unrung) agent.sleeping.CompareExchange(sleep, sleep | segment::kRung);\n  environment_.Ring(segment_.AgentAt(index));\n',
+    from: '  host_.Ring(segment_.AgentAt(index));\n',
+    to: '  if (is_unrung) agent.sleeping.CompareExchange(sleep, sleep | segment::kRung);\n  host_.Ring(segment_.AgentAt(index));\n',
     tests: ['core_test:WakeQueue*', SIMULATION],
   },
   {

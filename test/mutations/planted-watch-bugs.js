@@ -41,7 +41,7 @@ const WATCH_BUGS = [
     from: `TakeNumber() : kNone) {}
 
   // After it was committed. The request may be free by now, but not used again.
-  void Write(Environment& environment, LockEvent event, const RequestCell& request,
+  void Write(Host& environment, LockEvent event, const RequestCell& request,
              const NameCell& name) const {
     if (number_ != kNone) Fill(environment, event, request, name);
   }
@@ -51,7 +51,7 @@ const WATCH_BUGS = [
 `,
     to: `1U : kNone) {}
 
-  void Write(Environment& environment, LockEvent event, const RequestCell& request,
+  void Write(Host& environment, LockEvent event, const RequestCell& request,
              const NameCell& name) const {
     if (number_ != kNone) WatchRingWriter(shard_, TakeNumber()).Fill(environment, event, request, name);
   }

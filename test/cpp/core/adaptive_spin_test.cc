@@ -15,7 +15,7 @@ constexpr uint32_t kThere = 2;
 class AdaptiveSpinTest : public LockTableTest {
  protected:
   AdaptiveSpinTest() {
-    machine.environment().MoveTo(kHere);
+    machine.host().MoveTo(kHere);
     OfA().cpu.Set(kThere);
     Ask(a, u"n");
     behind_a = Ask(b, u"n").ahead;
@@ -24,9 +24,9 @@ class AdaptiveSpinTest : public LockTableTest {
   segment::AgentEntry& OfA() const { return machine.segment().agent(a.ref().index); }
   // Whether it waits at all when nothing comes.
   bool Waits() {
-    const uint64_t before = machine.environment().MonotonicNs();
+    const uint64_t before = machine.host().MonotonicNs();
     EXPECT_FALSE(wait.SpinFor([] { return false; }));
-    return machine.environment().MonotonicNs() != before;
+    return machine.host().MonotonicNs() != before;
   }
   bool WaitsOnceMore() {
     wait.Heard();
@@ -34,12 +34,12 @@ class AdaptiveSpinTest : public LockTableTest {
   }
 
   Ahead behind_a;
-  AdaptiveSpin wait{machine.segment(), machine.environment(), b.ref().index};
+  AdaptiveSpin wait{machine.segment(), machine.host(), b.ref().index};
 };
 
 TEST_F(AdaptiveSpinTest, HearsWhatComesMeanwhile) {
   int pauses = 0;
-  machine.environment().DuringPause([&] {
+  machine.host().DuringPause([&] {
     if (++pauses == 100) (void)a.End(1);
   });
   wait.Queued(behind_a);
@@ -49,9 +49,9 @@ TEST_F(AdaptiveSpinTest, HearsWhatComesMeanwhile) {
 
 TEST_F(AdaptiveSpinTest, EndsAfterItsTime) {
   wait.Queued(behind_a);
-  const uint64_t before = machine.environment().MonotonicNs();
+  const uint64_t before = machine.host().MonotonicNs();
   EXPECT_FALSE(wait.SpinFor([] { return false; }));
-  const uint64_t waited_ns = machine.environment().MonotonicNs() - before;
+  const uint64_t waited_ns = machine.host().MonotonicNs() - before;
   EXPECT_GE(waited_ns, AdaptiveSpin::kMostNs);
   EXPECT_LT(waited_ns, AdaptiveSpin::kMostNs + AdaptiveSpin::kMostNs / 10);
 }
@@ -60,7 +60,7 @@ TEST_F(AdaptiveSpinTest, SaysWhereItRuns) {
   EXPECT_EQ(machine.segment().agent(b.ref().index).cpu.Get(), 0U);
   wait.Queued(behind_a);
   EXPECT_EQ(machine.segment().agent(b.ref().index).cpu.Get(), kHere);
-  machine.environment().MoveTo(kThere);
+  machine.host().MoveTo(kThere);
   wait.Heard();
   EXPECT_EQ(machine.segment().agent(b.ref().index).cpu.Get(), kThere);
 }
@@ -79,7 +79,7 @@ TEST_F(AdaptiveSpinTest, IsForNobodyWhoseProcessorIsUnknown) {
   wait.Queued(behind_a);
   EXPECT_FALSE(Waits());
   OfA().cpu.Set(kThere);
-  machine.environment().MoveTo(0);
+  machine.host().MoveTo(0);
   EXPECT_FALSE(WaitsOnceMore());
 }
 
@@ -94,10 +94,10 @@ TEST_F(AdaptiveSpinTest, IsForNobodyBehindASleeper) {
 
 TEST_F(AdaptiveSpinTest, EndsWhenTheOtherFallsAsleepOrComesHere) {
   wait.Queued(behind_a);
-  const uint64_t before = machine.environment().MonotonicNs();
-  machine.environment().DuringPause([this] { OfA().cpu.Set(kHere); });
+  const uint64_t before = machine.host().MonotonicNs();
+  machine.host().DuringPause([this] { OfA().cpu.Set(kHere); });
   EXPECT_FALSE(wait.SpinFor([] { return false; }));
-  EXPECT_LT(machine.environment().MonotonicNs() - before, AdaptiveSpin::kMostNs / 2);
+  EXPECT_LT(machine.host().MonotonicNs() - before, AdaptiveSpin::kMostNs / 2);
 }
 
 TEST_F(AdaptiveSpinTest, IsForTheFirstTwoOfAQueue) {

@@ -71,7 +71,7 @@ TEST_F(BackgroundWorkerTest, CleansUpAfterAProcessThatIsDead) {
 TEST_F(BackgroundWorkerTest, GoesOnAskingWhileAProcessIsDying) {
   constexpr uint32_t kAskedOftenAtFirst = 200;
   ASSERT_TRUE(worker.Watch(p).ok());
-  Until([this] { return machine.environment().times_asked(p) > kAskedOftenAtFirst + 3; });
+  Until([this] { return machine.host().times_asked(p) > kAskedOftenAtFirst + 3; });
   machine.Kill(p);
   Until([this] { return IsCleanedUp(p); });
 }

@@ -85,7 +85,7 @@ TEST_F(Capacity, ClaimsNothingForANameThatCannotFit) {
 }
 
 TEST_F(Capacity, ClaimsNothingWhenTheFileSystemIsFullHalfway) {
-  machine.environment().AllowAllocations(2);
+  machine.host().AllowAllocations(2);
   EXPECT_EQ(a.Request(1000, std::u16string(56 * 30, u'x'), kExclusive).status().code(),
             StatusCode::kSegmentFull);
   EXPECT_EQ(FreeExtents(), 6U);

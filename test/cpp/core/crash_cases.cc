@@ -16,13 +16,13 @@ void CleanUpGhost(CrashScene& scene) {
 constexpr uint64_t kHoldNs = 1000;
 
 void EnforceHoldLimits(CrashScene& scene, uint32_t id) {
-  scene.machine.environment().PassTime(2 * kHoldNs);
+  scene.machine.host().PassTime(2 * kHoldNs);
   (void)scene.doomed.EnforceHoldLimits(id);
 }
 
 void RepairAll(CrashScene& scene) {
   for (uint32_t shard = 0; shard < scene.machine.segment().geometry().shards; ++shard) {
-    core::WakeQueue wake_queue(scene.machine.segment(), scene.machine.environment());
+    core::WakeQueue wake_queue(scene.machine.segment(), scene.machine.host());
     (void)scene.doomed.manager().Enter(shard, wake_queue, kBudgetNs);
   }
 }
@@ -297,7 +297,7 @@ std::vector<CrashCase> CrashCases() {
          }
        },
        [](CrashScene& s) {
-         segment::DisownShards(s.machine.segment(), s.doomed_process, s.machine.environment());
+         segment::DisownShards(s.machine.segment(), s.doomed_process, s.machine.host());
        }},
       {"BeginningToWatch", [](CrashScene& s) { s.Ask(s.first, u"a"); },
        [](CrashScene& s) { segment::WatchRegistry(s.machine.segment()).Add(s.doomed.ref()); }},

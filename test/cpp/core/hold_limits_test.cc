@@ -16,8 +16,8 @@ constexpr Options kSharedFor{.mode = LockMode::kShared, .hold_limit_ns = kLimitN
 
 class HoldLimits : public LockTableTest {
  protected:
-  uint64_t Now() { return machine.environment().MonotonicNs(); }
-  void Pass(uint64_t ns) { machine.environment().PassTime(ns); }
+  uint64_t Now() { return machine.host().MonotonicNs(); }
+  void Pass(uint64_t ns) { machine.host().PassTime(ns); }
   bool IsExpired(uint32_t id) const {
     const ReferenceModel records = Records();
     for (const ReferenceModel::Lost& lost : records.lost()) {
@@ -59,8 +59,8 @@ TEST_F(HoldLimits, GrantToTheNextAndTellBoth) {
   Pass(kLimitNs);
   (void)b.EnforceHoldLimits(2);
   EXPECT_TRUE(IsHeld(2));
-  EXPECT_TRUE(machine.environment().WasRung(a.ref()));
-  EXPECT_TRUE(machine.environment().WasRung(b.ref()));
+  EXPECT_TRUE(machine.host().WasRung(a.ref()));
+  EXPECT_TRUE(machine.host().WasRung(b.ref()));
   ASSERT_TRUE(a.TakeEvents().ok());
   EXPECT_FALSE(a.Holds(1));
   ASSERT_TRUE(b.TakeEvents().ok());
@@ -149,7 +149,7 @@ TEST_F(HoldLimits, SayAtTheReleaseThatTheTimeWasOver) {
 TEST_F(HoldLimits, OfAnotherClockRunFromTheFirstLook) {
   Ask(a, u"n", HeldFor(kLimitNs));
   Ask(b, u"n");
-  machine.environment().ChangeClock(2);
+  machine.host().ChangeClock(2);
   Pass(kYearNs);
   EXPECT_EQ(b.EnforceHoldLimits(2), Now() + kLimitNs);
   Pass(kLimitNs - 1);
@@ -161,7 +161,7 @@ TEST_F(HoldLimits, OfAnotherClockRunFromTheFirstLook) {
 }
 
 TEST_F(HoldLimits, OfAnUnknownClockAreNotCompared) {
-  machine.environment().ChangeClock(0);
+  machine.host().ChangeClock(0);
   Ask(a, u"n", HeldFor(kLimitNs));
   Ask(b, u"n");
   Pass(kYearNs);
@@ -173,11 +173,11 @@ TEST_F(HoldLimits, OfAnotherClockBeginAnewWithTheNextHolder) {
   Ask(a, u"n", HeldFor(kLimitNs));
   Ask(b, u"n", HeldFor(kLimitNs));
   Ask(c, u"n");
-  machine.environment().ChangeClock(2);
+  machine.host().ChangeClock(2);
   (void)c.EnforceHoldLimits(3);
   Pass(kLimitNs / 2);
   ASSERT_TRUE(a.End(1).ok());
-  machine.environment().ChangeClock(3);  // the grant was by clock 2
+  machine.host().ChangeClock(3);  // the grant was by clock 2
   EXPECT_EQ(c.EnforceHoldLimits(3), Now() + kLimitNs);
 }
 
@@ -204,13 +204,13 @@ TEST_F(HoldLimits, RingTheOneWhoWasGrantedByWhoDiedBeforeItRang) {
   b.FallAsleep();
   Pass(kLimitNs);
   (void)c.EnforceHoldLimits(3);
-  machine.environment().ForgetRings();  // it had taken the mark of the sleeper, and rung nobody
+  machine.host().ForgetRings();  // it had taken the mark of the sleeper, and rung nobody
   (void)b.EnforceHoldLimits(2);
-  EXPECT_TRUE(machine.environment().WasRung(b.ref()));
+  EXPECT_TRUE(machine.host().WasRung(b.ref()));
   ASSERT_TRUE(b.TakeEvents().ok());
-  machine.environment().ForgetRings();
+  machine.host().ForgetRings();
   (void)b.EnforceHoldLimits(2);
-  EXPECT_FALSE(machine.environment().WasRung(b.ref()));
+  EXPECT_FALSE(machine.host().WasRung(b.ref()));
 }
 
 TEST_F(HoldLimits, OfAThiefAreToldToThoseWhoWaitAlready) {
@@ -219,8 +219,8 @@ TEST_F(HoldLimits, OfAThiefAreToldToThoseWhoWaitAlready) {
   Ask(c, u"n", kShared);
   for (FakeAgent* const agent : {&b, &c}) agent->FallAsleep();
   Ask(a2, u"n", {.steal = true, .hold_limit_ns = kLimitNs});
-  EXPECT_TRUE(machine.environment().WasRung(b.ref()));
-  EXPECT_TRUE(machine.environment().WasRung(c.ref()));
+  EXPECT_TRUE(machine.host().WasRung(b.ref()));
+  EXPECT_TRUE(machine.host().WasRung(c.ref()));
   for (FakeAgent* const agent : {&a, &b, &c}) ASSERT_TRUE(agent->TakeEvents().ok());
 }
 

@@ -117,7 +117,7 @@ TEST_F(LockManagerEnd, TouchesNothingForARecordOfNoShard) {
 
 TEST_F(LockManagerEnd, IsBusyWhileALivingProcessKeepsTheShardLocked) {
   Ask(a, u"n");
-  core::WakeQueue wake_queue(machine.segment(), machine.environment());
+  core::WakeQueue wake_queue(machine.segment(), machine.host());
   const uint32_t shard = a.mine().at(1).record.shard;
   const auto lock = b.manager().Enter(shard, wake_queue, kBudgetNs);
   ASSERT_TRUE(lock.ok());

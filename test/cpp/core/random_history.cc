@@ -54,13 +54,13 @@ void RandomHistory::Populate() {
 }
 
 void RandomHistory::Step() {
-  machine_.environment().ForgetRings();
+  machine_.host().ForgetRings();
   Client& client = AnyClient();
   const uint32_t dice = Below(100);
   if (dice < 60) {
     Operate(client);
   } else if (dice < 70) {
-    machine_.environment().PassTime(Below(3000));
+    machine_.host().PassTime(Below(3000));
     EnforceHoldLimits(client);
   } else if (dice < 79) {
     TakeEvents(client);
@@ -76,7 +76,7 @@ void RandomHistory::Step() {
     Populate();
   }
   EnterDirtyShards();
-  WakeTheRung(machine_.environment().Rings());
+  WakeTheRung(machine_.host().Rings());
   NoteGrants();
   CheckEverything();
 }
@@ -85,7 +85,7 @@ void RandomHistory::Step() {
 void RandomHistory::EnterDirtyShards() {
   for (uint32_t shard = 0; shard < machine_.segment().geometry().shards; ++shard) {
     if (machine_.segment().shard(shard).dirty.Get() == 0) continue;
-    core::WakeQueue wake_queue(machine_.segment(), machine_.environment());
+    core::WakeQueue wake_queue(machine_.segment(), machine_.host());
     if (!clients_[0]->agent.manager().Enter(shard, wake_queue, kBudgetNs).ok()) Fail("no repair");
   }
 }
@@ -96,7 +96,7 @@ void RandomHistory::NoteGrants() {
     for (const ModelRequest& holder : resource.held) {
       const auto known = granted_ns_.find(holder.id);
       granted_ns[holder.id] =
-          known == granted_ns_.end() ? machine_.environment().MonotonicNs() : known->second;
+          known == granted_ns_.end() ? machine_.host().MonotonicNs() : known->second;
     }
   }
   granted_ns_ = std::move(granted_ns);
@@ -168,7 +168,7 @@ void RandomHistory::EnforceHoldLimits(Client& client) {
   if (mine.empty()) return;
   const uint32_t id = std::next(mine.begin(), Below(static_cast<uint32_t>(mine.size())))->first;
   const ReferenceModel::Resource* const resource = ResourceOf(id);
-  const uint64_t now_ns = machine_.environment().MonotonicNs();
+  const uint64_t now_ns = machine_.host().MonotonicNs();
   uint64_t due_ns = UINT64_MAX;
   uint32_t victim = 0;
   if (resource != nullptr) {
@@ -230,7 +230,7 @@ void RandomHistory::CompareSnapshot(Client& client) {
 void RandomHistory::Repair(Client& client) {
   const uint32_t shard = Below(machine_.segment().geometry().shards);
   machine_.segment().shard(shard).dirty.Set(1);
-  core::WakeQueue wake_queue(machine_.segment(), machine_.environment());
+  core::WakeQueue wake_queue(machine_.segment(), machine_.host());
   if (!client.agent.manager().Enter(shard, wake_queue, kBudgetNs).ok()) Fail("no repair");
 }
 
@@ -264,7 +264,7 @@ void RandomHistory::KillInsideAnOperation(Client& client) {
   if (frames.empty()) return;
   const Frame& frame = frames[Below(static_cast<uint32_t>(frames.size()))];
   machine_.Restore(frame.image);
-  machine_.environment().ForgetRings();
+  machine_.host().ForgetRings();
   WakeTheRung(frame.rings);
   const ReferenceModel undone = Without(before, dead);
   model_ = Without(model_, dead);

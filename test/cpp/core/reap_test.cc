@@ -72,7 +72,7 @@ TEST_F(TerminateAgent, IsMadeUpForByARepair) {
   const uint32_t shard = Ask(a, u"n").record.shard;
   FakeAgent next(machine, p, a.ref().index);
   machine.segment().shard(shard).dirty.Set(1);
-  core::WakeQueue wake_queue(machine.segment(), machine.environment());
+  core::WakeQueue wake_queue(machine.segment(), machine.host());
   ASSERT_TRUE(b.manager().Enter(shard, wake_queue, kBudgetNs).ok());
   EXPECT_FALSE(IsHeld(1));
 }
@@ -118,8 +118,8 @@ TEST_F(ReapProcess, EndsAllItsAgents) {
 // Whoever dies between the two leaves a file that nobody finds, were it the other way round.
 TEST_F(ReapProcess, RemovesFilesBeforeItFreesTheEntriesThatTellOfThem) {
   Terminate(p, b);
-  EXPECT_THAT(machine.environment().removed_doorbells(), ElementsAre(a.ref(), a2.ref()));
-  EXPECT_THAT(machine.environment().removed_lifelines(), ElementsAre(p));
+  EXPECT_THAT(machine.host().removed_doorbells(), ElementsAre(a.ref(), a2.ref()));
+  EXPECT_THAT(machine.host().removed_lifelines(), ElementsAre(p));
 }
 
 TEST_F(ReapProcess, FreesTheEntriesOfItsAgents) {
@@ -147,7 +147,7 @@ TEST_F(ReapProcess, DoesNothingTheSecondTime) {
   Terminate(p, b);
   Terminate(p, b);
   EXPECT_TRUE(IsHeld(2));
-  EXPECT_EQ(machine.environment().removed_doorbells().size(), 2U);
+  EXPECT_EQ(machine.host().removed_doorbells().size(), 2U);
 }
 
 TEST_F(ReapProcess, LeavesTheNextProcessOfTheSlotAlone) {
@@ -177,7 +177,7 @@ TEST_F(ReapProcess, IsNotDoneWhileAnybodyIsInsideAShard) {
   EXPECT_EQ(b.manager().ReapProcess(p, kBudgetNs).code(), StatusCode::kBusy);
   EXPECT_NE(machine.segment().process(p.slot).cleaned_generation.Get(), p.generation);
   EXPECT_NE(machine.segment().agent(c.ref().index).rescan.Get(), 0U);
-  word.Release(r, machine.environment());
+  word.Release(r, machine.host());
   Terminate(p, b);
   EXPECT_EQ(machine.segment().process(p.slot).cleaned_generation.Get(), p.generation);
 }
@@ -192,14 +192,14 @@ TEST_F(ReapProcess, MakesNobodyLookAgainUntilSomebodyHasLeftAShard) {
   ASSERT_EQ(terminate(), StatusCode::kBusy);
   segment::Shared<uint32_t>& rescan = machine.segment().agent(c.ref().index).rescan;
   rescan.Set(0);
-  machine.environment().ForgetRings();
+  machine.host().ForgetRings();
   EXPECT_EQ(terminate(), StatusCode::kBusy);
   EXPECT_EQ(rescan.Get(), 0U);
-  EXPECT_FALSE(machine.environment().WasRung(c.ref()));
-  word.Release(r, machine.environment());
+  EXPECT_FALSE(machine.host().WasRung(c.ref()));
+  word.Release(r, machine.host());
   EXPECT_EQ(terminate(), StatusCode::kOk);
   EXPECT_NE(rescan.Get(), 0U);
-  EXPECT_TRUE(machine.environment().WasRung(c.ref()));
+  EXPECT_TRUE(machine.host().WasRung(c.ref()));
 }
 
 TEST_F(ReapProcess, FreesTheLocksInOtherShardsWhileAnybodyIsInsideOne) {
@@ -217,13 +217,13 @@ TEST_F(ReapProcess, FreesTheLocksInOtherShardsWhileAnybodyIsInsideOne) {
   machine.Kill(p);
   EXPECT_EQ(b.manager().ReapProcess(p, kBudgetNs).code(), StatusCode::kBusy);
   EXPECT_TRUE(IsHeld(3));
-  word.Release(r, machine.environment());
+  word.Release(r, machine.host());
 }
 
 TEST_F(ReapProcess, MakesEverybodyLookForLostEvents) {
   Terminate(p, b);
   EXPECT_NE(machine.segment().agent(c.ref().index).rescan.Get(), 0U);
-  EXPECT_TRUE(machine.environment().WasRung(c.ref()));
+  EXPECT_TRUE(machine.host().WasRung(c.ref()));
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ class ScribbledSegment {
     for (uint32_t shard = 0; shard < machine_.segment().geometry().shards; ++shard) {
       Challenge(shard);
       machine_.segment().shard(shard).dirty.Set(1);
-      core::WakeQueue wake_queue(machine_.segment(), machine_.environment());
+      core::WakeQueue wake_queue(machine_.segment(), machine_.host());
       if (!agents_[0].manager().Enter(shard, wake_queue, kBudgetNs).ok()) return {"not entered"};
     }
     std::vector<std::string> violations = segment::CheckInvariants(machine_.segment());
@@ -79,8 +79,8 @@ class ScribbledSegment {
   // Where the word was damaged, somebody was (all processes here have the same thread).
   void Challenge(uint32_t shard) {
     const segment::ProcessRef owner = segment::LockWord(machine_.segment(), shard).Owner();
-    if (!machine_.environment().IsAlive(owner)) return;
-    segment::DisownShards(machine_.segment(), owner, machine_.environment());
+    if (!machine_.host().IsAlive(owner)) return;
+    segment::DisownShards(machine_.segment(), owner, machine_.host());
   }
 
   void Operate(FakeAgent& agent) {
@@ -94,7 +94,7 @@ class ScribbledSegment {
       auto it = std::next(mine.begin(), Below(static_cast<uint32_t>(mine.size())));
       (void)core::Blockers(manager, it->second.record, kBudgetNs);
       (void)core::WaitsForItself(manager, agent.ref(), it->second.record, kBudgetNs);
-      machine_.environment().PassTime(Below(1000));
+      machine_.host().PassTime(Below(1000));
       (void)agent.EnforceHoldLimits(it->first);
       (void)core::Holders(manager, NameOf(kNames[Below(5)]), kBudgetNs);
       (void)agent.End(it->first);

@@ -105,7 +105,7 @@ TEST_F(SnapshotTest, IsBusyAndLeavesTheOtherShardsUnlockedWhenOneIsKeptLocked) {
   core::LockManager manager = a.manager();
   EXPECT_EQ(core::TakeSnapshot(manager, kBudgetNs).status().code(), StatusCode::kBusy);
   EXPECT_FALSE(segment::LockWord(machine.segment(), 0).IsLocked());
-  last.Release(q, machine.environment());
+  last.Release(q, machine.host());
 }
 
 // A damaged length must not become that much memory.

@@ -55,7 +55,7 @@ class Doorbell {
 };
 
 // Doorbells that wake threads, real sleep and real time.
-class RealTime final : public segment::Environment {
+class RealTime final : public segment::Host {
  public:
   bool IsAlive(segment::ProcessRef) override { return true; }
   void FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t timeout_ns) override {
@@ -95,7 +95,7 @@ class Threads : public testing::Test {
     std::vector<std::unique_ptr<FakeAgent>> agents;
     for (uint16_t i = 0; i < kThreads; ++i) {
       agents.push_back(std::make_unique<FakeAgent>(machine, attached[i % processes], i));
-      agents.back()->Use(environment);
+      agents.back()->Use(host);
     }
     std::barrier start(kThreads);
     std::vector<std::thread> threads;
@@ -122,7 +122,7 @@ class Threads : public testing::Test {
       EXPECT_TRUE(agent.TakeEvents().ok());
       if (!agent.WaitsFor(id)) return agent.Holds(id);
       agent.FallAsleep();
-      if (!agent.HasEvents()) environment.doorbells[agent.ref().index].Wait();
+      if (!agent.HasEvents()) host.doorbells[agent.ref().index].Wait();
     }
   }
 
@@ -167,7 +167,7 @@ class Threads : public testing::Test {
   }
 
   FakeMachine machine{kCounts};
-  RealTime environment;
+  RealTime host;
 };
 
 TEST_F(Threads, OfOneProcessExcludeEachOtherAndMissNoWakeUp) { LockInTurn(1); }
@@ -203,7 +203,7 @@ TEST_F(Threads, ThatQueueManyRequestsAtOnceAreGrantedAllOfThem) {
                                        [](const auto& entry) { return entry.second.is_held; });
         if (holds || agent.mine().empty()) continue;
         agent.FallAsleep();
-        if (!agent.HasEvents()) environment.doorbells[agent.ref().index].Wait();
+        if (!agent.HasEvents()) host.doorbells[agent.ref().index].Wait();
       }
     }
   });

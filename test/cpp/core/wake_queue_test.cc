@@ -22,7 +22,7 @@ class WakeQueueTest : public LockTableTest {
     return agents;
   }
   std::vector<segment::AgentRef> machine_rings() const {
-    return const_cast<FakeMachine&>(machine).environment().Rings();
+    return const_cast<FakeMachine&>(machine).host().Rings();
   }
 };
 
@@ -56,7 +56,7 @@ TEST_F(WakeQueueTest, RingASleeperOnlyOnce) {
 // Wherever in the telling somebody dies: nobody watches the one who tells, so the next one rings.
 TEST_F(WakeQueueTest, RingASleeperAlthoughAnotherDiedBeforeRinging) {
   const auto tell = [this] {
-    core::WakeQueue wake_queue(machine.segment(), machine.environment());
+    core::WakeQueue wake_queue(machine.segment(), machine.host());
     wake_queue.Add(b.ref().index);
   };
   AllFallAsleep();
@@ -67,7 +67,7 @@ TEST_F(WakeQueueTest, RingASleeperAlthoughAnotherDiedBeforeRinging) {
   }();
   for (const Frame& frame : frames) {
     machine.Restore(frame.image);
-    machine.environment().ForgetRings();
+    machine.host().ForgetRings();
     tell();
     EXPECT_FALSE(frame.rings.empty() && Rung().empty());
   }
@@ -162,12 +162,12 @@ TEST_F(WakeQueueTest, RingEverySleeperWhenThereIsEventsForMoreAgentsThanFit) {
     agents[i].FallAsleep();
   }
   ASSERT_TRUE(agents[0].End(0).ok());
-  EXPECT_EQ(crowd.environment().Rings().size(), counts.agents - 1);
+  EXPECT_EQ(crowd.host().Rings().size(), counts.agents - 1);
 }
 
 TEST_F(WakeQueueTest, RingEvenAnAgentThatSeemsAwakeWhenSomebodyDied) {
   {
-    core::WakeQueue wake_queue(machine.segment(), machine.environment());
+    core::WakeQueue wake_queue(machine.segment(), machine.host());
     wake_queue.AddRescanOfAll();
   }
   EXPECT_THAT(Rung(), ElementsAre(a.ref().index, a2.ref().index, b.ref().index, c.ref().index));
@@ -177,7 +177,7 @@ TEST_F(WakeQueueTest, RingNobodyWhoseEntryIsFree) {
   machine.segment().agent(b.ref().index).sleeping.Set(1);
   machine.segment().agent(b.ref().index).owner.Set(0);
   {
-    core::WakeQueue wake_queue(machine.segment(), machine.environment());
+    core::WakeQueue wake_queue(machine.segment(), machine.host());
     wake_queue.Add(b.ref().index);
   }
   EXPECT_THAT(Rung(), IsEmpty());
@@ -185,7 +185,7 @@ TEST_F(WakeQueueTest, RingNobodyWhoseEntryIsFree) {
 
 TEST_F(WakeQueueTest, OverlookAnAgentThatCannotBe) {
   {
-    core::WakeQueue wake_queue(machine.segment(), machine.environment());
+    core::WakeQueue wake_queue(machine.segment(), machine.host());
     wake_queue.Add(0xFFFF);
   }
   EXPECT_THAT(Rung(), IsEmpty());

@@ -77,10 +77,10 @@ TEST_F(Watching, SeesAnExpiryWhoeverNoticesIt) {
   const uint32_t first = IdOf(a, u"n", HeldFor(1000));
   const uint32_t second = IdOf(b, u"n", HeldFor(1000));
   (void)Read(all);
-  machine.environment().PassTime(2000);
+  machine.host().PassTime(2000);
   (void)a.EnforceHoldLimits(first);
   EXPECT_THAT(Read(all), ElementsAre("expired n", "granted n"));
-  machine.environment().PassTime(2000);
+  machine.host().PassTime(2000);
   ASSERT_TRUE(b.End(second).ok());
   EXPECT_THAT(Read(all), ElementsAre("expired n"));
 }
@@ -119,7 +119,7 @@ TEST_F(Watching, CarriesWhoAndWhen) {
   EXPECT_EQ(event->entry.thread_id, 3U);
   EXPECT_EQ(event->entry.process, q.ToWord());
   EXPECT_EQ(event->entry.client_id[0], machine.segment().agent(2).client_id[0].Get());
-  EXPECT_EQ(event->entry.time_ms, machine.environment().RealtimeMs());
+  EXPECT_EQ(event->entry.time_ms, machine.host().RealtimeMs());
 }
 
 class NamesOfEveryLength : public Watching, public testing::WithParamInterface<size_t> {};

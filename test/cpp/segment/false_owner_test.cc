@@ -29,13 +29,13 @@ class FalseOwner : public testing::Test {
     Shard(shard).lock_word.Set(process.ToShortWord() | flags);
   }
   bool IsLocked(uint32_t shard = 0) { return LockWord(machine.segment(), shard).IsLocked(); }
-  void Disown(ProcessRef process) { DisownShards(machine.segment(), process, environment); }
+  void Disown(ProcessRef process) { DisownShards(machine.segment(), process, host); }
   Result<ShardLock> Enter(ProcessRef process, uint32_t shard) {
-    return ShardLock::Enter(machine.segment(), shard, process, environment, kBudgetNs);
+    return ShardLock::Enter(machine.segment(), shard, process, host, kBudgetNs);
   }
 
   FakeMachine machine;
-  FakeEnvironment& environment = machine.environment();
+  FakeHost& host = machine.host();
   ProcessRef p = machine.Attach(0);
   ProcessRef q = machine.Attach(1);
 };
@@ -54,7 +54,7 @@ TEST_F(FalseOwner, WakesWhoSleeps) {
   Accuse(p, 0, kWaiters);
   Disown(p);
   EXPECT_FALSE(IsLocked());
-  EXPECT_EQ(environment.wakes(), 1U);
+  EXPECT_EQ(host.wakes(), 1U);
 }
 
 TEST_F(FalseOwner, LeavesWhatNamesSomebodyElse) {
@@ -93,7 +93,7 @@ TEST_F(FalseOwner, KnowsNothingWhileAThreadIsInsideAnotherShard) {
 TEST_F(FalseOwner, FreesWhatOneOfItsOwnThreadsSleepsFor) {
   Accuse(p);
   bool was_asked = false;
-  environment.DuringSleep([&] {
+  host.DuringSleep([&] {
     if (std::exchange(was_asked, true)) return;
     Disown(p);
   });

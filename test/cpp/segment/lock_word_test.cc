@@ -25,9 +25,9 @@ class LockWordTest : public testing::Test {
   LockOutcome AcquireAt(LockWord& at, ProcessRef process, uint64_t budget_ns = kBudgetNs) {
     platform::SectionMark mark;
     mark.Enter();
-    return at.Acquire(process, mark, machine.environment(), budget_ns);
+    return at.Acquire(process, mark, machine.host(), budget_ns);
   }
-  void Release(ProcessRef process) { word.Release(process, machine.environment()); }
+  void Release(ProcessRef process) { word.Release(process, machine.host()); }
 
   FakeMachine machine;
   ProcessRef p = machine.Attach(0);
@@ -50,9 +50,9 @@ TEST_F(LockWordTest, IsFreeAfterTheRelease) {
 
 TEST_F(LockWordTest, WaitsNoLongerThanItsBudgetForALivingOwner) {
   Acquire(p);
-  const uint64_t start = machine.environment().MonotonicNs();
+  const uint64_t start = machine.host().MonotonicNs();
   EXPECT_EQ(Acquire(q), LockOutcome::kTimedOut);
-  EXPECT_EQ(machine.environment().MonotonicNs() - start, kBudgetNs);
+  EXPECT_EQ(machine.host().MonotonicNs() - start, kBudgetNs);
   EXPECT_EQ(word.Owner(), p);
 }
 
@@ -61,13 +61,13 @@ TEST_F(LockWordTest, SleepsInSlices) {
   constexpr uint64_t kLongestSliceNs = 1'000'000;
   Acquire(p);
   EXPECT_EQ(Acquire(q), LockOutcome::kTimedOut);
-  EXPECT_GE(machine.environment().sleeps(), kBudgetNs / kLongestSliceNs);
+  EXPECT_GE(machine.host().sleeps(), kBudgetNs / kLongestSliceNs);
 }
 
 TEST_F(LockWordTest, DoesNotSleepWithoutABudget) {
   Acquire(p);
   EXPECT_EQ(Acquire(q, 0), LockOutcome::kTimedOut);
-  EXPECT_EQ(machine.environment().sleeps(), 0U);
+  EXPECT_EQ(machine.host().sleeps(), 0U);
 }
 
 TEST_F(LockWordTest, IsTakenOverFromADeadOwner) {
@@ -79,7 +79,7 @@ TEST_F(LockWordTest, IsTakenOverFromADeadOwner) {
 
 TEST_F(LockWordTest, IsTakenOverFromAnOwnerThatDiesMeanwhile) {
   Acquire(p);
-  machine.environment().DuringSleep([&] { machine.Kill(p); });
+  machine.host().DuringSleep([&] { machine.Kill(p); });
   EXPECT_EQ(Acquire(q), LockOutcome::kOwnerDied);
 }
 
@@ -98,7 +98,7 @@ TEST_F(LockWordTest, IsTakenOverWhenItNamesNobodyThatCanBe) {
 
 TEST_F(LockWordTest, IsAcquiredWhenTheOwnerReleasesMeanwhile) {
   Acquire(p);
-  machine.environment().DuringSleep([&] { Release(p); });
+  machine.host().DuringSleep([&] { Release(p); });
   EXPECT_EQ(Acquire(q), LockOutcome::kAcquired);
 }
 
@@ -106,22 +106,22 @@ TEST_F(LockWordTest, WakesASleeperAtTheRelease) {
   Acquire(p);
   EXPECT_EQ(Acquire(q), LockOutcome::kTimedOut);
   Release(p);
-  EXPECT_EQ(machine.environment().wakes(), 1U);
+  EXPECT_EQ(machine.host().wakes(), 1U);
 }
 
 TEST_F(LockWordTest, WakesNobodyWhereNobodySleeps) {
   Acquire(p);
   Release(p);
-  EXPECT_EQ(machine.environment().wakes(), 0U);
+  EXPECT_EQ(machine.host().wakes(), 0U);
 }
 
 // Who slept does not know who else sleeps.
 TEST_F(LockWordTest, WakesAgainAfterTheReleaseOfAnOwnerThatHadSlept) {
   Acquire(p);
-  machine.environment().DuringSleep([&] { Release(p); });
+  machine.host().DuringSleep([&] { Release(p); });
   Acquire(q);
   Release(q);
-  EXPECT_EQ(machine.environment().wakes(), 2U);
+  EXPECT_EQ(machine.host().wakes(), 2U);
 }
 
 TEST_F(LockWordTest, IsNotReleasedBySomebodyElse) {
@@ -140,16 +140,14 @@ TEST_F(LockWordTest, KnowsAnOwnerWhoseGenerationIsLongerThanItsField) {
 TEST_F(LockWordTest, MarksTheShardForRepairThatADeadOwnerLeft) {
   Acquire(p);
   machine.Kill(p);
-  const auto lock =
-      segment::ShardLock::Enter(machine.segment(), 0, q, machine.environment(), kBudgetNs);
+  const auto lock = segment::ShardLock::Enter(machine.segment(), 0, q, machine.host(), kBudgetNs);
   ASSERT_TRUE(lock.ok());
   EXPECT_TRUE(lock->NeedsRepair());
 }
 
 TEST_F(LockWordTest, IsReleasedAtTheEndOfTheScopeOfAShardLock) {
   {
-    const auto lock =
-        segment::ShardLock::Enter(machine.segment(), 0, q, machine.environment(), kBudgetNs);
+    const auto lock = segment::ShardLock::Enter(machine.segment(), 0, q, machine.host(), kBudgetNs);
     EXPECT_TRUE(word.IsLocked());
   }
   EXPECT_FALSE(word.IsLocked());
@@ -166,7 +164,7 @@ TEST_F(LockWordTest, LetsOneThreadInAtATime) {
         while (AcquireAt(mine, process) != LockOutcome::kAcquired) {
         }
         ++counter;
-        mine.Release(process, machine.environment());
+        mine.Release(process, machine.host());
       }
     });
   }

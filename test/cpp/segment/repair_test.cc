@@ -17,7 +17,7 @@ class Repair : public LockTableTest {
   void RepairAll() {
     for (uint32_t shard = 0; shard < machine.segment().geometry().shards; ++shard) {
       machine.segment().shard(shard).dirty.Set(1);
-      core::WakeQueue wake_queue(machine.segment(), machine.environment());
+      core::WakeQueue wake_queue(machine.segment(), machine.host());
       ASSERT_TRUE(c.manager().Enter(shard, wake_queue, kBudgetNs).ok());
       ASSERT_EQ(machine.segment().shard(shard).dirty.Get(), 0U);
     }
@@ -208,7 +208,7 @@ TEST_F(Repair, TakesTheLockFromWhoIsBeyondItsLimit) {
 
 TEST_F(Repair, KeepsWhatWasExpiredUntilItsAgentHasReadIt) {
   Ask(a, u"n", HeldFor(1));
-  machine.environment().PassTime(1);
+  machine.host().PassTime(1);
   (void)a.EnforceHoldLimits(1);
   const ReferenceModel before = Records();
   ASSERT_EQ(before.lost().size(), 1U);
@@ -254,7 +254,7 @@ TEST_F(Repair, PutsCellsBackThatAreInNoList) {
 TEST_F(Repair, MakesEverybodyReadItsRecordsAgain) {
   RepairAll();
   EXPECT_NE(machine.segment().agent(a.ref().index).rescan.Get(), 0U);
-  EXPECT_TRUE(machine.environment().WasRung(a.ref()));
+  EXPECT_TRUE(machine.host().WasRung(a.ref()));
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ void CrashScene::FallAsleep() {
     (void)agent->TakeEvents();
     agent->FallAsleep();
   }
-  machine.environment().ForgetRings();
+  machine.host().ForgetRings();
 }
 
 bool CrashScene::IsAmong(const std::vector<ProcessRef>& processes, const FakeAgent& agent) const {
@@ -100,7 +100,7 @@ CrashScene::Faults CrashScene::Rescue(const std::vector<ProcessRef>& dead, Proce
   }
   CheckTokens(newest_token, before, faults);
   std::vector<segment::AgentRef> rung = frame.rings;
-  const std::vector<segment::AgentRef> now = machine.environment().Rings();
+  const std::vector<segment::AgentRef> now = machine.host().Rings();
   rung.insert(rung.end(), now.begin(), now.end());
   for (FakeAgent* const agent : Agents()) {
     if (!IsAmong(dead, *agent)) CheckAgent(*agent, rung, faults);
@@ -195,7 +195,7 @@ void CrashScene::CheckSecondRepair(ProcessRef rescuer, Faults& faults) {
   const ReferenceModel once = ReferenceModel::Read(machine.segment());
   for (uint32_t shard = 0; shard < machine.segment().geometry().shards; ++shard) {
     machine.segment().shard(shard).dirty.Set(1);
-    core::WakeQueue wake_queue(machine.segment(), machine.environment());
+    core::WakeQueue wake_queue(machine.segment(), machine.host());
     if (!machine.ManagerOf(rescuer).Enter(shard, wake_queue, kBudgetNs).ok()) {
       faults.push_back("a shard cannot be entered");
     }

@@ -45,14 +45,12 @@ class FakeAgent {
   };
 
   FakeAgent(FakeMachine& machine, segment::ProcessRef process, uint16_t index)
-      : machine_(&machine),
-        environment_(&machine.environment()),
-        self_(machine.AddAgent(process, index)) {}
+      : machine_(&machine), host_(&machine.host()), self_(machine.AddAgent(process, index)) {}
 
   // The same agent on a copy of the machine.
   FakeAgent(FakeMachine& machine, const FakeAgent& other)
       : machine_(&machine),
-        environment_(&machine.environment()),
+        host_(&machine.host()),
         self_(other.self_),
         mine_(other.mine_),
         sleep_(other.sleep_),
@@ -62,10 +60,10 @@ class FakeAgent {
   // up.
   void BePatient() { budget_ns_ = UINT64_MAX / 2; }
   // Another world than the machine's own.
-  void Use(segment::Environment& environment) { environment_ = &environment; }
+  void Use(segment::Host& host) { host_ = &host; }
 
   const segment::AgentRef& ref() const { return self_; }
-  core::LockManager manager() const { return {machine_->segment(), *environment_, self_.process}; }
+  core::LockManager manager() const { return {machine_->segment(), *host_, self_.process}; }
 
   // `id`: unique on the machine, rising.
   Result<core::Placement> Request(uint32_t id, std::u16string_view name, const Options& options) {
@@ -115,7 +113,7 @@ class FakeAgent {
   Status Read(const core::RecordEvent& events);
 
   FakeMachine* machine_;
-  segment::Environment* environment_;
+  segment::Host* host_;
   segment::AgentRef self_;
   std::map<uint32_t, Mine> mine_;
   uint32_t sleep_ = 0;

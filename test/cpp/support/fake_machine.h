@@ -14,7 +14,7 @@
 #include "core/lock_manager.h"
 #include "segment/resource_name.h"
 #include "segment/segment.h"
-#include "support/fake_environment.h"
+#include "support/fake_host.h"
 
 namespace holdfast::test {
 
@@ -39,7 +39,7 @@ class FakeMachine {
   explicit FakeMachine(const segment::Geometry& geometry)
       : memory_(new (std::align_val_t{kPage}) std::byte[geometry.capacity]()),
         segment_(memory_.get(), geometry),
-        environment_(segment_) {
+        host_(segment_) {
     segment_.Initialize(kBoot, kFirstToken);
   }
   explicit FakeMachine(const segment::Geometry::Counts& counts = kSmallCounts)
@@ -51,10 +51,8 @@ class FakeMachine {
   FakeMachine& operator=(const FakeMachine&) = delete;
 
   const segment::Segment& segment() const { return segment_; }
-  FakeEnvironment& environment() { return environment_; }
-  core::LockManager ManagerOf(segment::ProcessRef process) {
-    return {segment_, environment_, process};
-  }
+  FakeHost& host() { return host_; }
+  core::LockManager ManagerOf(segment::ProcessRef process) { return {segment_, host_, process}; }
 
   // What core/attachment.cc stores when a process takes a slot.
   segment::ProcessRef Attach(uint16_t slot) {
@@ -76,7 +74,7 @@ class FakeMachine {
     entry.rescan.Exchange(0);
     return {index, generation, process};
   }
-  void Kill(segment::ProcessRef process) { environment_.Kill(process); }
+  void Kill(segment::ProcessRef process) { host_.Kill(process); }
 
   Image TakeImage() const {
     return Image(memory_.get(), memory_.get() + segment_.geometry().capacity);
@@ -94,7 +92,7 @@ class FakeMachine {
 
   std::unique_ptr<std::byte[], Delete> memory_;
   segment::Segment segment_;
-  FakeEnvironment environment_;
+  FakeHost host_;
 };
 
 }  // namespace holdfast::test

@@ -137,8 +137,8 @@ void Scribbler::ScribbleLockWord() {
   const uint32_t shard = AnyShard();
   segment().shard(shard).lock_word.Set(static_cast<uint32_t>(random_()));
   const segment::ProcessRef owner = segment::LockWord(segment(), shard).Owner();
-  if (machine_.environment().IsAlive(owner)) {
-    segment::DisownShards(segment(), owner, machine_.environment());
+  if (machine_.host().IsAlive(owner)) {
+    segment::DisownShards(segment(), owner, machine_.host());
   }
 }
 

@@ -31,7 +31,7 @@ class StoreRecorder {
 
  private:
   static void AfterStore(void* self) { static_cast<StoreRecorder*>(self)->Record(); }
-  void Record() { frames_.push_back({machine_.TakeImage(), machine_.environment().Rings()}); }
+  void Record() { frames_.push_back({machine_.TakeImage(), machine_.host().Rings()}); }
 
   FakeMachine& machine_;
   std::vector<Frame> frames_;

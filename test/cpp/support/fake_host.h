@@ -1,6 +1,6 @@
 // The world around a lock table, made up: who lives, what time it is, whose doorbell was rung.
-#ifndef HOLDFAST_TEST_SUPPORT_FAKE_ENVIRONMENT_H_
-#define HOLDFAST_TEST_SUPPORT_FAKE_ENVIRONMENT_H_
+#ifndef HOLDFAST_TEST_SUPPORT_FAKE_HOST_H_
+#define HOLDFAST_TEST_SUPPORT_FAKE_HOST_H_
 
 #include <atomic>
 #include <functional>
@@ -9,15 +9,15 @@
 #include <set>
 #include <vector>
 
-#include "segment/environment.h"
+#include "segment/host.h"
 #include "segment/segment.h"
 
 namespace holdfast::test {
 
 // From any thread. Time only passes while somebody sleeps: a sleep takes as long as was asked for.
-class FakeEnvironment : public segment::Environment {
+class FakeHost : public segment::Host {
  public:
-  explicit FakeEnvironment(const segment::Segment& segment) : segment_(segment) {}
+  explicit FakeHost(const segment::Segment& segment) : segment_(segment) {}
 
   void Kill(segment::ProcessRef process) {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -118,4 +118,4 @@ class FakeEnvironment : public segment::Environment {
 
 }  // namespace holdfast::test
 
-#endif  // HOLDFAST_TEST_SUPPORT_FAKE_ENVIRONMENT_H_
+#endif  // HOLDFAST_TEST_SUPPORT_FAKE_HOST_H_

@@ -1,7 +1,7 @@
 // What the lock table needs from the world outside: a clock, liveness, a futex, a doorbell. The
 // addon gives it the real ones, tests give fakes.
-#ifndef HOLDFAST_SEGMENT_ENVIRONMENT_H_
-#define HOLDFAST_SEGMENT_ENVIRONMENT_H_
+#ifndef HOLDFAST_SEGMENT_HOST_H_
+#define HOLDFAST_SEGMENT_HOST_H_
 
 #include <atomic>
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace holdfast::segment {
 
-class Environment {
+class Host {
  public:
-  virtual ~Environment() = default;
+  virtual ~Host() = default;
 
   // Whether the process that claimed this slot in this generation still lives. The truth, asked of
   // the kernel; a system call.
@@ -43,4 +43,4 @@ class Environment {
 
 }  // namespace holdfast::segment
 
-#endif  // HOLDFAST_SEGMENT_ENVIRONMENT_H_
+#endif  // HOLDFAST_SEGMENT_HOST_H_
