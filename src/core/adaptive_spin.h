@@ -2,7 +2,7 @@
 // longer than most locks are held; who looks at its own word meanwhile hears of the grant in a
 // fraction of that. It pays only while the one whose turn it is runs on another processor, so
 // nobody waits so otherwise. The rules and their measurements:
-// docs/decisions/0017-a-short-wait-before-the-sleep.md
+// docs/decisions/0017-adaptive-spinning.md
 #ifndef HOLDFAST_CORE_ADAPTIVE_SPIN_H_
 #define HOLDFAST_CORE_ADAPTIVE_SPIN_H_
 

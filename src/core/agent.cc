@@ -83,7 +83,7 @@ Status Agent::CheckUsable() {
     return Status(StatusCode::kClosed, "a forked child has to open the lock manager anew");
   }
   if (is_new_turn_) {
-    LookAtPlace();
+    CheckMoved();
     turn_ms_ = attachment_->RealtimeMs();
     is_new_turn_ = false;
   }
@@ -93,10 +93,10 @@ Status Agent::CheckUsable() {
       "the lock table was removed or replaced: what this thread held or asked for is lost");
 }
 
-void Agent::LookAtPlace() { is_connected_ = attachment_->IsInPlace(); }
+void Agent::CheckMoved() { is_connected_ = !attachment_->HasMoved(); }
 
 void Agent::Sweep() {
-  LookAtPlace();
+  CheckMoved();
   attachment_->worker().RunInline();
 }
 

@@ -128,7 +128,7 @@ class Agent {
 
   Status CheckUsable();
   // Looks whether the segment is still in its place.
-  void LookAtPlace();
+  void CheckMoved();
   void Defer(const segment::ResourceName& name, const LockRequest& request);
   segment::CellState EndRecord(const RecordRef& record, Ending ending = Ending::kGivenBack);
   uint32_t TakeEntry();

@@ -82,7 +82,7 @@ Result<std::shared_ptr<Attachment>> Attachment::Attach(const AttachOptions& opti
   for (const std::weak_ptr<Attachment>& known : registry.processes) {
     std::shared_ptr<Attachment> process = known.lock();
     // Whoever was told that it lost its place joins anew, also when the file has come back.
-    if (process != nullptr && process->is_in_place_ && process->Uses(*file)) return process;
+    if (process != nullptr && !process->has_moved_ && process->Uses(*file)) return process;
   }
   std::shared_ptr<Attachment> process(
       new Attachment(std::move(*directory), std::move(*file),
@@ -184,16 +184,16 @@ bool Attachment::HasNoAgents() const {
   return true;
 }
 
-bool Attachment::IsInPlace() {
-  if (!is_in_place_.load(std::memory_order_relaxed)) return false;
+bool Attachment::HasMoved() {
+  if (has_moved_.load(std::memory_order_relaxed)) return true;
   const uint64_t now = platform::MonotonicNs();
-  if (now < next_look_ns_.load(std::memory_order_relaxed)) return true;
+  if (now < next_look_ns_.load(std::memory_order_relaxed)) return false;
   next_look_ns_.store(now + kLookEveryNs, std::memory_order_relaxed);
   const Result<bool> is_at = file_.IsAt(path_);
   // When the system does not answer, nothing is known to be wrong.
-  if (!is_at.ok() || *is_at) return true;
-  is_in_place_.store(false, std::memory_order_relaxed);
-  return false;
+  if (!is_at.ok() || *is_at) return false;
+  has_moved_.store(true, std::memory_order_relaxed);
+  return true;
 }
 
 Result<AgentRef> Attachment::ClaimAgent(const uint64_t (&client_id)[2], uint32_t thread_id) {

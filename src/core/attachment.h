@@ -49,10 +49,10 @@ class Attachment final : public segment::Host {
   // This is a forked child of the process that attached: nothing here is its own.
   bool IsForkedChild() const { return is_forked_child_.load(std::memory_order_relaxed); }
 
-  // Whether newcomers still find the segment where this process has found it. If not, there may be
-  // two tables of one name: this one gives nothing any more. Looks again when the last look is a
-  // while ago; any thread.
-  bool IsInPlace();
+  // Whether the segment was removed or replaced since this process opened it. Then there may be two
+  // tables of one name, and this one grants nothing any more. Asks the system at most once in
+  // kLookEveryNs; any thread.
+  bool HasMoved();
 
   // An agent entry of this process. kTooManyAgents: all are taken.
   Result<segment::AgentRef> ClaimAgent(const uint64_t (&client_id)[2], uint32_t thread_id);
@@ -93,7 +93,7 @@ class Attachment final : public segment::Host {
   std::optional<LockManager> manager_;
   std::optional<BackgroundWorker> worker_;
   std::atomic<bool> is_forked_child_{false};
-  std::atomic<bool> is_in_place_{true};
+  std::atomic<bool> has_moved_{false};
   std::atomic<uint64_t> next_look_ns_{0};
   platform::ForkGuard fork_guard_;
 };

@@ -1,6 +1,6 @@
 // A lock word that damage has made name a living process: to everybody else it looks like one that
 // is stopped inside, so only that process itself may say that it is not, and then it frees the
-// shard (invariant I14; docs/decisions/0018-a-challenge-to-who-is-said-to-be-inside.md).
+// shard (invariant I14; docs/decisions/0018-challenging-a-false-owner.md).
 #ifndef HOLDFAST_SEGMENT_FALSE_OWNER_H_
 #define HOLDFAST_SEGMENT_FALSE_OWNER_H_
 
