@@ -4,8 +4,8 @@
 
 namespace holdfast::core {
 
-void AdaptiveSpin::Queued(const Ahead& ahead) {
-  Arm(ahead.holder);
+void AdaptiveSpin::Queued(const Blocker& blocker) {
+  Arm(blocker.holder);
   PublishCpu();
 }
 

@@ -27,7 +27,7 @@ class AdaptiveSpin {
       : segment_(segment), host_(host), self_(segment.agent(agent)) {}
 
   // A request of this agent is in a queue now.
-  void Queued(const Ahead& ahead);
+  void Queued(const Blocker& blocker);
   // This agent has heard something, and may be next to whom something comes.
   void Heard();
   // It is about to sleep, and waits for something: whoever releases a turn before may ring it.
@@ -74,7 +74,7 @@ class AdaptiveSpin {
   const segment::Segment& segment_;
   segment::Host& host_;
   segment::AgentEntry& self_;
-  uint32_t holder_ = 0;  // Ahead::holder of what was queued last, or who rang for another
+  uint32_t holder_ = 0;  // Blocker::holder of what was queued last, or who rang for another
   uint32_t cpu_ = 0;     // as published
   bool is_armed_ = false;
   bool is_skipped_ = false;

@@ -119,13 +119,13 @@ void Agent::Adopt(uint32_t id, const Placement& placement, uint64_t hold_due_ns)
   }
   if (placement.outcome == RequestOutcome::kGranted) return SetState(id, EntryState::kHeld);
   SetState(id, EntryState::kQueued);
-  const Ahead& ahead = placement.ahead;
-  adaptive_spin_.Queued(ahead);
-  if (ahead.several) {
+  const Blocker& blocker = placement.blocker;
+  adaptive_spin_.Queued(blocker);
+  if (blocker.several) {
     attachment_->worker().UpdateBlockers(placement.record);
-  } else if (ahead.process.generation != 0 && ahead.process != self_.process) {
+  } else if (blocker.process.generation != 0 && blocker.process != self_.process) {
     // Without a watch the sweep still finds a death, and without a thread RunInline() does.
-    (void)attachment_->worker().Watch(ahead.process);
+    (void)attachment_->worker().Watch(blocker.process);
   }
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/ahead.h"
+#include "core/blocker_of.h"
 #include "core/extent_growth.h"
 #include "core/extent_reclaim.h"
 #include "core/hold_limits.h"
@@ -113,7 +113,7 @@ Result<Placement> LockManager::Recover(const RecordRef& record, uint64_t budget_
   placement.record = record;
   if (request->state.Get() == CellState::kWaiting) {
     placement.outcome = RequestOutcome::kQueued;
-    placement.ahead = AheadOf(view, *request);
+    placement.blocker = BlockerOf(view, *request);
   } else {
     placement.outcome = RequestOutcome::kGranted;
     placement.token = request->token.Get();
@@ -282,9 +282,9 @@ void LockManager::ReadRecords(uint16_t agent, const ShardView& view, WakeQueue& 
     if (request->state.Get() == CellState::kZombie) {
       rules.End(id, *request);
     } else {
-      const Ahead ahead = AheadOf(view, *request);
+      const Blocker blocker = BlockerOf(view, *request);
       records.push_back(ReadEvents(segment_, id, *request));
-      records.back().may_be_blocked_by_others = ahead.several || ahead.process != self_;
+      records.back().may_be_blocked_by_others = blocker.several || blocker.process != self_;
     }
     id = next;
   }

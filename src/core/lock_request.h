@@ -40,7 +40,7 @@ enum class RequestOutcome { kQueued, kGranted, kMissed };
 
 // Whose death would bring a queued request forward. `several`: more than fit in here, ask
 // Blockers() or Holders().
-struct Ahead {
+struct Blocker {
   segment::ProcessRef process;
   bool several = false;
   uint32_t holder = 0;  // when the request comes soon: 1 + the agent whose turn is before; 0: none
@@ -51,7 +51,7 @@ struct Placement {
   bool has_to_do_with_hold_limits = false;  // its own, or of others before it (hold_limits.h)
   RecordRef record;                         // none when missed
   uint64_t token = 0;                       // when granted
-  Ahead ahead;  // when queued; when missed: who has the lock, or the first in the queue
+  Blocker blocker;  // when queued; when missed: who has the lock, or the first in the queue
   uint32_t lacking_cells = 0;  // not 0: nothing was done, the shard must grow by so many first
 };
 

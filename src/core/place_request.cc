@@ -18,9 +18,9 @@ Result<bool> CleanUpIfDead(Attachment& attachment, ProcessRef suspect, uint64_t 
 }
 
 // The same with whoever is in the way of a request that missed the lock.
-Result<bool> MakeRoom(Attachment& attachment, const segment::ResourceName& name, const Ahead& ahead,
-                      uint64_t budget_ns) {
-  if (!ahead.several) return CleanUpIfDead(process, ahead.process, budget_ns);
+Result<bool> MakeRoom(Attachment& attachment, const segment::ResourceName& name,
+                      const Blocker& blocker, uint64_t budget_ns) {
+  if (!blocker.several) return CleanUpIfDead(process, blocker.process, budget_ns);
   const auto holders = Holders(process.manager(), name, budget_ns);
   if (!holders.ok()) return holders.status();
   bool was_one = false;
@@ -40,9 +40,9 @@ Result<Placement> PlaceRequest(Attachment& attachment, const AgentRef& self,
   for (;;) {
     Result<Placement> placement = process.manager().Request(self, name, request, budget_ns);
     if (!placement.ok() || placement->outcome != RequestOutcome::kMissed) return placement;
-    const Ahead& ahead = placement->ahead;
-    if (!ahead.several && ahead.process == self.process) return placement;
-    const Result<bool> made_room = MakeRoom(process, name, ahead, budget_ns);
+    const Blocker& blocker = placement->blocker;
+    if (!blocker.several && blocker.process == self.process) return placement;
+    const Result<bool> made_room = MakeRoom(process, name, blocker, budget_ns);
     if (!made_room.ok()) return made_room.status();
     if (!*made_room) return placement;
   }

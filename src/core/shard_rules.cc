@@ -1,6 +1,6 @@
 #include "core/shard_rules.h"
 
-#include "core/ahead.h"
+#include "core/blocker_of.h"
 #include "core/grantable.h"
 #include "core/request_record.h"
 #include "segment/event_list.h"
@@ -67,7 +67,7 @@ Placement ShardRules::Request(const segment::AgentRef& agent, const segment::Res
     return placement;
   }
   if (request.if_available && !is_granted) {
-    placement.ahead = InTheWay(shard_, request, *found.cell);
+    placement.blocker = BlockerOfMiss(shard_, request, *found.cell);
     return placement;
   }
   const uint32_t name_cells = found.cell == nullptr ? NameTable::CellsFor(name.length()) : 0;
@@ -99,7 +99,7 @@ Placement ShardRules::Request(const segment::AgentRef& agent, const segment::Res
   } else {
     Enqueue(id, record, *found.cell);
     placement.outcome = RequestOutcome::kQueued;
-    placement.ahead = AheadOf(shard_, record);
+    placement.blocker = BlockerOf(shard_, record);
   }
   AgentList(shard_, agent.index).Add(id, record);
   if (request.hold_limit_ns != 0) segment::CountHoldLimit(*found.cell, record);
@@ -304,8 +304,8 @@ void ShardRules::Tell(CellId id, RequestCell& request) {
 void ShardRules::TellIfBlockedByOthers(CellId id) {
   RequestCell* const request = shard_.RequestAt(id);
   if (request == nullptr) return;
-  const Ahead ahead = AheadOf(shard_, *request);
-  if (ahead.several || ahead.process != ProcessOf(*request)) Tell(id, *request);
+  const Blocker blocker = BlockerOf(shard_, *request);
+  if (blocker.several || blocker.process != ProcessOf(*request)) Tell(id, *request);
 }
 
 }  // namespace holdfast::core

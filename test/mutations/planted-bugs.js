@@ -285,7 +285,7 @@ const NEWS = [
   {
     name: 'nobody watches whom a new request waits for',
     file: 'src/core/agent.cc',
-    from: '    (void)process_->worker().Watch(ahead.process);\n',
+    from: '    (void)process_->worker().Watch(blocker.process);\n',
     to: '    (void)ahead;\n',
     tests: [SIMULATION],
   },

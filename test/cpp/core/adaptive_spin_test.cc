@@ -6,7 +6,7 @@ namespace holdfast::test {
 namespace {
 
 using core::AdaptiveSpin;
-using core::Ahead;
+using core::Blocker;
 
 constexpr uint32_t kHere = 1;
 constexpr uint32_t kThere = 2;
@@ -18,7 +18,7 @@ class AdaptiveSpinTest : public LockTableTest {
     machine.host().MoveTo(kHere);
     OfA().cpu.Set(kThere);
     Ask(a, u"n");
-    behind_a = Ask(b, u"n").ahead;
+    behind_a = Ask(b, u"n").blocker;
   }
 
   segment::AgentEntry& OfA() const { return machine.segment().agent(a.ref().index); }
@@ -33,7 +33,7 @@ class AdaptiveSpinTest : public LockTableTest {
     return Waits();
   }
 
-  Ahead behind_a;
+  Blocker behind_a;
   AdaptiveSpin wait{machine.segment(), machine.host(), b.ref().index};
 };
 
@@ -102,9 +102,9 @@ TEST_F(AdaptiveSpinTest, EndsWhenTheOtherFallsAsleepOrComesHere) {
 
 TEST_F(AdaptiveSpinTest, IsForTheFirstTwoOfAQueue) {
   EXPECT_EQ(behind_a.holder, 1U + a.ref().index);
-  const Ahead second = Ask(c, u"n").ahead;
+  const Blocker second = Ask(c, u"n").blocker;
   EXPECT_EQ(second.holder, 1U + b.ref().index);
-  const Ahead third = Ask(a2, u"n").ahead;
+  const Blocker third = Ask(a2, u"n").blocker;
   EXPECT_EQ(third.holder, 0U);
   wait.Queued(third);
   EXPECT_FALSE(Waits());
@@ -113,7 +113,7 @@ TEST_F(AdaptiveSpinTest, IsForTheFirstTwoOfAQueue) {
 TEST_F(AdaptiveSpinTest, IsForNobodyBehindSeveralHolders) {
   Ask(a, u"m", kShared);
   Ask(c, u"m", kShared);
-  EXPECT_EQ(Ask(b, u"m").ahead.holder, 0U);
+  EXPECT_EQ(Ask(b, u"m").blocker.holder, 0U);
 }
 
 // A lock that is held for long costs one wait, however often the loop comes round.

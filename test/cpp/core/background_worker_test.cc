@@ -121,7 +121,7 @@ TEST_F(BackgroundWorkerTest, MissesNoDeathThatComesWhileItIsAskedToWatch) {
     });
     const core::Placement waiting = Ask(b, u"n");
     if (waiting.outcome == core::RequestOutcome::kQueued) {
-      ASSERT_TRUE(worker.Watch(waiting.ahead.process).ok());
+      ASSERT_TRUE(worker.Watch(waiting.blocker.process).ok());
     }
     death.join();
     Until([&] { return IsCleanedUp(holder); });

@@ -50,7 +50,7 @@ TEST_F(Limit, MissesWhereItIsReached) {
 TEST_F(Limit, ThatIsMissedIsInTheHandOfAllHolders) {
   Ask(a, u"n", kShared);
   Ask(b, u"n", kShared);
-  EXPECT_TRUE(Ask(c, u"n", kTwoIfAvailable).ahead.several);
+  EXPECT_TRUE(Ask(c, u"n", kTwoIfAvailable).blocker.several);
 }
 
 TEST_F(Limit, LeavesRoomForAsManyAsFitAfterARelease) {

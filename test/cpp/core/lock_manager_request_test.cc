@@ -101,13 +101,13 @@ TEST_F(LockManagerIfAvailable, LeavesNoTraceWhenItMissed) {
 
 TEST_F(LockManagerIfAvailable, NamesTheHolderThatIsInTheWay) {
   Ask(a, u"n");
-  EXPECT_EQ(Ask(b, u"n", kIfAvailable).ahead.process, p);
+  EXPECT_EQ(Ask(b, u"n", kIfAvailable).blocker.process, p);
 }
 
 TEST_F(LockManagerIfAvailable, NamesTheQueuedRequestWhenTheHoldersAreNotInTheWay) {
   Ask(a, u"n", kShared);
   Ask(b, u"n");
-  EXPECT_EQ(Ask(c, u"n", kSharedIfAvailable).ahead.process, q);
+  EXPECT_EQ(Ask(c, u"n", kSharedIfAvailable).blocker.process, q);
 }
 
 class LockManagerSteal : public LockTableTest {};

@@ -18,14 +18,14 @@ class LostHolders : public LockTableTest {
 TEST_F(LostHolders, AreFoundAgainByWhoAsks) {
   Ask(a, u"n");
   NameOfRequest(a, 1).held_head.Set(segment::kNoCell);
-  EXPECT_EQ(Ask(b, u"n").ahead.process, p);
+  EXPECT_EQ(Ask(b, u"n").blocker.process, p);
   EXPECT_TRUE(IsHeld(1) && IsQueued(2));
 }
 
 TEST_F(LostHolders, AreFoundAgainByWhoAsksIfAvailable) {
   Ask(a, u"n");
   NameOfRequest(a, 1).held_head.Set(segment::kNoCell);
-  EXPECT_EQ(Ask(b, u"n", kIfAvailable).ahead.process, p);
+  EXPECT_EQ(Ask(b, u"n", kIfAvailable).blocker.process, p);
 }
 
 TEST_F(LostHolders, ThatAreOnlyCountedKeepNobodyWaiting) {

@@ -5,7 +5,7 @@
 namespace holdfast::test {
 namespace {
 
-using core::Ahead;
+using core::Blocker;
 using segment::ProcessRef;
 using testing::AllOf;
 using testing::ElementsAre;
@@ -13,7 +13,7 @@ using testing::Field;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-class AheadTest : public LockTableTest {
+class BlockerOfTest : public LockTableTest {
  protected:
   std::vector<ProcessRef> Blockers(FakeAgent& agent, uint32_t id) {
     core::LockManager manager = agent.manager();
@@ -24,52 +24,52 @@ class AheadTest : public LockTableTest {
   }
 };
 
-TEST_F(AheadTest, IsTheHolderForTheFirstInTheQueue) {
+TEST_F(BlockerOfTest, IsTheHolderForTheFirstInTheQueue) {
   Ask(a, u"n");
-  const Ahead ahead = Ask(b, u"n").ahead;
-  EXPECT_EQ(ahead.process, p);
-  EXPECT_FALSE(ahead.several);
+  const Blocker blocker = Ask(b, u"n").blocker;
+  EXPECT_EQ(blocker.process, p);
+  EXPECT_FALSE(blocker.several);
 }
 
-TEST_F(AheadTest, IsThePredecessorFurtherBack) {
+TEST_F(BlockerOfTest, IsThePredecessorFurtherBack) {
   Ask(a, u"n");
   Ask(b, u"n");
-  EXPECT_EQ(Ask(c, u"n").ahead.process, q);
+  EXPECT_EQ(Ask(c, u"n").blocker.process, q);
 }
 
-TEST_F(AheadTest, IsSeveralWhenThereAreSeveralHolders) {
+TEST_F(BlockerOfTest, IsSeveralWhenThereAreSeveralHolders) {
   Ask(a, u"n", kShared);
   Ask(b, u"n", kShared);
-  EXPECT_TRUE(Ask(c, u"n").ahead.several);
+  EXPECT_TRUE(Ask(c, u"n").blocker.several);
 }
 
-TEST_F(AheadTest, AreAllHoldersForTheFirstInTheQueue) {
+TEST_F(BlockerOfTest, AreAllHoldersForTheFirstInTheQueue) {
   Ask(a, u"n", kShared);
   Ask(b, u"n", kShared);
   Ask(c, u"n");
   EXPECT_THAT(Blockers(c, 3), UnorderedElementsAre(p, q));
 }
 
-TEST_F(AheadTest, NamesAProcessOnceThatHoldsSeveralTimes) {
+TEST_F(BlockerOfTest, NamesAProcessOnceThatHoldsSeveralTimes) {
   Ask(a, u"n", kShared);
   Ask(a2, u"n", kShared);
   Ask(b, u"n");
   EXPECT_THAT(Blockers(b, 3), ElementsAre(p));
 }
 
-TEST_F(AheadTest, IsThePredecessorAloneFurtherBackAlsoWhenAsked) {
+TEST_F(BlockerOfTest, IsThePredecessorAloneFurtherBackAlsoWhenAsked) {
   Ask(a, u"n");
   Ask(b, u"n");
   Ask(c, u"n");
   EXPECT_THAT(Blockers(c, 3), ElementsAre(q));
 }
 
-TEST_F(AheadTest, IsNobodyForALockThatIsHeld) {
+TEST_F(BlockerOfTest, IsNobodyForALockThatIsHeld) {
   Ask(a, u"n");
   EXPECT_THAT(Blockers(a, 1), IsEmpty());
 }
 
-TEST_F(AheadTest, IsNobodyForARequestThatIsGone) {
+TEST_F(BlockerOfTest, IsNobodyForARequestThatIsGone) {
   Ask(a, u"n");
   Ask(b, u"n");
   const core::RecordRef record = b.mine().at(2).record;
@@ -80,7 +80,7 @@ TEST_F(AheadTest, IsNobodyForARequestThatIsGone) {
   EXPECT_THAT(*blockers, IsEmpty());
 }
 
-TEST_F(AheadTest, HoldersAreEachProcessOnceInWhateverMode) {
+TEST_F(BlockerOfTest, HoldersAreEachProcessOnceInWhateverMode) {
   Ask(a, u"n", kShared);
   Ask(a2, u"n", kShared);
   Ask(b, u"n", kShared);
@@ -99,7 +99,7 @@ TEST_F(AheadTest, HoldersAreEachProcessOnceInWhateverMode) {
   EXPECT_THAT(*exclusive, UnorderedElementsAre(holdings_of(r, 1, true)));
 }
 
-TEST_F(AheadTest, HoldersOfAnUnknownNameAreNone) {
+TEST_F(BlockerOfTest, HoldersOfAnUnknownNameAreNone) {
   core::LockManager manager = c.manager();
   const auto holders = core::Holders(manager, NameOf(u"nobody's"), kBudgetNs);
   ASSERT_TRUE(holders.ok());

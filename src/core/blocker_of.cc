@@ -1,4 +1,4 @@
-#include "core/ahead.h"
+#include "core/blocker_of.h"
 
 #include "core/grantable.h"
 #include "core/request_record.h"
@@ -9,7 +9,7 @@ using segment::NameCell;
 using segment::RequestCell;
 
 // The first two of a queue come soon: the second is the first as soon as the lock is handed over.
-Ahead AheadOf(const segment::ShardView& shard, const RequestCell& request) {
+Blocker BlockerOf(const segment::ShardView& shard, const RequestCell& request) {
   const RequestCell* blocker = shard.RequestAt(request.previous.Get());
   const bool comes_soon = blocker == nullptr || blocker->previous.Get() == segment::kNoCell;
   if (request.previous.Get() == segment::kNoCell) {
@@ -25,7 +25,8 @@ Ahead AheadOf(const segment::ShardView& shard, const RequestCell& request) {
 
 // A holder, or, beside holders that would not mind, the head of the queue. A limit leaves room
 // again with the end of any holder.
-Ahead InTheWay(const segment::ShardView& shard, const LockRequest& request, const NameCell& name) {
+Blocker BlockerOfMiss(const segment::ShardView& shard, const LockRequest& request,
+                      const NameCell& name) {
   const HeldCounts held = CountsOf(name);
   const bool minds = !IsGrantable(request.mode, true, held, request.limit);
   const segment::CellId blocker = minds ? name.held_head.Get() : name.queue_head.Get();
