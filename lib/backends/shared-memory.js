@@ -122,7 +122,7 @@ class SharedMemoryBackend {
    */
   waitSync(request, timeout) {
     return waitInSlices(timeout, (ms) => {
-      if (this.#agent.waitsForItself(request.backendId)) return 'deadlock';
+      if (this.#agent.wouldSelfDeadlock(request.backendId)) return 'deadlock';
       const kind = this.#agent.waitFor(request.backendId, ms);
       return kind < 0 ? this.#hearOthers(request) : this.#decide(request, kind);
     });

@@ -196,13 +196,13 @@ napi_value AgentWrap::WaitFor(napi_env env, napi_callback_info info) {
   return ToInt(env, static_cast<int32_t>(events->kind));
 }
 
-// waitsForItself(id) -> boolean: this thread would have to give something back first
-napi_value AgentWrap::WaitsForItself(napi_env env, napi_callback_info info) {
+// wouldSelfDeadlock(id) -> boolean: this thread would have to give something back first
+napi_value AgentWrap::WouldSelfDeadlock(napi_env env, napi_callback_info info) {
   size_t count = 1;
   napi_value arguments[1];
   AgentWrap* const self = SelfOf(env, info, &count, arguments);
   const bool waits =
-      self->agent_ != nullptr && self->agent_->WaitsForItself(ToUint32(env, arguments[0]));
+      self->agent_ != nullptr && self->agent_->WouldSelfDeadlock(ToUint32(env, arguments[0]));
   return Napi::Boolean::New(env, waits);
 }
 

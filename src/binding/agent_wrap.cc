@@ -69,7 +69,7 @@ Napi::Object AgentWrap::Functions(Napi::Env env) {
   add("isConnected", &AgentWrap::IsConnected);
   add("readEvents", &AgentWrap::ReadEvents);
   add("waitFor", &AgentWrap::WaitFor);
-  add("waitsForItself", &AgentWrap::WaitsForItself);
+  add("wouldSelfDeadlock", &AgentWrap::WouldSelfDeadlock);
   add("isLocked", &AgentWrap::IsLocked);
   add("openWatch", &AgentWrap::OpenWatch);
   add("readWatch", &AgentWrap::ReadWatch);

@@ -72,7 +72,7 @@ class AgentWrap final : private LoopHandles::Listener {
   static napi_value IsConnected(napi_env env, napi_callback_info info);
   static napi_value ReadEvents(napi_env env, napi_callback_info info);
   static napi_value WaitFor(napi_env env, napi_callback_info info);
-  static napi_value WaitsForItself(napi_env env, napi_callback_info info);
+  static napi_value WouldSelfDeadlock(napi_env env, napi_callback_info info);
   static napi_value IsLocked(napi_env env, napi_callback_info info);
   static napi_value Inspect(napi_env env, napi_callback_info info);
   static napi_value OpenWatch(napi_env env, napi_callback_info info);

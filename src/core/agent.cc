@@ -6,7 +6,7 @@
 #include "core/blockers.h"
 #include "core/deferred_request.h"
 #include "core/place_request.h"
-#include "core/self_wait.h"
+#include "core/self_deadlock.h"
 #include "segment/event_list.h"
 
 namespace holdfast::core {
@@ -170,10 +170,10 @@ Result<Snapshot> Agent::TakeSnapshot(uint64_t budget_ns) {
   return snapshot;
 }
 
-bool Agent::WaitsForItself(uint32_t id) {
+bool Agent::WouldSelfDeadlock(uint32_t id) {
   if (id >= entries_.size() || entries_[id].state != EntryState::kQueued) return false;
   const Result<bool> waits =
-      core::WaitsForItself(attachment_->manager(), self_, entries_[id].record, kBudgetNs);
+      core::WouldSelfDeadlock(attachment_->manager(), self_, entries_[id].record, kBudgetNs);
   return waits.ok() && *waits;
 }
 

@@ -105,7 +105,7 @@ class Agent {
   std::optional<RequestEvent> WaitFor(uint32_t id, uint64_t timeout_ns,
                                       std::vector<RequestEvent>& others);
   // Whether a queued request waits for something that this thread would have to give back first.
-  bool WaitsForItself(uint32_t id);
+  bool WouldSelfDeadlock(uint32_t id);
 
   // Ends everything that this agent has asked for or holds: given back, or because its thread ends.
   // No more calls afterwards.

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/blockers.h"
-#include "core/self_wait.h"
+#include "core/self_deadlock.h"
 #include "core/snapshot.h"
 #include "segment/false_owner.h"
 #include "segment/invariants.h"
@@ -93,7 +93,7 @@ class ScribbledSegment {
       if (mine.empty()) return;
       auto it = std::next(mine.begin(), Below(static_cast<uint32_t>(mine.size())));
       (void)core::Blockers(manager, it->second.record, kBudgetNs);
-      (void)core::WaitsForItself(manager, agent.ref(), it->second.record, kBudgetNs);
+      (void)core::WouldSelfDeadlock(manager, agent.ref(), it->second.record, kBudgetNs);
       machine_.host().PassTime(Below(1000));
       (void)agent.EnforceHoldLimits(it->first);
       (void)core::Holders(manager, NameOf(kNames[Below(5)]), kBudgetNs);

@@ -101,7 +101,7 @@ class User {
     if (dice < 9) return Ask(resource);
     if (dice == 9) return (void)agent_->IsLocked(resource, 1);
     if (dice == 10) return (void)agent_->TakeSnapshot(kSnapshotBudgetNs);
-    if (dice == 11) return (void)agent_->WaitsForItself(Below(16));
+    if (dice == 11) return (void)agent_->WouldSelfDeadlock(Below(16));
     agent_->End(Below(16));
   }
 

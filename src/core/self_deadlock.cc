@@ -1,4 +1,4 @@
-#include "core/self_wait.h"
+#include "core/self_deadlock.h"
 
 #include <algorithm>
 
@@ -14,10 +14,10 @@ namespace {
 
 // Goes from a waiting request to whoever was before it. The queue is strict, so the request waits
 // for all that any of them waits for.
-class WayForward {
+class WaitPath {
  public:
-  WayForward(const segment::Segment& segment, const segment::AgentRef& agent,
-             const RequestCell& request)
+  WaitPath(const segment::Segment& segment, const segment::AgentRef& agent,
+           const RequestCell& request)
       : segment_(segment),
         process_(agent.process),
         thread_id_(segment.agent(agent.index).thread_id.Get()) {
@@ -67,8 +67,8 @@ class WayForward {
 
 }  // namespace
 
-Result<bool> WaitsForItself(LockManager& manager, const segment::AgentRef& agent,
-                            const RecordRef& record, uint64_t budget_ns) {
+Result<bool> WouldSelfDeadlock(LockManager& manager, const segment::AgentRef& agent,
+                               const RecordRef& record, uint64_t budget_ns) {
   WakeQueue wake_queue(manager.segment(), manager.host());
   const Result<ShardLock> lock = manager.EnterToLook(record.shard, wake_queue, budget_ns);
   if (!lock.ok()) return lock.status();
@@ -77,7 +77,7 @@ Result<bool> WaitsForItself(LockManager& manager, const segment::AgentRef& agent
   if (request == nullptr || request->state.Get() != segment::CellState::kWaiting) return false;
   const segment::NameCell* const name = view.NameAt(request->name.Get());
   if (name == nullptr) return false;
-  WayForward way(manager.segment(), agent, *request);
+  WaitPath way(manager.segment(), agent, *request);
   uint32_t steps = 0;
   for (CellId id = request->previous.Get(); id != kNoCell && steps++ < view.MostCells();) {
     const RequestCell* const before = view.RequestAt(id);
