@@ -114,7 +114,7 @@ void Agent::Adopt(uint32_t id, const Placement& placement, uint64_t hold_due_ns)
   entries_[id].record = placement.record;
   if (placement.outcome == RequestOutcome::kMissed) return FreeEntry(id);
   if (placement.has_to_do_with_hold_limits) {
-    entries_[id].is_hold_watched = true;
+    entries_[id].has_hold_timer = true;
     attachment_->worker().WatchHold(placement.record, hold_due_ns);
   }
   if (placement.outcome == RequestOutcome::kGranted) return SetState(id, EntryState::kHeld);
@@ -219,8 +219,8 @@ void Agent::FreeEntry(uint32_t id) {
 }
 
 void Agent::ForgetHold(Entry& entry) {
-  if (!entry.is_hold_watched) return;
-  entry.is_hold_watched = false;
+  if (!entry.has_hold_timer) return;
+  entry.has_hold_timer = false;
   attachment_->worker().ForgetHold(entry.record);
 }
 

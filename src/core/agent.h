@@ -119,7 +119,7 @@ class Agent {
   struct Entry {
     RecordRef record;
     EntryState state = EntryState::kFree;
-    bool is_hold_watched = false;
+    bool has_hold_timer = false;
     uint32_t scan = 0;  // the rescan that saw it last
   };
 

@@ -148,8 +148,8 @@ int BackgroundWorker::TimeoutMs() {
   const uint64_t now_ns = platform::MonotonicNs();
   const int patience_ms = MaxSleepMs();
   const std::lock_guard<std::mutex> guard(mutex_);
-  wakes_at_ns_ =
-      patience_ms < 0 ? HoldWatch::kNever : now_ns + static_cast<uint64_t>(patience_ms) * kNsPerMs;
+  wakes_at_ns_ = patience_ms < 0 ? HoldLimitTimers::kNever
+                                 : now_ns + static_cast<uint64_t>(patience_ms) * kNsPerMs;
   const uint64_t due_ns = holds_.NextDueNs();
   if (due_ns >= wakes_at_ns_) return patience_ms;
   wakes_at_ns_ = due_ns;
@@ -272,7 +272,7 @@ void BackgroundWorker::EnforceHolds() {
   std::unique_lock<std::mutex> lock(mutex_);
   const uint64_t now_ns = platform::MonotonicNs();
   while (holds_.NextDueNs() <= now_ns && !is_stopping_) {
-    HoldWatch::Task task = holds_.First();
+    HoldLimitTimers::Task task = holds_.First();
     lock.unlock();
     const Result<uint64_t> next_ns =
         EnforceHoldLimits(manager_, task.record, task.sightings, kBudgetNs);

@@ -15,7 +15,7 @@
 #include <mutex>
 #include <vector>
 
-#include "core/hold_watch.h"
+#include "core/hold_limit_timers.h"
 #include "core/lock_manager.h"
 #include "core/stalled_shards.h"
 #include "platform/background_thread.h"
@@ -123,7 +123,7 @@ class BackgroundWorker {
   std::vector<segment::ProcessRef> to_watch_;
   std::vector<RecordRef> to_update_;
   std::map<uint32_t, std::deque<Deferred>> deferred_;  // by shard
-  HoldWatch holds_;
+  HoldLimitTimers holds_;
   uint64_t wakes_at_ns_ = 0;  // the thread sleeps until then at most
   const void* running_owner_ = nullptr;
   bool is_stopping_ = false;

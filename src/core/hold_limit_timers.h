@@ -1,7 +1,7 @@
 // Which requests of this process have to do with hold limits, and when each is to be looked at next
 // (hold_limits.h). Not for several threads at once.
-#ifndef HOLDFAST_CORE_HOLD_WATCH_H_
-#define HOLDFAST_CORE_HOLD_WATCH_H_
+#ifndef HOLDFAST_CORE_HOLD_LIMIT_TIMERS_H_
+#define HOLDFAST_CORE_HOLD_LIMIT_TIMERS_H_
 
 #include <cstdint>
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace holdfast::core {
 
-class HoldWatch {
+class HoldLimitTimers {
  public:
   static constexpr uint64_t kNever = UINT64_MAX;
 
@@ -45,4 +45,4 @@ class HoldWatch {
 
 }  // namespace holdfast::core
 
-#endif  // HOLDFAST_CORE_HOLD_WATCH_H_
+#endif  // HOLDFAST_CORE_HOLD_LIMIT_TIMERS_H_

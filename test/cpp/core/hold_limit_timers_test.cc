@@ -1,4 +1,4 @@
-#include "core/hold_watch.h"
+#include "core/hold_limit_timers.h"
 
 #include <gtest/gtest.h>
 
@@ -8,18 +8,20 @@ namespace {
 constexpr RecordRef kFirst{.cell = 1, .shard = 0, .ticket = 5};
 constexpr RecordRef kSecond{.cell = 2, .shard = 1, .ticket = 5};
 
-TEST(HoldWatch, HasNothingToDoAtFirst) { EXPECT_EQ(HoldWatch().NextDueNs(), HoldWatch::kNever); }
+TEST(HoldLimitTimers, HasNothingToDoAtFirst) {
+  EXPECT_EQ(HoldLimitTimers().NextDueNs(), HoldLimitTimers::kNever);
+}
 
-TEST(HoldWatch, GivesTheEarliest) {
-  HoldWatch watch;
+TEST(HoldLimitTimers, GivesTheEarliest) {
+  HoldLimitTimers watch;
   watch.Add(kFirst, 200);
   watch.Add(kSecond, 100);
   EXPECT_EQ(watch.NextDueNs(), 100U);
   EXPECT_EQ(watch.First().record.cell, kSecond.cell);
 }
 
-TEST(HoldWatch, MovesWhatWasLookedAt) {
-  HoldWatch watch;
+TEST(HoldLimitTimers, MovesWhatWasLookedAt) {
+  HoldLimitTimers watch;
   watch.Add(kFirst, 200);
   watch.Add(kSecond, 100);
   watch.Update(watch.First(), 300);
@@ -28,40 +30,40 @@ TEST(HoldWatch, MovesWhatWasLookedAt) {
   EXPECT_EQ(watch.NextDueNs(), 300U);
 }
 
-TEST(HoldWatch, BringsForwardWhatIsAddedAgain) {
-  HoldWatch watch;
+TEST(HoldLimitTimers, BringsForwardWhatIsAddedAgain) {
+  HoldLimitTimers watch;
   watch.Add(kFirst, 200);
   watch.Add(kFirst, 300);
   EXPECT_EQ(watch.NextDueNs(), 200U);
   watch.Add(kFirst, 100);
   EXPECT_EQ(watch.NextDueNs(), 100U);
   watch.Update(watch.First(), 0);
-  EXPECT_EQ(watch.NextDueNs(), HoldWatch::kNever);
+  EXPECT_EQ(watch.NextDueNs(), HoldLimitTimers::kNever);
 }
 
-TEST(HoldWatch, KeepsWhatALookRemembers) {
-  HoldWatch watch;
+TEST(HoldLimitTimers, KeepsWhatALookRemembers) {
+  HoldLimitTimers watch;
   watch.Add(kFirst, 100);
-  HoldWatch::Task task = watch.First();
+  HoldLimitTimers::Task task = watch.First();
   EXPECT_EQ(task.sightings.SinceNs(7, 150), 150U);
   watch.Update(task, 200);
   EXPECT_EQ(watch.First().sightings.SinceNs(7, 250), 150U);
 }
 
-TEST(HoldWatch, ForgetsWhatWasRemoved) {
-  HoldWatch watch;
+TEST(HoldLimitTimers, ForgetsWhatWasRemoved) {
+  HoldLimitTimers watch;
   watch.Add(kFirst, 100);
   watch.Remove(kFirst);
-  EXPECT_EQ(watch.NextDueNs(), HoldWatch::kNever);
+  EXPECT_EQ(watch.NextDueNs(), HoldLimitTimers::kNever);
 }
 
-TEST(HoldWatch, DoesNotBringBackWhatWasRemovedDuringTheLook) {
-  HoldWatch watch;
+TEST(HoldLimitTimers, DoesNotBringBackWhatWasRemovedDuringTheLook) {
+  HoldLimitTimers watch;
   watch.Add(kFirst, 100);
-  const HoldWatch::Task task = watch.First();
+  const HoldLimitTimers::Task task = watch.First();
   watch.Remove(kFirst);
   watch.Update(task, 200);
-  EXPECT_EQ(watch.NextDueNs(), HoldWatch::kNever);
+  EXPECT_EQ(watch.NextDueNs(), HoldLimitTimers::kNever);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
-#include "core/hold_watch.h"
+#include "core/hold_limit_timers.h"
 
 namespace holdfast::core {
 
-void HoldWatch::Add(const RecordRef& record, uint64_t due_ns) {
+void HoldLimitTimers::Add(const RecordRef& record, uint64_t due_ns) {
   const auto [it, is_new] = watched_.try_emplace(KeyOf(record), Watched{{record, {}}, due_ns});
   if (!is_new) {
     if (due_ns >= it->second.due_ns) return;
@@ -12,16 +12,18 @@ void HoldWatch::Add(const RecordRef& record, uint64_t due_ns) {
   queue_.emplace(due_ns, it->first);
 }
 
-void HoldWatch::Remove(const RecordRef& record) {
+void HoldLimitTimers::Remove(const RecordRef& record) {
   const auto it = watched_.find(KeyOf(record));
   if (it == watched_.end()) return;
   queue_.erase({it->second.due_ns, it->first});
   watched_.erase(it);
 }
 
-HoldWatch::Task HoldWatch::First() const { return watched_.at(queue_.begin()->second).task; }
+HoldLimitTimers::Task HoldLimitTimers::First() const {
+  return watched_.at(queue_.begin()->second).task;
+}
 
-void HoldWatch::Update(const Task& task, uint64_t due_ns) {
+void HoldLimitTimers::Update(const Task& task, uint64_t due_ns) {
   const auto it = watched_.find(KeyOf(task.record));
   if (it == watched_.end()) return;
   queue_.erase({it->second.due_ns, it->first});
