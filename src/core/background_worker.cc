@@ -275,7 +275,7 @@ void BackgroundWorker::EnforceHolds() {
     HoldLimitTimers::Task task = holds_.First();
     lock.unlock();
     const Result<uint64_t> next_ns =
-        EnforceHoldLimits(manager_, task.record, task.sightings, kBudgetNs);
+        EnforceHoldLimits(manager_, task.record, task.first_seen, kBudgetNs);
     lock.lock();
     const bool is_busy = next_ns.status().code() == StatusCode::kBusy;
     holds_.Update(task, next_ns.ok() ? *next_ns : is_busy ? now_ns + kBusyNs : 0);

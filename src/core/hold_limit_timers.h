@@ -24,7 +24,7 @@ class HoldLimitTimers {
 
   struct Task {
     RecordRef record;
-    Sightings sightings;
+    FirstSeenTimes first_seen;
   };
   // The one that is due first; there must be one.
   Task First() const;

@@ -36,12 +36,12 @@ bool IsComparable(const RequestCell& holder, uint32_t clock) {
   return clock != 0 && holder.granted_clock.Get() == clock;
 }
 
-class Look {
+class HoldLimitCheck {
  public:
-  Look(ShardView shard, WakeQueue& wake_queue, Sightings& sightings)
+  HoldLimitCheck(ShardView shard, WakeQueue& wake_queue, FirstSeenTimes& first_seen)
       : shard_(shard),
         wake_queue_(wake_queue),
-        sightings_(sightings),
+        first_seen_(first_seen),
         clock_(wake_queue.host().ClockId()),
         now_ns_(wake_queue.host().MonotonicNs()) {}
 
@@ -62,7 +62,7 @@ class Look {
       if (holder->state.Get() != CellState::kHeld) return next_ns;
       holder_id = holder->next.Get();
     }
-    sightings_.Tidy();
+    first_seen_.Prune();
     return next_ns;
   }
 
@@ -77,35 +77,35 @@ class Look {
 
   uint64_t SinceNs(const RequestCell& holder) {
     return IsComparable(holder, clock_) ? GrantedNs(holder, now_ns_)
-                                        : sightings_.SinceNs(holder.token.Get(), now_ns_);
+                                        : first_seen_.SinceNs(holder.token.Get(), now_ns_);
   }
 
   ShardView shard_;
   WakeQueue& wake_queue_;
-  Sightings& sightings_;
+  FirstSeenTimes& first_seen_;
   const uint32_t clock_;
   const uint64_t now_ns_;
 };
 
 }  // namespace
 
-uint64_t Sightings::SinceNs(uint64_t token, uint64_t now_ns) {
-  Sighting* room = nullptr;
-  for (Sighting& sighting : sightings_) {
-    if (sighting.token == token) {
-      sighting.is_current = true;
-      return sighting.since_ns;
+uint64_t FirstSeenTimes::SinceNs(uint64_t token, uint64_t now_ns) {
+  FirstSeen* room = nullptr;
+  for (FirstSeen& seen : first_seen_) {
+    if (seen.token == token) {
+      seen.is_current = true;
+      return seen.since_ns;
     }
-    if (sighting.token == 0) room = &sighting;
+    if (seen.token == 0) room = &seen;
   }
   if (room != nullptr) *room = {token, now_ns, true};
   return now_ns;
 }
 
-void Sightings::Tidy() {
-  for (Sighting& sighting : sightings_) {
-    if (!sighting.is_current) sighting.token = 0;
-    sighting.is_current = false;
+void FirstSeenTimes::Prune() {
+  for (FirstSeen& seen : first_seen_) {
+    if (!seen.is_current) seen.token = 0;
+    seen.is_current = false;
   }
 }
 
@@ -118,7 +118,7 @@ bool IsHeldTooLong(const RequestCell& holder, segment::Host& host) {
 }
 
 Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record,
-                                   Sightings& sightings, uint64_t budget_ns) {
+                                   FirstSeenTimes& first_seen, uint64_t budget_ns) {
   const segment::Segment& segment = manager.segment();
   uint64_t next_ns = 0;
   uint32_t agent = segment.geometry().agents;
@@ -129,7 +129,7 @@ Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record
     const ShardView view(segment, record.shard);
     RequestCell* const request = RequestOf(view, record);
     if (request == nullptr) return uint64_t{0};
-    next_ns = Look(view, wake_queue, sightings).At(record.cell, *request);
+    next_ns = HoldLimitCheck(view, wake_queue, first_seen).At(record.cell, *request);
     if (request->state.Get() != CellState::kWaiting) agent = request->agent.Get();
   }
   // Whoever took the lock away may have died before it rang, and nobody may be watching it.

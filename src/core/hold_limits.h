@@ -16,20 +16,20 @@ namespace holdfast::core {
 
 // When grants by clocks of others were seen first. Those that are gone make room; for whom there is
 // none, the time begins when somebody else has gone.
-class Sightings {
+class FirstSeenTimes {
  public:
   uint64_t SinceNs(uint64_t token, uint64_t now_ns);
   // Forgets whom nobody has asked for since the last call.
-  void Tidy();
+  void Prune();
 
  private:
-  struct Sighting {
+  struct FirstSeen {
     uint64_t token = 0;  // 0: free
     uint64_t since_ns = 0;
     bool is_current = false;
   };
   static constexpr uint32_t kMost = 8;
-  std::array<Sighting, kMost> sightings_{};
+  std::array<FirstSeen, kMost> first_seen_{};
 };
 
 // Whether the time of a lock with a hold limit is over, told or not.
@@ -39,7 +39,7 @@ bool IsHeldTooLong(const segment::RequestCell& holder, segment::Host& host);
 // time is over. Returns when to look again (MonotonicNs; in the past: at once), 0: never.
 // Errors: kBusy.
 Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record,
-                                   Sightings& sightings, uint64_t budget_ns);
+                                   FirstSeenTimes& first_seen, uint64_t budget_ns);
 
 }  // namespace holdfast::core
 

@@ -21,12 +21,12 @@ void StalledShards::Look() {
   if (now_ns < next_look_ns_) return;
   next_look_ns_ = now_ns + kLookEveryNs;
   const segment::Segment& segment = manager_.segment();
-  sights_.resize(segment.geometry().shards);
+  samples_.resize(segment.geometry().shards);
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
     const segment::LockWord lock(segment, shard);
     const ProcessRef owner = lock.Owner();
-    const Sight sight{owner.ToShortWord(), segment.shard(shard).changes.Get()};
-    const bool is_same = std::exchange(sights_[shard], sight) == sight;
+    const Sample sample{owner.ToShortWord(), segment.shard(shard).changes.Get()};
+    const bool is_same = std::exchange(samples_[shard], sample) == sample;
     if (!is_same || owner.generation == 0) continue;
     if (owner == manager_.self()) {
       segment::DisownShards(segment, owner, manager_.host());

@@ -18,16 +18,16 @@ class StalledShards {
   void Look();
 
  private:
-  struct Sight {
+  struct Sample {
     uint32_t word = 0;
     uint64_t changes = 0;
-    friend bool operator==(const Sight&, const Sight&) = default;
+    friend bool operator==(const Sample&, const Sample&) = default;
   };
 
   void Challenge(segment::ProcessRef process);
 
   LockManager& manager_;
-  std::vector<Sight> sights_;  // of the last look, by shard
+  std::vector<Sample> samples_;  // of the last look, by shard
   uint64_t next_look_ns_ = 0;
 };
 

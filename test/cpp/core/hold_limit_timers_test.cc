@@ -45,9 +45,9 @@ TEST(HoldLimitTimers, KeepsWhatALookRemembers) {
   HoldLimitTimers watch;
   watch.Add(kFirst, 100);
   HoldLimitTimers::Task task = watch.First();
-  EXPECT_EQ(task.sightings.SinceNs(7, 150), 150U);
+  EXPECT_EQ(task.first_seen.SinceNs(7, 150), 150U);
   watch.Update(task, 200);
-  EXPECT_EQ(watch.First().sightings.SinceNs(7, 250), 150U);
+  EXPECT_EQ(watch.First().first_seen.SinceNs(7, 250), 150U);
 }
 
 TEST(HoldLimitTimers, ForgetsWhatWasRemoved) {

@@ -233,26 +233,26 @@ TEST_F(HoldLimits, OfAThiefCountFromItsSteal) {
   EXPECT_TRUE(IsHeld(3));
 }
 
-TEST(Sightings, RememberUntilNobodyAsksAnyMore) {
-  core::Sightings sightings;
-  EXPECT_EQ(sightings.SinceNs(7, 100), 100U);
-  sightings.Tidy();
-  EXPECT_EQ(sightings.SinceNs(7, 200), 100U);
-  sightings.Tidy();
-  sightings.Tidy();
-  EXPECT_EQ(sightings.SinceNs(7, 300), 300U);
+TEST(FirstSeenTimes, RememberUntilNobodyAsksAnyMore) {
+  core::FirstSeenTimes first_seen;
+  EXPECT_EQ(first_seen.SinceNs(7, 100), 100U);
+  first_seen.Prune();
+  EXPECT_EQ(first_seen.SinceNs(7, 200), 100U);
+  first_seen.Prune();
+  first_seen.Prune();
+  EXPECT_EQ(first_seen.SinceNs(7, 300), 300U);
 }
 
-TEST(Sightings, BeginWithThoseForWhomThereWasNoRoomWhenThereIsSome) {
-  core::Sightings sightings;
-  for (uint64_t token = 1; token <= 8; ++token) (void)sightings.SinceNs(token, 100);
-  EXPECT_EQ(sightings.SinceNs(9, 200), 200U);
-  EXPECT_EQ(sightings.SinceNs(9, 300), 300U);
-  sightings.Tidy();
-  for (uint64_t token = 2; token <= 8; ++token) EXPECT_EQ(sightings.SinceNs(token, 400), 100U);
-  sightings.Tidy();
-  EXPECT_EQ(sightings.SinceNs(9, 400), 400U);
-  EXPECT_EQ(sightings.SinceNs(9, 500), 400U);
+TEST(FirstSeenTimes, BeginWithThoseForWhomThereWasNoRoomWhenThereIsSome) {
+  core::FirstSeenTimes first_seen;
+  for (uint64_t token = 1; token <= 8; ++token) (void)first_seen.SinceNs(token, 100);
+  EXPECT_EQ(first_seen.SinceNs(9, 200), 200U);
+  EXPECT_EQ(first_seen.SinceNs(9, 300), 300U);
+  first_seen.Prune();
+  for (uint64_t token = 2; token <= 8; ++token) EXPECT_EQ(first_seen.SinceNs(token, 400), 100U);
+  first_seen.Prune();
+  EXPECT_EQ(first_seen.SinceNs(9, 400), 400U);
+  EXPECT_EQ(first_seen.SinceNs(9, 500), 400U);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ class FakeAgent {
     core::RecordRef record;
     bool is_held = false;
     uint64_t token = 0;
-    core::Sightings sightings{};
+    core::FirstSeenTimes first_seen{};
   };
 
   FakeAgent(FakeMachine& machine, segment::ProcessRef process, uint16_t index)
@@ -95,7 +95,7 @@ class FakeAgent {
   uint64_t EnforceHoldLimits(uint32_t id) {
     core::LockManager looker = manager();
     const Result<uint64_t> next =
-        core::EnforceHoldLimits(looker, mine_.at(id).record, mine_.at(id).sightings, kBudgetNs);
+        core::EnforceHoldLimits(looker, mine_.at(id).record, mine_.at(id).first_seen, kBudgetNs);
     return next.ok() ? *next : 0;
   }
 

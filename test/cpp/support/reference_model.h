@@ -53,7 +53,7 @@ class ReferenceModel {
       resource.queue.push_back(request);
       outcome = core::RequestOutcome::kQueued;
     }
-    Tidy();
+    Prune();
     return outcome;
   }
 
@@ -115,10 +115,10 @@ class ReferenceModel {
         resource.queue.pop_front();
       }
     }
-    Tidy();
+    Prune();
   }
 
-  void Tidy() {
+  void Prune() {
     std::erase_if(resources_, [](const auto& entry) {
       return entry.second.held.empty() && entry.second.queue.empty();
     });
