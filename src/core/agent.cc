@@ -5,8 +5,8 @@
 
 #include "core/blockers.h"
 #include "core/deferred_request.h"
-#include "core/place_request.h"
 #include "core/self_deadlock.h"
+#include "core/submit_request.h"
 #include "segment/event_list.h"
 
 namespace holdfast::core {
@@ -58,19 +58,19 @@ Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequ
   request.request_id = id;
   request.now_ms = turn_ms_;
   const uint32_t shard = name.ShardOf(attachment_->manager().segment().geometry().shards);
-  Result<Placement> placement = attachment_->worker().HasDeferred(shard)
-                                    ? Status(StatusCode::kBusy, "others wait for this shard")
-                                    : PlaceRequest(*attachment_, self_, name, request, kBudgetNs);
-  if (placement.ok()) {
+  Result<RequestReply> reply = attachment_->worker().HasDeferred(shard)
+                                   ? Status(StatusCode::kBusy, "others wait for this shard")
+                                   : SubmitRequest(*attachment_, self_, name, request, kBudgetNs);
+  if (reply.ok()) {
     // What it is granted is looked at when the time is over; whom it waits for, at once.
     const bool will_be_over =
-        placement->outcome == RequestOutcome::kGranted && placement->has_to_do_with_hold_limits;
-    Adopt(id, *placement, will_be_over ? attachment_->MonotonicNs() + request.hold_limit_ns : 0);
-    return Answer{placement->outcome, id, placement->token};
+        reply->outcome == RequestOutcome::kGranted && reply->has_to_do_with_hold_limits;
+    Adopt(id, *reply, will_be_over ? attachment_->MonotonicNs() + request.hold_limit_ns : 0);
+    return Answer{reply->outcome, id, reply->token};
   }
-  if (placement.status().code() != StatusCode::kBusy) {
+  if (reply.status().code() != StatusCode::kBusy) {
     FreeEntry(id);
-    return placement.status();
+    return reply.status();
   }
   SetState(id, EntryState::kDeferred);
   Defer(name, request);
@@ -110,19 +110,19 @@ void Agent::Defer(const segment::ResourceName& name, const LockRequest& request)
 }
 
 // Notes in the mirror where the request stands.
-void Agent::Adopt(uint32_t id, const Placement& placement, uint64_t hold_due_ns) {
-  entries_[id].record = placement.record;
-  if (placement.outcome == RequestOutcome::kMissed) return FreeEntry(id);
-  if (placement.has_to_do_with_hold_limits) {
+void Agent::Adopt(uint32_t id, const RequestReply& reply, uint64_t hold_due_ns) {
+  entries_[id].record = reply.record;
+  if (reply.outcome == RequestOutcome::kMissed) return FreeEntry(id);
+  if (reply.has_to_do_with_hold_limits) {
     entries_[id].has_hold_timer = true;
-    attachment_->worker().WatchHold(placement.record, hold_due_ns);
+    attachment_->worker().WatchHold(reply.record, hold_due_ns);
   }
-  if (placement.outcome == RequestOutcome::kGranted) return SetState(id, EntryState::kHeld);
+  if (reply.outcome == RequestOutcome::kGranted) return SetState(id, EntryState::kHeld);
   SetState(id, EntryState::kQueued);
-  const Blocker& blocker = placement.blocker;
+  const Blocker& blocker = reply.blocker;
   adaptive_spin_.Queued(blocker);
   if (blocker.several) {
-    attachment_->worker().UpdateBlockers(placement.record);
+    attachment_->worker().UpdateBlockers(reply.record);
   } else if (blocker.process.generation != 0 && blocker.process != self_.process) {
     // Without a watch the sweep still finds a death, and without a thread RunInline() does.
     (void)attachment_->worker().Watch(blocker.process);

@@ -135,7 +135,7 @@ class Agent {
   void FreeEntry(uint32_t id);
   void ForgetHold(Entry& entry);
   void SetState(uint32_t id, EntryState state);
-  void Adopt(uint32_t id, const Placement& placement, uint64_t hold_due_ns);
+  void Adopt(uint32_t id, const RequestReply& reply, uint64_t hold_due_ns);
   void ReadCompletions(std::vector<RequestEvent>& events);
   void Rescan(std::vector<RequestEvent>& events);
   void Read(const RecordEvent& record, std::vector<RequestEvent>& events);

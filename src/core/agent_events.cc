@@ -87,21 +87,21 @@ void Agent::ReadCompletions(std::vector<RequestEvent>& events) {
     if (entries_[id].state != EntryState::kDeferred) continue;
     events.push_back({id, RequestEvent::Kind::kStalled, process_id, Status()});
   }
-  for (const auto& [id, placement] : completions) {
+  for (const auto& [id, reply] : completions) {
     const bool is_abandoned = entries_[id].state == EntryState::kAbandoned;
-    if (!placement.ok()) {
+    if (!reply.ok()) {
       FreeEntry(id);
-      if (!is_abandoned) events.push_back({id, RequestEvent::Kind::kFailed, 0, placement.status()});
+      if (!is_abandoned) events.push_back({id, RequestEvent::Kind::kFailed, 0, reply.status()});
       continue;
     }
-    Adopt(id, *placement, 0);
+    Adopt(id, *reply, 0);
     // What became of the record before this agent knew its number is read from the record.
     entry_.rescan.Exchange(1);
     if (is_abandoned) {
       End(id);
-    } else if (placement->outcome == RequestOutcome::kGranted) {
-      events.push_back({id, RequestEvent::Kind::kGranted, placement->token, Status()});
-    } else if (placement->outcome == RequestOutcome::kMissed) {
+    } else if (reply->outcome == RequestOutcome::kGranted) {
+      events.push_back({id, RequestEvent::Kind::kGranted, reply->token, Status()});
+    } else if (reply->outcome == RequestOutcome::kMissed) {
       events.push_back({id, RequestEvent::Kind::kMissed, 0, Status()});
     }
   }

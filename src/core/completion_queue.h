@@ -17,7 +17,7 @@ struct CompletionQueue {
   // What became of a request.
   struct Completion {
     uint32_t id = 0;
-    Result<Placement> placement;
+    Result<RequestReply> reply;
   };
   // A request that still cannot be placed.
   struct Stall {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/place_request.h"
+#include "core/submit_request.h"
 #include "segment/lock_word.h"
 
 namespace holdfast::core {
@@ -25,21 +25,21 @@ DeferredRequest::DeferredRequest(Attachment& attachment, const segment::AgentRef
       name_(name.units(), name.length()),
       label_(request.label),
       call_site_(request.call_site),
-      begin_ns_(process.MonotonicNs()) {}
+      begin_ns_(attachment.MonotonicNs()) {}
 
 StatusCode DeferredRequest::operator()() {
   const segment::ResourceName name(name_.data(), static_cast<uint32_t>(name_.size()));
   LockRequest request = request_;
   request.label = label_;
   request.call_site = call_site_;
-  const Result<Placement> placement = PlaceRequest(*attachment_, agent_, name, request, kBudgetNs);
-  if (placement.status().code() == StatusCode::kBusy) {
+  const Result<RequestReply> reply = SubmitRequest(*attachment_, agent_, name, request, kBudgetNs);
+  if (reply.status().code() == StatusCode::kBusy) {
     TellIfStalled(name.ShardOf(attachment_->manager().segment().geometry().shards));
     return StatusCode::kBusy;
   }
   {
     const std::lock_guard<std::mutex> guard(completions_->mutex);
-    completions_->completions.push_back({request.request_id, placement});
+    completions_->completions.push_back({request.request_id, reply});
     completions_->has_completions.store(true);
   }
   attachment_->Ring(agent_);

@@ -68,32 +68,32 @@ void LockManager::Repair(uint32_t shard, WakeQueue& wake_queue) {
   wake_queue.AddRescanOfAll();
 }
 
-Result<Placement> LockManager::Request(const segment::AgentRef& agent,
-                                       const segment::ResourceName& name,
-                                       const LockRequest& request, uint64_t budget_ns) {
+Result<RequestReply> LockManager::Request(const segment::AgentRef& agent,
+                                          const segment::ResourceName& name,
+                                          const LockRequest& request, uint64_t budget_ns) {
   const uint32_t shard = name.ShardOf(segment_.geometry().shards);
   const ShardView view(segment_, shard);
   for (int attempt = 0; attempt < kAttempts;) {
-    Placement placement;
+    RequestReply reply;
     bool is_damaged = false;
     {
       WakeQueue wake_queue(segment_, host_);
       Result<ShardLock> lock = Enter(shard, wake_queue, budget_ns);
       if (!lock.ok()) return lock.status();
-      placement = ShardRules(view, wake_queue).Request(agent, name, request);
+      reply = ShardRules(view, wake_queue).Request(agent, name, request);
       is_damaged = view.header().dirty.Get() != 0;
     }
     if (is_damaged) {
       ++attempt;
-      if (placement.record.cell == kNoCell) continue;
-      const Result<Placement> found = Recover(placement.record, budget_ns);
+      if (reply.record.cell == kNoCell) continue;
+      const Result<RequestReply> found = Recover(reply.record, budget_ns);
       // Not to be asked now: whoever repairs makes the agent read what became of its record.
-      if (!found.ok()) return placement;
+      if (!found.ok()) return reply;
       if (found->record.cell != kNoCell) return found;
-    } else if (placement.lacking_cells == 0) {
-      return placement;
+    } else if (reply.missing_cells == 0) {
+      return reply;
     } else {
-      const Status grown = Grow(shard, placement.lacking_cells, budget_ns);
+      const Status grown = Grow(shard, reply.missing_cells, budget_ns);
       if (!grown.ok()) return grown;
     }
   }
@@ -101,24 +101,24 @@ Result<Placement> LockManager::Request(const segment::AgentRef& agent,
 }
 
 // The shard was damaged while a request was placed: what became of its record?
-Result<Placement> LockManager::Recover(const RecordRef& record, uint64_t budget_ns) {
+Result<RequestReply> LockManager::Recover(const RecordRef& record, uint64_t budget_ns) {
   WakeQueue wake_queue(segment_, host_);
   Result<ShardLock> lock = Enter(record.shard, wake_queue, budget_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(segment_, record.shard);
   const RequestCell* const request = RequestOf(view, record);
-  if (request == nullptr) return Placement{};
-  Placement placement;
-  placement.has_to_do_with_hold_limits = true;  // perhaps: whoever looks finds out
-  placement.record = record;
+  if (request == nullptr) return RequestReply{};
+  RequestReply reply;
+  reply.has_to_do_with_hold_limits = true;  // perhaps: whoever looks finds out
+  reply.record = record;
   if (request->state.Get() == CellState::kWaiting) {
-    placement.outcome = RequestOutcome::kQueued;
-    placement.blocker = BlockerOf(view, *request);
+    reply.outcome = RequestOutcome::kQueued;
+    reply.blocker = BlockerOf(view, *request);
   } else {
-    placement.outcome = RequestOutcome::kGranted;
-    placement.token = request->token.Get();
+    reply.outcome = RequestOutcome::kGranted;
+    reply.token = request->token.Get();
   }
-  return placement;
+  return reply;
 }
 
 Status LockManager::Grow(uint32_t shard, uint32_t cells, uint64_t budget_ns) {

@@ -30,8 +30,8 @@ class LockManager {
   // of its name, or is `kMissed` when it is one with if_available.
   // Standard: Web Locks "request a lock" (#algorithm-request-lock), on the lock task queue.
   // Errors:   kSegmentFull (nothing changed), kBusy, kSegmentBroken.
-  Result<Placement> Request(const segment::AgentRef& agent, const segment::ResourceName& name,
-                            const LockRequest& request, uint64_t budget_ns);
+  Result<RequestReply> Request(const segment::AgentRef& agent, const segment::ResourceName& name,
+                               const LockRequest& request, uint64_t budget_ns);
 
   // Ends a request of this agent, whether it waits, holds, or has lost its lock, and says in which
   // of these states it was; kExpired also when its time was over and nobody had noticed. A record
@@ -84,7 +84,7 @@ class LockManager {
   std::vector<uint32_t> LockedShards() const;
   bool PassShards(std::vector<uint32_t>& shards, uint64_t budget_ns);
   Status Grow(uint32_t shard, uint32_t cells, uint64_t budget_ns);
-  Result<Placement> Recover(const RecordRef& record, uint64_t budget_ns);
+  Result<RequestReply> Recover(const RecordRef& record, uint64_t budget_ns);
   void ReadRecords(uint16_t agent, const segment::ShardView& view, WakeQueue& wake_queue,
                    std::vector<RecordEvent>& records);
 

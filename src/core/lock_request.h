@@ -46,13 +46,13 @@ struct Blocker {
   uint32_t holder = 0;  // when the request comes soon: 1 + the agent whose turn is before; 0: none
 };
 
-struct Placement {
+struct RequestReply {
   RequestOutcome outcome = RequestOutcome::kMissed;
   bool has_to_do_with_hold_limits = false;  // its own, or of others before it (hold_limits.h)
   RecordRef record;                         // none when missed
   uint64_t token = 0;                       // when granted
   Blocker blocker;  // when queued; when missed: who has the lock, or the first in the queue
-  uint32_t lacking_cells = 0;  // not 0: nothing was done, the shard must grow by so many first
+  uint32_t missing_cells = 0;  // not 0: nothing was done, the shard must grow by so many first
 };
 
 }  // namespace holdfast::core

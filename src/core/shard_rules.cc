@@ -53,36 +53,36 @@ LockEvent EventOf(Ending ending, LockEvent given_back) {
 
 }  // namespace
 
-Placement ShardRules::Request(const segment::AgentRef& agent, const segment::ResourceName& name,
-                              const LockRequest& request) {
-  Placement placement;  // every return names it: a copy of what was just stored would stall
+RequestReply ShardRules::Request(const segment::AgentRef& agent, const segment::ResourceName& name,
+                                 const LockRequest& request) {
+  RequestReply reply;  // every return names it: a copy of what was just stored would stall
   NameTable names(shard_);
   NameTable::Found found = names.Find(name);
-  if (found.damaged) return placement;
+  if (found.damaged) return reply;
   const bool is_first = found.cell == nullptr || found.cell->queue_head.Get() == kNoCell;
   const HeldCounts held = found.cell == nullptr ? HeldCounts{} : CountsOf(*found.cell);
   const bool is_granted = request.steal || IsGrantable(request.mode, is_first, held, request.limit);
   if (!is_granted && is_first && HasNoHolder(*found.cell)) {
     shard_.MarkDamaged();
-    return placement;
+    return reply;
   }
   if (request.if_available && !is_granted) {
-    placement.blocker = BlockerOfMiss(shard_, request, *found.cell);
-    return placement;
+    reply.blocker = BlockerOfMiss(shard_, request, *found.cell);
+    return reply;
   }
   const uint32_t name_cells = found.cell == nullptr ? NameTable::CellsFor(name.length()) : 0;
   const uint32_t cells = name_cells + CellsForRecord(request);
   const uint32_t free_cells = RecordPool(shard_).FreeCount();
   if (free_cells < cells) {
-    placement.lacking_cells = cells - free_cells;
-    return placement;
+    reply.missing_cells = cells - free_cells;
+    return reply;
   }
   if (found.cell == nullptr) found = names.Add(name);
-  if (found.damaged) return placement;
+  if (found.damaged) return reply;
   const CellId id = TakeRecord(shard_, agent, request, found.id);
-  if (id == kNoCell) return placement;
+  if (id == kNoCell) return reply;
   RequestCell& record = AsRequest(*shard_.segment().CellByNumber(id - 1));
-  placement.record = {id, shard_.index(), record.ticket.Get()};
+  reply.record = {id, shard_.index(), record.ticket.Get()};
   if (is_granted) {
     StampGrant(shard_.segment(), wake_queue_.host(), record, request.now_ms);
     if (request.steal) {
@@ -94,18 +94,18 @@ Placement ShardRules::Request(const segment::AgentRef& agent, const segment::Res
       note.Write(wake_queue_.host(), LockEvent::kGranted, record, *found.cell);
       AddHeld(id, record, *found.cell);
     }
-    placement.outcome = RequestOutcome::kGranted;
-    placement.token = record.token.Get();
+    reply.outcome = RequestOutcome::kGranted;
+    reply.token = record.token.Get();
   } else {
     Enqueue(id, record, *found.cell);
-    placement.outcome = RequestOutcome::kQueued;
-    placement.blocker = BlockerOf(shard_, record);
+    reply.outcome = RequestOutcome::kQueued;
+    reply.blocker = BlockerOf(shard_, record);
   }
   AgentList(shard_, agent.index).Add(id, record);
   if (request.hold_limit_ns != 0) segment::CountHoldLimit(*found.cell, record);
-  placement.has_to_do_with_hold_limits =
+  reply.has_to_do_with_hold_limits =
       is_granted ? request.hold_limit_ns != 0 : found.cell->hold_limited.Get() != 0;
-  return placement;
+  return reply;
 }
 
 void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {

@@ -20,8 +20,8 @@ class ShardRules {
 
   // "Request a lock" (#algorithm-request-lock), the steps on the lock task queue. Whether damage
   // was met is to be asked of the shard afterwards.
-  Placement Request(const segment::AgentRef& agent, const segment::ResourceName& name,
-                    const LockRequest& request);
+  RequestReply Request(const segment::AgentRef& agent, const segment::ResourceName& name,
+                       const LockRequest& request);
 
   // Ends a request in whatever state it is: waiting ("abort the request",
   // #algorithm-abort-request), held ("release the lock", #algorithm-release-lock), lost.

@@ -119,7 +119,7 @@ TEST_F(BackgroundWorkerTest, MissesNoDeathThatComesWhileItIsAskedToWatch) {
       machine.Kill(holder);
       lifeline.reset();
     });
-    const core::Placement waiting = Ask(b, u"n");
+    const core::RequestReply waiting = Ask(b, u"n");
     if (waiting.outcome == core::RequestOutcome::kQueued) {
       ASSERT_TRUE(worker.Watch(waiting.blocker.process).ok());
     }

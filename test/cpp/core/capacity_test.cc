@@ -25,9 +25,9 @@ class Capacity : public LockTableTest {
   // Requests `name` until there is no more room; how many were taken.
   uint32_t Fill(std::u16string_view name) {
     for (uint32_t count = 0;; ++count) {
-      const Result<core::Placement> placement = a.Request(++last_id, name, kExclusive);
-      if (placement.ok()) continue;
-      EXPECT_EQ(placement.status().code(), StatusCode::kSegmentFull);
+      const Result<core::RequestReply> reply = a.Request(++last_id, name, kExclusive);
+      if (reply.ok()) continue;
+      EXPECT_EQ(reply.status().code(), StatusCode::kSegmentFull);
       return count;
     }
   }
@@ -135,8 +135,8 @@ TEST(DefaultCapacity, TakesAHundredThousandRequestsOfDistinctNames) {
   for (uint32_t i = 0; i < 100'000; ++i) {
     name[0] = static_cast<char16_t>(i & 0xFFFF);
     name[1] = static_cast<char16_t>(i >> 16);
-    const Result<core::Placement> placement = agent.Request(i, name, kExclusive);
-    ASSERT_TRUE(placement.ok() && placement->outcome == RequestOutcome::kGranted) << i;
+    const Result<core::RequestReply> reply = agent.Request(i, name, kExclusive);
+    ASSERT_TRUE(reply.ok() && reply->outcome == RequestOutcome::kGranted) << i;
   }
 }
 

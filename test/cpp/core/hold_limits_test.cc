@@ -182,9 +182,9 @@ TEST_F(HoldLimits, OfAnotherClockBeginAnewWithTheNextHolder) {
 }
 
 TEST_F(HoldLimits, WithATimeInTheFutureCountFromNow) {
-  const core::Placement placement = Ask(a, u"n", HeldFor(kLimitNs));
+  const core::RequestReply reply = Ask(a, u"n", HeldFor(kLimitNs));
   Ask(b, u"n");
-  segment::AsRequest(*machine.segment().CellByNumber(placement.record.cell - 1))
+  segment::AsRequest(*machine.segment().CellByNumber(reply.record.cell - 1))
       .granted_ns.Set(UINT64_MAX);
   EXPECT_EQ(b.EnforceHoldLimits(2), Now() + kLimitNs);
 }

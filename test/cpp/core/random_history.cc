@@ -117,9 +117,9 @@ void RandomHistory::Ask(Client& client) {
   const Options options = AnyOptions();
   const std::u16string& name = kNames[Below(std::size(kNames))];
   const uint32_t id = ++last_id_;
-  const Result<core::Placement> placement = client.agent.Request(id, name, options);
-  if (!placement.ok()) {
-    if (placement.status().code() != StatusCode::kSegmentFull) Fail("a request failed");
+  const Result<core::RequestReply> reply = client.agent.Request(id, name, options);
+  if (!reply.ok()) {
+    if (reply.status().code() != StatusCode::kSegmentFull) Fail("a request failed");
     return;
   }
   const ModelRequest request{.id = id,
@@ -130,7 +130,7 @@ void RandomHistory::Ask(Client& client) {
                              .label = std::u16string(options.label)};
   if (options.hold_limit_ns != 0) hold_limit_ns_[id] = options.hold_limit_ns;
   const RequestOutcome outcome = model_.Ask(name, request, options.if_available, options.steal);
-  if (outcome != placement->outcome) Fail("a request had another outcome than in the model");
+  if (outcome != reply->outcome) Fail("a request had another outcome than in the model");
 }
 
 Options RandomHistory::AnyOptions() {

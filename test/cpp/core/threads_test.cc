@@ -129,8 +129,8 @@ class Threads : public testing::Test {
   static uint32_t Ask(FakeAgent& agent, uint32_t number, const std::u16string& name,
                       const Options& options) {
     const uint32_t id = agent.ref().index * 1'000'000U + number;
-    const Result<core::Placement> placement = agent.Request(id, name, options);
-    EXPECT_TRUE(placement.ok()) << placement.status().reason();
+    const Result<core::RequestReply> reply = agent.Request(id, name, options);
+    EXPECT_TRUE(reply.ok()) << reply.status().reason();
     return id;
   }
 

@@ -109,10 +109,10 @@ TEST_F(Watching, CarriesWhoAndWhen) {
   machine.segment().process(1).process_id.Set(77);
   machine.segment().process(1).pid_namespace.Set(5);
   machine.segment().agent(2).thread_id.Set(3);
-  const core::Placement placement = Ask(b, u"n", kShared);
+  const core::RequestReply reply = Ask(b, u"n", kShared);
   const auto event = all.Next(1);
   ASSERT_TRUE(event.has_value());
-  EXPECT_EQ(event->entry.token, placement.token);
+  EXPECT_EQ(event->entry.token, reply.token);
   EXPECT_EQ(event->entry.mode, static_cast<uint8_t>(LockMode::kShared));
   EXPECT_EQ(event->entry.process_id, 77U);
   EXPECT_EQ(event->entry.pid_namespace, 5U);

@@ -22,11 +22,11 @@ class Repair : public LockTableTest {
       ASSERT_EQ(machine.segment().shard(shard).dirty.Get(), 0U);
     }
   }
-  RequestCell& CellOf(const core::Placement& placement) {
-    return segment::AsRequest(*machine.segment().CellByNumber(placement.record.cell - 1));
+  RequestCell& CellOf(const core::RequestReply& reply) {
+    return segment::AsRequest(*machine.segment().CellByNumber(reply.record.cell - 1));
   }
-  NameCell& NameCellOf(const core::Placement& placement) {
-    return segment::AsName(*machine.segment().CellByNumber(CellOf(placement).name.Get() - 1));
+  NameCell& NameCellOf(const core::RequestReply& reply) {
+    return segment::AsName(*machine.segment().CellByNumber(CellOf(reply).name.Get() - 1));
   }
 };
 
@@ -96,7 +96,7 @@ TEST_F(Repair, FinishesTheStealOfADeadThiefAndGrantsTheNext) {
 
 TEST_F(Repair, LeavesTheLockToTheOlderOfTwoExclusiveHolders) {
   Ask(a, u"n");
-  const core::Placement damaged = Ask(b, u"n");
+  const core::RequestReply damaged = Ask(b, u"n");
   CellOf(damaged).state.Set(CellState::kHeld);
   CellOf(damaged).token.Set(kFirstToken + 2);
   machine.segment().header().last_token.Set(kFirstToken + 2);
@@ -106,7 +106,7 @@ TEST_F(Repair, LeavesTheLockToTheOlderOfTwoExclusiveHolders) {
 }
 
 TEST_F(Repair, RaisesCountersThatFellBehindTheRecords) {
-  const core::Placement held = Ask(a, u"n");
+  const core::RequestReply held = Ask(a, u"n");
   machine.segment().shard(held.record.shard).last_ticket.Set(0);
   machine.segment().header().last_token.Set(0);
   RepairAll();
@@ -115,14 +115,14 @@ TEST_F(Repair, RaisesCountersThatFellBehindTheRecords) {
 }
 
 TEST_F(Repair, GoesOnCountingWhenACounterWasAtItsEnd) {
-  const core::Placement held = Ask(a, u"n");
+  const core::RequestReply held = Ask(a, u"n");
   machine.segment().shard(held.record.shard).last_ticket.Set(~uint64_t{0});
   RepairAll();
   EXPECT_GT(Ask(b, u"n").record.ticket, held.record.ticket);
 }
 
 TEST_F(Repair, DropsTheSecondOfTwoRequestsWithOneTicket) {
-  const core::Placement first = Ask(a, u"n");
+  const core::RequestReply first = Ask(a, u"n");
   CellOf(Ask(b, u"n")).ticket.Set(first.record.ticket);
   RepairAll();
   EXPECT_TRUE(IsHeld(1));
@@ -139,7 +139,7 @@ TEST_F(Repair, DropsARequestWhoseNameIsDamaged) {
 
 TEST_F(Repair, MergesTwoCellsOfOneName) {
   // A name that was taken out of its bucket by damage, and then added again.
-  const core::Placement lost = Ask(a, u"n");
+  const core::RequestReply lost = Ask(a, u"n");
   machine.segment().bucket(lost.record.shard, NameOf(u"n").hash()).Set(segment::kNoCell);
   Ask(b, u"n");
   ASSERT_TRUE(IsHeld(1) && IsHeld(2));
@@ -156,7 +156,7 @@ TEST_F(Repair, CutsPiecesOffANameThatAreBeyondItsLength) {
 }
 
 TEST_F(Repair, DropsANameWhosePiecesGoInACircle) {
-  const core::Placement held = Ask(a, std::u16string(200, u'l'));
+  const core::RequestReply held = Ask(a, std::u16string(200, u'l'));
   const CellId piece = NameCellOf(held).text.Get();
   segment::AsText(*machine.segment().CellByNumber(piece - 1)).following.Set(piece);
   RepairAll();
@@ -164,7 +164,7 @@ TEST_F(Repair, DropsANameWhosePiecesGoInACircle) {
 }
 
 TEST_F(Repair, DropsWhatCameToAShardWhereNobodyLooksForIt) {
-  const core::Placement held = Ask(a, u"n");
+  const core::RequestReply held = Ask(a, u"n");
   const uint32_t other = 1 - held.record.shard;
   machine.segment().extent_owner(0).Set(other + 1);
   RepairAll();

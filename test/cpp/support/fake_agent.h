@@ -66,7 +66,8 @@ class FakeAgent {
   core::LockManager manager() const { return {machine_->segment(), *host_, self_.process}; }
 
   // `id`: unique on the machine, rising.
-  Result<core::Placement> Request(uint32_t id, std::u16string_view name, const Options& options) {
+  Result<core::RequestReply> Request(uint32_t id, std::u16string_view name,
+                                     const Options& options) {
     const core::LockRequest request{.request_id = id,
                                     .mode = options.mode,
                                     .if_available = options.if_available,
@@ -74,12 +75,12 @@ class FakeAgent {
                                     .limit = options.limit,
                                     .hold_limit_ns = options.hold_limit_ns,
                                     .label = options.label};
-    Result<core::Placement> placement = manager().Request(self_, NameOf(name), request, budget_ns_);
-    if (placement.ok() && placement->outcome != core::RequestOutcome::kMissed) {
-      const bool is_held = placement->outcome == core::RequestOutcome::kGranted;
-      mine_[id] = {placement->record, is_held, placement->token, {}};
+    Result<core::RequestReply> reply = manager().Request(self_, NameOf(name), request, budget_ns_);
+    if (reply.ok() && reply->outcome != core::RequestOutcome::kMissed) {
+      const bool is_held = reply->outcome == core::RequestOutcome::kGranted;
+      mine_[id] = {reply->record, is_held, reply->token, {}};
     }
-    return placement;
+    return reply;
   }
 
   // Releases, or takes back.

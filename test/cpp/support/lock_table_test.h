@@ -26,11 +26,11 @@ class LockTableTest : public testing::Test {
   }
 
   // Makes request number `last_id`; gives up the test when that fails.
-  core::Placement Ask(FakeAgent& agent, std::u16string_view name,
-                      const Options& options = kExclusive) {
-    const Result<core::Placement> placement = agent.Request(++last_id, name, options);
-    EXPECT_TRUE(placement.ok()) << placement.status().reason();
-    return placement.ok() ? *placement : core::Placement{};
+  core::RequestReply Ask(FakeAgent& agent, std::u16string_view name,
+                         const Options& options = kExclusive) {
+    const Result<core::RequestReply> reply = agent.Request(++last_id, name, options);
+    EXPECT_TRUE(reply.ok()) << reply.status().reason();
+    return reply.ok() ? *reply : core::RequestReply{};
   }
   core::RequestOutcome Outcome(FakeAgent& agent, std::u16string_view name,
                                const Options& options = kExclusive) {

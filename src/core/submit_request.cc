@@ -1,4 +1,4 @@
-#include "core/place_request.h"
+#include "core/submit_request.h"
 
 #include "core/blockers.h"
 
@@ -11,8 +11,8 @@ namespace {
 
 // Cleans up after a process if it is dead, and answers whether it was.
 Result<bool> CleanUpIfDead(Attachment& attachment, ProcessRef suspect, uint64_t budget_ns) {
-  if (suspect.generation == 0 || process.IsAlive(suspect)) return false;
-  const Status done = process.worker().CleanUp(suspect, budget_ns);
+  if (suspect.generation == 0 || attachment.IsAlive(suspect)) return false;
+  const Status done = attachment.worker().CleanUp(suspect, budget_ns);
   if (!done.ok()) return done;
   return true;
 }
@@ -21,7 +21,7 @@ Result<bool> CleanUpIfDead(Attachment& attachment, ProcessRef suspect, uint64_t 
 Result<bool> MakeRoom(Attachment& attachment, const segment::ResourceName& name,
                       const Blocker& blocker, uint64_t budget_ns) {
   if (!blocker.several) return CleanUpIfDead(process, blocker.process, budget_ns);
-  const auto holders = Holders(process.manager(), name, budget_ns);
+  const auto holders = Holders(attachment.manager(), name, budget_ns);
   if (!holders.ok()) return holders.status();
   bool was_one = false;
   for (const Holdings& holdings : *holders) {
@@ -34,17 +34,17 @@ Result<bool> MakeRoom(Attachment& attachment, const segment::ResourceName& name,
 
 }  // namespace
 
-Result<Placement> PlaceRequest(Attachment& attachment, const AgentRef& self,
-                               const segment::ResourceName& name, const LockRequest& request,
-                               uint64_t budget_ns) {
+Result<RequestReply> SubmitRequest(Attachment& attachment, const AgentRef& self,
+                                   const segment::ResourceName& name, const LockRequest& request,
+                                   uint64_t budget_ns) {
   for (;;) {
-    Result<Placement> placement = process.manager().Request(self, name, request, budget_ns);
-    if (!placement.ok() || placement->outcome != RequestOutcome::kMissed) return placement;
-    const Blocker& blocker = placement->blocker;
-    if (!blocker.several && blocker.process == self.process) return placement;
+    Result<RequestReply> reply = attachment.manager().Request(self, name, request, budget_ns);
+    if (!reply.ok() || reply->outcome != RequestOutcome::kMissed) return reply;
+    const Blocker& blocker = reply->blocker;
+    if (!blocker.several && blocker.process == self.process) return reply;
     const Result<bool> made_room = MakeRoom(process, name, blocker, budget_ns);
     if (!made_room.ok()) return made_room.status();
-    if (!*made_room) return placement;
+    if (!*made_room) return reply;
   }
 }
 

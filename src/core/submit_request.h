@@ -1,7 +1,7 @@
 // LockManager::Request, for who lives among others that may have died: somebody who is dead must
 // not be the reason why a lock is not available.
-#ifndef HOLDFAST_CORE_PLACE_REQUEST_H_
-#define HOLDFAST_CORE_PLACE_REQUEST_H_
+#ifndef HOLDFAST_CORE_SUBMIT_REQUEST_H_
+#define HOLDFAST_CORE_SUBMIT_REQUEST_H_
 
 #include <cstdint>
 
@@ -13,10 +13,10 @@
 namespace holdfast::core {
 
 // Any thread of the process. `budget_ns`: as in LockManager.
-Result<Placement> PlaceRequest(Attachment& attachment, const segment::AgentRef& self,
-                               const segment::ResourceName& name, const LockRequest& request,
-                               uint64_t budget_ns);
+Result<RequestReply> SubmitRequest(Attachment& attachment, const segment::AgentRef& self,
+                                   const segment::ResourceName& name, const LockRequest& request,
+                                   uint64_t budget_ns);
 
 }  // namespace holdfast::core
 
-#endif  // HOLDFAST_CORE_PLACE_REQUEST_H_
+#endif  // HOLDFAST_CORE_SUBMIT_REQUEST_H_
