@@ -147,7 +147,7 @@ napi_value AgentWrap::TimeOut(napi_env env, napi_callback_info info) {
   napi_value arguments[1];
   AgentWrap* const self = SelfOf(env, info, &count, arguments);
   if (self->agent_ != nullptr) {
-    (void)self->agent_->End(ToUint32(env, arguments[0]), core::Ending::kTimedOut);
+    (void)self->agent_->End(ToUint32(env, arguments[0]), core::EndReason::kTimedOut);
     self->UpdateLoop();
   }
   return Napi::Env(env).Undefined();
@@ -260,7 +260,7 @@ napi_value AgentWrap::CloseByJs(napi_env env, napi_callback_info info) {
     bool is_end = false;
     napi_get_value_bool(env, arguments[0], &is_end);
     napi_remove_env_cleanup_hook(env, &AgentWrap::OnEnvironmentEnd, self);
-    self->Close(is_end ? core::Ending::kOwnerDied : core::Ending::kGivenBack);
+    self->Close(is_end ? core::EndReason::kOwnerDied : core::EndReason::kReleased);
   }
   return Napi::Env(env).Undefined();
 }

@@ -83,13 +83,13 @@ Napi::Object AgentWrap::Functions(Napi::Env env) {
 
 // The environment ends, in whatever way: what this agent has asked for or holds ends with it.
 void AgentWrap::OnEnvironmentEnd(void* self) {
-  static_cast<AgentWrap*>(self)->Close(core::Ending::kOwnerDied);
+  static_cast<AgentWrap*>(self)->Close(core::EndReason::kOwnerDied);
 }
 
-void AgentWrap::Close(core::Ending ending) {
+void AgentWrap::Close(core::EndReason reason) {
   if (handles_ != nullptr) handles_->Close();
   handles_ = nullptr;
-  if (agent_ != nullptr) agent_->Close(ending);
+  if (agent_ != nullptr) agent_->Close(reason);
   agent_.reset();
   events_.clear();
   next_event_ = 0;

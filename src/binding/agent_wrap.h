@@ -53,7 +53,7 @@ class AgentWrap final : private LoopHandles::Listener {
   static std::unique_ptr<AgentWrap> Open(Napi::Env env, const core::AttachOptions& options,
                                          const uint64_t (&client_id)[2], Napi::Uint32Array buffer,
                                          Napi::Function on_events);
-  ~AgentWrap() { Close(core::Ending::kOwnerDied); }
+  ~AgentWrap() { Close(core::EndReason::kOwnerDied); }
   AgentWrap(const AgentWrap&) = delete;
   AgentWrap& operator=(const AgentWrap&) = delete;
 
@@ -102,7 +102,7 @@ class AgentWrap final : private LoopHandles::Listener {
     return agent_->HasEvents() || (!agent_->IsConnected() && !has_told_disconnection_);
   }
   void UpdateLoop();
-  void Close(core::Ending ending);
+  void Close(core::EndReason reason);
 
   Napi::Env env_;
   std::unique_ptr<core::Agent> agent_;  // null: closed

@@ -129,14 +129,14 @@ void Agent::Adopt(uint32_t id, const RequestReply& reply, uint64_t hold_due_ns) 
   }
 }
 
-Loss Agent::End(uint32_t id, Ending ending) {
+Loss Agent::End(uint32_t id, EndReason reason) {
   if (id >= entries_.size()) return Loss::kNone;
   const EntryState state = entries_[id].state;
   if (state == EntryState::kDeferred) SetState(id, EntryState::kAbandoned);
   if (state != EntryState::kQueued && state != EntryState::kHeld) return Loss::kNone;
   const RecordRef record = entries_[id].record;
   FreeEntry(id);
-  switch (EndRecord(record, ending)) {
+  switch (EndRecord(record, reason)) {
     case CellState::kStolen:
       return Loss::kStolen;
     case CellState::kExpired:
@@ -148,15 +148,15 @@ Loss Agent::End(uint32_t id, Ending ending) {
 
 // The state in which the record was; kFree also when only the background worker will come to know
 // it.
-CellState Agent::EndRecord(const RecordRef& record, Ending ending) {
+CellState Agent::EndRecord(const RecordRef& record, EndReason reason) {
   BackgroundWorker& worker = attachment_->worker();
   if (!worker.HasDeferred(record.shard)) {
-    const Result<CellState> ended = attachment_->manager().End(record, kBudgetNs, ending);
+    const Result<CellState> ended = attachment_->manager().End(record, kBudgetNs, reason);
     if (ended.ok()) return *ended;
     if (ended.status().code() != StatusCode::kBusy) return CellState::kFree;
   }
   worker.Defer(record.shard, this, [process = attachment_.get(), record, ending] {
-    return process->manager().End(record, kDeferredBudgetNs, ending).status().code();
+    return process->manager().End(record, kDeferredBudgetNs, reason).status().code();
   });
   return CellState::kFree;
 }
@@ -244,19 +244,19 @@ Status Agent::ReadWatch(uint32_t id, size_t most, std::vector<WatchedEvent>& eve
   return usable;
 }
 
-void Agent::Close(Ending ending) {
+void Agent::Close(EndReason reason) {
   if (is_closed_) return;
   is_closed_ = true;
   attachment_->fork_guard().Remove(doorbell_.fd());
   attachment_->worker().CancelTasks(this);
   for (Entry& entry : entries_) ForgetHold(entry);
-  if (attachment_->manager().TerminateAgent(self_, kBudgetNs, ending).ok()) {
+  if (attachment_->manager().TerminateAgent(self_, kBudgetNs, reason).ok()) {
     return attachment_->ReleaseAgent(self_);
   }
   // The background worker goes on; with the end of the process everything ends anyway.
   attachment_->worker().Defer(0, nullptr, [process = attachment_.get(), self = self_, ending] {
     const StatusCode code =
-        process->manager().TerminateAgent(self, kDeferredBudgetNs, ending).code();
+        process->manager().TerminateAgent(self, kDeferredBudgetNs, reason).code();
     if (code != StatusCode::kBusy) process->ReleaseAgent(self);
     return code;
   });

@@ -41,7 +41,7 @@ class Agent {
  public:
   static Result<std::unique_ptr<Agent>> Open(const AttachOptions& options,
                                              const uint64_t (&client_id)[2]);
-  ~Agent() { Close(Ending::kOwnerDied); }
+  ~Agent() { Close(EndReason::kOwnerDied); }
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
@@ -55,7 +55,7 @@ class Agent {
   Result<Answer> Request(const segment::ResourceName& name, LockRequest& request);
   // Takes back a queued request, or releases a granted one; the id is free afterwards, no event
   // about it will come.
-  Loss End(uint32_t id, Ending ending = Ending::kGivenBack);
+  Loss End(uint32_t id, EndReason ending = EndReason::kReleased);
   bool IsHeld(uint32_t id) const {
     return id < entries_.size() && entries_[id].state == EntryState::kHeld;
   }
@@ -109,7 +109,7 @@ class Agent {
 
   // Ends everything that this agent has asked for or holds: given back, or because its thread ends.
   // No more calls afterwards.
-  void Close(Ending ending);
+  void Close(EndReason reason);
   const segment::Segment& segment() const { return attachment_->manager().segment(); }
   uint64_t capacity() const { return segment().geometry().capacity; }
   const segment::AgentRef& ref() const { return self_; }
@@ -130,7 +130,7 @@ class Agent {
   // Looks whether the segment is still in its place.
   void CheckMoved();
   void Defer(const segment::ResourceName& name, const LockRequest& request);
-  segment::CellState EndRecord(const RecordRef& record, Ending ending = Ending::kGivenBack);
+  segment::CellState EndRecord(const RecordRef& record, EndReason ending = EndReason::kReleased);
   uint32_t TakeEntry();
   void FreeEntry(uint32_t id);
   void ForgetHold(Entry& entry);

@@ -139,7 +139,7 @@ Status LockManager::Grow(uint32_t shard, uint32_t cells, uint64_t budget_ns) {
   return Status();
 }
 
-Result<CellState> LockManager::End(const RecordRef& record, uint64_t budget_ns, Ending ending) {
+Result<CellState> LockManager::End(const RecordRef& record, uint64_t budget_ns, EndReason reason) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     WakeQueue wake_queue(segment_, host_);
     Result<ShardLock> lock = Enter(record.shard, wake_queue, budget_ns);
@@ -150,7 +150,7 @@ Result<CellState> LockManager::End(const RecordRef& record, uint64_t budget_ns, 
     // Whoever is late hears of it, also when nobody came to take the lock away.
     const bool is_late = request->hold_limit_ns.Get() != 0 && IsHeldTooLong(*request, host_);
     const CellState state = is_late ? CellState::kExpired : request->state.Get();
-    ShardRules(view, wake_queue).End(record.cell, *request, is_late ? Ending::kExpired : ending);
+    ShardRules(view, wake_queue).End(record.cell, *request, is_late ? EndReason::kExpired : reason);
     if (view.header().dirty.Get() == 0) return state;
   }
   return Broken();
@@ -158,10 +158,10 @@ Result<CellState> LockManager::End(const RecordRef& record, uint64_t budget_ns, 
 
 // A shard that is not to be had keeps nobody from the others.
 Status LockManager::TerminateAgent(const segment::AgentRef& agent, uint64_t budget_ns,
-                                   Ending ending) {
+                                   EndReason reason) {
   Status result;
   for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
-    const Status done = TerminateInShard(agent, shard, budget_ns, ending);
+    const Status done = TerminateInShard(agent, shard, budget_ns, reason);
     if (done.ok()) continue;
     result = done;
     budget_ns = 0;  // whoever is in the way here may be in the way everywhere
@@ -171,7 +171,7 @@ Status LockManager::TerminateAgent(const segment::AgentRef& agent, uint64_t budg
 }
 
 Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t shard,
-                                     uint64_t budget_ns, Ending ending) {
+                                     uint64_t budget_ns, EndReason reason) {
   const ShardView view(segment_, shard);
   const segment::AgentList list(view, agent.index);
   for (int attempt = 0; attempt < kAttempts;) {
@@ -188,7 +188,7 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
       if (request->agent_generation.Get() != agent.generation) return Status();
       // Nobody takes this agent's events any more: no zombies.
       request->event_next.Set(segment::kNotLinked);
-      rules.End(list.First(), *request, ending);
+      rules.End(list.First(), *request, reason);
     }
     if (view.header().dirty.Get() != 0) ++attempt;
   }

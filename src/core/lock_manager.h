@@ -39,13 +39,13 @@ class LockManager {
   // (#algorithm-abort-request), "release the lock"
   // (#algorithm-release-lock).
   Result<segment::CellState> End(const RecordRef& record, uint64_t budget_ns,
-                                 Ending ending = Ending::kGivenBack);
+                                 EndReason ending = EndReason::kReleased);
 
   // Ends everything of an agent: its thread or its process is gone, or it closes. It watches no
   // more, either.
   // Standard: "terminate remaining locks and requests" (#agent-integration).
   Status TerminateAgent(const segment::AgentRef& agent, uint64_t budget_ns,
-                        Ending ending = Ending::kOwnerDied);
+                        EndReason ending = EndReason::kOwnerDied);
 
   // What is left of a clean-up that was not to be finished at once.
   struct ReapProgress {
@@ -80,7 +80,7 @@ class LockManager {
  private:
   void Repair(uint32_t shard, WakeQueue& wake_queue);
   Status TerminateInShard(const segment::AgentRef& agent, uint32_t shard, uint64_t budget_ns,
-                          Ending ending);
+                          EndReason reason);
   std::vector<uint32_t> LockedShards() const;
   bool PassShards(std::vector<uint32_t>& shards, uint64_t budget_ns);
   Status Grow(uint32_t shard, uint32_t cells, uint64_t budget_ns);

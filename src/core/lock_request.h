@@ -34,7 +34,7 @@ struct RecordRef {
 };
 
 // Why a request ends, while it waits or holds; one that has lost its lock has ended already.
-enum class Ending { kGivenBack, kTimedOut, kExpired, kOwnerDied };
+enum class EndReason { kReleased, kTimedOut, kExpired, kOwnerDied };
 
 enum class RequestOutcome { kQueued, kGranted, kMissed };
 

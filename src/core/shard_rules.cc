@@ -38,13 +38,13 @@ bool IsGrantableNext(const RequestCell& request, const NameCell& name) {
 // Where nobody holds, nobody has to wait: if somebody has to, the counts or the list are damaged.
 bool HasNoHolder(const NameCell& name) { return name.held_head.Get() == kNoCell; }
 
-LockEvent EventOf(Ending ending, LockEvent given_back) {
-  switch (ending) {
-    case Ending::kTimedOut:
+LockEvent EventOf(EndReason reason, LockEvent given_back) {
+  switch (reason) {
+    case EndReason::kTimedOut:
       return LockEvent::kTimedOut;
-    case Ending::kExpired:
+    case EndReason::kExpired:
       return LockEvent::kExpired;
-    case Ending::kOwnerDied:
+    case EndReason::kOwnerDied:
       return LockEvent::kDied;
     default:
       return given_back;
@@ -233,31 +233,31 @@ void ShardRules::NoteWhoIsNext(const NameCell& name) {
   wake_queue_.AddNext(next->agent.Get(), holder->agent.Get());
 }
 
-void ShardRules::End(CellId id, RequestCell& request, Ending ending) {
+void ShardRules::End(CellId id, RequestCell& request, EndReason reason) {
   const CellState state = request.state.Get();
   if (state != CellState::kWaiting && state != CellState::kHeld) return Free(id, request);
   NameCell* const name = shard_.NameAt(request.name.Get());
   if (name == nullptr) return shard_.MarkDamaged();
-  if (state == CellState::kHeld) return EndHeld(id, request, *name, ending);
-  EndWaiting(id, request, *name, ending);
+  if (state == CellState::kHeld) return EndHeld(id, request, *name, reason);
+  EndWaiting(id, request, *name, reason);
 }
 
-void ShardRules::EndHeld(CellId id, RequestCell& request, NameCell& name, Ending ending) {
+void ShardRules::EndHeld(CellId id, RequestCell& request, NameCell& name, EndReason reason) {
   const CellId name_id = request.name.Get();
   if (!RemoveHeld(id, request, name)) return;
   const WatchRingWriter note(shard_);
   Free(id, request);
-  note.Write(wake_queue_.host(), EventOf(ending, LockEvent::kReleased), request, name);
+  note.Write(wake_queue_.host(), EventOf(reason, LockEvent::kReleased), request, name);
   ProcessLockRequestQueue(name_id);
 }
 
-void ShardRules::EndWaiting(CellId id, RequestCell& request, NameCell& name, Ending ending) {
+void ShardRules::EndWaiting(CellId id, RequestCell& request, NameCell& name, EndReason reason) {
   const CellId name_id = request.name.Get();
   const CellId next = request.next.Get();
   if (!RemoveFromQueue(id, request, name)) return;
   const WatchRingWriter note(shard_);
   Free(id, request);
-  note.Write(wake_queue_.host(), EventOf(ending, LockEvent::kAborted), request, name);
+  note.Write(wake_queue_.host(), EventOf(reason, LockEvent::kAborted), request, name);
   ProcessLockRequestQueue(name_id);
   // Who stood behind has somebody else before it now, unless it was just granted.
   RequestCell* const follower = shard_.RequestAt(next);

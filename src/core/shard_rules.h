@@ -25,7 +25,8 @@ class ShardRules {
 
   // Ends a request in whatever state it is: waiting ("abort the request",
   // #algorithm-abort-request), held ("release the lock", #algorithm-release-lock), lost.
-  void End(segment::CellId id, segment::RequestCell& request, Ending ending = Ending::kGivenBack);
+  void End(segment::CellId id, segment::RequestCell& request,
+           EndReason ending = EndReason::kReleased);
 
   // Takes a held lock away whose time is over. Beyond the standard; like a steal without a thief.
   void Expire(segment::CellId id, segment::RequestCell& request);
@@ -44,9 +45,9 @@ class ShardRules {
   bool Leave(const segment::RequestCell& request, segment::NameCell& name);
   bool Grant(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
   void EndHeld(segment::CellId id, segment::RequestCell& request, segment::NameCell& name,
-               Ending ending);
+               EndReason reason);
   void EndWaiting(segment::CellId id, segment::RequestCell& request, segment::NameCell& name,
-                  Ending ending);
+                  EndReason reason);
   void Free(segment::CellId id, segment::RequestCell& request);
   void Tell(segment::CellId id, segment::RequestCell& request);
   void TellIfBlockedByOthers(segment::CellId id);

@@ -61,7 +61,7 @@ TEST_F(Watching, TellsTheEndsOfAWaitApart) {
   const core::RecordRef timed_out = Ask(b, u"n").record;
   (void)Read(all);
   ASSERT_TRUE(b.manager().End(aborted, kBudgetNs).ok());
-  ASSERT_TRUE(b.manager().End(timed_out, kBudgetNs, core::Ending::kTimedOut).ok());
+  ASSERT_TRUE(b.manager().End(timed_out, kBudgetNs, core::EndReason::kTimedOut).ok());
   EXPECT_THAT(Read(all), ElementsAre("aborted n", "timedout n"));
 }
 
