@@ -14,7 +14,7 @@ namespace holdfast::binding {
 namespace {
 
 // The longest that a snapshot keeps the thread from running while it waits for others.
-constexpr uint64_t kSnapshotBudgetNs = 2'000'000;
+constexpr uint64_t kSnapshotTimeoutNs = 2'000'000;
 constexpr double kNsPerMs = 1e6;
 // More than anybody waits, and far from overflowing.
 constexpr double kMostHoldNs = 1e18;
@@ -240,7 +240,7 @@ napi_value AgentWrap::View(Napi::Env env, Napi::Array (*to_js)(Napi::Env, const 
     last_error_ = Closed();
     return env.Undefined();
   }
-  const Result<core::Snapshot> snapshot = agent_->TakeSnapshot(kSnapshotBudgetNs);
+  const Result<core::Snapshot> snapshot = agent_->TakeSnapshot(kSnapshotTimeoutNs);
   if (snapshot.ok()) return to_js(env, *snapshot);
   if (snapshot.status().code() == StatusCode::kBusy) return env.Null();
   last_error_ = snapshot.status();

@@ -20,9 +20,9 @@ namespace {
 
 // How long a step may wait for a shard. A call on a JavaScript thread takes at most two such steps,
 // and is never to wait longer than 2 ms.
-constexpr uint64_t kBudgetNs = 1'000'000;
+constexpr uint64_t kShardTimeoutNs = 1'000'000;
 // The background worker has other shards to care for.
-constexpr uint64_t kDeferredBudgetNs = 1'000'000;
+constexpr uint64_t kDeferredTimeoutNs = 1'000'000;
 
 }  // namespace
 
@@ -58,9 +58,10 @@ Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequ
   request.request_id = id;
   request.now_ms = turn_ms_;
   const uint32_t shard = name.ShardOf(attachment_->manager().segment().geometry().shards);
-  Result<RequestReply> reply = attachment_->worker().HasDeferred(shard)
-                                   ? Status(StatusCode::kBusy, "others wait for this shard")
-                                   : SubmitRequest(*attachment_, self_, name, request, kBudgetNs);
+  Result<RequestReply> reply =
+      attachment_->worker().HasDeferred(shard)
+          ? Status(StatusCode::kBusy, "others wait for this shard")
+          : SubmitRequest(*attachment_, self_, name, request, kShardTimeoutNs);
   if (reply.ok()) {
     // What it is granted is looked at when the time is over; whom it waits for, at once.
     const bool will_be_over =
@@ -151,20 +152,20 @@ Loss Agent::End(uint32_t id, EndReason reason) {
 CellState Agent::EndRecord(const RecordRef& record, EndReason reason) {
   BackgroundWorker& worker = attachment_->worker();
   if (!worker.HasDeferred(record.shard)) {
-    const Result<CellState> ended = attachment_->manager().End(record, kBudgetNs, reason);
+    const Result<CellState> ended = attachment_->manager().End(record, kShardTimeoutNs, reason);
     if (ended.ok()) return *ended;
     if (ended.status().code() != StatusCode::kBusy) return CellState::kFree;
   }
   worker.Defer(record.shard, this, [process = attachment_.get(), record, ending] {
-    return process->manager().End(record, kDeferredBudgetNs, reason).status().code();
+    return process->manager().End(record, kDeferredTimeoutNs, reason).status().code();
   });
   return CellState::kFree;
 }
 
-Result<Snapshot> Agent::TakeSnapshot(uint64_t budget_ns) {
+Result<Snapshot> Agent::TakeSnapshot(uint64_t timeout_ns) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
-  Result<Snapshot> snapshot = core::TakeSnapshot(attachment_->manager(), budget_ns);
+  Result<Snapshot> snapshot = core::TakeSnapshot(attachment_->manager(), timeout_ns);
   if (!snapshot.ok()) return snapshot;
   for (const ProcessRef dead : snapshot->dead) (void)attachment_->worker().Watch(dead);
   return snapshot;
@@ -173,14 +174,15 @@ Result<Snapshot> Agent::TakeSnapshot(uint64_t budget_ns) {
 bool Agent::WouldSelfDeadlock(uint32_t id) {
   if (id >= entries_.size() || entries_[id].state != EntryState::kQueued) return false;
   const Result<bool> waits =
-      core::WouldSelfDeadlock(attachment_->manager(), self_, entries_[id].record, kBudgetNs);
+      core::WouldSelfDeadlock(attachment_->manager(), self_, entries_[id].record, kShardTimeoutNs);
   return waits.ok() && *waits;
 }
 
 Result<bool> Agent::IsLocked(const segment::ResourceName& name, uint32_t least) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
-  const Result<std::vector<Holdings>> holders = Holders(attachment_->manager(), name, kBudgetNs);
+  const Result<std::vector<Holdings>> holders =
+      Holders(attachment_->manager(), name, kShardTimeoutNs);
   if (holders.status().code() == StatusCode::kBusy) return true;
   if (!holders.ok()) return holders.status();
   uint32_t count = 0;
@@ -250,13 +252,13 @@ void Agent::Close(EndReason reason) {
   attachment_->fork_guard().Remove(doorbell_.fd());
   attachment_->worker().CancelTasks(this);
   for (Entry& entry : entries_) ForgetHold(entry);
-  if (attachment_->manager().TerminateAgent(self_, kBudgetNs, reason).ok()) {
+  if (attachment_->manager().TerminateAgent(self_, kShardTimeoutNs, reason).ok()) {
     return attachment_->ReleaseAgent(self_);
   }
   // The background worker goes on; with the end of the process everything ends anyway.
   attachment_->worker().Defer(0, nullptr, [process = attachment_.get(), self = self_, ending] {
     const StatusCode code =
-        process->manager().TerminateAgent(self, kDeferredBudgetNs, reason).code();
+        process->manager().TerminateAgent(self, kDeferredTimeoutNs, reason).code();
     if (code != StatusCode::kBusy) process->ReleaseAgent(self);
     return code;
   });

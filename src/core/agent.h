@@ -62,7 +62,7 @@ class Agent {
   // Of a valid id; none while only the background worker knows of it. For who keeps an account of
   // tickets.
   RecordRef RecordOf(uint32_t id) const { return entries_[id].record; }
-  Result<Snapshot> TakeSnapshot(uint64_t budget_ns);
+  Result<Snapshot> TakeSnapshot(uint64_t timeout_ns);
   // Whether so many that are alive hold the name, or one exclusively. True, too, when that is not
   // to be known in 1 ms: then nobody gets the lock either.
   Result<bool> IsLocked(const segment::ResourceName& name, uint32_t least);

@@ -14,9 +14,9 @@ using segment::kNoCell;
 namespace {
 
 // How long the reading of records may wait for a shard.
-constexpr uint64_t kBudgetNs = 1'000'000;
+constexpr uint64_t kShardTimeoutNs = 1'000'000;
 // The background worker has other shards to care for.
-constexpr uint64_t kDeferredBudgetNs = 1'000'000;
+constexpr uint64_t kDeferredTimeoutNs = 1'000'000;
 
 }  // namespace
 
@@ -116,17 +116,17 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
   segment::DisownShards(segment, self_.process, *attachment_);
   std::vector<RecordEvent> found;
   bool is_complete = true;
-  uint64_t budget_ns = kBudgetNs;
+  uint64_t timeout_ns = kShardTimeoutNs;
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
     if (segment.agent_list(self_.index, shard).Get() == kNoCell) continue;
-    const Status done = attachment_->manager().Rescan(self_, shard, found, found, budget_ns);
+    const Status done = attachment_->manager().Rescan(self_, shard, found, found, timeout_ns);
     if (done.ok()) continue;
     is_complete = false;
-    budget_ns = 0;  // whoever is in the way here may be in the way everywhere
+    timeout_ns = 0;  // whoever is in the way here may be in the way everywhere
     // Once the shard can be had, the doorbell reminds this agent to try again.
     attachment_->worker().Defer(shard, this, [process = attachment_.get(), self = self_, shard] {
       WakeQueue wake_queue(process->manager().segment(), *process);
-      const auto lock = process->manager().Enter(shard, wake_queue, kDeferredBudgetNs);
+      const auto lock = process->manager().Enter(shard, wake_queue, kDeferredTimeoutNs);
       if (!lock.ok()) return lock.status().code();
       process->manager().segment().agent(self.index).rescan.Exchange(1);
       wake_queue.Add(self.index);

@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kSegmentName = "segment";
 // Cleaning up after a predecessor at the start must not take long; the background worker does the
 // rest.
-constexpr uint64_t kBudgetNs = 2'000'000;
+constexpr uint64_t kShardTimeoutNs = 2'000'000;
 // So many dead processes a newcomer cleans up after: more than die while one comes, as a rule.
 constexpr uint32_t kMostToCleanUp = 8;
 // Whoever makes requests notices within this time that the segment was removed or replaced.
@@ -130,7 +130,7 @@ Status Attachment::Join(const AttachOptions& options) {
   // One that left nothing behind is not looked for: that reads all agents, and wakes them.
   const bool was_clean =
       segment_.process(self_.slot).cleaned_generation.Acquire() == predecessor.generation;
-  if (!was_clean) (void)worker_->CleanUp(predecessor, kBudgetNs);
+  if (!was_clean) (void)worker_->CleanUp(predecessor, kShardTimeoutNs);
   // Nobody may have waited for those who died: their entries and files must not pile up.
   worker_->ReapDeadProcesses(kMostToCleanUp);
   return Status();

@@ -17,7 +17,7 @@ using segment::ProcessRef;
 namespace {
 
 // A stalled shard must not keep the background worker from the others.
-constexpr uint64_t kBudgetNs = 1'000'000;
+constexpr uint64_t kShardTimeoutNs = 1'000'000;
 // The descriptors of a dying process close one after the other: so often its death is asked for,
 // once a millisecond, before it is asked for less often.
 constexpr uint32_t kSuspicions = 200;
@@ -182,7 +182,7 @@ void BackgroundWorker::TakeCommands() {
     to_review.swap(to_update_);
   }
   for (const RecordRef& record : to_review) {
-    const Result<std::vector<ProcessRef>> blockers = Blockers(manager_, record, kBudgetNs);
+    const Result<std::vector<ProcessRef>> blockers = Blockers(manager_, record, kShardTimeoutNs);
     if (blockers.ok()) {
       to_watch.insert(to_watch.end(), blockers->begin(), blockers->end());
       const std::lock_guard<std::mutex> guard(mutex_);
@@ -229,7 +229,8 @@ void BackgroundWorker::AskSuspects() {
     ++suspect.asked;
     // Whoever has only just come has a lifeline by now; that of a dying process is gone for good.
     if (manager_.host().IsAlive(suspect.process)) return HoldLifeline(suspect.process);
-    const StatusCode code = manager_.ReapProcess(suspect.process, kBudgetNs, suspect.rest).code();
+    const StatusCode code =
+        manager_.ReapProcess(suspect.process, kShardTimeoutNs, suspect.rest).code();
     was_dead = was_dead || code == StatusCode::kOk;
     return code != StatusCode::kBusy;
   });
@@ -237,8 +238,8 @@ void BackgroundWorker::AskSuspects() {
   for (const ProcessRef process : FindDeadProcesses()) suspects_.push_back({process});
 }
 
-Status BackgroundWorker::CleanUp(ProcessRef process, uint64_t budget_ns) {
-  return manager_.ReapProcess(process, budget_ns);
+Status BackgroundWorker::CleanUp(ProcessRef process, uint64_t timeout_ns) {
+  return manager_.ReapProcess(process, timeout_ns);
 }
 
 void BackgroundWorker::RunDeferred() {
@@ -275,7 +276,7 @@ void BackgroundWorker::EnforceHolds() {
     HoldLimitTimers::Task task = holds_.First();
     lock.unlock();
     const Result<uint64_t> next_ns =
-        EnforceHoldLimits(manager_, task.record, task.first_seen, kBudgetNs);
+        EnforceHoldLimits(manager_, task.record, task.first_seen, kShardTimeoutNs);
     lock.lock();
     const bool is_busy = next_ns.status().code() == StatusCode::kBusy;
     holds_.Update(task, next_ns.ok() ? *next_ns : is_busy ? now_ns + kBusyNs : 0);
@@ -299,7 +300,7 @@ std::vector<ProcessRef> BackgroundWorker::FindDeadProcesses() const {
 void BackgroundWorker::ReapDeadProcesses(uint32_t most) {
   for (const ProcessRef process : FindDeadProcesses()) {
     if (most-- == 0) return;
-    (void)CleanUp(process, kBudgetNs);
+    (void)CleanUp(process, kShardTimeoutNs);
   }
 }
 

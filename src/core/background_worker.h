@@ -76,7 +76,7 @@ class BackgroundWorker {
   void CancelTasks(const void* owner);
   // Cleans up after a process that is known to be dead. kBusy: the background worker goes on with
   // it.
-  Status CleanUp(segment::ProcessRef process, uint64_t budget_ns);
+  Status CleanUp(segment::ProcessRef process, uint64_t timeout_ns);
   // Looks for processes that died without anybody waiting for them, and cleans up after at most so
   // many. In the thread that calls.
   void ReapDeadProcesses(uint32_t most);

@@ -12,7 +12,7 @@ namespace holdfast::core {
 
 // The processes before a waiting request: its predecessor's, or those of all holders. Each once.
 Result<std::vector<segment::ProcessRef>> Blockers(LockManager& manager, const RecordRef& record,
-                                                  uint64_t budget_ns);
+                                                  uint64_t timeout_ns);
 
 // What a process holds of a name.
 struct Holdings {
@@ -23,7 +23,7 @@ struct Holdings {
 
 // The processes that hold the name, in whatever mode, each once; they may be dead.
 Result<std::vector<Holdings>> Holders(LockManager& manager, const segment::ResourceName& name,
-                                      uint64_t budget_ns);
+                                      uint64_t timeout_ns);
 
 }  // namespace holdfast::core
 

@@ -9,7 +9,7 @@ namespace holdfast::core {
 namespace {
 
 // The background worker has other shards to care for.
-constexpr uint64_t kBudgetNs = 1'000'000;
+constexpr uint64_t kShardTimeoutNs = 1'000'000;
 // Nobody is inside a shard so long, unless it is stopped.
 constexpr uint64_t kStallNs = 1'000'000'000;
 
@@ -32,7 +32,8 @@ StatusCode DeferredRequest::operator()() {
   LockRequest request = request_;
   request.label = label_;
   request.call_site = call_site_;
-  const Result<RequestReply> reply = SubmitRequest(*attachment_, agent_, name, request, kBudgetNs);
+  const Result<RequestReply> reply =
+      SubmitRequest(*attachment_, agent_, name, request, kShardTimeoutNs);
   if (reply.status().code() == StatusCode::kBusy) {
     TellIfStalled(name.ShardOf(attachment_->manager().segment().geometry().shards));
     return StatusCode::kBusy;

@@ -31,13 +31,13 @@ uint32_t GiveUpExtents(const Segment& segment, uint32_t shard) {
 
 }  // namespace
 
-uint32_t ReclaimExtents(LockManager& manager, uint64_t budget_ns) {
+uint32_t ReclaimExtents(LockManager& manager, uint64_t timeout_ns) {
   const Segment& segment = manager.segment();
   uint32_t reclaimed = 0;
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
     if (segment.shard(shard).free_count.Get() < segment.geometry().cells_per_extent) continue;
     WakeQueue wake_queue(segment, manager.host());
-    const Result<ShardLock> lock = manager.Enter(shard, wake_queue, budget_ns);
+    const Result<ShardLock> lock = manager.Enter(shard, wake_queue, timeout_ns);
     if (!lock.ok()) break;
     reclaimed += GiveUpExtents(segment, shard);
   }

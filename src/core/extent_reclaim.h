@@ -10,8 +10,8 @@
 namespace holdfast::core {
 
 // Takes every extent without a record in it from its shard. How many were taken; none where the
-// shards cannot be had within `budget_ns`. Without a shard lock.
-uint32_t ReclaimExtents(LockManager& manager, uint64_t budget_ns);
+// shards cannot be had within `timeout_ns`. Without a shard lock.
+uint32_t ReclaimExtents(LockManager& manager, uint64_t timeout_ns);
 
 }  // namespace holdfast::core
 

@@ -118,13 +118,13 @@ bool IsHeldTooLong(const RequestCell& holder, segment::Host& host) {
 }
 
 Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record,
-                                   FirstSeenTimes& first_seen, uint64_t budget_ns) {
+                                   FirstSeenTimes& first_seen, uint64_t timeout_ns) {
   const segment::Segment& segment = manager.segment();
   uint64_t next_ns = 0;
   uint32_t agent = segment.geometry().agents;
   {
     WakeQueue wake_queue(segment, manager.host());
-    const Result<ShardLock> lock = manager.Enter(record.shard, wake_queue, budget_ns);
+    const Result<ShardLock> lock = manager.Enter(record.shard, wake_queue, timeout_ns);
     if (!lock.ok()) return lock.status();
     const ShardView view(segment, record.shard);
     RequestCell* const request = RequestOf(view, record);

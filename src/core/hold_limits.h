@@ -39,7 +39,7 @@ bool IsHeldTooLong(const segment::RequestCell& holder, segment::Host& host);
 // time is over. Returns when to look again (MonotonicNs; in the past: at once), 0: never.
 // Errors: kBusy.
 Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record,
-                                   FirstSeenTimes& first_seen, uint64_t budget_ns);
+                                   FirstSeenTimes& first_seen, uint64_t timeout_ns);
 
 }  // namespace holdfast::core
 

@@ -42,17 +42,17 @@ void CountChange(segment::ShardHeader& shard) { shard.changes.Set(shard.changes.
 
 }  // namespace
 
-Result<ShardLock> LockManager::Enter(uint32_t shard, WakeQueue& wake_queue, uint64_t budget_ns) {
-  Result<ShardLock> lock = EnterToLook(shard, wake_queue, budget_ns);
+Result<ShardLock> LockManager::Enter(uint32_t shard, WakeQueue& wake_queue, uint64_t timeout_ns) {
+  Result<ShardLock> lock = EnterToLook(shard, wake_queue, timeout_ns);
   // Before any other store: whoever reads this number later than a change finds it raised.
   if (lock.ok()) CountChange(segment_.shard(shard));
   return lock;
 }
 
 Result<ShardLock> LockManager::EnterToLook(uint32_t shard, WakeQueue& wake_queue,
-                                           uint64_t budget_ns) {
+                                           uint64_t timeout_ns) {
   if (shard >= segment_.geometry().shards) return NoSuchShard();
-  Result<ShardLock> lock = ShardLock::Enter(segment_, shard, self_, host_, budget_ns);
+  Result<ShardLock> lock = ShardLock::Enter(segment_, shard, self_, host_, timeout_ns);
   if (lock.ok() && lock->NeedsRepair()) Repair(shard, wake_queue);
   return lock;
 }
@@ -70,7 +70,7 @@ void LockManager::Repair(uint32_t shard, WakeQueue& wake_queue) {
 
 Result<RequestReply> LockManager::Request(const segment::AgentRef& agent,
                                           const segment::ResourceName& name,
-                                          const LockRequest& request, uint64_t budget_ns) {
+                                          const LockRequest& request, uint64_t timeout_ns) {
   const uint32_t shard = name.ShardOf(segment_.geometry().shards);
   const ShardView view(segment_, shard);
   for (int attempt = 0; attempt < kAttempts;) {
@@ -78,7 +78,7 @@ Result<RequestReply> LockManager::Request(const segment::AgentRef& agent,
     bool is_damaged = false;
     {
       WakeQueue wake_queue(segment_, host_);
-      Result<ShardLock> lock = Enter(shard, wake_queue, budget_ns);
+      Result<ShardLock> lock = Enter(shard, wake_queue, timeout_ns);
       if (!lock.ok()) return lock.status();
       reply = ShardRules(view, wake_queue).Request(agent, name, request);
       is_damaged = view.header().dirty.Get() != 0;
@@ -86,14 +86,14 @@ Result<RequestReply> LockManager::Request(const segment::AgentRef& agent,
     if (is_damaged) {
       ++attempt;
       if (reply.record.cell == kNoCell) continue;
-      const Result<RequestReply> found = Recover(reply.record, budget_ns);
+      const Result<RequestReply> found = Recover(reply.record, timeout_ns);
       // Not to be asked now: whoever repairs makes the agent read what became of its record.
       if (!found.ok()) return reply;
       if (found->record.cell != kNoCell) return found;
     } else if (reply.missing_cells == 0) {
       return reply;
     } else {
-      const Status grown = Grow(shard, reply.missing_cells, budget_ns);
+      const Status grown = Grow(shard, reply.missing_cells, timeout_ns);
       if (!grown.ok()) return grown;
     }
   }
@@ -101,9 +101,9 @@ Result<RequestReply> LockManager::Request(const segment::AgentRef& agent,
 }
 
 // The shard was damaged while a request was placed: what became of its record?
-Result<RequestReply> LockManager::Recover(const RecordRef& record, uint64_t budget_ns) {
+Result<RequestReply> LockManager::Recover(const RecordRef& record, uint64_t timeout_ns) {
   WakeQueue wake_queue(segment_, host_);
-  Result<ShardLock> lock = Enter(record.shard, wake_queue, budget_ns);
+  Result<ShardLock> lock = Enter(record.shard, wake_queue, timeout_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(segment_, record.shard);
   const RequestCell* const request = RequestOf(view, record);
@@ -121,15 +121,16 @@ Result<RequestReply> LockManager::Recover(const RecordRef& record, uint64_t budg
   return reply;
 }
 
-Status LockManager::Grow(uint32_t shard, uint32_t cells, uint64_t budget_ns) {
+Status LockManager::Grow(uint32_t shard, uint32_t cells, uint64_t timeout_ns) {
   ExtentGrowth growth(segment_, host_, self_);
   Result<std::vector<uint32_t>> extents = growth.Claim(cells);
-  if (extents.status().code() == StatusCode::kSegmentFull && ReclaimExtents(*this, budget_ns) > 0) {
+  if (extents.status().code() == StatusCode::kSegmentFull &&
+      ReclaimExtents(*this, timeout_ns) > 0) {
     extents = growth.Claim(cells);
   }
   if (!extents.ok()) return extents.status();
   WakeQueue wake_queue(segment_, host_);
-  Result<ShardLock> lock = Enter(shard, wake_queue, budget_ns);
+  Result<ShardLock> lock = Enter(shard, wake_queue, timeout_ns);
   if (!lock.ok()) {
     for (const uint32_t extent : *extents) growth.Unclaim(extent);
     return lock.status();
@@ -139,10 +140,10 @@ Status LockManager::Grow(uint32_t shard, uint32_t cells, uint64_t budget_ns) {
   return Status();
 }
 
-Result<CellState> LockManager::End(const RecordRef& record, uint64_t budget_ns, EndReason reason) {
+Result<CellState> LockManager::End(const RecordRef& record, uint64_t timeout_ns, EndReason reason) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     WakeQueue wake_queue(segment_, host_);
-    Result<ShardLock> lock = Enter(record.shard, wake_queue, budget_ns);
+    Result<ShardLock> lock = Enter(record.shard, wake_queue, timeout_ns);
     if (!lock.ok()) return lock.status();
     const ShardView view(segment_, record.shard);
     RequestCell* const request = RequestOf(view, record);
@@ -157,27 +158,27 @@ Result<CellState> LockManager::End(const RecordRef& record, uint64_t budget_ns, 
 }
 
 // A shard that is not to be had keeps nobody from the others.
-Status LockManager::TerminateAgent(const segment::AgentRef& agent, uint64_t budget_ns,
+Status LockManager::TerminateAgent(const segment::AgentRef& agent, uint64_t timeout_ns,
                                    EndReason reason) {
   Status result;
   for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
-    const Status done = TerminateInShard(agent, shard, budget_ns, reason);
+    const Status done = TerminateInShard(agent, shard, timeout_ns, reason);
     if (done.ok()) continue;
     result = done;
-    budget_ns = 0;  // whoever is in the way here may be in the way everywhere
+    timeout_ns = 0;  // whoever is in the way here may be in the way everywhere
   }
   segment::WatchRegistry(segment_).Remove(agent);
   return result;
 }
 
 Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t shard,
-                                     uint64_t budget_ns, EndReason reason) {
+                                     uint64_t timeout_ns, EndReason reason) {
   const ShardView view(segment_, shard);
   const segment::AgentList list(view, agent.index);
   for (int attempt = 0; attempt < kAttempts;) {
     if (list.First() == kNoCell) return Status();
     WakeQueue wake_queue(segment_, host_);
-    Result<ShardLock> lock = Enter(shard, wake_queue, budget_ns);
+    Result<ShardLock> lock = Enter(shard, wake_queue, timeout_ns);
     if (!lock.ok()) return lock.status();
     ShardRules rules(view, wake_queue);
     for (int i = 0; i < kRecordsPerVisit && list.First() != kNoCell; ++i) {
@@ -197,7 +198,7 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
 
 // Whoever cleans up may die at any point: an entry that is not free yet is found again, and so is
 // what belongs to it. So the files go first.
-Status LockManager::ReapProcess(ProcessRef process, uint64_t budget_ns, ReapProgress& rest) {
+Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapProgress& rest) {
   if (process.slot >= segment_.geometry().processes) return Status();
   Status result;
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
@@ -207,10 +208,10 @@ Status LockManager::ReapProcess(ProcessRef process, uint64_t budget_ns, ReapProg
                                agent.process.slot == process.slot &&
                                agent.process.generation <= process.generation;
     if (!is_of_process) continue;
-    const Status done = TerminateAgent(agent, budget_ns);
+    const Status done = TerminateAgent(agent, timeout_ns);
     if (!done.ok()) {
       result = done;
-      budget_ns = 0;
+      timeout_ns = 0;
       continue;
     }
     host_.RemoveDoorbell(agent);
@@ -220,7 +221,7 @@ Status LockManager::ReapProcess(ProcessRef process, uint64_t budget_ns, ReapProg
   const bool is_first_time = !std::exchange(rest.has_begun, true);
   if (is_first_time) rest.shards = LockedShards();
   // It may have owed events to anybody.
-  if (PassShards(rest.shards, budget_ns) || is_first_time) {
+  if (PassShards(rest.shards, timeout_ns) || is_first_time) {
     WakeQueue(segment_, host_).AddRescanOfAll();
   }
   if (!result.ok()) return result;
@@ -242,22 +243,22 @@ std::vector<uint32_t> LockManager::LockedShards() const {
 // inside: entering takes the lock over and repairs. If somebody else is, it may be ending what the
 // dead has left, and may die before it tells those whom it grants: whatever it did is done when it
 // has left the shard, so who rescans after that finds it.
-bool LockManager::PassShards(std::vector<uint32_t>& shards, uint64_t budget_ns) {
+bool LockManager::PassShards(std::vector<uint32_t>& shards, uint64_t timeout_ns) {
   return std::erase_if(shards, [&](uint32_t shard) {
            if (!segment::LockWord(segment_, shard).IsLocked()) return true;
            WakeQueue wake_queue(segment_, host_);
-           const bool is_passed = Enter(shard, wake_queue, budget_ns).ok();
-           if (!is_passed) budget_ns = 0;
+           const bool is_passed = Enter(shard, wake_queue, timeout_ns).ok();
+           if (!is_passed) timeout_ns = 0;
            return is_passed;
          }) > 0;
 }
 
 Status LockManager::Rescan(const segment::AgentRef& agent, uint32_t shard,
                            std::vector<RecordEvent>& records, std::vector<RecordEvent>& popped,
-                           uint64_t budget_ns) {
+                           uint64_t timeout_ns) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     WakeQueue wake_queue(segment_, host_);
-    Result<ShardLock> lock = Enter(shard, wake_queue, budget_ns);
+    Result<ShardLock> lock = Enter(shard, wake_queue, timeout_ns);
     if (!lock.ok()) return lock.status();
     TakeEvents(segment_, agent.index, popped);
     ReadRecords(agent.index, ShardView(segment_, shard), wake_queue, records);

@@ -1,7 +1,7 @@
 // The lock table of a bucket: enters the shard of a name, applies the rules, tells who has to
 // know. One object per attached process, used by all its threads; keeps no state of its own.
 //
-// Every call takes the longest time it may wait for a shard (`budget_ns`) and answers kBusy when
+// Every call takes the longest time it may wait for a shard (`timeout_ns`) and answers kBusy when
 // that was not enough, with nothing changed.
 #ifndef HOLDFAST_CORE_LOCK_MANAGER_H_
 #define HOLDFAST_CORE_LOCK_MANAGER_H_
@@ -31,20 +31,20 @@ class LockManager {
   // Standard: Web Locks "request a lock" (#algorithm-request-lock), on the lock task queue.
   // Errors:   kSegmentFull (nothing changed), kBusy, kSegmentBroken.
   Result<RequestReply> Request(const segment::AgentRef& agent, const segment::ResourceName& name,
-                               const LockRequest& request, uint64_t budget_ns);
+                               const LockRequest& request, uint64_t timeout_ns);
 
   // Ends a request of this agent, whether it waits, holds, or has lost its lock, and says in which
   // of these states it was; kExpired also when its time was over and nobody had noticed. A record
   // that is no longer there (kFree) is no error. Processes the queue. Standard: "abort the request"
   // (#algorithm-abort-request), "release the lock"
   // (#algorithm-release-lock).
-  Result<segment::CellState> End(const RecordRef& record, uint64_t budget_ns,
+  Result<segment::CellState> End(const RecordRef& record, uint64_t timeout_ns,
                                  EndReason ending = EndReason::kReleased);
 
   // Ends everything of an agent: its thread or its process is gone, or it closes. It watches no
   // more, either.
   // Standard: "terminate remaining locks and requests" (#agent-integration).
-  Status TerminateAgent(const segment::AgentRef& agent, uint64_t budget_ns,
+  Status TerminateAgent(const segment::AgentRef& agent, uint64_t timeout_ns,
                         EndReason ending = EndReason::kOwnerDied);
 
   // What is left of a clean-up that was not to be finished at once.
@@ -55,10 +55,10 @@ class LockManager {
   // Ends everything of a dead process and takes back what it held of the segment itself, with the
   // files that it left. kBusy: not all is done, call again with the same `rest`: nobody is made to
   // look again as long as nothing has changed.
-  Status ReapProcess(segment::ProcessRef process, uint64_t budget_ns, ReapProgress& rest);
-  Status ReapProcess(segment::ProcessRef process, uint64_t budget_ns) {
+  Status ReapProcess(segment::ProcessRef process, uint64_t timeout_ns, ReapProgress& rest);
+  Status ReapProcess(segment::ProcessRef process, uint64_t timeout_ns) {
     ReapProgress rest;
-    return ReapProcess(process, budget_ns, rest);
+    return ReapProcess(process, timeout_ns, rest);
   }
 
   // Reads all records of an agent in a shard again, because events may have been lost: `records` is
@@ -66,25 +66,26 @@ class LockManager {
   // record twice. Zombies are freed.
   // Called by the agent itself, the only one that takes its events.
   Status Rescan(const segment::AgentRef& agent, uint32_t shard, std::vector<RecordEvent>& records,
-                std::vector<RecordEvent>& popped, uint64_t budget_ns);
+                std::vector<RecordEvent>& popped, uint64_t timeout_ns);
 
   const segment::Segment& segment() const { return segment_; }
   segment::Host& host() const { return host_; }
   segment::ProcessRef self() const { return self_; }
 
   // Enters a shard and makes it whole if need be. For this class and others that change the table.
-  Result<segment::ShardLock> Enter(uint32_t shard, WakeQueue& wake_queue, uint64_t budget_ns);
+  Result<segment::ShardLock> Enter(uint32_t shard, WakeQueue& wake_queue, uint64_t timeout_ns);
   // The same for who changes nothing.
-  Result<segment::ShardLock> EnterToLook(uint32_t shard, WakeQueue& wake_queue, uint64_t budget_ns);
+  Result<segment::ShardLock> EnterToLook(uint32_t shard, WakeQueue& wake_queue,
+                                         uint64_t timeout_ns);
 
  private:
   void Repair(uint32_t shard, WakeQueue& wake_queue);
-  Status TerminateInShard(const segment::AgentRef& agent, uint32_t shard, uint64_t budget_ns,
+  Status TerminateInShard(const segment::AgentRef& agent, uint32_t shard, uint64_t timeout_ns,
                           EndReason reason);
   std::vector<uint32_t> LockedShards() const;
-  bool PassShards(std::vector<uint32_t>& shards, uint64_t budget_ns);
-  Status Grow(uint32_t shard, uint32_t cells, uint64_t budget_ns);
-  Result<RequestReply> Recover(const RecordRef& record, uint64_t budget_ns);
+  bool PassShards(std::vector<uint32_t>& shards, uint64_t timeout_ns);
+  Status Grow(uint32_t shard, uint32_t cells, uint64_t timeout_ns);
+  Result<RequestReply> Recover(const RecordRef& record, uint64_t timeout_ns);
   void ReadRecords(uint16_t agent, const segment::ShardView& view, WakeQueue& wake_queue,
                    std::vector<RecordEvent>& records);
 

@@ -68,9 +68,9 @@ class WaitPath {
 }  // namespace
 
 Result<bool> WouldSelfDeadlock(LockManager& manager, const segment::AgentRef& agent,
-                               const RecordRef& record, uint64_t budget_ns) {
+                               const RecordRef& record, uint64_t timeout_ns) {
   WakeQueue wake_queue(manager.segment(), manager.host());
-  const Result<ShardLock> lock = manager.EnterToLook(record.shard, wake_queue, budget_ns);
+  const Result<ShardLock> lock = manager.EnterToLook(record.shard, wake_queue, timeout_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(manager.segment(), record.shard);
   const RequestCell* const request = RequestOf(view, record);

@@ -13,7 +13,7 @@ namespace holdfast::core {
 
 // False, too, when the request does not wait any more. Errors: kBusy.
 Result<bool> WouldSelfDeadlock(LockManager& manager, const segment::AgentRef& agent,
-                               const RecordRef& record, uint64_t budget_ns);
+                               const RecordRef& record, uint64_t timeout_ns);
 
 }  // namespace holdfast::core
 

@@ -139,9 +139,9 @@ class Reader {
 
 }  // namespace
 
-Result<Snapshot> TakeSnapshot(LockManager& manager, uint64_t budget_ns) {
+Result<Snapshot> TakeSnapshot(LockManager& manager, uint64_t timeout_ns) {
   TableCopy table(manager);
-  const Status copied = table.Take(budget_ns);
+  const Status copied = table.Take(timeout_ns);
   if (!copied.ok()) return copied;
   return Reader(manager, table).Read();
 }

@@ -37,7 +37,7 @@ struct Snapshot {
 
 // Copies the cells in use, a shard at a time where nobody changes them meanwhile (table_copy.h);
 // reads the copy afterwards. kBusy when a shard was not to be had in time.
-Result<Snapshot> TakeSnapshot(LockManager& manager, uint64_t budget_ns);
+Result<Snapshot> TakeSnapshot(LockManager& manager, uint64_t timeout_ns);
 
 }  // namespace holdfast::core
 

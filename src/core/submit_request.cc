@@ -10,22 +10,22 @@ using segment::ProcessRef;
 namespace {
 
 // Cleans up after a process if it is dead, and answers whether it was.
-Result<bool> CleanUpIfDead(Attachment& attachment, ProcessRef suspect, uint64_t budget_ns) {
+Result<bool> CleanUpIfDead(Attachment& attachment, ProcessRef suspect, uint64_t timeout_ns) {
   if (suspect.generation == 0 || attachment.IsAlive(suspect)) return false;
-  const Status done = attachment.worker().CleanUp(suspect, budget_ns);
+  const Status done = attachment.worker().CleanUp(suspect, timeout_ns);
   if (!done.ok()) return done;
   return true;
 }
 
 // The same with whoever is in the way of a request that missed the lock.
 Result<bool> MakeRoom(Attachment& attachment, const segment::ResourceName& name,
-                      const Blocker& blocker, uint64_t budget_ns) {
-  if (!blocker.several) return CleanUpIfDead(process, blocker.process, budget_ns);
-  const auto holders = Holders(attachment.manager(), name, budget_ns);
+                      const Blocker& blocker, uint64_t timeout_ns) {
+  if (!blocker.several) return CleanUpIfDead(process, blocker.process, timeout_ns);
+  const auto holders = Holders(attachment.manager(), name, timeout_ns);
   if (!holders.ok()) return holders.status();
   bool was_one = false;
   for (const Holdings& holdings : *holders) {
-    const Result<bool> was_dead = CleanUpIfDead(process, holdings.process, budget_ns);
+    const Result<bool> was_dead = CleanUpIfDead(process, holdings.process, timeout_ns);
     if (!was_dead.ok()) return was_dead;
     was_one = was_one || *was_dead;
   }
@@ -36,13 +36,13 @@ Result<bool> MakeRoom(Attachment& attachment, const segment::ResourceName& name,
 
 Result<RequestReply> SubmitRequest(Attachment& attachment, const AgentRef& self,
                                    const segment::ResourceName& name, const LockRequest& request,
-                                   uint64_t budget_ns) {
+                                   uint64_t timeout_ns) {
   for (;;) {
-    Result<RequestReply> reply = attachment.manager().Request(self, name, request, budget_ns);
+    Result<RequestReply> reply = attachment.manager().Request(self, name, request, timeout_ns);
     if (!reply.ok() || reply->outcome != RequestOutcome::kMissed) return reply;
     const Blocker& blocker = reply->blocker;
     if (!blocker.several && blocker.process == self.process) return reply;
-    const Result<bool> made_room = MakeRoom(process, name, blocker, budget_ns);
+    const Result<bool> made_room = MakeRoom(process, name, blocker, timeout_ns);
     if (!made_room.ok()) return made_room.status();
     if (!*made_room) return reply;
   }

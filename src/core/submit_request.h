@@ -12,10 +12,10 @@
 
 namespace holdfast::core {
 
-// Any thread of the process. `budget_ns`: as in LockManager.
+// Any thread of the process. `timeout_ns`: as in LockManager.
 Result<RequestReply> SubmitRequest(Attachment& attachment, const segment::AgentRef& self,
                                    const segment::ResourceName& name, const LockRequest& request,
-                                   uint64_t budget_ns);
+                                   uint64_t timeout_ns);
 
 }  // namespace holdfast::core
 

@@ -41,18 +41,18 @@ Status TooFast() { return {StatusCode::kBusy, "the lock table grows faster than 
 
 }  // namespace
 
-Status TableCopy::Take(uint64_t budget_ns) {
+Status TableCopy::Take(uint64_t timeout_ns) {
   Shards shards(shards_.size());
   std::iota(shards.begin(), shards.end(), 0U);
   for (int round = 0; round < kRounds; ++round) {
-    const Status copied = CopyEach(shards, budget_ns);
+    const Status copied = CopyEach(shards, timeout_ns);
     if (!copied.ok()) return copied;
     shards = Changed();
     if (shards.empty()) return Status();
   }
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     Shards changed;
-    const Status copied = CopyTogether(shards, budget_ns, &changed);
+    const Status copied = CopyTogether(shards, timeout_ns, &changed);
     if (!copied.ok() || changed.empty()) return copied;
     Shards more;
     std::set_union(shards.begin(), shards.end(), changed.begin(), changed.end(),
@@ -62,23 +62,23 @@ Status TableCopy::Take(uint64_t budget_ns) {
   return TooFast();
 }
 
-Status TableCopy::CopyEach(const Shards& shards, uint64_t budget_ns) {
+Status TableCopy::CopyEach(const Shards& shards, uint64_t timeout_ns) {
   for (const uint32_t shard : shards) {
-    const Status copied = CopyTogether({shard}, budget_ns, nullptr);
+    const Status copied = CopyTogether({shard}, timeout_ns, nullptr);
     if (!copied.ok()) return copied;
   }
   return Status();
 }
 
 // `changed`, if it is asked for: what others have changed by the time when these were locked.
-Status TableCopy::CopyTogether(const Shards& shards, uint64_t budget_ns, Shards* changed) {
+Status TableCopy::CopyTogether(const Shards& shards, uint64_t timeout_ns, Shards* changed) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     for (const uint32_t shard : shards) MakeRoom(shard);
     WakeQueue wake_queue(manager_.segment(), manager_.host());
     std::vector<ShardLock> locks;
     locks.reserve(shards.size());
     for (const uint32_t shard : shards) {
-      Result<ShardLock> lock = manager_.EnterToLook(shard, wake_queue, budget_ns);
+      Result<ShardLock> lock = manager_.EnterToLook(shard, wake_queue, timeout_ns);
       if (!lock.ok()) return lock.status();
       locks.push_back(std::move(*lock));
     }

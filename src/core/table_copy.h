@@ -44,7 +44,7 @@ class TableCopy {
       : manager_(manager), shards_(manager.segment().geometry().shards) {}
 
   // kBusy when a shard was not to be had in time, or the table grew faster than it was copied.
-  Status Take(uint64_t budget_ns);
+  Status Take(uint64_t timeout_ns);
 
   // Those of a shard that are in use, by their ids.
   const std::vector<CopiedCell>& CellsOf(uint32_t shard) const { return shards_[shard].cells; }
@@ -58,8 +58,8 @@ class TableCopy {
   };
   using Shards = std::vector<uint32_t>;  // ascending
 
-  Status CopyEach(const Shards& shards, uint64_t budget_ns);
-  Status CopyTogether(const Shards& shards, uint64_t budget_ns, Shards* changed);
+  Status CopyEach(const Shards& shards, uint64_t timeout_ns);
+  Status CopyTogether(const Shards& shards, uint64_t timeout_ns, Shards* changed);
   void MakeRoom(uint32_t shard);
   bool CopyLocked(uint32_t shard);
   Shards Changed() const;

@@ -20,16 +20,16 @@ ProcessRef LockWord::OwnerOf(uint32_t word) const {
 }
 
 LockOutcome LockWord::AcquireTaken(uint32_t self_word, platform::SectionMark& mark, Host& host,
-                                   uint64_t budget_ns) {
+                                   uint64_t timeout_ns) {
   for (int i = 0; i < kSpins; ++i) {
     platform::Pause();
     if (word_.Get() == 0 && TryTake(self_word)) return LockOutcome::kAcquired;
   }
-  return AcquireSlowly(self_word, mark, host, budget_ns);
+  return AcquireSlowly(self_word, mark, host, timeout_ns);
 }
 
 LockOutcome LockWord::AcquireSlowly(uint32_t self_word, platform::SectionMark& mark, Host& host,
-                                    uint64_t budget_ns) {
+                                    uint64_t timeout_ns) {
   const uint64_t start = host.MonotonicNs();
   // Who has slept takes the lock with the waiters bit: others may sleep behind it.
   const uint32_t taken = self_word | kWaiters;
@@ -46,10 +46,10 @@ LockOutcome LockWord::AcquireSlowly(uint32_t self_word, platform::SectionMark& m
       continue;
     }
     const uint64_t waited = host.MonotonicNs() - start;
-    if (waited >= budget_ns) return LockOutcome::kTimedOut;
+    if (waited >= timeout_ns) return LockOutcome::kTimedOut;
     if ((seen & kWaiters) == 0 && !word_.CompareExchange(seen, seen | kWaiters)) continue;
     mark.Leave();
-    host.FutexWait(word_.atomic(), seen | kWaiters, std::min(kSliceNs, budget_ns - waited));
+    host.FutexWait(word_.atomic(), seen | kWaiters, std::min(kSliceNs, timeout_ns - waited));
     mark.Enter();
   }
 }

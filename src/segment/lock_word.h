@@ -30,14 +30,14 @@ class LockWord {
   LockWord(const Segment& segment, uint32_t shard)
       : segment_(segment), word_(segment.shard(shard).lock_word) {}
 
-  // Spins a little, then sleeps in slices until `budget_ns` is over; after each slice asks whether
+  // Spins a little, then sleeps in slices until `timeout_ns` is over; after each slice asks whether
   // the owner lives.
   // `mark`: of this thread, entered for the section that begins.
   LockOutcome Acquire(ProcessRef self, platform::SectionMark& mark, Host& host,
-                      uint64_t budget_ns) {
+                      uint64_t timeout_ns) {
     const uint32_t self_word = self.ToShortWord();
     if (TryTake(self_word)) return LockOutcome::kAcquired;
-    return AcquireTaken(self_word, mark, host, budget_ns);
+    return AcquireTaken(self_word, mark, host, timeout_ns);
   }
   void Release(ProcessRef self, Host& host) {
     uint32_t seen = self.ToShortWord();
@@ -58,9 +58,9 @@ class LockWord {
     return word_.CompareExchange(expected, self_word);
   }
   LockOutcome AcquireTaken(uint32_t self_word, platform::SectionMark& mark, Host& host,
-                           uint64_t budget_ns);
+                           uint64_t timeout_ns);
   LockOutcome AcquireSlowly(uint32_t self_word, platform::SectionMark& mark, Host& host,
-                            uint64_t budget_ns);
+                            uint64_t timeout_ns);
   void ReleaseChanged(uint32_t self_word, uint32_t seen, Host& host);
 
   const Segment& segment_;

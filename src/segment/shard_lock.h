@@ -16,12 +16,12 @@ namespace holdfast::segment {
 
 class ShardLock {
  public:
-  // kBusy when the lock was not to be had within `budget_ns`.
+  // kBusy when the lock was not to be had within `timeout_ns`.
   static Result<ShardLock> Enter(const Segment& segment, uint32_t shard, ProcessRef self,
-                                 Host& host, uint64_t budget_ns) {
+                                 Host& host, uint64_t timeout_ns) {
     platform::SectionMark& mark = platform::MarkOfThisThread();
     mark.Enter();
-    const LockOutcome outcome = LockWord(segment, shard).Acquire(self, mark, host, budget_ns);
+    const LockOutcome outcome = LockWord(segment, shard).Acquire(self, mark, host, timeout_ns);
     if (outcome == LockOutcome::kTimedOut) {
       mark.Leave();
       return Status(StatusCode::kBusy, "the shard is kept locked by a process that does not run");

@@ -133,8 +133,8 @@ const CRASH = [
   {
     name: 'who waits for a shard sleeps without a bound',
     file: 'src/segment/lock_word.cc',
-    from: 'std::min(kSliceNs, budget_ns - waited)',
-    to: 'budget_ns - waited',
+    from: 'std::min(kSliceNs, timeout_ns - waited)',
+    to: 'timeout_ns - waited',
     tests: ['segment_test:LockWord*'],
   },
   {
@@ -204,8 +204,8 @@ const CLEAN_UP_AGAIN = [
   {
     name: 'a clean-up that is tried again makes everybody look again',
     file: 'src/core/lock_manager.cc',
-    from: 'if (PassShards(rest.shards, budget_ns) || is_first_time) {',
-    to: 'if (PassShards(rest.shards, budget_ns) || is_first_time || !rest.shards.empty()) {',
+    from: 'if (PassShards(rest.shards, timeout_ns) || is_first_time) {',
+    to: 'if (PassShards(rest.shards, timeout_ns) || is_first_time || !rest.shards.empty()) {',
     tests: [TERMINATION],
   },
   {

@@ -39,11 +39,11 @@ const OWNER_BUGS = [
     name: 'a thread that waits for a shard is marked as inside while it sleeps',
     file: 'src/segment/lock_word.cc',
     from: `    mark.Leave();
-    host.FutexWait(word_.atomic(), seen | kWaiters, std::min(kSliceNs, budget_ns - waited));
+    host.FutexWait(word_.atomic(), seen | kWaiters, std::min(kSliceNs, timeout_ns - waited));
     mark.Enter();
 `,
     to: `    (void)mark;
-    host.FutexWait(word_.atomic(), seen | kWaiters, std::min(kSliceNs, budget_ns - waited));
+    host.FutexWait(word_.atomic(), seen | kWaiters, std::min(kSliceNs, timeout_ns - waited));
 `,
     tests: [FALSE_OWNER, SIMULATION],
   },

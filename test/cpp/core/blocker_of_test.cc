@@ -18,7 +18,7 @@ class BlockerOfTest : public LockTableTest {
   std::vector<ProcessRef> Blockers(FakeAgent& agent, uint32_t id) {
     core::LockManager manager = agent.manager();
     const Result<std::vector<ProcessRef>> blockers =
-        core::Blockers(manager, agent.mine().at(id).record, kBudgetNs);
+        core::Blockers(manager, agent.mine().at(id).record, kShardTimeoutNs);
     EXPECT_TRUE(blockers.ok());
     return blockers.ok() ? *blockers : std::vector<ProcessRef>{};
   }
@@ -75,7 +75,7 @@ TEST_F(BlockerOfTest, IsNobodyForARequestThatIsGone) {
   const core::RecordRef record = b.mine().at(2).record;
   ASSERT_TRUE(b.End(2).ok());
   core::LockManager manager = b.manager();
-  const Result<std::vector<ProcessRef>> blockers = core::Blockers(manager, record, kBudgetNs);
+  const Result<std::vector<ProcessRef>> blockers = core::Blockers(manager, record, kShardTimeoutNs);
   ASSERT_TRUE(blockers.ok());
   EXPECT_THAT(*blockers, IsEmpty());
 }
@@ -91,17 +91,17 @@ TEST_F(BlockerOfTest, HoldersAreEachProcessOnceInWhateverMode) {
     return AllOf(Field(&core::Holdings::process, process), Field(&core::Holdings::count, count),
                  Field(&core::Holdings::is_exclusive, is_exclusive));
   };
-  const auto shared = core::Holders(manager, NameOf(u"n"), kBudgetNs);
+  const auto shared = core::Holders(manager, NameOf(u"n"), kShardTimeoutNs);
   ASSERT_TRUE(shared.ok());
   EXPECT_THAT(*shared, UnorderedElementsAre(holdings_of(p, 2, false), holdings_of(q, 1, false)));
-  const auto exclusive = core::Holders(manager, NameOf(u"m"), kBudgetNs);
+  const auto exclusive = core::Holders(manager, NameOf(u"m"), kShardTimeoutNs);
   ASSERT_TRUE(exclusive.ok());
   EXPECT_THAT(*exclusive, UnorderedElementsAre(holdings_of(r, 1, true)));
 }
 
 TEST_F(BlockerOfTest, HoldersOfAnUnknownNameAreNone) {
   core::LockManager manager = c.manager();
-  const auto holders = core::Holders(manager, NameOf(u"nobody's"), kBudgetNs);
+  const auto holders = core::Holders(manager, NameOf(u"nobody's"), kShardTimeoutNs);
   ASSERT_TRUE(holders.ok());
   EXPECT_THAT(*holders, IsEmpty());
 }

@@ -10,7 +10,7 @@ namespace holdfast::test {
 namespace {
 
 void CleanUpGhost(CrashScene& scene) {
-  (void)scene.doomed.manager().ReapProcess(scene.ghost_process, kBudgetNs);
+  (void)scene.doomed.manager().ReapProcess(scene.ghost_process, kShardTimeoutNs);
 }
 
 constexpr uint64_t kHoldNs = 1000;
@@ -23,7 +23,7 @@ void EnforceHoldLimits(CrashScene& scene, uint32_t id) {
 void RepairAll(CrashScene& scene) {
   for (uint32_t shard = 0; shard < scene.machine.segment().geometry().shards; ++shard) {
     core::WakeQueue wake_queue(scene.machine.segment(), scene.machine.host());
-    (void)scene.doomed.manager().Enter(shard, wake_queue, kBudgetNs);
+    (void)scene.doomed.manager().Enter(shard, wake_queue, kShardTimeoutNs);
   }
 }
 
@@ -197,7 +197,9 @@ std::vector<CrashCase> CrashCases() {
          s.Ask(s.doomed, kLong, kShared);
          s.Ask(s.first, kLong);
        },
-       [](CrashScene& s) { (void)s.doomed.manager().TerminateAgent(s.doomed.ref(), kBudgetNs); }},
+       [](CrashScene& s) {
+         (void)s.doomed.manager().TerminateAgent(s.doomed.ref(), kShardTimeoutNs);
+       }},
       {"CleanUpAfterAProcess",
        [](CrashScene& s) {
          s.Ask(s.ghost, u"a");
@@ -315,7 +317,7 @@ std::vector<CrashCase> CrashCases() {
        },
        [](CrashScene& s) {
          core::LockManager manager = s.doomed.manager();
-         (void)core::TakeSnapshot(manager, kBudgetNs);
+         (void)core::TakeSnapshot(manager, kShardTimeoutNs);
        }},
   };
 }

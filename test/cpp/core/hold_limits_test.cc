@@ -26,7 +26,8 @@ class HoldLimits : public LockTableTest {
     return false;
   }
   CellState End(FakeAgent& agent, uint32_t id) {
-    const Result<CellState> state = agent.manager().End(agent.mine().at(id).record, kBudgetNs);
+    const Result<CellState> state =
+        agent.manager().End(agent.mine().at(id).record, kShardTimeoutNs);
     return state.ok() ? *state : CellState::kFree;
   }
 };

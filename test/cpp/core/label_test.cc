@@ -11,7 +11,7 @@ class Label : public LockTableTest {
  protected:
   std::u16string Shown(FakeAgent& agent) {
     core::LockManager manager = agent.manager();
-    const Result<core::Snapshot> snapshot = core::TakeSnapshot(manager, kBudgetNs);
+    const Result<core::Snapshot> snapshot = core::TakeSnapshot(manager, kShardTimeoutNs);
     EXPECT_TRUE(snapshot.ok());
     return snapshot.ok() && !snapshot->held.empty() ? snapshot->held[0].label : u"(none held)";
   }

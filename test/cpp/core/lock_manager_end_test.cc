@@ -93,7 +93,7 @@ TEST_F(LockManagerEnd, HasNoEffectTheSecondTime) {
   Ask(b, u"n");
   Ask(c, u"n");
   ASSERT_TRUE(a.End(1).ok());
-  const Result<segment::CellState> again = a.manager().End(record, kBudgetNs);
+  const Result<segment::CellState> again = a.manager().End(record, kShardTimeoutNs);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(*again, segment::CellState::kFree);
   EXPECT_TRUE(IsHeld(2) && IsQueued(3));
@@ -104,14 +104,14 @@ TEST_F(LockManagerEnd, LeavesAloneWhoeverUsesTheCellNow) {
   ASSERT_TRUE(a.End(1).ok());
   const core::RecordRef record = Ask(b, u"n").record;
   ASSERT_EQ(record.cell, old.cell);
-  ASSERT_TRUE(a.manager().End(old, kBudgetNs).ok());
+  ASSERT_TRUE(a.manager().End(old, kShardTimeoutNs).ok());
   EXPECT_TRUE(IsHeld(2));
 }
 
 TEST_F(LockManagerEnd, TouchesNothingForARecordOfNoShard) {
   const core::RecordRef nowhere{1, machine.segment().geometry().shards, 1};
   const FakeMachine::Image before = TakeTableImage(machine);
-  EXPECT_EQ(a.manager().End(nowhere, kBudgetNs).status().code(), StatusCode::kSegmentBroken);
+  EXPECT_EQ(a.manager().End(nowhere, kShardTimeoutNs).status().code(), StatusCode::kSegmentBroken);
   EXPECT_TRUE(TakeTableImage(machine) == before);
 }
 
@@ -119,9 +119,10 @@ TEST_F(LockManagerEnd, IsBusyWhileALivingProcessKeepsTheShardLocked) {
   Ask(a, u"n");
   core::WakeQueue wake_queue(machine.segment(), machine.host());
   const uint32_t shard = a.mine().at(1).record.shard;
-  const auto lock = b.manager().Enter(shard, wake_queue, kBudgetNs);
+  const auto lock = b.manager().Enter(shard, wake_queue, kShardTimeoutNs);
   ASSERT_TRUE(lock.ok());
-  EXPECT_EQ(a.manager().End(a.mine().at(1).record, kBudgetNs).status().code(), StatusCode::kBusy);
+  EXPECT_EQ(a.manager().End(a.mine().at(1).record, kShardTimeoutNs).status().code(),
+            StatusCode::kBusy);
   EXPECT_TRUE(IsHeld(1));
 }
 

@@ -152,7 +152,7 @@ TEST_F(LockManagerSteal, LetsTheLateReleaseOfAVictimReleaseNothing) {
 TEST_F(LockManagerSteal, SaysThatAVictimHadLostTheLockWhenItEndsIt) {
   const core::RecordRef record = Ask(a, u"n").record;
   Ask(b, u"n", kSteal);
-  const Result<segment::CellState> ended = a.manager().End(record, kBudgetNs);
+  const Result<segment::CellState> ended = a.manager().End(record, kShardTimeoutNs);
   ASSERT_TRUE(ended.ok());
   EXPECT_EQ(*ended, segment::CellState::kStolen);
 }

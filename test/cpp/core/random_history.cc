@@ -86,7 +86,8 @@ void RandomHistory::EnterDirtyShards() {
   for (uint32_t shard = 0; shard < machine_.segment().geometry().shards; ++shard) {
     if (machine_.segment().shard(shard).dirty.Get() == 0) continue;
     core::WakeQueue wake_queue(machine_.segment(), machine_.host());
-    if (!clients_[0]->agent.manager().Enter(shard, wake_queue, kBudgetNs).ok()) Fail("no repair");
+    if (!clients_[0]->agent.manager().Enter(shard, wake_queue, kShardTimeoutNs).ok())
+      Fail("no repair");
   }
 }
 
@@ -195,7 +196,8 @@ void RandomHistory::EndOne(Client& client) {
 
 void RandomHistory::EndAgent(Client& client) {
   const AgentRef agent = client.agent.ref();
-  if (!client.agent.manager().TerminateAgent(agent, kBudgetNs).ok()) Fail("an agent could not end");
+  if (!client.agent.manager().TerminateAgent(agent, kShardTimeoutNs).ok())
+    Fail("an agent could not end");
   machine_.segment().agent(agent.index).owner.Set(0);
   model_.TerminateAgent(agent.index);
   std::erase_if(clients_, [&](const auto& other) { return other.get() == &client; });
@@ -214,7 +216,7 @@ void RandomHistory::TakeEvents(Client& client) {
 
 void RandomHistory::CompareSnapshot(Client& client) {
   core::LockManager manager = client.agent.manager();
-  const Result<core::Snapshot> snapshot = core::TakeSnapshot(manager, kBudgetNs);
+  const Result<core::Snapshot> snapshot = core::TakeSnapshot(manager, kShardTimeoutNs);
   if (!snapshot.ok()) return Fail("no snapshot could be taken");
   size_t held = 0;
   size_t pending = 0;
@@ -231,7 +233,7 @@ void RandomHistory::Repair(Client& client) {
   const uint32_t shard = Below(machine_.segment().geometry().shards);
   machine_.segment().shard(shard).dirty.Set(1);
   core::WakeQueue wake_queue(machine_.segment(), machine_.host());
-  if (!client.agent.manager().Enter(shard, wake_queue, kBudgetNs).ok()) Fail("no repair");
+  if (!client.agent.manager().Enter(shard, wake_queue, kShardTimeoutNs).ok()) Fail("no repair");
 }
 
 void RandomHistory::KillBetweenOperations(Client& client) {
@@ -285,7 +287,7 @@ void RandomHistory::CleanUp(ProcessRef dead) {
   std::erase_if(clients_,
                 [dead](const auto& client) { return client->agent.ref().process == dead; });
   core::LockManager rescuer = machine_.ManagerOf(processes_[0]);
-  if (!rescuer.ReapProcess(dead, kBudgetNs).ok()) Fail("no clean-up");
+  if (!rescuer.ReapProcess(dead, kShardTimeoutNs).ok()) Fail("no clean-up");
   if (clients_.empty()) Populate();
 }
 

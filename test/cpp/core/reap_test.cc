@@ -18,7 +18,7 @@ TEST_F(TerminateAgent, EndsWhatItHoldsAndWhatItAskedFor) {
   Ask(c, u"m");
   Ask(a, u"m");
   Ask(b, u"m");
-  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kBudgetNs).ok());
+  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
   EXPECT_TRUE(IsHeld(2));
   EXPECT_FALSE(IsQueued(4));
   EXPECT_TRUE(IsQueued(5));
@@ -27,7 +27,7 @@ TEST_F(TerminateAgent, EndsWhatItHoldsAndWhatItAskedFor) {
 TEST_F(TerminateAgent, LeavesTheOtherAgentsOfItsProcessAlone) {
   Ask(a, u"n");
   Ask(a2, u"m");
-  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kBudgetNs).ok());
+  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
   EXPECT_TRUE(IsHeld(2));
 }
 
@@ -35,7 +35,7 @@ TEST_F(TerminateAgent, EndsAGrantThatWasOnItsWay) {
   Ask(b, u"n");
   Ask(a, u"n");
   ASSERT_TRUE(b.End(1).ok());
-  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kBudgetNs).ok());
+  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
   EXPECT_EQ(UsedCells(), 0U);
 }
 
@@ -46,7 +46,7 @@ TEST_F(TerminateAgent, EndsZombiesAndStolenRequests) {
   ASSERT_TRUE(a.End(2).ok());
   Ask(a, u"m");
   Ask(b, u"m", kSteal);
-  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kBudgetNs).ok());
+  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
   EXPECT_EQ(UsedCells(), 2U);  // the lock of b and its name
 }
 
@@ -54,7 +54,7 @@ TEST_F(TerminateAgent, EndsMoreRequestsThanOneVisitToAShardAllows) {
   FakeMachine large(segment::Geometry::ForCapacity(segment::kMinCapacity));
   FakeAgent agent(large, large.Attach(0), 0);
   for (uint32_t id = 0; id < 1000; ++id) ASSERT_TRUE(agent.Request(id, u"n", kExclusive).ok());
-  ASSERT_TRUE(agent.manager().TerminateAgent(agent.ref(), kBudgetNs).ok());
+  ASSERT_TRUE(agent.manager().TerminateAgent(agent.ref(), kShardTimeoutNs).ok());
   EXPECT_THAT(segment::CheckInvariants(large.segment()), IsEmpty());
   EXPECT_TRUE(ReferenceModel::Read(large.segment()).resources().empty());
 }
@@ -63,7 +63,7 @@ TEST_F(TerminateAgent, LeavesTheNextBearerOfTheEntryAlone) {
   const segment::AgentRef old = a.ref();
   FakeAgent next(machine, q, old.index);
   Ask(next, u"n");
-  ASSERT_TRUE(b.manager().TerminateAgent(old, kBudgetNs).ok());
+  ASSERT_TRUE(b.manager().TerminateAgent(old, kShardTimeoutNs).ok());
   EXPECT_TRUE(IsHeld(1));
 }
 
@@ -73,7 +73,7 @@ TEST_F(TerminateAgent, IsMadeUpForByARepair) {
   FakeAgent next(machine, p, a.ref().index);
   machine.segment().shard(shard).dirty.Set(1);
   core::WakeQueue wake_queue(machine.segment(), machine.host());
-  ASSERT_TRUE(b.manager().Enter(shard, wake_queue, kBudgetNs).ok());
+  ASSERT_TRUE(b.manager().Enter(shard, wake_queue, kShardTimeoutNs).ok());
   EXPECT_FALSE(IsHeld(1));
 }
 
@@ -92,7 +92,7 @@ TEST_F(TerminateAgent, DoesNotTakeTheRecordsOfTheNextBearerForDamage) {
                                EXPECT_TRUE(next.Request(1, u"n", kExclusive).ok());
                                EXPECT_TRUE(next.Request(2, u"m", kExclusive).ok());
                              }};
-  const Status done = b.manager().TerminateAgent(a.ref(), kBudgetNs);
+  const Status done = b.manager().TerminateAgent(a.ref(), kShardTimeoutNs);
   segment::store_observer = {};
   EXPECT_TRUE(done.ok()) << done.reason();
   EXPECT_TRUE(IsHeld(1) && IsHeld(2));
@@ -102,7 +102,7 @@ class ReapProcess : public LockTableTest {
  protected:
   void Terminate(segment::ProcessRef process, FakeAgent& by) {
     machine.Kill(process);
-    EXPECT_TRUE(by.manager().ReapProcess(process, kBudgetNs).ok());
+    EXPECT_TRUE(by.manager().ReapProcess(process, kShardTimeoutNs).ok());
   }
 };
 
@@ -174,7 +174,7 @@ TEST_F(ReapProcess, IsNotDoneWhileAnybodyIsInsideAShard) {
   segment::LockWord word(machine.segment(), 0);
   ASSERT_TRUE(IsAcquired(word, r));
   machine.Kill(p);
-  EXPECT_EQ(b.manager().ReapProcess(p, kBudgetNs).code(), StatusCode::kBusy);
+  EXPECT_EQ(b.manager().ReapProcess(p, kShardTimeoutNs).code(), StatusCode::kBusy);
   EXPECT_NE(machine.segment().process(p.slot).cleaned_generation.Get(), p.generation);
   EXPECT_NE(machine.segment().agent(c.ref().index).rescan.Get(), 0U);
   word.Release(r, machine.host());
@@ -188,7 +188,7 @@ TEST_F(ReapProcess, MakesNobodyLookAgainUntilSomebodyHasLeftAShard) {
   ASSERT_TRUE(IsAcquired(word, r));
   machine.Kill(p);
   core::LockManager::ReapProgress rest;
-  const auto terminate = [&] { return b.manager().ReapProcess(p, kBudgetNs, rest).code(); };
+  const auto terminate = [&] { return b.manager().ReapProcess(p, kShardTimeoutNs, rest).code(); };
   ASSERT_EQ(terminate(), StatusCode::kBusy);
   segment::Shared<uint32_t>& rescan = machine.segment().agent(c.ref().index).rescan;
   rescan.Set(0);
@@ -215,7 +215,7 @@ TEST_F(ReapProcess, FreesTheLocksInOtherShardsWhileAnybodyIsInsideOne) {
   segment::LockWord word(machine.segment(), 0);
   ASSERT_TRUE(IsAcquired(word, r));
   machine.Kill(p);
-  EXPECT_EQ(b.manager().ReapProcess(p, kBudgetNs).code(), StatusCode::kBusy);
+  EXPECT_EQ(b.manager().ReapProcess(p, kShardTimeoutNs).code(), StatusCode::kBusy);
   EXPECT_TRUE(IsHeld(3));
   word.Release(r, machine.host());
 }

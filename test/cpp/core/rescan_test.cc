@@ -16,7 +16,8 @@ class Rescan : public LockTableTest {
   Status Read(FakeAgent& agent, std::vector<RecordEvent>& records,
               std::vector<RecordEvent>& popped) {
     for (uint32_t shard = 0; shard < machine.segment().geometry().shards; ++shard) {
-      const Status done = agent.manager().Rescan(agent.ref(), shard, records, popped, kBudgetNs);
+      const Status done =
+          agent.manager().Rescan(agent.ref(), shard, records, popped, kShardTimeoutNs);
       if (!done.ok()) return done;
     }
     return Status();
@@ -80,7 +81,7 @@ TEST_F(Rescan, FindsARecordThatALinkOfItsAgentNoLongerLeadsTo) {
   CellOf(last).agent_next.Set(0xFFFF);
   std::vector<RecordEvent> records;
   std::vector<RecordEvent> popped;
-  ASSERT_TRUE(b.manager().Rescan(b.ref(), first.shard, records, popped, kBudgetNs).ok());
+  ASSERT_TRUE(b.manager().Rescan(b.ref(), first.shard, records, popped, kShardTimeoutNs).ok());
   std::set<uint32_t> found;
   for (const RecordEvent& record : records) found.insert(record.request_id);
   EXPECT_THAT(found, testing::ElementsAre(1, 2, 3));

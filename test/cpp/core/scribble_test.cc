@@ -54,7 +54,8 @@ class ScribbledSegment {
       Challenge(shard);
       machine_.segment().shard(shard).dirty.Set(1);
       core::WakeQueue wake_queue(machine_.segment(), machine_.host());
-      if (!agents_[0].manager().Enter(shard, wake_queue, kBudgetNs).ok()) return {"not entered"};
+      if (!agents_[0].manager().Enter(shard, wake_queue, kShardTimeoutNs).ok())
+        return {"not entered"};
     }
     std::vector<std::string> violations = segment::CheckInvariants(machine_.segment());
     // A token is like the content of a file: nothing else in the segment says what it was.
@@ -92,16 +93,16 @@ class ScribbledSegment {
       const auto& mine = agent.mine();
       if (mine.empty()) return;
       auto it = std::next(mine.begin(), Below(static_cast<uint32_t>(mine.size())));
-      (void)core::Blockers(manager, it->second.record, kBudgetNs);
-      (void)core::WouldSelfDeadlock(manager, agent.ref(), it->second.record, kBudgetNs);
+      (void)core::Blockers(manager, it->second.record, kShardTimeoutNs);
+      (void)core::WouldSelfDeadlock(manager, agent.ref(), it->second.record, kShardTimeoutNs);
       machine_.host().PassTime(Below(1000));
       (void)agent.EnforceHoldLimits(it->first);
-      (void)core::Holders(manager, NameOf(kNames[Below(5)]), kBudgetNs);
+      (void)core::Holders(manager, NameOf(kNames[Below(5)]), kShardTimeoutNs);
       (void)agent.End(it->first);
     } else if (dice < 18) {
       (void)agent.TakeEvents();
     } else if (dice < 19) {
-      (void)core::TakeSnapshot(manager, kBudgetNs);
+      (void)core::TakeSnapshot(manager, kShardTimeoutNs);
     } else {
       End(agent);
     }
@@ -127,9 +128,9 @@ class ScribbledSegment {
   // Of an agent, or of a process that then goes on under its name: more damage.
   void End(FakeAgent& agent) {
     if (Below(2) == 0) {
-      (void)agents_[0].manager().TerminateAgent(agent.ref(), kBudgetNs);
+      (void)agents_[0].manager().TerminateAgent(agent.ref(), kShardTimeoutNs);
     } else {
-      (void)agents_[0].manager().ReapProcess(agent.ref().process, kBudgetNs);
+      (void)agents_[0].manager().ReapProcess(agent.ref().process, kShardTimeoutNs);
     }
   }
 

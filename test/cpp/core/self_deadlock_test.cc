@@ -17,7 +17,7 @@ class SelfDeadlock : public LockTableTest {
   bool WouldSelfDeadlock(FakeAgent& agent) {
     core::LockManager manager = agent.manager();
     const Result<bool> waits = core::WouldSelfDeadlock(
-        manager, agent.ref(), agent.mine().rbegin()->second.record, kBudgetNs);
+        manager, agent.ref(), agent.mine().rbegin()->second.record, kShardTimeoutNs);
     EXPECT_TRUE(waits.ok());
     return waits.ok() && *waits;
   }

@@ -36,7 +36,7 @@ class SnapshotTest : public LockTableTest {
  protected:
   Snapshot Take(FakeAgent& by) {
     core::LockManager manager = by.manager();
-    Result<Snapshot> snapshot = core::TakeSnapshot(manager, kBudgetNs);
+    Result<Snapshot> snapshot = core::TakeSnapshot(manager, kShardTimeoutNs);
     EXPECT_TRUE(snapshot.ok());
     return snapshot.ok() ? std::move(*snapshot) : Snapshot{};
   }
@@ -103,7 +103,7 @@ TEST_F(SnapshotTest, IsBusyAndLeavesTheOtherShardsUnlockedWhenOneIsKeptLocked) {
   segment::LockWord last(machine.segment(), 1);
   ASSERT_TRUE(IsAcquired(last, q));
   core::LockManager manager = a.manager();
-  EXPECT_EQ(core::TakeSnapshot(manager, kBudgetNs).status().code(), StatusCode::kBusy);
+  EXPECT_EQ(core::TakeSnapshot(manager, kShardTimeoutNs).status().code(), StatusCode::kBusy);
   EXPECT_FALSE(segment::LockWord(machine.segment(), 0).IsLocked());
   last.Release(q, machine.host());
 }
@@ -182,7 +182,7 @@ TEST_F(PassedOn, IsSeenByWhoLooksMeanwhile) {
   });
   core::LockManager manager = a.manager();
   for (int taken = 0; taken < kSnapshots && !HasFailure();) {
-    const Result<Snapshot> snapshot = core::TakeSnapshot(manager, kBudgetNs);
+    const Result<Snapshot> snapshot = core::TakeSnapshot(manager, kShardTimeoutNs);
     if (snapshot.status().code() == StatusCode::kBusy) continue;
     EXPECT_TRUE(snapshot.ok());
     if (!snapshot.ok()) break;

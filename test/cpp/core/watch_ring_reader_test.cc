@@ -60,8 +60,8 @@ TEST_F(Watching, TellsTheEndsOfAWaitApart) {
   const core::RecordRef aborted = Ask(b, u"n").record;
   const core::RecordRef timed_out = Ask(b, u"n").record;
   (void)Read(all);
-  ASSERT_TRUE(b.manager().End(aborted, kBudgetNs).ok());
-  ASSERT_TRUE(b.manager().End(timed_out, kBudgetNs, core::EndReason::kTimedOut).ok());
+  ASSERT_TRUE(b.manager().End(aborted, kShardTimeoutNs).ok());
+  ASSERT_TRUE(b.manager().End(timed_out, kShardTimeoutNs, core::EndReason::kTimedOut).ok());
   EXPECT_THAT(Read(all), ElementsAre("aborted n", "timedout n"));
 }
 
@@ -91,7 +91,7 @@ TEST_F(Watching, SeesTheDeathOfWhoHoldsAndOfWhoWaits) {
   Ask(a2, u"n");
   (void)Read(all);
   machine.Kill(p);
-  ASSERT_TRUE(b.manager().ReapProcess(p, kBudgetNs).ok());
+  ASSERT_TRUE(b.manager().ReapProcess(p, kShardTimeoutNs).ok());
   EXPECT_THAT(Read(all), ElementsAre("died n", "granted n", "died n"));
 }
 
@@ -213,7 +213,7 @@ TEST_F(Watching, GoesOnUntilTheLastHasEnded) {
 
 TEST_F(Watching, EndsWithTheDeathOfTheWatcher) {
   machine.Kill(r);
-  ASSERT_TRUE(a.manager().ReapProcess(r, kBudgetNs).ok());
+  ASSERT_TRUE(a.manager().ReapProcess(r, kShardTimeoutNs).ok());
   EXPECT_FALSE(IsWatched());
 }
 
@@ -236,7 +236,7 @@ TEST_F(Watching, EndsThoughAFreeEntrySaysThatItsLastBearerWatched) {
 TEST_F(Watching, OfNobodyEndsWithTheNextAgent) {
   machine.segment().agent(c.ref().index).watching.Set(0);
   EXPECT_TRUE(IsWatched());
-  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kBudgetNs).ok());
+  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
   EXPECT_FALSE(IsWatched());
 }
 

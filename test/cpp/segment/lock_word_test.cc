@@ -15,17 +15,17 @@ using segment::LockOutcome;
 using segment::LockWord;
 using segment::ProcessRef;
 
-constexpr uint64_t kBudgetNs = 2'000'000;
+constexpr uint64_t kShardTimeoutNs = 2'000'000;
 
 class LockWordTest : public testing::Test {
  protected:
-  LockOutcome Acquire(ProcessRef process, uint64_t budget_ns = kBudgetNs) {
-    return AcquireAt(word, process, budget_ns);
+  LockOutcome Acquire(ProcessRef process, uint64_t timeout_ns = kShardTimeoutNs) {
+    return AcquireAt(word, process, timeout_ns);
   }
-  LockOutcome AcquireAt(LockWord& at, ProcessRef process, uint64_t budget_ns = kBudgetNs) {
+  LockOutcome AcquireAt(LockWord& at, ProcessRef process, uint64_t timeout_ns = kShardTimeoutNs) {
     platform::SectionMark mark;
     mark.Enter();
-    return at.Acquire(process, mark, machine.host(), budget_ns);
+    return at.Acquire(process, mark, machine.host(), timeout_ns);
   }
   void Release(ProcessRef process) { word.Release(process, machine.host()); }
 
@@ -48,11 +48,11 @@ TEST_F(LockWordTest, IsFreeAfterTheRelease) {
   EXPECT_EQ(Acquire(q), LockOutcome::kAcquired);
 }
 
-TEST_F(LockWordTest, WaitsNoLongerThanItsBudgetForALivingOwner) {
+TEST_F(LockWordTest, WaitsNoLongerThanItsTimeoutForALivingOwner) {
   Acquire(p);
   const uint64_t start = machine.host().MonotonicNs();
   EXPECT_EQ(Acquire(q), LockOutcome::kTimedOut);
-  EXPECT_EQ(machine.host().MonotonicNs() - start, kBudgetNs);
+  EXPECT_EQ(machine.host().MonotonicNs() - start, kShardTimeoutNs);
   EXPECT_EQ(word.Owner(), p);
 }
 
@@ -61,10 +61,10 @@ TEST_F(LockWordTest, SleepsInSlices) {
   constexpr uint64_t kLongestSliceNs = 1'000'000;
   Acquire(p);
   EXPECT_EQ(Acquire(q), LockOutcome::kTimedOut);
-  EXPECT_GE(machine.host().sleeps(), kBudgetNs / kLongestSliceNs);
+  EXPECT_GE(machine.host().sleeps(), kShardTimeoutNs / kLongestSliceNs);
 }
 
-TEST_F(LockWordTest, DoesNotSleepWithoutABudget) {
+TEST_F(LockWordTest, DoesNotSleepWithoutATimeout) {
   Acquire(p);
   EXPECT_EQ(Acquire(q, 0), LockOutcome::kTimedOut);
   EXPECT_EQ(machine.host().sleeps(), 0U);
@@ -140,14 +140,16 @@ TEST_F(LockWordTest, KnowsAnOwnerWhoseGenerationIsLongerThanItsField) {
 TEST_F(LockWordTest, MarksTheShardForRepairThatADeadOwnerLeft) {
   Acquire(p);
   machine.Kill(p);
-  const auto lock = segment::ShardLock::Enter(machine.segment(), 0, q, machine.host(), kBudgetNs);
+  const auto lock =
+      segment::ShardLock::Enter(machine.segment(), 0, q, machine.host(), kShardTimeoutNs);
   ASSERT_TRUE(lock.ok());
   EXPECT_TRUE(lock->NeedsRepair());
 }
 
 TEST_F(LockWordTest, IsReleasedAtTheEndOfTheScopeOfAShardLock) {
   {
-    const auto lock = segment::ShardLock::Enter(machine.segment(), 0, q, machine.host(), kBudgetNs);
+    const auto lock =
+        segment::ShardLock::Enter(machine.segment(), 0, q, machine.host(), kShardTimeoutNs);
     EXPECT_TRUE(word.IsLocked());
   }
   EXPECT_FALSE(word.IsLocked());

@@ -32,7 +32,7 @@ namespace {
 constexpr uint32_t kUsers = 4;
 constexpr uint64_t kScribbles = 20'000;
 constexpr uint64_t kTurnsOfEach = 300;
-constexpr uint64_t kSnapshotBudgetNs = 1'000'000;
+constexpr uint64_t kSnapshotTimeoutNs = 1'000'000;
 const std::u16string kNames[] = {u"", u"n", u"m", std::u16string(40, u's'),
                                  std::u16string(150, u'l')};
 
@@ -100,7 +100,7 @@ class User {
     const uint32_t dice = Below(20);
     if (dice < 9) return Ask(resource);
     if (dice == 9) return (void)agent_->IsLocked(resource, 1);
-    if (dice == 10) return (void)agent_->TakeSnapshot(kSnapshotBudgetNs);
+    if (dice == 10) return (void)agent_->TakeSnapshot(kSnapshotTimeoutNs);
     if (dice == 11) return (void)agent_->WouldSelfDeadlock(Below(16));
     agent_->End(Below(16));
   }

@@ -14,7 +14,7 @@ Status FakeAgent::TakeEvents() {
   if (entry.rescan.ReadOrdered() != 0) {
     entry.rescan.Exchange(0);
     for (uint32_t shard = 0; shard < machine_->segment().geometry().shards; ++shard) {
-      const Status done = manager().Rescan(self_, shard, events, events, kBudgetNs);
+      const Status done = manager().Rescan(self_, shard, events, events, kShardTimeoutNs);
       if (!done.ok()) return done;
     }
   }
@@ -28,7 +28,7 @@ Status FakeAgent::TakeEvents() {
 
 Status FakeAgent::Read(const core::RecordEvent& events) {
   if (events.state == segment::CellState::kZombie) {
-    return manager().End(events.record, kBudgetNs).status();
+    return manager().End(events.record, kShardTimeoutNs).status();
   }
   const auto it = mine_.find(events.request_id);
   if (it == mine_.end() || it->second.record.ticket != events.record.ticket) return Status();

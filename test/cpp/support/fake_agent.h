@@ -33,7 +33,7 @@ constexpr Options Limited(uint32_t limit) { return {.mode = LockMode::kShared, .
 constexpr Options HeldFor(uint64_t ns) { return {.hold_limit_ns = ns}; }
 inline constexpr Options kLabelled{.label = u"what it is for"};
 
-inline constexpr uint64_t kBudgetNs = 10'000'000;
+inline constexpr uint64_t kShardTimeoutNs = 10'000'000;
 
 class FakeAgent {
  public:
@@ -54,11 +54,11 @@ class FakeAgent {
         self_(other.self_),
         mine_(other.mine_),
         sleep_(other.sleep_),
-        budget_ns_(other.budget_ns_) {}
+        timeout_ns_(other.timeout_ns_) {}
 
   // Made-up time passes fast where threads wait for each other: from now on it is no reason to give
   // up.
-  void BePatient() { budget_ns_ = UINT64_MAX / 2; }
+  void BePatient() { timeout_ns_ = UINT64_MAX / 2; }
   // Another world than the machine's own.
   void Use(segment::Host& host) { host_ = &host; }
 
@@ -75,7 +75,7 @@ class FakeAgent {
                                     .limit = options.limit,
                                     .hold_limit_ns = options.hold_limit_ns,
                                     .label = options.label};
-    Result<core::RequestReply> reply = manager().Request(self_, NameOf(name), request, budget_ns_);
+    Result<core::RequestReply> reply = manager().Request(self_, NameOf(name), request, timeout_ns_);
     if (reply.ok() && reply->outcome != core::RequestOutcome::kMissed) {
       const bool is_held = reply->outcome == core::RequestOutcome::kGranted;
       mine_[id] = {reply->record, is_held, reply->token, {}};
@@ -89,14 +89,14 @@ class FakeAgent {
     if (it == mine_.end()) return Status();
     const core::RecordRef record = it->second.record;
     mine_.erase(it);
-    return manager().End(record, budget_ns_).status();
+    return manager().End(record, timeout_ns_).status();
   }
 
   // What this process's background worker does. The time to look again.
   uint64_t EnforceHoldLimits(uint32_t id) {
     core::LockManager looker = manager();
-    const Result<uint64_t> next =
-        core::EnforceHoldLimits(looker, mine_.at(id).record, mine_.at(id).first_seen, kBudgetNs);
+    const Result<uint64_t> next = core::EnforceHoldLimits(looker, mine_.at(id).record,
+                                                          mine_.at(id).first_seen, kShardTimeoutNs);
     return next.ok() ? *next : 0;
   }
 
@@ -118,7 +118,7 @@ class FakeAgent {
   segment::AgentRef self_;
   std::map<uint32_t, Mine> mine_;
   uint32_t sleep_ = 0;
-  uint64_t budget_ns_ = kBudgetNs;
+  uint64_t timeout_ns_ = kShardTimeoutNs;
 };
 
 }  // namespace holdfast::test

@@ -47,7 +47,7 @@ class LockTableTest : public testing::Test {
   bool IsAcquired(segment::LockWord& word, segment::ProcessRef process) {
     platform::SectionMark mark;
     mark.Enter();
-    return word.Acquire(process, mark, machine.host(), kBudgetNs) ==
+    return word.Acquire(process, mark, machine.host(), kShardTimeoutNs) ==
            segment::LockOutcome::kAcquired;
   }
   uint32_t UsedCells() const {
