@@ -15,7 +15,7 @@ const fs = require('node:fs');
  * @property {bigint} at  when the lock was granted, in ns of this machine's monotonic clock
  */
 
-const LONGEST_LINE = 128;
+const MAX_LINE = 128;
 
 const LINE = /^(\d+) (\d+) (\S+) (\d+)$/;
 
@@ -40,7 +40,7 @@ class Ledger {
   /** @returns {Entry | undefined} undefined when the ledger is empty, or its last line damaged */
   last() {
     const size = fs.fstatSync(this.#fd).size;
-    const tail = Buffer.alloc(Math.min(size, LONGEST_LINE));
+    const tail = Buffer.alloc(Math.min(size, MAX_LINE));
     fs.readSync(this.#fd, tail, 0, tail.length, size - tail.length);
     const line = tail.toString().trimEnd().split('\n').at(-1);
     return line === undefined ? undefined : parse(line);

@@ -2,7 +2,7 @@
 
 const { clearInterval, setInterval } = require('node:timers');
 
-const LONGEST_INTERVAL_MS = 2 ** 31 - 1;
+const MAX_INTERVAL_MS = 2 ** 31 - 1;
 
 /** Keeps the event loop alive while somebody waits for something that it does not know of. */
 class LoopHold {
@@ -13,7 +13,7 @@ class LoopHold {
   /** One more waits. */
   add() {
     this.#count += 1;
-    this.#timer ??= setInterval(() => {}, LONGEST_INTERVAL_MS);
+    this.#timer ??= setInterval(() => {}, MAX_INTERVAL_MS);
     if (this.#count === 1) this.#timer.ref();
   }
 

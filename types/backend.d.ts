@@ -134,7 +134,7 @@ export interface LockBackendWatch {
    * loop alive.
    * @throws DOMException when there will be no more (rejects).
    */
-  read(most: number): Promise<LockEvent[]>;
+  read(max: number): Promise<LockEvent[]>;
   /** Ends a read that waits. Idempotent. */
   close(): void;
 }
@@ -195,7 +195,7 @@ export interface LockBackend {
    * Whether at least so many (default 1) hold the name now, in whatever mode, or one exclusively.
    * Synchronous.
    */
-  isLocked(name: string, least?: number): boolean;
+  isLocked(name: string, min?: number): boolean;
   /**
    * What happens from now on to the lock of this name, or to all; `close()` of the backend closes
    * it.

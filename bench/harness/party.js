@@ -8,7 +8,7 @@ const { parentPort, workerData } = require('node:worker_threads');
 const { loadPeer } = require('../peers/peers.js');
 const { SectionLog, now } = require('./section-log.js');
 
-const MOST_SECTIONS = 2_000_000;
+const MAX_SECTIONS = 2_000_000;
 /** After its end a party lets others have what they still wait for. */
 const REST_MS = 150;
 
@@ -22,7 +22,7 @@ const send = (message) =>
  * @param {number} end
  */
 async function keepAsking(locks, end) {
-  const log = new SectionLog(MOST_SECTIONS);
+  const log = new SectionLog(MAX_SECTIONS);
   let asked = 0;
   let count = 0;
   const ask = () => {

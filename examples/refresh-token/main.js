@@ -16,7 +16,7 @@ const { TokenFile } = require('./client.js');
 const PROCESSES = 4;
 const THREADS = 2;
 const LIFETIME_MS = 40; // of an access token; an hour as a rule
-const LONGEST_PAUSE_MS = 800; // between two kills
+const MAX_PAUSE_MS = 800; // between two kills
 
 const USAGE = `node examples/refresh-token/main.js [options]
   --seconds N      how long (default 5)
@@ -54,7 +54,7 @@ async function run(directory, { seconds, withLock }) {
   const end = Date.now() + seconds * 1000;
   let kills = 0;
   while (Date.now() < end && logouts === 0) {
-    await pause(Math.random() * LONGEST_PAUSE_MS);
+    await pause(Math.random() * MAX_PAUSE_MS);
     const place = Math.floor(Math.random() * PROCESSES);
     if (children[place].child.kill('SIGKILL')) kills += 1;
     children[place] = start();

@@ -101,9 +101,9 @@ class LocalLockTable {
 
   /**
    * @param {string} name
-   * @param {number} least
+   * @param {number} min
    */
-  isLocked(name, least) {
+  isLocked(name, min) {
     const held = this.#resources.get(name)?.held;
     return held !== undefined && (held.size >= least || held.first?.request.mode === 'exclusive');
   }

@@ -9,7 +9,7 @@ const { lazy } = require('../lazy.js');
 const threadId = lazy(() => require('node:worker_threads').threadId);
 
 /** So many events a watcher may be behind. */
-const MOST_EVENTS = 4096;
+const MAX_EVENTS = 4096;
 
 /**
  * One watcher of a table, with what it has still to read.
@@ -43,15 +43,15 @@ class LocalWatch {
   tell(event) {
     if (this.#name !== undefined && this.#name !== event.name) return;
     this.#events.push(event);
-    if (this.#events.length > MOST_EVENTS) {
+    if (this.#events.length > MAX_EVENTS) {
       this.#events.shift();
       this.#lost += 1;
     }
     this.#look?.();
   }
 
-  /** @param {number} most */
-  async read(most) {
+  /** @param {number} max */
+  async read(max) {
     while (this.#events.length === 0 && !this.#isClosed) {
       await /** @type {Promise<void>} */ (
         new Promise((look) => {
@@ -59,7 +59,7 @@ class LocalWatch {
         })
       );
     }
-    const [first, ...others] = this.#events.splice(0, most);
+    const [first, ...others] = this.#events.splice(0, max);
     if (first === undefined) return [];
     const lost = this.#lost;
     this.#lost = 0;

@@ -107,11 +107,11 @@ class LocalBackend {
 
   /**
    * @param {string} name
-   * @param {number} [least]
+   * @param {number} [min]
    */
-  isLocked(name, least = 1) {
+  isLocked(name, min = 1) {
     this.#checkOpen();
-    return this.#table.isLocked(name, least);
+    return this.#table.isLocked(name, min);
   }
 
   /** @param {string | undefined} name */

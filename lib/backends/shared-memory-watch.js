@@ -25,7 +25,7 @@ class SharedMemoryWatch {
   #look = undefined;
 
   /**
-   * @param {(most: number) => import('./flat-events.js').FlatEvents} take  what there is; throws
+   * @param {(max: number) => import('./flat-events.js').FlatEvents} take  what there is; throws
    *   when there will be nothing more
    * @param {() => void} end  the watch ring need not be written for this reader any more
    */
@@ -34,10 +34,10 @@ class SharedMemoryWatch {
     this.#end = end;
   }
 
-  /** @param {number} most */
-  async read(most) {
+  /** @param {number} max */
+  async read(max) {
     while (!this.#isClosed) {
-      const flat = this.#take(most);
+      const flat = this.#take(max);
       if (flat.length > 0) return toLockEvents(flat);
       await this.#pause();
     }

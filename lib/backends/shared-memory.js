@@ -142,13 +142,13 @@ class SharedMemoryBackend {
    * A holder that is dead does not count. Where a stopped process keeps the table from being read,
    * the answer is true: then nobody gets the lock either.
    * @param {string} name
-   * @param {number} [least]
+   * @param {number} [min]
    * @returns {boolean}
    */
-  isLocked(name, least = 1) {
+  isLocked(name, min = 1) {
     this.#checkOpen();
     this.#agent ??= this.#open();
-    const answer = this.#agent.isLocked(name, least);
+    const answer = this.#agent.isLocked(name, min);
     if (answer < 0) throw this.#fail();
     return answer === 1;
   }
@@ -164,7 +164,7 @@ class SharedMemoryBackend {
     const id = agent.openWatch(name);
     if (id < 0) throw this.#fail();
     const watch = create(
-      (most) => this.#readWatch(agent, id, most),
+      (max) => this.#readWatch(agent, id, max),
       () => {
         this.#watches.delete(watch);
         if (this.#agent === agent) agent.closeWatch(id);
@@ -279,12 +279,12 @@ class SharedMemoryBackend {
   /**
    * @param {any} agent  that the watch is of
    * @param {number} id
-   * @param {number} most
+   * @param {number} max
    * @returns {import('./flat-events.js').FlatEvents}
    */
-  #readWatch(agent, id, most) {
+  #readWatch(agent, id, max) {
     if (this.#agent !== agent) throw invalidStateError(REPLACED);
-    const flat = agent.readWatch(id, most);
+    const flat = agent.readWatch(id, max);
     if (flat === undefined) throw this.#fail();
     return flat;
   }

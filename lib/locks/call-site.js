@@ -10,10 +10,10 @@ const { NO_EXTRAS } = require('./call-chain.js');
 const FOLDERS = ['lib', 'dist'].map((name) => path.resolve(__dirname, '../..', name) + path.sep);
 
 /** As much as the lock table keeps. The end of a path says more than its beginning. */
-const MOST_UNITS = 120;
+const MAX_UNITS = 120;
 
 /** More than this package ever puts between its caller and the lock manager. */
-const MOST_FRAMES = 16;
+const MAX_FRAMES = 16;
 
 /**
  * The place that a line of a stack names: what stands in its parentheses, or all of it.
@@ -34,12 +34,12 @@ function toPlace(line) {
  */
 function callSite() {
   const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = MOST_FRAMES;
+  Error.stackTraceLimit = MAX_FRAMES;
   const { stack } = new Error(); // whatever Error.prepareStackTrace of the program gives
   Error.stackTraceLimit = stackTraceLimit;
   for (const line of `${stack}`.split('\n').slice(1)) {
     const place = toPlace(line);
-    if (place !== undefined) return place.slice(-MOST_UNITS);
+    if (place !== undefined) return place.slice(-MAX_UNITS);
   }
   return '';
 }

@@ -60,10 +60,10 @@ class LockEntrance {
 
   /**
    * Whether so many hold it, or somebody exclusively.
-   * @param {number} least
+   * @param {number} min
    */
-  hasHolders(least) {
-    return hasHolders(this.#manager, this.#name, least);
+  hasHolders(min) {
+    return hasHolders(this.#manager, this.#name, min);
   }
 
   /**

@@ -20,7 +20,7 @@ const FROM_THIS_PACKAGE = Symbol('from this package');
 
 /**
  * For this package: whether so many hold the lock, or somebody exclusively.
- * @type {(manager: LockManager, name: string, least: number) => boolean}
+ * @type {(manager: LockManager, name: string, min: number) => boolean}
  */
 let hasHolders;
 
@@ -193,10 +193,10 @@ class LockManager {
    * First of all, because it throws for a wrong `this` too.
    * @param {string} method
    * @param {number} count
-   * @param {number} least
+   * @param {number} min
    */
-  #checkArgumentCount(method, count, least) {
-    if (count >= least) return;
+  #checkArgumentCount(method, count, min) {
+    if (count >= min) return;
     throw new TypeError(`${method}() takes at least ${least} argument(s), ${count} given`);
   }
 
@@ -214,7 +214,7 @@ class LockManager {
   }
 
   static {
-    hasHolders = (manager, name, least) => manager.#attach().isLocked(name, least);
+    hasHolders = (manager, name, min) => manager.#attach().isLocked(name, min);
   }
 }
 defineInterface(LockManager, [

@@ -8,7 +8,7 @@ const { toAbortSignal, toDictionarySource, toMember } = require('../webidl.js');
 /** @typedef {import('../../types/backend.d.ts').LockEvent} LockEvent */
 
 /** So many events are taken over at a time; the others stay where the slow lose them. */
-const MOST_EVENTS = 64;
+const MAX_EVENTS = 64;
 
 /** @type {FinalizationRegistry<LockBackendWatch>} of iterators that nobody has ended */
 const forgotten = new FinalizationRegistry((watch) => watch.close());
@@ -79,7 +79,7 @@ class LockWatch {
   async #read() {
     loopHold.add();
     try {
-      const events = await this.#watch.read(MOST_EVENTS);
+      const events = await this.#watch.read(MAX_EVENTS);
       if (this.#isOver) return;
       this.#events = events.reverse();
       if (events.length === 0) this.#end(); // the lock manager was closed

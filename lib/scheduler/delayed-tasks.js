@@ -7,7 +7,7 @@ const { IndexedHeap } = require('./indexed-heap.js');
 /** @typedef {import('./scheduler-task.js').SchedulerTask} SchedulerTask */
 
 /** The longest time that a timer of Node takes. */
-const LONGEST_TIMER = 2 ** 31 - 1;
+const MAX_TIMER = 2 ** 31 - 1;
 
 /**
  * @typedef {object} Delay
@@ -76,7 +76,7 @@ class DelayedTasks {
     const { first } = this.#delays;
     if (first === undefined) return;
     const ms = Math.max(Math.ceil(first.end - performance.now()), 1);
-    this.#timer = setTimeout(() => this.#onTimer(), Math.min(ms, LONGEST_TIMER));
+    this.#timer = setTimeout(() => this.#onTimer(), Math.min(ms, MAX_TIMER));
   }
 
   // A timer of Node may come up to 1 ms early; then nothing has ended yet.

@@ -73,7 +73,7 @@ class Dispatcher {
 
   /**
    * Runs all that may run now, or one piece of it where Node is to drain ticks and microtasks.
-   * @param {number} leastLevel
+   * @param {number} minLevel
    * @returns {boolean} whether there was anything
    */
   #run(leastLevel) {
@@ -94,7 +94,7 @@ class Dispatcher {
 
   /**
    * @param {HostCallback} host
-   * @param {number} leastLevel
+   * @param {number} minLevel
    * @returns {boolean} false: there is nothing that may run in this turn of the event loop
    */
   #runNext(host, leastLevel) {
@@ -122,7 +122,7 @@ class Dispatcher {
     this.#lastTime = now;
   }
 
-  /** @param {number} leastLevel */
+  /** @param {number} minLevel */
   #choose(leastLevel) {
     /** @type {TaskSchedule | undefined} */
     let chosen;

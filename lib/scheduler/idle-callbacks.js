@@ -12,8 +12,8 @@ const { enterState } = require('./scheduling-state.js');
 /** @typedef {import('./idle-deadline.js').IdleDeadline} IdleDeadline */
 
 /** The longest idle period, in ms. Standard: requestIdleCallback, #idle-periods. */
-const LONGEST_PERIOD = 50;
-const LONGEST_TIMER = 2 ** 31 - 1;
+const MAX_PERIOD = 50;
+const MAX_TIMER = 2 ** 31 - 1;
 
 /** What `yield()` inherits in an idle callback. */
 const IDLE_STATE = Object.freeze({
@@ -66,7 +66,7 @@ class IdleCallbacks {
     if (timeout > 0) {
       const onTimeout = () => this.#runTimedOut(handle);
       // A timer of Node may come up to 1 ms early.
-      request.timer = setTimeout(onTimeout, Math.min(timeout + 1, LONGEST_TIMER));
+      request.timer = setTimeout(onTimeout, Math.min(timeout + 1, MAX_TIMER));
     }
     this.#requested.set(handle, request);
     this.#dispatcher.updateLevel();
@@ -95,7 +95,7 @@ class IdleCallbacks {
   /** @param {HostCallback} host */
   #startPeriod(host) {
     this.#turn = host.turn;
-    this.#periodEnd = performance.now() + Math.min(host.idleMs, LONGEST_PERIOD);
+    this.#periodEnd = performance.now() + Math.min(host.idleMs, MAX_PERIOD);
     for (const [handle, request] of this.#requested) this.#runnable.set(handle, request);
     this.#requested.clear();
   }

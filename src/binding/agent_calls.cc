@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kSnapshotTimeoutNs = 2'000'000;
 constexpr double kNsPerMs = 1e6;
 // More than anybody waits, and far from overflowing.
-constexpr double kMostHoldNs = 1e18;
+constexpr double kMaxHoldNs = 1e18;
 
 AgentWrap* SelfOf(napi_env env, napi_callback_info info, size_t* count, napi_value* arguments) {
   void* self = nullptr;
@@ -41,10 +41,10 @@ uint32_t ToUint32(napi_env env, napi_value value) {
 uint64_t ToNs(napi_env env, napi_value value) {
   double ms = 0;
   napi_get_value_double(env, value, &ms);
-  return ms > 0 ? static_cast<uint64_t>(std::clamp(ms * kNsPerMs, 1.0, kMostHoldNs)) : 0;
+  return ms > 0 ? static_cast<uint64_t>(std::clamp(ms * kNsPerMs, 1.0, kMaxHoldNs)) : 0;
 }
 
-using ShownText = std::array<char16_t, segment::kMostLabelUnits + 1>;
+using ShownText = std::array<char16_t, segment::kMaxLabelUnits + 1>;
 
 // Cut where it does not fit.
 std::u16string_view ToShownText(napi_env env, napi_value value, ShownText& text) {
@@ -74,7 +74,7 @@ napi_value AgentWrap::Request(napi_env env, napi_callback_info info) {
   size_t count = 2;
   napi_value arguments[2];
   AgentWrap* const self = SelfOf(env, info, &count, arguments);
-  self->last_name_.Read(env, arguments[0], self->MostNameUnits());
+  self->last_name_.Read(env, arguments[0], self->MaxNameUnits());
   core::LockRequest request = ToRequest(ToUint32(env, arguments[1]));
   return ToInt(env, self->Ask(self->last_name_, request));
 }
@@ -94,7 +94,7 @@ napi_value AgentWrap::RequestWithExtras(napi_env env, napi_callback_info info) {
   size_t count = 8;
   napi_value arguments[8];
   AgentWrap* const self = SelfOf(env, info, &count, arguments);
-  const NameArgument name(env, arguments[0], self->MostNameUnits());
+  const NameArgument name(env, arguments[0], self->MaxNameUnits());
   core::LockRequest request = ToRequest(ToUint32(env, arguments[1]));
   request.limit = ToUint32(env, arguments[2]);
   request.hold_limit_ns = ToNs(env, arguments[3]);
@@ -118,7 +118,7 @@ int32_t AgentWrap::Ask(const NameArgument& name, core::LockRequest& request) {
 }
 
 // A name that could never fit is refused before it is copied.
-uint64_t AgentWrap::MostNameUnits() const {
+uint64_t AgentWrap::MaxNameUnits() const {
   return agent_ == nullptr ? 0 : agent_->capacity() / sizeof(char16_t);
 }
 
@@ -168,7 +168,7 @@ napi_value AgentWrap::IsLocked(napi_env env, napi_callback_info info) {
   napi_value arguments[2];
   AgentWrap* const self = SelfOf(env, info, &count, arguments);
   if (self->agent_ == nullptr) return ToInt(env, self->Fail(Closed()));
-  const NameArgument name(env, arguments[0], self->MostNameUnits());
+  const NameArgument name(env, arguments[0], self->MaxNameUnits());
   if (!name.fits()) return ToInt(env, 0);
   const Result<bool> is_locked = self->agent_->IsLocked(name.name(), ToUint32(env, arguments[1]));
   if (!is_locked.ok()) return ToInt(env, self->Fail(is_locked.status()));

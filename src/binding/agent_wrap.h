@@ -83,7 +83,7 @@ class AgentWrap final : private LoopHandles::Listener {
   static napi_value CloseByJs(napi_env env, napi_callback_info info);
   static void OnEnvironmentEnd(void* self);
 
-  uint64_t MostNameUnits() const;
+  uint64_t MaxNameUnits() const;
   int32_t Ask(const NameArgument& name, core::LockRequest& request);
   int32_t Fail(const Status& status);
   napi_value View(Napi::Env env, Napi::Array (*to_js)(Napi::Env, const core::Snapshot&));

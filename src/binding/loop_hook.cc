@@ -166,10 +166,10 @@ void LoopHook::OnCheck() {
   if (is_open_ && level() == kNone) Sleep();
 }
 
-bool LoopHook::Run(Level least) {
+bool LoopHook::Run(Level min) {
   bool has_run = false;
   cells_[kRunCell] += 1;
-  while (is_open_ && !is_running_ && level() >= least && CallRun(least)) has_run = true;
+  while (is_open_ && !is_running_ && level() >= min && CallRun(min)) has_run = true;
   turn_had_work_ = turn_had_work_ || has_run;
   return has_run;
 }
@@ -197,10 +197,10 @@ uint64_t LoopHook::CountEvents() const {
 
 // Calls run(least); ticks and microtasks have run when this returns. False: there was nothing to
 // run, or JavaScript cannot run any more.
-bool LoopHook::CallRun(Level least) {
+bool LoopHook::CallRun(Level min) {
   const Napi::HandleScope scope(env_);
   is_running_ = true;
-  const napi_value argument = Napi::Number::New(env_, static_cast<double>(least));
+  const napi_value argument = Napi::Number::New(env_, static_cast<double>(min));
   napi_value result = nullptr;
   const napi_status status = napi_make_callback(env_, nullptr, Napi::Object::New(env_),
                                                 run_.Value(), 1, &argument, &result);

@@ -62,8 +62,8 @@ class LoopHook {
   void OnPrepare();
   void OnCheck();
   // Runs all that may run, from `least` up, and says whether there was anything.
-  bool Run(Level least);
-  bool CallRun(Level least);
+  bool Run(Level min);
+  bool CallRun(Level min);
   // Whether the loop would sleep now; tells JavaScript for how long.
   bool IsLoopIdle();
   uint64_t CountEvents() const;

@@ -17,22 +17,22 @@ class NameArgument {
   // The empty name.
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): see short_
   NameArgument() : name_(short_.data(), 0) {}
-  // One that is longer than `most_units` is not copied.
-  NameArgument(napi_env env, napi_value value, uint64_t most_units) : NameArgument() {
-    Read(env, value, most_units);
+  // One that is longer than `max_units` is not copied.
+  NameArgument(napi_env env, napi_value value, uint64_t max_units) : NameArgument() {
+    Read(env, value, max_units);
   }
   NameArgument(const NameArgument&) = delete;
   NameArgument& operator=(const NameArgument&) = delete;
   ~NameArgument() = default;
 
-  void Read(napi_env env, napi_value value, uint64_t most_units) {
+  void Read(napi_env env, napi_value value, uint64_t max_units) {
     size_t length = 0;
     napi_get_value_string_utf16(env, value, short_.data(), kShort, &length);
     fits_ = length < kShort - 1;
     const char16_t* units = short_.data();
     if (!fits_) {
       napi_get_value_string_utf16(env, value, nullptr, 0, &length);
-      if (length > most_units) return;
+      if (length > max_units) return;
       long_.resize(length);
       napi_get_value_string_utf16(env, value, long_.data(), length + 1, &length);
       units = long_.data();

@@ -74,7 +74,7 @@ void AdaptiveSpin::Paid() {
 }
 
 void AdaptiveSpin::Failed() {
-  failures_ = std::min(failures_ + 1, kMostFailures);
+  failures_ = std::min(failures_ + 1, kMaxFailures);
   skips_ = (1U << failures_) - 1;
   is_skipped_ = true;
   was_prewoken_ = false;

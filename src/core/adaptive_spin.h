@@ -19,9 +19,9 @@ class AdaptiveSpin {
  public:
   // About as long as it takes to wake a sleeper on another processor: a wait in vain costs at most
   // twice what the sleep alone would.
-  static constexpr uint64_t kMostNs = 50'000;
+  static constexpr uint64_t kMaxNs = 50'000;
   // After so many waits in vain in a row, 2 to this power less one are skipped.
-  static constexpr uint32_t kMostFailures = 6;
+  static constexpr uint32_t kMaxFailures = 6;
 
   AdaptiveSpin(const segment::Segment& segment, segment::Host& host, uint32_t agent)
       : segment_(segment), host_(host), self_(segment.agent(agent)) {}
@@ -35,7 +35,7 @@ class AdaptiveSpin {
   // It is awake again.
   void Woken();
 
-  // Looks until `has_events()`, for kMostNs at most. False: there is no event, or waiting would not
+  // Looks until `has_events()`, for kMaxNs at most. False: there is no event, or waiting would not
   // pay; once armed (Queued, Heard, or an early ring) gives one wait.
   template <typename HasEvents>
   bool SpinFor(const HasEvents& has_events) {
@@ -55,7 +55,7 @@ class AdaptiveSpin {
 
   template <typename HasEvents>
   bool LookFor(const HasEvents& has_events) {
-    const uint64_t end_ns = host_.MonotonicNs() + kMostNs;
+    const uint64_t end_ns = host_.MonotonicNs() + kMaxNs;
     do {
       for (int i = 0; i < kLooks; ++i) {
         if (has_events()) return true;

@@ -178,7 +178,7 @@ bool Agent::WouldSelfDeadlock(uint32_t id) {
   return waits.ok() && *waits;
 }
 
-Result<bool> Agent::IsLocked(const segment::ResourceName& name, uint32_t least) {
+Result<bool> Agent::IsLocked(const segment::ResourceName& name, uint32_t min) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
   const Result<std::vector<Holdings>> holders =
@@ -195,7 +195,7 @@ Result<bool> Agent::IsLocked(const segment::ResourceName& name, uint32_t least) 
       (void)attachment_->worker().Watch(holdings.process);
     }
   }
-  return is_exclusive || count >= least;
+  return is_exclusive || count >= min;
 }
 
 uint32_t Agent::TakeEntry() {
@@ -240,9 +240,9 @@ Result<uint32_t> Agent::OpenWatch(std::optional<std::u16string> name) {
   return usable.ok() ? watches_.Open(std::move(name)) : usable;
 }
 
-Status Agent::ReadWatch(uint32_t id, size_t most, std::vector<WatchedEvent>& events) {
+Status Agent::ReadWatch(uint32_t id, size_t max, std::vector<WatchedEvent>& events) {
   Status usable = CheckUsable();
-  if (usable.ok()) watches_.Read(id, most, events);
+  if (usable.ok()) watches_.Read(id, max, events);
   return usable;
 }
 

@@ -65,11 +65,11 @@ class Agent {
   Result<Snapshot> TakeSnapshot(uint64_t timeout_ns);
   // Whether so many that are alive hold the name, or one exclusively. True, too, when that is not
   // to be known in 1 ms: then nobody gets the lock either.
-  Result<bool> IsLocked(const segment::ResourceName& name, uint32_t least);
+  Result<bool> IsLocked(const segment::ResourceName& name, uint32_t min);
 
   // What happens to the locks of the bucket; see AgentWatches.
   Result<uint32_t> OpenWatch(std::optional<std::u16string> name);
-  Status ReadWatch(uint32_t id, size_t most, std::vector<WatchedEvent>& events);
+  Status ReadWatch(uint32_t id, size_t max, std::vector<WatchedEvent>& events);
   void CloseWatch(uint32_t id) { watches_.Close(id); }
 
   // Requests that wait: they keep the event loop alive.

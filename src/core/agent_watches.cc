@@ -22,11 +22,11 @@ Result<uint32_t> AgentWatches::Open(std::optional<std::u16string> name) {
   return last_id_;
 }
 
-void AgentWatches::Read(uint32_t id, size_t most, std::vector<WatchedEvent>& events) {
+void AgentWatches::Read(uint32_t id, size_t max, std::vector<WatchedEvent>& events) {
   const auto reader = readers_.find(id);
   if (reader == readers_.end()) return;
   const uint64_t now_ns = process_.MonotonicNs();
-  while (events.size() < most) {
+  while (events.size() < max) {
     std::optional<WatchedEvent> event = reader->second.Next(now_ns);
     if (!event.has_value()) return;
     FollowLife(ProcessRef::FromWord(event->entry.process));

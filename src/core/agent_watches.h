@@ -24,7 +24,7 @@ class AgentWatches {
   // Errors: kSegmentFull: there is no memory for the watch ring.
   Result<uint32_t> Open(std::optional<std::u16string> name);
   // Appends at most `most` events; none where the watch is not open.
-  void Read(uint32_t id, size_t most, std::vector<WatchedEvent>& events);
+  void Read(uint32_t id, size_t max, std::vector<WatchedEvent>& events);
   void Close(uint32_t id);
 
  private:

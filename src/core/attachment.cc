@@ -24,7 +24,7 @@ constexpr const char* kSegmentName = "segment";
 // rest.
 constexpr uint64_t kShardTimeoutNs = 2'000'000;
 // So many dead processes a newcomer cleans up after: more than die while one comes, as a rule.
-constexpr uint32_t kMostToCleanUp = 8;
+constexpr uint32_t kMaxToCleanUp = 8;
 // Whoever makes requests notices within this time that the segment was removed or replaced.
 constexpr uint64_t kLookEveryNs = 10'000'000;
 // Tokens of a new segment begin where the clock stands, so that they go on rising when a segment
@@ -132,7 +132,7 @@ Status Attachment::Join(const AttachOptions& options) {
       segment_.process(self_.slot).cleaned_generation.Acquire() == predecessor.generation;
   if (!was_clean) (void)worker_->CleanUp(predecessor, kShardTimeoutNs);
   // Nobody may have waited for those who died: their entries and files must not pile up.
-  worker_->ReapDeadProcesses(kMostToCleanUp);
+  worker_->ReapDeadProcesses(kMaxToCleanUp);
   return Status();
 }
 

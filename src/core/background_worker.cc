@@ -297,9 +297,9 @@ std::vector<ProcessRef> BackgroundWorker::FindDeadProcesses() const {
   return dead;
 }
 
-void BackgroundWorker::ReapDeadProcesses(uint32_t most) {
+void BackgroundWorker::ReapDeadProcesses(uint32_t max) {
   for (const ProcessRef process : FindDeadProcesses()) {
-    if (most-- == 0) return;
+    if (max-- == 0) return;
     (void)CleanUp(process, kShardTimeoutNs);
   }
 }

@@ -79,7 +79,7 @@ class BackgroundWorker {
   Status CleanUp(segment::ProcessRef process, uint64_t timeout_ns);
   // Looks for processes that died without anybody waiting for them, and cleans up after at most so
   // many. In the thread that calls.
-  void ReapDeadProcesses(uint32_t most);
+  void ReapDeadProcesses(uint32_t max);
   // To be called about once a second by whoever waits. Where the thread could not be started, this
   // tries again; until it runs the caller does the most urgent part of its work.
   void RunInline();

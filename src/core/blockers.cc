@@ -18,7 +18,7 @@ namespace {
 // Has its memory before the shard is entered.
 class HoldingsByProcess {
  public:
-  explicit HoldingsByProcess(uint32_t most) : at_(most, 0) { holdings_.reserve(most); }
+  explicit HoldingsByProcess(uint32_t max) : at_(max, 0) { holdings_.reserve(max); }
 
   void AddOwnerOf(const RequestCell& request) {
     const ProcessRef process{request.process_slot.Get(), request.process_generation.Get()};
@@ -36,7 +36,7 @@ class HoldingsByProcess {
   }
   void AddHolders(const ShardView& shard, const segment::NameCell& name) {
     CellId id = name.held_head.Get();
-    for (uint32_t steps = 0; id != kNoCell && steps < shard.MostCells(); ++steps) {
+    for (uint32_t steps = 0; id != kNoCell && steps < shard.MaxCells(); ++steps) {
       const RequestCell* const holder = shard.RequestAt(id);
       if (holder == nullptr) break;
       AddOwnerOf(*holder);

@@ -18,9 +18,9 @@ namespace {
 
 // Whoever waits looks at least once within the shortest limit before it, so that it sees each
 // holder before that one's time is over; but not more often than this.
-constexpr uint64_t kLeastIntervalNs = 10'000'000;
+constexpr uint64_t kMinIntervalNs = 10'000'000;
 // A longer one is damage, and must not overflow.
-constexpr uint64_t kMostNs = uint64_t{1} << 62;
+constexpr uint64_t kMaxNs = uint64_t{1} << 62;
 
 // When the lock was granted; `now_ns` where that is damage: in the future. Only where the clocks
 // are comparable.
@@ -28,9 +28,7 @@ uint64_t GrantedNs(const RequestCell& holder, uint64_t now_ns) {
   return std::min(holder.granted_ns.Get(), now_ns);
 }
 
-uint64_t LimitNs(const RequestCell& holder) {
-  return std::min(holder.hold_limit_ns.Get(), kMostNs);
-}
+uint64_t LimitNs(const RequestCell& holder) { return std::min(holder.hold_limit_ns.Get(), kMaxNs); }
 
 bool IsComparable(const RequestCell& holder, uint32_t clock) {
   return clock != 0 && holder.granted_clock.Get() == clock;
@@ -51,9 +49,9 @@ class HoldLimitCheck {
     if (request.state.Get() != CellState::kWaiting || name == nullptr) return 0;
     if (name->hold_limited.Get() == 0) return 0;
     uint64_t next_ns =
-        now_ns_ + std::clamp(name->least_hold_limit_ns.Get(), kLeastIntervalNs, kMostNs);
+        now_ns_ + std::clamp(name->least_hold_limit_ns.Get(), kMinIntervalNs, kMaxNs);
     CellId holder_id = name->held_head.Get();
-    for (uint32_t steps = 0; holder_id != kNoCell && steps <= shard_.MostCells(); ++steps) {
+    for (uint32_t steps = 0; holder_id != kNoCell && steps <= shard_.MaxCells(); ++steps) {
       RequestCell* const holder = shard_.RequestAt(holder_id);
       if (holder == nullptr) break;
       const uint64_t due_ns = AtHolder(holder_id, *holder);

@@ -28,8 +28,8 @@ class FirstSeenTimes {
     uint64_t since_ns = 0;
     bool is_current = false;
   };
-  static constexpr uint32_t kMost = 8;
-  std::array<FirstSeen, kMost> first_seen_{};
+  static constexpr uint32_t kMax = 8;
+  std::array<FirstSeen, kMax> first_seen_{};
 };
 
 // Whether the time of a lock with a hold limit is over, told or not.

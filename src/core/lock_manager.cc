@@ -275,7 +275,7 @@ void LockManager::ReadRecords(uint16_t agent, const ShardView& view, WakeQueue& 
   for (uint32_t steps = 0; id != kNoCell; ++steps) {
     RequestCell* const request = view.RequestAt(id);
     const bool is_sound = request != nullptr && request->agent.Get() == agent;
-    if (!is_sound || steps > view.MostCells()) return view.MarkDamaged();
+    if (!is_sound || steps > view.MaxCells()) return view.MarkDamaged();
     const CellId next = request->agent_next.Get();
     // The list of events was empty a moment ago and nobody pushes into it from this shard: a mark
     // that is still there was left by somebody who died while pushing.

@@ -19,7 +19,7 @@ struct LockRequest {
   bool steal = false;
   uint32_t limit = 0;               // with kShared: at most so many holders with it; 0: no limit
   uint64_t hold_limit_ns = 0;       // from the grant on; 0: none
-  std::u16string_view label{};      // shown to people; cut at kMostLabelUnits
+  std::u16string_view label{};      // shown to people; cut at kMaxLabelUnits
   std::u16string_view call_site{};  // likewise: where in the program it is made; empty: unknown
   uint64_t enclosing_token = 0;     // of the lock in whose callback it is made; 0: none
   uint64_t now_ms = 0;              // since 1970, to show; need not be exact

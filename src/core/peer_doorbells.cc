@@ -43,7 +43,7 @@ void PeerDoorbells::Ring(const segment::AgentRef& agent) {
       peer = platform::PeerDoorbell::Open(directory_, DoorbellName(segment_, agent));
     }
     if (!peer.ok()) return;
-    if (peers_.size() >= kMost) peers_.clear();
+    if (peers_.size() >= kMax) peers_.clear();
     it = peers_.emplace(agent.index, Peer{agent.generation, std::move(*peer)}).first;
   }
   if (!it->second.peer.Ring().ok()) peers_.erase(it);

@@ -33,7 +33,7 @@ class PeerDoorbells {
     platform::PeerDoorbell peer;
   };
   // So many are kept; then all are dropped and opened anew when needed.
-  static constexpr size_t kMost = 256;
+  static constexpr size_t kMax = 256;
 
   const platform::BucketDirectory& directory_;
   const segment::Segment& segment_;

@@ -16,7 +16,7 @@ namespace holdfast::core {
 
 // Of a label or a call site.
 inline uint32_t TextLength(std::u16string_view text) {
-  return static_cast<uint32_t>(std::min<size_t>(text.size(), segment::kMostLabelUnits));
+  return static_cast<uint32_t>(std::min<size_t>(text.size(), segment::kMaxLabelUnits));
 }
 
 // The record and its texts.

@@ -79,13 +79,13 @@ Result<bool> WouldSelfDeadlock(LockManager& manager, const segment::AgentRef& ag
   if (name == nullptr) return false;
   WaitPath way(manager.segment(), agent, *request);
   uint32_t steps = 0;
-  for (CellId id = request->previous.Get(); id != kNoCell && steps++ < view.MostCells();) {
+  for (CellId id = request->previous.Get(); id != kNoCell && steps++ < view.MaxCells();) {
     const RequestCell* const before = view.RequestAt(id);
     if (before == nullptr) return false;
     if (way.IsStoppedBy(*before)) return true;
     id = before->previous.Get();
   }
-  for (CellId id = name->held_head.Get(); id != kNoCell && steps++ < view.MostCells();) {
+  for (CellId id = name->held_head.Get(); id != kNoCell && steps++ < view.MaxCells();) {
     const RequestCell* const holder = view.RequestAt(id);
     if (holder == nullptr) return false;
     if (way.IsStoppedBy(*holder)) return true;

@@ -121,7 +121,7 @@ void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
 void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
   WarnOfThief(thief, name);
   thief.state.Publish(CellState::kStealing);
-  for (uint32_t steps = 0; steps <= shard_.MostCells(); ++steps) {
+  for (uint32_t steps = 0; steps <= shard_.MaxCells(); ++steps) {
     const CellId victim_id = name.held_head.Get();
     if (victim_id == kNoCell) break;
     RequestCell* const victim = shard_.RequestAt(victim_id);
@@ -152,9 +152,9 @@ void ShardRules::WarnOfThief(const RequestCell& thief, const NameCell& name) {
 // A thief comes before those who wait already: they did not have to care for its hold limit when
 // they came. Enough of them are told that somebody runs.
 void ShardRules::TellOfHoldLimit(const NameCell& name) {
-  constexpr uint32_t kMostTold = 64;
+  constexpr uint32_t kMaxTold = 64;
   CellId id = name.queue_head.Get();
-  for (uint32_t told = 0; id != kNoCell && told < kMostTold; ++told) {
+  for (uint32_t told = 0; id != kNoCell && told < kMaxTold; ++told) {
     RequestCell* const request = shard_.RequestAt(id);
     if (request == nullptr) return shard_.MarkDamaged();
     Tell(id, *request);
@@ -206,7 +206,7 @@ void ShardRules::ProcessLockRequestQueue(CellId name_id) {
   NameCell* const name = shard_.NameAt(name_id);
   if (name == nullptr) return shard_.MarkDamaged();
   uint32_t grants = 0;
-  for (; grants <= shard_.MostCells(); ++grants) {
+  for (; grants <= shard_.MaxCells(); ++grants) {
     const CellId head = name->queue_head.Get();
     if (head == kNoCell) break;
     RequestCell* const request = shard_.RequestAt(head);

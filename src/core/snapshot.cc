@@ -80,7 +80,7 @@ class Reader {
 
   // A label or a call site.
   void ReadText(CellId first, uint32_t length, std::u16string& text) const {
-    if (first == segment::kNoCell || length > segment::kMostLabelUnits) return;
+    if (first == segment::kNoCell || length > segment::kMaxLabelUnits) return;
     (void)ReadPieces(first, length, text);
   }
 

@@ -7,7 +7,7 @@ namespace holdfast::core {
 void WakeQueue::Add(uint16_t agent) {
   const auto end = agents_.begin() + count_;
   if (all_ || std::find(agents_.begin(), end, agent) != end) return;
-  if (count_ == kMost) {
+  if (count_ == kMax) {
     all_ = true;  // more than fit: ring everybody who sleeps
     return;
   }

@@ -38,10 +38,10 @@ class WakeQueue {
   void Ring(uint32_t agent);
   void Prewake();
 
-  static constexpr uint32_t kMost = 16;
+  static constexpr uint32_t kMax = 16;
   const segment::Segment& segment_;
   segment::Host& host_;
-  std::array<uint16_t, kMost> agents_{};
+  std::array<uint16_t, kMax> agents_{};
   uint32_t count_ = 0;
   uint16_t next_ = 0;
   uint16_t next_holder_ = 0;

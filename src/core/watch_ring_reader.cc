@@ -20,8 +20,8 @@ WatchRingReader::WatchRingReader(const segment::Segment& segment,
       slots_(segment.geometry().watch_ring_slots),
       name_(std::move(name)),
       next_(watch_ring_.Last() + 1) {
-  const size_t most = segment.geometry().MaxWatchRingUnits();
-  if (name_.has_value() && name_->size() > most) name_->resize(most);
+  const size_t max = segment.geometry().MaxWatchRingUnits();
+  if (name_.has_value() && name_->size() > max) name_->resize(max);
 }
 
 std::optional<WatchedEvent> WatchRingReader::Next(uint64_t now_ns) {

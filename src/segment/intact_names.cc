@@ -40,7 +40,7 @@ bool IntactNames::HasItsPieces(const Name& name) {
 bool IntactNames::IsIntact(const Name& name) {
   const uint32_t length = name.cell->length.Get();
   const uint32_t shards = shard_.segment().geometry().shards;
-  if (NameTable::CellsFor(length) > shard_.MostCells() || !HasItsPieces(name)) return false;
+  if (NameTable::CellsFor(length) > shard_.MaxCells() || !HasItsPieces(name)) return false;
   NameReader reader(shard_, name.id, *name.cell);
   NameHasher hasher;
   for (uint32_t i = 0; i < length; ++i) {

@@ -176,7 +176,7 @@ struct RequestCell {
 
 inline constexpr uint32_t kNameCellUnits = 32;
 inline constexpr uint32_t kTextCellUnits = 56;
-inline constexpr uint32_t kMostLabelUnits = 120;  // also of a call site; what is longer is cut
+inline constexpr uint32_t kMaxLabelUnits = 120;  // also of a call site; what is longer is cut
 
 // A resource name (UTF-16 code units), shared by all requests for it.
 struct NameCell {

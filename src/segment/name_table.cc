@@ -47,7 +47,7 @@ NameTable::Found NameTable::Find(const ResourceName& name) const {
   CellId id = shard_.segment().bucket(shard_.index(), name.hash()).Get();
   for (uint32_t steps = 0; id != kNoCell; ++steps) {
     NameCell* const cell = shard_.NameAt(id);
-    if (cell == nullptr || steps > shard_.MostCells()) {
+    if (cell == nullptr || steps > shard_.MaxCells()) {
       shard_.MarkDamaged();
       return {kNoCell, nullptr, true};
     }

@@ -13,7 +13,7 @@ namespace holdfast::segment {
 namespace {
 
 // No segment lives so long that its counters get here: more is damage.
-constexpr uint64_t kMost = uint64_t{1} << 62;
+constexpr uint64_t kMax = uint64_t{1} << 62;
 
 bool WasGranted(CellState state) {
   return state == CellState::kHeld || state == CellState::kStealing || IsLost(state);
@@ -83,8 +83,8 @@ void ShardRepair::ReadCell(CellId id, AnyCell& cell) {
                        agent,
                        mode == static_cast<uint8_t>(LockMode::kExclusive),
                        IsOwnerAlive(request, agent)};
-    const bool is_sound = IsLockMode(mode) && read.ticket != 0 && read.ticket <= kMost &&
-                          read.token <= kMost && (read.token != 0 || !WasGranted(state));
+    const bool is_sound = IsLockMode(mode) && read.ticket != 0 && read.ticket <= kMax &&
+                          read.token <= kMax && (read.token != 0 || !WasGranted(state));
     // A steal that was begun is finished, even when its thief is dead.
     const bool counts = read.is_alive || state == CellState::kStealing;
     if (is_sound && counts) requests_.push_back(read);
@@ -189,7 +189,7 @@ void ShardRepair::CommitHolder(const Request& request) {
 void ShardRepair::RaiseCounters() {
   ShardHeader& header = shard_.header();
   Shared<uint64_t>& last_token = shard_.segment().header().last_token;
-  if (header.last_ticket.Get() > kMost) header.last_ticket.Set(0);
+  if (header.last_ticket.Get() > kMax) header.last_ticket.Set(0);
   for (const Request& request : requests_) {
     if (request.ticket > header.last_ticket.Get()) header.last_ticket.Set(request.ticket);
     uint64_t newest = last_token.Get();
@@ -236,8 +236,7 @@ void ShardRepair::KeepText(CellId id, Shared<CellId>& first, uint32_t length) {
   CellId text_id = first.Get();
   if (text_id == kNoCell) return;
   std::vector<CellId> pieces;
-  for (uint32_t left = TextPieces::CellsFor(length); left > 0 && length <= kMostLabelUnits;
-       --left) {
+  for (uint32_t left = TextPieces::CellsFor(length); left > 0 && length <= kMaxLabelUnits; --left) {
     const TextCell* const text = shard_.TextAt(text_id);
     const bool is_sound = text != nullptr && text->owner.Get() == id && !kept_[text_id - 1] &&
                           std::find(pieces.begin(), pieces.end(), text_id) == pieces.end();

@@ -144,7 +144,7 @@ class ShardChecker {
   }
   void CheckText(CellId id, CellId text_id, uint32_t length) {
     if (text_id == kNoCell) return;
-    if (length == 0 || length > kMostLabelUnits) Fail("I11", CellName(id) + " has an odd text");
+    if (length == 0 || length > kMaxLabelUnits) Fail("I11", CellName(id) + " has an odd text");
     for (uint32_t left = TextPieces::CellsFor(length); left > 0; --left) {
       const TextCell* const text = shard_.TextAt(text_id);
       if (text == nullptr || text->owner.Get() != id || !texts_.insert(text_id).second) {
@@ -161,7 +161,7 @@ class ShardChecker {
     CellId previous = kNoCell;
     uint64_t last_ticket = 0;
     CellId id = head.Get();
-    for (uint32_t steps = 0; id != kNoCell && steps <= shard_.MostCells(); ++steps) {
+    for (uint32_t steps = 0; id != kNoCell && steps <= shard_.MaxCells(); ++steps) {
       const RequestCell* const request = shard_.RequestAt(id);
       if (request == nullptr || request->state.Get() != state || request->name.Get() != name ||
           request->previous.Get() != previous || !in_name_lists_.insert(id).second) {
@@ -188,7 +188,7 @@ class ShardChecker {
     NameHasher hasher;
     NameReader reader(shard_, id, name);
     const uint32_t length = name.length.Get();
-    bool is_readable = NameTable::CellsFor(length) <= shard_.MostCells();
+    bool is_readable = NameTable::CellsFor(length) <= shard_.MaxCells();
     for (uint32_t i = 0; is_readable && i < length; ++i) {
       uint16_t unit = 0;
       is_readable = reader.Next(unit);

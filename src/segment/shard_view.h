@@ -30,7 +30,7 @@ class ShardView {
     return cell != nullptr && cell->state.Get() == CellState::kText ? &AsText(*cell) : nullptr;
   }
   // No list is longer than this: the bound of every walk.
-  uint32_t MostCells() const { return segment_->geometry().cells(); }
+  uint32_t MaxCells() const { return segment_->geometry().cells(); }
   // Somebody found what cannot be: the next one to enter rebuilds the index.
   void MarkDamaged() const { header().dirty.Set(1); }
 

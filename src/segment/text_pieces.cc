@@ -27,7 +27,7 @@ bool TextPieces::Write(const char16_t* units, uint32_t length, Shared<CellId>& f
 bool TextPieces::Free(CellId first) {
   RecordPool pool(shard_);
   CellId id = first;
-  for (uint32_t steps = 0; id != kNoCell && steps < shard_.MostCells(); ++steps) {
+  for (uint32_t steps = 0; id != kNoCell && steps < shard_.MaxCells(); ++steps) {
     TextCell* const text = shard_.TextAt(id);
     if (text == nullptr || text->owner.Get() != owner_) {
       shard_.MarkDamaged();

@@ -28,7 +28,7 @@ const MINUTES = Number(process.env.HOLDFAST_MINUTES ?? 10);
 const MANAGERS = 4;
 const CHAINS = 12;
 const NAMES = 8;
-const LONGEST_MS = 400;
+const MAX_MS = 400;
 
 const OPENERS = {
   local() {
@@ -75,7 +75,7 @@ class Load {
     const left = NAMES - 1 - name;
     const inner = Array.from({ length: left > 0 ? random(3) : 0 }, () => name + 1 + random(left));
     await Promise.all(inner.map((later) => this.#request(later)));
-    await clock.sleep(random(LONGEST_MS));
+    await clock.sleep(random(MAX_MS));
   }
 }
 
@@ -107,7 +107,7 @@ test.each(BACKENDS)(
     load.isStopped = true;
     let hasEnded = false;
     Promise.all(ends).then(() => (hasEnded = true));
-    while (!hasEnded) await clock.pass(LONGEST_MS);
+    while (!hasEnded) await clock.pass(MAX_MS);
 
     expect(load.failures).toEqual([]);
     expect(warn).not.toHaveBeenCalled();

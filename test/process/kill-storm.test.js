@@ -22,7 +22,7 @@ const PROCESSES = Number(process.env.HOLDFAST_STORM_PROCESSES ?? 4);
 const NAMES = ['a', 'b', 'c'];
 const PROGRAM = join(__dirname, 'kill-storm-program.js');
 const THREADS = 3; // of each process
-const MOST_OF_ITS_OWN = 3; // descriptors of its helper thread
+const MAX_OF_ITS_OWN = 3; // descriptors of its helper thread
 const LATEST_MS = 15;
 const MS_PER_KILL = 5000; // a watchdog
 
@@ -95,7 +95,7 @@ async function checkWitness(pid, before, countsBefore) {
   );
   // Of its own doorbells it has both ends.
   expect(doorbells.length - new Set(doorbells).size).toBeLessThanOrEqual(THREADS);
-  expect(others - before.others).toBeLessThanOrEqual(MOST_OF_ITS_OWN);
+  expect(others - before.others).toBeLessThanOrEqual(MAX_OF_ITS_OWN);
   expect(counts.segments).toBe(countsBefore.segments);
   expect(counts.threads).toBeLessThanOrEqual(countsBefore.threads + 1);
 }

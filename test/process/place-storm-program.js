@@ -9,9 +9,9 @@ const { openLockManager } = require('../../lib/index.js');
 const { randomFrom } = require('../support/process-random.js');
 const { lineOf } = require('./place-storm-log.js');
 
-const MOST_INSIDE_MS = 9;
+const MAX_INSIDE_MS = 9;
 /** Those who do not wait are the newcomers: who waits hears of a harm from the sweep. */
-const MOST_OUTSIDE_MS = 40;
+const MAX_OUTSIDE_MS = 40;
 /** The place is looked at again 10 ms after the last look at the earliest. */
 const A_LOOK_LATER_MS = 15;
 const CAPACITY = 1 << 20;
@@ -33,7 +33,7 @@ async function use() {
     await locks.request('a', async () => {
       hasEntered = true;
       write('enter', section);
-      await pause(random(MOST_INSIDE_MS));
+      await pause(random(MAX_INSIDE_MS));
       write('leaving', section);
       await pause(A_LOOK_LATER_MS);
       await locks.request(`look of ${who}`, () => {});
@@ -52,7 +52,7 @@ async function run() {
     locks = openLockManager({ directory, capacity: CAPACITY });
     for (let uses = random(3); uses >= 0 && !isStopped; uses -= 1) {
       await use();
-      await pause(random(MOST_OUTSIDE_MS));
+      await pause(random(MAX_OUTSIDE_MS));
     }
     locks.close();
   }

@@ -4,7 +4,7 @@ const { threadId } = require('node:worker_threads');
 const { GRANTED, MISSED, QUEUED } = require('../../lib/backends/outcome.js');
 const { ask } = require('./recorded-request.js');
 
-const MOST = 100;
+const MAX = 100;
 
 /**
  * What a backend tells those who watch, as tests.
@@ -17,7 +17,7 @@ function testBackendWatch(agents) {
     ({ first, second } = agents());
   });
 
-  const typesOf = async (watch) => (await watch.read(MOST)).map(({ type }) => type);
+  const typesOf = async (watch) => (await watch.read(MAX)).map(({ type }) => type);
 
   test('a watch sees the requests of all agents, in their order', async () => {
     const watch = second.watch(undefined);
@@ -28,7 +28,7 @@ function testBackendWatch(agents) {
     const place = { name: 'a', pid: process.pid, threadId, time: expect.any(Number), lost: 0 };
     const ofFirst = { ...place, mode: 'exclusive', clientId: first.clientId };
     const ofSecond = { ...place, mode: 'shared', clientId: second.clientId };
-    expect(await watch.read(MOST)).toEqual([
+    expect(await watch.read(MAX)).toEqual([
       { type: 'granted', ...ofFirst, token: holder.token },
       { type: 'queued', ...ofSecond, token: null },
       { type: 'released', ...ofFirst, token: holder.token },
@@ -81,7 +81,7 @@ function testBackendWatch(agents) {
     const watch = first.watch('a');
     for (let i = 0; i < 3; i += 1) first.release(ask(first, GRANTED, 'a'));
     const counts = [];
-    for (const most of [2, 3, MOST]) counts.push((await watch.read(most)).length);
+    for (const most of [2, 3, MAX]) counts.push((await watch.read(max)).length);
     expect(counts).toEqual([2, 3, 1]);
     watch.close();
   });
@@ -98,20 +98,20 @@ function testBackendWatch(agents) {
 
   test('close() of a watch ends a read that waits, and every later one', async () => {
     const watch = first.watch(undefined);
-    const read = watch.read(MOST);
+    const read = watch.read(MAX);
     watch.close();
     ask(first, GRANTED, 'a');
     expect(await read).toEqual([]);
-    expect(await watch.read(MOST)).toEqual([]);
+    expect(await watch.read(MAX)).toEqual([]);
     watch.close();
   });
 
   test('close() of the agent ends its watches, not those of others', async () => {
     const [watch, other] = [first.watch(undefined), second.watch(undefined)];
     const holder = ask(first, GRANTED, 'a');
-    const read = watch.read(MOST);
+    const read = watch.read(MAX);
     await read;
-    const waiting = watch.read(MOST);
+    const waiting = watch.read(MAX);
     first.close();
     expect(await waiting).toEqual([]);
     expect(holder.told).toEqual(['lost: disconnected']);
@@ -121,7 +121,7 @@ function testBackendWatch(agents) {
   });
 
   test('isLocked() counts holders, one that is exclusive for all', () => {
-    const states = () => [1, 2, 3].map((least) => second.isLocked('a', least));
+    const states = () => [1, 2, 3].map((min) => second.isLocked('a', min));
     expect(states()).toEqual([false, false, false]);
     const shared = [first, second].map((agent) => [
       agent,

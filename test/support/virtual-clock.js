@@ -4,7 +4,7 @@ const timers = require('node:timers');
 const { performance } = require('node:perf_hooks');
 
 /** In one turn of the event loop: what is on its way takes some. */
-const LONGEST_STEP_MS = 5;
+const MAX_STEP_MS = 5;
 
 /** Time that passes when it is told to: an hour of waiting takes as long as what is done in it. */
 class VirtualClock {
@@ -39,8 +39,8 @@ class VirtualClock {
     for (const end = this.#now + ms; this.#now < end;) {
       await new Promise((resolve) => timers.setImmediate(resolve));
       const [timer, { at, fire }] = this.#next() ?? [undefined, { at: end }];
-      const isDue = at <= this.#now + LONGEST_STEP_MS && at <= end;
-      this.#now = isDue ? Math.max(at, this.#now) : Math.min(this.#now + LONGEST_STEP_MS, end);
+      const isDue = at <= this.#now + MAX_STEP_MS && at <= end;
+      this.#now = isDue ? Math.max(at, this.#now) : Math.min(this.#now + MAX_STEP_MS, end);
       if (!isDue || timer === undefined) continue;
       this.#waiting.delete(timer);
       fire();

@@ -26,7 +26,7 @@ const { WaitGraph } = require('./wait-graph.js');
 /** How long a request waits before anybody asks why. */
 const FIRST_PAUSE_MS = 100;
 /** Between two looks at a request that is stuck while another has to do something about it. */
-const LONGEST_PAUSE_MS = 1000;
+const MAX_PAUSE_MS = 1000;
 /** To look at everything must not take more than a small part of the time. */
 const LEAST_PAUSE_PER_COST = 20;
 
@@ -107,7 +107,7 @@ class DeadlockWatch {
       this.#watched.delete(request);
       return;
     }
-    watched.pauseMs = Math.min(2 * watched.pauseMs, LONGEST_PAUSE_MS);
+    watched.pauseMs = Math.min(2 * watched.pauseMs, MAX_PAUSE_MS);
     watched.at = performance.now() + watched.pauseMs;
     if (watched.isWarned || !hasClosedCircle(detail, graph)) return;
     if (request.extras?.deadlock === 'reject') {

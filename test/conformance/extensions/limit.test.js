@@ -77,17 +77,17 @@ describeOneClient('limit, inside a client', (run) => {
     'many requests, never more than n callbacks at a time, and all of the n are used',
     run(async ({ locks, assert, name }) => {
       let running = 0;
-      let most = 0;
+      let max = 0;
       const work = async () => {
         running += 1;
-        most = Math.max(most, running);
+        max = Math.max(max, running);
         await new Promise((resolve) => setImmediate(resolve));
         running -= 1;
       };
       await Promise.all(
         Array.from({ length: 50 }, () => locks.request(name, { mode: 'shared', limit: 3 }, work)),
       );
-      assert.equal(most, 3);
+      assert.equal(max, 3);
     }),
   );
 

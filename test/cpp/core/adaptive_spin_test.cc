@@ -52,8 +52,8 @@ TEST_F(AdaptiveSpinTest, EndsAfterItsTime) {
   const uint64_t before = machine.host().MonotonicNs();
   EXPECT_FALSE(wait.SpinFor([] { return false; }));
   const uint64_t waited_ns = machine.host().MonotonicNs() - before;
-  EXPECT_GE(waited_ns, AdaptiveSpin::kMostNs);
-  EXPECT_LT(waited_ns, AdaptiveSpin::kMostNs + AdaptiveSpin::kMostNs / 10);
+  EXPECT_GE(waited_ns, AdaptiveSpin::kMaxNs);
+  EXPECT_LT(waited_ns, AdaptiveSpin::kMaxNs + AdaptiveSpin::kMaxNs / 10);
 }
 
 TEST_F(AdaptiveSpinTest, SaysWhereItRuns) {
@@ -97,7 +97,7 @@ TEST_F(AdaptiveSpinTest, EndsWhenTheOtherFallsAsleepOrComesHere) {
   const uint64_t before = machine.host().MonotonicNs();
   machine.host().DuringPause([this] { OfA().cpu.Set(kHere); });
   EXPECT_FALSE(wait.SpinFor([] { return false; }));
-  EXPECT_LT(machine.host().MonotonicNs() - before, AdaptiveSpin::kMostNs / 2);
+  EXPECT_LT(machine.host().MonotonicNs() - before, AdaptiveSpin::kMaxNs / 2);
 }
 
 TEST_F(AdaptiveSpinTest, IsForTheFirstTwoOfAQueue) {
@@ -129,8 +129,8 @@ TEST_F(AdaptiveSpinTest, BacksOffWhileItDoesNotPay) {
   int waits = 0;
   wait.Queued(behind_a);
   for (int i = 0; i < kOccasions; ++i) waits += WaitsOnceMore() ? 1 : 0;
-  EXPECT_GT(waits, kOccasions >> (AdaptiveSpin::kMostFailures + 1));
-  EXPECT_LT(waits, (kOccasions >> AdaptiveSpin::kMostFailures) + 10);
+  EXPECT_GT(waits, kOccasions >> (AdaptiveSpin::kMaxFailures + 1));
+  EXPECT_LT(waits, (kOccasions >> AdaptiveSpin::kMaxFailures) + 10);
 }
 
 TEST_F(AdaptiveSpinTest, WaitsEachTimeAgainAsSoonAsItPays) {
@@ -186,8 +186,8 @@ TEST_F(PrewakeTest, IsWantedLessOftenWhileItDoesNotPay) {
       Prewake();
       EXPECT_EQ(Waits(), cpu == kThere);
     }
-    EXPECT_GT(rings, kOccasions >> (AdaptiveSpin::kMostFailures + 1));
-    EXPECT_LT(rings, (kOccasions >> AdaptiveSpin::kMostFailures) + 10);
+    EXPECT_GT(rings, kOccasions >> (AdaptiveSpin::kMaxFailures + 1));
+    EXPECT_LT(rings, (kOccasions >> AdaptiveSpin::kMaxFailures) + 10);
   }
 }
 

@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(Units, LabelOfEveryLength, testing::Values(0, 1, 55, 56
 
 TEST_F(Label, IsCutWhereItIsTooLong) {
   Ask(a, u"n", {.label = std::u16string(121, u'x')});
-  EXPECT_EQ(Shown(a), std::u16string(segment::kMostLabelUnits, u'x'));
+  EXPECT_EQ(Shown(a), std::u16string(segment::kMaxLabelUnits, u'x'));
 }
 
 TEST_F(Label, IsFreedWithALockThatWasStolen) {
@@ -54,7 +54,7 @@ TEST_F(Label, IsFreedWithARequestThatWasTakenBackBeforeItsGrantWasRead) {
 }
 
 TEST_F(Label, TakesRoomThatTheTableMustHave) {
-  const std::u16string label(segment::kMostLabelUnits, u'x');
+  const std::u16string label(segment::kMaxLabelUnits, u'x');
   StatusCode code = StatusCode::kOk;
   for (uint32_t id = 1; code == StatusCode::kOk && id < 100; ++id) {
     code = a.Request(id, u"n", {.label = label}).status().code();

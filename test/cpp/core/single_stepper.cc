@@ -16,7 +16,7 @@ namespace holdfast::test {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr size_t kMostImages = 1 << 14;
+constexpr size_t kMaxImages = 1 << 14;
 
 // What the child leaves to its parent.
 struct Record {
@@ -36,7 +36,7 @@ void Protect(int protection) {
 void TakeImage() {
   const size_t count = record->count.load();
   const std::byte* const last = images + (count - 1) * watched.size();
-  if (count == kMostImages) return;
+  if (count == kMaxImages) return;
   if (count > 0 && std::memcmp(last, watched.data(), watched.size()) == 0) return;
   std::memcpy(images + count * watched.size(), watched.data(), watched.size());
   record->count.store(count + 1);
@@ -102,7 +102,7 @@ Steps StepThrough(std::span<std::byte> memory, const std::function<void()>& body
   Steps steps;
   // Whatever else is in the last page is watched, too, and does no harm.
   watched = {memory.data(), (memory.size() + kPage - 1) / kPage * kPage};
-  const size_t size = sizeof(Record) + kMostImages * watched.size();
+  const size_t size = sizeof(Record) + kMaxImages * watched.size();
   void* const shared = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (shared == MAP_FAILED) return steps;
@@ -114,7 +114,7 @@ Steps StepThrough(std::span<std::byte> memory, const std::function<void()>& body
   int status = -1;
   waitpid(child, &status, 0);
   const size_t count = record->count.load();
-  steps.is_complete = status == 0 && count < kMostImages;
+  steps.is_complete = status == 0 && count < kMaxImages;
   steps.stores = record->stores.load();
   for (size_t i = 0; i < count; ++i) {
     const std::byte* const image = images + i * watched.size();

@@ -162,15 +162,15 @@ class PassedOn : public SnapshotTest {
 };
 
 TEST_F(PassedOn, IsSeenOnceWheneverItIsPassedOn) {
-  constexpr int kMost = 40;
-  for (int turns = 0; turns < kMost; ++turns) {
+  constexpr int kMax = 40;
+  for (int turns = 0; turns < kMax; ++turns) {
     turns_left = turns;
     segment::store_observer = {nullptr, this, &OnLoad};
     const Snapshot snapshot = Take(a);
     segment::store_observer = {};
     EXPECT_THAT(Lines(snapshot.held), SizeIs(1)) << turns;
   }
-  EXPECT_GT(turn, size_t{kMost});
+  EXPECT_GT(turn, size_t{kMax});
 }
 
 TEST_F(PassedOn, IsSeenByWhoLooksMeanwhile) {

@@ -11,7 +11,7 @@ namespace holdfast::test {
 namespace {
 
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
-constexpr size_t kMostProcesses = 5;  // one slot less than there are
+constexpr size_t kMaxProcesses = 5;  // one slot less than there are
 // A seed decides how finely threads are interleaved, and how fast they are.
 constexpr uint32_t kPoints[] = {2, 8, 30, 120};
 constexpr uint64_t kStepNs[] = {20, 200, 5'000};
@@ -94,7 +94,7 @@ void Simulation::Interfere() {
   if (is_damaging_ && world_.OneIn(3)) return Damage();
   const uint32_t dice = world_.Below(100);
   if (dice < 45 && living.size() > 1) return KillOne();
-  if (living.size() < kMostProcesses && dice < 70) return StartProcess();
+  if (living.size() < kMaxProcesses && dice < 70) return StartProcess();
   SimProcess& process = *living[world_.Below(static_cast<uint32_t>(living.size()))];
   if (process.is_stopped) return world_.Resume(process);
   if (IsStoppable(process)) world_.Stop(process);
@@ -166,8 +166,8 @@ void Simulation::LetANewcomerIn() {
   RunUntilNothingHappens(kNsPerSecond, "a second after a newcomer came something still happens");
 }
 
-void Simulation::RunUntilNothingHappens(uint64_t most_ns, const std::string& what) {
-  const uint64_t end_ns = world_.now_ns() + most_ns;
+void Simulation::RunUntilNothingHappens(uint64_t max_ns, const std::string& what) {
+  const uint64_t end_ns = world_.now_ns() + max_ns;
   while (!HasFailed() && Step()) {
     if (world_.now_ns() > end_ns) return Fail(what + world_.Describe());
   }

@@ -42,7 +42,7 @@ class Simulation {
   void CheckTheWatchers();
   void LetANewcomerIn();
   void Inspect();
-  void RunUntilNothingHappens(uint64_t most_ns, const std::string& what);
+  void RunUntilNothingHappens(uint64_t max_ns, const std::string& what);
   void CheckNobodyWaits();
   std::string DescribeTable();
   void CheckNothingIsLeft();

@@ -32,18 +32,18 @@ void Watching::Open(core::Agent& agent) {
   if (!id.ok()) return Fail("a watch is refused", 0);
   id_ = *id;
   record_.Look();
-  at_most_ = record_.last();
+  max_ = record_.last();
   opened_behind_ = record_.last();
   opened_at_ = log_.now();
 }
 
 void Watching::Read(core::Agent& agent, bool is_quiet) {
   std::vector<WatchedEvent> events;
-  const size_t most = 1 + world_.Below(6);
-  (void)agent.ReadWatch(id_, most, events);
+  const size_t max = 1 + world_.Below(6);
+  (void)agent.ReadWatch(id_, max, events);
   if (world_.IsGhost()) return;
   for (const WatchedEvent& event : events) See(event);
-  const bool has_more = events.size() == most;
+  const bool has_more = events.size() == max;
   const uint32_t pause_ns = is_quiet           ? kReadLateNs
                             : world_.OneIn(30) ? kReadSeldomNs
                                                : kReadEveryNs;
@@ -61,14 +61,14 @@ void Watching::See(const WatchedEvent& event) {
     Fail("a watcher sees the end of a lock that is held", number);
   }
   at_least_ = number;
-  at_most_ = number;
+  max_ = number;
   lost_ += event.lost;
 }
 
 // Whoever watches everything passes over nothing but what it counts.
 uint64_t Watching::Find(const WatchedEvent& event) const {
   for (uint64_t number = at_least_ + 1 + event.lost; number <= record_.last(); ++number) {
-    if (!name_.has_value() && number > at_most_ + 1 + event.lost) break;
+    if (!name_.has_value() && number > max_ + 1 + event.lost) break;
     const WatchRecord::Entry* const entry = record_.At(number);
     if (entry == nullptr || entry->name != event.name) continue;
     if (std::memcmp(&entry->entry, &event.entry, sizeof(event.entry)) == 0) return number;
@@ -77,7 +77,7 @@ uint64_t Watching::Find(const WatchedEvent& event) const {
 }
 
 void Watching::CheckPassedOver(uint64_t number, const WatchedEvent& event) {
-  for (uint64_t passed = at_most_ + 1; passed < number; ++passed) {
+  for (uint64_t passed = max_ + 1; passed < number; ++passed) {
     const WatchRecord::Entry* const entry = record_.At(passed);
     if (entry == nullptr || !IsOfInterest(*entry)) continue;
     if (event.lost == 0) Fail("a watcher has missed an event and was not told", passed);
@@ -86,7 +86,7 @@ void Watching::CheckPassedOver(uint64_t number, const WatchedEvent& event) {
 }
 
 void Watching::CheckThatAllWasSeen() {
-  for (uint64_t number = at_most_ + 1; number <= record_.last(); ++number) {
+  for (uint64_t number = max_ + 1; number <= record_.last(); ++number) {
     const WatchRecord::Entry* const entry = record_.At(number);
     if (entry != nullptr && IsOfInterest(*entry)) {
       Fail("a watcher has not seen what happened", number);

@@ -49,7 +49,7 @@ class Watching {
   uint64_t opened_at_ = 0;  // in the time of the log
   // The number that it has seen last; before that, where it may have begun.
   uint64_t at_least_ = 0;
-  uint64_t at_most_ = 0;
+  uint64_t max_ = 0;
   uint64_t opened_behind_ = 0;
   uint64_t lost_ = 0;
   std::string fault_;

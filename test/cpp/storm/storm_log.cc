@@ -13,7 +13,7 @@ void StormLog::Write(StormEvent event, const StormEntry& entry) {
 
 void StormLog::Fail(const char* what) {
   uint32_t none = 0;
-  if (has_fault_.compare_exchange_strong(none, 1)) std::strncpy(fault_, what, kMostFaultBytes - 1);
+  if (has_fault_.compare_exchange_strong(none, 1)) std::strncpy(fault_, what, kMaxFaultBytes - 1);
 }
 
 void StormLog::Clear() {

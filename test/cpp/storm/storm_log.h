@@ -58,11 +58,11 @@ class StormLog {
     std::atomic<StormEvent> event;
     StormEntry entry;
   };
-  static constexpr size_t kMostFaultBytes = 256;
+  static constexpr size_t kMaxFaultBytes = 256;
 
   std::atomic<uint64_t> count_;
   std::atomic<uint32_t> has_fault_;
-  char fault_[kMostFaultBytes];
+  char fault_[kMaxFaultBytes];
   Place places_[kEntries];
 };
 

@@ -95,20 +95,20 @@ describe('executeLocked()', () => {
 
   test('many of one thread run one at a time', async () => {
     let inside = 0;
-    let most = 0;
+    let max = 0;
     let count = 0;
     await Promise.all(
       Array.from({ length: 50 }, () =>
         lock.executeLocked(async () => {
           inside += 1;
-          most = Math.max(most, inside);
+          max = Math.max(max, inside);
           await nextTurn();
           inside -= 1;
           count += 1;
         }),
       ),
     );
-    expect([most, count, word[0]]).toEqual([1, 50, 0]);
+    expect([max, count, word[0]]).toEqual([1, 50, 0]);
   });
 
   test('waits without blocking the event loop', async () => {

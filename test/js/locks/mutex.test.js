@@ -101,10 +101,10 @@ describe.each([
 
   test('runShared() runs together with other shared ones and with no exclusive one', async () => {
     let shared = 0;
-    let most = 0;
+    let max = 0;
     const read = async () => {
       shared += 1;
-      most = Math.max(most, shared);
+      max = Math.max(max, shared);
       await nextTurn();
       shared -= 1;
     };
@@ -115,7 +115,7 @@ describe.each([
       mutex.runExclusive(write),
       mutex.runShared(read),
     ]);
-    expect(most).toBe(2);
+    expect(max).toBe(2);
   });
 
   test('runExclusive() takes blocking and timeout', async () => {

@@ -11,20 +11,20 @@ describe.each([
   test('lets as many in as it has permits, and all in the end, in their order', async () => {
     const semaphore = create(3);
     let inside = 0;
-    let most = 0;
+    let max = 0;
     const entered = [];
     await Promise.all(
       Array.from({ length: 10 }, (__, index) =>
         semaphore.runExclusive(async () => {
           entered.push(index);
           inside += 1;
-          most = Math.max(most, inside);
+          max = Math.max(max, inside);
           await nextTurn();
           inside -= 1;
         }),
       ),
     );
-    expect(most).toBe(3);
+    expect(max).toBe(3);
     expect(entered).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   });
 

@@ -73,7 +73,7 @@ test('random steps agree with a sorted list', () => {
       any.key = random(1_000);
       heap.update(any);
     }
-    const least = items.length === 0 ? undefined : Math.min(...items.map(({ key }) => key));
-    expect({ seed, step, least: heap.first?.key }).toEqual({ seed, step, least });
+    const min = items.length === 0 ? undefined : Math.min(...items.map(({ key }) => key));
+    expect({ seed, step, min: heap.first?.key }).toEqual({ seed, step, least });
   }
 });
