@@ -81,7 +81,7 @@ function testBackendWatch(agents) {
     const watch = first.watch('a');
     for (let i = 0; i < 3; i += 1) first.release(ask(first, GRANTED, 'a'));
     const counts = [];
-    for (const most of [2, 3, MAX]) counts.push((await watch.read(max)).length);
+    for (const max of [2, 3, MAX]) counts.push((await watch.read(max)).length);
     expect(counts).toEqual([2, 3, 1]);
     watch.close();
   });

@@ -115,7 +115,7 @@ TEST_F(StormTest, NobodyIsLetInBesideAnotherOvertakenOrForgottenAndNothingIsLeft
   std::cout << storm.kills() << " kills, " << storm.stops() << " stops, " << checker.grants()
             << " grants, " << checker.steals() << " steals and " << checker.expiries()
             << " expiries seen, " << storm.rounds() << " times quiet, after "
-            << storm.longest_quiet_ms() << " ms at max" << std::endl;
+            << storm.longest_quiet_ms() << " ms at most" << std::endl;
   EXPECT_GT(checker.steals(), 0U);
   EXPECT_GT(checker.expiries(), 0U);
   // Newcomers clean up after those whom nobody waited for, some of them each.

@@ -74,6 +74,6 @@ test('random steps agree with a sorted list', () => {
       heap.update(any);
     }
     const min = items.length === 0 ? undefined : Math.min(...items.map(({ key }) => key));
-    expect({ seed, step, min: heap.first?.key }).toEqual({ seed, step, least });
+    expect({ seed, step, min: heap.first?.key }).toEqual({ seed, step, min });
   }
 });
