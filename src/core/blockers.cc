@@ -56,7 +56,7 @@ Result<std::vector<ProcessRef>> Blockers(LockManager& manager, const RecordRef& 
                                          uint64_t timeout_ns) {
   HoldingsByProcess blockers(manager.segment().geometry().processes);
   WakeQueue wake_queue(manager.segment(), manager.host());
-  const Result<ShardLock> lock = manager.EnterToLook(record.shard, wake_queue, timeout_ns);
+  const Result<ShardLock> lock = manager.EnterForRead(record.shard, wake_queue, timeout_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(manager.segment(), record.shard);
   const RequestCell* const request = RequestOf(view, record);
@@ -79,7 +79,7 @@ Result<std::vector<Holdings>> Holders(LockManager& manager, const segment::Resou
   HoldingsByProcess holders(manager.segment().geometry().processes);
   const uint32_t shard = name.ShardOf(manager.segment().geometry().shards);
   WakeQueue wake_queue(manager.segment(), manager.host());
-  const Result<ShardLock> lock = manager.EnterToLook(shard, wake_queue, timeout_ns);
+  const Result<ShardLock> lock = manager.EnterForRead(shard, wake_queue, timeout_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(manager.segment(), shard);
   const segment::NameTable::Found found = segment::NameTable(view).Find(name);

@@ -43,14 +43,14 @@ void CountChange(segment::ShardHeader& shard) { shard.changes.Set(shard.changes.
 }  // namespace
 
 Result<ShardLock> LockManager::Enter(uint32_t shard, WakeQueue& wake_queue, uint64_t timeout_ns) {
-  Result<ShardLock> lock = EnterToLook(shard, wake_queue, timeout_ns);
+  Result<ShardLock> lock = EnterForRead(shard, wake_queue, timeout_ns);
   // Before any other store: whoever reads this number later than a change finds it raised.
   if (lock.ok()) CountChange(segment_.shard(shard));
   return lock;
 }
 
-Result<ShardLock> LockManager::EnterToLook(uint32_t shard, WakeQueue& wake_queue,
-                                           uint64_t timeout_ns) {
+Result<ShardLock> LockManager::EnterForRead(uint32_t shard, WakeQueue& wake_queue,
+                                            uint64_t timeout_ns) {
   if (shard >= segment_.geometry().shards) return NoSuchShard();
   Result<ShardLock> lock = ShardLock::Enter(segment_, shard, self_, host_, timeout_ns);
   if (lock.ok() && lock->NeedsRepair()) Repair(shard, wake_queue);

@@ -75,8 +75,8 @@ class LockManager {
   // Enters a shard and makes it whole if need be. For this class and others that change the table.
   Result<segment::ShardLock> Enter(uint32_t shard, WakeQueue& wake_queue, uint64_t timeout_ns);
   // The same for who changes nothing.
-  Result<segment::ShardLock> EnterToLook(uint32_t shard, WakeQueue& wake_queue,
-                                         uint64_t timeout_ns);
+  Result<segment::ShardLock> EnterForRead(uint32_t shard, WakeQueue& wake_queue,
+                                          uint64_t timeout_ns);
 
  private:
   void Repair(uint32_t shard, WakeQueue& wake_queue);

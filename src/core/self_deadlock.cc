@@ -70,7 +70,7 @@ class WaitPath {
 Result<bool> WouldSelfDeadlock(LockManager& manager, const segment::AgentRef& agent,
                                const RecordRef& record, uint64_t timeout_ns) {
   WakeQueue wake_queue(manager.segment(), manager.host());
-  const Result<ShardLock> lock = manager.EnterToLook(record.shard, wake_queue, timeout_ns);
+  const Result<ShardLock> lock = manager.EnterForRead(record.shard, wake_queue, timeout_ns);
   if (!lock.ok()) return lock.status();
   const ShardView view(manager.segment(), record.shard);
   const RequestCell* const request = RequestOf(view, record);

@@ -78,7 +78,7 @@ Status TableCopy::CopyTogether(const Shards& shards, uint64_t timeout_ns, Shards
     std::vector<ShardLock> locks;
     locks.reserve(shards.size());
     for (const uint32_t shard : shards) {
-      Result<ShardLock> lock = manager_.EnterToLook(shard, wake_queue, timeout_ns);
+      Result<ShardLock> lock = manager_.EnterForRead(shard, wake_queue, timeout_ns);
       if (!lock.ok()) return lock.status();
       locks.push_back(std::move(*lock));
     }
