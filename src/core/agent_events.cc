@@ -67,7 +67,7 @@ std::optional<RequestEvent> Agent::WaitFor(uint32_t id, uint64_t timeout_ns,
 
 void Agent::TakeEvents(std::vector<RequestEvent>& events) {
   if (completions_->has_completions.load()) ReadCompletions(events);
-  if (entry_.rescan.ReadOrdered() != 0) Rescan(events);
+  if (entry_.rescan.LoadSeqCst() != 0) Rescan(events);
   records_.clear();
   core::TakeEvents(attachment_->manager().segment(), self_.index, records_);
   if (!records_.empty()) adaptive_spin_.Heard();

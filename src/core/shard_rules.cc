@@ -286,7 +286,7 @@ void ShardRules::Expire(CellId id, RequestCell& request) {
 void ShardRules::Free(CellId id, RequestCell& request) {
   if (request.event_next.Get() != segment::kNotLinked) {
     request.state.Publish(CellState::kZombie);
-    if (request.event_next.ReadModify() != segment::kNotLinked) return;
+    if (request.event_next.LoadRmw() != segment::kNotLinked) return;
   }
   const uint16_t agent = request.agent.Get();
   if (agent >= shard_.segment().geometry().agents) return shard_.MarkDamaged();

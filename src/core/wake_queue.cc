@@ -54,7 +54,7 @@ void WakeQueue::Ring(uint32_t index) {
   if (index >= segment_.geometry().agents) return;
   segment::AgentEntry& agent = segment_.agent(index);
   if (agent.owner.Get() == 0) return;
-  uint32_t sleep = agent.sleeping.ReadModify();
+  uint32_t sleep = agent.sleeping.LoadRmw();
   const bool is_unrung = sleep != 0 && (sleep & segment::kRung) == 0;
   if (!is_unrung && !somebody_died_) return;
   host_.Ring(segment_.AgentAt(index));

@@ -5,7 +5,7 @@ namespace holdfast::segment {
 void PushEvent(const Segment& segment, CellId id, RequestCell& request) {
   const uint16_t index = request.agent.Get();
   if (index >= segment.geometry().agents) return;
-  if (request.event_next.ReadModify() != kNotLinked) return;
+  if (request.event_next.LoadRmw() != kNotLinked) return;
   AgentEntry& agent = segment.agent(index);
   CellId head = agent.event_head.Get();
   do {

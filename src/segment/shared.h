@@ -47,8 +47,8 @@ class Shared {
   // Reads by writing the same value back: whoever changes the value afterwards also sees every
   // store made before this call (a plain load, even a sequentially consistent one, gives no such
   // promise).
-  T ReadModify() noexcept { return Loaded(value_.fetch_add(0, std::memory_order_seq_cst)); }
-  T ReadOrdered() const noexcept { return Loaded(value_.load(std::memory_order_seq_cst)); }
+  T LoadRmw() noexcept { return Loaded(value_.fetch_add(0, std::memory_order_seq_cst)); }
+  T LoadSeqCst() const noexcept { return Loaded(value_.load(std::memory_order_seq_cst)); }
   std::atomic<T>* atomic() noexcept { return &value_; }
 
  private:

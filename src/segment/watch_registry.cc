@@ -9,7 +9,7 @@ void WatchRegistry::Add(const AgentRef& agent) {
   segment_.agent(agent.index).watching.Exchange(agent.generation);
   for (uint32_t i = 0; i < segment_.geometry().shards; ++i) {
     Shared<uint32_t>& watched = segment_.shard(i).watched;
-    uint32_t seen = watched.ReadOrdered();
+    uint32_t seen = watched.LoadSeqCst();
     while (!watched.CompareExchange(seen, (seen | 1) + (seen & 1) * 2)) {
     }
   }
@@ -20,7 +20,7 @@ void WatchRegistry::Remove(const AgentRef& agent) {
   segment_.agent(agent.index).watching.CompareExchange(generation, 0);
   std::vector<std::pair<uint32_t, uint32_t>> watched_shards;
   for (uint32_t i = 0; i < segment_.geometry().shards; ++i) {
-    const uint32_t seen = segment_.shard(i).watched.ReadOrdered();
+    const uint32_t seen = segment_.shard(i).watched.LoadSeqCst();
     if ((seen & 1) != 0) watched_shards.emplace_back(i, seen);
   }
   if (watched_shards.empty() || IsAnybodyThere()) return;
@@ -32,9 +32,9 @@ void WatchRegistry::Remove(const AgentRef& agent) {
 bool WatchRegistry::IsAnybodyThere() const {
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
     const AgentEntry& entry = segment_.agent(i);
-    const uint32_t watching = entry.watching.ReadOrdered();
-    const bool is_bearer = watching != 0 && watching == entry.generation.ReadOrdered();
-    if (is_bearer && entry.owner.ReadOrdered() != 0) return true;
+    const uint32_t watching = entry.watching.LoadSeqCst();
+    const bool is_bearer = watching != 0 && watching == entry.generation.LoadSeqCst();
+    if (is_bearer && entry.owner.LoadSeqCst() != 0) return true;
   }
   return false;
 }

@@ -250,7 +250,7 @@ const NEWS = [
   {
     name: 'a record that is linked already is linked again',
     file: 'src/segment/event_list.cc',
-    from: '  if (request.event_next.ReadModify() != kNotLinked) return;\n',
+    from: '  if (request.event_next.LoadRmw() != kNotLinked) return;\n',
     to: '',
     tests: ['segment_test:EventList*', HISTORIES, SIMULATION],
   },

@@ -24,7 +24,7 @@ const WATCH_BUGS = [
   {
     name: 'a watcher that died counts as one',
     file: 'src/segment/watch_registry.cc',
-    from: 'if (is_bearer && entry.owner.ReadOrdered() != 0) return true;',
+    from: 'if (is_bearer && entry.owner.LoadSeqCst() != 0) return true;',
     to: 'if (is_bearer) return true;',
     tests: [WATCHING, SIMULATION],
   },

@@ -11,7 +11,7 @@ bool FakeAgent::HasEvents() const {
 Status FakeAgent::TakeEvents() {
   segment::AgentEntry& entry = machine_->segment().agent(self_.index);
   std::vector<core::RecordEvent> events;
-  if (entry.rescan.ReadOrdered() != 0) {
+  if (entry.rescan.LoadSeqCst() != 0) {
     entry.rescan.Exchange(0);
     for (uint32_t shard = 0; shard < machine_->segment().geometry().shards; ++shard) {
       const Status done = manager().Rescan(self_, shard, events, events, kShardTimeoutNs);
