@@ -119,7 +119,7 @@ void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
 // Takes every held lock of the name away and holds it instead. The intent is committed first: a
 // repair finds kStealing and takes away what is still held (older tickets only).
 void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
-  WarnOfThief(thief, name);
+  WakeBeforeSteal(thief, name);
   thief.state.Publish(CellState::kStealing);
   for (uint32_t steps = 0; steps <= shard_.MaxCells(); ++steps) {
     const CellId victim_id = name.held_head.Get();
@@ -130,7 +130,7 @@ void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
     victim->state.Publish(CellState::kStolen);
     note.Write(wake_queue_.host(), LockEvent::kStolen, *victim, name);
     if (!RemoveHeld(victim_id, *victim, name)) return;
-    Tell(victim_id, *victim);
+    PostEvent(victim_id, *victim);
   }
   const WatchRingWriter note(shard_);
   thief.state.Publish(CellState::kHeld);
@@ -143,7 +143,7 @@ void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
 // the shard and before anything is stolen, because a ring that comes after the steal may never
 // come. It cannot look before the thief has left the shard, or died in it, and then finds the
 // thief, or a shard to repair.
-void ShardRules::WarnOfThief(const RequestCell& thief, const NameCell& name) {
+void ShardRules::WakeBeforeSteal(const RequestCell& thief, const NameCell& name) {
   const RequestCell* const first = shard_.RequestAt(name.queue_head.Get());
   if (first == nullptr || ProcessOf(*first) == ProcessOf(thief)) return;
   wake_queue_.RingToRescan(first->agent.Get());
@@ -157,7 +157,7 @@ void ShardRules::TellOfHoldLimit(const NameCell& name) {
   for (uint32_t told = 0; id != kNoCell && told < kMaxTold; ++told) {
     RequestCell* const request = shard_.RequestAt(id);
     if (request == nullptr) return shard_.MarkDamaged();
-    Tell(id, *request);
+    PostEvent(id, *request);
     id = request->next.Get();
   }
 }
@@ -198,7 +198,7 @@ bool ShardRules::Grant(CellId id, RequestCell& request, NameCell& name) {
   note.Write(wake_queue_.host(), LockEvent::kGranted, request, name);
   if (!RequestList::Queue(shard_, name).Remove(id, request)) return false;
   if (!AddHeld(id, request, name)) return false;
-  Tell(id, request);
+  PostEvent(id, request);
   return true;
 }
 
@@ -218,15 +218,15 @@ void ShardRules::ProcessLockRequestQueue(CellId name_id) {
   // Who comes first now watches the one before it, which is fine if that is the only holder.
   const HeldCounts held = CountsOf(*name);
   if (grants > 0 && held.exclusive + held.shared > 1) {
-    TellIfBlockedByOthers(name->queue_head.Get());
+    PostIfBlockerChanged(name->queue_head.Get());
   }
-  if (grants == 1) NoteWhoIsNext(*name);
+  if (grants == 1) SetNextWaiter(*name);
   if (name->queue_head.Get() == kNoCell && name->held_head.Get() == kNoCell) {
     NameTable(shard_).Remove(name_id, *name);
   }
 }
 
-void ShardRules::NoteWhoIsNext(const NameCell& name) {
+void ShardRules::SetNextWaiter(const NameCell& name) {
   const RequestCell* const next = shard_.RequestAt(name.queue_head.Get());
   const RequestCell* const holder = shard_.RequestAt(name.held_head.Get());
   if (next == nullptr || holder == nullptr) return;
@@ -262,7 +262,7 @@ void ShardRules::EndWaiting(CellId id, RequestCell& request, NameCell& name, End
   // Who stood behind has somebody else before it now, unless it was just granted.
   RequestCell* const follower = shard_.RequestAt(next);
   if (follower != nullptr && follower->state.Get() == CellState::kWaiting) {
-    TellIfBlockedByOthers(next);
+    PostIfBlockerChanged(next);
   }
 }
 
@@ -276,7 +276,7 @@ void ShardRules::Expire(CellId id, RequestCell& request) {
   request.state.Publish(CellState::kExpired);
   note.Write(wake_queue_.host(), LockEvent::kExpired, request, *name);
   if (!RemoveHeld(id, request, *name)) return;
-  Tell(id, request);
+  PostEvent(id, request);
   ProcessLockRequestQueue(name_id);
 }
 
@@ -294,18 +294,18 @@ void ShardRules::Free(CellId id, RequestCell& request) {
   GiveRecord(shard_, id, request);
 }
 
-void ShardRules::Tell(CellId id, RequestCell& request) {
+void ShardRules::PostEvent(CellId id, RequestCell& request) {
   segment::PushEvent(shard_.segment(), id, request);
   wake_queue_.Add(request.agent.Get());
 }
 
 // Makes the agent of a waiting request watch whom it waits for now. Whoever is of the same process
 // dies with it.
-void ShardRules::TellIfBlockedByOthers(CellId id) {
+void ShardRules::PostIfBlockerChanged(CellId id) {
   RequestCell* const request = shard_.RequestAt(id);
   if (request == nullptr) return;
   const Blocker blocker = BlockerOf(shard_, *request);
-  if (blocker.several || blocker.process != ProcessOf(*request)) Tell(id, *request);
+  if (blocker.several || blocker.process != ProcessOf(*request)) PostEvent(id, *request);
 }
 
 }  // namespace holdfast::core

@@ -37,7 +37,7 @@ class ShardRules {
 
  private:
   void Steal(segment::CellId id, segment::RequestCell& thief, segment::NameCell& name);
-  void WarnOfThief(const segment::RequestCell& thief, const segment::NameCell& name);
+  void WakeBeforeSteal(const segment::RequestCell& thief, const segment::NameCell& name);
   void Enqueue(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
   bool AddHeld(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
   bool RemoveFromQueue(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);
@@ -49,9 +49,9 @@ class ShardRules {
   void EndWaiting(segment::CellId id, segment::RequestCell& request, segment::NameCell& name,
                   EndReason reason);
   void Free(segment::CellId id, segment::RequestCell& request);
-  void Tell(segment::CellId id, segment::RequestCell& request);
-  void TellIfBlockedByOthers(segment::CellId id);
-  void NoteWhoIsNext(const segment::NameCell& name);
+  void PostEvent(segment::CellId id, segment::RequestCell& request);
+  void PostIfBlockerChanged(segment::CellId id);
+  void SetNextWaiter(const segment::NameCell& name);
   void TellOfHoldLimit(const segment::NameCell& name);
 
   segment::ShardView shard_;

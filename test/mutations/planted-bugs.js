@@ -45,7 +45,7 @@ const RULES = [
   {
     name: 'the holder that a steal took the lock from is not told',
     file: 'src/core/shard_rules.cc',
-    from: '    Tell(victim_id, *victim);\n',
+    from: '    PostEvent(victim_id, *victim);\n',
     to: '',
     tests: ['core_test:WakeQueue*', HISTORIES],
   },
@@ -53,7 +53,7 @@ const RULES = [
     name: 'the event comes before the state that it tells of',
     file: 'src/core/shard_rules.cc',
     from: '  // Dead before this store: still waiting. After it: held, and repair tells everybody to look.\n',
-    to: '  Tell(id, request);\n  if (shard_.index() < 1000) {\n    request.state.Publish(CellState::kHeld);\n    return RequestList::Queue(shard_, name).Remove(id, request) && AddHeld(id, request, name);\n  }\n',
+    to: '  PostEvent(id, request);\n  if (shard_.index() < 1000) {\n    request.state.Publish(CellState::kHeld);\n    return RequestList::Queue(shard_, name).Remove(id, request) && AddHeld(id, request, name);\n  }\n',
     tests: [SIMULATION, THREADS],
   },
   {
@@ -239,8 +239,8 @@ const CLEAN_UP_AGAIN = [
   {
     name: 'a thief rings only after the steal',
     file: 'src/core/shard_rules.cc',
-    from: '  WarnOfThief(thief, name);\n',
-    to: '  (void)&ShardRules::WarnOfThief;\n',
+    from: '  WakeBeforeSteal(thief, name);\n',
+    to: '  (void)&ShardRules::WakeBeforeSteal;\n',
     tests: [SIMULATION],
   },
 ];
