@@ -51,7 +51,7 @@ inline void GiveRecord(const segment::ShardView& shard, segment::CellId id,
   const segment::CellId label = request.label.Get();
   const segment::CellId call_site = request.call_site.Get();
   // Dead behind this: pieces of nothing, which Repair frees.
-  segment::RecordPool(shard).Give(id, reinterpret_cast<segment::AnyCell&>(request));
+  segment::RecordPool(shard).Free(id, reinterpret_cast<segment::AnyCell&>(request));
   if (label != segment::kNoCell) segment::TextPieces(shard, id).Free(label);
   if (call_site != segment::kNoCell) segment::TextPieces(shard, id).Free(call_site);
 }

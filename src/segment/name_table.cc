@@ -59,7 +59,7 @@ NameTable::Found NameTable::Find(const ResourceName& name) const {
 
 NameTable::Found NameTable::Add(const ResourceName& name) {
   RecordPool pool(shard_);
-  const CellId id = pool.Take();
+  const CellId id = pool.Allocate();
   if (id == kNoCell) return {kNoCell, nullptr, true};
   NameCell& cell = AsName(*shard_.segment().CellByNumber(id - 1));
   const uint32_t here = name.length() < kNameCellUnits ? name.length() : kNameCellUnits;
@@ -112,7 +112,7 @@ bool NameTable::Remove(CellId id, NameCell& name) {
   (previous != nullptr ? previous->hash_next : bucket).Set(next_id);
 
   const CellId text_id = name.text.Get();
-  RecordPool(shard_).Give(id, reinterpret_cast<AnyCell&>(name));
+  RecordPool(shard_).Free(id, reinterpret_cast<AnyCell&>(name));
   return text_id == kNoCell || TextPieces(shard_, id).Free(text_id);
 }
 

@@ -15,9 +15,9 @@ class RecordPool {
   uint32_t FreeCount() const { return shard_.header().free_count.Get(); }
   // A free cell, not in the list any more; kNoCell when there is none or the list is damaged. Until
   // its state is stored it is free again after a crash.
-  CellId Take();
+  CellId Allocate();
   // Commits the end of a record, then puts its cell on the free list.
-  void Give(CellId id, AnyCell& cell);
+  void Free(CellId id, AnyCell& cell);
 
   // Writes the free list's links through the cells of an extent that this process has claimed and
   // no shard owns yet; without the shard lock.
@@ -30,7 +30,7 @@ class RecordPool {
   ShardView shard_;
 };
 
-inline CellId RecordPool::Take() {
+inline CellId RecordPool::Allocate() {
   ShardHeader& header = shard_.header();
   const CellId id = header.free_head.Get();
   AnyCell* const cell = shard_.CellAt(id);
@@ -44,7 +44,7 @@ inline CellId RecordPool::Take() {
   return id;
 }
 
-inline void RecordPool::Give(CellId id, AnyCell& cell) {
+inline void RecordPool::Free(CellId id, AnyCell& cell) {
   // Dead before this store: the record exists. After it: a free cell that is in no list, which
   // Repair puts back.
   cell.state.Publish(CellState::kFree);

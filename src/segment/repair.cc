@@ -295,7 +295,7 @@ void ShardRepair::FreeTheRest() {
     for (uint32_t i = geometry.cells_per_extent; i-- > 0;) {
       header.used_count.Set(header.used_count.Get() + 1);
       const CellId id = segment.FirstCell(extent) + i;
-      if (!kept_[id - 1]) pool.Give(id, *segment.CellInExtent(extent, i));
+      if (!kept_[id - 1]) pool.Free(id, *segment.CellInExtent(extent, i));
     }
   }
 }

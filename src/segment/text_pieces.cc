@@ -9,7 +9,7 @@ bool TextPieces::Write(const char16_t* units, uint32_t length, Shared<CellId>& f
   first.Set(kNoCell);
   Shared<CellId>* link = &first;
   for (uint32_t i = 0; i < length;) {
-    const CellId id = pool.Take();
+    const CellId id = pool.Allocate();
     if (id == kNoCell) return false;
     TextCell& text = AsText(*shard_.segment().CellByNumber(id - 1));
     for (uint32_t j = 0; j < kTextCellUnits && i < length; ++j, ++i) {
@@ -34,7 +34,7 @@ bool TextPieces::Free(CellId first) {
       return false;
     }
     const CellId following = text->following.Get();
-    pool.Give(id, reinterpret_cast<AnyCell&>(*text));
+    pool.Free(id, reinterpret_cast<AnyCell&>(*text));
     id = following;
   }
   return true;

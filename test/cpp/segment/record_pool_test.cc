@@ -15,31 +15,31 @@ class RecordPoolTest : public ShardTest {};
 
 TEST_F(RecordPoolTest, HasNothingInAnEmptyShard) {
   EXPECT_EQ(pool.FreeCount(), 0U);
-  EXPECT_EQ(pool.Take(), kNoCell);
+  EXPECT_EQ(pool.Allocate(), kNoCell);
 }
 
 TEST_F(RecordPoolTest, GivesEveryCellOfAnExtentOnce) {
   AddExtent(0);
   std::set<CellId> taken;
-  for (int i = 0; i < 8; ++i) taken.insert(pool.Take());
+  for (int i = 0; i < 8; ++i) taken.insert(pool.Allocate());
   EXPECT_EQ(taken.size(), 8U);
   EXPECT_FALSE(taken.contains(kNoCell));
-  EXPECT_EQ(pool.Take(), kNoCell);
+  EXPECT_EQ(pool.Allocate(), kNoCell);
 }
 
 TEST_F(RecordPoolTest, LinksAFurtherExtentBeforeTheRest) {
   AddExtent(0);
-  pool.Take();
+  pool.Allocate();
   AddExtent(3);
   EXPECT_EQ(pool.FreeCount(), 15U);
-  for (int i = 0; i < 15; ++i) EXPECT_NE(pool.Take(), kNoCell);
+  for (int i = 0; i < 15; ++i) EXPECT_NE(pool.Allocate(), kNoCell);
 }
 
 TEST_F(RecordPoolTest, GivesACellThatCameBackFirst) {
   AddExtent(0);
   const CellId id = TakeRequest();
-  pool.Give(id, *shard.CellAt(id));
-  EXPECT_EQ(pool.Take(), id);
+  pool.Free(id, *shard.CellAt(id));
+  EXPECT_EQ(pool.Allocate(), id);
 }
 
 TEST_F(RecordPoolTest, CountsWhatIsUsed) {
@@ -47,7 +47,7 @@ TEST_F(RecordPoolTest, CountsWhatIsUsed) {
   const CellId id = TakeRequest();
   TakeRequest();
   EXPECT_EQ(shard.header().used_count.Get(), 2U);
-  pool.Give(id, *shard.CellAt(id));
+  pool.Free(id, *shard.CellAt(id));
   EXPECT_EQ(shard.header().used_count.Get(), 1U);
 }
 
@@ -61,7 +61,7 @@ TEST_F(RecordPoolTest, LeavesAnExtentAloneThatSomebodyElseHasClaimedMeanwhile) {
 TEST_F(RecordPoolTest, NoticesACellInTheFreeListThatIsInUse) {
   AddExtent(0);
   shard.CellAt(shard.header().free_head.Get())->state.Set(CellState::kHeld);
-  EXPECT_EQ(pool.Take(), kNoCell);
+  EXPECT_EQ(pool.Allocate(), kNoCell);
   EXPECT_TRUE(IsDamaged());
 }
 
@@ -70,7 +70,7 @@ TEST_F(RecordPoolTest, NoticesAFreeListThatLeadsOutOfTheShard) {
   for (const CellId nowhere : {CellId{9}, CellId{49}, CellId{0xFFFFFFFF}}) {
     shard.header().free_head.Set(nowhere);
     shard.header().dirty.Set(0);
-    EXPECT_EQ(pool.Take(), kNoCell);
+    EXPECT_EQ(pool.Allocate(), kNoCell);
     EXPECT_TRUE(IsDamaged());
   }
 }

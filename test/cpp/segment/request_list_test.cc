@@ -19,7 +19,7 @@ class RequestListTest : public ShardTest {
  protected:
   RequestListTest() {
     AddExtent(0);
-    const CellId id = pool.Take();
+    const CellId id = pool.Allocate();
     name_ = &segment::AsName(*shard.CellAt(id));
   }
   RequestList Queue() { return RequestList::Queue(shard, *name_); }

@@ -24,7 +24,7 @@ class ShardTest : public testing::Test {
   }
   // A record with this state, in no list.
   segment::CellId TakeRequest(segment::CellState state = segment::CellState::kWaiting) {
-    const segment::CellId id = pool.Take();
+    const segment::CellId id = pool.Allocate();
     segment::RequestCell& request = segment::AsRequest(*shard.CellAt(id));
     request.event_next.Set(segment::kNotLinked);
     request.agent.Set(0);
