@@ -1,6 +1,6 @@
 #include "segment/false_owner.h"
 
-#include "platform/section_mark.h"
+#include "platform/critical_section_mark.h"
 #include "segment/lock_word.h"
 
 namespace holdfast::segment {
@@ -14,11 +14,12 @@ constexpr int kLooks = 1000;
 // Was it stored by a thread of this process that is inside? That thread's mark was stored before
 // the word, so who reads the word finds the mark in the second look, and the same entry must have
 // been over in the first one: but then the word had been cleared before it was read.
-uint32_t ReadWhileNobodyIsInside(platform::SectionCensus& census, const Shared<uint32_t>& word) {
+uint32_t ReadWhileNobodyIsInside(platform::CriticalSectionScan& scan,
+                                 const Shared<uint32_t>& word) {
   for (int look = 0; look < kLooks; ++look) {
-    if (!census.IsNobodyInside()) continue;
+    if (!scan.IsNobodyInside()) continue;
     const uint32_t seen = word.Acquire();
-    if (census.HasNobodyEntered()) return seen;
+    if (scan.HasNobodyEntered()) return seen;
   }
   return 0;
 }
@@ -26,8 +27,8 @@ uint32_t ReadWhileNobodyIsInside(platform::SectionCensus& census, const Shared<u
 void Disown(const Segment& segment, uint32_t shard, ProcessRef self, Host& host) {
   ShardHeader& header = segment.shard(shard);
   const LockWord lock(segment, shard);
-  platform::SectionCensus census;
-  uint32_t seen = ReadWhileNobodyIsInside(census, header.lock_word);
+  platform::CriticalSectionScan scan;
+  uint32_t seen = ReadWhileNobodyIsInside(scan, header.lock_word);
   if (lock.OwnerOf(seen) != self) return;
   // From here on it stays false: a thread of this process takes the lock only from 0, and nobody
   // else takes it from a living process. Dead before the next store: taken over and repaired.

@@ -19,8 +19,8 @@ ProcessRef LockWord::OwnerOf(uint32_t word) const {
   return segment_.FromShortWord(word & ~kWaiters);
 }
 
-LockOutcome LockWord::AcquireTaken(uint32_t self_word, platform::SectionMark& mark, Host& host,
-                                   uint64_t timeout_ns) {
+LockOutcome LockWord::AcquireTaken(uint32_t self_word, platform::CriticalSectionMark& mark,
+                                   Host& host, uint64_t timeout_ns) {
   for (int i = 0; i < kSpins; ++i) {
     platform::Pause();
     if (word_.Get() == 0 && TryTake(self_word)) return LockOutcome::kAcquired;
@@ -28,8 +28,8 @@ LockOutcome LockWord::AcquireTaken(uint32_t self_word, platform::SectionMark& ma
   return AcquireSlowly(self_word, mark, host, timeout_ns);
 }
 
-LockOutcome LockWord::AcquireSlowly(uint32_t self_word, platform::SectionMark& mark, Host& host,
-                                    uint64_t timeout_ns) {
+LockOutcome LockWord::AcquireSlowly(uint32_t self_word, platform::CriticalSectionMark& mark,
+                                    Host& host, uint64_t timeout_ns) {
   const uint64_t start = host.MonotonicNs();
   // Who has slept takes the lock with the waiters bit: others may sleep behind it.
   const uint32_t taken = self_word | kWaiters;

@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-#include "platform/section_mark.h"
+#include "platform/critical_section_mark.h"
 #include "segment/host.h"
 #include "segment/segment.h"
 
@@ -33,7 +33,7 @@ class LockWord {
   // Spins a little, then sleeps in slices until `timeout_ns` is over; after each slice asks whether
   // the owner lives.
   // `mark`: of this thread, entered for the section that begins.
-  LockOutcome Acquire(ProcessRef self, platform::SectionMark& mark, Host& host,
+  LockOutcome Acquire(ProcessRef self, platform::CriticalSectionMark& mark, Host& host,
                       uint64_t timeout_ns) {
     const uint32_t self_word = self.ToShortWord();
     if (TryTake(self_word)) return LockOutcome::kAcquired;
@@ -57,9 +57,9 @@ class LockWord {
     uint32_t expected = 0;
     return word_.CompareExchange(expected, self_word);
   }
-  LockOutcome AcquireTaken(uint32_t self_word, platform::SectionMark& mark, Host& host,
+  LockOutcome AcquireTaken(uint32_t self_word, platform::CriticalSectionMark& mark, Host& host,
                            uint64_t timeout_ns);
-  LockOutcome AcquireSlowly(uint32_t self_word, platform::SectionMark& mark, Host& host,
+  LockOutcome AcquireSlowly(uint32_t self_word, platform::CriticalSectionMark& mark, Host& host,
                             uint64_t timeout_ns);
   void ReleaseChanged(uint32_t self_word, uint32_t seen, Host& host);
 

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "platform/critical_section_mark.h"
 #include "platform/result.h"
-#include "platform/section_mark.h"
 #include "segment/lock_word.h"
 
 namespace holdfast::segment {
@@ -19,7 +19,7 @@ class ShardLock {
   // kBusy when the lock was not to be had within `timeout_ns`.
   static Result<ShardLock> Enter(const Segment& segment, uint32_t shard, ProcessRef self,
                                  Host& host, uint64_t timeout_ns) {
-    platform::SectionMark& mark = platform::MarkOfThisThread();
+    platform::CriticalSectionMark& mark = platform::MarkOfThisThread();
     mark.Enter();
     const LockOutcome outcome = LockWord(segment, shard).Acquire(self, mark, host, timeout_ns);
     if (outcome == LockOutcome::kTimedOut) {
@@ -50,12 +50,12 @@ class ShardLock {
 
  private:
   ShardLock(const Segment& segment, uint32_t shard, ProcessRef self, Host& host,
-            platform::SectionMark& mark)
+            platform::CriticalSectionMark& mark)
       : segment_(&segment), host_(&host), mark_(&mark), shard_(shard), self_(self) {}
 
   const Segment* segment_;
   Host* host_;
-  platform::SectionMark* mark_;
+  platform::CriticalSectionMark* mark_;
   uint32_t shard_;
   ProcessRef self_;
 };

@@ -1,5 +1,5 @@
 /* Who is said to be inside a shard frees it itself (src/segment/false_owner.cc,
- * src/platform/section_mark.h): threads of one process, a thread of another, damage that makes the
+ * src/platform/critical_section_mark.h): threads of one process, a thread of another, damage that makes the
  * word name the process while nobody is inside, and the look that is to find out.
  *
  * Promised: the word is cleared only while no thread of the process is inside; whoever lives gets

@@ -17,14 +17,14 @@ const OWNER_BUGS = [
   {
     name: 'a process frees a shard that one of its threads is inside',
     file: 'src/segment/false_owner.cc',
-    from: 'if (!census.IsNobodyInside()) continue;',
-    to: '(void)census.IsNobodyInside();',
+    from: 'if (!scan.IsNobodyInside()) continue;',
+    to: '(void)scan.IsNobodyInside();',
     tests: [FALSE_OWNER, SIMULATION],
   },
   {
     name: 'a process frees a shard that one of its threads has entered meanwhile',
     file: 'src/segment/false_owner.cc',
-    from: 'if (census.HasNobodyEntered()) return seen;',
+    from: 'if (scan.HasNobodyEntered()) return seen;',
     to: 'return seen;',
     tests: [SIMULATION],
   },

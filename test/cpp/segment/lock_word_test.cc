@@ -23,7 +23,7 @@ class LockWordTest : public testing::Test {
     return AcquireAt(word, process, timeout_ns);
   }
   LockOutcome AcquireAt(LockWord& at, ProcessRef process, uint64_t timeout_ns = kShardTimeoutNs) {
-    platform::SectionMark mark;
+    platform::CriticalSectionMark mark;
     mark.Enter();
     return at.Acquire(process, mark, machine.host(), timeout_ns);
   }

@@ -12,9 +12,9 @@
 #include "platform/background_thread.h"
 #include "platform/clock.h"
 #include "platform/cpu.h"
+#include "platform/critical_section_mark.h"
 #include "platform/futex.h"
 #include "platform/process_identity.h"
-#include "platform/section_mark.h"
 #include "simulation/world.h"
 
 namespace holdfast {
@@ -55,13 +55,13 @@ uint32_t ProcessId() { return TheWorld().process().id; }
 uint32_t ThreadId() { return TheWorld().process().id; }
 uint64_t PidNamespace() { return 1; }
 
-SectionMark& MarkOfThisThread() { return TheWorld().mark(); }
+CriticalSectionMark& MarkOfThisThread() { return TheWorld().mark(); }
 
-SectionCensus::SectionCensus() { TheWorld().process().census.lock(); }
-SectionCensus::~SectionCensus() { TheWorld().process().census.unlock(); }
+CriticalSectionScan::CriticalSectionScan() { TheWorld().process().scan.lock(); }
+CriticalSectionScan::~CriticalSectionScan() { TheWorld().process().scan.unlock(); }
 
 // A point of its own: it looks at what other threads do.
-std::vector<uint64_t> SectionCensus::ReadAll() {
+std::vector<uint64_t> CriticalSectionScan::ReadAll() {
   std::vector<uint64_t> words = TheWorld().Marks();
   TheWorld().Point();
   return words;

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "platform/section_mark.h"
+#include "platform/critical_section_mark.h"
 #include "segment/store_point.h"
 #include "simulation/fiber.h"
 #include "simulation/kernel.h"
@@ -32,7 +32,7 @@ struct SimProcess {
   uint32_t threads = 0;
   bool is_dead = false;
   bool is_stopped = false;
-  std::mutex census;
+  std::mutex scan;
 };
 
 // Looks at the segment without passing a point, as nobody on the machine can.
@@ -89,7 +89,7 @@ class World {
   void Sleep(const void* channel, uint64_t deadline_ns);
   void Wake(const void* channel);
   void Join(uint64_t thread);
-  platform::SectionMark& mark() { return current_->mark; }
+  platform::CriticalSectionMark& mark() { return current_->mark; }
   // Of the threads of this process.
   std::vector<uint64_t> Marks() const;
 
@@ -105,7 +105,7 @@ class World {
     std::unique_ptr<Fiber> fiber;
     const void* channel = nullptr;
     uint64_t deadline_ns = 0;
-    platform::SectionMark mark;
+    platform::CriticalSectionMark mark;
   };
 
   bool IsReady(const Thread& thread) const;

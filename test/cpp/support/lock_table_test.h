@@ -45,7 +45,7 @@ class LockTableTest : public testing::Test {
   bool IsQueued(uint32_t id) const { return Records().IsQueued(id); }
   // The lock of a shard, by somebody who then stays inside.
   bool IsAcquired(segment::LockWord& word, segment::ProcessRef process) {
-    platform::SectionMark mark;
+    platform::CriticalSectionMark mark;
     mark.Enter();
     return word.Acquire(process, mark, machine.host(), kShardTimeoutNs) ==
            segment::LockOutcome::kAcquired;

@@ -1,4 +1,4 @@
-#include "platform/section_mark.h"
+#include "platform/critical_section_mark.h"
 
 #include <algorithm>
 #include <mutex>
@@ -10,7 +10,7 @@ namespace {
 // Never destroyed: threads may still run at exit.
 struct Registry {
   std::mutex mutex;
-  std::vector<const SectionMark*> marks;
+  std::vector<const CriticalSectionMark*> marks;
 };
 
 Registry& TheRegistry() {
@@ -29,14 +29,14 @@ class RegisteredMark {
   RegisteredMark(const RegisteredMark&) = delete;
   RegisteredMark& operator=(const RegisteredMark&) = delete;
 
-  SectionMark& mark() { return mark_; }
+  CriticalSectionMark& mark() { return mark_; }
 
  private:
-  SectionMark mark_;
+  CriticalSectionMark mark_;
 };
 
 // Without a constructor, unlike the mark itself: it is all that is looked at from the second time.
-constinit thread_local SectionMark* known_mark = nullptr;
+constinit thread_local CriticalSectionMark* known_mark = nullptr;
 
 RegisteredMark::~RegisteredMark() {
   known_mark = nullptr;
@@ -46,7 +46,7 @@ RegisteredMark::~RegisteredMark() {
 }
 
 // Once in a thread: nothing of it is to weigh on every other call.
-[[gnu::noinline]] SectionMark& MakeMark() {
+[[gnu::noinline]] CriticalSectionMark& MakeMark() {
   thread_local RegisteredMark registered;
   known_mark = &registered.mark();
   return *known_mark;
@@ -54,15 +54,15 @@ RegisteredMark::~RegisteredMark() {
 
 }  // namespace
 
-SectionMark& MarkOfThisThread() { return known_mark != nullptr ? *known_mark : MakeMark(); }
+CriticalSectionMark& MarkOfThisThread() { return known_mark != nullptr ? *known_mark : MakeMark(); }
 
-SectionCensus::SectionCensus() { TheRegistry().mutex.lock(); }
+CriticalSectionScan::CriticalSectionScan() { TheRegistry().mutex.lock(); }
 
-SectionCensus::~SectionCensus() { TheRegistry().mutex.unlock(); }
+CriticalSectionScan::~CriticalSectionScan() { TheRegistry().mutex.unlock(); }
 
-std::vector<uint64_t> SectionCensus::ReadAll() {
+std::vector<uint64_t> CriticalSectionScan::ReadAll() {
   std::vector<uint64_t> words;
-  for (const SectionMark* const mark : TheRegistry().marks) words.push_back(mark->word());
+  for (const CriticalSectionMark* const mark : TheRegistry().marks) words.push_back(mark->word());
   return words;
 }
 

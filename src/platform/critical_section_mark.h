@@ -1,8 +1,8 @@
 // What every thread of this process tells the others of: whether it is inside a section that it
 // shares with other processes. A plain store of the thread's own on the way in and on the way out;
-// who wants to know that nobody is inside has the work (SectionCensus).
-#ifndef HOLDFAST_PLATFORM_SECTION_MARK_H_
-#define HOLDFAST_PLATFORM_SECTION_MARK_H_
+// who wants to know that nobody is inside has the work (CriticalSectionScan).
+#ifndef HOLDFAST_PLATFORM_CRITICAL_SECTION_MARK_H_
+#define HOLDFAST_PLATFORM_CRITICAL_SECTION_MARK_H_
 
 #include <algorithm>
 #include <atomic>
@@ -14,7 +14,7 @@ inline namespace platform {
 
 //   63 .. 16  how often it has entered
 //   15 ..  0  in how many sections it is now
-class SectionMark {
+class CriticalSectionMark {
  public:
   // Before the store that opens the section, which has to release, and after the one that closes
   // it.
@@ -33,20 +33,20 @@ class SectionMark {
 };
 
 // This thread's own, from its first call to its end.
-SectionMark& MarkOfThisThread();
+CriticalSectionMark& MarkOfThisThread();
 
 // A look at the marks of all threads of this process. While there is one, no thread gets its first
 // mark and there is no second look, so that what it finds out is true until it acts.
-class SectionCensus {
+class CriticalSectionScan {
  public:
-  SectionCensus();
-  ~SectionCensus();
-  SectionCensus(const SectionCensus&) = delete;
-  SectionCensus& operator=(const SectionCensus&) = delete;
+  CriticalSectionScan();
+  ~CriticalSectionScan();
+  CriticalSectionScan(const CriticalSectionScan&) = delete;
+  CriticalSectionScan& operator=(const CriticalSectionScan&) = delete;
 
   bool IsNobodyInside() {
     words_ = ReadAll();
-    return std::none_of(words_.begin(), words_.end(), &SectionMark::IsInside);
+    return std::none_of(words_.begin(), words_.end(), &CriticalSectionMark::IsInside);
   }
   // Whether nobody has entered since then, either.
   bool HasNobodyEntered() const { return ReadAll() == words_; }
@@ -60,4 +60,4 @@ class SectionCensus {
 }  // namespace platform
 }  // namespace holdfast
 
-#endif  // HOLDFAST_PLATFORM_SECTION_MARK_H_
+#endif  // HOLDFAST_PLATFORM_CRITICAL_SECTION_MARK_H_
