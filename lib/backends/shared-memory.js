@@ -5,7 +5,7 @@ const { abortError, invalidStateError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { AgentRequests, NO_ID } = require('./agent-requests.js');
 const { createClientId } = require('./client-id.js');
-const { LastWords } = require('./last-words.js');
+const { PendingLosses } = require('./pending-losses.js');
 const { doNotLeaveAtExit, leaveAtExit } = require('./leave-at-exit.js');
 const { openAgent, toAgentOptions, toError } = require('./native-agent.js');
 const {
@@ -54,7 +54,7 @@ class SharedMemoryBackend {
   #agent;
   #requests = new AgentRequests();
   #caller = new RequestCaller();
-  #lastWords = new LastWords();
+  #pendingLosses = new PendingLosses();
   #isAboutToRead = false;
   #readSoon = () => {
     this.#isAboutToRead = false;
@@ -97,7 +97,7 @@ class SharedMemoryBackend {
    * @returns {LockLossReason | undefined}
    */
   release(request) {
-    if (request.backendId === NO_ID) return this.#lastWords.take(request);
+    if (request.backendId === NO_ID) return this.#pendingLosses.take(request);
     const loss = this.#end(request);
     if (loss === 0) return undefined;
     return loss === LOSS_EXPIRED ? 'expired' : 'stolen';
@@ -108,7 +108,7 @@ class SharedMemoryBackend {
    * @param {boolean} [isTimeout]
    */
   cancel(request, isTimeout = false) {
-    if (this.#lastWords.take(request) !== undefined || request.backendId === NO_ID) return;
+    if (this.#pendingLosses.take(request) !== undefined || request.backendId === NO_ID) return;
     const id = request.backendId;
     this.#requests.forget(request);
     if (isTimeout) this.#agent.timeOut(id);
@@ -188,7 +188,7 @@ class SharedMemoryBackend {
     if (this.#agent === null) return;
     this.#giveUp(() => abortError('The lock manager was closed while the request waited'));
     // At once: a callback that was about to run must not run beside the next holder.
-    this.#lastWords.say();
+    this.#pendingLosses.flush();
   }
 
   /** @returns {any} the native agent */
@@ -206,12 +206,12 @@ class SharedMemoryBackend {
       // Told of its grant, or about to be; it may be about to be told of a loss, too.
       const isHeld = request.tokenHigh !== 0 || this.#agent.isHeld(request.backendId);
       const tell = isHeld ? () => request.lost('disconnected') : () => request.failed(makeError());
-      this.#lastWords.add(request, 'disconnected', tell);
+      this.#pendingLosses.add(request, 'disconnected', tell);
       request.backendId = NO_ID;
     }
     this.#agent.close(false);
     this.#agent = null;
-    queueMicrotask(() => this.#lastWords.say());
+    queueMicrotask(() => this.#pendingLosses.flush());
   }
 
   /** @param {Request} request */
@@ -247,8 +247,8 @@ class SharedMemoryBackend {
     const error = kind === EVENT_FAILED ? toError(this.#agent.lastError()) : undefined;
     if (error === undefined) this.#requests.setToken(request);
     if (kind !== EVENT_GRANTED) this.#requests.forget(request);
-    if (kind === EVENT_LOST) this.#lastWords.add(request, 'stolen');
-    if (kind === EVENT_EXPIRED) this.#lastWords.add(request, 'expired');
+    if (kind === EVENT_LOST) this.#pendingLosses.add(request, 'stolen');
+    if (kind === EVENT_EXPIRED) this.#pendingLosses.add(request, 'expired');
     this.#onEvents();
     if (error !== undefined) throw error;
     return kind === EVENT_MISSED ? 'missed' : 'granted';
@@ -260,7 +260,7 @@ class SharedMemoryBackend {
    */
   #hearOthers(request) {
     this.#onEvents();
-    if (this.#lastWords.take(request) !== undefined) throw invalidStateError(REPLACED);
+    if (this.#pendingLosses.take(request) !== undefined) throw invalidStateError(REPLACED);
     return undefined;
   }
 

@@ -4,14 +4,14 @@
 /** @typedef {import('../../types/backend.d.ts').LockLossReason} LockLossReason */
 
 /** What requests have still to hear when the native part knows nothing of them any more. */
-class LastWords {
+class PendingLosses {
   /** @type {Map<Request, { loss: LockLossReason, tell: (() => void) | undefined }>} */
   #words = new Map();
 
   /**
    * @param {Request} request
    * @param {LockLossReason} loss  for who asks first
-   * @param {() => void} [tell]  for say(); without it nobody is told who does not ask
+   * @param {() => void} [tell]  for flush(); without it nobody is told who does not ask
    */
   add(request, loss, tell = undefined) {
     this.#words.set(request, { loss, tell });
@@ -27,7 +27,7 @@ class LastWords {
     return words?.loss;
   }
 
-  say() {
+  flush() {
     for (const [request, { tell }] of this.#words) {
       if (tell === undefined) continue;
       this.#words.delete(request);
@@ -36,4 +36,4 @@ class LastWords {
   }
 }
 
-module.exports = { LastWords };
+module.exports = { PendingLosses };

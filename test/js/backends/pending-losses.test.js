@@ -1,31 +1,31 @@
 'use strict';
 
-const { LastWords } = require('../../../lib/backends/last-words.js');
+const { PendingLosses } = require('../../../lib/backends/pending-losses.js');
 
 const REQUEST = /** @type {any} */ ({});
 
 test('tells each once', () => {
-  const words = new LastWords();
+  const words = new PendingLosses();
   const tell = jest.fn();
   words.add(REQUEST, 'disconnected', tell);
-  words.say();
-  words.say();
+  words.flush();
+  words.flush();
   expect(tell).toHaveBeenCalledTimes(1);
 });
 
 test('does not tell who has asked', () => {
-  const words = new LastWords();
+  const words = new PendingLosses();
   const tell = jest.fn();
   words.add(REQUEST, 'disconnected', tell);
   expect(words.take(REQUEST)).toBe('disconnected');
   expect(words.take(REQUEST)).toBeUndefined();
-  words.say();
+  words.flush();
   expect(tell).not.toHaveBeenCalled();
 });
 
 test('keeps for who asks what nobody is told', () => {
-  const words = new LastWords();
+  const words = new PendingLosses();
   words.add(REQUEST, 'expired');
-  words.say();
+  words.flush();
   expect(words.take(REQUEST)).toBe('expired');
 });
