@@ -1,7 +1,7 @@
 'use strict';
 
 const { abortError, invalidStateError } = require('../errors.js');
-const { LoopHold } = require('../loop-hold.js');
+const { LoopKeepAlive } = require('../loop-keep-alive.js');
 const { createClientId } = require('./client-id.js');
 const { LocalLockTable } = require('./local-lock-table.js');
 const { GRANTED, MISSED, QUEUED } = require('./outcome.js');
@@ -37,7 +37,7 @@ class LocalBackend {
    */
   #reports = [];
   /** Of each queued request. */
-  #loopHold = new LoopHold();
+  #keepAlive = new LoopKeepAlive();
 
   /** @param {LocalLockTable} [table] */
   constructor(table = new LocalLockTable()) {
@@ -61,7 +61,7 @@ class LocalBackend {
     this.#entries[id] = entry;
     request.backendId = id;
     if (entry.isHeld) return GRANTED;
-    this.#loopHold.add();
+    this.#keepAlive.ref();
     return QUEUED;
   }
 
@@ -83,7 +83,7 @@ class LocalBackend {
   cancel(request, isTimeout = false) {
     const entry = this.#forget(request);
     if (entry === null) return;
-    if (entry.isQueued) this.#loopHold.remove();
+    if (entry.isQueued) this.#keepAlive.unref();
     this.#table.remove(entry, isTimeout);
   }
 
@@ -127,7 +127,7 @@ class LocalBackend {
     const entries = this.#entries.filter((entry) => entry !== null && entry.list !== null);
     for (const entry of entries) this.#disconnect(/** @type {LockEntry} */ (entry));
     this.#table.removeAll(/** @type {LockEntry[]} */ (entries));
-    this.#loopHold.end();
+    this.#keepAlive.end();
     // At once: a callback that was about to run must not run beside the next holder.
     this.#deliverReports();
   }
@@ -137,7 +137,7 @@ class LocalBackend {
    * @param {LockEntry} entry
    */
   onGranted(entry) {
-    this.#loopHold.remove();
+    this.#keepAlive.unref();
     entry.isGrantOnItsWay = true;
     this.#report(entry, () => {
       if (!entry.isGrantOnItsWay) return;

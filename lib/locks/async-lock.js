@@ -1,7 +1,7 @@
 'use strict';
 
 const { LockError } = require('../errors.js');
-const { LoopHold } = require('../loop-hold.js');
+const { LoopKeepAlive } = require('../loop-keep-alive.js');
 const { toCallback } = require('../webidl.js');
 
 const UNLOCKED = 0;
@@ -10,7 +10,7 @@ const LOCKED = 1;
 const CONTENDED = 2;
 
 /** Atomics.waitAsync() alone keeps no event loop alive. */
-const loopHold = new LoopHold();
+const keepAlive = new LoopKeepAlive();
 
 /**
  * A lock between the threads that share a buffer: the futex mutex with three states. One word of
@@ -72,9 +72,9 @@ class AsyncLock {
       CONTENDED,
     );
     if (!isAsleep) return;
-    loopHold.add();
+    keepAlive.ref();
     await value;
-    loopHold.remove();
+    keepAlive.unref();
   }
 
   /** @returns {boolean} whether it was free, and is this thread's now */

@@ -1,6 +1,6 @@
 'use strict';
 
-const { LoopHold } = require('../loop-hold.js');
+const { LoopKeepAlive } = require('../loop-keep-alive.js');
 const { toAbortSignal, toDictionarySource, toMember } = require('../webidl.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
@@ -14,7 +14,7 @@ const MAX_EVENTS = 64;
 const forgotten = new FinalizationRegistry((watch) => watch.close());
 
 /** Of all reads of this thread: who awaits an event keeps the event loop alive. */
-const loopHold = new LoopHold();
+const keepAlive = new LoopKeepAlive();
 
 /**
  * What happens to locks, as an async iterator. Takes what it is asked for and no more.
@@ -77,7 +77,7 @@ class LockWatch {
   }
 
   async #read() {
-    loopHold.add();
+    keepAlive.ref();
     try {
       const events = await this.#watch.read(MAX_EVENTS);
       if (this.#isOver) return;
@@ -86,7 +86,7 @@ class LockWatch {
     } catch (error) {
       this.#fail(error);
     } finally {
-      loopHold.remove();
+      keepAlive.unref();
     }
   }
 

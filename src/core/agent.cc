@@ -38,17 +38,17 @@ Agent::Agent(std::shared_ptr<Attachment> attachment, const AgentRef& self,
 Result<std::unique_ptr<Agent>> Agent::Open(const AttachOptions& options,
                                            const uint64_t (&client_id)[2]) {
   Result<std::shared_ptr<Attachment>> attachment = Attachment::Attach(options);
-  if (!process.ok()) return process.status();
-  const Result<AgentRef> self = (*process)->ClaimAgent(client_id, options.thread_id);
+  if (!attachment.ok()) return attachment.status();
+  const Result<AgentRef> self = (*attachment)->ClaimAgent(client_id, options.thread_id);
   if (!self.ok()) return self.status();
   Result<platform::Doorbell> doorbell = platform::Doorbell::Create(
-      (*process)->directory(), DoorbellName((*process)->manager().segment(), *self));
+      (*attachment)->directory(), DoorbellName((*attachment)->manager().segment(), *self));
   if (!doorbell.ok()) {
-    (*process)->ReleaseAgent(*self);
+    (*attachment)->ReleaseAgent(*self);
     return doorbell.status();
   }
-  (*process)->fork_guard().Add(doorbell->fd());
-  return std::unique_ptr<Agent>(new Agent(std::move(*process), *self, std::move(*doorbell)));
+  (*attachment)->fork_guard().Add(doorbell->fd());
+  return std::unique_ptr<Agent>(new Agent(std::move(*attachment), *self, std::move(*doorbell)));
 }
 
 Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequest& request) {
@@ -156,8 +156,8 @@ CellState Agent::EndRecord(const RecordRef& record, EndReason reason) {
     if (ended.ok()) return *ended;
     if (ended.status().code() != StatusCode::kBusy) return CellState::kFree;
   }
-  worker.Defer(record.shard, this, [process = attachment_.get(), record, ending] {
-    return process->manager().End(record, kDeferredTimeoutNs, reason).status().code();
+  worker.Defer(record.shard, this, [attachment = attachment_.get(), record, reason] {
+    return attachment->manager().End(record, kDeferredTimeoutNs, reason).status().code();
   });
   return CellState::kFree;
 }
@@ -256,10 +256,10 @@ void Agent::Close(EndReason reason) {
     return attachment_->ReleaseAgent(self_);
   }
   // The background worker goes on; with the end of the process everything ends anyway.
-  attachment_->worker().Defer(0, nullptr, [process = attachment_.get(), self = self_, ending] {
+  attachment_->worker().Defer(0, nullptr, [attachment = attachment_.get(), self = self_, reason] {
     const StatusCode code =
-        process->manager().TerminateAgent(self, kDeferredTimeoutNs, reason).code();
-    if (code != StatusCode::kBusy) process->ReleaseAgent(self);
+        attachment->manager().TerminateAgent(self, kDeferredTimeoutNs, reason).code();
+    if (code != StatusCode::kBusy) attachment->ReleaseAgent(self);
     return code;
   });
 }

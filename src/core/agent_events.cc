@@ -124,11 +124,11 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
     is_complete = false;
     timeout_ns = 0;  // whoever is in the way here may be in the way everywhere
     // Once the shard can be had, the doorbell reminds this agent to try again.
-    attachment_->worker().Defer(shard, this, [process = attachment_.get(), self = self_, shard] {
-      WakeQueue wake_queue(process->manager().segment(), *process);
-      const auto lock = process->manager().Enter(shard, wake_queue, kDeferredTimeoutNs);
+    attachment_->worker().Defer(shard, this, [attachment = attachment_.get(), self = self_, shard] {
+      WakeQueue wake_queue(attachment->manager().segment(), *process);
+      const auto lock = attachment->manager().Enter(shard, wake_queue, kDeferredTimeoutNs);
       if (!lock.ok()) return lock.status().code();
-      process->manager().segment().agent(self.index).rescan.Exchange(1);
+      attachment->manager().segment().agent(self.index).rescan.Exchange(1);
       wake_queue.Add(self.index);
       return StatusCode::kOk;
     });

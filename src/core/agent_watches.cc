@@ -9,11 +9,11 @@ namespace holdfast::core {
 using segment::ProcessRef;
 
 Result<uint32_t> AgentWatches::Open(std::optional<std::u16string> name) {
-  const segment::Segment& segment = process_.manager().segment();
+  const segment::Segment& segment = attachment_.manager().segment();
   if (readers_.empty()) {
     // Before anybody writes there.
     const segment::Geometry& g = segment.geometry();
-    const Status allocated = process_.Allocate(g.watch_ring_at, g.extents_at - g.watch_ring_at);
+    const Status allocated = attachment_.Allocate(g.watch_ring_at, g.extents_at - g.watch_ring_at);
     if (!allocated.ok()) return allocated;
     segment::WatchRegistry(segment).Add(agent_);
     FollowLives();
@@ -25,7 +25,7 @@ Result<uint32_t> AgentWatches::Open(std::optional<std::u16string> name) {
 void AgentWatches::Read(uint32_t id, size_t max, std::vector<WatchedEvent>& events) {
   const auto reader = readers_.find(id);
   if (reader == readers_.end()) return;
-  const uint64_t now_ns = process_.MonotonicNs();
+  const uint64_t now_ns = attachment_.MonotonicNs();
   while (events.size() < max) {
     std::optional<WatchedEvent> event = reader->second.Next(now_ns);
     if (!event.has_value()) return;
@@ -36,12 +36,12 @@ void AgentWatches::Read(uint32_t id, size_t max, std::vector<WatchedEvent>& even
 
 void AgentWatches::Close(uint32_t id) {
   if (readers_.erase(id) == 0 || !readers_.empty()) return;
-  segment::WatchRegistry(process_.manager().segment()).Remove(agent_);
+  segment::WatchRegistry(attachment_.manager().segment()).Remove(agent_);
 }
 
 // Of everybody who may hold or wait already. Whoever comes later is met among the events.
 void AgentWatches::FollowLives() {
-  const segment::Segment& segment = process_.manager().segment();
+  const segment::Segment& segment = attachment_.manager().segment();
   followed_.assign(segment.geometry().processes, 0);
   for (uint32_t slot = 0; slot < segment.geometry().processes; ++slot) {
     const segment::ProcessEntry& entry = segment.process(slot);
@@ -55,8 +55,8 @@ void AgentWatches::FollowLives() {
 void AgentWatches::FollowLife(ProcessRef process) {
   if (process.slot >= followed_.size() || followed_[process.slot] == process.generation) return;
   followed_[process.slot] = process.generation;
-  if (process == process_.manager().self()) return;
-  if (process_.manager().segment().IsNewest(process)) (void)process_.worker().Watch(process);
+  if (process == attachment_.manager().self()) return;
+  if (attachment_.manager().segment().IsNewest(process)) (void)attachment_.worker().Watch(process);
 }
 
 }  // namespace holdfast::core

@@ -34,7 +34,7 @@ constexpr uint64_t kNsPerFirstToken = 16;
 // Which segments this process has open. Never destroyed: threads may still run at exit.
 struct Registry {
   std::mutex mutex;
-  std::vector<std::weak_ptr<Attachment>> processes;
+  std::vector<std::weak_ptr<Attachment>> attachments;
 };
 
 Registry& TheRegistry() {
@@ -78,19 +78,20 @@ Result<std::shared_ptr<Attachment>> Attachment::Attach(const AttachOptions& opti
   Result<platform::SegmentFile> file =
       directory->OpenSegment(kSegmentName, {options.capacity, &FixedBytes, &InitializeSegment});
   if (!file.ok()) return file.status();
-  std::erase_if(registry.processes, [](const auto& known) { return known.expired(); });
-  for (const std::weak_ptr<Attachment>& known : registry.processes) {
-    std::shared_ptr<Attachment> process = known.lock();
+  std::erase_if(registry.attachments, [](const auto& known) { return known.expired(); });
+  for (const std::weak_ptr<Attachment>& known : registry.attachments) {
+    std::shared_ptr<Attachment> attachment = known.lock();
     // Whoever was told that it lost its place joins anew, also when the file has come back.
-    if (process != nullptr && !process->has_moved_ && process->Uses(*file)) return process;
+    if (attachment != nullptr && !attachment->has_moved_ && attachment->Uses(*file))
+      return attachment;
   }
-  std::shared_ptr<Attachment> process(
+  std::shared_ptr<Attachment> attachment(
       new Attachment(std::move(*directory), std::move(*file),
                      options.directory + "/" + options.bucket + "/" + kSegmentName));
-  const Status joined = process->Join(options);
+  const Status joined = attachment->Join(options);
   if (!joined.ok()) return joined;
-  registry.processes.push_back(process);
-  return process;
+  registry.attachments.push_back(attachment);
+  return attachment;
 }
 
 bool Attachment::Uses(const platform::SegmentFile& file) const {

@@ -6,22 +6,22 @@
 
 namespace holdfast::core {
 
-RecordEvent ReadEvents(const segment::Segment& segment, segment::CellId id,
-                       const segment::RequestCell& request) {
-  RecordEvent events;
-  events.state = request.state.Acquire();
-  events.record = {id, segment.ShardOfCell(id), request.ticket.Get()};
-  events.request_id = request.request_id.Get();
-  events.token = request.token.Get();
-  return events;
+RecordEvent ReadEvent(const segment::Segment& segment, segment::CellId id,
+                      const segment::RequestCell& request) {
+  RecordEvent event;
+  event.state = request.state.Acquire();
+  event.record = {id, segment.ShardOfCell(id), request.ticket.Get()};
+  event.request_id = request.request_id.Get();
+  event.token = request.token.Get();
+  return event;
 }
 
 void TakeEvents(const segment::Segment& segment, uint32_t agent, std::vector<RecordEvent>& events) {
   const auto first = static_cast<std::ptrdiff_t>(events.size());
-  segment::EventReader events(segment, agent);
+  segment::EventReader reader(segment, agent);
   segment::CellId id = segment::kNoCell;
-  while (const segment::RequestCell* request = events.Next(id)) {
-    events.push_back(ReadEvents(segment, id, *request));
+  while (const segment::RequestCell* request = reader.Next(id)) {
+    events.push_back(ReadEvent(segment, id, *request));
   }
   std::reverse(events.begin() + first, events.end());
 }

@@ -20,12 +20,12 @@ Result<bool> CleanUpIfDead(Attachment& attachment, ProcessRef suspect, uint64_t 
 // The same with whoever is in the way of a request that missed the lock.
 Result<bool> MakeRoom(Attachment& attachment, const segment::ResourceName& name,
                       const Blocker& blocker, uint64_t timeout_ns) {
-  if (!blocker.several) return CleanUpIfDead(process, blocker.process, timeout_ns);
+  if (!blocker.several) return CleanUpIfDead(attachment, blocker.process, timeout_ns);
   const auto holders = Holders(attachment.manager(), name, timeout_ns);
   if (!holders.ok()) return holders.status();
   bool was_one = false;
   for (const Holdings& holdings : *holders) {
-    const Result<bool> was_dead = CleanUpIfDead(process, holdings.process, timeout_ns);
+    const Result<bool> was_dead = CleanUpIfDead(attachment, holdings.process, timeout_ns);
     if (!was_dead.ok()) return was_dead;
     was_one = was_one || *was_dead;
   }
@@ -42,7 +42,7 @@ Result<RequestReply> SubmitRequest(Attachment& attachment, const AgentRef& self,
     if (!reply.ok() || reply->outcome != RequestOutcome::kMissed) return reply;
     const Blocker& blocker = reply->blocker;
     if (!blocker.several && blocker.process == self.process) return reply;
-    const Result<bool> made_room = MakeRoom(process, name, blocker, timeout_ns);
+    const Result<bool> made_room = MakeRoom(attachment, name, blocker, timeout_ns);
     if (!made_room.ok()) return made_room.status();
     if (!*made_room) return reply;
   }

@@ -50,17 +50,17 @@ class DeathWatchTest : public testing::Test {
 };
 
 TEST_F(DeathWatchTest, ReportsAPeerThatIsKilled) {
-  ChildProcess peer([&](ChildProcess& self) {
+  ChildProcess child([&](ChildProcess& self) {
     const Doorbell doorbell = MakeDoorbell();
     self.SayReady();
     self.WaitForParent();
     return 0;
   });
-  ASSERT_TRUE(peer.WaitUntilReady());
+  ASSERT_TRUE(child.WaitUntilReady());
   const PeerDoorbell peer = PeerOf();
   ASSERT_TRUE(watch_.Watch(peer.fd(), 7).ok());
   EXPECT_EQ(Wait(0), Keys{});
-  peer.Kill();
+  child.Kill();
   EXPECT_EQ(Wait(kForEver), Keys{7});
 }
 

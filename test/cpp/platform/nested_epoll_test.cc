@@ -18,7 +18,7 @@ bool IsReadable(int fd) {
 
 TEST(NestedEpollTest, IsReadableWhileTheOtherIs) {
   const UniqueFd other(eventfd(0, EFD_CLOEXEC));
-  const UniqueFd relay = *OpenNestedEpoll(other.get());
+  const UniqueFd nested_epoll = *OpenNestedEpoll(other.get());
   for (int i = 0; i < 3; ++i) {
     EXPECT_FALSE(IsReadable(nested_epoll.get()));
     uint64_t count = 1;

@@ -9,7 +9,7 @@ const { allMatches, filesBelow, isThere, textOf } = require('./project-files.js'
 const JS_LAYERS = [
   ['lazy', 'c-library', 'binding-error'],
   ['addon-file'],
-  ['errors', 'webidl', 'webidl-numbers', 'loop-hold', 'binding'],
+  ['errors', 'webidl', 'webidl-numbers', 'loop-keep-alive', 'binding'],
   ['backends'],
   ['locks'],
   ['scheduler'],

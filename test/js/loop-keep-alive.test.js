@@ -9,8 +9,8 @@ beforeEach(() => {
   timers = tracked.live;
   jest.isolateModules(() => {
     jest.doMock('node:timers', () => tracked.timers);
-    const { LoopHold } = require('../../lib/loop-hold.js');
-    hold = new LoopHold();
+    const { LoopKeepAlive } = require('../../lib/loop-keep-alive.js');
+    hold = new LoopKeepAlive();
   });
   jest.dontMock('node:timers');
 });
@@ -28,12 +28,12 @@ test('the event loop is held as long as anybody waits', () => {
 });
 
 test('one timer serves all', () => {
-  for (let count = 0; count < 10; count += 1) hold.add();
+  for (let count = 0; count < 10; count += 1) hold.ref();
   expect(timers.size).toBe(1);
 });
 
 test('after the end nothing is held', () => {
-  hold.add();
+  hold.ref();
   hold.end();
   expect(timers.size).toBe(0);
 });

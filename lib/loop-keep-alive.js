@@ -5,20 +5,20 @@ const { clearInterval, setInterval } = require('node:timers');
 const MAX_INTERVAL_MS = 2 ** 31 - 1;
 
 /** Keeps the event loop alive while somebody waits for something that it does not know of. */
-class LoopHold {
+class LoopKeepAlive {
   #count = 0;
   /** @type {NodeJS.Timeout | undefined} made at the first use */
   #timer = undefined;
 
   /** One more waits. */
-  add() {
+  ref() {
     this.#count += 1;
     this.#timer ??= setInterval(() => {}, MAX_INTERVAL_MS);
     if (this.#count === 1) this.#timer.ref();
   }
 
   /** One of them waits no longer. */
-  remove() {
+  unref() {
     this.#count -= 1;
     if (this.#count === 0) this.#timer?.unref();
   }
@@ -29,4 +29,4 @@ class LoopHold {
   }
 }
 
-module.exports = { LoopHold };
+module.exports = { LoopKeepAlive };
