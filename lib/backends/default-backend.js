@@ -1,7 +1,7 @@
 'use strict';
 
 const { BindingError } = require('../binding.js');
-const { SharedMemoryBackend } = require('./shared-memory.js');
+const { SharedMemoryBackend } = require('./shared-memory/backend.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('./url.js').BucketOptions} BucketOptions */

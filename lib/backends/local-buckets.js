@@ -1,7 +1,7 @@
 'use strict';
 
-const { LocalBackend } = require('./local.js');
-const { LocalLockTable } = require('./local-lock-table.js');
+const { LocalBackend } = require('./local/backend.js');
+const { LocalLockTable } = require('./local/lock-table.js');
 
 /**
  * The lock tables of this thread, by bucket.

@@ -22,7 +22,7 @@ const { fileURLToPath } = require('node:url');
 const OPENERS = {
   /** @type {(place: Place) => LockBackend} */
   'shm:': (place) => {
-    const { SharedMemoryBackend } = require('./shared-memory.js');
+    const { SharedMemoryBackend } = require('./shared-memory/backend.js');
     return new SharedMemoryBackend(place);
   },
   /** @type {(place: Place) => LockBackend} */

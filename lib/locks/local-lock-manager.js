@@ -8,7 +8,7 @@ const { createLockManager } = require('./lock-manager.js');
  */
 function createLocalLockManager() {
   return createLockManager(() => {
-    const { LocalBackend } = require('../backends/local.js');
+    const { LocalBackend } = require('../backends/local/backend.js');
     return new LocalBackend();
   });
 }

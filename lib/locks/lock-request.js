@@ -15,7 +15,7 @@ const {
   publishStart,
 } = require('./diagnostics.js');
 const { createLock } = require('./lock.js');
-const { LockSection } = require('./lock-section.js');
+const { PendingRelease } = require('./pending-release.js');
 const { mayRunInTurn, waitForTurn } = require('./loop-turns.js');
 const { signalLoss } = require('./loss-signal.js');
 const { createWaitLimits } = require('./wait-limits.js');
@@ -25,7 +25,7 @@ const { createWaitLimits } = require('./wait-limits.js');
 /** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
 /** @typedef {(lock: import('./lock.js').Lock | null) => unknown} LockGrantedCallback */
 
-const deadlockWatch = lazy(() => require('./deadlock/deadlock-watch.js'));
+const deadlockDetector = lazy(() => require('./deadlock/detector.js'));
 
 /**
  * The life of a request: it waits; it has been granted, or refused, and its callback is to run;
@@ -51,7 +51,7 @@ const NOW = Promise.resolve();
  * The released promise is what `then(run)` gives, of a promise that is made in request(): one
  * promise less than one with functions that settle it, and it carries the async context of the
  * caller to the callback. What still keeps the lock when the callback has returned is the business
- * of a LockSection.
+ * of a PendingRelease.
  */
 class LockRequest extends BackendRequest {
   #callback;
@@ -61,7 +61,7 @@ class LockRequest extends BackendRequest {
   #open;
   /** @type {unknown} what the released promise rejects with: why it gave up, how it was lost */
   #error;
-  /** @type {LockSection | undefined} */
+  /** @type {PendingRelease | undefined} */
   #section;
   #isHandedOut;
 
@@ -109,7 +109,7 @@ class LockRequest extends BackendRequest {
   /** @returns {boolean} whether the callback may run now */
   #enqueue() {
     try {
-      if (this.extras?.enclosing !== undefined) deadlockWatch(); // what cannot be loaded fails now
+      if (this.extras?.enclosing !== undefined) deadlockDetector(); // what cannot be loaded fails now
       const outcome = this.backend.enqueue(this);
       if (outcome === QUEUED) return false;
       this.#phase = outcome === REFUSED ? MISSED : GRANTED;
@@ -124,7 +124,7 @@ class LockRequest extends BackendRequest {
     if (this.#phase === WAITING) {
       this.#waitLimits?.startTimer();
       if (this.extras?.enclosing !== undefined)
-        deadlockWatch().watchForDeadlock(this.backend, this);
+        deadlockDetector().watchForDeadlock(this.backend, this);
     } else {
       waitForTurn(this);
     }
@@ -154,7 +154,7 @@ class LockRequest extends BackendRequest {
     this.#phase = phase;
     this.#waitLimits?.stopTimer();
     if (this.extras?.enclosing !== undefined)
-      deadlockWatch().unwatchForDeadlock(this.backend, this);
+      deadlockDetector().unwatchForDeadlock(this.backend, this);
     if (mayRunInTurn()) this.open();
     else waitForTurn(this);
   }
@@ -220,7 +220,7 @@ class LockRequest extends BackendRequest {
     this.#phase = OVER;
     this.#waitLimits?.end();
     if (this.extras?.enclosing !== undefined)
-      deadlockWatch().unwatchForDeadlock(this.backend, this);
+      deadlockDetector().unwatchForDeadlock(this.backend, this);
     if (this.outer !== undefined) leaveCallChain(this);
     if (this.#error === undefined) {
       this.#error = reason;
@@ -270,7 +270,7 @@ class LockRequest extends BackendRequest {
   }
 
   #openSection() {
-    return (this.#section ??= new LockSection(this));
+    return (this.#section ??= new PendingRelease(this));
   }
 
   /** From inside the callback: what it returns is given out now, the lock kept until release(). */

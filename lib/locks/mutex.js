@@ -1,6 +1,6 @@
 'use strict';
 
-const { LockEntrance } = require('./lock-entrance.js');
+const { MutexBase } = require('./mutex-base.js');
 const { createRelease } = require('./lock-release.js');
 
 /** @typedef {import('../../types/mutex.d.ts').MutexRelease} MutexRelease */
@@ -10,19 +10,19 @@ const { createRelease } = require('./lock-release.js');
  * manager, shared by threads and processes; without a name it is private to the object.
  */
 class Mutex {
-  #entrance;
+  #base;
 
   /**
    * @param {unknown} [name]
    * @param {unknown} [options]
    */
   constructor(name = undefined, options = undefined) {
-    this.#entrance = new LockEntrance(name, options);
+    this.#base = new MutexBase(name, options);
   }
 
   /** Whether anybody holds it now, in whatever mode. */
   get locked() {
-    return this.#entrance.hasHolders(1);
+    return this.#base.hasHolders(1);
   }
 
   async isLocked() {
@@ -34,7 +34,7 @@ class Mutex {
    * @returns {Promise<MutexRelease | null>}
    */
   async acquire(options = undefined) {
-    const handle = await this.#entrance.acquire(options, {});
+    const handle = await this.#base.acquire(options, {});
     return handle === null ? null : createRelease(handle);
   }
 
@@ -43,7 +43,7 @@ class Mutex {
    * @param {unknown} [options]
    */
   runExclusive(callback, options = undefined) {
-    return this.#entrance.run(callback, options, { mode: 'exclusive' });
+    return this.#base.run(callback, options, { mode: 'exclusive' });
   }
 
   /**
@@ -51,7 +51,7 @@ class Mutex {
    * @param {unknown} [options]
    */
   runShared(callback, options = undefined) {
-    return this.#entrance.run(callback, options, { mode: 'shared' });
+    return this.#base.run(callback, options, { mode: 'shared' });
   }
 
   /**
@@ -60,7 +60,7 @@ class Mutex {
    */
   async waitForUnlock({ timeout, signal } = {}) {
     signal?.throwIfAborted();
-    if (this.locked) await this.#entrance.run(() => {}, { timeout, signal }, { mode: 'exclusive' });
+    if (this.locked) await this.#base.run(() => {}, { timeout, signal }, { mode: 'exclusive' });
   }
 }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { LockEntrance } = require('./lock-entrance.js');
+const { MutexBase } = require('./mutex-base.js');
 const { toLimit } = require('./lock-extensions.js');
 const { createRelease } = require('./lock-release.js');
 
@@ -11,7 +11,7 @@ const { createRelease } = require('./lock-release.js');
  * shared by threads and processes; without a name it is private to the object.
  */
 class Semaphore {
-  #entrance;
+  #base;
   #permit;
 
   /**
@@ -21,12 +21,12 @@ class Semaphore {
    */
   constructor(name, permits, options = undefined) {
     this.#permit = /** @type {const} */ ({ mode: 'shared', limit: toLimit(permits) });
-    this.#entrance = new LockEntrance(name, options);
+    this.#base = new MutexBase(name, options);
   }
 
   /** Whether no permit is left. */
   get locked() {
-    return this.#entrance.hasHolders(this.#permit.limit);
+    return this.#base.hasHolders(this.#permit.limit);
   }
 
   async isLocked() {
@@ -38,7 +38,7 @@ class Semaphore {
    * @returns {Promise<MutexRelease | null>}
    */
   async acquire(options = undefined) {
-    const handle = await this.#entrance.acquire(options, this.#permit);
+    const handle = await this.#base.acquire(options, this.#permit);
     return handle === null ? null : createRelease(handle);
   }
 
@@ -47,7 +47,7 @@ class Semaphore {
    * @param {unknown} [options]
    */
   runExclusive(callback, options = undefined) {
-    return this.#entrance.run(callback, options, this.#permit);
+    return this.#base.run(callback, options, this.#permit);
   }
 
   /**
@@ -65,7 +65,7 @@ class Semaphore {
    */
   async waitForUnlock({ timeout, signal } = {}) {
     signal?.throwIfAborted();
-    await this.#entrance.run(() => {}, { timeout, signal }, this.#permit);
+    await this.#base.run(() => {}, { timeout, signal }, this.#permit);
   }
 }
 

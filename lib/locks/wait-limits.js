@@ -4,9 +4,9 @@ const { clearTimeout, setTimeout } = require('node:timers');
 const { timeoutError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 
-const abortWatch = lazy(() => require('./abort-watch.js'));
+const abortListeners = lazy(() => require('./abort-listeners.js'));
 
-/** @typedef {import('./abort-watch.js').Abortable} Abortable */
+/** @typedef {import('./abort-listeners.js').Abortable} Abortable */
 
 /** What ends the wait of a request before its lock is granted: its signal, its timeout. */
 class WaitLimits {
@@ -41,7 +41,7 @@ class WaitLimits {
    */
   watchSignal() {
     if (this.#signal === undefined) return;
-    abortWatch().watchAbort(this.#signal, this.#request);
+    abortListeners().watchAbort(this.#signal, this.#request);
     this.#isWatching = true;
     this.#throwIfAborted();
   }
@@ -56,7 +56,7 @@ class WaitLimits {
     this.stopTimer();
     if (!this.#isWatching) return;
     this.#isWatching = false;
-    abortWatch().unwatchAbort(/** @type {AbortSignal} */ (this.#signal), this.#request);
+    abortListeners().unwatchAbort(/** @type {AbortSignal} */ (this.#signal), this.#request);
   }
 
   /**

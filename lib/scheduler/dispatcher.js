@@ -33,7 +33,7 @@ class Dispatcher {
    * @throws {Error} where the native part cannot be loaded
    */
   open() {
-    this.#host ??= new HostCallback((leastLevel) => this.#run(leastLevel));
+    this.#host ??= new HostCallback((minLevel) => this.#run(minLevel));
     return this.#host;
   }
 
@@ -76,12 +76,12 @@ class Dispatcher {
    * @param {number} minLevel
    * @returns {boolean} whether there was anything
    */
-  #run(leastLevel) {
+  #run(minLevel) {
     const host = this.open();
     let hasRun = false;
     this.#isRunning = true;
     try {
-      while (this.#runNext(host, leastLevel)) {
+      while (this.#runNext(host, minLevel)) {
         hasRun = true;
         if (!host.drain()) break;
       }
@@ -97,13 +97,13 @@ class Dispatcher {
    * @param {number} minLevel
    * @returns {boolean} false: there is nothing that may run in this turn of the event loop
    */
-  #runNext(host, leastLevel) {
+  #runNext(host, minLevel) {
     this.#account(host);
-    if (leastLevel === LEVEL.IDLE && this.level === LEVEL.IDLE && !host.isLoopIdle()) return false;
-    const schedule = this.#choose(leastLevel);
+    if (minLevel === LEVEL.IDLE && this.level === LEVEL.IDLE && !host.isLoopIdle()) return false;
+    const schedule = this.#choose(minLevel);
     this.#lastSchedule = schedule;
     if (schedule === undefined) {
-      return leastLevel === LEVEL.IDLE && this.idleCallbacks.runNext(host);
+      return minLevel === LEVEL.IDLE && this.idleCallbacks.runNext(host);
     }
     // Others do not get ahead of a task that has to wait: the order is the same for all schedulers.
     if (!schedule.mayRun(host.turn)) return false;
@@ -123,11 +123,11 @@ class Dispatcher {
   }
 
   /** @param {number} minLevel */
-  #choose(leastLevel) {
+  #choose(minLevel) {
     /** @type {TaskSchedule | undefined} */
     let chosen;
     for (const schedule of this.#busy) {
-      if (schedule.level < leastLevel) continue;
+      if (schedule.level < minLevel) continue;
       if (chosen === undefined || schedule.runsBefore(chosen)) chosen = schedule;
     }
     return chosen;

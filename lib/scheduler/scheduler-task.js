@@ -1,7 +1,7 @@
 'use strict';
 
 const { AsyncResource } = require('node:async_hooks');
-const { unwatchAbort, watchAbort } = require('../locks/abort-watch.js');
+const { unwatchAbort, watchAbort } = require('../locks/abort-listeners.js');
 const { enterState } = require('./scheduling-state.js');
 
 /** @typedef {import('./scheduling-state.js').SchedulingState} SchedulingState */

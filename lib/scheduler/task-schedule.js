@@ -3,7 +3,7 @@
 const { performance } = require('node:perf_hooks');
 const { DelayedTasks } = require('./delayed-tasks.js');
 const { LEVEL } = require('./host-callback.js');
-const { StarvationWatch } = require('./starvation-watch.js');
+const { StarvationGuard } = require('./starvation-guard.js');
 const { EFFECTIVE_PRIORITIES, TASK_PRIORITIES, effectivePriority } = require('./task-priority.js');
 const { TaskQueueSet } = require('./task-queue-set.js');
 
@@ -33,7 +33,7 @@ class TaskSchedule {
   #queues = new TaskQueueSet(() => this.#changed());
   #delayed = new DelayedTasks((task) => this.enqueue(task));
   #budget;
-  /** @type {StarvationWatch | undefined} */
+  /** @type {StarvationGuard | undefined} */
   #starvation;
   /** The next task is to be chosen by its age. */
   #takesOverdue = true;
@@ -52,7 +52,7 @@ class TaskSchedule {
     this.#dispatcher = dispatcher;
     this.#budget = budget;
     if (starvationLimit === undefined) return;
-    this.#starvation = new StarvationWatch(this.#queues, starvationLimit, () => this.#changed());
+    this.#starvation = new StarvationGuard(this.#queues, starvationLimit, () => this.#changed());
   }
 
   /**

@@ -125,7 +125,7 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
     timeout_ns = 0;  // whoever is in the way here may be in the way everywhere
     // Once the shard can be had, the doorbell reminds this agent to try again.
     attachment_->worker().Defer(shard, this, [attachment = attachment_.get(), self = self_, shard] {
-      WakeQueue wake_queue(attachment->manager().segment(), *process);
+      WakeQueue wake_queue(attachment->manager().segment(), *attachment);
       const auto lock = attachment->manager().Enter(shard, wake_queue, kDeferredTimeoutNs);
       if (!lock.ok()) return lock.status().code();
       attachment->manager().segment().agent(self.index).rescan.Exchange(1);

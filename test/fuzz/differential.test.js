@@ -9,8 +9,8 @@ const { createManualTimers } = require('../support/manual-timers.js');
 const manual = createManualTimers();
 jest.doMock('node:timers', () => manual.timers);
 
-const { LocalBackend } = require('../../lib/backends/local.js');
-const { LocalLockTable } = require('../../lib/backends/local-lock-table.js');
+const { LocalBackend } = require('../../lib/backends/local/backend.js');
+const { LocalLockTable } = require('../../lib/backends/local/lock-table.js');
 const { createLocalLockManager, openLockManager } = require('../../lib/index.js');
 const { BACKENDS } = require('../support/combinations.js');
 const { HistoryPlayer, clientIdsOf } = require('../support/history.js');

@@ -10,8 +10,8 @@ const { createTrackedTimers } = require('../support/tracked-timers.js');
 const tracked = createTrackedTimers();
 jest.doMock('node:timers', () => tracked.timers);
 
-const { LocalBackend } = require('../../lib/backends/local.js');
-const { LocalLockTable } = require('../../lib/backends/local-lock-table.js');
+const { LocalBackend } = require('../../lib/backends/local/backend.js');
+const { LocalLockTable } = require('../../lib/backends/local/lock-table.js');
 const { DeadlockError, LockLostError, openLockManager } = require('../../lib/index.js');
 const { BACKENDS } = require('../support/combinations.js');
 const { randomFrom } = require('../support/process-random.js');

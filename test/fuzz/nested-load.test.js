@@ -12,9 +12,9 @@ jest.doMock('node:perf_hooks', () => ({
   performance: clock.performance,
 }));
 
-const { LocalBackend } = require('../../lib/backends/local.js');
-const { LocalLockTable } = require('../../lib/backends/local-lock-table.js');
-const { SharedMemoryBackend } = require('../../lib/backends/shared-memory.js');
+const { LocalBackend } = require('../../lib/backends/local/backend.js');
+const { LocalLockTable } = require('../../lib/backends/local/lock-table.js');
+const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 const { BACKENDS } = require('../support/combinations.js');
 const { randomFrom } = require('../support/process-random.js');

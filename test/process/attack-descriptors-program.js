@@ -3,7 +3,7 @@
 // Waits for the lock `a` of a bucket when it has no descriptor left, and tells its parent so.
 
 const { openSync } = require('node:fs');
-const { SharedMemoryBackend } = require('../../lib/backends/shared-memory.js');
+const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 
 const [directory] = process.argv.slice(2);

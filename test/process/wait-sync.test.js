@@ -2,7 +2,7 @@
 
 const { spawn } = require('node:child_process');
 const { GRANTED, QUEUED } = require('../../lib/backends/outcome.js');
-const { SharedMemoryBackend } = require('../../lib/backends/shared-memory.js');
+const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
 const { ProcessBucket } = require('../support/process-bucket.js');
 const { RecordedRequest } = require('../support/recorded-request.js');
 

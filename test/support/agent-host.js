@@ -1,8 +1,8 @@
 'use strict';
 
 const { isMainThread, parentPort } = require('node:worker_threads');
-const { LocalBackend } = require('../../lib/backends/local.js');
-const { LocalLockTable } = require('../../lib/backends/local-lock-table.js');
+const { LocalBackend } = require('../../lib/backends/local/backend.js');
+const { LocalLockTable } = require('../../lib/backends/local/lock-table.js');
 const { openLockManager } = require('../../lib/index.js');
 const { LockAgent, describeReason } = require('./lock-agent.js');
 

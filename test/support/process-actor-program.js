@@ -3,7 +3,7 @@
 const { spawn, spawnSync } = require('node:child_process');
 const { existsSync } = require('node:fs');
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
-const { SharedMemoryBackend } = require('../../lib/backends/shared-memory.js');
+const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 const { LockAgent, describeReason } = require('./lock-agent.js');
 const { ActorWork } = require('./process-actor-work.js');

@@ -4,7 +4,7 @@ const { mkdtempSync, readdirSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { isDeepStrictEqual } = require('node:util');
-const { SharedMemoryBackend } = require('../../lib/backends/shared-memory.js');
+const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 const { Actor } = require('./process-actor.js');
 

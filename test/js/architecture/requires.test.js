@@ -79,7 +79,7 @@ describe('requires below lib/', () => {
   );
 
   test.each([
-    ['lib/backends/local.js', 'lib/locks/lock.js', 'upwards'],
+    ['lib/backends/local/backend.js', 'lib/locks/lock.js', 'upwards'],
     ['lib/errors.js', 'lib/webidl.js', 'upwards'],
     ['lib/locks/lock.js', 'lib/index.js', 'upwards'],
     ['lib/locks/lock-manager.js', 'lib/binding.js', 'the addon, past the seams to it'],

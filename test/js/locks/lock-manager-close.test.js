@@ -3,9 +3,9 @@
 const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
-const { LocalBackend } = require('../../../lib/backends/local.js');
-const { LocalLockTable } = require('../../../lib/backends/local-lock-table.js');
-const { SharedMemoryBackend } = require('../../../lib/backends/shared-memory.js');
+const { LocalBackend } = require('../../../lib/backends/local/backend.js');
+const { LocalLockTable } = require('../../../lib/backends/local/lock-table.js');
+const { SharedMemoryBackend } = require('../../../lib/backends/shared-memory/backend.js');
 const { openLockManager } = require('../../../lib/index.js');
 
 let directory;

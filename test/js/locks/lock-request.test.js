@@ -2,7 +2,7 @@
 
 const diagnostics = require('node:diagnostics_channel');
 const { getEventListeners } = require('node:events');
-const { LocalBackend } = require('../../../lib/backends/local.js');
+const { LocalBackend } = require('../../../lib/backends/local/backend.js');
 const { createLocalLockManager, openLockManager } = require('../../../lib/index.js');
 
 const notCalled = () => {

@@ -16,8 +16,8 @@ beforeEach(() => {
   jest.isolateModules(() => {
     jest.doMock('node:timers', () => tracked.timers);
     const { openLockManager } = require('../../../lib/index.js');
-    const { LocalBackend } = require('../../../lib/backends/local.js');
-    const { LocalLockTable } = require('../../../lib/backends/local-lock-table.js');
+    const { LocalBackend } = require('../../../lib/backends/local/backend.js');
+    const { LocalLockTable } = require('../../../lib/backends/local/lock-table.js');
     const table = new LocalLockTable();
     openAnother = () => openLockManager({ backend: new LocalBackend(table) });
   });

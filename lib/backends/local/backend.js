@@ -1,0 +1,214 @@
+'use strict';
+
+const { abortError, invalidStateError } = require('../../errors.js');
+const { LoopKeepAlive } = require('../../loop-keep-alive.js');
+const { createClientId } = require('../client-id.js');
+const { LocalLockTable } = require('./lock-table.js');
+const { GRANTED, MISSED, QUEUED } = require('../outcome.js');
+
+/** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
+/** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
+/** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
+/** @typedef {import('../../../types/backend.d.ts').LockOutcome} LockOutcome */
+/** @typedef {import('./lock-entry.js').LockEntry} LockEntry */
+
+const NO_ID = -1;
+
+/**
+ * The backend for one thread: an agent of a table that lives in this thread's memory. Several of
+ * them may share one.
+ * @implements {LockBackend}
+ */
+class LocalBackend {
+  /** @type {string | undefined} made when somebody looks */
+  #clientId = undefined;
+  #table;
+  #isClosed = false;
+  /**
+   * What this agent holds or waits for, at the index that the request knows as its backendId.
+   * @type {(LockEntry | null)[]}
+   */
+  #entries = [];
+  /** @type {number[]} indexes of #entries that are free */
+  #freeIds = [];
+  /**
+   * @type {{ entry: LockEntry, tell: () => void }[]} what requests have still to be told, oldest
+   *   first
+   */
+  #reports = [];
+  /** Of each queued request. */
+  #keepAlive = new LoopKeepAlive();
+
+  /** @param {LocalLockTable} [table] */
+  constructor(table = new LocalLockTable()) {
+    this.#table = table;
+  }
+
+  get clientId() {
+    this.#clientId ??= createClientId();
+    return this.#clientId;
+  }
+
+  /**
+   * @param {Request} request
+   * @returns {LockOutcome}
+   */
+  enqueue(request) {
+    this.#checkOpen();
+    const entry = this.#table.request(this, request);
+    if (entry === null) return MISSED;
+    const id = this.#freeIds.pop() ?? this.#entries.length;
+    this.#entries[id] = entry;
+    request.backendId = id;
+    if (entry.isHeld) return GRANTED;
+    this.#keepAlive.ref();
+    return QUEUED;
+  }
+
+  /**
+   * @param {Request} request
+   * @returns {LockLossReason | undefined}
+   */
+  release(request) {
+    const entry = this.#forget(request);
+    if (entry === null) return undefined;
+    this.#table.remove(entry);
+    return entry.lossReason;
+  }
+
+  /**
+   * @param {Request} request
+   * @param {boolean} [isTimeout]
+   */
+  cancel(request, isTimeout = false) {
+    const entry = this.#forget(request);
+    if (entry === null) return;
+    if (entry.isQueued) this.#keepAlive.unref();
+    this.#table.remove(entry, isTimeout);
+  }
+
+  /**
+   * Who holds the lock, or waits before it, is this thread.
+   * @returns {import('../../../types/backend.d.ts').SyncOutcome}
+   */
+  waitSync() {
+    return 'deadlock';
+  }
+
+  snapshot() {
+    this.#checkOpen();
+    return this.#table.snapshot();
+  }
+
+  inspect() {
+    this.#checkOpen();
+    return this.#table.inspect();
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} [min]
+   */
+  isLocked(name, min = 1) {
+    this.#checkOpen();
+    return this.#table.isLocked(name, min);
+  }
+
+  /** @param {string | undefined} name */
+  watch(name) {
+    this.#checkOpen();
+    return this.#table.watches.open(this, name);
+  }
+
+  close() {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#table.watches.closeAllOf(this);
+    const entries = this.#entries.filter((entry) => entry !== null && entry.list !== null);
+    for (const entry of entries) this.#disconnect(/** @type {LockEntry} */ (entry));
+    this.#table.removeAll(/** @type {LockEntry[]} */ (entries));
+    this.#keepAlive.end();
+    // At once: a callback that was about to run must not run beside the next holder.
+    this.#deliverReports();
+  }
+
+  /**
+   * The table's word that a queued entry holds the lock now.
+   * @param {LockEntry} entry
+   */
+  onGranted(entry) {
+    this.#keepAlive.unref();
+    entry.isGrantOnItsWay = true;
+    this.#report(entry, () => {
+      if (!entry.isGrantOnItsWay) return;
+      entry.isGrantOnItsWay = false;
+      entry.request.granted();
+    });
+  }
+
+  /**
+   * The table's word that a held entry does not hold the lock any more.
+   * @param {LockEntry} entry
+   */
+  onLost(entry) {
+    this.#report(entry, () => this.#reportLoss(entry));
+  }
+
+  /** @param {LockEntry} entry  queued or held */
+  #disconnect(entry) {
+    if (entry.isQueued || entry.isGrantOnItsWay) {
+      entry.isGrantOnItsWay = false;
+      this.#report(entry, () => {
+        this.#forget(entry.request);
+        entry.request.failed(abortError('The lock manager was closed while the request waited'));
+      });
+    } else {
+      entry.lossReason = 'disconnected';
+      this.#report(entry, () => this.#reportLoss(entry));
+    }
+  }
+
+  /** @param {LockEntry} entry  with its lossReason */
+  #reportLoss(entry) {
+    this.#forget(entry.request);
+    entry.request.lost(/** @type {LockLossReason} */ (entry.lossReason));
+  }
+
+  /**
+   * Tells a request something in a later microtask, unless it was released or cancelled by then.
+   * @param {LockEntry} entry
+   * @param {() => void} tell
+   */
+  #report(entry, tell) {
+    this.#reports.push({ entry, tell });
+    if (this.#reports.length === 1) Promise.resolve().then(() => this.#deliverReports());
+  }
+
+  #deliverReports() {
+    const reports = this.#reports;
+    this.#reports = [];
+    for (const { entry, tell } of reports) {
+      if (this.#entries[entry.request.backendId] === entry) tell();
+    }
+  }
+
+  /**
+   * @param {Request} request
+   * @returns {LockEntry | null} null when it was forgotten before
+   */
+  #forget(request) {
+    const id = request.backendId;
+    if (id === NO_ID) return null;
+    const entry = this.#entries[id];
+    this.#entries[id] = null;
+    this.#freeIds.push(id);
+    request.backendId = NO_ID;
+    return entry;
+  }
+
+  #checkOpen() {
+    if (this.#isClosed) throw invalidStateError('The lock manager is closed');
+  }
+}
+
+module.exports = { LocalBackend };

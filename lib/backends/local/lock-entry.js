@@ -1,0 +1,99 @@
+'use strict';
+
+const { performance } = require('node:perf_hooks');
+const { lazy } = require('../../lazy.js');
+
+/** @typedef {import('./entry-list.js').EntryList<LockEntry>} List */
+/** @typedef {import('./lock-resource.js').LockResource} LockResource */
+/** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
+/** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
+/** @typedef {import('../../../types/locks.d.ts').LockInfo} LockInfo */
+
+const threadId = lazy(() => require('node:worker_threads').threadId);
+
+/** @param {Request} request  granted */
+const tokenOf = ({ tokenHigh, tokenLow }) => (BigInt(tokenHigh) << 32n) | BigInt(tokenLow);
+
+/**
+ * A request as the table sees it: in its resource's queue, or among its holders, or (afterwards) in
+ * neither.
+ */
+class LockEntry {
+  /** @type {List | null} */
+  list = null;
+  /** @type {LockEntry | null} */
+  previous = null;
+  /** @type {LockEntry | null} */
+  next = null;
+  /**
+   * @type {import('../../../types/backend.d.ts').LockLossReason | undefined} why the lock was taken
+   *   away
+   */
+  lossReason = undefined;
+  /** Whether the lock was granted from the queue and the request has still to be told. */
+  isGrantOnItsWay = false;
+  /** On the clock of `performance.now()`, like what follows. */
+  requestedAt = performance.now();
+  grantedAt = 0;
+  /** @type {{ endsAt: number, timer: NodeJS.Timeout } | undefined} of a lock with a hold limit */
+  hold = undefined;
+
+  /**
+   * @param {import('./lock-table.js').Agent} agent
+   * @param {Request} request
+   * @param {LockResource} resource
+   */
+  constructor(agent, request, resource) {
+    this.agent = agent;
+    this.request = request;
+    this.resource = resource;
+  }
+
+  get isQueued() {
+    return this.list === this.resource.queue;
+  }
+
+  get isHeld() {
+    return this.list === this.resource.held;
+  }
+
+  /** @returns {LockInfo} */
+  get info() {
+    return {
+      clientId: this.agent.clientId,
+      mode: this.request.mode,
+      name: this.request.name,
+    };
+  }
+
+  /** Null before the grant. */
+  get token() {
+    return this.request.tokenHigh === 0 ? null : tokenOf(this.request);
+  }
+
+  /**
+   * @param {number} now
+   * @returns {LockDetail}
+   */
+  detailAt(now) {
+    const { extras } = this.request;
+    const { isHeld, requestedAt, grantedAt } = this;
+    return {
+      ...this.info,
+      pid: process.pid,
+      threadId: threadId(),
+      token: this.token,
+      label: extras?.label ?? '',
+      callSite: extras?.callSite ?? '',
+      limit: extras?.limit ?? 0,
+      holdLimit: extras?.holdLimit ?? 0,
+      since: performance.timeOrigin + requestedAt,
+      waited: (isHeld ? grantedAt : now) - requestedAt,
+      held: isHeld ? now - grantedAt : null,
+      requestId: this.request.backendId,
+      inside: extras?.enclosing === undefined ? null : tokenOf(extras.enclosing),
+    };
+  }
+}
+
+module.exports = { LockEntry };

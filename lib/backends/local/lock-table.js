@@ -1,0 +1,234 @@
+'use strict';
+
+const { performance } = require('node:perf_hooks');
+const { clearTimeout, setTimeout } = require('node:timers');
+const { LockEntry } = require('./lock-entry.js');
+const { LockResource } = require('./lock-resource.js');
+const { LocalWatches } = require('./watches.js');
+const { TokenCounter } = require('./token-counter.js');
+
+/** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
+/** @typedef {import('../../../types/backend.d.ts').LockLossReason} LossReason */
+
+/**
+ * Where the table reports what it decided beyond the answer to the caller.
+ * @typedef {object} Agent
+ * @property {string} clientId
+ * @property {(entry: LockEntry) => void} onGranted  the entry was queued and holds the lock now
+ * @property {(entry: LockEntry, reason: LossReason) => void} onLost  the entry held the lock and
+ *   does not any more
+ */
+
+/**
+ * The standard's algorithms on one table in plain JavaScript: the readable reference that the
+ * shared-memory table is tested against. Every step is complete when its method returns, so the
+ * "lock task queue" is the thread itself.
+ */
+class LocalLockTable {
+  /** @type {Map<string, LockResource>} */
+  #resources = new Map();
+  /** @type {LockResource | undefined} one that may still be in the map without being used */
+  #lastUnused = undefined;
+  #tokens = TokenCounter.startingAt(Date.now());
+  watches = new LocalWatches();
+
+  /**
+   * Standard: Web Locks, "request a lock" (#algorithm-request-lock), the steps on the lock task
+   * queue.
+   * @param {Agent} agent
+   * @param {Request} request
+   * @returns {LockEntry | null} held or queued; null when an ifAvailable request was refused
+   */
+  request(agent, request) {
+    const resource = this.#resourceOf(request.name);
+    const isGrantable = resource.queue.first === null && resource.isGrantable(request);
+    if (request.ifAvailable && !isGrantable) return null;
+    const entry = new LockEntry(agent, request, resource);
+    if (request.steal) this.#takeFromHolders(resource);
+    if (isGrantable || request.steal) this.#grant(entry, entry.requestedAt);
+    else {
+      resource.queue.append(entry);
+      this.watches.tell('queued', entry);
+    }
+    return entry;
+  }
+
+  /**
+   * Standard: Web Locks, "release the lock" and "abort the request": both take the entry out and
+   * process the queue. No effect on an entry that is out already.
+   * @param {LockEntry} entry
+   * @param {boolean} [isTimeout]  it has waited long enough
+   */
+  remove(entry, isTimeout = false) {
+    if (entry.list === null) return;
+    // The limit has passed, but the thread was too busy for the timer.
+    if (entry.hold !== undefined && entry.hold.endsAt <= performance.now()) {
+      entry.lossReason = 'expired';
+    }
+    this.watches.tell(endingOf(entry, isTimeout), entry);
+    this.#takeOut(entry);
+    this.#afterRemoval(entry.resource);
+  }
+
+  /**
+   * Standard: Web Locks, #agent-integration. All are out before a queue is processed, so that none
+   * of them is granted in the place of another.
+   * @param {LockEntry[]} entries  of one agent, each queued or held
+   */
+  removeAll(entries) {
+    for (const entry of entries) {
+      this.watches.tell(entry.isQueued ? 'aborted' : 'released', entry);
+      this.#takeOut(entry);
+    }
+    for (const entry of entries) this.#afterRemoval(entry.resource);
+  }
+
+  /** How many names take room: those in use, and one more at most. */
+  get size() {
+    return this.#resources.size;
+  }
+
+  /** Standard: Web Locks, "snapshot the lock state" (#algorithm-snapshot-state). */
+  snapshot() {
+    return this.#list((entry) => entry.info);
+  }
+
+  /** The snapshot with everything there is to know. */
+  inspect() {
+    const now = performance.now();
+    return this.#list((entry) => entry.detailAt(now));
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} min
+   */
+  isLocked(name, min) {
+    const held = this.#resources.get(name)?.held;
+    return held !== undefined && (held.size >= min || held.first?.request.mode === 'exclusive');
+  }
+
+  /**
+   * @template T
+   * @param {(entry: LockEntry) => T} describe
+   * @returns {{ held: T[], pending: T[] }}
+   */
+  #list(describe) {
+    /** @type {T[]} */
+    const held = [];
+    /** @type {T[]} */
+    const pending = [];
+    for (const resource of this.#resources.values()) {
+      for (const entry of resource.held) held.push(describe(entry));
+      for (const entry of resource.queue) pending.push(describe(entry));
+    }
+    return { held, pending };
+  }
+
+  /** @param {LockResource} resource */
+  #afterRemoval(resource) {
+    this.#processQueue(resource);
+    if (resource.isUnused) this.#retire(resource);
+  }
+
+  /**
+   * Forgets unused names, all but the last one: a name that is locked again and again would cost an
+   * entry of the map each time (a third of an uncontended request).
+   * @param {LockResource} resource  unused
+   */
+  #retire(resource) {
+    const previous = this.#lastUnused;
+    if (previous === resource) return;
+    this.#lastUnused = resource;
+    if (previous?.isUnused) this.#resources.delete(previous.name);
+  }
+
+  /** @param {string} name */
+  #resourceOf(name) {
+    let resource = this.#resources.get(name);
+    if (resource === undefined) {
+      resource = new LockResource(name);
+      this.#resources.set(name, resource);
+    }
+    return resource;
+  }
+
+  /** @param {LockResource} resource */
+  #takeFromHolders(resource) {
+    for (let entry = resource.held.first; entry !== null; entry = resource.held.first) {
+      this.#lose(entry, 'stolen');
+    }
+  }
+
+  /**
+   * @param {LockEntry} entry  held
+   * @param {LossReason} reason
+   */
+  #lose(entry, reason) {
+    this.#takeOut(entry);
+    entry.lossReason = reason;
+    this.watches.tell(reason === 'stolen' ? 'stolen' : 'expired', entry);
+    entry.agent.onLost(entry, reason);
+  }
+
+  /** @param {LockEntry} entry  queued or held */
+  #takeOut(entry) {
+    entry.list?.remove(entry);
+    if (entry.hold !== undefined) clearTimeout(entry.hold.timer);
+  }
+
+  /**
+   * @param {LockEntry} entry  in no list
+   * @param {number} now
+   */
+  #grant(entry, now) {
+    this.#tokens.stamp(entry.request);
+    entry.resource.held.append(entry);
+    entry.grantedAt = now;
+    this.watches.tell('granted', entry);
+    if (entry.request.extras !== undefined) this.#limitHold(entry, entry.request.extras.holdLimit);
+  }
+
+  /**
+   * @param {LockEntry} entry  just granted
+   * @param {number} holdLimit  in milliseconds, 0 for none
+   */
+  #limitHold(entry, holdLimit) {
+    if (holdLimit === 0) return;
+    const timer = setTimeout(() => this.#expire(entry), holdLimit);
+    timer.unref(); // who waits for the lock keeps the event loop alive
+    entry.hold = { endsAt: entry.grantedAt + holdLimit, timer };
+  }
+
+  /** @param {LockEntry} entry  held */
+  #expire(entry) {
+    this.#lose(entry, 'expired');
+    this.#afterRemoval(entry.resource);
+  }
+
+  /**
+   * Standard: Web Locks, "process the lock request queue" (#algorithm-process-request). What
+   * follows a request that is not grantable is not grantable either: the queue is strict.
+   * @param {LockResource} resource
+   */
+  #processQueue(resource) {
+    let entry = resource.queue.first;
+    while (entry !== null && resource.isGrantable(entry.request)) {
+      resource.queue.remove(entry);
+      this.#grant(entry, performance.now());
+      entry.agent.onGranted(entry);
+      entry = resource.queue.first;
+    }
+  }
+}
+
+/**
+ * @param {LockEntry} entry  that is about to be removed
+ * @param {boolean} isTimeout
+ */
+function endingOf(entry, isTimeout) {
+  if (entry.isQueued) return isTimeout ? 'timedout' : 'aborted';
+  return entry.lossReason === 'expired' ? 'expired' : 'released';
+}
+
+module.exports = { LocalLockTable };

@@ -1,0 +1,325 @@
+'use strict';
+
+const { loadBinding } = require('../../binding.js');
+const { abortError, invalidStateError } = require('../../errors.js');
+const { lazy } = require('../../lazy.js');
+const { RequestTable, NO_ID } = require('./request-table.js');
+const { createClientId } = require('../client-id.js');
+const { PendingLosses } = require('./pending-losses.js');
+const { doNotLeaveAtExit, leaveAtExit } = require('./exit-hook.js');
+const { openAgent, toAgentOptions, toError } = require('./native-agent.js');
+const {
+  COUNT_SHIFT,
+  DISCONNECTED,
+  HAS_EVENTS,
+  LOSS_EXPIRED,
+  MORE_EVENTS,
+  EVENT_EXPIRED,
+  EVENT_FAILED,
+  EVENT_GRANTED,
+  EVENT_LOST,
+  EVENT_MISSED,
+  OUTCOME_BITS,
+} = require('./native-constants.js');
+const { MISSED, GRANTED } = require('../outcome.js');
+const { RequestCaller } = require('./request-caller.js');
+const { waitInSlices } = require('./wait-in-slices.js');
+
+/** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
+/** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
+/** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
+/** @typedef {import('../../../types/backend.d.ts').LockOutcome} LockOutcome */
+/** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
+/** @typedef {import('../../../types/locks.d.ts').LockManagerSnapshot} LockManagerSnapshot */
+/** @typedef {import('./native-decode.js').FlatLocks} FlatLocks */
+/** @typedef {import('./watch.js').SharedMemoryWatch} SharedMemoryWatch */
+
+const createWatch = lazy(() => require('./watch.js').createWatch);
+const view = lazy(() => require('./snapshot.js'));
+
+const OUTCOME_MASK = (1 << OUTCOME_BITS) - 1;
+const SOON = Promise.resolve();
+const REPLACED = 'The lock table was removed or replaced';
+
+/**
+ * The backend over the lock table in shared memory: one agent of a bucket. Ids and numbers cross to
+ * the native part, promises and callbacks stay here.
+ * @implements {LockBackend}
+ */
+class SharedMemoryBackend {
+  clientId = createClientId();
+  #native = loadBinding();
+  #options;
+  /** The native agent; null after the lock table was lost, until the next use opens the new one. */
+  #agent;
+  #requests = new RequestTable();
+  #caller = new RequestCaller();
+  #pendingLosses = new PendingLosses();
+  #isAboutToRead = false;
+  #readSoon = () => {
+    this.#isAboutToRead = false;
+    if (this.#agent !== null) this.#onEvents();
+  };
+  /** @type {Set<SharedMemoryWatch>} */
+  #watches = new Set();
+  #isClosed = false;
+
+  /**
+   * @param {{ bucket?: string, directory?: string, capacity?: number, sweeps?: boolean }} [options]
+   * `sweeps: false` is for tests: it takes away the net that finds what the mechanisms might miss
+   * @throws DOMException when the bucket cannot be opened, with what to do about it
+   */
+  constructor(options = {}) {
+    this.#options = toAgentOptions(this.#native, this.clientId, options);
+    this.#agent = this.#open();
+    leaveAtExit(this);
+  }
+
+  /**
+   * @param {Request} request
+   * @returns {LockOutcome}
+   */
+  enqueue(request) {
+    this.#checkOpen();
+    this.#agent ??= this.#open();
+    const answer = this.#caller.call(this.#agent, request);
+    if (answer < 0) throw this.#fail();
+    const outcome = answer & OUTCOME_MASK;
+    if (outcome === MISSED) return MISSED;
+    const id = answer >>> OUTCOME_BITS;
+    this.#requests.add(request, id);
+    if (outcome === GRANTED) this.#requests.setToken(request);
+    return /** @type {LockOutcome} */ (outcome);
+  }
+
+  /**
+   * @param {Request} request
+   * @returns {LockLossReason | undefined}
+   */
+  release(request) {
+    if (request.backendId === NO_ID) return this.#pendingLosses.take(request);
+    const loss = this.#end(request);
+    if (loss === 0) return undefined;
+    return loss === LOSS_EXPIRED ? 'expired' : 'stolen';
+  }
+
+  /**
+   * @param {Request} request
+   * @param {boolean} [isTimeout]
+   */
+  cancel(request, isTimeout = false) {
+    if (this.#pendingLosses.take(request) !== undefined || request.backendId === NO_ID) return;
+    const id = request.backendId;
+    this.#requests.forget(request);
+    if (isTimeout) this.#agent.timeOut(id);
+    else this.#endById(id);
+  }
+
+  /**
+   * @param {Request} request
+   * @param {number} timeout
+   * @returns {import('../../../types/backend.d.ts').SyncOutcome}
+   */
+  waitSync(request, timeout) {
+    return waitInSlices(timeout, (ms) => {
+      if (this.#agent.wouldSelfDeadlock(request.backendId)) return 'deadlock';
+      const kind = this.#agent.waitFor(request.backendId, ms);
+      return kind < 0 ? this.#hearOthers(request) : this.#decide(request, kind);
+    });
+  }
+
+  /** @returns {Promise<LockManagerSnapshot>} */
+  async snapshot() {
+    return view().takeSnapshot(() => this.#look((agent) => agent.snapshot()));
+  }
+
+  /** @returns {Promise<LockInspection>} */
+  async inspect() {
+    return view().takeInspection(() => this.#look((agent) => agent.inspect()));
+  }
+
+  /**
+   * A holder that is dead does not count. Where a stopped process keeps the table from being read,
+   * the answer is true: then nobody gets the lock either.
+   * @param {string} name
+   * @param {number} [min]
+   * @returns {boolean}
+   */
+  isLocked(name, min = 1) {
+    this.#checkOpen();
+    this.#agent ??= this.#open();
+    const answer = this.#agent.isLocked(name, min);
+    if (answer < 0) throw this.#fail();
+    return answer === 1;
+  }
+
+  /**
+   * @param {string | undefined} name
+   * @returns {SharedMemoryWatch}
+   */
+  watch(name) {
+    this.#checkOpen();
+    const agent = (this.#agent ??= this.#open());
+    const create = createWatch(); // what cannot be loaded fails before there is anything to close
+    const id = agent.openWatch(name);
+    if (id < 0) throw this.#fail();
+    const watch = create(
+      (max) => this.#readWatch(agent, id, max),
+      () => {
+        this.#watches.delete(watch);
+        if (this.#agent === agent) agent.closeWatch(id);
+      },
+    );
+    this.#watches.add(watch);
+    return watch;
+  }
+
+  /** Gives everything back without telling anybody: the thread is about to end. */
+  leave() {
+    this.#isClosed = true;
+    this.#agent?.close(true);
+  }
+
+  close() {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    doNotLeaveAtExit(this);
+    for (const watch of this.#watches) watch.close();
+    if (this.#agent === null) return;
+    this.#giveUp(() => abortError('The lock manager was closed while the request waited'));
+    // At once: a callback that was about to run must not run beside the next holder.
+    this.#pendingLosses.flush();
+  }
+
+  /** @returns {any} the native agent */
+  #open() {
+    this.#caller.reset();
+    return openAgent(this.#native, this.#options, this.#requests.words, () => this.#onEvents());
+  }
+
+  /**
+   * Ends the native agent; all its requests are told in a later microtask, or by the caller.
+   * @param {() => DOMException} makeError  what those that wait fail with
+   */
+  #giveUp(makeError) {
+    for (const request of this.#requests.takeAll()) {
+      // Told of its grant, or about to be; it may be about to be told of a loss, too.
+      const isHeld = request.tokenHigh !== 0 || this.#agent.isHeld(request.backendId);
+      const tell = isHeld ? () => request.lost('disconnected') : () => request.failed(makeError());
+      this.#pendingLosses.add(request, 'disconnected', tell);
+      request.backendId = NO_ID;
+    }
+    this.#agent.close(false);
+    this.#agent = null;
+    queueMicrotask(() => this.#pendingLosses.flush());
+  }
+
+  /** @param {Request} request */
+  #end(request) {
+    const id = request.backendId;
+    if (id === NO_ID) return 0;
+    this.#requests.forget(request);
+    return this.#endById(id);
+  }
+
+  /**
+   * What the end of one request grants to the next of this agent is heard of in a microtask: a turn
+   * of the event loop for each would cost several times the grant.
+   * @param {number} id
+   * @returns {number} 0, or how the lock had been lost
+   */
+  #endById(id) {
+    const answer = this.#agent.end(id);
+    if ((answer & HAS_EVENTS) === 0) return answer;
+    if (!this.#isAboutToRead) {
+      this.#isAboutToRead = true;
+      SOON.then(this.#readSoon);
+    }
+    return answer & ~HAS_EVENTS;
+  }
+
+  /**
+   * What waitSync() was told of its request.
+   * @param {Request} request
+   * @param {number} kind  of the events
+   */
+  #decide(request, kind) {
+    const error = kind === EVENT_FAILED ? toError(this.#agent.lastError()) : undefined;
+    if (error === undefined) this.#requests.setToken(request);
+    if (kind !== EVENT_GRANTED) this.#requests.forget(request);
+    if (kind === EVENT_LOST) this.#pendingLosses.add(request, 'stolen');
+    if (kind === EVENT_EXPIRED) this.#pendingLosses.add(request, 'expired');
+    this.#onEvents();
+    if (error !== undefined) throw error;
+    return kind === EVENT_MISSED ? 'missed' : 'granted';
+  }
+
+  /**
+   * What came during waitSync() for the other requests of this agent.
+   * @param {Request} request  that still waits
+   */
+  #hearOthers(request) {
+    this.#onEvents();
+    if (this.#pendingLosses.take(request) !== undefined) throw invalidStateError(REPLACED);
+    return undefined;
+  }
+
+  /**
+   * @param {(agent: any) => [FlatLocks, FlatLocks] | null | undefined} look
+   * @returns {[FlatLocks, FlatLocks] | null} held and pending; null: the table is busy
+   */
+  #look(look) {
+    this.#checkOpen();
+    this.#agent ??= this.#open();
+    const flat = look(this.#agent);
+    if (flat === undefined) throw this.#fail();
+    return flat;
+  }
+
+  /**
+   * @param {any} agent  that the watch is of
+   * @param {number} id
+   * @param {number} max
+   * @returns {import('./flat-events.js').FlatEvents}
+   */
+  #readWatch(agent, id, max) {
+    if (this.#agent !== agent) throw invalidStateError(REPLACED);
+    const flat = agent.readWatch(id, max);
+    if (flat === undefined) throw this.#fail();
+    return flat;
+  }
+
+  /** What the last call of the native agent failed with; gives the agent up if it cannot go on. */
+  #fail() {
+    const error = toError(this.#agent.lastError());
+    if (!this.#agent.isConnected()) this.#disconnect();
+    return error;
+  }
+
+  /** The lock table was removed or replaced: all is lost, and the next use opens the new one. */
+  #disconnect() {
+    this.#giveUp(() => invalidStateError(REPLACED));
+  }
+
+  /** Whoever is told something may close this backend: the rest has heard that then. */
+  #onEvents() {
+    const agent = this.#agent;
+    const lastError = () => toError(agent.lastError());
+    let answer = MORE_EVENTS;
+    while ((answer & MORE_EVENTS) !== 0) {
+      answer = agent.readEvents();
+      const count = answer >> COUNT_SHIFT;
+      for (let i = 0; i < count; i += 1) {
+        this.#requests.tell(i, lastError);
+        if (this.#agent !== agent) return;
+      }
+    }
+    if ((answer & DISCONNECTED) !== 0) this.#disconnect();
+  }
+
+  #checkOpen() {
+    if (this.#isClosed) throw invalidStateError('The lock manager is closed');
+  }
+}
+
+module.exports = { SharedMemoryBackend };

@@ -1,0 +1,87 @@
+'use strict';
+
+const {
+  MAX_EVENTS,
+  EVENT_EXPIRED,
+  EVENT_GRANTED,
+  EVENT_LOST,
+  EVENT_MISSED,
+  EVENT_STALLED,
+  EVENT_WORDS,
+  TOKEN_WORDS,
+} = require('./native-constants.js');
+const { warnOfStall } = require('./stall-warning.js');
+
+/** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
+
+/** The `backendId` of a request that the native part does not know, or not any more. */
+const NO_ID = -1;
+
+/** What one native agent holds or waits for, and the words in which it speaks of them. */
+class RequestTable {
+  /** @type {(Request | null)[]} by the native part's id */
+  #requests = [];
+  /**
+   * Written by the native part: the token of a grant, then events. Signed: every second unsigned
+   * number of 32 bits would be an object in the heap.
+   */
+  words = new Int32Array(TOKEN_WORDS + EVENT_WORDS * MAX_EVENTS);
+
+  /**
+   * @param {Request} request
+   * @param {number} id
+   */
+  add(request, id) {
+    this.#requests[id] = request;
+    request.backendId = id;
+  }
+
+  /** @param {Request} request */
+  forget(request) {
+    this.#requests[request.backendId] = null;
+    request.backendId = NO_ID;
+  }
+
+  /** @returns {Request[]} all there were; they are forgotten */
+  takeAll() {
+    const requests = this.#requests.filter((request) => request !== null);
+    this.#requests = [];
+    return requests;
+  }
+
+  /**
+   * @param {Request} request
+   * @param {number} [at]  where in the words its token is; a damaged record has none
+   */
+  setToken(request, at = 0) {
+    if (this.words[at] === 0) return;
+    request.tokenHigh = this.words[at];
+    request.tokenLow = this.words[at + 1];
+  }
+
+  /**
+   * Tells a request its events.
+   * @param {number} index  of the events, among those that the native part has just written
+   * @param {() => Error} lastError  of the native part, for a request that failed
+   */
+  tell(index, lastError) {
+    const at = TOKEN_WORDS + index * EVENT_WORDS;
+    const request = this.#requests[this.words[at]];
+    if (request === null || request === undefined) return;
+    const kind = this.words[at + 1];
+    if (kind === EVENT_GRANTED) {
+      this.setToken(request, at + 2);
+      request.granted();
+      return;
+    }
+    if (kind === EVENT_STALLED) return warnOfStall(request.name, this.words[at + 3]);
+    this.forget(request);
+    if (kind === EVENT_LOST || kind === EVENT_EXPIRED) {
+      this.setToken(request, at + 2); // the loss may be the first that is heard of the grant
+      request.lost(kind === EVENT_EXPIRED ? 'expired' : 'stolen');
+    } else if (kind === EVENT_MISSED) request.missed();
+    else request.failed(/** @type {DOMException} */ (lastError()));
+  }
+}
+
+module.exports = { RequestTable, NO_ID };

@@ -1,0 +1,40 @@
+'use strict';
+
+const { setTimeout } = require('node:timers');
+const { toLockDetails, toLockInfos } = require('./native-decode.js');
+
+/** @typedef {import('./native-decode.js').FlatLocks} FlatLocks */
+/** @typedef {() => [FlatLocks, FlatLocks] | null} Look  held, pending; null: the table is busy */
+
+/** How long a look that met a busy table waits before it is tried again. */
+const RETRY_MS = 2;
+
+/** @param {Look} look */
+async function lookUntilSeen(look) {
+  for (;;) {
+    const flat = look();
+    if (flat !== null) return flat;
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+}
+
+/**
+ * @param {Look} look
+ * @returns {Promise<import('../../../types/locks.d.ts').LockManagerSnapshot>}
+ */
+async function takeSnapshot(look) {
+  const [held, pending] = await lookUntilSeen(look);
+  return { held: toLockInfos(held), pending: toLockInfos(pending) };
+}
+
+/**
+ * @param {Look} look
+ * @returns {Promise<import('../../../types/backend.d.ts').LockInspection>}
+ */
+async function takeInspection(look) {
+  const [held, pending] = await lookUntilSeen(look);
+  const now = Date.now();
+  return { held: toLockDetails(held, now), pending: toLockDetails(pending, now) };
+}
+
+module.exports = { takeInspection, takeSnapshot };

@@ -1,0 +1,140 @@
+'use strict';
+
+const { LockError, LockLostError } = require('../errors.js');
+const {
+  toBoolean,
+  toCallback,
+  toDictionarySource,
+  toDOMString,
+  toMember,
+} = require('../webidl.js');
+const { locks } = require('./default-lock-manager.js');
+const { createLocalLockManager } = require('./local-lock-manager.js');
+const { LockManager, hasHolders } = require('./lock-manager.js');
+
+/** @typedef {import('./lock-handle.js').LockHandle} LockHandle */
+/** @typedef {import('./lock-manager.js').LockManager} Manager */
+/** @typedef {import('../../types/locks.d.ts').LockOptions} LockOptions */
+
+/** @param {unknown} value */
+function toManager(value) {
+  if (value instanceof LockManager) return value;
+  throw new TypeError("The member 'manager' is not a LockManager");
+}
+
+/**
+ * The rejection of a request that waited in vain; everything else is passed on as it is.
+ * @param {any} error
+ * @param {LockOptions} options
+ */
+function toMutexError(error, { signal }) {
+  const isTimeout = error instanceof DOMException && error.name === 'TimeoutError';
+  // A signal may have a TimeoutError as its reason: AbortSignal.timeout().
+  if (!isTimeout || error instanceof LockLostError || error === signal?.reason) return error;
+  return new LockError(error.message, 'timeout', { cause: error });
+}
+
+const heldError = () => new LockError('The lock is held by somebody else', 'held');
+
+/**
+ * What the mutex and the semaphore have in common: one name of one lock manager, `blocking` among
+ * the options, and a LockError where it was not entered.
+ */
+class MutexBase {
+  #name;
+  #manager;
+
+  /**
+   * @param {unknown} name  undefined: private to this object, in plain JavaScript
+   * @param {unknown} options  `manager`
+   */
+  constructor(name, options) {
+    const source = toDictionarySource(options, 'MutexOptions') ?? {};
+    const manager = toMember(source.manager, toManager, undefined);
+    if (name === undefined && manager !== undefined) {
+      throw new TypeError("The member 'manager' needs a name");
+    }
+    this.#name = name === undefined ? '' : toDOMString(name);
+    this.#manager = name === undefined ? createLocalLockManager() : (manager ?? locks);
+  }
+
+  /**
+   * Whether so many hold it, or somebody exclusively.
+   * @param {number} min
+   */
+  hasHolders(min) {
+    return hasHolders(this.#manager, this.#name, min);
+  }
+
+  /**
+   * @param {unknown} options
+   * @param {LockOptions} fixed  what the caller may not choose
+   * @returns {Promise<LockHandle | null>}
+   */
+  async acquire(options, fixed) {
+    const { isBlocking, lockOptions } = this.#convert(options, fixed);
+    const handle = await this.#manager.acquire(this.#name, lockOptions).catch((error) => {
+      throw toMutexError(error, lockOptions);
+    });
+    if (handle === null && !isBlocking) throw heldError();
+    return handle;
+  }
+
+  /**
+   * @param {unknown} callback
+   * @param {unknown} options
+   * @param {LockOptions} fixed  what the caller may not choose
+   * @returns {Promise<any>}
+   */
+  run(callback, options, fixed) {
+    try {
+      const section = toCallback(callback);
+      const { isBlocking, lockOptions } = this.#convert(options, fixed);
+      // What waits without an end of its own has no error that would have to be another one here.
+      return isBlocking && lockOptions.timeout === undefined
+        ? this.#manager.request(this.#name, lockOptions, section)
+        : this.#runOrFail(section, isBlocking, lockOptions);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /**
+   * @param {(lock: any) => unknown} section
+   * @param {boolean} isBlocking
+   * @param {LockOptions} lockOptions
+   */
+  async #runOrFail(section, isBlocking, lockOptions) {
+    let isEntered = false;
+    try {
+      return await this.#manager.request(this.#name, lockOptions, (/** @type {any} */ lock) => {
+        if (lock === null && !isBlocking) throw heldError();
+        isEntered = true;
+        return section(lock);
+      });
+    } catch (error) {
+      throw isEntered ? error : toMutexError(error, lockOptions);
+    }
+  }
+
+  /**
+   * @param {unknown} options
+   * @param {LockOptions} fixed
+   * @returns {{ isBlocking: boolean, lockOptions: LockOptions }} converted by the lock manager
+   */
+  #convert(options, fixed) {
+    const source = /** @type {LockOptions} */ (toDictionarySource(options, 'MutexOptions') ?? {});
+    const isBlocking = toMember(/** @type {any} */ (source).blocking, toBoolean, true);
+    const { holdLimit, label, steal } = source;
+    const { limit, mode = source.mode } = fixed;
+    // What does not wait has no use for what ends a wait; a steal does not wait anyway.
+    const ifAvailable = isBlocking ? source.ifAvailable : !steal;
+    const signal = isBlocking ? source.signal : undefined;
+    const timeout = isBlocking ? source.timeout : undefined;
+    // One literal: objects that are spread into another cost more than the lock.
+    const lockOptions = { holdLimit, ifAvailable, label, limit, mode, signal, steal, timeout };
+    return { isBlocking, lockOptions };
+  }
+}
+
+module.exports = { MutexBase };

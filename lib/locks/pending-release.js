@@ -1,0 +1,99 @@
+'use strict';
+
+/** @typedef {import('./lock-request.js').LockRequest} LockRequest */
+
+/** Nothing is known of the end; what the callback came to; what the promise is settled with. */
+const OPEN = 0;
+const CONCLUDED = 1;
+const OVER = 2;
+
+/**
+ * What keeps a lock when its callback has returned: the promise that it returned, a caller who will
+ * release it, or reentrant requests inside it.
+ *
+ * It is a thenable: the released promise resolves with it, asks it for its end in a microtask of
+ * its own, and can be settled from then on, also by a loss.
+ */
+class PendingRelease {
+  #request;
+  #state = OPEN;
+  #isFulfilled = false;
+  /** @type {unknown} */
+  #outcome = undefined;
+  /** Reentrant requests inside. */
+  #nested = 0;
+  /** @type {((value: unknown) => void) | undefined} these two settle the released promise */
+  #resolve = undefined;
+  /** @type {((reason: unknown) => void) | undefined} */
+  #reject = undefined;
+
+  /** @param {LockRequest} request  whose callback runs */
+  constructor(request) {
+    this.#request = request;
+  }
+
+  /**
+   * @param {(value: unknown) => void} resolve
+   * @param {(reason: unknown) => void} reject
+   */
+  then(resolve, reject) {
+    this.#resolve = resolve;
+    this.#reject = reject;
+    const { loss } = this.#request;
+    if (loss !== undefined) reject(loss);
+    else if (this.#state === OVER) this.#settle();
+  }
+
+  /** @param {object} waitingPromise  what the callback returned */
+  waitFor(waitingPromise) {
+    Promise.resolve(waitingPromise).then(
+      (value) => void this.conclude(true, value), // void: this is a thenable
+      (reason) => void this.conclude(false, reason),
+    );
+    return this;
+  }
+
+  /**
+   * The lock is given back, when no reentrant request is inside any more.
+   * @param {boolean} isFulfilled
+   * @param {unknown} outcome  a value, or a reason
+   */
+  conclude(isFulfilled, outcome) {
+    this.#isFulfilled = isFulfilled;
+    this.#outcome = outcome;
+    this.#state = CONCLUDED;
+    if (this.#nested === 0) this.#end();
+    return this;
+  }
+
+  enterNested() {
+    this.#nested += 1;
+  }
+
+  leaveNested() {
+    this.#nested -= 1;
+    if (this.#nested === 0 && this.#state === CONCLUDED) this.#end();
+  }
+
+  #end() {
+    const loss = this.#request.end(this.#isFulfilled ? undefined : this.#outcome);
+    this.#state = OVER;
+    if (loss === undefined) this.#settle();
+    else this.lose(loss);
+  }
+
+  /** @param {unknown} error */
+  lose(error) {
+    this.#isFulfilled = false;
+    this.#outcome = error;
+    this.#state = OVER;
+    this.#settle();
+  }
+
+  #settle() {
+    if (this.#isFulfilled) this.#resolve?.(this.#outcome);
+    else this.#reject?.(this.#outcome);
+  }
+}
+
+module.exports = { PendingRelease };

@@ -1,8 +1,0 @@
-'use strict';
-
-const numbers = require('../../../lib/backends/native-numbers.js');
-const { loadBinding } = require('../../../lib/binding.js');
-
-test('they are those of the native part', () => {
-  expect(loadBinding()).toMatchObject(numbers);
-});

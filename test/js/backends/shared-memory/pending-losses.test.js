@@ -1,0 +1,31 @@
+'use strict';
+
+const { PendingLosses } = require('../../../../lib/backends/shared-memory/pending-losses.js');
+
+const REQUEST = /** @type {any} */ ({});
+
+test('tells each once', () => {
+  const words = new PendingLosses();
+  const tell = jest.fn();
+  words.add(REQUEST, 'disconnected', tell);
+  words.flush();
+  words.flush();
+  expect(tell).toHaveBeenCalledTimes(1);
+});
+
+test('does not tell who has asked', () => {
+  const words = new PendingLosses();
+  const tell = jest.fn();
+  words.add(REQUEST, 'disconnected', tell);
+  expect(words.take(REQUEST)).toBe('disconnected');
+  expect(words.take(REQUEST)).toBeUndefined();
+  words.flush();
+  expect(tell).not.toHaveBeenCalled();
+});
+
+test('keeps for who asks what nobody is told', () => {
+  const words = new PendingLosses();
+  words.add(REQUEST, 'expired');
+  words.flush();
+  expect(words.take(REQUEST)).toBe('expired');
+});

@@ -1,0 +1,163 @@
+'use strict';
+
+const { mkdtempSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { Worker } = require('node:worker_threads');
+const { GRANTED, QUEUED } = require('../../../../lib/backends/outcome.js');
+const { SharedMemoryBackend } = require('../../../../lib/backends/shared-memory/backend.js');
+const { RecordedRequest } = require('../../../support/recorded-request.js');
+
+/** The class as a worker thread has it. */
+let BackendOfAnotherThread;
+jest.isolateModules(() => {
+  const nativeAgent = require('../../../../lib/backends/shared-memory/native-agent.js');
+  jest.doMock('../../../../lib/backends/shared-memory/native-agent.js', () => ({
+    ...nativeAgent,
+    toAgentOptions: (...args) => ({ ...nativeAgent.toAgentOptions(...args), threadId: 7 }),
+  }));
+  const path = '../../../../lib/backends/shared-memory/backend.js';
+  ({ SharedMemoryBackend: BackendOfAnotherThread } = require(path));
+});
+
+let directory;
+let backend;
+let sibling; // of the same thread
+let other;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  const options = { directory, sweeps: false };
+  backend = new SharedMemoryBackend(options);
+  sibling = new SharedMemoryBackend(options);
+  other = new BackendOfAnotherThread(options);
+});
+afterEach(() => {
+  for (const agent of [backend, sibling, other]) agent.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+const NO_EXTRAS = { limit: 0, holdLimit: 0, label: '' };
+/** Something that ends though this thread is blocked. */
+const shortly = (options) => ({ ...options, extras: { ...NO_EXTRAS, holdLimit: 30 } });
+
+function ask(agent, outcome, name, options) {
+  const request = new RecordedRequest(name, options);
+  expect(agent.enqueue(request)).toBe(outcome);
+  return request;
+}
+const countsOf = ({ held, pending }) => [held.length, pending.length];
+
+test('blocks until the grant, and tells of it by its result alone', async () => {
+  const holder = ask(other, GRANTED, 'a', shortly());
+  const request = ask(backend, QUEUED, 'a');
+  expect(backend.waitSync(request, Infinity)).toBe('granted');
+  expect(request.token).toBeGreaterThan(holder.token);
+  await holder.until('lost: expired');
+  expect(request.told).toEqual([]);
+  expect(backend.release(request)).toBeUndefined();
+  expect(countsOf(await backend.snapshot())).toEqual([0, 0]);
+});
+
+test('after the time the request is still queued', async () => {
+  const holder = ask(other, GRANTED, 'a');
+  const request = ask(backend, QUEUED, 'a');
+  for (const timeout of [0, 1, 60]) expect(backend.waitSync(request, timeout)).toBe('timeout');
+  expect(countsOf(await backend.snapshot())).toEqual([1, 1]);
+  other.release(holder);
+  await request.until('granted');
+});
+
+test('a grant that was on its way before is found at once', () => {
+  const holder = ask(other, GRANTED, 'a');
+  const request = ask(backend, QUEUED, 'a');
+  other.release(holder);
+  expect(backend.waitSync(request, 0)).toBe('granted');
+});
+
+test('tells the other requests of this agent what they were to hear', async () => {
+  ask(other, GRANTED, 'a', shortly());
+  const holder = ask(other, GRANTED, 'b');
+  const bystander = ask(backend, QUEUED, 'b');
+  const request = ask(backend, QUEUED, 'a');
+  other.release(holder);
+  expect(backend.waitSync(request, Infinity)).toBe('granted');
+  await bystander.until('granted');
+  expect(bystander.told).toEqual(['granted']);
+});
+
+test('a lock that was lost again is granted, and the release says how it was lost', () => {
+  const holder = ask(other, GRANTED, 'a');
+  const request = ask(backend, QUEUED, 'a');
+  other.release(holder);
+  ask(other, GRANTED, 'a', { steal: true });
+  expect(backend.waitSync(request, Infinity)).toBe('granted');
+  expect(backend.release(request)).toBe('stolen');
+  expect(backend.release(request)).toBeUndefined();
+  expect(request.told).toEqual([]);
+});
+
+describe('does not wait for its own thread:', () => {
+  const shared = { mode: 'shared' };
+  const limited = (limit) => ({ ...shared, extras: { ...NO_EXTRAS, limit } });
+
+  const mine = (options) => () => backend.enqueue(new RecordedRequest('a', options));
+  const siblings = (options) => () => sibling.enqueue(new RecordedRequest('a', options));
+  const theirs = (options) => () => other.enqueue(new RecordedRequest('a', options));
+
+  test.each([
+    ['its own lock', [mine()], {}],
+    ['its own shared lock', [mine(shared)], {}],
+    ['its own request', [theirs(), mine()], {}],
+    ['another that waits for its own shared lock', [mine(shared), theirs()], shared],
+    ['another that waits for its own request', [theirs(), mine(shared), theirs()], shared],
+    ['its own locks at their limit', [mine(shared), mine(shared)], limited(2)],
+    ['the lock of another backend of the thread', [siblings()], {}],
+    ['the request of another backend of the thread', [theirs(), siblings()], {}],
+    ['its own and the locks of another backend', [mine(shared), siblings(shared)], limited(2)],
+  ])('behind %s', async (_, before, options) => {
+    for (const make of before) make();
+    const request = ask(backend, QUEUED, 'a', options);
+    expect(backend.waitSync(request, Infinity)).toBe('deadlock');
+    expect((await backend.snapshot()).pending).toContainEqual({
+      clientId: backend.clientId,
+      mode: request.mode,
+      name: 'a',
+    });
+  });
+
+  test.each([
+    ['the locks of others', [theirs(), theirs(shared)], {}],
+    ['fewer of its own locks than its limit', [theirs(shared), mine(shared)], limited(2)],
+    ['its own request, beside which it may hold', [theirs(), mine(shared)], shared],
+  ])('but waits behind %s', (_, before, options) => {
+    for (const make of before) make();
+    const request = ask(backend, QUEUED, 'a', options);
+    expect(backend.waitSync(request, 0)).toBe('timeout');
+  });
+});
+
+const WAITING_WORKER = `
+  const { workerData, parentPort } = require('node:worker_threads');
+  const { SharedMemoryBackend } = require(workerData.backend);
+  const { RecordedRequest } = require(workerData.request);
+  const backend = new SharedMemoryBackend({ directory: workerData.directory, sweeps: false });
+  const request = new RecordedRequest('a');
+  parentPort.postMessage(backend.enqueue(request));
+  backend.waitSync(request, Infinity);
+`;
+
+test('a worker thread that waits can be terminated, and its request goes', async () => {
+  const holder = ask(backend, GRANTED, 'a');
+  const worker = new Worker(WAITING_WORKER, {
+    eval: true,
+    workerData: {
+      directory,
+      backend: require.resolve('../../../../lib/backends/shared-memory/backend.js'),
+      request: require.resolve('../../../support/recorded-request.js'),
+    },
+  });
+  expect(await new Promise((resolve) => worker.once('message', resolve))).toBe(QUEUED);
+  await worker.terminate();
+  expect(countsOf(await backend.snapshot())).toEqual([1, 0]);
+  expect(backend.release(holder)).toBeUndefined();
+});
