@@ -31,7 +31,7 @@ export interface LockOptions {
    * What is done, beyond the standard, about a deadlock that this request closes: requests that
    * wait, over any number of threads and processes, each for a lock in whose callback the next was
    * made. It is looked for when a request inside a callback has waited for 100 ms. `'warn'` names
-   * the whole circle in a process warning (`HOLDFAST_DEADLOCK`), `'reject'` rejects this request
+   * the whole cycle in a process warning (`HOLDFAST_DEADLOCK`), `'reject'` rejects this request
    * with a {@link DeadlockError}. Before Node 24 a callback is followed to its first `await` only,
    * until this option or `reentrant` is used for the first time.
    * @defaultValue 'warn'
@@ -213,7 +213,7 @@ export declare class LockManager {
   /**
    * Runs `callback` while all of the locks are held, beyond the standard. They are taken one after
    * the other in the order of their names (by UTF-16 code units), whatever the order given, so
-   * calls that share names never wait for each other in a circle.
+   * calls that share names never wait for each other in a cycle.
    * @param names - Any number; repeated ones are taken once.
    * @param options - Those of {@link LockManager.request}, for each of the locks; `timeout` and
    *   `signal` are about the wait for all of them.

@@ -19,7 +19,7 @@ const { openLockManager } = require('../../lib/index.js');
 const { BACKENDS } = require('../support/combinations.js');
 const { randomFrom } = require('../support/process-random.js');
 
-// Requests inside the callbacks of others, at random, but so that no circle can close: whoever
+// Requests inside the callbacks of others, at random, but so that no cycle can close: whoever
 // holds a name asks for later ones only. No deadlock may be reported, however long they wait. The
 // time is that of a clock of the test.
 // HOLDFAST_SEED=<seed> repeats the choices of a run; HOLDFAST_MINUTES=60 is an hour of such a load.

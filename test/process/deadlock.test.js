@@ -6,7 +6,7 @@ const { randomFrom } = require('../support/process-random.js');
 
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const random = randomFrom(SEED);
-const timings = new Timings('From the request that closes a circle to its end:');
+const timings = new Timings('From the request that closes a cycle to its end:');
 
 let bucket;
 beforeEach(() => {
@@ -57,8 +57,8 @@ async function closeCircle(count, deadlock) {
   return { all, results, clientIds };
 }
 
-describe.each([2, 3, 8])('a circle of %d agents', (count) => {
-  test('is broken by one request, which rejects with all of the circle', async () => {
+describe.each([2, 3, 8])('a cycle of %d agents', (count) => {
+  test('is broken by one request, which rejects with all of the cycle', async () => {
     const { all, results, clientIds } = await closeCircle(count, 'reject');
     const victims = results.filter(({ error }) => error !== undefined);
     expect(victims).toHaveLength(1);

@@ -91,7 +91,7 @@ class LockEntry {
       waited: (isHeld ? grantedAt : now) - requestedAt,
       held: isHeld ? now - grantedAt : null,
       requestId: this.request.backendId,
-      inside: extras?.enclosing === undefined ? null : tokenOf(extras.enclosing),
+      enclosingToken: extras?.enclosing === undefined ? null : tokenOf(extras.enclosing),
     };
   }
 }

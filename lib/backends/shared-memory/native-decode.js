@@ -58,7 +58,7 @@ function toLockDetail(flat, at, now) {
     waited: Math.max(0, (isHeld ? grantedAt : now) - since),
     held: isHeld ? Math.max(0, now - grantedAt) : null,
     requestId: flat[at + 12],
-    inside: toToken(flat, at + 13),
+    enclosingToken: toToken(flat, at + 13),
     callSite: flat[at + 15],
   };
 }

@@ -33,7 +33,7 @@ const LEAST_PAUSE_PER_COST = 20;
 /**
  * Looks for deadlocks among the requests of one agent that wait inside a callback: no other can be
  * part of one. Every agent looks for itself and sees the same: of those that wait for each other,
- * the request that was made last has closed the circle, and does something about it.
+ * the request that was made last has closed the cycle, and does something about it.
  */
 class DeadlockDetector {
   #backend;
@@ -102,7 +102,7 @@ class DeadlockDetector {
     const watched = this.#watched.get(request);
     const detail = graph.find(this.#backend.clientId, request.backendId);
     if (watched === undefined) return;
-    // Whoever closes a circle around this one later, finds it then.
+    // Whoever closes a cycle around this one later, finds it then.
     if (detail === undefined || !graph.isStuck(detail)) {
       this.#watched.delete(request);
       return;

@@ -78,10 +78,10 @@ class WaitGraph {
   }
 
   /**
-   * The shortest circle of requests through this one, each of which waits for a lock in whose
+   * The shortest cycle of requests through this one, each of which waits for a lock in whose
    * callback the next was made.
    * @param {LockDetail} start  pending
-   * @returns {LockDetail[]} from that request on; empty when it is in no such circle
+   * @returns {LockDetail[]} from that request on; empty when it is in no such cycle
    */
   cycleThrough(start) {
     if (!this.isStuck(start)) return [];
@@ -104,7 +104,7 @@ class WaitGraph {
    * All that wait for this request and that it waits for, through any number of others: one of them
    * has to give way, and each of them finds the same ones here.
    * @param {LockDetail} request  pending
-   * @returns {LockDetail[]} itself among them; empty when it is in no such circle
+   * @returns {LockDetail[]} itself among them; empty when it is in no such cycle
    */
   knotOf(request) {
     const component = this.#components.get(request) ?? [];
@@ -157,12 +157,12 @@ class WaitGraph {
   #findInside(held, pending) {
     const byToken = new Map(held.map((lock) => [lock.token, lock]));
     for (const request of pending) {
-      /** @type {Set<LockDetail>} no circle, whatever a damaged table says */
+      /** @type {Set<LockDetail>} no cycle, whatever a damaged table says */
       const chain = new Set();
-      let outer = byToken.get(request.inside);
+      let outer = byToken.get(request.enclosingToken);
       while (outer !== undefined && !chain.has(outer)) {
         chain.add(outer);
-        outer = byToken.get(outer.inside);
+        outer = byToken.get(outer.enclosingToken);
       }
       for (const lock of chain) {
         const requests = this.#inside.get(lock);

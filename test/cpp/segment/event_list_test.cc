@@ -88,7 +88,7 @@ TEST_F(EventListTest, MakesItsAgentRescanWhenItLeadsNowhere) {
   }
 }
 
-TEST_F(EventListTest, EndsWhenItGoesInACircle) {
+TEST_F(EventListTest, EndsWhenItGoesInACycle) {
   const CellId first = TakeRequest();
   const CellId second = TakeRequest();
   Push(first);

@@ -115,7 +115,7 @@ TEST_F(NameTableTest, RemovesFromAnyPlaceOfAChain) {
   EXPECT_EQ(shard.segment().bucket(0, 0).Get(), kNoCell);
 }
 
-TEST_F(NameTableTest, NoticesAChainThatGoesInACircle) {
+TEST_F(NameTableTest, NoticesAChainThatGoesInACycle) {
   const CellId id = Add(u"n");
   segment::AsName(*shard.CellAt(id)).hash_next.Set(id);
   EXPECT_TRUE(names.Find(NameOf(u"m")).damaged);

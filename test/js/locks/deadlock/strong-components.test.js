@@ -14,11 +14,11 @@ function componentsOf(graph) {
 test.each([
   ['a node alone', { a: '' }, [['a']]],
   ['a chain', { a: 'b', b: 'c', c: '' }, [['c'], ['b'], ['a']]],
-  ['a circle', { a: 'b', b: 'c', c: 'a' }, [['a', 'b', 'c']]],
+  ['a cycle', { a: 'b', b: 'c', c: 'a' }, [['a', 'b', 'c']]],
   ['a node that leads to itself', { a: 'a' }, [['a']]],
-  ['two circles that meet', { a: 'b', b: 'ac', c: 'b' }, [['a', 'b', 'c']]],
+  ['two cycles that meet', { a: 'b', b: 'ac', c: 'b' }, [['a', 'b', 'c']]],
   [
-    'two circles, one before the other',
+    'two cycles, one before the other',
     { a: 'b', b: 'ac', c: 'd', d: 'c' },
     [
       ['c', 'd'],

@@ -92,7 +92,7 @@ describe('a graph', () => {
     expect(graph.knotOf('a3')).toEqual(['a3', 'a4']);
   });
 
-  test('has a knot of all whose circles meet, and not of those who only wait for them', () => {
+  test('has a knot of all whose cycles meet, and not of those who only wait for them', () => {
     const graph = graphOf({
       held: [shared('a1'), shared('a2'), detail('b3'), detail('c4')],
       pending: [detail('a5 < 3'), detail('b6 < 1'), detail('b7 < 2'), detail('a8 < 4')],
@@ -121,7 +121,7 @@ function namesOfStuck(held, pending) {
   const holders = new Set(held);
   const queue = [...pending];
   const isInside = (request, holder) => {
-    const outer = held.find(({ requestId }) => BigInt(requestId) === request.inside);
+    const outer = held.find(({ requestId }) => BigInt(requestId) === request.enclosingToken);
     return outer !== undefined && (outer === holder || isInside(outer, holder));
   };
   const isFirst = (request) => queue.find(({ name }) => name === request.name) === request;
