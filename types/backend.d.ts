@@ -80,7 +80,7 @@ export interface LockDetail extends LockInfo {
   /** The `backendId` of the request in its own agent. */
   readonly requestId: number;
   /** The token of the lock in whose callback it was requested; null: none that is known. */
-  readonly inside: bigint | null;
+  readonly enclosingToken: bigint | null;
   /**
    * Where in its program it was requested, as 'file:line:column', the last 120 code units of it; ''
    * unless its lock manager was opened with `callSites`.

@@ -20,7 +20,7 @@ const USAGE = `node examples/single-writer/main.js [options]
 
 /**
  * @typedef {object} Result
- * @property {string} kind  of the watch ring
+ * @property {string} kind  of the journal
  * @property {number} expected  entries
  * @property {number} found
  * @property {number} failures  writes that were refused
@@ -29,7 +29,7 @@ const USAGE = `node examples/single-writer/main.js [options]
  */
 
 /**
- * @param {string} directory  for the watch ring and the locks
+ * @param {string} directory  for the journal and the locks
  * @param {{ entries: number, withLock: boolean }} options
  * @returns {Promise<Result>}
  */
@@ -62,7 +62,7 @@ async function run(directory, { entries, withLock }) {
 /** @param {Result} result */
 function print(result) {
   const rows = [
-    ['watch ring', result.kind],
+    ['journal', result.kind],
     ['entries expected', result.expected],
     ['entries found', result.found],
     ['writes refused', result.failures],
@@ -89,7 +89,7 @@ async function main() {
   if (!Number.isInteger(entries) || entries < 1) {
     throw new TypeError('--entries takes a whole number from 1');
   }
-  const directory = mkdtempSync(path.join(os.tmpdir(), 'holdfast-watch ring-'));
+  const directory = mkdtempSync(path.join(os.tmpdir(), 'holdfast-journal-'));
   try {
     const result = await run(directory, { entries, withLock: !values['without-lock'] });
     if (values.json) console.log(JSON.stringify(result));

@@ -1,6 +1,6 @@
 'use strict';
 
-// A watch ring of numbered entries, in a SQLite database where this Node has one and in a plain file
+// A journal of numbered entries, in a SQLite database where this Node has one and in a plain file
 // elsewhere.
 
 const { appendFileSync, existsSync, readFileSync } = require('node:fs');
@@ -41,10 +41,10 @@ function openFile(path) {
  */
 function openDatabase(sqlite, path) {
   const database = new sqlite.DatabaseSync(path);
-  database.exec('PRAGMA synchronous = OFF; CREATE TABLE IF NOT EXISTS watch ring (number, writer)');
-  const last = database.prepare('SELECT number FROM watch ring ORDER BY rowid DESC LIMIT 1');
-  const insert = database.prepare('INSERT INTO watch ring VALUES (?, ?)');
-  const all = database.prepare('SELECT number FROM watch ring ORDER BY rowid');
+  database.exec('PRAGMA synchronous = OFF; CREATE TABLE IF NOT EXISTS journal (number, writer)');
+  const last = database.prepare('SELECT number FROM journal ORDER BY rowid DESC LIMIT 1');
+  const insert = database.prepare('INSERT INTO journal VALUES (?, ?)');
+  const all = database.prepare('SELECT number FROM journal ORDER BY rowid');
   return {
     kind: 'SQLite database',
     lastNumber: () => last.get()?.number ?? 0,

@@ -1,6 +1,6 @@
 'use strict';
 
-// A process that writes entries into the watch ring, each with the number after the last one: it
+// A process that writes entries into the journal, each with the number after the last one: it
 // reads, thinks, and writes. That is only right when nobody else writes in the meantime.
 
 const { once } = require('node:events');
@@ -12,7 +12,7 @@ const { openStore } = require('./store.js');
 
 /** @type {Task} */
 const { directory, path, entries, withLock } = JSON.parse(process.argv[2]);
-const locks = openLockManager({ directory, bucket: 'watch ring' });
+const locks = openLockManager({ directory, bucket: 'journal' });
 
 async function write() {
   const store = openStore(path);
@@ -27,7 +27,7 @@ async function writeAll() {
   await once(process, 'message');
   let failures = 0;
   for (let i = 0; i < entries; i += 1) {
-    const written = withLock ? locks.request('watch ring', write) : write();
+    const written = withLock ? locks.request('journal', write) : write();
     await written.catch(() => (failures += 1)); // "database is locked"
   }
   process.send?.({ failures }, () => process.disconnect());

@@ -109,7 +109,7 @@ class LockRequest extends BackendRequest {
   /** @returns {boolean} whether the callback may run now */
   #enqueue() {
     try {
-      if (this.extras?.enclosing !== undefined) deadlockDetector(); // what cannot be loaded fails now
+      if (this.extras?.enclosing !== undefined) deadlockDetector(); // fails now, if it cannot load
       const outcome = this.backend.enqueue(this);
       if (outcome === QUEUED) return false;
       this.#phase = outcome === REFUSED ? MISSED : GRANTED;

@@ -284,7 +284,7 @@ void LockManager::ReadRecords(uint16_t agent, const ShardView& view, WakeQueue& 
       rules.End(id, *request);
     } else {
       const Blocker blocker = BlockerOf(view, *request);
-      records.push_back(ReadEvents(segment_, id, *request));
+      records.push_back(ReadEvent(segment_, id, *request));
       records.back().may_be_blocked_by_others = blocker.several || blocker.process != self_;
     }
     id = next;

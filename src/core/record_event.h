@@ -18,8 +18,8 @@ struct RecordEvent {
   bool may_be_blocked_by_others = true;  // while it waits: somebody new may be before it
 };
 
-RecordEvent ReadEvents(const segment::Segment& segment, segment::CellId id,
-                       const segment::RequestCell& request);
+RecordEvent ReadEvent(const segment::Segment& segment, segment::CellId id,
+                      const segment::RequestCell& request);
 
 // Takes all events of an agent, oldest first, and appends them.
 void TakeEvents(const segment::Segment& segment, uint32_t agent, std::vector<RecordEvent>& events);

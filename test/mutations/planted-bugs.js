@@ -278,14 +278,14 @@ const NEWS = [
   {
     name: 'nobody watches who comes first now',
     file: 'src/core/agent_events.cc',
-    from: '    process_->worker().UpdateBlockers(record.record);\n',
+    from: '    attachment_->worker().UpdateBlockers(record.record);\n',
     to: '    (void)record;\n',
     tests: [SIMULATION],
   },
   {
     name: 'nobody watches whom a new request waits for',
     file: 'src/core/agent.cc',
-    from: '    (void)process_->worker().Watch(blocker.process);\n',
+    from: '    (void)attachment_->worker().Watch(blocker.process);\n',
     to: '    (void)ahead;\n',
     tests: [SIMULATION],
   },

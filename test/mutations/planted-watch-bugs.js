@@ -41,9 +41,8 @@ const WATCH_BUGS = [
     from: `TakeNumber() : kNone) {}
 
   // After it was committed. The request may be free by now, but not used again.
-  void Write(Host& environment, LockEvent event, const RequestCell& request,
-             const NameCell& name) const {
-    if (number_ != kNone) Fill(environment, event, request, name);
+  void Write(Host& host, LockEvent event, const RequestCell& request, const NameCell& name) const {
+    if (number_ != kNone) Fill(host, event, request, name);
   }
 
  private:
@@ -51,9 +50,8 @@ const WATCH_BUGS = [
 `,
     to: `1U : kNone) {}
 
-  void Write(Host& environment, LockEvent event, const RequestCell& request,
-             const NameCell& name) const {
-    if (number_ != kNone) WatchRingWriter(shard_, TakeNumber()).Fill(environment, event, request, name);
+  void Write(Host& host, LockEvent event, const RequestCell& request, const NameCell& name) const {
+    if (number_ != kNone) WatchRingWriter(shard_, TakeNumber()).Fill(host, event, request, name);
   }
 
  private:

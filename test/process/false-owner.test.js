@@ -75,7 +75,7 @@ test('keeps its shard as long as the one that it names is stopped: it might be i
   const asked = NAMES.map((name) => bucket.locks.request(name, () => (settled += 1)));
   await untilEqual(() => warn.mock.calls.length > 0, true);
   expect(settled).toBe(0);
-  expect(warn.mock.calls[0][0]).toContain(`process ${accused.pid} does not go on`);
+  expect(warn.mock.calls[0][0]).toContain(`process ${accused.pid} is stopped`);
   accused.thaw();
   await Promise.all(asked);
   warn.mockRestore();

@@ -90,7 +90,8 @@ async function checkWitness(pid, before, countsBefore) {
   const { doorbells, others } = descriptorsOf(pid);
   const counts = countsOf(pid);
   console.log(
-    `of ${KILLS} deaths a process keeps ${doorbells.length - before.doorbells.length} doorbells and ` +
+    `of ${KILLS} deaths a process keeps ` +
+      `${doorbells.length - before.doorbells.length} doorbells and ` +
       `${others - before.others} other descriptors`,
   );
   // Of its own doorbells it has both ends.

@@ -100,7 +100,7 @@ describeWithPreload(
       const [message, options] = warn.mock.calls[0];
       expect(options).toEqual({ type: 'HoldfastWarning', code: 'HOLDFAST_STALLED' });
       expect(message).toContain("The request for 'a' has waited");
-      expect(message).toContain(`process ${stopped.pid} does not go on`);
+      expect(message).toContain(`process ${stopped.pid} is stopped`);
       stopped.thaw();
       await asked.granted;
       await asked.release();

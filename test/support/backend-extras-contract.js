@@ -189,7 +189,7 @@ function testBackendExtras(agents) {
         waited: expect.any(Number),
         held: expect.any(Number),
         requestId: holder.backendId,
-        inside: null,
+        enclosingToken: null,
         callSite: 'job.js:7:9',
       },
     ]);
@@ -206,7 +206,7 @@ function testBackendExtras(agents) {
         waited: expect.any(Number),
         held: null,
         requestId: waiter.backendId,
-        inside: holder.token,
+        enclosingToken: holder.token,
         callSite: '',
       },
     ]);

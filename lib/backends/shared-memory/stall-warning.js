@@ -9,8 +9,8 @@
 function warnOfStall(name, pid) {
   const who = pid === 0 ? 'a process' : `process ${pid}`;
   process.emitWarning(
-    `The request for '${name}' has waited for a second because ${who} does not go on in the ` +
-      'middle of a change of the lock table. It is queued as soon as that process goes on or ends.',
+    `The request for '${name}' has waited for a second because ${who} is stopped ` +
+      'while it updates the lock table. It is queued as soon as that process continues or ends.',
     { type: 'HoldfastWarning', code: 'HOLDFAST_STALLED' },
   );
 }

@@ -16,7 +16,7 @@ function describeRequest({ name, mode, label, pid, threadId, waited }) {
 function describeCycle(cycle) {
   const lines = cycle.map((request, i) => {
     const { name } = cycle[(i + cycle.length - 1) % cycle.length];
-    return `inside a lock '${name}' somebody waits for ${describeRequest(request)}`;
+    return `a holder of '${name}' waits for ${describeRequest(request)}`;
   });
   return `Deadlock: ${lines.join('; ')}`;
 }

@@ -8,8 +8,8 @@ const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 **
 /** The details that the graph reads: 'a2 < 1' is request 2 for 'a', made inside lock 1. */
 function detail(text, { mode = 'exclusive', limit = 0, holdLimit = 0 } = {}) {
   const [, name, number, outer] = /^(\w)(\d+)(?: < (\d+))?$/.exec(text);
-  const inside = outer === undefined ? null : BigInt(outer);
-  return { requestId: Number(number), clientId: 'me', name, mode, limit, holdLimit, inside };
+  const enclosingToken = outer === undefined ? null : BigInt(outer);
+  return { requestId: Number(number), clientId: 'me', name, mode, limit, holdLimit, enclosingToken };
 }
 
 const shared = (text, limit = 0) => detail(text, { mode: 'shared', limit });
@@ -140,7 +140,7 @@ function namesOfStuck(held, pending) {
     const granted = queue.find((request) => isFirst(request) && canBeGranted(request));
     if (granted === undefined) return queue.map(({ name, requestId }) => `${name}${requestId}`);
     queue.splice(queue.indexOf(granted), 1);
-    holders.add({ ...granted, inside: null });
+    holders.add({ ...granted, enclosingToken: null });
   }
 }
 
