@@ -24,7 +24,7 @@ const run = (program) =>
   );
 
 function prepare(lib, directoryOfAll, program) {
-  const { SharedMemoryBackend } = require(`${lib}/backends/shared-memory.js`);
+  const { SharedMemoryBackend } = require(`${lib}/backends/shared-memory/backend.js`);
   const { openLockManager } = require(`${lib}/index.js`);
   const open = (bucket) => {
     const backend = new SharedMemoryBackend({ directory: directoryOfAll, bucket, sweeps: false });
