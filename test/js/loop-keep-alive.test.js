@@ -20,7 +20,7 @@ const isHeld = () => [...timers].some((timer) => timer.hasRef());
 
 test('the event loop is held as long as anybody waits', () => {
   const states = [isHeld()];
-  for (const step of ['add', 'add', 'remove', 'remove', 'add', 'remove']) {
+  for (const step of ['ref', 'ref', 'unref', 'unref', 'ref', 'unref']) {
     hold[step]();
     states.push(isHeld());
   }

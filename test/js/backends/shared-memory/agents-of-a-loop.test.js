@@ -8,7 +8,7 @@ const { join } = require('node:path');
 // Two agents of one event loop, without the net that finds what nobody was told. In a process of
 // its own: whatever else happens in a loop would wake it.
 
-const LIB = join(__dirname, '..', '..', '..', 'lib');
+const LIB = join(__dirname, '..', '..', '..', '..', 'lib');
 const WATCHDOG_MS = 20_000;
 
 let directory;

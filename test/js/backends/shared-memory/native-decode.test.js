@@ -31,7 +31,7 @@ test('a held lock has a token, and times of waiting and of holding', () => {
       waited: 200,
       held: 800,
       requestId: 9,
-      inside: null,
+      enclosingToken: null,
       callSite: 'job.js:7:9',
     },
   ]);
