@@ -18,7 +18,7 @@ const { ROOT } = require('./run.js');
 
 const ENTRY = 'index.js';
 /** With the entry, and what both require at once: what the first lock needs. */
-const FIRST = [ENTRY, 'backends/default-backend.js', 'backends/shared-memory.js'];
+const FIRST = [ENTRY, 'backends/default-backend.js', 'backends/shared-memory/backend.js'];
 /** The files of the bundle, but for the entries: what every lock needs. */
 const FIRST_CHUNK = 'core';
 /** Parts that are loaded as a whole, and by few programs. */

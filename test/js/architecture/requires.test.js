@@ -86,7 +86,7 @@ describe('requires below lib/', () => {
     ['lib/locks/lock.js', 'test/support/client.js', 'outside lib/'],
     ['lib/utils.js', 'lib/errors.js', 'from a part that has no layer'],
     ['lib/index.mjs', 'lib/index.js', undefined],
-    ['lib/backends/shared-memory.js', 'lib/binding.js', undefined],
+    ['lib/backends/shared-memory/backend.js', 'lib/binding.js', undefined],
     ['lib/scheduler/host-callback.js', 'lib/binding.js', undefined],
   ])('the rule itself: %s requiring %s is %s', (file, required, fault) => {
     expect(requireFault(file, required)).toBe(fault);
