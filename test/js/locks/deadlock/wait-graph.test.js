@@ -9,7 +9,15 @@ const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 **
 function detail(text, { mode = 'exclusive', limit = 0, holdLimit = 0 } = {}) {
   const [, name, number, outer] = /^(\w)(\d+)(?: < (\d+))?$/.exec(text);
   const enclosingToken = outer === undefined ? null : BigInt(outer);
-  return { requestId: Number(number), clientId: 'me', name, mode, limit, holdLimit, enclosingToken };
+  return {
+    requestId: Number(number),
+    clientId: 'me',
+    name,
+    mode,
+    limit,
+    holdLimit,
+    enclosingToken,
+  };
 }
 
 const shared = (text, limit = 0) => detail(text, { mode: 'shared', limit });
