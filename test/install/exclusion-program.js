@@ -20,10 +20,13 @@ const addonFile = () =>
 
 async function main() {
   const { locks } = require('holdfast');
-  const child = process.env.HOLDFAST_TEST_CHILD ?? './exclusion-child.mjs';
-  if (process.env.HOLDFAST_TEST_CHILD === undefined) writeFileSync(child, CHILD);
+  const child = './exclusion-child.mjs';
+  writeFileSync(child, CHILD);
   const held = await locks.request('a', async (lock) => {
     const other = fork(child);
+    other.once('exit', (status) => {
+      if (status !== 0) process.exit(1);
+    });
     const message = () => new Promise((resolve) => other.once('message', resolve));
     const { refused } = await message();
     if (!refused) throw new Error('the other process was given a lock that is held here');

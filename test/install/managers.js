@@ -46,7 +46,12 @@ const fromFile = (tarball) => ({ holdfast: `file:${tarball}` });
 function yarn4(sandbox, linker, tarball) {
   declare(sandbox, fromFile(tarball));
   sandbox.write('yarn.lock', '');
-  const settings = ['enableTelemetry: false', 'enableGlobalCache: false', `nodeLinker: ${linker}`];
+  const settings = [
+    'enableTelemetry: false',
+    'enableGlobalCache: false',
+    'pnpEnableEsmLoader: true', // for import, which Plug'n'Play leaves out where nothing seems to need it
+    `nodeLinker: ${linker}`,
+  ];
   sandbox.write('.yarnrc.yml', `${settings.join('\n')}\n`);
   sandbox.run('node', [YARN_4, 'install', '--no-immutable']);
 }
