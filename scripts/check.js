@@ -19,10 +19,12 @@ const isEverything = process.argv.includes('--all');
 /**
  * @param {string} title
  * @param {string} script The name of a script of package.json.
+ * @param {string[]} args
  */
-const check = (title, script) => ({
+const check = (title, script, ...args) => ({
   title,
-  run: () => (run('npm', ['run', '--silent', script]) === 0 ? ONE_PASSED : ONE_FAILED),
+  run: () =>
+    run('npm', ['run', '--silent', script, '--', ...args]) === 0 ? ONE_PASSED : ONE_FAILED,
 });
 
 const DEPENDS_ON_NODE = [
@@ -52,6 +54,7 @@ conclude(
     ...(isEverything
       ? [
           { title: 'Instruction counts', run: checkInstructions },
+          check('Installing', 'test:install', '--short'),
           ...nodeSteps(otherMajors, DEPENDS_ON_NODE),
           { title: 'C++ tests, asan', minutes: 4, run: () => runCppTests('asan') },
           { title: 'C++ tests, tsan', minutes: 3, run: () => runCppTests('tsan') },

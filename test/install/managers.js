@@ -49,7 +49,7 @@ function yarn4(sandbox, linker, tarball) {
   const settings = [
     'enableTelemetry: false',
     'enableGlobalCache: false',
-    'pnpEnableEsmLoader: true', // for import, which Plug'n'Play leaves out where nothing seems to need it
+    'pnpEnableEsmLoader: true', // otherwise import finds no package
     `nodeLinker: ${linker}`,
   ];
   sandbox.write('.yarnrc.yml', `${settings.join('\n')}\n`);

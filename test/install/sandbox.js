@@ -10,7 +10,7 @@ const path = require('node:path');
 /** What package managers start beside Node. None of these compiles. */
 const PROGRAMS = ['sh', 'env', 'uname', 'sed', 'dirname', 'basename', 'tar', 'gzip', 'rm', 'id'];
 
-/** Variables that lead npm and its likes to the registry that this machine has. */
+/** Of variables that lead npm and its likes to this machine’s registry. @param {string} name */
 const isRegistrySetting = (name) => /^(npm_config_(registry|cafile)|.*proxy)$/i.test(name);
 
 /** A command that ended with another status than 0; the message has its output. */
@@ -37,7 +37,7 @@ class Sandbox {
     this.write('package.json', '{ "name": "application", "version": "1.0.0", "private": true }\n');
   }
 
-  /** Puts a program on the PATH. */
+  /** Puts a program on the PATH. @param {string} name @param {string} file */
   link(name, file) {
     fs.symlinkSync(file, path.join(this.bin, name));
   }
