@@ -117,6 +117,11 @@ export interface LockEvent {
   readonly threadId: number;
   /** The fencing token; null: it never held the lock. */
   readonly token: bigint | null;
+  /**
+   * Tells the requests of one agent apart: in shared memory the last 16 bits of {@link
+   * LockDetail.requestId}.
+   */
+  readonly requestId: number;
   /** Milliseconds since 1970, by a clock of a few milliseconds. */
   readonly time: number;
   /**
@@ -208,6 +213,32 @@ export interface LockBackend {
    * `InvalidStateError`.
    */
   close(): void;
+  /** The name of the bucket; absent where there are none. */
+  readonly bucket?: string;
+  /** How full the lock table is; absent where it has no limit. */
+  usage?(): LockTableUsage;
+  /**
+   * New descriptors that keep this process's locks held for as long as they are open in any process:
+   * for a command that is to keep them when this process is killed. The caller closes them.
+   */
+  lifeDescriptors?(): number[];
+}
+
+/** How full a lock table is. */
+export interface LockTableUsage {
+  /** Bytes of the whole table. */
+  readonly capacity: number;
+  /** Of the format in shared memory. */
+  readonly layoutVersion: number;
+  /** Cells in use: one for each request and each name, more for long names and labels. */
+  readonly usedCells: number;
+  readonly maxCells: number;
+  /** Processes that use the table. */
+  readonly processes: number;
+  readonly maxProcesses: number;
+  /** Agents (threads) that use the table. */
+  readonly agents: number;
+  readonly maxAgents: number;
 }
 
 export type { LockInfo };

@@ -76,6 +76,8 @@ Napi::Object AgentWrap::Functions(Napi::Env env) {
   add("closeWatch", &AgentWrap::CloseWatch);
   add("snapshot", &AgentWrap::TakeSnapshot);
   add("inspect", &AgentWrap::Inspect);
+  add("usage", &AgentWrap::Usage);
+  add("lifeDescriptors", &AgentWrap::LifeDescriptors);
   add("lastError", &AgentWrap::LastError);
   add("close", &AgentWrap::CloseByJs);
   return functions;

@@ -42,8 +42,9 @@ inline constexpr uint32_t kEventWords = 4;
 inline constexpr uint32_t kMaxEvents = 255;
 
 // Of an event that readWatch() gives: name, type (LockEvent), mode, client id, process id, thread
-// id, token (high, low half), time, how many events were lost before it.
-inline constexpr uint32_t kWatchEventFields = 10;
+// id, token (high, low half), time, how many events were lost before it, the low half of the number
+// of the request.
+inline constexpr uint32_t kWatchEventFields = 11;
 
 // Final, and never deleted through its base.
 // NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor)
@@ -78,6 +79,8 @@ class AgentWrap final : private LoopHandles::Listener {
   static napi_value OpenWatch(napi_env env, napi_callback_info info);
   static napi_value ReadWatch(napi_env env, napi_callback_info info);
   static napi_value CloseWatch(napi_env env, napi_callback_info info);
+  static napi_value Usage(napi_env env, napi_callback_info info);
+  static napi_value LifeDescriptors(napi_env env, napi_callback_info info);
   static napi_value TakeSnapshot(napi_env env, napi_callback_info info);
   static napi_value LastError(napi_env env, napi_callback_info info);
   static napi_value CloseByJs(napi_env env, napi_callback_info info);

@@ -27,7 +27,7 @@ uint32_t ToUint32(napi_env env, napi_value value) {
 
 Status Closed() { return Status(StatusCode::kClosed, "the lock manager is closed"); }
 
-// Ten values per event, of which lib makes objects.
+// Eleven values per event, of which lib makes objects.
 void Append(Napi::Env env, Napi::Array& array, uint32_t& at, const core::WatchedEvent& event,
             uint64_t own_namespace) {
   const Napi::HandleScope scope(env);
@@ -46,6 +46,7 @@ void Append(Napi::Env env, Napi::Array& array, uint32_t& at, const core::Watched
   append(static_cast<uint32_t>(entry.token));
   append(static_cast<double>(entry.time_ms));
   append(static_cast<double>(event.lost));
+  append(entry.request);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #ifndef HOLDFAST_CORE_AGENT_H_
 #define HOLDFAST_CORE_AGENT_H_
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "core/lock_request.h"
 #include "core/record_event.h"
 #include "core/snapshot.h"
+#include "core/table_usage.h"
 #include "platform/doorbell.h"
 #include "platform/result.h"
 #include "segment/resource_name.h"
@@ -110,6 +112,9 @@ class Agent {
   // Ends everything that this agent has asked for or holds: given back, or because its thread ends.
   // No more calls afterwards.
   void Close(EndReason reason);
+  TableUsage Usage() { return ReadTableUsage(segment(), *attachment_); }
+  // See Attachment.
+  Result<std::array<platform::UniqueFd, 2>> ShareLife() { return attachment_->ShareLife(); }
   const segment::Segment& segment() const { return attachment_->manager().segment(); }
   uint64_t capacity() const { return segment().geometry().capacity; }
   const segment::AgentRef& ref() const { return self_; }

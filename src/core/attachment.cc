@@ -6,6 +6,7 @@
 
 #include "platform/clock.h"
 #include "platform/cpu.h"
+#include "platform/duplicate.h"
 #include "platform/futex.h"
 #include "platform/process_identity.h"
 
@@ -233,6 +234,14 @@ bool Attachment::IsAlive(ProcessRef process) {
   const Result<bool> claimed = slot_lock_->IsClaimed(process.slot);
   // When the kernel does not answer, nobody is declared dead.
   return !claimed.ok() || *claimed;
+}
+
+Result<std::array<platform::UniqueFd, 2>> Attachment::ShareLife() const {
+  Result<platform::UniqueFd> lifeline = platform::Duplicate(lifeline_->fd());
+  if (!lifeline.ok()) return lifeline.status();
+  Result<platform::UniqueFd> slot = platform::Duplicate(slot_lock_->fd());
+  if (!slot.ok()) return slot.status();
+  return std::array{std::move(*lifeline), std::move(*slot)};
 }
 
 void Attachment::FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t timeout_ns) {

@@ -4,6 +4,7 @@
 #ifndef HOLDFAST_CORE_ATTACHMENT_H_
 #define HOLDFAST_CORE_ATTACHMENT_H_
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -57,6 +58,10 @@ class Attachment final : public segment::Host {
   // An agent entry of this process. kTooManyAgents: all are taken.
   Result<segment::AgentRef> ClaimAgent(const uint64_t (&client_id)[2], uint32_t thread_id);
   void ReleaseAgent(const segment::AgentRef& agent);
+
+  // New descriptors, open in any process, keep this one alive in the eyes of its peers, with what
+  // it holds: for a command that is to keep a lock when this process is killed.
+  Result<std::array<platform::UniqueFd, 2>> ShareLife() const;
 
   // Host
   bool IsAlive(segment::ProcessRef process) override;

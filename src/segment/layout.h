@@ -236,7 +236,7 @@ struct WatchRingEntry {
   uint32_t name_length;    //  72  code units, cut at Geometry::MaxWatchRingUnits()
   uint8_t type;            //  76  LockEvent
   uint8_t mode;            //  77  LockMode
-  uint16_t reserved;       //  78
+  uint16_t request;        //  78  the low half of its request_id
   uint16_t units[kEntryUnits];  //  80  the name, when it fits
 };
 inline constexpr uint32_t kEntryWords = sizeof(WatchRingEntry) / sizeof(uint64_t);

@@ -90,6 +90,7 @@ void WatchRingWriter::Fill(Host& host, LockEvent event, const RequestCell& reque
   entry.token = request.token.Get();
   entry.type = static_cast<uint8_t>(event);
   entry.mode = request.mode.Get();
+  entry.request = static_cast<uint16_t>(request.request_id.Get());
   NameProcess(segment, request, entry);
   NameAgent(segment, request, entry);
   entry.name_length = std::min(name.length.Get(), segment.geometry().MaxWatchRingUnits());

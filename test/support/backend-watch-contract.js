@@ -26,8 +26,9 @@ function testBackendWatch(agents) {
     first.release(holder);
     await waiter.until('granted');
     const place = { name: 'a', pid: process.pid, threadId, time: expect.any(Number), lost: 0 };
-    const ofFirst = { ...place, mode: 'exclusive', clientId: first.clientId };
-    const ofSecond = { ...place, mode: 'shared', clientId: second.clientId };
+    const requestId = expect.any(Number);
+    const ofFirst = { ...place, requestId, mode: 'exclusive', clientId: first.clientId };
+    const ofSecond = { ...place, requestId, mode: 'shared', clientId: second.clientId };
     expect(await watch.read(MAX)).toEqual([
       { type: 'granted', ...ofFirst, token: holder.token },
       { type: 'queued', ...ofSecond, token: null },

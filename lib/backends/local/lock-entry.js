@@ -14,6 +14,9 @@ const threadId = lazy(() => require('node:worker_threads').threadId);
 /** @param {Request} request  granted */
 const tokenOf = ({ tokenHigh, tokenLow }) => (BigInt(tokenHigh) << 32n) | BigInt(tokenLow);
 
+/** Of the newest entry. */
+let lastNumber = 0;
+
 /**
  * A request as the table sees it: in its resource's queue, or among its holders, or (afterwards) in
  * neither.
@@ -32,6 +35,8 @@ class LockEntry {
   lossReason = undefined;
   /** Whether the lock was granted from the queue and the request has still to be told. */
   isGrantOnItsWay = false;
+  /** Tells the requests of this thread apart. */
+  number = ++lastNumber;
   /** On the clock of `performance.now()`, like what follows. */
   requestedAt = performance.now();
   grantedAt = 0;

@@ -112,6 +112,7 @@ class LocalWatches {
       token: entry.token,
       time: Date.now(),
       lost: 0,
+      requestId: entry.number,
     };
     for (const watch of this.#watches) watch.tell(event);
   }

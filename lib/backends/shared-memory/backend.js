@@ -174,6 +174,22 @@ class SharedMemoryBackend {
     return watch;
   }
 
+  get bucket() {
+    return this.#options.bucket;
+  }
+
+  /** @returns {import('../../types/backend.d.ts').LockTableUsage} */
+  usage() {
+    return view().takeUsage(this.#attached().usage());
+  }
+
+  /** @returns {number[]} */
+  lifeDescriptors() {
+    const descriptors = this.#attached().lifeDescriptors();
+    if (descriptors === undefined) throw this.#fail();
+    return descriptors;
+  }
+
   /** Gives everything back without telling anybody: the thread is about to end. */
   leave() {
     this.#isClosed = true;
@@ -189,6 +205,12 @@ class SharedMemoryBackend {
     this.#giveUp(() => abortError('The lock manager was closed while the request waited'));
     // At once: a callback that was about to run must not run beside the next holder.
     this.#pendingLosses.flush();
+  }
+
+  /** @returns {any} the native agent */
+  #attached() {
+    this.#checkOpen();
+    return (this.#agent ??= this.#open());
   }
 
   /** @returns {any} the native agent */

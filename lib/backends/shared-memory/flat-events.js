@@ -6,7 +6,7 @@
 
 /** @typedef {any[]} FlatEvents */
 
-const FIELDS = 10;
+const FIELDS = 11;
 
 /** By the number of the type. */
 const TYPES = /** @type {const} */ ([
@@ -38,6 +38,7 @@ function toLockEvent(flat, at) {
     token: token === 0n ? null : token,
     time: flat[at + 8],
     lost: flat[at + 9],
+    requestId: flat[at + 10],
   };
 }
 

@@ -37,4 +37,23 @@ async function takeInspection(look) {
   return { held: toLockDetails(held, now), pending: toLockDetails(pending, now) };
 }
 
-module.exports = { takeInspection, takeSnapshot };
+/**
+ * @param {number[]} numbers  of the native part
+ * @returns {import('../../types/backend.d.ts').LockTableUsage}
+ */
+function takeUsage(numbers) {
+  const [capacity, usedCells, maxCells, processes, maxProcesses, agents, maxAgents] = numbers;
+  const layoutVersion = numbers[7];
+  return {
+    capacity,
+    layoutVersion,
+    usedCells,
+    maxCells,
+    processes,
+    maxProcesses,
+    agents,
+    maxAgents,
+  };
+}
+
+module.exports = { takeInspection, takeSnapshot, takeUsage };

@@ -3,10 +3,10 @@
 const { toLockEvents } = require('../../../../lib/backends/shared-memory/flat-events.js');
 const { loadBinding } = require('../../../../lib/binding.js');
 
-const GRANTED = ['a', 2, 0, 'client', 7, 3, 1, 5, 1_000, 0];
-const QUEUED = ['b', 1, 1, 'other', 0, 0, 0, 0, 2_000, 12];
+const GRANTED = ['a', 2, 0, 'client', 7, 3, 1, 5, 1_000, 0, 8];
+const QUEUED = ['b', 1, 1, 'other', 0, 0, 0, 0, 2_000, 12, 9];
 
-test('ten values are an event', () => {
+test('eleven values are an event', () => {
   expect(toLockEvents([...GRANTED, ...QUEUED])).toEqual([
     {
       type: 'granted',
@@ -18,6 +18,7 @@ test('ten values are an event', () => {
       token: 2n ** 32n + 5n,
       time: 1_000,
       lost: 0,
+      requestId: 8,
     },
     {
       type: 'queued',
@@ -29,6 +30,7 @@ test('ten values are an event', () => {
       token: null,
       time: 2_000,
       lost: 12,
+      requestId: 9,
     },
   ]);
   expect(loadBinding().WATCH_EVENT_FIELDS).toBe(GRANTED.length);
