@@ -1,4 +1,4 @@
-import type { LockBackend, LockEvent, LockInspection, LockLossReason } from './backend.js';
+import type { LockBackend, LockDetail, LockEvent, LockLossReason } from './backend.js';
 
 /** `'exclusive'`: the only holder. `'shared'`: together with other shared holders. */
 export type LockMode = 'exclusive' | 'shared';
@@ -124,6 +124,27 @@ export interface LockInfo {
   clientId: string;
   mode: LockMode;
   name: string;
+}
+
+/**
+ * Whether a process runs: `'stopped'` by a signal (state T), `'traced'` by a debugger, `'frozen'` with
+ * its container, `'zombie'` (ended, and its parent has not asked for its status), `'gone'` (ended; a
+ * command that it ran keeps the lock), `'unknown'` (of another PID namespace, or there is no /proc).
+ */
+export type ProcessState =
+  'running' | 'stopped' | 'traced' | 'frozen' | 'zombie' | 'gone' | 'unknown';
+
+/** One request, pending or granted, with what there is to know about it and its process. */
+export interface InspectedLock extends LockDetail {
+  readonly processState: ProcessState;
+  /** The command line of the process; '' where it is not known. */
+  readonly command: string;
+}
+
+/** What {@link LockManager.inspect} gives: plain data, in the order of {@link LockManager.query}. */
+export interface LockManagerInspection {
+  readonly held: InspectedLock[];
+  readonly pending: InspectedLock[];
 }
 
 /** What {@link LockManager.query} gives: plain data, in the order of the requests for each name. */
@@ -269,11 +290,12 @@ export declare class LockManager {
 
   /**
    * The snapshot of {@link LockManager.query} with everything there is to know, beyond the
-   * standard: process and thread, token, label, limits, and for how long.
+   * standard: process and thread, token, label, limits, for how long, whether the process runs, and
+   * its command line.
    * @returns Plain data. Rejects with `InvalidStateError` after {@link LockManager.close}. Never
    *   throws.
    */
-  inspect(): Promise<LockInspection>;
+  inspect(): Promise<LockManagerInspection>;
 
   /**
    * Whether anybody holds the lock now, in whatever mode; beyond the standard. True for a lock that

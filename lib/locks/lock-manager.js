@@ -14,6 +14,7 @@ const requestNested = lazy(() => require('./nested-request.js').requestNested);
 const watching = lazy(() => require('./lock-watch.js'));
 const requestAll = lazy(() => require('./request-all.js').requestAll);
 const requestSync = lazy(() => require('./request-sync.js').requestSync);
+const withProcessFacts = lazy(() => require('./process-facts.js').withProcessFacts);
 const withCallSite = lazy(() => require('./call-site.js').withCallSite);
 
 const FROM_THIS_PACKAGE = Symbol('from this package');
@@ -147,11 +148,11 @@ class LockManager {
 
   /**
    * Beyond the standard: what query() shows, with everything there is to know.
-   * @returns {Promise<import('../../types/backend.d.ts').LockInspection>} nothing is thrown
+   * @returns {Promise<import('../../types/locks.d.ts').LockManagerInspection>} nothing is thrown
    */
   inspect() {
     try {
-      return Promise.resolve(this.#attach().inspect());
+      return Promise.resolve(this.#attach().inspect()).then(withProcessFacts());
     } catch (error) {
       return Promise.reject(error);
     }
@@ -187,6 +188,11 @@ class LockManager {
 
   [Symbol.dispose]() {
     this.close();
+  }
+
+  /** For the command line tool and the metrics: what the locks are kept in. */
+  [Symbol.for('holdfast.backend')]() {
+    return this.#attach();
   }
 
   /**

@@ -16,7 +16,7 @@ import type {
   LockEvent,
   LockHandle,
   LockInfo,
-  LockInspection,
+  LockManagerInspection,
   LockLossReason,
   LockManagerSnapshot,
   LockMode,
@@ -138,7 +138,7 @@ void members;
 
 // inspect(), isLocked().
 const inspection = locks.inspect();
-same<typeof inspection, Promise<LockInspection>>(true);
+same<typeof inspection, Promise<LockManagerInspection>>(true);
 declare const detail: LockDetail;
 same<typeof detail.token, bigint | null>(true);
 const isLocked: boolean = locks.isLocked('a');

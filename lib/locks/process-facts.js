@@ -1,0 +1,92 @@
+'use strict';
+
+const { readFileSync } = require('node:fs');
+
+/**
+ * What the operating system says of the processes of an inspection: whether each runs, and its
+ * command line. Read from /proc, once for each process; says 'unknown' where there is no /proc.
+ */
+
+/** @typedef {import('../../types/backend.d.ts').LockInspection} LockInspection */
+/** @typedef {import('../../types/locks.d.ts').ProcessState} ProcessState */
+/** @typedef {{ processState: ProcessState, command: string }} ProcessFacts */
+
+const MAX_COMMAND_BYTES = 4096;
+
+/** By the letter in /proc/PID/stat; all others run, or sleep until there is something to do. */
+const STATES = /** @type {Record<string, ProcessState>} */ ({
+  T: 'stopped',
+  t: 'traced',
+  Z: 'zombie',
+  X: 'gone',
+});
+
+/** @type {ProcessFacts} */
+const UNKNOWN = { processState: 'unknown', command: '' };
+
+/**
+ * The text of a file of /proc; undefined where it cannot be read.
+ * @param {number | 'self'} pid
+ * @param {string} file
+ */
+function readProc(pid, file) {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch {
+    return undefined; // it has ended meanwhile, or this user may not see it
+  }
+}
+
+/**
+ * A container that was paused keeps its processes in a frozen control group.
+ * @param {number} pid
+ */
+function isFrozen(pid) {
+  const group = readProc(pid, 'cgroup')?.match(/^0::(.*)$/m)?.[1];
+  if (group === undefined || group === '/') return false;
+  try {
+    return readFileSync(`/sys/fs/cgroup${group}/cgroup.events`, 'utf8').includes('frozen 1');
+  } catch {
+    return false; // another version of control groups, or not mounted here
+  }
+}
+
+/**
+ * @param {number} pid
+ * @returns {ProcessState}
+ */
+function stateOf(pid) {
+  const stat = readProc(pid, 'stat');
+  if (stat === undefined) return readProc('self', 'stat') === undefined ? 'unknown' : 'gone';
+  // The second field is the program's name in parentheses, which may have parentheses itself.
+  const letter = stat.charAt(stat.lastIndexOf(')') + 2);
+  return STATES[letter] ?? (isFrozen(pid) ? 'frozen' : 'running');
+}
+
+/**
+ * @param {number} pid  0: another PID namespace, where it means nothing
+ * @returns {ProcessFacts}
+ */
+function factsOf(pid) {
+  if (pid === 0) return UNKNOWN;
+  const processState = stateOf(pid);
+  const command = (readProc(pid, 'cmdline') ?? '').slice(0, MAX_COMMAND_BYTES);
+  return { processState, command: command.replace(/\0+$/, '').replaceAll('\0', ' ') };
+}
+
+/**
+ * @param {LockInspection} inspection
+ * @returns {import('../../types/locks.d.ts').LockManagerInspection}
+ */
+function withProcessFacts({ held, pending }) {
+  /** @type {Map<number, ProcessFacts>} */
+  const known = new Map();
+  const addTo = (/** @type {import('../../types/backend.d.ts').LockDetail} */ detail) => {
+    const facts = known.get(detail.pid) ?? factsOf(detail.pid);
+    known.set(detail.pid, facts);
+    return { ...detail, ...facts };
+  };
+  return { held: held.map(addTo), pending: pending.map(addTo) };
+}
+
+module.exports = { withProcessFacts };
