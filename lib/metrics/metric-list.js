@@ -1,0 +1,159 @@
+'use strict';
+
+/**
+ * What is measured, with the names that Prometheus and OpenTelemetry show. The order is that of the
+ * text page.
+ */
+
+/** @typedef {import('../../types/metrics.d.ts').LockMetricsData} Data */
+/** @typedef {import('./histogram.js').HistogramData} HistogramData */
+/**
+ * @typedef {object} Metric
+ * @property {string} name
+ * @property {string} help
+ * @property {'counter' | 'gauge' | 'histogram'} type
+ * @property {string} [unit]
+ * @property {(data: Data) => number | HistogramData | undefined} read  undefined: not known here
+ */
+
+/** @type {readonly Metric[]} */
+const METRICS = [
+  {
+    name: 'holdfast_locks_held',
+    help: 'Locks that are held now',
+    type: 'gauge',
+    read: ({ held }) => held,
+  },
+  {
+    name: 'holdfast_requests_waiting',
+    help: 'Requests that wait for a lock now',
+    type: 'gauge',
+    read: ({ waiting }) => waiting,
+  },
+  {
+    name: 'holdfast_oldest_hold_seconds',
+    help: 'How long the lock that is held longest has been held',
+    type: 'gauge',
+    unit: 's',
+    read: ({ oldestHoldSeconds }) => oldestHoldSeconds,
+  },
+  {
+    name: 'holdfast_oldest_wait_seconds',
+    help: 'How long the request that waits longest has waited',
+    type: 'gauge',
+    unit: 's',
+    read: ({ oldestWaitSeconds }) => oldestWaitSeconds,
+  },
+  {
+    name: 'holdfast_stopped_holders',
+    help: 'Locks whose holder is stopped, frozen or a zombie',
+    type: 'gauge',
+    read: ({ stoppedHolders }) => stoppedHolders,
+  },
+  {
+    name: 'holdfast_deadlocked_requests',
+    help: 'Requests that wait in a cycle now',
+    type: 'gauge',
+    read: ({ deadlockedRequests }) => deadlockedRequests,
+  },
+  {
+    name: 'holdfast_grants_total',
+    help: 'Locks granted',
+    type: 'counter',
+    read: ({ grants }) => grants,
+  },
+  {
+    name: 'holdfast_releases_total',
+    help: 'Locks released by their holders',
+    type: 'counter',
+    read: ({ releases }) => releases,
+  },
+  {
+    name: 'holdfast_misses_total',
+    help: 'Requests refused by ifAvailable',
+    type: 'counter',
+    read: ({ misses }) => misses,
+  },
+  {
+    name: 'holdfast_timeouts_total',
+    help: 'Requests that left the queue because of their timeout',
+    type: 'counter',
+    read: ({ timeouts }) => timeouts,
+  },
+  {
+    name: 'holdfast_aborts_total',
+    help: 'Requests that left the queue because of their signal, a deadlock or close()',
+    type: 'counter',
+    read: ({ aborts }) => aborts,
+  },
+  {
+    name: 'holdfast_steals_total',
+    help: 'Locks taken away by a steal',
+    type: 'counter',
+    read: ({ steals }) => steals,
+  },
+  {
+    name: 'holdfast_expiries_total',
+    help: 'Locks taken away at their hold limit',
+    type: 'counter',
+    read: ({ expiries }) => expiries,
+  },
+  {
+    name: 'holdfast_deaths_total',
+    help: 'Locks and requests ended by the death of their thread or process',
+    type: 'counter',
+    read: ({ deaths }) => deaths,
+  },
+  {
+    name: 'holdfast_missed_events_total',
+    help: 'Events that were not counted, because there were too many of them at a time',
+    type: 'counter',
+    read: ({ missedEvents }) => missedEvents,
+  },
+  {
+    name: 'holdfast_table_fill_ratio',
+    help: 'The used share of the lock table',
+    type: 'gauge',
+    read: ({ table }) => table && table.usedCells / table.maxCells,
+  },
+  {
+    name: 'holdfast_processes',
+    help: 'Processes that use the bucket',
+    type: 'gauge',
+    read: ({ table }) => table?.processes,
+  },
+  {
+    name: 'holdfast_processes_max',
+    help: 'Processes that can use the bucket at a time',
+    type: 'gauge',
+    read: ({ table }) => table?.maxProcesses,
+  },
+  {
+    name: 'holdfast_threads',
+    help: 'Threads (agents) that use the bucket',
+    type: 'gauge',
+    read: ({ table }) => table?.agents,
+  },
+  {
+    name: 'holdfast_threads_max',
+    help: 'Threads (agents) that can use the bucket at a time',
+    type: 'gauge',
+    read: ({ table }) => table?.maxAgents,
+  },
+  {
+    name: 'holdfast_wait_seconds',
+    help: 'How long granted requests had waited',
+    type: 'histogram',
+    unit: 's',
+    read: ({ waitSeconds }) => waitSeconds,
+  },
+  {
+    name: 'holdfast_hold_seconds',
+    help: 'How long locks were held',
+    type: 'histogram',
+    unit: 's',
+    read: ({ holdSeconds }) => holdSeconds,
+  },
+];
+
+module.exports = { METRICS };
