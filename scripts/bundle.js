@@ -1,5 +1,7 @@
 'use strict';
 
-// npm pack: puts the modules of lib/ into the few files of dist/.
+// npm pack: puts the modules of lib/ into the few files of dist/, and the command line tool beside
+// them.
 
 require('./steps/bundle.js').writeBundle();
+require('./steps/bundle-cli.js').bundleCli();

@@ -1,6 +1,6 @@
 'use strict';
 
-const { locks } = require('holdfast');
+const { locks } = require('../locks/default-lock-manager.js');
 const { BucketSource } = require('./bucket-source.js');
 const { registerOpenTelemetry } = require('./open-telemetry.js');
 const { ProcessSource } = require('./process-source.js');
@@ -19,7 +19,12 @@ function checkBounds(bounds) {
 }
 
 /** @param {Options} options */
-function openSource({ manager = locks, scope = 'bucket', names = false, bounds }) {
+function openSource({
+  manager = /** @type {any} */ (locks),
+  scope = 'bucket',
+  names = false,
+  bounds,
+}) {
   checkBounds(bounds);
   if (scope === 'bucket') return new BucketSource(manager, { names, bounds });
   if (scope === 'process') return new ProcessSource({ names, bounds });

@@ -11,7 +11,7 @@ const { writeBundle } = require('../../../scripts/steps/bundle.js');
 const { filesBelow, textOf } = require('../architecture/project-files.js');
 
 const ROOT = path.resolve(__dirname, '../../..');
-const ENTRIES = ['index', 'install'];
+const ENTRIES = ['index', 'install', 'metrics'];
 
 let root;
 let chunks;
@@ -40,12 +40,14 @@ function run(program, ...flags) {
   return JSON.parse(printed);
 }
 
-test('each module of lib/ is in one of its files, once', () => {
+test('each module of lib/ but the tool is in one of its files, once', () => {
   const names = chunks.flatMap((chunk) =>
     [...chunkText(chunk).matchAll(/^modules\['(.*)'\] = /gm)].map(([, name]) => name),
   );
   const files = filesBelow('lib', ['.js']).map((file) => file.slice('lib/'.length));
-  expect(names.sort()).toEqual(files.sort());
+  // The command line tool is one file, made by another step.
+  const ofPackage = files.filter((file) => !file.startsWith('cli/'));
+  expect(names.sort()).toEqual(ofPackage.sort());
 });
 
 test('the first of its files has no scheduler, no other backend and no search for deadlocks', () => {
@@ -119,7 +121,7 @@ function expectLinesOfLib(chunk) {
     const original = textOf(path.posix.join('dist', originalSource)).split('\n')[originalLine];
     if (original !== line) different.push([index, originalSource, originalLine]);
   }
-  expect(count).toBeGreaterThan(1000);
+  expect(count).toBeGreaterThan(100);
   expect(different).toEqual([]);
 }
 

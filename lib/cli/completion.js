@@ -1,0 +1,131 @@
+'use strict';
+
+const { Argument } = require('commander');
+const { openPlace, bucketExists } = require('./place.js');
+const { printLine } = require('./output.js');
+
+/** @typedef {import('commander').Command} Command */
+
+/** Commands whose first argument is the name of a lock. */
+const takesName = (/** @type {Command} */ command) =>
+  command.registeredArguments[0]?.name() === 'name';
+
+/** @param {Command} program */
+const commandsOf = (program) =>
+  program.commands.map((command) => ({
+    name: command.name(),
+    text: command.description(),
+    options: command.options
+      .filter(({ hidden }) => !hidden)
+      .flatMap(({ short, long, description }) =>
+        [short, long]
+          .filter((flag) => flag !== undefined)
+          .map((flag) => ({ flag, text: description })),
+      ),
+    hasName: takesName(command),
+  }));
+
+/** @param {string} text  inside single quotes of a shell */
+const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** @param {Command} program */
+function bashScript(program) {
+  const commands = commandsOf(program);
+  const cases = commands.map(({ name, options }) => {
+    const flags = options.map(({ flag }) => flag).join(' ');
+    return `    ${name}) flags=${quoted(`${flags} --help`)} ;;`;
+  });
+  const named = commands.filter(({ hasName }) => hasName).map(({ name }) => name);
+  return `# bash completion for holdfast: source <(holdfast completion bash)
+_holdfast() {
+  local word=\${COMP_WORDS[COMP_CWORD]} command=\${COMP_WORDS[1]} flags=''
+  COMPREPLY=()
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    mapfile -t COMPREPLY < <(compgen -W ${quoted(commands.map(({ name }) => name).join(' '))} -- "$word")
+    return
+  fi
+  case $command in
+${cases.join('\n')}
+  esac
+  case $word in
+    -*) mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$word") ; return ;;
+  esac
+  case $command in
+    ${named.join('|')})
+      if [ "$COMP_CWORD" -eq 2 ]; then
+        local IFS=$'\\n'
+        mapfile -t COMPREPLY < <(compgen -W "$(holdfast completion names 2>/dev/null)" -- "$word")
+        return
+      fi ;;
+  esac
+  mapfile -t COMPREPLY < <(compgen -o default -- "$word")
+}
+complete -o filenames -F _holdfast holdfast
+`;
+}
+
+/** @param {string} text  in a description of zsh's _arguments */
+const zshText = (text) => text.replace(/[[\]:\\]/g, '\\$&');
+
+/** @param {Command} program */
+function zshScript(program) {
+  const commands = commandsOf(program);
+  const list = commands.map(({ name, text }) => `    ${quoted(`${name}:${zshText(text)}`)}`);
+  const cases = commands.map(({ name, options, hasName }) => {
+    const flags = options.map(
+      ({ flag, text }) => `        ${quoted(`${flag}[${zshText(text)}]`)} \\`,
+    );
+    const first = hasName ? "'1:lock:_holdfast_names' " : '';
+    return `    ${name})\n      _arguments \\\n${flags.join('\n')}\n        ${first}'*:: :_default' ;;`;
+  });
+  return `#compdef holdfast
+# zsh completion for holdfast: source <(holdfast completion zsh)
+_holdfast_names() {
+  local -a names
+  names=("\${(@f)$(holdfast completion names 2>/dev/null)}")
+  compadd -a names
+}
+_holdfast() {
+  local -a commands
+  commands=(
+${list.join('\n')}
+  )
+  if (( CURRENT == 2 )); then
+    _describe command commands
+    return
+  fi
+  local command=$words[2]
+  shift words
+  (( CURRENT -= 1 ))
+  case $command in
+${cases.join('\n')}
+  esac
+}
+compdef _holdfast holdfast
+`;
+}
+
+/** The names that are held or waited for, for the completion of arguments. */
+async function printNames() {
+  if (!bucketExists({})) return;
+  const manager = openPlace({});
+  const { held, pending } = await manager.query();
+  manager.close();
+  // What has a line break or a control character is no word that a shell could offer.
+  const isWord = (/** @type {string} */ name) => /^[^\p{Cc}\p{Surrogate}]+$/u.test(name);
+  const names = new Set([...held, ...pending].map(({ name }) => name));
+  for (const name of [...names].filter(isWord).sort()) printLine(name);
+}
+
+/** @param {Command} program */
+const add = (program) =>
+  program
+    .command('completion')
+    .description('print a script that completes commands, options and locks in a shell')
+    .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'names']))
+    .action(async (shell) => {
+      if (shell === 'names') await printNames();
+      else process.stdout.write((shell === 'bash' ? bashScript : zshScript)(program));
+    });
+
+module.exports = { add, bashScript, zshScript };

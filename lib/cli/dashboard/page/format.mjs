@@ -1,0 +1,40 @@
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** @param {number | null} ms */
+export function duration(ms) {
+  if (ms === null) return '–';
+  if (ms < SECOND) return `${Math.round(ms)} ms`;
+  if (ms < MINUTE) return `${(ms / SECOND).toFixed(1)} s`;
+  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min ${Math.floor((ms % MINUTE) / SECOND)} s`;
+  return `${Math.floor(ms / HOUR)} h ${Math.floor((ms % HOUR) / MINUTE)} min`;
+}
+
+/** @param {number} seconds  a bound of a histogram */
+export function bound(seconds) {
+  if (seconds < 0.001) return `${seconds * 1e6} µs`;
+  if (seconds < 1) return `${seconds * 1e3} ms`;
+  return seconds < 60 ? `${seconds} s` : `${seconds / 60} min`;
+}
+
+/** @param {number} value */
+export const count = (value) => Math.round(value).toLocaleString('en');
+
+/** @param {number} value  a second */
+export const rate = (value) => (value >= 100 ? count(value) : value.toFixed(1));
+
+/** @param {number} time */
+export const clock = (time) => new Date(time).toLocaleTimeString('en-GB');
+
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Surrogate}\u2028\u2029]/gu;
+
+/** @param {string} text  a name, which may be anything */
+export const shown = (text) =>
+  text === ''
+    ? '(empty name)'
+    : text.replace(UNPRINTABLE, (unit) => `\\u{${unit.codePointAt(0)?.toString(16)}}`);
+
+/** @param {{ pid: number, threadId: number }} request */
+export const who = ({ pid, threadId }) =>
+  `${pid === 0 ? 'another container' : `pid ${pid}`}${threadId === 0 ? '' : `, thread ${threadId}`}`;

@@ -1,0 +1,108 @@
+import { useMemo } from 'preact/hooks';
+import { count, duration, shown, who } from './format.mjs';
+import { layOut } from './graph-layout.mjs';
+import { html } from './html.mjs';
+
+/** @typedef {import('./types.d.ts').Picture['graph']} GraphData */
+/** @typedef {import('./types.d.ts').GraphLock} GraphLock */
+/** @typedef {import('./graph-layout.mjs').Box} Box */
+/** @typedef {import('./graph-layout.mjs').Arrow} Arrow */
+
+/** What the layout depends on: it is made anew only when that changes. @param {GraphLock[]} locks */
+const shapeOf = (locks) =>
+  JSON.stringify(
+    locks.map(({ name, isDeadlocked, holders, waiters, moreWaiters }) => [
+      name,
+      isDeadlocked,
+      holders.map(({ clientId }) => clientId),
+      waiters.map(({ clientId }) => clientId),
+      moreWaiters,
+    ]),
+  );
+
+/** @param {{ box: Box }} properties */
+const BoxView = ({ box }) => html`
+  <g class="box ${box.kind} ${box.isStuck ? 'stuck' : ''}" transform="translate(${box.x} ${box.y})">
+    <rect
+      x=${-box.width / 2}
+      y=${-box.height / 2}
+      width=${box.width}
+      height=${box.height}
+      rx=${box.kind === 'lock' ? box.height / 2 : 5}
+    />
+    <text y="-3">${box.text}</text>
+    <text class="detail" y="13">${box.detail}</text>
+  </g>
+`;
+
+/** @param {{ arrow: Arrow }} properties */
+const ArrowView = ({ arrow }) => html`
+  <path
+    class="arrow ${arrow.kind} ${arrow.isStuck ? 'stuck' : ''}"
+    d=${arrow.points.map(({ x, y }, at) => `${at === 0 ? 'M' : 'L'}${x} ${y}`).join(' ')}
+    marker-end="url(#${arrow.isStuck ? 'tip-stuck' : 'tip'})"
+  />
+`;
+
+/** @param {{ id: string }} properties */
+const Tip = ({ id }) => html`
+  <marker
+    id=${id}
+    viewBox="0 0 8 8"
+    refX="7"
+    refY="4"
+    markerWidth="7"
+    markerHeight="7"
+    orient="auto"
+  >
+    <path d="M0 0L8 4L0 8z" />
+  </marker>
+`;
+
+/** The same in words, for who does not see the drawing. @param {{ lock: GraphLock, onOpen: (name: string) => void }} properties */
+const Words = ({ lock, onOpen }) =>
+  html`<li>
+    <button type="button" class="name" onClick=${() => onOpen(lock.name)}>
+      ${shown(lock.name)}
+    </button>
+    ${lock.isDeadlocked && html` <strong class="bad">deadlock</strong>`} ${' '}is held by
+    ${lock.holders.map((one) => `${who(one)} (${duration(one.held)})`).join('; ') || 'nobody'};
+    ${' '}waiting: ${lock.waiters.map((one) => `${who(one)} (${duration(one.waited)})`).join('; ')}
+    ${lock.moreWaiters > 0 ? ` and ${count(lock.moreWaiters)} more` : ''}
+  </li>`;
+
+/** @param {{ graph: GraphData, onOpen: (name: string) => void }} properties */
+export function Graph({ graph, onOpen }) {
+  const layout = useMemo(() => layOut(graph.locks), [shapeOf(graph.locks)]);
+  return html`<section aria-labelledby="graph-title">
+    <h2 id="graph-title">Who waits for whom</h2>
+    ${
+      graph.locks.length === 0
+        ? html`<p class="soft">Nobody waits for a lock.</p>`
+        : html`
+            <div
+              class="scroll"
+              tabindex="0"
+              role="region"
+              aria-label="Drawing of who waits for whom"
+            >
+              <svg class="graph" width=${layout.width} height=${layout.height} aria-hidden="true">
+                <defs>
+                  <${Tip} id="tip" />
+                  <${Tip} id="tip-stuck" />
+                </defs>
+                ${layout.arrows.map((arrow) => html`<${ArrowView} key=${`${arrow.from}>${arrow.to}`} arrow=${arrow} />`)}
+                ${layout.boxes.map((box) => html`<${BoxView} key=${box.id} box=${box} />`)}
+              </svg>
+            </div>
+            ${graph.left > 0 && html`<p class="soft">${count(graph.left)} more locks are waited for.</p>`}
+            <details>
+              <summary>In words</summary>
+              <ul>
+                ${graph.locks.map((lock) => html`<${Words} key=${lock.name} lock=${lock} onOpen=${onOpen} />`)}
+              </ul>
+            </details>
+          `
+    }
+  </section>`;
+}

@@ -1,0 +1,64 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { count, duration, shown, who } from './format.mjs';
+import { html } from './html.mjs';
+
+/** @typedef {import('./types.d.ts').Request} Request */
+
+/** @param {{ title: string, requests: Request[], isHeld: boolean }} properties */
+const Requests = ({ title, requests, isHeld }) => html`
+  <h3>${title}: ${count(requests.length)}</h3>
+  ${
+    requests.length > 0 &&
+    html`<table>
+      <thead>
+        <tr>
+          <th scope="col">Who</th>
+          <th scope="col">Mode</th>
+          <th scope="col" class="number">For</th>
+          <th scope="col">Process</th>
+          <th scope="col">Label</th>
+          <th scope="col">Call site</th>
+          <th scope="col">Command</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${requests.map(
+          (request, at) =>
+            html`<tr key=${at}>
+              <td>${who(request)}</td>
+              <td>${request.mode}${request.limit > 0 ? ` (${request.limit})` : ''}</td>
+              <td class="number">${duration(isHeld ? request.held : request.waited)}</td>
+              <td>${request.processState}</td>
+              <td>${request.label}</td>
+              <td>${request.callSite}</td>
+              <td class="command">${request.command}</td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>`
+  }
+`;
+
+/** @param {{ name: string, number: number | undefined, onClose: () => void }} properties */
+export function LockDialog({ name, number, onClose }) {
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const [lock, setLock] = useState(/** @type {any} */ (undefined));
+  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    const ending = new AbortController();
+    fetch(`lock?name=${encodeURIComponent(name)}`, { signal: ending.signal })
+      .then((response) => response.json())
+      .then(setLock)
+      .catch(() => {}); // the next picture asks again; the head of the page tells of failures
+    return () => ending.abort();
+  }, [name, number]);
+  return html`<dialog ref=${dialog} onClose=${onClose} aria-labelledby="lock-title">
+    <h2 id="lock-title">${shown(name)}</h2>
+    ${
+      lock &&
+      html`<${Requests} title="Held by" requests=${lock.held} isHeld=${true} />
+        <${Requests} title="Waiting, in order" requests=${lock.pending} isHeld=${false} />`
+    }
+    <form method="dialog"><button>Close</button></form>
+  </dialog>`;
+}

@@ -1,0 +1,115 @@
+import { useState } from 'preact/hooks';
+import { count, duration, rate, shown, who } from './format.mjs';
+import { html } from './html.mjs';
+
+/** @typedef {import('./types.d.ts').LockView} LockView */
+
+/** @type {{ title: string, isNumber?: boolean, value: (lock: LockView) => number | string }[]} */
+const COLUMNS = [
+  { title: 'Lock', value: ({ name }) => name },
+  { title: 'Waiting', isNumber: true, value: ({ waiting }) => waiting },
+  { title: 'Longest wait', isNumber: true, value: ({ oldestWait }) => oldestWait },
+  { title: 'Grants a second', isNumber: true, value: (lock) => lock.rate },
+  { title: 'Held by', isNumber: true, value: ({ held }) => held },
+  { title: 'Held for', isNumber: true, value: ({ oldestHold }) => oldestHold },
+];
+
+const SHOWN = 50;
+const NOT_RUNNING = new Set(['stopped', 'traced', 'frozen', 'zombie', 'gone']);
+
+/** @param {LockView[]} locks @param {{ column: number, isUp: boolean }} order */
+function sorted(locks, { column, isUp }) {
+  const { value } = COLUMNS[column];
+  const compare = (/** @type {LockView} */ a, /** @type {LockView} */ b) => {
+    const [left, right] = [value(a), value(b)];
+    return left < right ? -1 : Number(left > right);
+  };
+  return [...locks].sort((a, b) => (isUp ? compare(a, b) : compare(b, a)));
+}
+
+/** @param {{ lock: LockView }} properties */
+function Holder({ lock }) {
+  const [first] = lock.holders;
+  if (first === undefined) return html`<td></td>`;
+  const more = lock.held > 1 ? ` and ${lock.held - 1} more` : '';
+  const label = first.label === '' ? first.command : first.label;
+  return html`<td class="holder" title=${first.command}>
+    ${who(first)}${more}
+    ${NOT_RUNNING.has(first.processState) && html` <strong class="bad">${first.processState}</strong>`}
+    ${label !== '' && html` <span class="soft">${shown(label)}</span>`}
+  </td>`;
+}
+
+/** @param {{ lock: LockView, onOpen: (name: string) => void }} properties */
+const Row = ({ lock, onOpen }) => html`
+  <tr class=${lock.isDeadlocked ? 'deadlocked' : ''}>
+    <th scope="row">
+      <button type="button" class="name" onClick=${() => onOpen(lock.name)}>
+        ${shown(lock.name)}
+      </button>
+      ${lock.isDeadlocked && html` <strong class="bad">deadlock</strong>`}
+    </th>
+    <td class="number">${count(lock.waiting)}</td>
+    <td class="number">${lock.waiting === 0 ? '' : duration(lock.oldestWait)}</td>
+    <td class="number">${rate(lock.rate)}</td>
+    <${Holder} lock=${lock} />
+    <td class="number">${lock.held === 0 ? '' : duration(lock.oldestHold)}</td>
+  </tr>
+`;
+
+/** @param {{ locks: LockView[], total: number, onOpen: (name: string) => void }} properties */
+export function Locks({ locks, total, onOpen }) {
+  const [order, setOrder] = useState({ column: 1, isUp: false });
+  const [filter, setFilter] = useState('');
+  const [most, setMost] = useState(SHOWN);
+  const wanted = filter.toLowerCase();
+  const rows = sorted(
+    locks.filter(({ name }) => name.toLowerCase().includes(wanted)),
+    order,
+  );
+  const sortBy = (/** @type {number} */ column) =>
+    setOrder({ column, isUp: order.column === column ? !order.isUp : column === 0 });
+  const direction = (/** @type {number} */ column) => {
+    if (order.column !== column) return undefined;
+    return order.isUp ? 'ascending' : 'descending';
+  };
+  return html`<section id="locks" tabindex="-1" aria-labelledby="locks-title">
+    <h2 id="locks-title">Locks</h2>
+    <p class="tools">
+      <label
+        >Filter
+        <input
+          type="search"
+          value=${filter}
+          onInput=${(/** @type {any} */ event) => setFilter(event.target.value)}
+      /></label>
+      <span class="soft">${count(rows.length)} of ${count(total)} locks</span>
+    </p>
+    <div class="scroll" tabindex="0" role="region" aria-labelledby="locks-title">
+      <table>
+        <thead>
+          <tr>
+            ${COLUMNS.map(
+              ({ title, isNumber }, at) =>
+                html`<th scope="col" aria-sort=${direction(at)} class=${isNumber ? 'number' : ''}>
+                  <button type="button" onClick=${() => sortBy(at)}>
+                    ${title}<span aria-hidden="true"
+                      >${order.column === at ? (order.isUp ? ' ▲' : ' ▼') : ''}</span
+                    >
+                  </button>
+                </th>`,
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          ${rows.slice(0, most).map((lock) => html`<${Row} key=${lock.name} lock=${lock} onOpen=${onOpen} />`)}
+        </tbody>
+      </table>
+    </div>
+    ${rows.length === 0 && html`<p class="soft">No lock is used.</p>`}
+    ${
+      rows.length > most &&
+      html`<button type="button" onClick=${() => setMost(most + SHOWN)}>Show ${SHOWN} more</button>`
+    }
+  </section>`;
+}

@@ -1,0 +1,122 @@
+'use strict';
+
+/** @typedef {import('../lock-monitor.js').View} View */
+/** @typedef {import('../lock-monitor.js').NameView} NameView */
+/** @typedef {import('../../../types/locks.d.ts').InspectedLock} InspectedLock */
+/** @typedef {import('../../../types/backend.d.ts').LockTableUsage} Usage */
+
+/** What a page can show; the totals are of everything. */
+const MAX_NAMES = 300;
+const MAX_HOLDERS = 5;
+const MAX_WAITERS = 5;
+const MAX_GRAPH_NAMES = 24;
+const MAX_REQUESTS = 1_000;
+
+/** @param {InspectedLock} lock */
+const describe = (lock) => ({
+  mode: lock.mode,
+  pid: lock.pid,
+  threadId: lock.threadId,
+  clientId: lock.clientId,
+  label: lock.label,
+  callSite: lock.callSite,
+  command: lock.command,
+  processState: lock.processState,
+  token: lock.token,
+  limit: lock.limit,
+  held: lock.held,
+  waited: lock.waited,
+});
+
+/** @param {NameView} view */
+const weight = ({ pending, held, rate }) => pending.length * 1_000 + rate + held.length;
+
+/** @param {NameView} view @param {Set<string>} stuck */
+const toLock = ({ name, held, pending, rate }, stuck) => ({
+  name,
+  held: held.length,
+  waiting: pending.length,
+  rate,
+  oldestWait: pending.reduce((most, { waited }) => Math.max(most, waited), 0),
+  oldestHold: held.reduce((most, lock) => Math.max(most, lock.held ?? 0), 0),
+  isDeadlocked: stuck.has(name),
+  holders: held.slice(0, MAX_HOLDERS).map(describe),
+});
+
+/**
+ * Who waits for whom: locks that are waited for, those in deadlocks first, then by queue length.
+ * @param {NameView[]} names
+ * @param {Set<string>} stuck
+ */
+function toGraph(names, stuck) {
+  const waitedFor = names.filter(({ pending }) => pending.length > 0);
+  const chosen = waitedFor
+    .sort(
+      (a, b) =>
+        Number(stuck.has(b.name)) - Number(stuck.has(a.name)) ||
+        b.pending.length - a.pending.length,
+    )
+    .slice(0, MAX_GRAPH_NAMES);
+  return {
+    left: waitedFor.length - chosen.length,
+    locks: chosen.map(({ name, held, pending }) => ({
+      name,
+      isDeadlocked: stuck.has(name),
+      holders: held.slice(0, MAX_HOLDERS).map(describe),
+      waiters: pending.slice(0, MAX_WAITERS).map(describe),
+      moreHolders: Math.max(0, held.length - MAX_HOLDERS),
+      moreWaiters: Math.max(0, pending.length - MAX_WAITERS),
+    })),
+  };
+}
+
+/**
+ * What the page is told: a bounded part of a view, however large that is.
+ * @param {View} view
+ * @param {{ place: string, usage: Usage | undefined }} about
+ */
+function toPicture(view, { place, usage }) {
+  const stuck = new Set(view.cycles.flatMap(({ members }) => members.map(({ name }) => name)));
+  const names = [...view.names].sort(
+    (a, b) => Number(stuck.has(b.name)) - Number(stuck.has(a.name)) || weight(b) - weight(a),
+  );
+  return {
+    place,
+    time: view.time,
+    totals: { ...view.totals, names: view.names.length },
+    counts: view.counts,
+    rates: view.rates,
+    missed: view.missed,
+    usage,
+    waits: view.waits,
+    holds: view.holds,
+    locks: names.slice(0, MAX_NAMES).map((one) => toLock(one, stuck)),
+    graph: toGraph(names, stuck),
+    deadlocks: view.cycles.map(({ members, isCertain }) => ({
+      isCertain,
+      members: members.map((member) => ({ name: member.name, ...describe(member) })),
+    })),
+    incidents: view.incidents.map(({ type, name, pid, threadId, time }) => ({
+      type,
+      name,
+      pid,
+      threadId,
+      time,
+    })),
+  };
+}
+
+/**
+ * @param {string} name
+ * @param {import('../../../types/locks.d.ts').LockManagerInspection} inspection
+ */
+function describeLock(name, { held, pending }) {
+  const of = (/** @type {InspectedLock[]} */ locks) =>
+    locks
+      .filter((lock) => lock.name === name)
+      .slice(0, MAX_REQUESTS)
+      .map(describe);
+  return { name, held: of(held), pending: of(pending) };
+}
+
+module.exports = { describeLock, toPicture };

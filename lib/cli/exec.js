@@ -1,0 +1,128 @@
+'use strict';
+
+const { performance } = require('node:perf_hooks');
+const { Option } = require('commander');
+const { CommandError, EXIT_STATUS } = require('./exit-status.js');
+const { note } = require('./output.js');
+const { openPlace } = require('./place.js');
+const { printable } = require('./printable.js');
+const { runCommand } = require('./run-command.js');
+const { integerFrom, toMilliseconds } = require('./seconds.js');
+
+/**
+ * @typedef {import('./place.js').Place & {
+ *   shared?: boolean, nonblock?: boolean, timeout?: number, conflictExitCode: number,
+ *   label?: string, close?: boolean, verbose?: boolean, onLoss: 'terminate' | 'continue',
+ * }} Options
+ */
+
+const MS_PER_SECOND = 1_000;
+const MAX_STATUS = 255;
+
+/**
+ * What stands after the name: a command with its arguments, perhaps behind `--`, or `-c` and a line
+ * for the shell.
+ * @param {string[]} words
+ * @returns {string[]}
+ */
+function toCommand(words) {
+  const command = words[0] === '--' ? words.slice(1) : words;
+  if (command.length === 0) {
+    throw new CommandError(
+      'exec: which command? holdfast exec NAME -- COMMAND…',
+      EXIT_STATUS.usage,
+    );
+  }
+  if (command[0] !== '-c' && command[0] !== '--command') return command;
+  if (command.length !== 2) {
+    throw new CommandError(`exec: ${command[0]} needs exactly one argument`, EXIT_STATUS.usage);
+  }
+  return [process.env.SHELL || '/bin/sh', '-c', command[1]];
+}
+
+/**
+ * @param {import('holdfast').LockManager} manager
+ * @param {string} name
+ * @param {Options} options
+ * @returns {Promise<import('holdfast').LockHandle | null>} null: it is taken
+ */
+async function acquire(manager, name, { shared, nonblock, timeout, label }) {
+  const mode = shared ? 'shared' : 'exclusive';
+  // As flock(1) has it, no time to wait at all is the same as not to wait.
+  if (nonblock || timeout === 0) return manager.acquire(name, { mode, label, ifAvailable: true });
+  try {
+    return await manager.acquire(name, { mode, label, timeout });
+  } catch (error) {
+    if (/** @type {Error} */ (error).name === 'TimeoutError') return null;
+    throw error;
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {string[]} words
+ * @param {Options} options
+ */
+async function exec(name, words, options) {
+  const command = toCommand(words);
+  const start = performance.now();
+  const manager = openPlace(options);
+  const lock = await acquire(manager, name, options);
+  const seconds = ((performance.now() - start) / MS_PER_SECOND).toFixed(6);
+  if (lock === null) {
+    if (options.verbose) note(`'${printable(name)}' was not to be had within ${seconds} seconds`);
+    process.exitCode = options.conflictExitCode;
+  } else {
+    if (options.verbose) {
+      process.stdout.write(`holdfast: getting lock took ${seconds} seconds\n`);
+      process.stdout.write(`holdfast: executing ${printable(command[0])}\n`);
+    }
+    process.exitCode = await runCommand(manager, lock, command, options);
+    lock.release();
+  }
+  manager.close();
+}
+
+/** @param {import('commander').Command} program */
+const add = (program) =>
+  program
+    .command('exec')
+    .description('run a command under a lock, as flock(1) does, and exit as it does')
+    .usage("[options] NAME [--] COMMAND [ARGUMENT…]  |  [options] NAME -c 'SHELL COMMAND'")
+    .passThroughOptions()
+    .argument('<name>', 'the lock')
+    .argument('[command...]', 'the command and its arguments, or -c and a line for $SHELL')
+    .option('-s, --shared', 'together with other shared holders')
+    .addOption(new Option('-x, --exclusive', 'the only holder (this is the default)'))
+    .addOption(new Option('-e').hideHelp())
+    .option('-n, --nonblock', 'do not wait: exit with 1 (or -E) when the lock is taken')
+    .addOption(new Option('--nb').hideHelp())
+    .addOption(new Option('--nonblocking').hideHelp())
+    .option('-w, --timeout <seconds>', 'wait at most this long, then as -n', toMilliseconds)
+    .addOption(new Option('--wait <seconds>').argParser(toMilliseconds).hideHelp())
+    .option(
+      '-E, --conflict-exit-code <number>',
+      'the exit status when the lock is taken',
+      integerFrom(0, MAX_STATUS),
+      EXIT_STATUS.no,
+    )
+    .option(
+      '-o, --close',
+      'what the command leaves running does not keep the lock if holdfast dies',
+    )
+    .option('-l, --label <text>', 'shown by ls, top and inspect()')
+    .addOption(
+      new Option('--on-loss <action>', 'when the lock is taken away: end the command, or not')
+        .choices(['terminate', 'continue'])
+        .default('terminate'),
+    )
+    .option('--verbose', 'say how long it took to get the lock')
+    .action((name, words, options) =>
+      exec(name, words, {
+        ...options,
+        nonblock: options.nonblock || options.nb || options.nonblocking,
+        timeout: options.timeout ?? options.wait,
+      }),
+    );
+
+module.exports = { add };

@@ -1,0 +1,30 @@
+'use strict';
+
+// What the command line tool asks a lock manager beyond its public methods. Backends need not have
+// it: then the answer is that nothing is known.
+
+/** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
+
+const BACKEND = Symbol.for('holdfast.backend');
+
+/**
+ * @param {import('holdfast').LockManager} manager
+ * @returns {LockBackend} attached; throws what the bucket cannot be opened for
+ */
+const backendOf = (manager) => /** @type {any} */ (manager)[BACKEND]();
+
+/**
+ * New descriptors that keep this process's locks held while they are open anywhere. The caller
+ * closes them.
+ * @param {import('holdfast').LockManager} manager
+ * @returns {number[]} none where locks are not held by descriptors
+ */
+const lifeDescriptors = (manager) => backendOf(manager).lifeDescriptors?.() ?? [];
+
+/**
+ * How full the lock table is.
+ * @param {import('holdfast').LockManager} manager
+ */
+const usageOf = (manager) => backendOf(manager).usage?.();
+
+module.exports = { lifeDescriptors, usageOf };

@@ -1,0 +1,98 @@
+'use strict';
+
+const { formatDuration } = require('./durations.js');
+const { printable } = require('./printable.js');
+
+/** @typedef {import('../../types/locks.d.ts').InspectedLock} InspectedLock */
+/** @typedef {import('../../types/locks.d.ts').LockManagerInspection} Inspection */
+
+/** @typedef {InspectedLock & { state: 'held' | 'waiting' }} LockRow */
+
+/**
+ * Everything that is held or waited for, name by name: the holders first, then the queue.
+ * @param {Inspection} inspection
+ * @param {string} [name]  of this lock only
+ * @returns {LockRow[]}
+ */
+function lockRows({ held, pending }, name = undefined) {
+  /** @type {Map<string, LockRow[]>} */
+  const groups = new Map();
+  const put = (/** @type {InspectedLock} */ lock, /** @type {LockRow['state']} */ state) => {
+    if (name !== undefined && lock.name !== name) return;
+    const group = groups.get(lock.name);
+    const row = { ...lock, state };
+    if (group === undefined) groups.set(lock.name, [row]);
+    else group.push(row);
+  };
+  for (const lock of held) put(lock, 'held');
+  for (const lock of pending) put(lock, 'waiting');
+  const names = [...groups.keys()].sort();
+  return names.flatMap((one) => /** @type {LockRow[]} */ (groups.get(one)));
+}
+
+/** @param {InspectedLock} lock */
+const pidText = ({ pid }) => (pid === 0 ? '?' : String(pid));
+
+/** @param {InspectedLock} lock */
+const threadText = ({ threadId }) => (threadId === 0 ? 'main' : String(threadId));
+
+/**
+ * A command line without the folder of its program, which says little and takes much room.
+ * @param {string} command
+ */
+const shortCommand = (command) => printable(command).replace(/^\S*\/(?=\S)/, '');
+
+/** What is worth saying of a process: that it does not run. */
+const REMARKABLE = new Set(['stopped', 'traced', 'frozen', 'zombie', 'gone']);
+
+/** @param {LockRow} row */
+function stateText({ state, processState }) {
+  return REMARKABLE.has(processState) ? `${state}, ${processState}` : state;
+}
+
+/** @param {LockRow} row */
+const isRemarkable = ({ processState }) => REMARKABLE.has(processState);
+
+/** @param {LockRow} row */
+const durationOf = ({ held, waited }) => held ?? waited;
+
+/** @param {LockRow} row */
+function modeText({ mode, limit }) {
+  return limit === 0 ? mode : `${mode} (${limit})`;
+}
+
+const COLUMNS = [
+  { title: 'NAME' },
+  { title: 'STATE' },
+  { title: 'MODE' },
+  { title: 'FOR', isNumber: true },
+  { title: 'PID', isNumber: true },
+  { title: 'THREAD', isNumber: true },
+  { title: 'LABEL' },
+  { title: 'CALL SITE' },
+  { title: 'COMMAND' },
+];
+
+/** @param {LockRow} row */
+const toCells = (row) => [
+  printable(row.name),
+  stateText(row),
+  modeText(row),
+  formatDuration(durationOf(row)),
+  pidText(row),
+  threadText(row),
+  printable(row.label),
+  printable(row.callSite),
+  shortCommand(row.command),
+];
+
+module.exports = {
+  COLUMNS,
+  durationOf,
+  isRemarkable,
+  lockRows,
+  pidText,
+  shortCommand,
+  threadText,
+  toCells,
+};

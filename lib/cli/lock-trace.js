@@ -1,0 +1,244 @@
+'use strict';
+
+const { readFileSync } = require('node:fs');
+const { printable } = require('./printable.js');
+
+/** @typedef {import('../../types/backend.d.ts').LockEvent} LockEvent */
+/** @typedef {import('../../types/locks.d.ts').LockManagerInspection} Inspection */
+/**
+ * @typedef {object} Request  what an event and an inspection have in common
+ * @property {string} name
+ * @property {string} mode
+ * @property {number} pid
+ * @property {number} threadId
+ * @property {string} clientId
+ * @property {number} requestId
+ * @property {bigint | null} token
+ */
+
+const START = '{"displayTimeUnit":"ms","traceEvents":[\n';
+const US_PER_MS = 1_000;
+const REQUEST_ID_MASK = 0xffff;
+/** The group of tracks by lock, beside those by process; no process has such an id. */
+const LOCKS_GROUP = 2 ** 30;
+/** Groups of processes whose ids are not known here. */
+const FIRST_UNKNOWN = 2 ** 30 + 1;
+
+/** @param {{ clientId: string, requestId: number }} request */
+const keyOf = ({ clientId, requestId }) => `${clientId} ${requestId & REQUEST_ID_MASK}`;
+
+/** @param {number} pid */
+function commandOf(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replace(/\0+$/, '').replaceAll('\0', ' ');
+  } catch {
+    return ''; // it has ended, or belongs to another user
+  }
+}
+
+/**
+ * Lock events as a trace in the Trace Event Format, which Perfetto and Chrome open: each process
+ * with its waits and holds, and each lock with its holders, over time; the queue length as a
+ * counter; deaths and steals as marks.
+ */
+class LockTrace {
+  events = 0;
+  missed = 0;
+  #only;
+  #isFirst = true;
+  /** @type {Map<string, number>} the group of an agent whose process is not known */
+  #unknown = new Map();
+  /** @type {Set<string>} */
+  #described = new Set();
+  /** @type {Map<string, Request>} those that wait */
+  #waiting = new Map();
+  /** @type {Map<bigint, Request>} those that hold */
+  #holding = new Map();
+  /** @type {Map<string, { held: number, waiting: number }>} */
+  #counts = new Map();
+
+  /** @param {string} [only]  the one lock that is traced */
+  constructor(only = undefined) {
+    this.#only = only;
+  }
+
+  /**
+   * What was there at first.
+   * @param {Inspection} inspection
+   * @param {number} time  ms since 1970
+   */
+  begin({ held, pending }, time) {
+    const isTraced = (/** @type {Request} */ { name }) =>
+      this.#only === undefined || name === this.#only;
+    const holds = held.filter(isTraced).map((lock) => this.#beginHold(lock, time));
+    const waits = pending.filter(isTraced).map((request) => this.#beginWait(request, time));
+    return [START, ...holds, ...waits].join('');
+  }
+
+  /** @param {LockEvent} event */
+  record(event) {
+    this.events += 1;
+    this.missed += event.lost;
+    const { time } = event;
+    if (event.type === 'queued') return this.#beginWait(event, time);
+    if (event.type === 'granted') return this.#endWait(event, time) + this.#beginHold(event, time);
+    const mark = event.type === 'released' ? '' : this.#mark(event, time);
+    return mark + this.#endWait(event, time) + this.#endHold(event, time);
+  }
+
+  /** @param {number} time  ms since 1970 */
+  end(time) {
+    const waits = [...this.#waiting.values()].map((request) => this.#endWait(request, time));
+    const holds = [...this.#holding.values()].map((lock) => this.#endHold(lock, time));
+    return `${waits.join('')}${holds.join('')}\n]}\n`;
+  }
+
+  /** @param {Request} request @param {number} time */
+  #beginWait(request, time) {
+    if (this.#waiting.has(keyOf(request))) return '';
+    this.#waiting.set(keyOf(request), request);
+    return (
+      this.#describe(request) +
+      this.#slice('b', request, { time, verb: 'wait' }) +
+      this.#count(request.name, 'waiting', { by: 1, time })
+    );
+  }
+
+  /** @param {Request} request @param {number} time */
+  #endWait(request, time) {
+    if (!this.#waiting.delete(keyOf(request))) return '';
+    return (
+      this.#slice('e', request, { time, verb: 'wait' }) +
+      this.#count(request.name, 'waiting', { by: -1, time })
+    );
+  }
+
+  /** @param {Request} lock @param {number} time */
+  #beginHold(lock, time) {
+    if (lock.token === null || this.#holding.has(lock.token)) return '';
+    this.#holding.set(lock.token, lock);
+    return (
+      this.#describe(lock) +
+      this.#slice('b', lock, { time, verb: 'hold' }) +
+      this.#lockSlice('b', lock, time) +
+      this.#count(lock.name, 'held', { by: 1, time })
+    );
+  }
+
+  /** @param {Request} lock @param {number} time */
+  #endHold(lock, time) {
+    if (lock.token === null || !this.#holding.delete(lock.token)) return '';
+    return (
+      this.#slice('e', lock, { time, verb: 'hold' }) +
+      this.#lockSlice('e', lock, time) +
+      this.#count(lock.name, 'held', { by: -1, time })
+    );
+  }
+
+  /**
+   * On the track of the thread.
+   * @param {'b' | 'e'} ph
+   * @param {Request} request
+   * @param {{ time: number, verb: string }} what
+   */
+  #slice(ph, request, { time, verb }) {
+    const { mode, threadId, token } = request;
+    return this.#write({
+      ph,
+      cat: verb,
+      name: `${verb} ${printable(request.name)}`,
+      id2: { local: verb === 'hold' ? `t${token}` : `w${keyOf(request)}` },
+      pid: this.#groupOf(request),
+      tid: threadId,
+      ts: time * US_PER_MS,
+      args: ph === 'b' ? { mode, token: token === null ? undefined : String(token) } : undefined,
+    });
+  }
+
+  /** On the track of the lock. @param {'b' | 'e'} ph @param {Request} lock @param {number} time */
+  #lockSlice(ph, lock, time) {
+    const who = lock.pid === 0 ? lock.clientId : `pid ${lock.pid}`;
+    return this.#write({
+      ph,
+      cat: 'lock',
+      name: printable(lock.name),
+      id2: { local: `l${lock.token}` },
+      pid: LOCKS_GROUP,
+      tid: 0,
+      ts: time * US_PER_MS,
+      args: ph === 'b' ? { holder: who, thread: lock.threadId, mode: lock.mode } : undefined,
+    });
+  }
+
+  /**
+   * @param {string} name
+   * @param {'held' | 'waiting'} kind
+   * @param {{ by: number, time: number }} change
+   */
+  #count(name, kind, { by, time }) {
+    const counts = this.#counts.get(name) ?? { held: 0, waiting: 0 };
+    counts[kind] = Math.max(0, counts[kind] + by);
+    this.#counts.set(name, counts);
+    const ts = time * US_PER_MS;
+    return this.#write({
+      ph: 'C',
+      name: printable(name),
+      pid: LOCKS_GROUP,
+      tid: 0,
+      ts,
+      args: counts,
+    });
+  }
+
+  /** @param {LockEvent} event @param {number} time */
+  #mark(event, time) {
+    return this.#write({
+      ph: 'i',
+      s: 'p',
+      name: `${event.type} ${printable(event.name)}`,
+      pid: this.#groupOf(event),
+      tid: event.threadId,
+      ts: time * US_PER_MS,
+    });
+  }
+
+  /** The names of its process and thread, once. @param {Request} request */
+  #describe(request) {
+    const pid = this.#groupOf(request);
+    const names = [];
+    if (!this.#described.has('locks')) names.push({ pid: LOCKS_GROUP, what: 'locks' });
+    if (!this.#described.has(String(pid))) {
+      const known = request.pid === 0 ? `agent ${request.clientId}` : commandOf(request.pid);
+      names.push({ pid, what: known });
+    }
+    this.#described.add('locks').add(String(pid));
+    return names
+      .map((one) =>
+        this.#write({
+          ph: 'M',
+          name: 'process_name',
+          pid: one.pid,
+          tid: 0,
+          args: { name: printable(one.what) },
+        }),
+      )
+      .join('');
+  }
+
+  /** @param {Request} request */
+  #groupOf({ pid, clientId }) {
+    if (pid !== 0) return pid;
+    const known = this.#unknown.get(clientId) ?? FIRST_UNKNOWN + this.#unknown.size;
+    this.#unknown.set(clientId, known);
+    return known;
+  }
+
+  /** @param {object} event */
+  #write(event) {
+    const separator = this.#isFirst ? '' : ',\n';
+    this.#isFirst = false;
+    return separator + JSON.stringify(event);
+  }
+}
+
+module.exports = { LockTrace };

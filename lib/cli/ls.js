@@ -1,0 +1,77 @@
+'use strict';
+
+const { COLUMNS, isRemarkable, lockRows, toCells } = require('./lock-rows.js');
+const { colors, note, outputWidth, printLine, toJson } = require('./output.js');
+const { bucketsIn, directoryOf, openExistingPlace } = require('./place.js');
+const { printable } = require('./printable.js');
+const { tableLines } = require('./table.js');
+
+/** @typedef {import('./lock-rows.js').LockRow} LockRow */
+/** @typedef {import('./place.js').Place & { all?: boolean }} Options */
+
+const STATE_COLUMN = 1;
+
+/** @param {LockRow[]} rows */
+function printTable(rows) {
+  const style = (/** @type {string} */ text, /** @type {number} */ row, column = 0) => {
+    if (row < 0) return colors.bold(text);
+    if (column !== STATE_COLUMN) return text;
+    if (isRemarkable(rows[row])) return colors.red(text);
+    return rows[row].state === 'held' ? colors.green(text) : colors.yellow(text);
+  };
+  const width = outputWidth();
+  for (const line of tableLines(COLUMNS, rows.map(toCells), { width, style })) printLine(line);
+}
+
+/**
+ * @param {string | undefined} name
+ * @param {Options} options
+ */
+async function listBucket(name, options) {
+  const manager = openExistingPlace(options);
+  const rows = lockRows(await manager.inspect(), name);
+  manager.close();
+  return rows;
+}
+
+/**
+ * @param {LockRow[]} rows
+ * @param {string | undefined} name
+ */
+function print(rows, name) {
+  if (rows.length > 0) printTable(rows);
+  else if (name === undefined) note('no lock is held or waited for');
+  else note(`'${printable(name)}' is free: nobody holds it or waits for it`);
+}
+
+/**
+ * @param {string | undefined} name
+ * @param {Options} options
+ */
+async function ls(name, options) {
+  const buckets = options.all
+    ? bucketsIn(directoryOf(options))
+    : [/** @type {string | undefined} */ (options.bucket)];
+  if (options.all && buckets.length === 0) note(`there is no bucket in ${directoryOf(options)}`);
+  for (const [index, bucket] of buckets.entries()) {
+    const rows = await listBucket(name, { ...options, bucket });
+    if (options.json) {
+      for (const row of rows) printLine(toJson({ bucket: bucket ?? 'default', ...row }));
+      continue;
+    }
+    if (options.all) printLine(`${index > 0 ? '\n' : ''}bucket ${bucket}`);
+    print(rows, name);
+  }
+}
+
+/** @param {import('commander').Command} program */
+const add = (program) =>
+  program
+    .command('ls')
+    .description('list who holds and who waits, with process, thread, label and for how long')
+    .argument('[name]', 'only the lock of this name')
+    .option('--all', 'all buckets of the directory')
+    .option('--json', 'one JSON object per line')
+    .action(ls);
+
+module.exports = { add };

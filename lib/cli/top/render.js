@@ -1,0 +1,177 @@
+'use strict';
+
+const stringWidth = require('string-width');
+const { formatDuration, formatTime } = require('../durations.js');
+const {
+  COLUMNS,
+  isRemarkable,
+  lockRows,
+  pidText,
+  shortCommand,
+  threadText,
+  toCells,
+} = require('../lock-rows.js');
+const { printable } = require('../printable.js');
+const { cut, pad, tableLines } = require('../table.js');
+const { sparkline } = require('./sparkline.js');
+const { oldestWait } = require('./top-state.js');
+
+/** @typedef {import('../lock-monitor.js').View} View */
+/** @typedef {import('../lock-monitor.js').NameView} NameView */
+/** @typedef {import('./top-state.js').TopState} TopState */
+/** @typedef {{ columns: number, rows: number }} Size */
+/** @typedef {typeof import('picocolors')} Colors */
+/**
+ * @typedef {object} Frame  what one picture is made of
+ * @property {View} view
+ * @property {TopState} state
+ * @property {NameView[]} rows  chosen and sorted
+ * @property {Size} size
+ * @property {string} place
+ * @property {Colors} colors
+ */
+
+const SPARK_WIDTH = 12;
+const WIDE = 110;
+const WIDE_SPARK_WIDTH = 30;
+const FIXED_LINES = 5;
+
+const HELP = [
+  '  ↑ ↓  j k    move              Enter →   show the requests of a lock',
+  '  s           sort by the next  Esc ←     go back, clear the filter',
+  '  r           reverse           Space     pause',
+  '  /           filter by name    ?  h      this help',
+  '  q  Ctrl-C   quit              Ctrl-Z    suspend',
+  '',
+  '  Rates are grants in a second; bars show the last minute of each lock.',
+];
+
+/** @param {number} rate */
+const formatRate = (rate) => (rate >= 100 ? String(Math.round(rate)) : rate.toFixed(1));
+
+/** @param {Frame} frame @returns {string[]} */
+function headLines({ view, state, place, size, colors }) {
+  const { totals, counts, rates } = view;
+  const title = `holdfast top  ${place}`;
+  const time = formatTime(view.time).slice(0, 8) + (state.isPaused ? '  PAUSED' : '');
+  const gap = ' '.repeat(Math.max(1, size.columns - stringWidth(title) - stringWidth(time)));
+  const deadlocks = view.cycles.length;
+  const figures =
+    `${totals.held} held  ${totals.pending} waiting  ${totals.agents} threads  ` +
+    `${formatRate(rates.grants)} grants/s`;
+  const incidents =
+    `deaths ${counts.deaths}  stolen ${counts.steals}  expired ${counts.expiries}  ` +
+    `timeouts ${counts.timeouts}  aborts ${counts.aborts}`;
+  const missed = view.missed > 0 ? `  missed ${view.missed}` : '';
+  const alarm = deadlocks > 0 ? colors.red(colors.bold(`  DEADLOCKS ${deadlocks}`)) : '';
+  const width = size.columns - (deadlocks > 0 ? 14 : 0);
+  return [
+    colors.bold(cut(title + gap + time, size.columns)),
+    cut(figures, width) + alarm,
+    colors.dim(cut(incidents + missed, size.columns)),
+  ];
+}
+
+/** @param {Frame} frame */
+function footLine({ state, size, colors }) {
+  if (state.isTyping) return cut(`filter: ${printable(state.filter)}▏`, size.columns);
+  const order = `${state.order}${state.isReversed ? ' ↑' : ' ↓'}`;
+  const filter = state.filter === '' ? '' : `  filter: ${printable(state.filter)}`;
+  const keys = `q quit  s sort: ${order}  / filter  Enter details  ? help${filter}`;
+  return colors.inverse(pad(cut(keys, size.columns), size.columns));
+}
+
+/** @param {NameView} view */
+function holderText({ held }) {
+  if (held.length === 0) return '';
+  const [first] = held;
+  const thread = first.threadId === 0 ? '' : `/${threadText(first)}`;
+  const more = held.length > 1 ? ` +${held.length - 1}` : '';
+  const state = isRemarkable({ ...first, state: 'held' }) ? ` ${first.processState}` : '';
+  const label = first.label === '' ? shortCommand(first.command) : printable(first.label);
+  const who = `${pidText(first)}${thread}${more}${state}`;
+  return `${who} ${formatDuration(first.held)} ${label}`.trimEnd();
+}
+
+/** @param {Frame} frame @returns {string[]} */
+function listLines({ view, state, rows, size, colors }) {
+  const room = size.rows - FIXED_LINES;
+  const first = Math.max(0, Math.min(state.selected - room + 1, rows.length - room));
+  const shown = rows.slice(first, first + room);
+  const sparkWidth = size.columns >= WIDE ? WIDE_SPARK_WIDTH : SPARK_WIDTH;
+  const nameWidth = Math.floor(size.columns / 4);
+  const columns = [
+    { title: 'NAME' },
+    { title: 'HELD', isNumber: true },
+    { title: 'WAIT', isNumber: true },
+    { title: 'OLDEST', isNumber: true },
+    { title: 'GRANTS/S', isNumber: true },
+    { title: 'LAST MINUTE' },
+    { title: 'HOLDER' },
+  ];
+  const stuck = new Set(view.cycles.flatMap(({ members }) => members.map(({ name }) => name)));
+  const cells = shown.map((one) => [
+    cut(printable(one.name), nameWidth),
+    String(one.held.length),
+    String(one.pending.length),
+    one.pending.length === 0 ? '-' : formatDuration(oldestWait(one)),
+    formatRate(one.rate),
+    sparkline(one.history, sparkWidth),
+    holderText(one),
+  ]);
+  const lines = tableLines(columns, cells, { width: size.columns });
+  return lines.map((line, at) => {
+    if (at === 0) return colors.bold(cut(line, size.columns));
+    const text = cut(line, size.columns);
+    if (first + at - 1 === state.selected) return colors.inverse(pad(text, size.columns));
+    return stuck.has(shown[at - 1].name) ? colors.red(text) : text;
+  });
+}
+
+/** @param {Frame} frame @returns {string[]} */
+function detailLines({ view, state, size, colors }) {
+  const name = /** @type {string} */ (state.detail);
+  const one = view.names.find((other) => other.name === name);
+  const { held, pending } = one ?? { held: [], pending: [] };
+  const rows = lockRows({ held, pending });
+  const room = size.rows - FIXED_LINES - 1;
+  state.scroll = Math.max(0, Math.min(state.scroll, rows.length - room));
+  const shown = rows.slice(state.scroll, state.scroll + room);
+  const lines = tableLines(
+    COLUMNS.slice(1),
+    shown.map((row) => toCells(row).slice(1)),
+    {
+      width: size.columns,
+    },
+  );
+  const title = `${printable(name)}: ${held.length} held, ${pending.length} waiting`;
+  return [
+    colors.bold(cut(title, size.columns)),
+    ...lines.map((line, at) => {
+      const text = cut(line, size.columns);
+      return at > 0 && isRemarkable(shown[at - 1]) ? colors.red(text) : text;
+    }),
+  ];
+}
+
+/** @param {Frame} frame @returns {string[]} */
+function bodyLines(frame) {
+  if (frame.state.isHelp) return HELP.map((line) => cut(line, frame.size.columns));
+  if (frame.state.detail !== undefined) return detailLines(frame);
+  if (frame.rows.length > 0) return listLines(frame);
+  const why = frame.state.filter === '' ? 'No lock is used.' : 'No lock of this name is used.';
+  return [frame.colors.dim(why)];
+}
+
+/**
+ * One picture of the terminal: as many lines as it has, none of them wider.
+ * @param {Frame} frame
+ * @returns {string[]}
+ */
+function render(frame) {
+  const lines = [...headLines(frame), '', ...bodyLines(frame)].slice(0, frame.size.rows - 1);
+  while (lines.length < frame.size.rows - 1) lines.push('');
+  return [...lines, footLine(frame)];
+}
+
+module.exports = { render };

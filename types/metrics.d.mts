@@ -1,0 +1,7 @@
+import type * as metrics from './metrics.js';
+
+export * from './metrics.js';
+
+/** All names of this entry point, as `require('holdfast/metrics')` gives them. */
+declare const exports: typeof metrics;
+export default exports;
