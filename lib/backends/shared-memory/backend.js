@@ -178,7 +178,7 @@ class SharedMemoryBackend {
     return this.#options.bucket;
   }
 
-  /** @returns {import('../../types/backend.d.ts').LockTableUsage} */
+  /** @returns {import('../../../types/backend.d.ts').LockTableUsage} */
   usage() {
     return view().takeUsage(this.#attached().usage());
   }

@@ -39,7 +39,7 @@ async function takeInspection(look) {
 
 /**
  * @param {number[]} numbers  of the native part
- * @returns {import('../../types/backend.d.ts').LockTableUsage}
+ * @returns {import('../../../types/backend.d.ts').LockTableUsage}
  */
 function takeUsage(numbers) {
   const [capacity, usedCells, maxCells, processes, maxProcesses, agents, maxAgents] = numbers;
