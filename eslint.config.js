@@ -4,6 +4,18 @@ const js = require('@eslint/js');
 const node = require('eslint-plugin-n');
 const globals = require('globals');
 
+/** What tests put fake ones in the place of. */
+const FAKED = [
+  'clearInterval',
+  'clearTimeout',
+  'performance',
+  'queueMicrotask',
+  'setImmediate',
+  'setInterval',
+  'setTimeout',
+];
+const TIME = 'Take it from lib/time.js, which has the real one also under fake timers.';
+
 module.exports = [
   { ignores: ['build/', 'coverage/', 'dist/', 'prebuilds/', 'types/', 'test/types/'] },
   js.configs.recommended,
@@ -38,6 +50,23 @@ module.exports = [
     rules: {
       'max-lines-per-function': ['error', { max: 40, skipBlankLines: true, skipComments: true }],
     },
+  },
+  {
+    files: ['lib/**/*.js'],
+    ignores: ['lib/cli/**', 'lib/dashboard/**'],
+    rules: {
+      'no-restricted-globals': ['error', ...FAKED.map((name) => ({ name, message: TIME }))],
+      'no-restricted-modules': ['error', { name: 'node:timers', message: TIME }],
+      'no-restricted-properties': [
+        'error',
+        { object: 'Date', property: 'now', message: TIME },
+        { object: 'process', property: 'hrtime', message: TIME },
+      ],
+    },
+  },
+  {
+    files: ['lib/time.js', 'lib/unfaked-timers.js'],
+    rules: { 'no-restricted-modules': 'off', 'no-restricted-properties': 'off' },
   },
   {
     // Programs with an exit status of their own.

@@ -1,6 +1,6 @@
 'use strict';
 
-const { clearInterval, setInterval } = require('node:timers');
+const { clearInterval, setInterval } = require('./time.js');
 
 const MAX_INTERVAL_MS = 2 ** 31 - 1;
 

@@ -1,6 +1,7 @@
 'use strict';
 
 const { channel } = require('node:diagnostics_channel');
+const { queueMicrotask } = require('../time.js');
 
 /**
  * The diagnostics channels of requests, with the names and the messages that Node's own locks have,

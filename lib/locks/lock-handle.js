@@ -1,9 +1,9 @@
 'use strict';
 
-const { setImmediate } = require('node:timers');
 const { notSupportedError } = require('../errors.js');
 const { FROM_THIS_PACKAGE, Lock } = require('./lock.js');
 const { LockRequest } = require('./lock-request.js');
+const { setImmediate } = require('../time.js');
 
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */

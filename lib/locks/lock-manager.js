@@ -203,7 +203,7 @@ class LockManager {
    */
   #checkArgumentCount(method, count, min) {
     if (count >= min) return;
-    throw new TypeError(`${method}() takes at min ${min} argument(s), ${count} given`);
+    throw new TypeError(`${method}() takes at least ${min} argument(s), ${count} given`);
   }
 
   /** @param {unknown} value */

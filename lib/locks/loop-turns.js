@@ -1,6 +1,6 @@
 'use strict';
 
-const { setImmediate } = require('node:timers');
+const { performance, setImmediate } = require('../time.js');
 
 /**
  * Callbacks of granted locks run in microtasks, because a turn of the event loop for each would
@@ -9,7 +9,7 @@ const { setImmediate } = require('node:timers');
  * for a new turn.
  */
 const CALLBACKS_PER_LOOK = 128;
-const TURN_NS = 500_000n;
+const TURN_MS = 0.5;
 
 /** @typedef {{ open(): void }} Waiting  whose open() lets a callback run in a microtask */
 
@@ -17,7 +17,7 @@ const TURN_NS = 500_000n;
 let waiting = [];
 let first = 0;
 let callbacksLeft = CALLBACKS_PER_LOOK;
-let turnStart = 0n;
+let turnStart = -Infinity;
 
 /**
  * Whether the callback of a lock may run now. One that may not has to waitForTurn(), and all that
@@ -34,7 +34,7 @@ function mayRunInTurn() {
 
 /** The clock costs as much as a tenth of a lock. */
 function isTurnOver() {
-  return process.hrtime.bigint() - turnStart >= TURN_NS;
+  return performance.now() - turnStart >= TURN_MS;
 }
 
 /**
@@ -47,7 +47,7 @@ function waitForTurn(request) {
 }
 
 function startTurn() {
-  turnStart = process.hrtime.bigint();
+  turnStart = performance.now();
   openSome();
 }
 
@@ -66,4 +66,4 @@ function goOn() {
   else openSome();
 }
 
-module.exports = { CALLBACKS_PER_LOOK, TURN_NS, mayRunInTurn, waitForTurn };
+module.exports = { CALLBACKS_PER_LOOK, TURN_MS, mayRunInTurn, waitForTurn };

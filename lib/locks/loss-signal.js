@@ -1,5 +1,7 @@
 'use strict';
 
+const { queueMicrotask } = require('../time.js');
+
 /**
  * The signals that say that a lock was lost. Made when they are asked for, or when a lock is lost,
  * so that nobody pays for those that nobody looks at.

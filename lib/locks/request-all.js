@@ -1,9 +1,9 @@
 'use strict';
 
-const { performance } = require('node:perf_hooks');
 const { notSupportedError } = require('../errors.js');
 const { runInside } = require('./call-chain.js');
 const { KEEP_HOLDING, LockRequest } = require('./lock-request.js');
+const { performance } = require('../time.js');
 
 /** @typedef {import('./lock.js').Lock} Lock */
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */

@@ -1,8 +1,8 @@
 'use strict';
 
-const { clearTimeout, setTimeout } = require('node:timers');
 const { timeoutError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
+const { clearTimeout, setTimeout } = require('../time.js');
 
 const abortListeners = lazy(() => require('./abort-listeners.js'));
 

@@ -1,8 +1,7 @@
 'use strict';
 
-const { performance } = require('node:perf_hooks');
-const { clearTimeout, setTimeout } = require('node:timers');
 const { IndexedHeap } = require('./indexed-heap.js');
+const { clearTimeout, performance, setTimeout } = require('../time.js');
 
 /** @typedef {import('./scheduler-task.js').SchedulerTask} SchedulerTask */
 

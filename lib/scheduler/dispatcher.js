@@ -1,9 +1,9 @@
 'use strict';
 
-const { performance } = require('node:perf_hooks');
 const { HostCallback, LEVEL } = require('./host-callback.js');
 const { IdleCallbacks } = require('./idle-callbacks.js');
 const { runObserved } = require('./task-events.js');
+const { performance } = require('../time.js');
 
 /** @typedef {import('./task-schedule.js').TaskSchedule} TaskSchedule */
 

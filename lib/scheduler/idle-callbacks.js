@@ -1,11 +1,10 @@
 'use strict';
 
 const { AsyncResource } = require('node:async_hooks');
-const { performance } = require('node:perf_hooks');
-const { clearTimeout, setTimeout } = require('node:timers');
 const { LEVEL } = require('./host-callback.js');
 const { createIdleDeadline } = require('./idle-deadline.js');
 const { enterState } = require('./scheduling-state.js');
+const { clearTimeout, performance, setTimeout } = require('../time.js');
 
 /** @typedef {import('./dispatcher.js').Dispatcher} Dispatcher */
 /** @typedef {import('./host-callback.js').HostCallback} HostCallback */

@@ -1,7 +1,7 @@
 'use strict';
 
-const { performance } = require('node:perf_hooks');
 const { defineInterface } = require('../webidl.js');
+const { performance } = require('../time.js');
 
 const FROM_THIS_PACKAGE = Symbol('from this package');
 

@@ -1,8 +1,7 @@
 'use strict';
 
-const { performance } = require('node:perf_hooks');
-const { setTimeout } = require('node:timers');
 const { EFFECTIVE_PRIORITIES } = require('./task-priority.js');
+const { performance, setTimeout } = require('../time.js');
 
 /** @typedef {import('./scheduler-task.js').SchedulerTask} SchedulerTask */
 /** @typedef {import('./task-queue-set.js').TaskQueueSet} TaskQueueSet */

@@ -1,11 +1,11 @@
 'use strict';
 
-const { performance } = require('node:perf_hooks');
 const { DelayedTasks } = require('./delayed-tasks.js');
 const { LEVEL } = require('./host-callback.js');
 const { StarvationGuard } = require('./starvation-guard.js');
 const { EFFECTIVE_PRIORITIES, TASK_PRIORITIES, effectivePriority } = require('./task-priority.js');
 const { TaskQueueSet } = require('./task-queue-set.js');
+const { performance } = require('../time.js');
 
 /** @typedef {import('./dispatcher.js').Dispatcher} Dispatcher */
 /** @typedef {import('./scheduler-task.js').SchedulerTask} SchedulerTask */

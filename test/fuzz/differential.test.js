@@ -7,7 +7,10 @@ const fc = require('fast-check');
 const { createManualTimers } = require('../support/manual-timers.js');
 
 const manual = createManualTimers();
-jest.doMock('node:timers', () => manual.timers);
+jest.doMock('../../lib/time.js', () => ({
+  ...jest.requireActual('../../lib/time.js'),
+  ...manual.timers,
+}));
 
 const { LocalBackend } = require('../../lib/backends/local/backend.js');
 const { LocalLockTable } = require('../../lib/backends/local/lock-table.js');

@@ -8,7 +8,10 @@ const { isDeepStrictEqual } = require('node:util');
 const { createTrackedTimers } = require('../support/tracked-timers.js');
 
 const tracked = createTrackedTimers();
-jest.doMock('node:timers', () => tracked.timers);
+jest.doMock('../../lib/time.js', () => ({
+  ...jest.requireActual('../../lib/time.js'),
+  ...tracked.timers,
+}));
 
 const { LocalBackend } = require('../../lib/backends/local/backend.js');
 const { LocalLockTable } = require('../../lib/backends/local/lock-table.js');

@@ -6,9 +6,9 @@ const { join } = require('node:path');
 const { VirtualClock } = require('../support/virtual-clock.js');
 
 const clock = new VirtualClock();
-jest.doMock('node:timers', () => clock.timers);
-jest.doMock('node:perf_hooks', () => ({
-  ...jest.requireActual('node:perf_hooks'),
+jest.doMock('../../lib/time.js', () => ({
+  ...jest.requireActual('../../lib/time.js'),
+  ...clock.timers,
   performance: clock.performance,
 }));
 

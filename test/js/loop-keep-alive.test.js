@@ -8,11 +8,14 @@ beforeEach(() => {
   const tracked = createTrackedTimers();
   timers = tracked.live;
   jest.isolateModules(() => {
-    jest.doMock('node:timers', () => tracked.timers);
+    jest.doMock('../../lib/time.js', () => ({
+      ...jest.requireActual('../../lib/time.js'),
+      ...tracked.timers,
+    }));
     const { LoopKeepAlive } = require('../../lib/loop-keep-alive.js');
     hold = new LoopKeepAlive();
   });
-  jest.dontMock('node:timers');
+  jest.dontMock('../../lib/time.js');
 });
 afterEach(() => hold.end());
 

@@ -1,7 +1,7 @@
 'use strict';
 
-const { performance } = require('node:perf_hooks');
 const { lazy } = require('../../lazy.js');
+const { performance } = require('../../time.js');
 
 /** @typedef {import('./entry-list.js').EntryList<LockEntry>} List */
 /** @typedef {import('./lock-resource.js').LockResource} LockResource */

@@ -1,11 +1,10 @@
 'use strict';
 
-const { performance } = require('node:perf_hooks');
-const { clearTimeout, setTimeout } = require('node:timers');
 const { LockEntry } = require('./lock-entry.js');
 const { LockResource } = require('./lock-resource.js');
 const { LocalWatches } = require('./watches.js');
 const { TokenCounter } = require('./token-counter.js');
+const { clearTimeout, dateNow, performance, setTimeout } = require('../../time.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LossReason */
@@ -29,7 +28,7 @@ class LocalLockTable {
   #resources = new Map();
   /** @type {LockResource | undefined} one that may still be in the map without being used */
   #lastUnused = undefined;
-  #tokens = TokenCounter.startingAt(Date.now());
+  #tokens = TokenCounter.startingAt(dateNow());
   watches = new LocalWatches();
 
   /**

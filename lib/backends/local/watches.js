@@ -1,6 +1,7 @@
 'use strict';
 
 const { lazy } = require('../../lazy.js');
+const { dateNow } = require('../../time.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
 /** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
@@ -110,7 +111,7 @@ class LocalWatches {
       pid: process.pid,
       threadId: threadId(),
       token: entry.token,
-      time: Date.now(),
+      time: dateNow(),
       lost: 0,
       requestId: entry.number,
     };

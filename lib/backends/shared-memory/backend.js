@@ -24,6 +24,7 @@ const {
 const { MISSED, GRANTED } = require('../outcome.js');
 const { RequestCaller } = require('./request-caller.js');
 const { waitInSlices } = require('./wait-in-slices.js');
+const { queueMicrotask } = require('../../time.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */

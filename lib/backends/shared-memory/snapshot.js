@@ -1,7 +1,7 @@
 'use strict';
 
-const { setTimeout } = require('node:timers');
 const { toLockDetails, toLockInfos } = require('./native-decode.js');
+const { dateNow, setTimeout } = require('../../time.js');
 
 /** @typedef {import('./native-decode.js').FlatLocks} FlatLocks */
 /** @typedef {() => [FlatLocks, FlatLocks] | null} Look  held, pending; null: the table is busy */
@@ -33,7 +33,7 @@ async function takeSnapshot(look) {
  */
 async function takeInspection(look) {
   const [held, pending] = await lookUntilSeen(look);
-  const now = Date.now();
+  const now = dateNow();
   return { held: toLockDetails(held, now), pending: toLockDetails(pending, now) };
 }
 

@@ -1,5 +1,7 @@
 'use strict';
 
+const { performance } = require('../../time.js');
+
 /**
  * No native wait is longer: between two of them a worker thread can be terminated, and what the
  * wait depends on is looked at again.

@@ -1,7 +1,7 @@
 'use strict';
 
-const { clearTimeout, setTimeout } = require('node:timers');
 const { toLockEvents } = require('./flat-events.js');
+const { clearTimeout, setTimeout } = require('../../time.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
 

@@ -1,10 +1,9 @@
 'use strict';
 
-const { performance } = require('node:perf_hooks');
-const { setTimeout } = require('node:timers');
 const { DeadlockError } = require('../../errors.js');
 const { describeCycle } = require('./describe-cycle.js');
 const { WaitGraph } = require('./wait-graph.js');
+const { performance, setTimeout } = require('../../time.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */

@@ -6,16 +6,17 @@ let turns;
 let TURN_MS;
 beforeEach(() => {
   now = 1000;
-  jest.spyOn(process.hrtime, 'bigint').mockImplementation(() => BigInt(Math.round(now * 1e6)));
   immediates = [];
   jest.isolateModules(() => {
-    jest.doMock('node:timers', () => ({ setImmediate: (run) => immediates.push(run) }));
+    jest.doMock('../../../lib/time.js', () => ({
+      performance: { now: () => now },
+      setImmediate: (run) => immediates.push(run),
+    }));
     turns = require('../../../lib/locks/loop-turns.js');
   });
-  jest.dontMock('node:timers');
-  TURN_MS = Number(turns.TURN_NS) / 1e6;
+  jest.dontMock('../../../lib/time.js');
+  TURN_MS = turns.TURN_MS;
 });
-afterEach(() => jest.restoreAllMocks());
 
 /** Asks for so many callbacks, each of which takes so long. @returns how many may run now */
 function countInTurn(count, { eachMs = 0 } = {}) {

@@ -14,14 +14,17 @@ beforeEach(() => {
   const tracked = createTrackedTimers();
   ({ live } = tracked);
   jest.isolateModules(() => {
-    jest.doMock('node:timers', () => tracked.timers);
+    jest.doMock('../../../lib/time.js', () => ({
+      ...jest.requireActual('../../../lib/time.js'),
+      ...tracked.timers,
+    }));
     const { openLockManager } = require('../../../lib/index.js');
     const { LocalBackend } = require('../../../lib/backends/local/backend.js');
     const { LocalLockTable } = require('../../../lib/backends/local/lock-table.js');
     const table = new LocalLockTable();
     openAnother = () => openLockManager({ backend: new LocalBackend(table) });
   });
-  jest.dontMock('node:timers');
+  jest.dontMock('../../../lib/time.js');
   locks = openAnother();
 });
 

@@ -1,0 +1,46 @@
+'use strict';
+
+const { performance: nodePerformance } = require('node:perf_hooks');
+const nodeTimers = require('node:timers');
+
+/**
+ * The timers and clocks of this package, taken once, when it loads: a test that puts fake ones in
+ * the place of Node's later must not stop the locks of the program that it tests.
+ */
+
+const { queueMicrotask } = globalThis;
+const dateNow = Date.now;
+const { timeOrigin } = nodePerformance;
+/** That of the prototype: fake clocks are put on the object itself. */
+const { now } = Object.getPrototypeOf(nodePerformance);
+const performance = { now: now.bind(nodePerformance), timeOrigin };
+
+const MAX_DELAY_MS = 2 ** 31 - 1;
+
+/** Whether a timer is Node's own: each has a number for node:async_hooks, which no fake one has. */
+function areTimersReal() {
+  const { setTimeout, clearTimeout } = nodeTimers;
+  const probe = setTimeout(() => {}, MAX_DELAY_MS);
+  const isReal = Object.getOwnPropertySymbols(Object(probe)).some(
+    ({ description }) => description === 'asyncId',
+  );
+  clearTimeout(probe);
+  return isReal;
+}
+
+/** Other runtimes have other timers; what fakes them is not looked for. */
+const isNode = process.versions.bun === undefined && process.versions.deno === undefined;
+const timers =
+  !isNode || areTimersReal() ? nodeTimers : require('./unfaked-timers.js').findRealTimers();
+const { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = timers;
+
+module.exports = {
+  clearInterval,
+  clearTimeout,
+  dateNow,
+  performance,
+  queueMicrotask,
+  setImmediate,
+  setInterval,
+  setTimeout,
+};

@@ -1,0 +1,132 @@
+'use strict';
+
+const { spawnSync } = require('node:child_process');
+const { mkdtempSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { locks, scheduler, createLocalLockManager, openLockManager } = require('../../lib/index.js');
+
+const LIBRARY = join(__dirname, '../../lib/index.js');
+const realSetTimeout = setTimeout;
+const realSleep = (ms) => new Promise((resolve) => realSetTimeout(resolve, ms));
+
+let directory;
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'holdfast-time-'));
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+afterEach(() => jest.useRealTimers());
+
+describe.each([
+  ['shared memory', () => openLockManager({ directory })],
+  ['one thread', () => createLocalLockManager()],
+])('under fake timers, over %s,', (_, open) => {
+  let manager;
+  beforeEach(() => {
+    jest.useFakeTimers();
+    manager = open();
+  });
+  afterEach(() => manager.close());
+
+  test('a wait times out', async () => {
+    manager.request('a', () => new Promise(() => {})).catch(() => {});
+    const wait = manager.request('a', { timeout: 20 }, () => {});
+    await expect(wait).rejects.toMatchObject({ name: 'TimeoutError' });
+  });
+
+  test('a hold limit passes, and lock.signal aborts', async () => {
+    let signal;
+    const held = manager.request('a', { holdLimit: 20 }, (lock) => {
+      ({ signal } = lock);
+      return new Promise(() => {});
+    });
+    await expect(held).rejects.toMatchObject({ reason: 'expired' });
+    expect(signal.aborted).toBe(true);
+  });
+
+  test('many locks leave timers and I/O their turns', async () => {
+    let turns = 0;
+    let isOver = false;
+    const counting = (async () => {
+      for (; !isOver; turns += 1) await realSleep(1);
+    })();
+    for (const end = process.uptime() + 0.2; process.uptime() < end;) {
+      await manager.request('a', () => {});
+    }
+    isOver = true;
+    await counting;
+    expect(turns).toBeGreaterThan(1);
+  });
+});
+
+test('under fake timers requestSync() times out', async () => {
+  jest.useFakeTimers();
+  const holder = openLockManager({ directory });
+  const other = openLockManager({ directory });
+  // Of another thread for requestSync(), which would refuse to wait for its own.
+  const run = `
+    const { openLockManager } = require(${JSON.stringify(LIBRARY)});
+    const manager = openLockManager({ directory: ${JSON.stringify(directory)} });
+    manager.request('sync', () => new Promise(() => {}));
+    setInterval(() => {}, 1000);
+    process.stdout.write('held');`;
+  const { spawn } = require('node:child_process');
+  const child = spawn(process.execPath, ['-e', run], { stdio: ['ignore', 'pipe', 'inherit'] });
+  try {
+    await new Promise((resolve) => child.stdout.once('data', resolve));
+    expect(() => other.requestSync('sync', { timeout: 50 }, () => {})).toThrow(
+      expect.objectContaining({ name: 'TimeoutError' }),
+    );
+  } finally {
+    child.kill('SIGKILL');
+    holder.close();
+    other.close();
+  }
+});
+
+test('under fake timers a delayed task runs', async () => {
+  jest.useFakeTimers();
+  await expect(scheduler.postTask(() => 'ran', { delay: 5 })).resolves.toBe('ran');
+  expect(locks).toBeDefined();
+});
+
+/** Loads the package while timers are fake, and uses it afterwards; prints what came of it. */
+const USE_AFTERWARDS = `
+  const { scheduler, createLocalLockManager } = require(${JSON.stringify(LIBRARY)});
+  fake.stop();
+  setInterval(() => {}, 1000); // a held lock keeps no process alive
+  const print = async () => {
+    const delayed = await scheduler.postTask(() => 'ran', { delay: 20 });
+    const manager = createLocalLockManager();
+    manager.request('a', () => new Promise(() => {}));
+    const timeout = await manager.request('a', { timeout: 20 }, () => {}).catch((e) => e.name);
+    const expired = await manager
+      .request('b', { holdLimit: 20 }, () => new Promise(() => {}))
+      .catch((e) => e.reason);
+    process.stdout.write([delayed, timeout, expired].join(' '), () => process.exit());
+  };
+  print();`;
+
+test.each([
+  [
+    'node:test',
+    `const { mock } = require('node:test');
+     mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'setImmediate'] });
+     const fake = { stop: () => mock.timers.reset() };`,
+  ],
+  [
+    'sinon',
+    `const clock = require('@sinonjs/fake-timers').install();
+     const fake = { stop: () => clock.uninstall() };`,
+  ],
+])('loaded under the fake timers of %s, it uses real ones', (_, fakeTimers) => {
+  const { stdout, stderr } = spawnSync(process.execPath, ['-e', fakeTimers + USE_AFTERWARDS], {
+    cwd: __dirname,
+    encoding: 'utf8',
+    timeout: 20_000,
+  });
+  expect({ stdout, stderr: stderr.replace(/.*ExperimentalWarning.*\n.*\n/, '') }).toEqual({
+    stdout: 'ran TimeoutError expired',
+    stderr: '',
+  });
+});
