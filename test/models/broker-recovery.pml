@@ -175,7 +175,12 @@ inline merge(c) {
      b_view[c] = WAITING;
      b_ticket[c] = next_ticket;
      next_ticket++;
+#ifdef SEND_BEFORE_JOURNAL
+     choose();
+     if :: chosen == CLIENTS -> note(c) :: else fi
+#else
      note(c)
+#endif
   :: said == HELD -> assert(b_ask[c] == number && b_view[c] == HELD)
   :: said == GIVEN_BACK || said == NOTHING ->
      b_ask[c] = number;
