@@ -176,14 +176,27 @@ export interface LockBackend {
   /**
    * Gives up a granted lock; no effect after `lost()`.
    * @returns Why the lock had been taken away, where that was so and `lost()` was still to come; it
-   *   does not come then.
+   *   does not come then. A promise of it (never rejected) where that cannot be known at once, or the
+   *   release is not in effect when this returns.
    */
-  release(request: LockBackendRequest): LockLossReason | undefined;
+  release(
+    request: LockBackendRequest,
+  ): LockLossReason | undefined | Promise<LockLossReason | undefined>;
+  /**
+   * The same for `requestSync()`, from backends whose `release()` may give a promise: blocks the
+   * thread until the release is in effect.
+   */
+  releaseSync?(request: LockBackendRequest): LockLossReason | undefined;
   /**
    * Takes back a queued request, with `isTimeout` because it has waited long enough: none of its methods is called afterwards, also when the grant was
    * on its way (the backend then releases it).
    */
   cancel(request: LockBackendRequest, isTimeout?: boolean): void;
+  /**
+   * From backends that answer late: whether nobody knows yet if the request has to wait. A free lock
+   * is granted whatever the timeout, so a timeout waits for the answer, a second at most.
+   */
+  isUndecided?(request: LockBackendRequest): boolean;
   /**
    * Blocks the thread until a queued request is decided, at most `timeout` ms (may be Infinity).
    * None of the request's methods is called meanwhile; those of others may be, from inside. A

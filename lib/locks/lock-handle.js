@@ -50,15 +50,22 @@ class LockHandle extends Lock {
 
   /** Gives the lock up, now. No effect the second time, or when the lock was lost. */
   release() {
-    if (this.#request.release() && this.#isRegistered) forgottenHandles.unregister(this);
+    this.#release();
+  }
+
+  #release() {
+    const released = this.#request.release();
+    if (released && this.#isRegistered) forgottenHandles.unregister(this);
+    return released;
   }
 
   [Symbol.dispose]() {
     this.release();
   }
 
+  /** Fulfilled when the release is in effect. */
   async [Symbol.asyncDispose]() {
-    this.release();
+    await this.#release();
   }
 }
 

@@ -36,6 +36,8 @@ const GRANTED = 1;
 const MISSED = 2;
 const HOLDING = 3;
 const OVER = 4;
+/** Aborted between the grant and the callback; the lock has still to be given back. */
+const LEAVING = 5;
 
 /** What a callback returns that keeps the lock, and the released promise, until release(). */
 const KEEP_HOLDING = Symbol('keep holding');
@@ -141,6 +143,11 @@ class LockRequest extends BackendRequest {
     if (this.#phase === OVER) this.#waitLimits?.end();
   }
 
+  /** Whether the backend has still to say if it has to wait. */
+  isUndecided() {
+    return this.backend.isUndecided?.(this) === true;
+  }
+
   granted() {
     this.#decide(GRANTED);
   }
@@ -161,7 +168,7 @@ class LockRequest extends BackendRequest {
 
   /** Its turn has come: lets the callback run. */
   open() {
-    this.#open?.(this);
+    if (this.#phase !== LEAVING) this.#open?.(this);
   }
 
   /** @param {unknown} error */
@@ -206,9 +213,17 @@ class LockRequest extends BackendRequest {
    * @param {boolean} [isTimeout]
    */
   abort(reason, isTimeout = false) {
-    if (this.#phase === OVER) return;
-    if (this.#phase === WAITING) this.backend.cancel(this, isTimeout);
-    else this.backend.release(this);
+    if (this.#phase === OVER || this.#phase === LEAVING) return;
+    if (this.#phase === WAITING) {
+      this.backend.cancel(this, isTimeout);
+    } else {
+      const loss = this.backend.release(this);
+      if (isPending(loss)) {
+        this.#phase = LEAVING;
+        loss.then(() => this.#giveUp(reason));
+        return;
+      }
+    }
     this.#giveUp(reason);
   }
 
@@ -245,13 +260,16 @@ class LockRequest extends BackendRequest {
       if (isObject(result)) return this.#openSection().waitFor(result);
     } catch (error) {
       if (this.#section !== undefined) return this.#section.conclude(false, error);
-      throw this.end(error) ?? error;
+      const loss = this.end(error);
+      if (isPending(loss)) return loss.then((late) => rethrow(late ?? error));
+      throw loss ?? error;
     }
     if (result === KEEP_HOLDING) return this.#openSection();
     if (this.#section !== undefined) return this.#section.conclude(true, result);
     const loss = this.end(undefined);
-    if (loss !== undefined) throw loss;
-    return result;
+    if (loss === undefined) return result;
+    if (isPending(loss)) return loss.then((late) => (late === undefined ? result : rethrow(late)));
+    throw loss;
   }
 
   #callBack() {
@@ -280,14 +298,17 @@ class LockRequest extends BackendRequest {
 
   /**
    * Gives a lock up, now, that was handed out or is kept by KEEP_HOLDING.
-   * @returns {boolean} whether it was still held
+   * @returns {boolean | Promise<unknown>} whether it was still held; a promise where it was and the
+   *   release is in effect when that is fulfilled
    */
   release() {
     if (this.#phase !== HOLDING) return false;
     const wasHeld = this.#error === undefined;
-    if (this.#section === undefined) this.end(undefined);
-    else this.#section.conclude(true, undefined);
-    return wasHeld;
+    const ending =
+      this.#section === undefined
+        ? this.end(undefined)
+        : this.#section.conclude(true, undefined).ending;
+    return isPending(ending) ? ending : wasHeld;
   }
 
   /** A reentrant request inside this one: until it ends, the lock is not released. */
@@ -302,7 +323,8 @@ class LockRequest extends BackendRequest {
   /**
    * Gives the lock back, before the released promise is settled.
    * @param {unknown} reason  what the promise is to reject with; undefined: it is to be fulfilled
-   * @returns {unknown} how the lock had been lost, which goes before; undefined as a rule
+   * @returns {unknown} how the lock had been lost, which goes before; undefined as a rule; of late
+   *   backends a promise of it
    */
   end(reason) {
     const wasHolding = this.#phase === HOLDING;
@@ -310,10 +332,35 @@ class LockRequest extends BackendRequest {
     if (this.#error !== undefined) return this.#error;
     const lossReason = wasHolding ? this.backend.release(this) : undefined;
     if (this.outer !== undefined) leaveCallChain(this);
+    if (isPending(lossReason)) return lossReason.then((late) => this.#concludeEnd(late, reason));
+    return this.#concludeEnd(lossReason, reason);
+  }
+
+  /**
+   * @param {LossReason | undefined} lossReason
+   * @param {unknown} reason
+   */
+  #concludeEnd(lossReason, reason) {
     if (lossReason !== undefined) this.#error = this.#tellLoss(lossReason);
     publishEnd(this, this.#error ?? reason);
     return this.#error;
   }
+}
+
+/**
+ * Whether a backend has still to say how a release went.
+ * @template T
+ * @param {T} loss
+ * @returns {loss is T & Promise<any>}
+ */
+const isPending = (loss) => loss instanceof Promise;
+
+/**
+ * @param {unknown} error
+ * @returns {never}
+ */
+function rethrow(error) {
+  throw error;
 }
 
 /** @param {LockRequest} request */

@@ -22,6 +22,8 @@ class PendingRelease {
   #outcome = undefined;
   /** Reentrant requests inside. */
   #nested = 0;
+  /** @type {Promise<void> | undefined} until a backend that answers late has given the lock back */
+  ending = undefined;
   /** @type {((value: unknown) => void) | undefined} these two settle the released promise */
   #resolve = undefined;
   /** @type {((reason: unknown) => void) | undefined} */
@@ -77,6 +79,12 @@ class PendingRelease {
 
   #end() {
     const loss = this.#request.end(this.#isFulfilled ? undefined : this.#outcome);
+    if (loss instanceof Promise) this.ending = loss.then((late) => this.#concludeEnd(late));
+    else this.#concludeEnd(loss);
+  }
+
+  /** @param {unknown} loss */
+  #concludeEnd(loss) {
     this.#state = OVER;
     if (loss === undefined) this.#settle();
     else this.lose(loss);

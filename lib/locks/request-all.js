@@ -49,10 +49,10 @@ class MultiRequest {
         const locks = names.map((name) => this.#lockOf(name));
         return await runInside(this.#granted.at(-1), () => callback(locks));
       }
-      this.#releaseAll();
+      await this.#releaseAll();
       return await callback(null);
     } finally {
-      this.#releaseAll();
+      await this.#releaseAll();
     }
   }
 
@@ -116,8 +116,10 @@ class MultiRequest {
     return /** @type {Lock} */ (this.#locks.get(name));
   }
 
+  /** Fulfilled when all are given back. */
   #releaseAll() {
-    for (const request of this.#granted.splice(0).reverse()) request.release();
+    const granted = this.#granted.splice(0).reverse();
+    return Promise.all(granted.map((request) => request.release()));
   }
 }
 

@@ -105,9 +105,16 @@ class SyncRequest extends BackendRequest {
     }
   }
 
+  /** @returns {LossReason | undefined} */
+  #releaseNow() {
+    const { backend } = this;
+    if (backend.releaseSync !== undefined) return backend.releaseSync(this);
+    return /** @type {LossReason | undefined} */ (backend.release(this));
+  }
+
   /** @throws LockLostError, in the place of what the callback gave or threw */
   #release() {
-    const reason = this.#lossReason ?? this.backend.release(this);
+    const reason = this.#lossReason ?? this.#releaseNow();
     if (reason === undefined) return;
     const error = new LockLostError(reason, this.token);
     signalLoss(this, error);

@@ -4,9 +4,16 @@ const { timeoutError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { clearTimeout, setTimeout } = require('../time.js');
 
+/** How often, and for how many times, a late backend is asked for its answer. */
+const LOOK_MS = 5;
+const MAX_LOOKS = 200;
+
 const abortListeners = lazy(() => require('./abort-listeners.js'));
 
-/** @typedef {import('./abort-listeners.js').Abortable} Abortable */
+/**
+ * A request.
+ * @typedef {import('./abort-listeners.js').Abortable & { isUndecided(): boolean }} Limited
+ */
 
 /** What ends the wait of a request before its lock is granted: its signal, its timeout. */
 class WaitLimits {
@@ -16,9 +23,10 @@ class WaitLimits {
   #isWatching = false;
   /** @type {NodeJS.Timeout | undefined} while the request is queued */
   #timer = undefined;
+  #looks = 0;
 
   /**
-   * @param {Abortable} request
+   * @param {Limited} request
    * @param {AbortSignal | undefined} signal
    * @param {number} timeout  in milliseconds; Infinity: none
    */
@@ -72,7 +80,13 @@ class WaitLimits {
     if (this.#signal !== undefined && this.#signal.aborted) throw this.#signal.reason;
   }
 
+  /** A backend that answers late may have granted the lock by now: its answer goes before. */
   timeOut() {
+    if (this.#request.isUndecided() && this.#looks < MAX_LOOKS) {
+      this.#looks += 1;
+      this.#timer = setTimeout(timeOut, LOOK_MS, this);
+      return;
+    }
     this.#request.abort(timeoutError(`The lock was not granted within ${this.#timeout} ms`), true);
   }
 }
@@ -81,7 +95,7 @@ class WaitLimits {
 const timeOut = (limits) => limits.timeOut();
 
 /**
- * @param {Abortable} request
+ * @param {Limited} request
  * @param {import('./lock-options.js').LockOptions} options
  * @returns {WaitLimits | undefined} undefined where there are no limits
  */

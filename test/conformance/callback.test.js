@@ -177,9 +177,10 @@ describeOneClient('callback', (run) => {
   test(
     'waiting for a lock of the same thread by asking again and again comes to an end',
     run(async ({ locks, assert, name }) => {
-      let letGo;
-      const holder = locks.request(name, () => new Promise((resolve) => (letGo = resolve)));
-      setTimeout(() => letGo(), 1);
+      const holder = locks.request(
+        name,
+        () => new Promise((letGo) => setTimeout(() => letGo(), 1)),
+      );
       let isGranted = false;
       for (let tries = 0; !isGranted && tries < 10_000_000; tries += 1) {
         isGranted = await locks.request(name, { ifAvailable: true }, (lock) => lock !== null);

@@ -46,6 +46,7 @@ describeOneClient('diagnostics channels', (run) => {
         await locks.acquire(name, { ifAvailable: true });
         all.push(['release']);
         handle.release();
+        while (all.at(-1)[0] !== 'end') await new Promise((resolve) => setImmediate(resolve));
       });
       assert.deepEqual(
         messages.map(([kind]) => kind),
