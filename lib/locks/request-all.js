@@ -22,10 +22,14 @@ class MultiRequest {
   #locks = new Map();
   /** @type {LockRequest[]} granted */
   #granted = [];
+  /** @type {Promise<unknown>[]} of all that were started; each is settled when its lock is free */
+  #ended = [];
   /** @type {LockRequest | undefined} */
   #waiting = undefined;
   /** @type {unknown} why one of them failed, or was lost */
   #failure = undefined;
+  /** @type {((reason: unknown) => void) | undefined} from the callback on */
+  #onLoss = undefined;
 
   /**
    * @param {LockBackend} backend
@@ -37,16 +41,30 @@ class MultiRequest {
   }
 
   /**
+   * Settles when everything that was taken is free again; but like request(), it rejects at once
+   * when a lock is lost while the callback runs.
    * @param {string[]} names
    * @param {(locks: Lock[] | null) => unknown} callback
-   * @param {(reason: unknown) => void} onFailure  called at once, also during the callback
+   * @returns {Promise<unknown>}
    */
-  async run(names, callback, onFailure) {
+  run(names, callback) {
+    return new Promise((resolve, reject) => {
+      this.#run(names, callback, reject).then(resolve, reject);
+    });
+  }
+
+  /**
+   * @param {string[]} names
+   * @param {(locks: Lock[] | null) => unknown} callback
+   * @param {(reason: unknown) => void} onLoss
+   */
+  async #run(names, callback, onLoss) {
     try {
-      const isComplete = await this.#takeAll([...new Set(names)].sort(), onFailure);
+      const isComplete = await this.#takeAll([...new Set(names)].sort());
       this.#throwIfFailed();
       if (isComplete) {
         const locks = names.map((name) => this.#lockOf(name));
+        this.#onLoss = onLoss;
         return await runInside(this.#granted.at(-1), () => callback(locks));
       }
       await this.#releaseAll();
@@ -58,22 +76,20 @@ class MultiRequest {
 
   /**
    * @param {string[]} names
-   * @param {(reason: unknown) => void} onFailure
    * @returns {Promise<boolean>} false where an ifAvailable request was refused
    */
-  async #takeAll(names, onFailure) {
+  async #takeAll(names) {
     for (const name of names) {
-      if ((await this.#take(name, onFailure)) === null) return false;
+      if ((await this.#take(name)) === null) return false;
     }
     return true;
   }
 
   /**
    * @param {string} name
-   * @param {(reason: unknown) => void} onFailure
    * @returns {Promise<Lock | null>}
    */
-  #take(name, onFailure) {
+  #take(name) {
     this.#throwIfFailed();
     return new Promise((resolve, reject) => {
       const request = new LockRequest(this.#backend, name, this.#optionsNow(), (lock) => {
@@ -88,14 +104,23 @@ class MultiRequest {
       const before = this.#granted.at(-1);
       if (before !== undefined) request.setOuter(before);
       this.#waiting = request;
-      request.start().catch((reason) => {
-        this.#failure = reason;
-        onFailure(reason);
-        // When a granted lock was lost, what is still waited for is of no use.
-        if (this.#waiting !== request) this.#waiting?.abort(reason);
+      const ended = request.start().catch((reason) => {
+        this.#fail(request, reason);
         reject(reason);
       });
+      this.#ended.push(ended);
     });
+  }
+
+  /**
+   * @param {LockRequest} request  that failed, or whose lock was lost
+   * @param {unknown} reason
+   */
+  #fail(request, reason) {
+    this.#failure = reason;
+    this.#onLoss?.(reason);
+    // When a granted lock was lost, what is still waited for is of no use.
+    if (this.#waiting !== request) this.#waiting?.abort(reason);
   }
 
   #throwIfFailed() {
@@ -116,10 +141,9 @@ class MultiRequest {
     return /** @type {Lock} */ (this.#locks.get(name));
   }
 
-  /** Fulfilled when all are given back. */
-  #releaseAll() {
-    const granted = this.#granted.splice(0).reverse();
-    return Promise.all(granted.map((request) => request.release()));
+  async #releaseAll() {
+    for (const request of this.#granted.splice(0).reverse()) request.release();
+    await Promise.all(this.#ended);
   }
 }
 
@@ -132,9 +156,7 @@ class MultiRequest {
  */
 function requestAll(backend, names, options, callback) {
   if (options.reentrant) throw notSupportedError("requestAll() does not take 'reentrant'");
-  return new Promise((resolve, reject) => {
-    new MultiRequest(backend, options).run(names, callback, reject).then(resolve, reject);
-  });
+  return new MultiRequest(backend, options).run(names, callback);
 }
 
 module.exports = { requestAll };

@@ -96,6 +96,38 @@ describeOneClient('requestAll()', (run) => {
   );
 
   test(
+    'when it has rejected, what it took is free for all',
+    run(async ({ locks, assert, name, notCalled }) => {
+      const names = [`${name} a`, `${name} b`, `${name} c`];
+      const holder = await locks.acquire(names[2]);
+      const request = locks.requestAll(names, { timeout: 10 }, notCalled);
+      const seen = await request.catch(() => names.map((each) => locks.isLocked(each)));
+      assert.deepEqual(seen, [false, false, true]);
+      assert.equal(
+        await locks.request(names[0], { ifAvailable: true }, (lock) => lock.name),
+        names[0],
+      );
+      holder.release();
+    }),
+  );
+
+  test(
+    'when it has resolved, a reentrant request inside has ended too',
+    run(async ({ locks, assert, name }) => {
+      const names = [`${name} a`, `${name} b`];
+      let inner;
+      await locks.request(name, { reentrant: true }, () => {}); // from now on contexts are followed
+      await locks.requestAll(names, () => {
+        const sleep = () => new Promise((resolve) => setTimeout(resolve, 20));
+        inner = locks.request(names[1], { reentrant: true }, sleep);
+      });
+      const isFree = !locks.isLocked(names[1]);
+      await inner;
+      assert.equal(isFree, true);
+    }),
+  );
+
+  test(
     'the time that the first took is missing to the second',
     run(async ({ locks, assert, name, notCalled, require }) => {
       const { setTimeout: sleep } = require('node:timers/promises');
