@@ -49,7 +49,10 @@ class MultiRequest {
    */
   run(names, callback) {
     return new Promise((resolve, reject) => {
-      this.#run(names, callback, reject).then(resolve, reject);
+      this.#run(names, callback, reject).then(
+        (value) => (this.#failure === undefined ? resolve(value) : reject(this.#failure)),
+        (reason) => reject(this.#failure ?? reason),
+      );
     });
   }
 
@@ -70,6 +73,7 @@ class MultiRequest {
       await this.#releaseAll();
       return await callback(null);
     } finally {
+      this.#onLoss = undefined;
       await this.#releaseAll();
     }
   }
