@@ -10,6 +10,8 @@ const nodeTimers = require('node:timers');
 
 const { queueMicrotask } = globalThis;
 const dateNow = Date.now;
+/** In nanoseconds; on Node by a clock that all processes of the machine have in common. */
+const hrtimeNs = process.hrtime.bigint;
 const { timeOrigin } = nodePerformance;
 /** That of the prototype: fake clocks are put on the object itself. */
 const { now } = Object.getPrototypeOf(nodePerformance);
@@ -38,6 +40,7 @@ module.exports = {
   clearInterval,
   clearTimeout,
   dateNow,
+  hrtimeNs,
   performance,
   queueMicrotask,
   setImmediate,

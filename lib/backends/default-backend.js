@@ -8,21 +8,32 @@ const { SharedMemoryBackend } = require('./shared-memory/backend.js');
 
 let hasWarned = false;
 
-/** @param {BindingError} cause */
+/** @param {string} cause */
 function warnOnce(cause) {
   if (hasWarned) return;
   hasWarned = true;
   process.emitWarning(
     'HOLDFAST_FALLBACK=local: locks are shared inside this thread only, not with other threads ' +
-      `and processes, because the native part cannot be loaded. (${cause.message})`,
+      `and processes, because ${cause}`,
     { type: 'HoldfastWarning', code: 'HOLDFAST_FALLBACK' },
   );
 }
 
 /**
- * Attaches this agent to a bucket: where its URL says, or HOLDFAST_URL, or else in shared memory.
- * Where the native part cannot be loaded that fails with what is missing, unless the environment
- * asks for the fallback inside one thread.
+ * HOLDFAST_FALLBACK=local
+ * @param {BucketOptions} options
+ * @param {string} cause
+ */
+function openFallback({ bucket = 'default' }, cause) {
+  warnOnce(cause);
+  return require('./local-buckets.js').openLocalBucket(bucket);
+}
+
+/**
+ * Attaches this agent to a bucket: where its URL says, or HOLDFAST_URL; else in shared memory on
+ * Linux, and by a broker where there is no native part. Where the native part should be and cannot
+ * be loaded, that fails with what is missing. HOLDFAST_FALLBACK=local takes locks of one thread
+ * instead wherever there is no native part.
  * @param {BucketOptions} options
  * @returns {LockBackend}
  */
@@ -30,13 +41,16 @@ function openDefaultBackend(options) {
   const url = options.url ?? process.env.HOLDFAST_URL;
   // An empty variable is one that was unset, as for most programs.
   if (url) return require('./url.js').openByUrl({ ...options, url });
+  const hasFallback = process.env.HOLDFAST_FALLBACK === 'local';
+  if (process.platform !== 'linux') {
+    if (hasFallback) return openFallback(options, `${process.platform} has no native part.`);
+    return require('./url.js').openByUrl({ ...options, url: 'broker:' });
+  }
   try {
     return new SharedMemoryBackend(options);
   } catch (error) {
-    const isAskedFor = process.env.HOLDFAST_FALLBACK === 'local';
-    if (!isAskedFor || !(error instanceof BindingError)) throw error;
-    warnOnce(error);
-    return require('./local-buckets.js').openLocalBucket(options.bucket ?? 'default');
+    if (!hasFallback || !(error instanceof BindingError)) throw error;
+    return openFallback(options, `the native part cannot be loaded. (${error.message})`);
   }
 }
 

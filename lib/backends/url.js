@@ -26,6 +26,11 @@ const OPENERS = {
     return new SharedMemoryBackend(place);
   },
   /** @type {(place: Place) => LockBackend} */
+  'broker:': (place) => {
+    const { openBrokerBackend } = require('./broker/backend.js');
+    return openBrokerBackend(place);
+  },
+  /** @type {(place: Place) => LockBackend} */
   'local:': ({ bucket = 'default' }) => {
     const { openLocalBucket } = require('./local-buckets.js');
     return openLocalBucket(bucket);

@@ -87,7 +87,8 @@ describeOneClient('signal, inside a client', (run) => {
 
   test(
     'an abort after the grant was decided and before the callback ran: no callback, released',
-    run(async ({ locks, assert, name, query, notCalled }) => {
+    run(async ({ locks, assert, name, query, notCalled, decidesAtOnce }) => {
+      if (!decidesAtOnce) return; // a grant from elsewhere is heard of before its release
       const controller = new AbortController();
       let finish;
       let isGranted;

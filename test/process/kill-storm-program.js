@@ -2,12 +2,13 @@
 
 // A process of a kill storm: its main thread and two workers use locks without a pause, in both
 // modes, with ifAvailable and signals, until they are told to stop. One JSON argument: directory,
-// number, names, seed.
+// number, names, seed, backend (`broker`, or else shared memory).
 
 const { appendFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { Worker, isMainThread, parentPort, threadId, workerData } = require('node:worker_threads');
+const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 const { randomFrom } = require('../support/process-random.js');
@@ -19,7 +20,10 @@ const options = isMainThread ? JSON.parse(process.argv[2]) : workerData;
 const { directory, number: program, names, seed } = options;
 const random = randomFrom(seed + threadId);
 const locks = openLockManager({
-  backend: new SharedMemoryBackend({ directory, bucket: 'storm', sweeps: false }),
+  backend:
+    options.backend === 'broker'
+      ? new BrokerBackend({ directory, bucket: 'storm' })
+      : new SharedMemoryBackend({ directory, bucket: 'storm', sweeps: false }),
 });
 const who = `${program}.${threadId}`;
 let asks = 0;

@@ -1,6 +1,7 @@
 'use strict';
 
 const { isMainThread, parentPort } = require('node:worker_threads');
+const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { LocalBackend } = require('../../lib/backends/local/backend.js');
 const { LocalLockTable } = require('../../lib/backends/local/lock-table.js');
 const { openLockManager } = require('../../lib/index.js');
@@ -25,7 +26,7 @@ class AgentHost {
     try {
       const value =
         command === 'open'
-          ? this.#open(client, args)
+          ? await this.#open(client, args)
           : await this.#agents.get(client)[command](args);
       this.#send({ id, value });
     } catch (error) {
@@ -33,13 +34,19 @@ class AgentHost {
     }
   }
 
-  #open(client, { backend, directory, bucket, callSites = false }) {
-    const manager =
-      backend === 'local'
-        ? openLockManager({ backend: new LocalBackend(this.#localTable), callSites })
-        : openLockManager({ directory, bucket, callSites });
-    const agent = new LockAgent(manager, (event) => this.#send({ client, event }));
+  async #open(client, { backend, directory, bucket, callSites = false }) {
+    const manager = openLockManager({ ...this.#optionsOf(backend, directory, bucket), callSites });
+    // A client of a broker has its places from the moment on at which it is connected.
+    if (backend === 'broker') await manager.query();
+    const tell = (event) => this.#send({ client, event });
+    const agent = new LockAgent(manager, tell, backend !== 'broker');
     this.#agents.set(client, agent);
+  }
+
+  #optionsOf(backend, directory, bucket) {
+    if (backend === 'local') return { backend: new LocalBackend(this.#localTable) };
+    if (backend === 'broker') return { backend: new BrokerBackend({ directory, bucket }) };
+    return { directory, bucket };
   }
 }
 

@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * Which clients the conformance suite runs with. HOLDFAST_TEST_BACKENDS=local (or =shared-memory)
- * limits it to one backend; without it a backend that cannot be loaded is a failure.
+ * Which clients the conformance suite runs with. HOLDFAST_TEST_BACKENDS=local (or a list of
+ * them) limits it to these backends; without it a backend that cannot be loaded is a failure.
  *
  * `first` and `second` say where a client lives: in the thread of the test, in a worker thread or
  * process of its own, or (`same thread`) beside the first one as a lock manager of its own.
@@ -17,9 +17,11 @@ const COMBINATIONS = [
   { backend: 'shared-memory', first: 'worker', second: 'worker' },
   { backend: 'shared-memory', first: 'worker', second: 'process' },
   { backend: 'shared-memory', first: 'process', second: 'process' },
+  { backend: 'broker', first: 'main', second: 'same thread' },
+  { backend: 'broker', first: 'worker', second: 'process' },
 ];
 
-const BACKENDS = (process.env.HOLDFAST_TEST_BACKENDS ?? 'local,shared-memory').split(',');
+const BACKENDS = (process.env.HOLDFAST_TEST_BACKENDS ?? 'local,shared-memory,broker').split(',');
 
 const twoClients = COMBINATIONS.filter(({ backend }) => BACKENDS.includes(backend));
 

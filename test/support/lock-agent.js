@@ -29,14 +29,17 @@ function describeLock(lock) {
 class LockAgent {
   #manager;
   #tell;
+  #decidesAtOnce;
   #requests = new Map();
   #watches = new Map();
 
   /**
    * @param {import('../../types').LockManager} manager
    * @param {(event: object) => void} tell
+   * @param {boolean} [decidesAtOnce]  what is decided for a request is known when request() returns
    */
-  constructor(manager, tell) {
+  constructor(manager, tell, decidesAtOnce = true) {
+    this.#decidesAtOnce = decidesAtOnce;
     this.#manager = manager;
     this.#tell = tell;
   }
@@ -112,7 +115,16 @@ class LockAgent {
     const notCalled = () => {
       unwantedCalls += 1;
     };
-    const scope = { ...holdfast, locks: this.#manager, name, query, notCalled, assert, require };
+    const scope = {
+      ...holdfast,
+      locks: this.#manager,
+      decidesAtOnce: this.#decidesAtOnce,
+      name,
+      query,
+      notCalled,
+      assert,
+      require,
+    };
     const result = await body(scope);
     await nextTurn();
     assert.equal(unwantedCalls, 0, 'a callback ran that was not to be called');

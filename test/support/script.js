@@ -5,14 +5,13 @@ const { once } = require('node:events');
 const { join } = require('node:path');
 const { Worker } = require('node:worker_threads');
 
+const SCHEMES = { 'shared-memory': 'shm', broker: 'broker' };
 const LIBRARY = join(__dirname, '../../lib/index.js');
 
 /** The whole program of a thread or process: opens a lock manager and runs `body` with it. */
 function programOf(body, { backend, directory }) {
-  const open =
-    backend === 'local'
-      ? 'createLocalLockManager()'
-      : `openLockManager(${JSON.stringify({ directory, bucket: 'scripts' })})`;
+  const options = JSON.stringify({ directory, bucket: 'scripts', url: `${SCHEMES[backend]}:` });
+  const open = backend === 'local' ? 'createLocalLockManager()' : `openLockManager(${options})`;
   return `
     'use strict';
     const holdfast = require(${JSON.stringify(LIBRARY)});

@@ -1,6 +1,7 @@
 'use strict';
 
 const { abortError, invalidStateError } = require('../../errors.js');
+const { lazy } = require('../../lazy.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { createClientId } = require('../client-id.js');
 const { LocalLockTable } = require('./lock-table.js');
@@ -11,6 +12,8 @@ const { GRANTED, MISSED, QUEUED } = require('../outcome.js');
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 /** @typedef {import('../../../types/backend.d.ts').LockOutcome} LockOutcome */
 /** @typedef {import('./lock-entry.js').LockEntry} LockEntry */
+
+const threadId = lazy(() => require('node:worker_threads').threadId);
 
 const NO_ID = -1;
 
@@ -42,6 +45,14 @@ class LocalBackend {
   /** @param {LocalLockTable} [table] */
   constructor(table = new LocalLockTable()) {
     this.#table = table;
+  }
+
+  get pid() {
+    return process.pid;
+  }
+
+  get threadId() {
+    return threadId();
   }
 
   get clientId() {

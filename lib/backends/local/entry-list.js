@@ -22,6 +22,30 @@ class EntryList {
     this.size += 1;
   }
 
+  /**
+   * Puts an entry before those that come after it. Entries come in their order as a rule, so the
+   * search begins at the end.
+   * @param {E} entry  in no list
+   * @param {(a: E, b: E) => boolean} isBefore
+   */
+  insert(entry, isBefore) {
+    let next = null;
+    for (let last = this.#last; last !== null && isBefore(entry, last); last = last.previous) {
+      next = last;
+    }
+    if (next === null) {
+      this.append(entry);
+      return;
+    }
+    entry.list = this;
+    entry.previous = next.previous;
+    entry.next = next;
+    if (entry.previous === null) this.first = entry;
+    else entry.previous.next = entry;
+    next.previous = entry;
+    this.size += 1;
+  }
+
   /** @param {E} entry  in this list */
   remove(entry) {
     const { previous, next } = entry;

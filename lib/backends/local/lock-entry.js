@@ -1,15 +1,10 @@
 'use strict';
 
-const { lazy } = require('../../lazy.js');
-const { performance } = require('../../time.js');
-
 /** @typedef {import('./entry-list.js').EntryList<LockEntry>} List */
 /** @typedef {import('./lock-resource.js').LockResource} LockResource */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 /** @typedef {import('../../../types/locks.d.ts').LockInfo} LockInfo */
-
-const threadId = lazy(() => require('node:worker_threads').threadId);
 
 /** @param {Request} request  granted */
 const tokenOf = ({ tokenHigh, tokenLow }) => (BigInt(tokenHigh) << 32n) | BigInt(tokenLow);
@@ -37,8 +32,8 @@ class LockEntry {
   isGrantOnItsWay = false;
   /** Tells the requests of this thread apart. */
   number = ++lastNumber;
-  /** On the clock of `performance.now()`, like what follows. */
-  requestedAt = performance.now();
+  /** By the clock of the table, as what follows. */
+  requestedAt;
   grantedAt = 0;
   /** @type {{ endsAt: number, timer: NodeJS.Timeout } | undefined} of a lock with a hold limit */
   hold = undefined;
@@ -47,8 +42,10 @@ class LockEntry {
    * @param {import('./lock-table.js').Agent} agent
    * @param {Request} request
    * @param {LockResource} resource
+   * @param {number} requestedAt
    */
-  constructor(agent, request, resource) {
+  constructor(agent, request, resource, requestedAt) {
+    this.requestedAt = requestedAt;
     this.agent = agent;
     this.request = request;
     this.resource = resource;
@@ -78,21 +75,22 @@ class LockEntry {
 
   /**
    * @param {number} now
+   * @param {import('./local-clock.js').LocalClock} clock
    * @returns {LockDetail}
    */
-  detailAt(now) {
+  detailAt(now, clock) {
     const { extras } = this.request;
     const { isHeld, requestedAt, grantedAt } = this;
     return {
       ...this.info,
-      pid: process.pid,
-      threadId: threadId(),
+      pid: this.agent.pid,
+      threadId: this.agent.threadId,
       token: this.token,
       label: extras?.label ?? '',
       callSite: extras?.callSite ?? '',
       limit: extras?.limit ?? 0,
       holdLimit: extras?.holdLimit ?? 0,
-      since: performance.timeOrigin + requestedAt,
+      since: clock.toWall(requestedAt),
       waited: (isHeld ? grantedAt : now) - requestedAt,
       held: isHeld ? now - grantedAt : null,
       requestId: this.request.backendId,

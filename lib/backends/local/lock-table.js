@@ -1,10 +1,11 @@
 'use strict';
 
 const { LockEntry } = require('./lock-entry.js');
+const { LOCAL_CLOCK } = require('./local-clock.js');
 const { LockResource } = require('./lock-resource.js');
 const { LocalWatches } = require('./watches.js');
 const { TokenCounter } = require('./token-counter.js');
-const { clearTimeout, dateNow, performance, setTimeout } = require('../../time.js');
+const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LossReason */
@@ -13,40 +14,57 @@ const { clearTimeout, dateNow, performance, setTimeout } = require('../../time.j
  * Where the table reports what it decided beyond the answer to the caller.
  * @typedef {object} Agent
  * @property {string} clientId
+ * @property {number} pid
+ * @property {number} threadId
  * @property {(entry: LockEntry) => void} onGranted  the entry was queued and holds the lock now
  * @property {(entry: LockEntry, reason: LossReason) => void} onLost  the entry held the lock and
  *   does not any more
  */
 
+/** @typedef {import('./local-clock.js').LocalClock} LocalClock */
+
 /**
  * The standard's algorithms on one table in plain JavaScript: the readable reference that the
- * shared-memory table is tested against. Every step is complete when its method returns, so the
- * "lock task queue" is the thread itself.
+ * shared-memory table is tested against, and the rules of the broker. Every step is complete when
+ * its method returns, so the "lock task queue" is the thread itself.
  */
 class LocalLockTable {
   /** @type {Map<string, LockResource>} */
   #resources = new Map();
   /** @type {LockResource | undefined} one that may still be in the map without being used */
   #lastUnused = undefined;
-  #tokens = TokenCounter.startingAt(dateNow());
+  #clock;
+  #tokens;
   watches = new LocalWatches();
+
+  /**
+   * @param {object} [options]
+   * @param {LocalClock} [options.clock]
+   * @param {TokenCounter} [options.tokens]
+   */
+  constructor({ clock = LOCAL_CLOCK, tokens = TokenCounter.startingAt(dateNow()) } = {}) {
+    this.#clock = clock;
+    this.#tokens = tokens;
+  }
 
   /**
    * Standard: Web Locks, "request a lock" (#algorithm-request-lock), the steps on the lock task
    * queue.
    * @param {Agent} agent
    * @param {Request} request
+   * @param {number} [requestedAt]  its place in the queue goes by this time
    * @returns {LockEntry | null} held or queued; null when an ifAvailable request was refused
    */
-  request(agent, request) {
+  request(agent, request, requestedAt = undefined) {
+    const now = this.#clock.now();
     const resource = this.#resourceOf(request.name);
     const isGrantable = resource.queue.first === null && resource.isGrantable(request);
     if (request.ifAvailable && !isGrantable) return null;
-    const entry = new LockEntry(agent, request, resource);
+    const entry = new LockEntry(agent, request, resource, requestedAt ?? now);
     if (request.steal) this.#takeFromHolders(resource);
-    if (isGrantable || request.steal) this.#grant(entry, entry.requestedAt);
+    if (isGrantable || request.steal) this.#grant(entry, now);
     else {
-      resource.queue.append(entry);
+      resource.queue.insert(entry, isEarlier);
       this.watches.tell('queued', entry);
     }
     return entry;
@@ -61,7 +79,7 @@ class LocalLockTable {
   remove(entry, isTimeout = false) {
     if (entry.list === null) return;
     // The limit has passed, but the thread was too busy for the timer.
-    if (entry.hold !== undefined && entry.hold.endsAt <= performance.now()) {
+    if (entry.hold !== undefined && entry.hold.endsAt <= this.#clock.now()) {
       entry.lossReason = 'expired';
     }
     this.watches.tell(endingOf(entry, isTimeout), entry);
@@ -73,10 +91,11 @@ class LocalLockTable {
    * Standard: Web Locks, #agent-integration. All are out before a queue is processed, so that none
    * of them is granted in the place of another.
    * @param {LockEntry[]} entries  of one agent, each queued or held
+   * @param {boolean} [hasDied]  or else it has closed its lock manager
    */
-  removeAll(entries) {
+  removeAll(entries, hasDied = false) {
     for (const entry of entries) {
-      this.watches.tell(entry.isQueued ? 'aborted' : 'released', entry);
+      this.watches.tell(hasDied ? 'died' : entry.isQueued ? 'aborted' : 'released', entry);
       this.#takeOut(entry);
     }
     for (const entry of entries) this.#afterRemoval(entry.resource);
@@ -94,8 +113,8 @@ class LocalLockTable {
 
   /** The snapshot with everything there is to know. */
   inspect() {
-    const now = performance.now();
-    return this.#list((entry) => entry.detailAt(now));
+    const now = this.#clock.now();
+    return this.#list((entry) => entry.detailAt(now, this.#clock));
   }
 
   /**
@@ -105,6 +124,47 @@ class LocalLockTable {
   isLocked(name, min) {
     const held = this.#resources.get(name)?.held;
     return held !== undefined && (held.size >= min || held.first?.request.mode === 'exclusive');
+  }
+
+  /**
+   * Takes over a request as it was noted, and tells nobody: waiting, until restoreGrant().
+   * @param {Agent} agent
+   * @param {Request} request
+   * @param {number} requestedAt
+   */
+  restore(agent, request, requestedAt) {
+    const resource = this.#resourceOf(request.name);
+    const entry = new LockEntry(agent, request, resource, requestedAt);
+    resource.queue.insert(entry, isEarlier);
+    return entry;
+  }
+
+  /**
+   * @param {LockEntry} entry  restored, with its token
+   * @param {number} grantedAt
+   */
+  restoreGrant(entry, grantedAt) {
+    entry.list?.remove(entry);
+    entry.grantedAt = grantedAt;
+    entry.resource.held.insert(entry, isGrantedEarlier);
+  }
+
+  /** @param {LockEntry} entry  restored, and over */
+  drop(entry) {
+    this.#takeOut(entry);
+    if (entry.resource.isUnused) this.#retire(entry.resource);
+  }
+
+  /** The limits of restored locks go on from their grants. */
+  startHoldLimits() {
+    for (const { held } of this.#resources.values()) {
+      for (const entry of held) this.#limitHold(entry);
+    }
+  }
+
+  /** Grants what is grantable among what was restored. */
+  processAll() {
+    for (const resource of [...this.#resources.values()]) this.#afterRemoval(resource);
   }
 
   /**
@@ -185,18 +245,17 @@ class LocalLockTable {
     entry.resource.held.append(entry);
     entry.grantedAt = now;
     this.watches.tell('granted', entry);
-    if (entry.request.extras !== undefined) this.#limitHold(entry, entry.request.extras.holdLimit);
+    if (entry.request.extras !== undefined) this.#limitHold(entry);
   }
 
-  /**
-   * @param {LockEntry} entry  just granted
-   * @param {number} holdLimit  in milliseconds, 0 for none
-   */
-  #limitHold(entry, holdLimit) {
+  /** @param {LockEntry} entry  granted */
+  #limitHold(entry) {
+    const holdLimit = entry.request.extras?.holdLimit ?? 0;
     if (holdLimit === 0) return;
-    const timer = setTimeout(() => this.#expire(entry), holdLimit);
+    const endsAt = entry.grantedAt + holdLimit;
+    const timer = setTimeout(() => this.#expire(entry), Math.max(0, endsAt - this.#clock.now()));
     timer.unref(); // who waits for the lock keeps the event loop alive
-    entry.hold = { endsAt: entry.grantedAt + holdLimit, timer };
+    entry.hold = { endsAt, timer };
   }
 
   /** @param {LockEntry} entry  held */
@@ -214,7 +273,7 @@ class LocalLockTable {
     let entry = resource.queue.first;
     while (entry !== null && resource.isGrantable(entry.request)) {
       resource.queue.remove(entry);
-      this.#grant(entry, performance.now());
+      this.#grant(entry, this.#clock.now());
       entry.agent.onGranted(entry);
       entry = resource.queue.first;
     }
@@ -229,5 +288,17 @@ function endingOf(entry, isTimeout) {
   if (entry.isQueued) return isTimeout ? 'timedout' : 'aborted';
   return entry.lossReason === 'expired' ? 'expired' : 'released';
 }
+
+/**
+ * @param {LockEntry} a
+ * @param {LockEntry} b
+ */
+const isEarlier = (a, b) => a.requestedAt < b.requestedAt;
+
+/**
+ * @param {LockEntry} a
+ * @param {LockEntry} b
+ */
+const isGrantedEarlier = (a, b) => a.grantedAt < b.grantedAt;
 
 module.exports = { LocalLockTable };

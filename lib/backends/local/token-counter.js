@@ -27,6 +27,26 @@ class TokenCounter {
     return new TokenCounter(Math.floor(nowMs / 2 ** 12), (nowMs % 2 ** 12) * 2 ** 20);
   }
 
+  /** Of the last token. */
+  get high() {
+    return this.#high;
+  }
+
+  get low() {
+    return this.#low;
+  }
+
+  /**
+   * The next token is above this one.
+   * @param {number} high
+   * @param {number} low
+   */
+  raiseTo(high, low) {
+    if (high < this.#high || (high === this.#high && low <= this.#low)) return;
+    this.#high = high;
+    this.#low = low;
+  }
+
   /**
    * Gives the next token to a request.
    * @param {{ tokenHigh: number, tokenLow: number }} request

@@ -1,13 +1,10 @@
 'use strict';
 
-const { lazy } = require('../../lazy.js');
 const { dateNow } = require('../../time.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
 /** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
 /** @typedef {import('./lock-entry.js').LockEntry} LockEntry */
-
-const threadId = lazy(() => require('node:worker_threads').threadId);
 
 /** So many events a watcher may be behind. */
 const MAX_EVENTS = 4096;
@@ -108,8 +105,8 @@ class LocalWatches {
       name,
       mode,
       clientId,
-      pid: process.pid,
-      threadId: threadId(),
+      pid: entry.agent.pid,
+      threadId: entry.agent.threadId,
       token: entry.token,
       time: dateNow(),
       lost: 0,

@@ -6,7 +6,7 @@ const EXPIRED = {
   status: 'rejected',
   reason: { name: 'TimeoutError', isLockLost: true, reason: 'expired' },
 };
-const LIMITED = { holdLimit: 5 };
+const LIMITED = { holdLimit: 100 };
 
 describeTwoClients('holdLimit', (clients) => {
   test('a lock that is held longer is lost, and the next request is granted', async () => {
@@ -95,7 +95,7 @@ describeOneClient('holdLimit, inside a client', (run) => {
     'the rejection is a LockLostError with the token of the lost lock',
     run(async ({ locks, assert, name, LockLostError }) => {
       let token;
-      const request = locks.request(name, { holdLimit: 1 }, (lock) => {
+      const request = locks.request(name, { holdLimit: 50 }, (lock) => {
         ({ token } = lock);
         return new Promise(() => {});
       });

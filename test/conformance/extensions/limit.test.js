@@ -52,7 +52,7 @@ describeTwoClients('limit', (clients) => {
   test('a permit that is lost is given to the next', async () => {
     const { first, second } = clients;
     const name = unique('name');
-    const slow = await first.hold(name, { ...shared(1), holdLimit: 5 });
+    const slow = await first.hold(name, { ...shared(1), holdLimit: 50 });
     const next = await second.request(name, shared(1));
     await next.granted;
     expect((await slow.settled).reason.reason).toBe('expired');

@@ -1,5 +1,9 @@
 'use strict';
 
+const { mkdtempSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+
 const BINDING = '../../../lib/binding.js';
 const DEFAULT_BACKEND = '../../../lib/backends/default-backend.js';
 
@@ -75,4 +79,33 @@ test('what is no matter of loading is an error in the fallback too', () => {
   }));
   ({ openDefaultBackend } = require(DEFAULT_BACKEND));
   expect(() => openDefaultBackend({})).toThrow(expect.objectContaining({ name: 'SecurityError' }));
+});
+
+const PLATFORM = Object.getOwnPropertyDescriptor(process, 'platform');
+
+describe('on a platform without a native part', () => {
+  let directory;
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
+    Object.defineProperty(process, 'platform', { ...PLATFORM, value: 'darwin' });
+    jest.resetModules();
+    ({ openDefaultBackend } = require(DEFAULT_BACKEND));
+  });
+  afterEach(() => {
+    Object.defineProperty(process, 'platform', PLATFORM);
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  test('a broker is the default', () => {
+    const { BrokerBackend } = require('../../../lib/backends/broker/backend.js');
+    const backend = openDefaultBackend({ directory });
+    expect(backend).toBeInstanceOf(BrokerBackend);
+    backend.close();
+  });
+
+  test('HOLDFAST_FALLBACK=local is one thread, with a warning', () => {
+    process.env.HOLDFAST_FALLBACK = 'local';
+    openDefaultBackend({}).close();
+    expect(warnings).toHaveBeenCalledTimes(1);
+  });
 });

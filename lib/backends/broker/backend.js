@@ -1,0 +1,393 @@
+'use strict';
+
+const { threadId } = require('node:worker_threads');
+const { abortError, invalidStateError } = require('../../errors.js');
+const { lazy } = require('../../lazy.js');
+const { LoopKeepAlive } = require('../../loop-keep-alive.js');
+const { createClientId } = require('../client-id.js');
+const { QUEUED } = require('../outcome.js');
+const { BrokerCalls } = require('./broker-calls.js');
+const { Lifeline } = require('./lifeline.js');
+const { Link } = require('./link.js');
+const { toBrokerPlace } = require('./place.js');
+const { threadName } = require('./thread-name.js');
+const { TrackedRequest } = require('./tracked-request.js');
+const { MAX_LINE_UNITS, VIEW } = require('./wire.js');
+const { toDetail } = require('./wire-values.js');
+
+/** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
+/** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
+/** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
+/** @typedef {import('../../../types/backend.d.ts').LockOutcome} LockOutcome */
+
+const BrokerWatch = lazy(() => require('./broker-watch.js').BrokerWatch);
+const SyncHelper = lazy(() => require('./sync-helper.js').SyncHelper);
+
+const NO_ID = -1;
+/** Escaped, a name takes up to six times as many units in a line. */
+const MAX_NAME_UNITS = MAX_LINE_UNITS / 8;
+/** A thread whose time is over waits no longer for a broker that is stopped. */
+const CANCEL_MS = 500;
+const REPLACED = 'The directory of the broker was removed or replaced';
+
+/**
+ * The backend over a broker: one agent of a bucket. It decides nothing. What it has asked for is
+ * kept here until it has ended, and told again to a broker that comes after one that died.
+ * @implements {LockBackend}
+ */
+class BrokerBackend {
+  clientId = createClientId();
+  #place;
+  /** @type {{ id: string, lifeline: Lifeline } | undefined} as the brokers know this agent */
+  #session = undefined;
+  #link;
+  #calls;
+  /** @type {Map<number, TrackedRequest>} in the order of their numbers */
+  #tracked = new Map();
+  #lastId = 0;
+  /** Of all that waits for a word of the broker. */
+  #keepAlive = new LoopKeepAlive();
+  /** @type {Set<import('./broker-watch.js').BrokerWatch>} */
+  #watches = new Set();
+  /** @type {import('./sync-helper.js').SyncHelper | undefined} */
+  #helper = undefined;
+  #isClosed = false;
+
+  /**
+   * @param {{ bucket?: string, directory?: string }} [options]
+   * @throws DOMException when the directory cannot be used, with what to do about it
+   */
+  constructor(options = {}) {
+    this.#place = toBrokerPlace(options);
+    this.#place.ensure();
+    this.#link = new Link(this.#place, {
+      hello: (toBrokerTime) => ['hello', this.#state(toBrokerTime), false],
+      onOpen: () => this.#onOpen(),
+      onMessage: (message) => this.#receive(message),
+      onClose: () => this.#onClose(),
+      onFailure: (error) => this.#failAll(error),
+    });
+    this.#calls = new BrokerCalls(this.#link, this.#keepAlive);
+  }
+
+  /**
+   * @param {Request} request
+   * @returns {LockOutcome}
+   */
+  enqueue(request) {
+    this.#checkOpen();
+    if (request.name.length > MAX_NAME_UNITS) {
+      throw new DOMException('The name of the lock is too long', 'QuotaExceededError');
+    }
+    this.#connect();
+    this.#lastId += 1;
+    const tracked = new TrackedRequest(request, this.#lastId);
+    this.#tracked.set(this.#lastId, tracked);
+    request.backendId = this.#lastId;
+    this.#keepAlive.ref();
+    this.#link.send(['q', ...tracked.asked((t) => this.#link.toBrokerTime(t))]);
+    return QUEUED;
+  }
+
+  /**
+   * In effect, and known not to be lost before, when the promise is fulfilled.
+   * @param {Request} request
+   * @returns {Promise<LockLossReason | undefined> | undefined}
+   */
+  release(request) {
+    const tracked = this.#tracked.get(request.backendId);
+    if (tracked === undefined) return undefined;
+    this.#startRelease(tracked);
+    this.#link.send(['r', tracked.id, this.#link.now()]);
+    return new Promise((resolve) => {
+      tracked.onReleased = resolve;
+    });
+  }
+
+  /** @param {TrackedRequest} tracked  held */
+  #startRelease(tracked) {
+    if (tracked.view === VIEW.HELD) this.#keepAlive.ref();
+    tracked.view = VIEW.RELEASING;
+    tracked.request.backendId = NO_ID;
+    this.#connect();
+  }
+
+  /**
+   * The same, for a thread that does not go on before.
+   * @param {Request} request
+   * @returns {LockLossReason | undefined}
+   */
+  releaseSync(request) {
+    const tracked = this.#tracked.get(request.backendId);
+    if (tracked === undefined) return undefined;
+    this.#startRelease(tracked);
+    const loss = this.#callSync('release', [tracked.id]).value ?? undefined;
+    this.#forget(tracked);
+    if (loss !== undefined) this.#link.send(['f', tracked.id]);
+    return loss;
+  }
+
+  /**
+   * @param {Request} request
+   * @param {boolean} [isTimeout]
+   */
+  cancel(request, isTimeout = false) {
+    const tracked = this.#tracked.get(request.backendId);
+    if (tracked === undefined) return;
+    this.#forget(tracked);
+    this.#link.send(['c', tracked.id, isTimeout ? 1 : 0, this.#link.now()]);
+  }
+
+  /**
+   * Whether nobody knows yet if the request has to wait.
+   * @param {Request} request
+   */
+  isUndecided(request) {
+    const tracked = this.#tracked.get(request.backendId);
+    return tracked !== undefined && tracked.view === VIEW.WAITING && !tracked.isQueued;
+  }
+
+  /**
+   * @param {Request} request
+   * @param {number} timeout
+   * @returns {import('../../../types/backend.d.ts').SyncOutcome}
+   */
+  waitSync(request, timeout) {
+    const tracked = this.#tracked.get(request.backendId);
+    if (tracked === undefined) throw invalidStateError('The request has ended');
+    const answer = this.#callSync('wait', [tracked.id], timeout);
+    if (answer.isTimeout) {
+      this.#callSync('cancel', [tracked.id, true], CANCEL_MS);
+      return 'timeout';
+    }
+    const [outcome, high, low] = answer.value;
+    if (outcome === 'granted') {
+      tracked.setToken(high, low);
+      tracked.view = VIEW.HELD;
+      this.#keepAlive.unref();
+    } else if (outcome === 'deadlock') {
+      this.#callSync('cancel', [tracked.id, false], CANCEL_MS);
+    } else {
+      this.#forget(tracked);
+      if (!request.ifAvailable) {
+        throw new DOMException('The broker has no room for the request', 'QuotaExceededError');
+      }
+    }
+    return outcome;
+  }
+
+  /** @returns {Promise<import('../../../types/locks.d.ts').LockManagerSnapshot>} */
+  snapshot() {
+    this.#checkOpen();
+    this.#connect();
+    return this.#calls.ask('snapshot', []);
+  }
+
+  /** @returns {Promise<import('../../../types/backend.d.ts').LockInspection>} */
+  async inspect() {
+    this.#checkOpen();
+    this.#connect();
+    const { held, pending } = await this.#calls.ask('inspect', []);
+    return { held: held.map(toDetail), pending: pending.map(toDetail) };
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} [min]
+   * @returns {boolean}
+   */
+  isLocked(name, min = 1) {
+    this.#checkOpen();
+    this.#connect();
+    return this.#callSync('isLocked', [name, min]).value;
+  }
+
+  /** @param {string | undefined} name */
+  watch(name) {
+    this.#checkOpen();
+    this.#connect();
+    const Watch = BrokerWatch();
+    const watch = new Watch(this.#calls, name, () => this.#watches.delete(watch));
+    this.#watches.add(watch);
+    return watch;
+  }
+
+  close() {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#link.send(['bye', this.#link.now()]);
+    this.#dropAll(
+      () => abortError('The lock manager was closed while the request waited'),
+      undefined,
+    );
+    for (const watch of this.#watches) watch.close();
+    this.#calls.failAll(invalidStateError('The lock manager is closed'));
+    this.#end();
+    this.#keepAlive.end();
+  }
+
+  #end() {
+    this.#link.close();
+    this.#helper?.close();
+    this.#helper = undefined;
+    this.#session?.lifeline.close();
+    this.#session = undefined;
+  }
+
+  #connect() {
+    if (this.#session === undefined) {
+      this.#place.ensure();
+      this.#session = { id: createClientId(), lifeline: new Lifeline(this.#place) };
+    }
+    this.#link.open();
+  }
+
+  /** @param {(t: number) => number} toBrokerTime */
+  #state(toBrokerTime) {
+    const { id, lifeline } = /** @type {{ id: string, lifeline: Lifeline }} */ (this.#session);
+    return {
+      session: id,
+      clientId: this.clientId,
+      pid: process.pid,
+      threadId,
+      thread: threadName(),
+      lifeline: lifeline.name,
+      upTo: this.#lastId,
+      requests: Array.from(this.#tracked.values(), (tracked) => tracked.told(toBrokerTime)),
+    };
+  }
+
+  /**
+   * Blocks the thread until the broker has answered.
+   * @param {string} what
+   * @param {unknown[]} argument
+   * @param {number} [timeout]
+   * @returns {{ isTimeout: boolean, value: any }}
+   */
+  #callSync(what, argument, timeout = Infinity) {
+    this.#connect();
+    const { directory, bucket } = this.#place;
+    if (this.#helper === undefined) {
+      const Helper = SyncHelper();
+      this.#helper = new Helper({ directory, bucket });
+    }
+    const { isFlushed } = this.#link;
+    return this.#helper.call({ what, argument }, isFlushed, timeout, () => this.#state((t) => t));
+  }
+
+  #onOpen() {
+    for (const watch of this.#watches) watch.reopen();
+    this.#calls.repeat();
+  }
+
+  /** A broker has died, as a rule: the next one is told everything. */
+  #onClose() {
+    if (this.#tracked.size > 0 || this.#watches.size > 0 || !this.#calls.isIdle) this.#connect();
+  }
+
+  /** @param {any[]} message */
+  #receive([kind, id, ...rest]) {
+    if (kind === 'a') {
+      this.#calls.receive(id, rest[0]);
+      return;
+    }
+    if (kind === 'over') {
+      this.#failAll(invalidStateError(REPLACED));
+      return;
+    }
+    const tracked = this.#tracked.get(id);
+    if (tracked === undefined) return;
+    if (kind === 'w') tracked.isQueued = true;
+    else if (kind === 'g') this.#onGranted(tracked, rest);
+    else if (kind === 'l') this.#onLost(tracked, rest);
+    else if (kind === 'd') this.#onReleased(tracked, rest[0] ?? undefined);
+    else if (tracked.view === VIEW.WAITING) this.#onRefused(tracked, kind, rest);
+  }
+
+  /**
+   * @param {TrackedRequest} tracked
+   * @param {any[]} token
+   */
+  #onGranted(tracked, [high, low]) {
+    if (tracked.view !== VIEW.WAITING) return; // heard of before
+    tracked.view = VIEW.HELD;
+    tracked.setToken(high, low);
+    this.#keepAlive.unref();
+    tracked.request.granted();
+  }
+
+  /**
+   * @param {TrackedRequest} tracked
+   * @param {any[]} loss
+   */
+  #onLost(tracked, [reason, high, low]) {
+    if (tracked.view === VIEW.RELEASING) return; // the answer to the release says it, too
+    tracked.setToken(high, low);
+    this.#forget(tracked);
+    this.#link.send(['f', tracked.id]);
+    tracked.request.lost(reason);
+  }
+
+  /**
+   * @param {TrackedRequest} tracked
+   * @param {LockLossReason | undefined} reason
+   */
+  #onReleased(tracked, reason) {
+    if (tracked.view !== VIEW.RELEASING) return;
+    this.#forget(tracked);
+    if (reason !== undefined) this.#link.send(['f', tracked.id]);
+    tracked.onReleased?.(reason);
+  }
+
+  /**
+   * @param {TrackedRequest} tracked
+   * @param {string} kind
+   * @param {any[]} error
+   */
+  #onRefused(tracked, kind, [name, message]) {
+    this.#forget(tracked);
+    if (kind === 'm') tracked.request.missed();
+    else tracked.request.failed(new DOMException(message, name));
+  }
+
+  /** @param {TrackedRequest} tracked  that has ended */
+  #forget(tracked) {
+    if (!this.#tracked.delete(tracked.id)) return;
+    if (tracked.view !== VIEW.HELD) this.#keepAlive.unref();
+    tracked.request.backendId = NO_ID;
+  }
+
+  /**
+   * There is no broker, or it has no say any more: the next use begins anew.
+   * @param {Error} error
+   */
+  #failAll(error) {
+    this.#end();
+    this.#dropAll(() => /** @type {DOMException} */ (error), 'disconnected');
+    for (const watch of this.#watches) watch.fail(error);
+    this.#calls.failAll(error);
+  }
+
+  /**
+   * @param {() => DOMException} makeError  for those that wait
+   * @param {LockLossReason | undefined} lossOfReleasing
+   */
+  #dropAll(makeError, lossOfReleasing) {
+    for (const tracked of [...this.#tracked.values()]) {
+      const { view, request } = tracked;
+      this.#forget(tracked);
+      if (view === VIEW.WAITING) request.failed(makeError());
+      else if (view === VIEW.HELD) request.lost('disconnected');
+      else tracked.onReleased?.(lossOfReleasing);
+    }
+  }
+
+  #checkOpen() {
+    if (this.#isClosed) throw invalidStateError('The lock manager is closed');
+  }
+}
+
+/** @param {{ bucket?: string, directory?: string }} options */
+const openBrokerBackend = (options) => new BrokerBackend(options);
+
+module.exports = { BrokerBackend, openBrokerBackend };

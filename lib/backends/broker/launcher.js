@@ -1,0 +1,155 @@
+'use strict';
+
+const { spawn } = require('node:child_process');
+const fs = require('node:fs');
+const net = require('node:net');
+const path = require('node:path');
+const { dateNow, setTimeout } = require('../../time.js');
+const { invalidStateError } = require('../../errors.js');
+const { machineNow } = require('./machine-clock.js');
+const { commandFor } = require('./platform.js');
+
+/** @typedef {import('./place.js').BrokerPlace} BrokerPlace */
+/** @typedef {import('./place.js').Claim} Claim */
+
+/** A broker that nobody is connected to ends after this time. */
+const IDLE_MS = 10_000;
+/** One of many clients starts a broker; when it has come to nothing, another one does. */
+const START_MS = 3000;
+const GIVE_UP_MS = 30_000;
+const FIRST_PAUSE_MS = 2;
+const MAX_PAUSE_MS = 50;
+const MAX_LOG_BYTES = 2 ** 16;
+const PRIVATE_FILE = 0o600;
+
+const PROGRAM = path.join(__dirname, 'server', 'main.js');
+
+/** @param {number} ms */
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref());
+
+/**
+ * @param {Claim} claim
+ * @returns {Promise<{ socket: net.Socket } | { code: string | undefined }>} connected, or why not
+ */
+function connect(claim) {
+  return new Promise((resolve) => {
+    const socket = net.connect(claim.socket);
+    socket.unref();
+    const onError = (/** @type {any} */ { code }) => resolve({ code });
+    socket.once('error', onError);
+    socket.once('connect', () => {
+      socket.off('error', onError);
+      resolve({ socket });
+    });
+  });
+}
+
+/** Finds the broker of a place, or starts it. */
+class Launcher {
+  #place;
+  #isOver = false;
+  #startedAt = machineNow();
+  #pauseMs = FIRST_PAUSE_MS;
+
+  /** @param {BrokerPlace} place */
+  constructor(place) {
+    this.#place = place;
+  }
+
+  /** Ends reach(). */
+  giveUp() {
+    this.#isOver = true;
+  }
+
+  /**
+   * @returns {Promise<{ socket: net.Socket, claim: Claim } | undefined>} undefined after giveUp()
+   * @throws DOMException when the place cannot be used, or no broker comes up
+   */
+  async reach() {
+    this.#place.ensure();
+    while (!this.#isOver) {
+      const number = this.#place.highestClaim();
+      const claim = number === 0 ? undefined : this.#place.readClaim(number);
+      const found = claim === undefined ? undefined : await connect(claim);
+      if (found !== undefined && 'socket' in found) {
+        if (!this.#isOver) return { socket: found.socket, claim: /** @type {Claim} */ (claim) };
+        found.socket.destroy();
+        return undefined;
+      }
+      // Without a claim to read there is none, or a later one by the next look.
+      const isGone = found === undefined || this.#place.isProofOfDeath(found.code, claim?.pid);
+      if (isGone && this.#mayStart(number + 1)) this.#start(number + 1);
+      if (machineNow() - this.#startedAt > GIVE_UP_MS) throw this.#failure(found?.code);
+      await pause(this.#pauseMs);
+      this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS);
+    }
+    return undefined;
+  }
+
+  /**
+   * Whether this client is to start broker `number`. Only to spare the machine: that there is one
+   * is the matter of the claim.
+   * @param {number} number
+   */
+  #mayStart(number) {
+    const mark = path.join(this.#place.folder, `starting.${number}`);
+    try {
+      fs.closeSync(fs.openSync(mark, 'wx', PRIVATE_FILE));
+      return true;
+    } catch (error) {
+      if (/** @type {any} */ (error).code !== 'EEXIST') throw error;
+    }
+    try {
+      if (dateNow() - fs.statSync(mark).mtimeMs < START_MS) return false;
+      fs.rmSync(mark, { force: true });
+    } catch {
+      // The broker has come and removed it.
+    }
+    return false;
+  }
+
+  /** @param {number} number */
+  #start(number) {
+    const { directory, bucket } = this.#place;
+    const idleMs = Number(process.env.HOLDFAST_BROKER_IDLE_MS ?? IDLE_MS);
+    const options = JSON.stringify({ directory, bucket, number, idleMs });
+    const { file, args, env } = commandFor(PROGRAM, [options]);
+    const log = this.#openLog();
+    const child = spawn(file, args, {
+      cwd: path.parse(directory).root, // keeps no directory busy
+      detached: true,
+      env: /** @type {any} */ (env),
+      stdio: ['ignore', 'ignore', log],
+      windowsHide: true,
+    });
+    fs.closeSync(log);
+    child.on('error', () => {}); // the log or the time tells
+    child.unref();
+  }
+
+  get #logFile() {
+    return path.join(this.#place.folder, 'log');
+  }
+
+  #openLog() {
+    const fd = fs.openSync(this.#logFile, 'a', PRIVATE_FILE);
+    if (fs.fstatSync(fd).size > MAX_LOG_BYTES) fs.ftruncateSync(fd);
+    return fd;
+  }
+
+  /** @param {string | undefined} code */
+  #failure(code) {
+    let log = '';
+    try {
+      log = fs.readFileSync(this.#logFile, 'utf8').trim().split('\n').slice(-3).join(' | ');
+    } catch {
+      // There is none: it was never started.
+    }
+    return invalidStateError(
+      `No broker came up within ${GIVE_UP_MS} ms in ${this.#place.folder}` +
+        `${code === undefined ? '' : ` (${code})`}${log === '' ? '' : `: ${log}`}`,
+    );
+  }
+}
+
+module.exports = { Launcher };

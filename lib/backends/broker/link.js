@@ -1,0 +1,182 @@
+'use strict';
+
+const { setTimeout } = require('../../time.js');
+const { invalidStateError } = require('../../errors.js');
+const { Launcher } = require('./launcher.js');
+const { CLOCK_KIND, machineNow } = require('./machine-clock.js');
+const { isProof, newNonce, proofOf } = require('./proof.js');
+const { LineReader, WIRE_VERSION, toLine } = require('./wire.js');
+
+/** @typedef {import('./place.js').BrokerPlace} BrokerPlace */
+/** @typedef {import('./place.js').Claim} Claim */
+/** @typedef {import('node:net').Socket} Socket */
+
+/**
+ * @typedef {object} LinkUser
+ * @property {(toBrokerTime: (t: number) => number) => unknown[]} hello  what to say first
+ * @property {() => void} onOpen  it may send
+ * @property {(message: any[]) => void} onMessage
+ * @property {() => void} onClose  the broker has gone, or has ended the connection
+ * @property {(error: Error) => void} onFailure  no broker is to be had
+ */
+
+/** Before another try, when a broker has ended a connection during the greetings. */
+const RETRY_MS = 20;
+const MAX_REFUSALS = 50;
+
+/** The way to the broker of a place, whichever it is just now. */
+class Link {
+  #place;
+  #user;
+  /** @type {Launcher | undefined} while it looks for a broker */
+  #launcher = undefined;
+  /** @type {Socket | undefined} */
+  #socket = undefined;
+  #isOpen = false;
+  /** How far the broker's clock is ahead. */
+  #clockOffset = 0;
+  #refusals = 0;
+
+  /**
+   * @param {BrokerPlace} place
+   * @param {LinkUser} user
+   */
+  constructor(place, user) {
+    this.#place = place;
+    this.#user = user;
+  }
+
+  get isOpen() {
+    return this.#isOpen;
+  }
+
+  /** Whether the kernel has all that was sent. */
+  get isFlushed() {
+    // Only Node hands the bytes over before write() returns.
+    return this.#isOpen && CLOCK_KIND === 'boot' && this.#socket?.writableLength === 0;
+  }
+
+  /** Now, by the broker's clock. */
+  now() {
+    return this.toBrokerTime(machineNow());
+  }
+
+  /** @param {number} t  by the clock of this process */
+  toBrokerTime(t) {
+    return t + this.#clockOffset;
+  }
+
+  /** No effect while there is a connection, or one is looked for. */
+  open() {
+    if (this.#socket !== undefined || this.#launcher !== undefined) return;
+    const launcher = new Launcher(this.#place);
+    this.#launcher = launcher;
+    launcher.reach().then(
+      (found) => {
+        if (this.#launcher !== launcher) return found?.socket.destroy();
+        this.#launcher = undefined;
+        return found === undefined ? undefined : this.#greet(found.socket, found.claim);
+      },
+      (error) => {
+        if (this.#launcher !== launcher) return;
+        this.#launcher = undefined;
+        this.#user.onFailure(error);
+      },
+    );
+  }
+
+  /** @param {unknown[]} message */
+  send(message) {
+    if (this.#isOpen) this.#socket?.write(toLine(message));
+  }
+
+  close() {
+    this.#launcher?.giveUp();
+    this.#launcher = undefined;
+    const socket = this.#socket;
+    this.#socket = undefined;
+    this.#isOpen = false;
+    socket?.end();
+    socket?.unref();
+  }
+
+  /**
+   * @param {Socket} socket
+   * @param {Claim} claim
+   */
+  #greet(socket, claim) {
+    this.#socket = socket;
+    const nonce = newNonce();
+    const reader = new LineReader((message) => {
+      if (this.#socket !== socket) return;
+      if (this.#isOpen) this.#user.onMessage(message);
+      else this.#onGreeting(message, nonce, claim);
+    });
+    socket.setEncoding('utf8');
+    socket.on('data', (piece) => {
+      try {
+        reader.push(/** @type {any} */ (piece));
+      } catch (error) {
+        this.#fail(/** @type {Error} */ (error));
+      }
+    });
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => this.#onClose(socket));
+  }
+
+  /**
+   * @param {any[]} message
+   * @param {string} nonce
+   * @param {Claim} claim
+   */
+  #onGreeting([kind, ...rest], nonce, claim) {
+    const socket = /** @type {Socket} */ (this.#socket);
+    if (kind === 'hi') {
+      const [version, brokerNonce, clockKind, now] = rest;
+      if (version !== WIRE_VERSION) {
+        throw invalidStateError(
+          `The broker in ${this.#place.folder} is of another version of holdfast ` +
+            `(${version}, not ${WIRE_VERSION}): it ends when its clients have ended`,
+        );
+      }
+      const isCommon = clockKind === CLOCK_KIND && clockKind === 'boot';
+      this.#clockOffset = isCommon ? 0 : now - machineNow();
+      socket.write(toLine(['auth', proofOf(claim.key, 'client', brokerNonce), nonce]));
+      return;
+    }
+    if (kind !== 'welcome' || !isProof(claim.key, 'broker', nonce, rest[0])) {
+      throw new DOMException(
+        `Another program answers in the place of the broker: ${claim.socket}`,
+        'SecurityError',
+      );
+    }
+    this.#isOpen = true;
+    this.#refusals = 0;
+    this.send(this.#user.hello((t) => this.toBrokerTime(t)));
+    this.#user.onOpen();
+  }
+
+  /** @param {Error} error */
+  #fail(error) {
+    this.close();
+    this.#user.onFailure(error);
+  }
+
+  /** @param {Socket} socket */
+  #onClose(socket) {
+    if (this.#socket !== socket) return;
+    this.#socket = undefined;
+    const wasOpen = this.#isOpen;
+    this.#isOpen = false;
+    if (wasOpen) {
+      this.#user.onClose();
+      return;
+    }
+    // It died, or was about to end by itself, before it had greeted.
+    this.#refusals += 1;
+    if (this.#refusals <= MAX_REFUSALS) setTimeout(() => this.open(), RETRY_MS).unref();
+    else this.#user.onFailure(invalidStateError('The broker ends every connection'));
+  }
+}
+
+module.exports = { Link };

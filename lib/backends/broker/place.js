@@ -1,0 +1,229 @@
+'use strict';
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { createClientId } = require('../client-id.js');
+const { toBucketName } = require('../shared-memory/bucket-place.js');
+const { defaultDirectory, folderNameOf, platformOf } = require('./platform.js');
+
+/** @typedef {import('./platform.js').Platform} Platform */
+
+/**
+ * What a broker says about itself in a file that only this user can read.
+ * @typedef {object} Claim
+ * @property {number} number
+ * @property {string} socket  that it listened on before the claim was made
+ * @property {string} key  the secret by which both sides know each other
+ * @property {number} pid
+ */
+
+const CLAIM_NAME = /^broker\.([1-9]\d{0,14})$/;
+const MARK_NAME = /^starting\.([1-9]\d{0,14})$/;
+const SOCKET_NAME = /^s[0-9a-f]{16}$/;
+const PRIVATE_DIRECTORY = 0o700;
+const PRIVATE_FILE = 0o600;
+const OTHERS = 0o077;
+
+/** @param {string} message */
+const securityError = (message) => new DOMException(message, 'SecurityError');
+
+/**
+ * Makes a directory that only this user may enter, or checks one that is there.
+ * @param {string} directory
+ * @param {Platform} platform
+ * @param {boolean} isRecursive
+ */
+function ensurePrivate(directory, platform, isRecursive) {
+  try {
+    fs.mkdirSync(directory, { mode: PRIVATE_DIRECTORY, recursive: isRecursive });
+  } catch (error) {
+    if (/** @type {any} */ (error).code !== 'EEXIST') throw notCreated(directory, error);
+  }
+  const stat = fs.lstatSync(directory);
+  if (!stat.isDirectory()) throw securityError(`This is not a directory: ${directory}`);
+  if (!platform.hasModes) return;
+  if (stat.uid !== process.geteuid?.()) {
+    throw securityError(`This directory belongs to another user (${stat.uid}): ${directory}`);
+  }
+  if ((stat.mode & OTHERS) !== 0) {
+    throw securityError(`Others may enter this directory; 'chmod 700' closes it: ${directory}`);
+  }
+}
+
+/**
+ * @param {string} directory
+ * @param {unknown} cause
+ */
+function notCreated(directory, cause) {
+  const { message } = /** @type {Error} */ (cause);
+  return securityError(`The directory for locks cannot be made: ${directory} (${message})`);
+}
+
+/** Where a bucket of the broker lives: its folder, the claims in it, its sockets. */
+class BrokerPlace {
+  /** @type {string} of the bucket */
+  folder;
+  #platform;
+
+  /**
+   * @param {string} bucket
+   * @param {string} directory  of the buckets, absolute
+   * @param {Platform} [platform]
+   */
+  constructor(bucket, directory, platform = platformOf()) {
+    this.bucket = toBucketName(bucket);
+    this.directory = directory;
+    this.folder = path.join(directory, folderNameOf(bucket));
+    this.#platform = platform;
+  }
+
+  get platform() {
+    return this.#platform;
+  }
+
+  /** The claims of brokers. */
+  get claimsFolder() {
+    return path.join(this.folder, 'claims');
+  }
+
+  /** The sockets by which clients show that they live. */
+  get lifelinesFolder() {
+    return path.join(this.folder, 'lifelines');
+  }
+
+  /** @throws DOMException (SecurityError) */
+  ensure() {
+    ensurePrivate(this.directory, this.#platform, true);
+    for (const folder of [this.folder, this.claimsFolder, this.lifelinesFolder]) {
+      ensurePrivate(folder, this.#platform, false);
+    }
+  }
+
+  /**
+   * A name for a new socket, in `folder` where sockets are files.
+   * @param {string} folder
+   */
+  newSocketName(folder) {
+    const id = createClientId().replaceAll('-', '').slice(0, 16);
+    if (this.#platform.pathLimit === Infinity) return `\\\\.\\pipe\\holdfast-${createClientId()}`;
+    const file = path.join(folder, `s${id}`);
+    if (Buffer.byteLength(file) <= this.#platform.pathLimit) return file;
+    const short = this.#platform.shortDirectory(process.geteuid?.() ?? 0);
+    ensurePrivate(short, this.#platform, false);
+    return path.join(short, `s${id}`);
+  }
+
+  /** @returns {number} of the highest claim; 0: there is none */
+  highestClaim() {
+    const numbers = namesIn(this.claimsFolder).map((name) => CLAIM_NAME.exec(name)?.[1] ?? 0);
+    return Math.max(0, ...numbers.map(Number));
+  }
+
+  /**
+   * @param {number} number
+   * @returns {Claim | undefined} undefined: it is not there, or no claim
+   */
+  readClaim(number) {
+    try {
+      const claim = JSON.parse(fs.readFileSync(this.claimFile(number), 'utf8'));
+      const isWhole = typeof claim.socket === 'string' && typeof claim.key === 'string';
+      return isWhole ? { ...claim, number } : undefined;
+    } catch {
+      return undefined; // removed by a later broker, or damaged: the next one is made beside it
+    }
+  }
+
+  /** @param {number} number */
+  claimFile(number) {
+    return path.join(this.claimsFolder, `broker.${number}`);
+  }
+
+  /**
+   * Makes a claim, complete and in one step.
+   * @param {Claim} claim
+   * @returns {boolean} false: somebody else has this number
+   */
+  makeClaim(claim) {
+    const { number, ...content } = claim;
+    const draft = path.join(this.folder, `draft-${createClientId()}`);
+    fs.writeFileSync(draft, JSON.stringify(content), { mode: PRIVATE_FILE, flag: 'wx' });
+    try {
+      fs.linkSync(draft, this.claimFile(number));
+      return true;
+    } catch (error) {
+      if (/** @type {any} */ (error).code === 'EEXIST') return false;
+      throw error;
+    } finally {
+      fs.rmSync(draft, { force: true });
+    }
+  }
+
+  /** @param {number} number */
+  removeClaimsBelow(number) {
+    for (const name of namesIn(this.claimsFolder)) {
+      const claimed = Number(CLAIM_NAME.exec(name)?.[1] ?? Infinity);
+      if (claimed < number) fs.rmSync(this.claimFile(claimed), { force: true });
+    }
+  }
+
+  /**
+   * What brokers and candidates before have left behind; those that are still there lose.
+   * @param {Claim} claim  the highest
+   */
+  cleanUp({ number, socket }) {
+    this.removeClaimsBelow(number);
+    for (const name of namesIn(this.folder)) {
+      const file = path.join(this.folder, name);
+      const isOldMark = Number(MARK_NAME.exec(name)?.[1] ?? Infinity) <= number;
+      if (isOldMark || (SOCKET_NAME.test(name) && file !== socket))
+        fs.rmSync(file, { force: true });
+    }
+  }
+
+  /**
+   * Whether a failed connect() proves that nobody listens any more.
+   * @param {string | undefined} code
+   * @param {number} [pid]  of who listened, if known
+   */
+  isProofOfDeath(code, pid = 0) {
+    if (code === undefined || !this.#platform.refusals.includes(code)) return false;
+    return this.#platform.isRefusalProof || !isProcessThere(pid);
+  }
+}
+
+/** @param {string} folder */
+function namesIn(folder) {
+  try {
+    return fs.readdirSync(folder);
+  } catch (error) {
+    if (/** @type {any} */ (error).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** @param {number} pid */
+function isProcessThere(pid) {
+  if (pid <= 0) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return /** @type {any} */ (error).code === 'EPERM';
+  }
+}
+
+/**
+ * @param {{ bucket?: string, directory?: string }} options
+ * @returns {BrokerPlace}
+ * @throws TypeError
+ */
+function toBrokerPlace({ bucket = 'default', directory }) {
+  const chosen = directory ?? process.env.HOLDFAST_DIR;
+  if (chosen && !path.isAbsolute(chosen)) {
+    // Relative, it would be another place for every working directory.
+    throw new TypeError(`HOLDFAST_DIR is not absolute: ${chosen}`);
+  }
+  return new BrokerPlace(bucket, chosen || defaultDirectory(platformOf()));
+}
+
+module.exports = { BrokerPlace, namesIn, toBrokerPlace };

@@ -1,0 +1,116 @@
+'use strict';
+
+const os = require('node:os');
+const path = require('node:path');
+
+/**
+ * What differs by platform, and nothing else of the broker does. Each entry names its source.
+ *
+ * @typedef {object} Platform
+ * @property {(user: { uid: number, homedir: string }) => string} directory  where the buckets of a
+ *   user are, whatever the environment of the process
+ * @property {number} pathLimit  longest path of a socket in bytes; Infinity: sockets are not files
+ * @property {(uid: number) => string} shortDirectory  for sockets whose path would be too long
+ * @property {string[]} refusals  codes of connect() where nobody listens
+ * @property {boolean} isRefusalProof  a refusal says that the listener is gone, and nothing else
+ *   does; otherwise its process has to be gone as well
+ * @property {boolean} hasModes  owner and mode bits say who may enter a directory
+ */
+
+const NO_LIMIT = () => '';
+
+/** @type {Record<string, Platform>} */
+const PLATFORMS = {
+  // unix(7): sun_path has 108 bytes with the final zero. connect(2): ECONNREFUSED when no socket
+  // listens at the address; a full backlog is EAGAIN, and a listener that is stopped still accepts.
+  linux: {
+    directory: ({ uid }) => `/dev/shm/holdfast-${uid}`,
+    pathLimit: 107,
+    shortDirectory: (uid) => `/dev/shm/holdfast-sockets-${uid}`,
+    refusals: ['ECONNREFUSED', 'ENOENT'],
+    isRefusalProof: true,
+    hasModes: true,
+  },
+  // unix(4): sun_path has 104 bytes with the final zero. A full backlog is ECONNREFUSED as well
+  // (xnu, uipc_usrreq.c, unp_connect: sonewconn() fails), hence no proof. TMPDIR differs between
+  // login sessions and daemons; the home directory comes from the user database.
+  darwin: {
+    directory: ({ homedir }) => path.posix.join(homedir, 'Library', 'Caches', 'holdfast'),
+    pathLimit: 103,
+    shortDirectory: (uid) => `/tmp/holdfast-${uid}`,
+    refusals: ['ECONNREFUSED', 'ENOENT'],
+    isRefusalProof: false,
+    hasModes: true,
+  },
+  // CreateFile on a pipe that has no instance: ERROR_FILE_NOT_FOUND, which libuv gives as ENOENT; a
+  // busy one is ERROR_PIPE_BUSY and waits. libuv creates the first instance exclusively
+  // (FILE_FLAG_FIRST_PIPE_INSTANCE). The profile is private by its access control list.
+  win32: {
+    directory: ({ homedir }) => path.win32.join(homedir, 'AppData', 'Local', 'holdfast'),
+    pathLimit: Infinity,
+    shortDirectory: NO_LIMIT,
+    refusals: ['ENOENT', 'ECONNREFUSED'],
+    isRefusalProof: true,
+    hasModes: false,
+  },
+};
+
+/** FreeBSD and others: as macOS, with the directory of the XDG base directory specification. */
+const OTHER_UNIX = {
+  ...PLATFORMS.darwin,
+  directory: (/** @type {{ homedir: string }} */ { homedir }) =>
+    path.posix.join(homedir, '.cache', 'holdfast'),
+};
+
+/**
+ * @param {string} [name]  as process.platform gives it
+ * @returns {Platform}
+ */
+const platformOf = (name = process.platform) =>
+  Object.hasOwn(PLATFORMS, name) ? PLATFORMS[name] : OTHER_UNIX;
+
+/**
+ * The directory of the buckets of this user where nothing names another one.
+ * @param {Platform} platform
+ */
+function defaultDirectory(platform) {
+  const { uid, homedir } = os.userInfo();
+  return platform.directory({ uid, homedir });
+}
+
+/** Characters that a file name keeps on every platform, also where case does not count. */
+const PLAIN = /[^a-z0-9._-]/g;
+
+/**
+ * The folder of a bucket. No bucket of shared memory can have this name, Windows reserves none that
+ * begins and ends like it, and buckets that differ in upper and lower case differ here too.
+ * @param {string} bucket
+ */
+const folderNameOf = (bucket) =>
+  `~${bucket.replace(PLAIN, (character) => `^${character.toLowerCase()}`)}~`;
+
+/**
+ * How a program of ours is started beside the running one.
+ * @param {string} script
+ * @param {string[]} args
+ * @param {Record<string, string | undefined>} [versions]
+ * @returns {{ file: string, args: string[], env: Record<string, string | undefined> }}
+ */
+function commandFor(script, args, versions = process.versions) {
+  /** @type {Record<string, string | undefined>} */
+  const env = { ...process.env };
+  // Meant for this process: a debugger, a preloaded module, the channel to its parent, a cluster.
+  for (const name of ['NODE_OPTIONS', 'NODE_CHANNEL_FD', 'NODE_UNIQUE_ID', 'NODE_V8_COVERAGE']) {
+    delete env[name];
+  }
+  if (versions.electron !== undefined) env.ELECTRON_RUN_AS_NODE = '1';
+  const file = process.execPath;
+  if (versions.deno !== undefined) return { file, args: ['run', '-A', script, ...args], env };
+  if (versions.bun !== undefined) return { file, args: ['--smol', script, ...args], env };
+  return { file, args: [...LEAN, script, ...args], env };
+}
+
+/** A broker needs little memory and no further threads. */
+const LEAN = ['--v8-pool-size=0', '--max-semi-space-size=1'];
+
+module.exports = { commandFor, defaultDirectory, folderNameOf, platformOf };

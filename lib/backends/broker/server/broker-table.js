@@ -1,0 +1,362 @@
+'use strict';
+
+const { LocalLockTable } = require('../../local/lock-table.js');
+const { TokenCounter } = require('../../local/token-counter.js');
+const { VERSION } = require('./journal.js');
+const { machineNow, wallNow } = require('../machine-clock.js');
+const { Session } = require('./session.js');
+const { IF_AVAILABLE, SHARED, STEAL } = require('../wire.js');
+
+/** @typedef {import('../../local/lock-entry.js').LockEntry} LockEntry */
+/** @typedef {import('../../../../types/backend.d.ts').LockLossReason} LossReason */
+/** @typedef {import('../../../../types/backend.d.ts').LockBackendRequest} Request */
+/** @typedef {import('./session.js').SessionDetails} SessionDetails */
+
+/**
+ * What crosses of a request: its number, its name, flags, the time at which it was made, extras.
+ * @typedef {[id: number, name: string, flags: number, t: number, extras: WireExtras | null]} Asked
+ */
+/**
+ * @typedef {[
+ *   limit: number,
+ *   holdLimit: number,
+ *   label: string,
+ *   callSite: string,
+ *   high: number,
+ *   low: number,
+ * ]} WireExtras  the last two: the token of the lock in whose callback it was made
+ */
+
+/** @typedef {{ add(record: unknown[]): void, readonly hasRoom: boolean }} Notebook */
+
+const CLOCK = {
+  now: machineNow,
+  toWall: (/** @type {number} */ t) => wallNow() - machineNow() + t,
+};
+
+/**
+ * @param {WireExtras | null} extras
+ * @returns {import('../../../../types/backend.d.ts').LockRequestExtras | undefined}
+ */
+function toExtras(extras) {
+  if (extras === null) return undefined;
+  const [limit, holdLimit, label, callSite, tokenHigh, tokenLow] = extras;
+  const enclosing = /** @type {any} */ (
+    tokenHigh === 0 && tokenLow === 0 ? undefined : { tokenHigh, tokenLow }
+  );
+  return { limit, holdLimit, label, callSite, deadlock: 'ignore', enclosing };
+}
+
+/** A request as the lock table sees it: it is told by its session, so it has no ears of its own. */
+class RemoteRequest {
+  tokenHigh = 0;
+  tokenLow = 0;
+
+  /** @param {Asked} asked */
+  constructor([id, name, flags, t, extras]) {
+    this.backendId = id;
+    this.name = name;
+    this.flags = flags;
+    this.t = t;
+    this.wireExtras = extras;
+    this.extras = toExtras(extras);
+    /** @type {'shared' | 'exclusive'} */
+    this.mode = (flags & SHARED) === 0 ? 'exclusive' : 'shared';
+    this.ifAvailable = (flags & IF_AVAILABLE) !== 0;
+    this.steal = (flags & STEAL) !== 0;
+  }
+
+  granted() {}
+  missed() {}
+  failed() {}
+  lost() {}
+
+  get asked() {
+    return [this.backendId, this.name, this.flags, this.t, this.wireExtras];
+  }
+}
+
+/** @param {LockEntry} entry */
+const requestOf = (entry) => /** @type {RemoteRequest} */ (/** @type {any} */ (entry.request));
+
+/**
+ * The lock table of a broker: the rules are those of the local one, its agents are the sessions of
+ * clients, and every change is noted in a journal. Knows no sockets.
+ */
+class BrokerTable {
+  /** @type {Map<string, Session>} */
+  sessions = new Map();
+  #table;
+  #tokens;
+  #journal;
+
+  /**
+   * @param {(table: BrokerTable) => Notebook} openJournal
+   * @param {number} number  of the broker
+   */
+  constructor(openJournal, number) {
+    this.#tokens = TokenCounter.startingAt(Math.floor(wallNow()));
+    this.#table = new LocalLockTable({ clock: CLOCK, tokens: this.#tokens });
+    this.number = number;
+    this.#journal = openJournal(this);
+  }
+
+  get watches() {
+    return this.#table.watches;
+  }
+
+  snapshot() {
+    return this.#table.snapshot();
+  }
+
+  inspect() {
+    return this.#table.inspect();
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} least
+   */
+  isLocked(name, least) {
+    return this.#table.isLocked(name, least);
+  }
+
+  /**
+   * The session of a client that has come, or come back.
+   * @param {string} id
+   * @param {SessionDetails} details
+   */
+  openSession(id, details) {
+    let session = this.sessions.get(id);
+    if (session === undefined) {
+      session = new Session(id, details, this);
+      this.sessions.set(id, session);
+      this.#journal.add(['S', id, session.details]);
+    }
+    return session;
+  }
+
+  /**
+   * Everything that the client has is given back.
+   * @param {Session} session
+   * @param {boolean} hasDied  or else: it has said goodbye
+   */
+  endSession(session, hasDied) {
+    if (!this.sessions.delete(session.id)) return;
+    // First of all: what follows gives its locks to others.
+    this.#journal.add(['E', session.id]);
+    const entries = [...session.entries.values()].filter((entry) => entry.list !== null);
+    session.entries.clear();
+    this.watches.closeAllOf(session);
+    this.#table.removeAll(entries, hasDied);
+  }
+
+  /**
+   * A new request; one that was heard of before is left as it is.
+   * @param {Session} session
+   * @param {Asked} asked
+   */
+  request(session, asked) {
+    const [id, , , t] = asked;
+    session.maxId = Math.max(session.maxId, id);
+    if (!this.#journal.hasRoom) {
+      session.send(['e', id, 'QuotaExceededError', 'The journal of the broker has no room']);
+      session.wake(id);
+      return;
+    }
+    const request = new RemoteRequest(asked);
+    const entry = this.#table.request(session, request, t);
+    if (entry === null) session.send(['m', id]);
+    else this.#take(session, request, entry);
+    session.wake(id);
+  }
+
+  /**
+   * @param {Session} session
+   * @param {RemoteRequest} request
+   * @param {LockEntry} entry
+   */
+  #take(session, request, entry) {
+    session.entries.set(request.backendId, entry);
+    if (entry.isHeld) {
+      this.#journal.add(['H', session.id, ...request.asked, ...tokenAndTime(entry)]);
+      session.send(['g', request.backendId, request.tokenHigh, request.tokenLow]);
+    } else {
+      this.#journal.add(['Q', session.id, ...request.asked]);
+      session.send(['w', request.backendId]);
+    }
+  }
+
+  /**
+   * @param {Session} session
+   * @param {LockEntry} entry  that was queued and holds the lock now
+   */
+  noteGrant(session, entry) {
+    const request = requestOf(entry);
+    this.#journal.add(['G', session.id, request.backendId, ...tokenAndTime(entry)]);
+    session.send(['g', request.backendId, request.tokenHigh, request.tokenLow]);
+  }
+
+  /**
+   * @param {Session} session
+   * @param {LockEntry} entry
+   * @param {LossReason} reason
+   */
+  noteLoss(session, entry, reason) {
+    const { backendId, tokenHigh, tokenLow } = entry.request;
+    this.#journal.add(['L', session.id, backendId, reason]);
+    session.send(['l', backendId, reason, tokenHigh, tokenLow]);
+  }
+
+  /**
+   * Gives a lock back. One that was lost is kept until the client has heard of it.
+   * @param {Session} session
+   * @param {number} id
+   * @returns {LossReason | undefined} why it had been lost
+   */
+  release(session, id) {
+    const entry = session.entries.get(id);
+    if (entry === undefined) return undefined;
+    if (entry.list !== null) this.#end(session, id, entry, false);
+    return entry.lossReason;
+  }
+
+  /**
+   * Takes back what waits, or what was granted on the way.
+   * @param {Session} session
+   * @param {number} id
+   * @param {boolean} isTimeout
+   */
+  cancel(session, id, isTimeout) {
+    const entry = session.entries.get(id);
+    if (entry !== undefined) this.#end(session, id, entry, isTimeout);
+    session.wake(id);
+  }
+
+  /**
+   * @param {Session} session
+   * @param {number} id
+   * @param {LockEntry} entry
+   * @param {boolean} isTimeout
+   */
+  #end(session, id, entry, isTimeout) {
+    session.entries.delete(id);
+    this.#journal.add(['D', session.id, id]);
+    this.#table.remove(entry, isTimeout);
+    // Too late for its hold limit: the client asks again, if it has to.
+    if (entry.lossReason !== undefined && entry.list === null) this.#keepLost(session, id, entry);
+  }
+
+  /**
+   * @param {Session} session
+   * @param {number} id
+   * @param {LockEntry} entry
+   */
+  #keepLost(session, id, entry) {
+    if (session.entries.has(id)) return;
+    const { asked, tokenHigh, tokenLow } = requestOf(entry);
+    session.entries.set(id, entry);
+    this.#journal.add(['H', session.id, ...asked, tokenHigh, tokenLow, entry.grantedAt]);
+    this.#journal.add(['L', session.id, id, entry.lossReason]);
+  }
+
+  /**
+   * The client has heard of a loss.
+   * @param {Session} session
+   * @param {number} id
+   */
+  forget(session, id) {
+    const entry = session.entries.get(id);
+    if (entry === undefined || entry.list !== null) return;
+    session.entries.delete(id);
+    this.#journal.add(['D', session.id, id]);
+  }
+
+  /** All there is to know, as records of a journal. */
+  *records() {
+    const { high, low } = this.#tokens;
+    yield ['J', VERSION, this.number, high, low];
+    for (const { id, details, entries } of this.sessions.values()) {
+      yield ['S', id, details];
+      for (const entry of entries.values()) yield* recordsOf(id, entry);
+    }
+  }
+
+  /**
+   * What a journal says. Grants nothing: see processAll().
+   * @param {any[][]} records
+   */
+  restore(records) {
+    for (const [kind, sessionId, ...rest] of records) {
+      if (kind === 'J') this.#tokens.raiseTo(rest[1], rest[2]);
+      else if (kind === 'S') this.sessions.set(sessionId, new Session(sessionId, rest[0], this));
+      else if (kind === 'E') this.#restoreEnd(sessionId);
+      else this.#restoreRequest(kind, this.sessions.get(sessionId), rest);
+    }
+    this.#table.startHoldLimits();
+  }
+
+  /** @param {string} sessionId */
+  #restoreEnd(sessionId) {
+    const session = this.sessions.get(sessionId);
+    this.sessions.delete(sessionId);
+    for (const entry of session?.entries.values() ?? []) this.#table.drop(entry);
+  }
+
+  /**
+   * @param {string} kind
+   * @param {Session | undefined} session
+   * @param {any[]} rest
+   */
+  #restoreRequest(kind, session, rest) {
+    if (session === undefined) return;
+    const [id] = rest;
+    session.maxId = Math.max(session.maxId, id);
+    const known = session.entries.get(id);
+    if (kind === 'Q' || kind === 'H') {
+      const request = new RemoteRequest(/** @type {Asked} */ (rest.slice(0, 5)));
+      const entry = this.#table.restore(session, request, request.t);
+      session.entries.set(id, entry);
+      if (kind === 'H') this.#restoreGrant(entry, rest.slice(5));
+    } else if (known === undefined) {
+      return;
+    } else if (kind === 'G') this.#restoreGrant(known, rest.slice(1));
+    else {
+      this.#table.drop(known);
+      if (kind === 'L') known.lossReason = rest[1];
+      else session.entries.delete(id);
+    }
+  }
+
+  /**
+   * @param {LockEntry} entry
+   * @param {any[]} grant
+   */
+  #restoreGrant(entry, [high, low, grantedAt]) {
+    entry.request.tokenHigh = high;
+    entry.request.tokenLow = low;
+    this.#tokens.raiseTo(high, low);
+    this.#table.restoreGrant(entry, grantedAt);
+  }
+
+  /** Grants what is grantable: after restore(), when everybody has had time to come back. */
+  processAll() {
+    this.#table.processAll();
+  }
+}
+
+/** @param {LockEntry} entry  granted */
+const tokenAndTime = ({ request, grantedAt }) => [request.tokenHigh, request.tokenLow, grantedAt];
+
+/**
+ * @param {string} sessionId
+ * @param {LockEntry} entry
+ */
+function* recordsOf(sessionId, entry) {
+  const request = requestOf(entry);
+  if (entry.isQueued) yield ['Q', sessionId, ...request.asked];
+  else yield ['H', sessionId, ...request.asked, ...tokenAndTime(entry)];
+  if (entry.list === null) yield ['L', sessionId, request.backendId, entry.lossReason];
+}
+
+module.exports = { BrokerTable };

@@ -1,0 +1,329 @@
+'use strict';
+
+const fs = require('node:fs');
+const net = require('node:net');
+const { clearTimeout, setImmediate, setTimeout } = require('../../../time.js');
+const { BrokerTable } = require('./broker-table.js');
+const { ClientConnection } = require('./client-connection.js');
+const { Journal, readLastJournal } = require('./journal.js');
+const { machineNow } = require('../machine-clock.js');
+const { Rounds } = require('./round.js');
+const { SessionLifelines } = require('./session-lifelines.js');
+const { VIEW } = require('../wire.js');
+
+/** @typedef {import('../place.js').BrokerPlace} BrokerPlace */
+/** @typedef {import('./session.js').Session} Session */
+
+/** How long clients of an earlier broker may take to come back before others are served. */
+const RETURN_MS = 300;
+
+/**
+ * Serves one bucket. Everything that it decides is in the journal before anybody hears of it: steps
+ * are applied, then noted, then told.
+ */
+class Broker {
+  /** @type {BrokerTable} */
+  table;
+  #place;
+  #claim;
+  #log;
+  #onEnd;
+  #idleMs;
+  /** @type {NodeJS.Timeout | undefined} */
+  #idleTimer = undefined;
+  /** @type {Journal} */
+  #journal;
+  #rounds;
+  #lifelines;
+  /** @type {Set<ClientConnection>} */
+  #connections = new Set();
+  /** @type {Set<ClientConnection>} that have something to send */
+  #unsent = new Set();
+  #isCommitDue = false;
+  #isServing = false;
+  /** @type {NodeJS.Timeout | undefined} */
+  #returnTimer = undefined;
+
+  /**
+   * @param {BrokerPlace} place
+   * @param {import('../place.js').Claim} claim
+   * @param {object} options
+   * @param {number} options.idleMs  how long it stays when nobody is connected
+   * @param {() => void} options.onEnd  it has no more to do
+   * @param {(text: string) => void} options.log
+   */
+  constructor(place, claim, { idleMs, onEnd, log }) {
+    this.#place = place;
+    this.#claim = claim;
+    this.#idleMs = idleMs;
+    this.#onEnd = onEnd;
+    this.#log = log;
+    /** @type {any} */
+    let journal;
+    this.table = new BrokerTable((table) => {
+      journal = new Journal(place, claim.number, () => table.records());
+      return this.#noticing(journal);
+    }, claim.number);
+    this.#journal = journal;
+    this.#rounds = new Rounds(
+      (steps) => this.#apply(steps),
+      () => this.#connections.size === 1,
+    );
+    this.#lifelines = new SessionLifelines(place, (session) => this.#end(session, true));
+    this.#rounds.pause();
+  }
+
+  get key() {
+    return this.#claim.key;
+  }
+
+  /** @param {string} text */
+  log(text) {
+    this.#log(text);
+  }
+
+  /**
+   * What the table notes outside a round, as when a hold limit passes, is written soon.
+   * @param {Journal} journal
+   */
+  #noticing(journal) {
+    return {
+      add: (/** @type {unknown[]} */ record) => {
+        journal.add(record);
+        this.#commitSoon();
+      },
+      get hasRoom() {
+        return journal.hasRoom;
+      },
+    };
+  }
+
+  /** Takes over from the broker before; then those who were its clients have some time. */
+  recover() {
+    const records = readLastJournal(this.#place);
+    this.table.restore(records);
+    this.#journal.writeWhole();
+    this.#journal.removeOlder();
+    this.#place.cleanUp(this.#claim);
+    for (const session of this.table.sessions.values()) this.#lifelines.watch(session);
+    this.#returnTimer = setTimeout(() => this.#serve(), RETURN_MS);
+    this.#serveIfAllAreBack();
+    this.#checkIdle();
+  }
+
+  #serveIfAllAreBack() {
+    if (this.#isServing) return;
+    for (const session of this.table.sessions.values()) if (session.isAway) return;
+    this.#serve();
+  }
+
+  #serve() {
+    if (this.#isServing) return;
+    this.#isServing = true;
+    clearTimeout(this.#returnTimer);
+    this.table.processAll();
+    this.#commit();
+    this.#rounds.resume();
+  }
+
+  /** @param {import('node:net').Socket} socket */
+  accept(socket) {
+    if (!this.checkPlace()) {
+      socket.destroy();
+      return;
+    }
+    this.#connections.add(new ClientConnection(this, socket));
+    this.#checkIdle();
+  }
+
+  /**
+   * Where the claim is not where clients look for it, the bucket was removed or replaced: what is
+   * held here excludes nobody any more.
+   * @returns {boolean} whether it is in its place
+   */
+  checkPlace() {
+    if (this.#place.readClaim(this.#claim.number)?.socket === this.#claim.socket) return true;
+    for (const connection of this.#connections) {
+      connection.send(['over']);
+      connection.flush();
+      connection.destroy();
+    }
+    this.#onEnd();
+    return false;
+  }
+
+  /**
+   * A client has come, or come back: it says all that it has, which puts right what the broker
+   * before was asked and did not note. A helper thread says it again and again, because the socket
+   * of its client may have kept something back.
+   * @param {ClientConnection} connection
+   * @param {any} state
+   * @param {boolean} isHelper
+   */
+  hello(connection, state, isHelper) {
+    const session = this.table.openSession(state.session, state);
+    if (connection.session === undefined) {
+      session.connections += 1;
+      connection.session = session;
+    }
+    if (connection.session !== session) {
+      connection.destroy();
+      return;
+    }
+    this.#lifelines.unwatch(session);
+    if (!isHelper && session.outlet !== connection) {
+      const { outlet } = session;
+      session.outlet = connection;
+      if (outlet !== undefined) /** @type {ClientConnection} */ (outlet).destroy();
+    }
+    this.#merge(session, connection, state);
+    this.#serveIfAllAreBack();
+    this.#commitSoon();
+  }
+
+  /**
+   * @param {Session} session
+   * @param {ClientConnection} connection
+   * @param {any} state
+   */
+  #merge(session, connection, { requests, upTo }) {
+    const listed = new Set(requests.map((/** @type {any} */ [, asked]) => asked[0]));
+    for (const id of session.entries.keys()) {
+      if (!listed.has(id)) this.table.cancel(session, id, false);
+    }
+    session.maxId = Math.max(session.maxId, upTo);
+    const now = machineNow();
+    for (const [view, asked, high, low] of requests) {
+      const t = Math.min(asked[3], now);
+      this.addStep({
+        t,
+        apply: () => mergeOne(this.table, session, connection, [view, asked, high, low]),
+      });
+    }
+  }
+
+  /** @param {import('./round.js').Step} step */
+  addStep(step) {
+    this.#rounds.add(step);
+  }
+
+  /** A connection has been read. */
+  onRead() {
+    if (this.#isServing) this.#rounds.flushIfAlone();
+  }
+
+  /** @param {import('./round.js').Step[]} steps */
+  #apply(steps) {
+    this.#isCommitDue = true;
+    for (const { apply } of steps) apply();
+    this.#commit();
+  }
+
+  #commitSoon() {
+    if (this.#isCommitDue) return;
+    this.#isCommitDue = true;
+    setImmediate(() => this.#commit());
+  }
+
+  /** Notes what was decided, and tells it then. */
+  #commit() {
+    this.#isCommitDue = false;
+    this.#journal.commit();
+    for (const connection of this.#unsent) connection.flush();
+    this.#unsent.clear();
+  }
+
+  /** @param {ClientConnection} connection */
+  toFlush(connection) {
+    this.#unsent.add(connection);
+    this.#commitSoon();
+  }
+
+  /** @param {Session} session */
+  goodbye(session) {
+    this.table.endSession(session, false);
+  }
+
+  /** @param {ClientConnection} connection */
+  onClose(connection) {
+    this.#connections.delete(connection);
+    this.#unsent.delete(connection);
+    const { session } = connection;
+    if (session !== undefined) {
+      session.connections -= 1;
+      if (session.outlet === connection) session.outlet = undefined;
+      // After all that it has written.
+      const end = () => session.isAway && this.#end(session, true);
+      if (session.isAway) this.addStep({ t: machineNow(), apply: end });
+    }
+    this.#checkIdle();
+  }
+
+  /**
+   * @param {Session} session
+   * @param {boolean} hasDied
+   */
+  #end(session, hasDied) {
+    this.#removeLifeline(session);
+    this.table.endSession(session, hasDied);
+    this.#serveIfAllAreBack();
+    this.#commitSoon();
+    this.#checkIdle();
+  }
+
+  /** @param {Session} session */
+  #removeLifeline({ lifeline }) {
+    if (lifeline.startsWith(this.#place.lifelinesFolder)) fs.rmSync(lifeline, { force: true });
+  }
+
+  /** Nobody needs a broker: it ends, and the next one starts when somebody does. */
+  #checkIdle() {
+    clearTimeout(this.#idleTimer);
+    this.#idleTimer = undefined;
+    if (this.#connections.size > 0) return;
+    this.#idleTimer = setTimeout(() => {
+      if (this.table.sessions.size === 0) this.#onEnd();
+      else this.#checkIdle(); // stopped clients of an earlier broker
+    }, this.#idleMs);
+  }
+}
+
+/**
+ * What a client says of one request, and what the table knows of it.
+ * @param {BrokerTable} table
+ * @param {Session} session
+ * @param {ClientConnection} connection
+ * @param {[number, import('./broker-table.js').Asked, number, number]} told
+ */
+function mergeOne(table, session, connection, [view, asked, high, low]) {
+  const [id] = asked;
+  const entry = session.entries.get(id);
+  if (view === VIEW.RELEASING) {
+    connection.send(['d', id, table.release(session, id) ?? null]);
+  } else if (entry === undefined) {
+    if (view === VIEW.WAITING) table.request(session, asked);
+    else connection.send(['l', id, 'disconnected', high, low]);
+  } else if (entry.list === null) {
+    const { tokenHigh, tokenLow } = entry.request;
+    connection.send(['l', id, entry.lossReason, tokenHigh, tokenLow]);
+  } else if (view === VIEW.WAITING && entry.isHeld) {
+    connection.send(['g', id, entry.request.tokenHigh, entry.request.tokenLow]);
+  } else if (view === VIEW.WAITING) {
+    connection.send(['w', id]);
+  }
+}
+
+/**
+ * @param {Broker} broker
+ * @param {string} socket
+ * @returns {Promise<net.Server>} that listens
+ */
+function listen(broker, socket) {
+  return new Promise((resolve, reject) => {
+    const server = net.createServer((connection) => broker.accept(connection));
+    server.once('error', reject);
+    server.listen({ path: socket, exclusive: true }, () => resolve(server));
+  });
+}
+
+module.exports = { Broker, listen };

@@ -1,0 +1,99 @@
+'use strict';
+
+const { wouldSelfDeadlock } = require('../../local/self-deadlock.js');
+const { toPlain } = require('../wire-values.js');
+
+/** @typedef {import('./broker-table.js').BrokerTable} BrokerTable */
+/** @typedef {import('./client-connection.js').ClientConnection} ClientConnection */
+/** @typedef {import('./session.js').Session} Session */
+/** @typedef {import('../../../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
+
+/** Questions of clients, and their answers. */
+
+const MAX_EVENTS = 1024;
+
+/**
+ * @typedef {(
+ *   table: BrokerTable,
+ *   session: Session,
+ *   argument: any[],
+ *   reply: (value: unknown) => void,
+ * ) => void} Answer
+ */
+
+/** @type {Record<string, Answer>} */
+const ANSWERS = {
+  snapshot: (table, _session, _argument, reply) => reply(table.snapshot()),
+
+  inspect: (table, _session, _argument, reply) => reply(toPlain(table.inspect())),
+
+  isLocked: (table, _session, [name, least], reply) => reply(table.isLocked(name, least)),
+
+  watch(table, session, [id, name], reply) {
+    const ofIt = watchesOf(session);
+    if (!ofIt.has(id)) ofIt.set(id, table.watches.open(session, name ?? undefined));
+    reply(null);
+  },
+
+  async readWatch(_table, session, [id, max], reply) {
+    const events = await watchesOf(session).get(id)?.read(Math.min(max, MAX_EVENTS));
+    reply(toPlain(events ?? []));
+  },
+
+  closeWatch(_table, session, [id], reply) {
+    watchesOf(session).get(id)?.close();
+    watchesOf(session).delete(id);
+    reply(null);
+  },
+
+  /** A blocked thread gives a lock back. */
+  release: (table, session, [id], reply) => reply(table.release(session, id) ?? null),
+
+  /** A blocked thread waits for its request. */
+  wait(_table, session, [id], reply) {
+    const isOfThread = (/** @type {any} */ agent) => agent.thread === session.thread;
+    const answer = () => {
+      const entry = session.entries.get(id);
+      if (entry === undefined) reply(id <= session.maxId ? ['missed'] : ['unknown']);
+      else if (!entry.isQueued) reply(['granted', entry.request.tokenHigh, entry.request.tokenLow]);
+      else if (wouldSelfDeadlock(entry, isOfThread)) reply(['deadlock']);
+      else session.waits.set(id, answer);
+    };
+    answer();
+  },
+
+  /** A blocked thread waits no longer. */
+  cancel(table, session, [id, isTimeout], reply) {
+    session.waits.delete(id);
+    table.cancel(session, id, isTimeout);
+    reply(null);
+  },
+};
+
+/** @type {WeakMap<Session, Map<number, LockBackendWatch>>} */
+const watches = new WeakMap();
+
+/** @param {Session} session */
+function watchesOf(session) {
+  let ofIt = watches.get(session);
+  if (ofIt === undefined) {
+    ofIt = new Map();
+    watches.set(session, ofIt);
+  }
+  return ofIt;
+}
+
+/**
+ * @param {BrokerTable} table
+ * @param {ClientConnection} connection
+ * @param {{ call: number, what: string, argument: any[] }} question
+ */
+function answerCall(table, connection, { call, what, argument }) {
+  const session = /** @type {Session} */ (connection.session);
+  ANSWERS[what](table, session, argument, (value) => connection.send(['a', call, value]));
+}
+
+/** @param {unknown} what */
+const isCall = (what) => typeof what === 'string' && Object.hasOwn(ANSWERS, what);
+
+module.exports = { answerCall, isCall };

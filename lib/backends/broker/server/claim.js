@@ -1,0 +1,46 @@
+'use strict';
+
+const net = require('node:net');
+
+/** @typedef {import('../place.js').BrokerPlace} BrokerPlace */
+/** @typedef {import('../place.js').Claim} Claim */
+
+/**
+ * Whether somebody listens on the socket of a claim.
+ * @param {BrokerPlace} place
+ * @param {Claim} claim
+ * @returns {Promise<boolean>} true as well where that cannot be known
+ */
+function isServed(place, claim) {
+  return new Promise((resolve) => {
+    const socket = net.connect(claim.socket, () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on('error', (error) => {
+      const { code } = /** @type {any} */ (error);
+      resolve(!place.isProofOfDeath(code, claim.pid));
+    });
+  });
+}
+
+/**
+ * Makes a claim, by the rules of the election (test/models/broker-election.pml): the one before is
+ * dead, the number is free, and no higher one has been made meanwhile. Claims below the highest may
+ * have been removed, so the last look decides.
+ * @param {BrokerPlace} place
+ * @param {Claim} claim  whose socket is listening
+ */
+async function isLeader(place, claim) {
+  const highest = place.highestClaim();
+  if (highest !== claim.number - 1) return false;
+  if (highest > 0) {
+    const before = place.readClaim(highest);
+    if (before !== undefined && (await isServed(place, before))) return false;
+    if (before === undefined && place.highestClaim() !== highest) return false;
+  }
+  if (!place.makeClaim(claim)) return false;
+  return place.highestClaim() === claim.number;
+}
+
+module.exports = { isLeader };

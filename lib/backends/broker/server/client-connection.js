@@ -1,0 +1,202 @@
+'use strict';
+
+const { answerCall, isCall } = require('./calls.js');
+const { isProof, newNonce, proofOf } = require('../proof.js');
+const { CLOCK_KIND, machineNow } = require('../machine-clock.js');
+const { LineReader, MAX_LINE_UNITS, VIEW, WIRE_VERSION, WireError, toLine } = require('../wire.js');
+
+/** @typedef {import('./broker.js').Broker} Broker */
+/** @typedef {import('./session.js').Session} Session */
+
+/**
+ * One connection of a client, as the broker sees it. Whoever does not keep to the protocol loses
+ * the connection, and nobody else notices.
+ */
+class ClientConnection {
+  /** @type {Session | undefined} after hello */
+  session = undefined;
+  #broker;
+  #socket;
+  #nonce = newNonce();
+  #isKnown = false;
+  #isClosed = false;
+  /** @type {string[]} */
+  #out = [];
+  #lastT = 0;
+
+  /**
+   * @param {Broker} broker
+   * @param {import('node:net').Socket} socket
+   */
+  constructor(broker, socket) {
+    this.#broker = broker;
+    this.#socket = socket;
+    const reader = new LineReader((message) => this.#receive(message));
+    socket.setEncoding('utf8');
+    socket.on('data', (piece) => {
+      try {
+        reader.push(/** @type {any} */ (piece));
+      } catch (error) {
+        this.#fail(/** @type {Error} */ (error));
+      }
+      broker.onRead();
+    });
+    socket.on('error', () => socket.destroy()); // 'close' follows
+    socket.on('close', () => this.#onClose());
+    this.send(['hi', WIRE_VERSION, this.#nonce, CLOCK_KIND, machineNow()]);
+    this.flush();
+  }
+
+  /** @param {unknown[]} message */
+  send(message) {
+    if (this.#isClosed) return;
+    if (this.#out.length === 0) this.#broker.toFlush(this);
+    this.#out.push(toLine(message));
+  }
+
+  flush() {
+    if (this.#out.length === 0) return;
+    const text = this.#out.join('');
+    this.#out = [];
+    if (!this.#isClosed) this.#socket.write(text);
+  }
+
+  /** Ends the connection, whatever the other side does. */
+  destroy() {
+    this.#socket.destroy();
+  }
+
+  /** @param {Error} error */
+  #fail(error) {
+    this.#broker.log(`a connection was ended: ${error.message}`);
+    this.#socket.destroy();
+  }
+
+  #onClose() {
+    this.#isClosed = true;
+    this.#broker.onClose(this);
+  }
+
+  /** @param {any[]} message */
+  #receive([kind, ...rest]) {
+    if (this.#isClosed) return;
+    if (kind === 'auth') this.#authenticate(rest);
+    else if (!this.#isKnown) throw new WireError('a message before the proof');
+    else if (kind === 'hello') this.#hello(rest[0], rest[1]);
+    else if (this.session === undefined) throw new WireError('a message before hello');
+    else this.#step(kind, rest);
+  }
+
+  /** @param {any[]} message */
+  #authenticate([proof, nonce]) {
+    const { key } = this.#broker;
+    if (!isProof(key, 'client', this.#nonce, proof) || typeof nonce !== 'string') {
+      throw new WireError('a wrong proof');
+    }
+    this.#isKnown = true;
+    this.send(['welcome', proofOf(key, 'broker', nonce)]);
+    this.flush();
+  }
+
+  /**
+   * @param {any} state
+   * @param {any} isHelper  the connection is of the helper thread
+   */
+  #hello(state, isHelper) {
+    checkState(state);
+    this.#broker.hello(this, state, isHelper === true);
+  }
+
+  /**
+   * @param {string} kind
+   * @param {any[]} rest
+   */
+  #step(kind, rest) {
+    const session = /** @type {Session} */ (this.session);
+    const { table } = this.#broker;
+    if (kind === 'q') {
+      checkAsked(rest);
+      const asked = /** @type {import('./broker-table.js').Asked} */ (rest);
+      // Asked before, and over: it comes once more by another connection.
+      this.#at(rest[3], () => rest[0] > session.maxId && table.request(session, asked));
+    } else if (kind === 'r') {
+      const [id, t] = numbers(rest, 2);
+      this.#at(t, () => this.send(['d', id, table.release(session, id) ?? null]));
+    } else if (kind === 'c') {
+      const [id, isTimeout, t] = numbers(rest, 3);
+      this.#at(t, () => table.cancel(session, id, isTimeout === 1));
+    } else if (kind === 'f') {
+      const [id] = numbers(rest, 1);
+      this.#at(this.#lastT, () => table.forget(session, id));
+    } else if (kind === '?') {
+      this.#call(rest);
+    } else if (kind === 'bye') {
+      this.#at(rest[0], () => this.#broker.goodbye(session));
+    } else {
+      throw new WireError('a message of an unknown kind');
+    }
+  }
+
+  /** @param {any[]} rest */
+  #call([call, what, t, argument]) {
+    numbers([call, t], 2);
+    if (!isCall(what) || !Array.isArray(argument)) throw new WireError('a bad call');
+    this.#at(t, () => answerCall(this.#broker.table, this, { call, what, argument }));
+  }
+
+  /**
+   * A step takes its place by the time at which the client wanted it, which is never before its
+   * last one nor in the future.
+   * @param {unknown} t
+   * @param {() => void} apply
+   */
+  #at(t, apply) {
+    if (typeof t !== 'number') throw new WireError('a time that is no number');
+    const inOrder = Math.min(Math.max(t, this.#lastT), machineNow());
+    this.#lastT = Math.max(inOrder, this.#lastT);
+    this.#broker.addStep({ t: this.#lastT, apply });
+  }
+}
+
+/**
+ * @param {any[]} values
+ * @param {number} count
+ * @returns {number[]}
+ */
+function numbers(values, count) {
+  for (let i = 0; i < count; i += 1) {
+    if (typeof values[i] !== 'number') throw new WireError('a number is missing');
+  }
+  return values;
+}
+
+/** @param {any[]} asked */
+function checkAsked([id, name, flags, t, extras]) {
+  numbers([id, flags, t], 3);
+  if (!Number.isSafeInteger(id) || id < 1) throw new WireError('a request without a number');
+  if (typeof name !== 'string') throw new WireError('a request without a name');
+  if (extras === null) return;
+  if (!Array.isArray(extras)) throw new WireError('extras that are no list');
+  const [limit, holdLimit, label, callSite, high, low] = extras;
+  numbers([limit, holdLimit, high, low], 4);
+  if (typeof label !== 'string' || typeof callSite !== 'string') throw new WireError('a bad label');
+}
+
+/** @param {any} state */
+function checkState(state) {
+  const { session, clientId, lifeline, thread, pid, threadId, upTo, requests } = state ?? {};
+  numbers([pid, threadId, upTo], 3);
+  for (const text of [session, clientId, lifeline, thread]) {
+    if (typeof text !== 'string' || text.length > MAX_TEXT) throw new WireError('a bad hello');
+  }
+  if (!Array.isArray(requests)) throw new WireError('a hello without requests');
+  for (const [view, asked, high, low] of requests) {
+    numbers([view, high, low], 3);
+    checkAsked(asked);
+    if (view < VIEW.WAITING || view > VIEW.RELEASING) throw new WireError('an unknown view');
+  }
+}
+
+const MAX_TEXT = 4096;
+
+module.exports = { ClientConnection, MAX_LINE_UNITS };

@@ -1,0 +1,190 @@
+'use strict';
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { namesIn } = require('../place.js');
+
+/** @typedef {import('../place.js').BrokerPlace} BrokerPlace */
+
+/**
+ * What survives a broker, line by line. A record is in the file before anybody is told of what it
+ * says. The file belongs to the process that wrote it; the next broker reads it and writes its own.
+ *
+ *   [J, version, number, high, low]      the head: the last token
+ *   [S, session, details]                a client has come
+ *   [E, session]                         it has gone
+ *   [Q, session, id, name, flags, t, extras]                              waits
+ *   [H, session, id, name, flags, t, extras, high, low, grantedAt]        holds, without a wait
+ *   [G, session, id, high, low, grantedAt]                                holds, after it waited
+ *   [L, session, id, reason]             has lost its lock, and has still to hear of it
+ *   [D, session, id]                     is over
+ *
+ * Each record is true by itself, in any beginning of the file: what makes room is written before
+ * what takes it.
+ */
+const VERSION = 1;
+
+const JOURNAL_NAME = /^journal\.([1-9]\d{0,14})$/;
+const PRIVATE_FILE = 0o600;
+
+/**
+ * Written ahead as zeros, so that a full file system is noticed while there is room for what has to
+ * be written all the same.
+ */
+const RESERVE_BYTES = 2 ** 16;
+/** The file is written anew when it has grown by so much, and by so many times what it says. */
+const MIN_GROWTH_BYTES = 2 ** 20;
+const MAX_GROWTH_FACTOR = 4;
+
+const ZEROS = Buffer.alloc(RESERVE_BYTES);
+
+/** @param {unknown[]} record */
+const toLine = (record) => `${JSON.stringify(record)}\n`;
+
+class Journal {
+  #place;
+  #number;
+  #listAll;
+  #fd = -1;
+  /** Where the next record goes, and where the zeros end. */
+  #end = 0;
+  #reservedEnd = 0;
+  #wholeSize = 0;
+  /** @type {string[]} to be written */
+  #lines = [];
+
+  /**
+   * @param {BrokerPlace} place
+   * @param {number} number  of the broker
+   * @param {() => Iterable<unknown[]>} listAll  the records that say all there is to know
+   */
+  constructor(place, number, listAll) {
+    this.#place = place;
+    this.#number = number;
+    this.#listAll = listAll;
+  }
+
+  /** @param {unknown[]} record */
+  add(record) {
+    this.#lines.push(toLine(record));
+  }
+
+  get isEmpty() {
+    return this.#lines.length === 0;
+  }
+
+  /** Whether new requests can be taken: there is room for more than what the present ones need. */
+  get hasRoom() {
+    return this.#reservedEnd - this.#end > RESERVE_BYTES / 2 || this.#reserve();
+  }
+
+  /**
+   * Writes what was added.
+   * @throws when that is not possible: nobody may be told of it then
+   */
+  commit() {
+    if (this.#lines.length === 0) return;
+    const bytes = Buffer.from(this.#lines.join(''), 'utf8');
+    this.#lines = [];
+    writeAll(this.#fd, bytes, this.#end);
+    this.#end += bytes.length;
+    const growth = this.#end - this.#wholeSize;
+    if (growth > MIN_GROWTH_BYTES && growth > MAX_GROWTH_FACTOR * this.#wholeSize) this.#shrink();
+  }
+
+  /** Writes the file anew, complete, and puts it in the place of the old one in one step. */
+  writeWhole() {
+    const draft = path.join(this.#place.folder, `draft-journal.${this.#number}`);
+    fs.rmSync(draft, { force: true });
+    const fd = fs.openSync(draft, 'wx', PRIVATE_FILE);
+    const text = [...this.#listAll()].map(toLine).join('');
+    const bytes = Buffer.from(text, 'utf8');
+    try {
+      writeAll(fd, bytes, 0);
+      fs.renameSync(draft, journalFile(this.#place, this.#number));
+    } catch (error) {
+      fs.closeSync(fd);
+      fs.rmSync(draft, { force: true });
+      throw error;
+    }
+    if (this.#fd !== -1) fs.closeSync(this.#fd);
+    this.#fd = fd;
+    this.#end = this.#wholeSize = this.#reservedEnd = bytes.length;
+    this.#reserve();
+  }
+
+  /** The older files say nothing any more. */
+  removeOlder() {
+    for (const [name, number] of journalsIn(this.#place)) {
+      if (number < this.#number) fs.rmSync(path.join(this.#place.folder, name), { force: true });
+    }
+  }
+
+  #shrink() {
+    try {
+      this.writeWhole();
+    } catch {
+      this.#wholeSize = this.#end; // no room for two: the old one goes on
+    }
+  }
+
+  #reserve() {
+    try {
+      writeAll(this.#fd, ZEROS, this.#end);
+      this.#reservedEnd = this.#end + RESERVE_BYTES;
+      return true;
+    } catch {
+      return false; // the file system is full
+    }
+  }
+}
+
+/**
+ * @param {number} fd
+ * @param {Buffer} bytes
+ * @param {number} position
+ */
+function writeAll(fd, bytes, position) {
+  for (let done = 0; done < bytes.length;) {
+    done += fs.writeSync(fd, bytes, done, bytes.length - done, position + done);
+  }
+}
+
+/**
+ * @param {BrokerPlace} place
+ * @param {number} number
+ */
+const journalFile = (place, number) => path.join(place.folder, `journal.${number}`);
+
+/**
+ * @param {BrokerPlace} place
+ * @returns {[string, number][]} names and numbers
+ */
+const journalsIn = (place) =>
+  namesIn(place.folder)
+    .map((name) => /** @type {[string, number]} */ ([name, Number(JOURNAL_NAME.exec(name)?.[1])]))
+    .filter(([, number]) => number > 0);
+
+/**
+ * What the brokers before have left: the records of the last journal, without a last one that was
+ * not written to its end.
+ * @param {BrokerPlace} place
+ * @returns {any[][]}
+ * @throws when it cannot be understood
+ */
+function readLastJournal(place) {
+  const last = Math.max(0, ...journalsIn(place).map(([, number]) => number));
+  if (last === 0) return [];
+  const text = fs.readFileSync(journalFile(place, last), 'utf8');
+  const zero = text.indexOf('\0');
+  const lines = text.slice(0, zero === -1 ? text.length : zero).split('\n');
+  lines.pop();
+  const records = lines.map((line) => JSON.parse(line));
+  const [kind, version] = records[0] ?? [];
+  if (kind !== 'J' || version !== VERSION) {
+    throw new Error(`a journal of another version: ${journalFile(place, last)}`);
+  }
+  return records;
+}
+
+module.exports = { Journal, VERSION, readLastJournal };

@@ -1,0 +1,64 @@
+'use strict';
+
+// The broker of a bucket, a process of its own. Arguments: one JSON object, { directory, bucket,
+// number, idleMs }. It listens, claims `number`, and serves; it ends by itself when the claim is
+// another's, or when nobody has needed it for a while.
+
+const fs = require('node:fs');
+const { randomBytes } = require('node:crypto');
+const { Broker, listen } = require('./broker.js');
+const { BrokerPlace } = require('../place.js');
+const { isLeader } = require('./claim.js');
+
+const PRIVATE_FILE = 0o600;
+
+/** @typedef {{ directory: string, bucket: string, number: number, idleMs: number }} Options */
+
+/** @param {Options} options */
+async function main({ directory, bucket, number, idleMs }) {
+  const place = new BrokerPlace(bucket, directory);
+  place.ensure();
+  const claim = {
+    number,
+    socket: place.newSocketName(place.folder),
+    key: randomBytes(32).toString('hex'),
+    pid: process.pid,
+  };
+  /** @type {import('node:net').Server | undefined} */
+  let server = undefined;
+  const leave = () => {
+    server?.close();
+    // eslint-disable-next-line n/no-process-exit -- nothing is left to be done
+    process.exit(0);
+  };
+  const log = (/** @type {string} */ text) => process.stderr.write(`broker ${number}: ${text}\n`);
+  const broker = new Broker(place, claim, { idleMs, onEnd: leave, log });
+  server = await listen(broker, claim.socket);
+  if (place.platform.hasModes) fs.chmodSync(claim.socket, PRIVATE_FILE);
+  if (!(await isLeader(place, claim))) return leave();
+  broker.recover();
+  watchPlace(place, () => broker.checkPlace());
+}
+
+/**
+ * @param {BrokerPlace} place
+ * @param {() => void} onChange
+ */
+function watchPlace(place, onChange) {
+  try {
+    fs.watch(place.claimsFolder, onChange).on('error', onChange);
+  } catch {
+    // No watches are left: the place is looked at when somebody connects.
+  }
+}
+
+// What ends it is written down: nobody sees its standard error otherwise.
+process.on('uncaughtException', (error) => {
+  process.stderr.write(`broker: ${error.stack}\n`);
+  // eslint-disable-next-line n/no-process-exit -- what it knows may be wrong
+  process.exit(1);
+});
+// A broker is of no session: neither ^C nor a closed terminal ends it.
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGHUP'])) process.on(signal, () => {});
+
+main(JSON.parse(process.argv[2]));

@@ -1,0 +1,78 @@
+'use strict';
+
+const { setImmediate } = require('../../../time.js');
+const { machineNow } = require('../machine-clock.js');
+
+/**
+ * One step that a client wants, with the time at which it was wanted.
+ * @typedef {{ t: number, apply: () => void }} Step
+ */
+
+/**
+ * Puts the steps of all connections in the order of real time. What a client has written before
+ * another one began to write is in the kernel by then, but the event loop reads connections in an
+ * order of its own. So a step waits until the loop has read all connections once more: whatever is
+ * older than the beginning of that reading has arrived with it.
+ */
+class Rounds {
+  /** @type {Step[]} */
+  #steps = [];
+  /** When the loop began to read the connections. */
+  #readingSince = machineNow();
+  #isScheduled = false;
+  #isPaused = false;
+  #run;
+  #mayRunAtOnce;
+
+  /**
+   * @param {(steps: Step[]) => void} run  called with steps in their order
+   * @param {() => boolean} mayRunAtOnce  there is one connection, and so nothing to be put in order
+   */
+  constructor(run, mayRunAtOnce) {
+    this.#run = run;
+    this.#mayRunAtOnce = mayRunAtOnce;
+  }
+
+  /** @param {Step} step */
+  add(step) {
+    this.#steps.push(step);
+    this.#schedule();
+  }
+
+  /** The steps of one reading of one connection have been added. */
+  flushIfAlone() {
+    if (!this.#isPaused && this.#mayRunAtOnce()) this.#runUntil(Infinity);
+  }
+
+  /** Keeps all steps until resume(). */
+  pause() {
+    this.#isPaused = true;
+  }
+
+  resume() {
+    this.#isPaused = false;
+    this.#schedule();
+  }
+
+  #schedule() {
+    if (this.#isScheduled || this.#isPaused || this.#steps.length === 0) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      if (!this.#isPaused) this.#runUntil(this.#readingSince);
+      this.#readingSince = machineNow();
+      this.#schedule();
+    });
+  }
+
+  /** @param {number} end */
+  #runUntil(end) {
+    const due = this.#steps.filter(({ t }) => t <= end);
+    if (due.length === 0) return;
+    this.#steps = this.#steps.filter(({ t }) => t > end);
+    due.sort((a, b) => a.t - b.t);
+    this.#run(due);
+  }
+}
+
+module.exports = { Rounds };

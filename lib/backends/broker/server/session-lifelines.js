@@ -1,0 +1,68 @@
+'use strict';
+
+const net = require('node:net');
+const { setTimeout } = require('../../../time.js');
+
+/** @typedef {import('./session.js').Session} Session */
+/** @typedef {import('../place.js').BrokerPlace} BrokerPlace */
+
+/** After a connect() that neither proves life nor death, as when descriptors are short. */
+const RETRY_MS = 200;
+
+/**
+ * Do the clients live that an earlier broker knew and that have not come back? Each of them listens
+ * on a socket of its own. The kernel accepts for it, also while it is stopped, and closes the
+ * connection when it ends: a connection that is open is proof of life, and its end is the death.
+ */
+class SessionLifelines {
+  /** @type {Map<Session, net.Socket | undefined>} */
+  #sockets = new Map();
+  #place;
+  #onDeath;
+
+  /**
+   * @param {BrokerPlace} place
+   * @param {(session: Session) => void} onDeath
+   */
+  constructor(place, onDeath) {
+    this.#place = place;
+    this.#onDeath = onDeath;
+  }
+
+  /** @param {Session} session */
+  watch(session) {
+    let isOpen = false;
+    /** @type {string | undefined} */
+    let code;
+    const socket = net.connect(session.lifeline);
+    this.#sockets.set(session, socket);
+    socket.on('connect', () => (isOpen = true));
+    socket.on('error', (error) => ({ code } = /** @type {any} */ (error)));
+    socket.on('close', () => {
+      if (this.#sockets.get(session) !== socket) return;
+      if (isOpen || this.#place.isProofOfDeath(code, session.pid)) this.#die(session);
+      else setTimeout(() => this.#watchAgain(session), RETRY_MS);
+    });
+    socket.resume();
+  }
+
+  /** @param {Session} session  has come back */
+  unwatch(session) {
+    const socket = this.#sockets.get(session);
+    this.#sockets.delete(session);
+    socket?.destroy();
+  }
+
+  /** @param {Session} session */
+  #watchAgain(session) {
+    if (this.#sockets.has(session)) this.watch(session);
+  }
+
+  /** @param {Session} session */
+  #die(session) {
+    this.#sockets.delete(session);
+    this.#onDeath(session);
+  }
+}
+
+module.exports = { SessionLifelines };

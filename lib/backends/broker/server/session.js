@@ -1,0 +1,99 @@
+'use strict';
+
+/** @typedef {import('../../local/lock-entry.js').LockEntry} LockEntry */
+/** @typedef {import('../../../../types/backend.d.ts').LockLossReason} LossReason */
+/** @typedef {import('./broker-table.js').BrokerTable} BrokerTable */
+
+/**
+ * Where messages for a client go.
+ * @typedef {{ send(message: unknown[]): void }} Outlet
+ */
+
+/**
+ * @typedef {object} SessionDetails
+ * @property {string} clientId
+ * @property {number} pid
+ * @property {number} threadId
+ * @property {string} thread  the same for all clients of one thread, and no others
+ * @property {string} lifeline  the socket that shows that the client lives
+ */
+
+/**
+ * One client, as long as it lives: it outlives brokers, and its connections. An agent of the lock
+ * table.
+ */
+class Session {
+  /**
+   * What it holds, waits for, or has lost without having heard of it, by the client's number.
+   * @type {Map<number, LockEntry>}
+   */
+  entries = new Map();
+  /** The highest number of a request so far. */
+  maxId = 0;
+  /** @type {Outlet | undefined} the connection of the client's own thread */
+  outlet = undefined;
+  /** How many connections it has, those of its helper thread included. */
+  connections = 0;
+  /**
+   * Blocked threads, by the number of the request they wait for.
+   * @type {Map<number, () => void>}
+   */
+  waits = new Map();
+  #table;
+
+  /**
+   * @param {string} id
+   * @param {SessionDetails} details
+   * @param {BrokerTable} table
+   */
+  constructor(id, { clientId, pid, threadId, thread, lifeline }, table) {
+    this.id = id;
+    this.clientId = clientId;
+    this.pid = pid;
+    this.threadId = threadId;
+    this.thread = thread;
+    this.lifeline = lifeline;
+    this.#table = table;
+  }
+
+  /** Whether it came from an earlier broker and has not come back. */
+  get isAway() {
+    return this.connections === 0;
+  }
+
+  get details() {
+    const { clientId, pid, threadId, thread, lifeline } = this;
+    return { clientId, pid, threadId, thread, lifeline };
+  }
+
+  /** @param {unknown[]} message */
+  send(message) {
+    this.outlet?.send(message);
+  }
+
+  /** @param {LockEntry} entry */
+  onGranted(entry) {
+    this.#table.noteGrant(this, entry);
+    this.wake(entry.request.backendId);
+  }
+
+  /**
+   * @param {LockEntry} entry
+   * @param {LossReason} reason
+   */
+  onLost(entry, reason) {
+    this.#table.noteLoss(this, entry, reason);
+  }
+
+  /**
+   * A thread that waits for this request goes on.
+   * @param {number} id
+   */
+  wake(id) {
+    const wait = this.waits.get(id);
+    this.waits.delete(id);
+    wait?.();
+  }
+}
+
+module.exports = { Session };

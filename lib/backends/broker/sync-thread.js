@@ -1,0 +1,96 @@
+'use strict';
+
+// The helper thread of requestSync(): speaks to the broker for a thread that is blocked. It asks
+// what it is told to ask, one question after the other, and writes the answers to a shared buffer.
+
+const { parentPort, workerData } = require('node:worker_threads');
+const { machineNow } = require('./machine-clock.js');
+const { Link } = require('./link.js');
+const { BrokerPlace } = require('./place.js');
+const { HEAD_BYTES, LENGTH, NUMBER, checkLength } = require('./sync-helper.js');
+
+/**
+ * @typedef {object} Question
+ * @property {number} number
+ * @property {string} what
+ * @property {unknown[]} argument
+ * @property {any} [state]  all that the client has, by its own clock; where its own connection may
+ *   not have sent everything
+ */
+
+class SyncThread {
+  #words;
+  #bytes;
+  #link;
+  /** @type {Question | undefined} that waits for its answer */
+  #question = undefined;
+  /** @type {any} */
+  #state = undefined;
+
+  /** @param {{ buffer: SharedArrayBuffer, directory: string, bucket: string }} data */
+  constructor({ buffer, directory, bucket }) {
+    this.#words = new Int32Array(buffer, 0, 2);
+    this.#bytes = new Uint8Array(buffer, HEAD_BYTES);
+    this.#link = new Link(new BrokerPlace(bucket, directory), {
+      hello: () => this.#hello(),
+      onOpen: () => this.#send(),
+      onMessage: ([kind, call, value]) => {
+        if (kind === 'a' && call === this.#question?.number) this.#answer({ value });
+        if (kind === 'over') this.#answer({ isLost: true });
+      },
+      // This thread may know less of the client by now than the next broker has to be told.
+      onClose: () => this.#answer({ isLost: true }),
+      onFailure: ({ name, message }) => this.#answer({ error: [name, message] }),
+    });
+  }
+
+  /** @param {Question} question */
+  ask(question) {
+    this.#question = question;
+    if (question.state !== undefined) this.#state = question.state;
+    if (!this.#link.isOpen) {
+      if (question.state === undefined) this.#answer({ isLost: true });
+      else this.#link.open();
+      return;
+    }
+    if (question.state !== undefined) this.#link.send(this.#hello());
+    this.#send();
+  }
+
+  /** All that the client has, by the broker's clock. */
+  #hello() {
+    const requests = this.#state.requests.map(
+      (/** @type {any[]} */ [view, [id, name, flags, t, extras], high, low]) => [
+        view,
+        [id, name, flags, this.#link.toBrokerTime(t), extras],
+        high,
+        low,
+      ],
+    );
+    return ['hello', { ...this.#state, requests }, true];
+  }
+
+  #send() {
+    if (this.#question === undefined) return;
+    const { number, what, argument } = this.#question;
+    this.#link.send(['?', number, what, this.#link.toBrokerTime(machineNow()), argument]);
+  }
+
+  /** @param {{ value?: any, isLost?: boolean, error?: string[] }} answer */
+  #answer(answer) {
+    if (this.#question === undefined) return;
+    const { number } = this.#question;
+    this.#question = undefined;
+    const bytes = Buffer.from(JSON.stringify(answer), 'utf8');
+    checkLength(bytes.length);
+    this.#bytes.set(bytes);
+    this.#words[LENGTH] = bytes.length;
+    Atomics.store(this.#words, NUMBER, number);
+    Atomics.notify(this.#words, NUMBER);
+  }
+}
+
+const thread = new SyncThread(workerData);
+/** @type {import('node:worker_threads').MessagePort} */ (parentPort).on('message', (question) =>
+  thread.ask(question),
+);

@@ -1,0 +1,73 @@
+'use strict';
+
+const { machineNow } = require('./machine-clock.js');
+const { IF_AVAILABLE, SHARED, STEAL, VIEW } = require('./wire.js');
+
+/** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
+/** @typedef {import('../../../types/backend.d.ts').LockLossReason} LossReason */
+
+/** @param {Request} request */
+function flagsOf({ mode, ifAvailable, steal }) {
+  return (mode === 'shared' ? SHARED : 0) | (ifAvailable ? IF_AVAILABLE : 0) | (steal ? STEAL : 0);
+}
+
+/** @param {Request} request */
+function wireExtrasOf({ extras }) {
+  if (extras === undefined) return null;
+  const { limit, holdLimit, label, callSite, enclosing } = extras;
+  return [limit, holdLimit, label, callSite, enclosing?.tokenHigh ?? 0, enclosing?.tokenLow ?? 0];
+}
+
+/** A request that has not ended, as its client sees it. */
+class TrackedRequest {
+  /** @type {number} */
+  view = VIEW.WAITING;
+  /** The broker has said that it has to wait. */
+  isQueued = false;
+  /** @type {((loss: LossReason | undefined) => void) | undefined} of release() */
+  onReleased = undefined;
+  #flags;
+  #wireExtras;
+  #t = machineNow();
+
+  /**
+   * @param {Request} request
+   * @param {number} id
+   */
+  constructor(request, id) {
+    this.request = request;
+    this.id = id;
+    this.#flags = flagsOf(request);
+    this.#wireExtras = wireExtrasOf(request);
+  }
+
+  /**
+   * As it crosses.
+   * @param {(t: number) => number} toBrokerTime
+   */
+  asked(toBrokerTime) {
+    const { id, request } = this;
+    return [id, request.name, this.#flags, toBrokerTime(this.#t), this.#wireExtras];
+  }
+
+  /**
+   * With what is known of it, for a broker that may know less, or more.
+   * @param {(t: number) => number} toBrokerTime
+   */
+  told(toBrokerTime) {
+    const { tokenHigh, tokenLow } = this.request;
+    return [this.view, this.asked(toBrokerTime), tokenHigh, tokenLow];
+  }
+
+  /**
+   * @param {number} high
+   * @param {number} low
+   */
+  setToken(high, low) {
+    if (high === 0 && low === 0) return;
+    this.request.tokenHigh = high;
+    this.request.tokenLow = low;
+  }
+}
+
+module.exports = { TrackedRequest };

@@ -1,0 +1,33 @@
+'use strict';
+
+// What JSON does not know, and crosses as a string: tokens.
+
+/**
+ * @param {string} _key
+ * @param {unknown} value
+ */
+const withoutBigints = (_key, value) => (typeof value === 'bigint' ? `${value}` : value);
+
+/** @param {unknown} value */
+const toPlain = (value) => JSON.parse(JSON.stringify(value, withoutBigints));
+
+/** @param {string | null} text */
+const toToken = (text) => (text === null ? null : BigInt(text));
+
+/**
+ * @param {any} detail  as it crosses
+ * @returns {import('../../../types/backend.d.ts').LockDetail}
+ */
+const toDetail = (detail) => ({
+  ...detail,
+  token: toToken(detail.token),
+  enclosingToken: toToken(detail.enclosingToken),
+});
+
+/**
+ * @param {any} event  as it crosses
+ * @returns {import('../../../types/backend.d.ts').LockEvent}
+ */
+const toEvent = (event) => ({ ...event, token: toToken(event.token) });
+
+module.exports = { toDetail, toEvent, toPlain };
