@@ -2,3 +2,4 @@ export * from './locks.js';
 export * from './mutex.js';
 export * from './scheduler.js';
 export type * from './backend.js';
+export type * from './diagnostics.js';

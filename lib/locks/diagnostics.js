@@ -4,11 +4,14 @@ const { channel } = require('node:diagnostics_channel');
 const { queueMicrotask } = require('../time.js');
 
 /**
- * The diagnostics channels of requests, with the names and the messages that Node's own locks have,
- * and one more for lost locks. What nobody subscribes to costs the look whether somebody does.
+ * The diagnostics channels of requests, with the names that Node's own locks have, and one more for
+ * lost locks. A message has what theirs have, and more; all messages of one request are one object.
+ * A channel without subscribers costs the check for them, and no request has a message then.
  */
 
-/** @typedef {import('../../types/backend.d.ts').LockBackendRequest} LockRequest */
+/** @typedef {import('./backend-request.js').BackendRequest} LockRequest */
+/** @typedef {import('../../types/diagnostics.d.ts').LockRequestMessage} LockRequestMessage */
+/** @typedef {{ -readonly [K in keyof LockRequestMessage]: LockRequestMessage[K] }} Message */
 
 const start = channel('locks.request.start');
 const grant = channel('locks.request.grant');
@@ -16,22 +19,61 @@ const miss = channel('locks.request.miss');
 const end = channel('locks.request.end');
 const lost = channel('locks.request.lost');
 
-/** @param {LockRequest} request */
-const describe = ({ name, mode }) => ({ name, mode });
+/** @type {WeakMap<LockRequest, Message>} of requests that a message was published of */
+const messages = new WeakMap();
+let lastRequestId = 0;
+
+/** Milliseconds since 1970, by a clock that is not set. */
+const now = () => performance.timeOrigin + performance.now();
+
+/**
+ * @param {LockRequest} request
+ * @returns {Message}
+ */
+function messageOf(request) {
+  const known = messages.get(request);
+  if (known !== undefined) return known;
+  const { name, mode, ifAvailable, steal, extras, backend } = request;
+  const made = {
+    requestId: ++lastRequestId,
+    name,
+    mode,
+    bucket: backend.bucket ?? '',
+    clientId: backend.clientId,
+    label: extras?.label ?? '',
+    ifAvailable,
+    steal,
+    requestedAt: now(),
+    token: null,
+    grantedAt: null,
+    endedAt: null,
+    error: undefined,
+  };
+  messages.set(request, made);
+  return made;
+}
 
 /** @param {LockRequest} request  about to be handed to the backend */
 function publishStart(request) {
-  if (start.hasSubscribers) start.publish(describe(request));
+  if (start.hasSubscribers) start.publish(messageOf(request));
 }
 
 /** @param {LockRequest} request  its callback is about to run with the lock */
 function publishGrant(request) {
-  if (grant.hasSubscribers) grant.publish(describe(request));
+  if (grant.hasSubscribers) grant.publish(messageAtGrant(request));
+}
+
+/** @param {LockRequest} request */
+function messageAtGrant(request) {
+  const message = messageOf(request);
+  message.token = request.token;
+  message.grantedAt = now();
+  return message;
 }
 
 /** @param {LockRequest} request  its callback is about to run with null */
 function publishMiss(request) {
-  if (miss.hasSubscribers) miss.publish(describe(request));
+  if (miss.hasSubscribers) miss.publish(messageOf(request));
 }
 
 /**
@@ -39,15 +81,20 @@ function publishMiss(request) {
  * @param {unknown} error  what with, undefined where it was fulfilled
  */
 function publishEnd(request, error) {
-  if (end.hasSubscribers) end.publish(describeEnd(request, error));
+  if (end.hasSubscribers) end.publish(messageAtEnd(request, error));
 }
 
 /**
  * @param {LockRequest} request
  * @param {unknown} error
  */
-function describeEnd({ name, mode, ifAvailable, steal }, error) {
-  return { name, mode, ifAvailable, steal, error };
+function messageAtEnd(request, error) {
+  const message = messageOf(request);
+  message.endedAt = now();
+  message.error = error;
+  // Where nobody has subscribed to grants.
+  if (request.tokenHigh !== 0) message.token ??= request.token;
+  return message;
 }
 
 /**
@@ -57,7 +104,18 @@ function describeEnd({ name, mode, ifAvailable, steal }, error) {
  * @param {unknown} error
  */
 function publishEndSoon(request, error) {
-  if (end.hasSubscribers) publishSoon(end, describeEnd(request, error));
+  if (end.hasSubscribers) publishSoon(end, messageAtEnd(request, error));
+}
+
+/**
+ * @param {LockRequest} request
+ * @param {import('../errors.js').LockLostError} error
+ */
+function messageAtLoss(request, error) {
+  const message = messageOf(request);
+  message.error = error;
+  message.token ??= request.token;
+  return message;
 }
 
 /**
@@ -65,7 +123,7 @@ function publishEndSoon(request, error) {
  * @param {import('../errors.js').LockLostError} error
  */
 function publishLost(request, error) {
-  if (lost.hasSubscribers) lost.publish({ ...describe(request), error });
+  if (lost.hasSubscribers) lost.publish(messageAtLoss(request, error));
 }
 
 /**
@@ -74,7 +132,7 @@ function publishLost(request, error) {
  * @param {import('../errors.js').LockLostError} error
  */
 function publishLostSoon(request, error) {
-  if (lost.hasSubscribers) publishSoon(lost, { ...describe(request), error });
+  if (lost.hasSubscribers) publishSoon(lost, messageAtLoss(request, error));
 }
 
 /**

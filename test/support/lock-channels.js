@@ -1,19 +1,20 @@
 'use strict';
 
+const assert = require('node:assert/strict');
 const diagnostics = require('node:diagnostics_channel');
 
 const KINDS = ['start', 'grant', 'miss', 'end', 'lost'];
 
 /**
  * Runs `body` and gives what the channels of lock requests published about `name` in the meantime,
- * as [kind, message] in order; `body` gets the array to add to it.
+ * as [kind, message] in order, each message as it was then; `body` gets the array to add to it.
  */
 async function recordChannels(name, body) {
   const messages = [];
   const listeners = KINDS.map((kind) => [
     `locks.request.${kind}`,
     (message) => {
-      if (message.name === name) messages.push([kind, message]);
+      if (message.name === name) messages.push([kind, { ...message }, message]);
     },
   ]);
   for (const [channel, listener] of listeners) diagnostics.subscribe(channel, listener);
@@ -25,4 +26,11 @@ async function recordChannels(name, body) {
   return messages;
 }
 
-module.exports = { recordChannels };
+/** The message has these members, whatever else it has. */
+function assertHas(message, members) {
+  for (const [name, value] of Object.entries(members)) {
+    assert.deepEqual(message[name], value, name);
+  }
+}
+
+module.exports = { assertHas, recordChannels };
