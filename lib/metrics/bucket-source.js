@@ -10,6 +10,8 @@ const { LockStatistics } = require('./lock-statistics.js');
 
 const BACKEND = Symbol.for('holdfast.backend');
 const MS_PER_SECOND = 1_000;
+/** So many events are read at a time. */
+const MAX_EVENTS = 256;
 const NOT_RUNNING = new Set(['stopped', 'traced', 'frozen', 'zombie']);
 
 /** @param {number[]} values  ms */
@@ -78,7 +80,8 @@ class BucketSource {
     this.#bounds = bounds;
     this.#all = new LockStatistics(bounds);
     this.#byName = names ? new Map() : undefined;
-    this.#watch = manager.watch();
+    // The backend's own watch: it does not keep the process alive.
+    this.#watch = this.#backend().watch(undefined);
     this.#seeded = this.#follow();
     this.#seeded.catch(() => {}); // collect() rejects with it
   }
@@ -89,14 +92,14 @@ class BucketSource {
     if (this.#failure !== undefined) throw this.#failure;
     const inspection = await this.#manager.inspect();
     const deadlocked = findDeadlocked(inspection);
-    const { bucket = '', usage } = this.#backend();
+    const backend = this.#backend();
     return {
       scope: 'bucket',
-      bucket,
+      bucket: backend.bucket ?? '',
       ...present(inspection, deadlocked),
       ...toPast(this.#all),
       missedEvents: this.#all.lost,
-      table: usage,
+      table: backend.usage?.(),
       names: this.#byName && this.#dataByName(this.#byName, inspection, deadlocked),
     };
   }
@@ -110,12 +113,12 @@ class BucketSource {
   }
 
   close() {
-    void this.#watch.return();
+    this.#watch.close();
   }
 
+  /** @returns {import('../../types/backend.d.ts').LockBackend} */
   #backend() {
-    const backend = /** @type {any} */ (this.#manager)[BACKEND]();
-    return { bucket: backend.bucket, usage: backend.usage?.() };
+    return /** @type {any} */ (this.#manager)[BACKEND]();
   }
 
   /** Resolves when what was there at first is known; goes on with the events. */
@@ -126,13 +129,20 @@ class BucketSource {
 
   async #read() {
     try {
-      for await (const event of this.#watch) {
-        this.#all.record(event);
-        if (this.#byName !== undefined) this.#statisticsOf(this.#byName, event.name).record(event);
+      for (;;) {
+        const events = await this.#watch.read(MAX_EVENTS);
+        if (events.length === 0) return; // it was closed
+        for (const event of events) this.#record(event);
       }
     } catch (error) {
       this.#failure = error;
     }
+  }
+
+  /** @param {import('../../types/backend.d.ts').LockEvent} event */
+  #record(event) {
+    this.#all.record(event);
+    if (this.#byName !== undefined) this.#statisticsOf(this.#byName, event.name).record(event);
   }
 
   /**
