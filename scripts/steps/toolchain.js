@@ -76,6 +76,11 @@ const REQUIREMENTS = {
   format: [programNeeded('clang-format', 'clang-format', ['clang-format'])],
   tidy: [programNeeded('clang-tidy', 'clang-tidy', ['clang-tidy'])],
   readelf: [programNeeded('readelf', 'readelf', ['binutils'])],
+  terminal: [
+    { name: 'tmux', isThere: () => succeeds('tmux', ['-V']), packages: () => ['tmux'] },
+    programNeeded('flock of util-linux', 'flock', ['util-linux']),
+  ],
+  browser: [programNeeded('Chromium', 'chromium', ['chromium'])],
   instructions: [programNeeded('Valgrind', 'valgrind', ['valgrind'])],
   redis: [programNeeded('a Redis server', 'redis-server', ['redis-server'])],
   postgresql: [

@@ -1,0 +1,122 @@
+'use strict';
+
+const { spawn, spawnSync } = require('node:child_process');
+const { mkdtempSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
+const { createInterface } = require('node:readline');
+const { openLockManager } = require('../../lib/index.js');
+
+const PROGRAM = path.join(__dirname, '..', '..', 'lib', 'cli', 'holdfast.js');
+
+/** A command that goes on: what it prints can be waited for. */
+class RunningCommand {
+  #child;
+  #lines = [];
+  #waiting = [];
+  #isOver = false;
+  errors = '';
+
+  constructor(child) {
+    this.#child = child;
+    /** Resolves with { status, signal } when it has ended and its output has been read. */
+    this.ended = new Promise((resolve) => {
+      child.on('close', (status, signal) => {
+        this.#isOver = true;
+        for (const { resolve: end } of this.#waiting.splice(0)) end(undefined);
+        resolve({ status, signal });
+      });
+    });
+    createInterface({ input: child.stdout }).on('line', (line) => this.#take(line));
+    child.stderr.on('data', (text) => (this.errors += text));
+  }
+
+  get pid() {
+    return this.#child.pid;
+  }
+
+  #take(line) {
+    const at = this.#waiting.findIndex(({ matches }) => matches(line));
+    if (at < 0) this.#lines.push(line);
+    else this.#waiting.splice(at, 1)[0].resolve(line);
+  }
+
+  /** The next line that matches; undefined: it has ended without one. */
+  line(pattern = /^/) {
+    const matches = (line) => pattern.test(line);
+    const at = this.#lines.findIndex(matches);
+    if (at >= 0) return Promise.resolve(this.#lines.splice(0, at + 1).at(-1));
+    if (this.#isOver) return Promise.resolve(undefined);
+    return new Promise((resolve) => this.#waiting.push({ matches, resolve }));
+  }
+
+  write(text) {
+    this.#child.stdin.write(text);
+  }
+
+  closeInput() {
+    this.#child.stdin.end();
+    return this.ended;
+  }
+
+  kill(signal) {
+    process.kill(this.#child.pid, signal);
+    return this;
+  }
+}
+
+/** The command line tool, on a directory of its own, and a lock manager beside it. */
+class CommandLine {
+  directory = mkdtempSync(path.join(tmpdir(), 'holdfast-cli-'));
+  locks = openLockManager({ directory: this.directory });
+  #running = new Set();
+
+  environment(extra = {}) {
+    return { ...process.env, HOLDFAST_DIR: this.directory, NO_COLOR: '1', ...extra };
+  }
+
+  /** Runs a command to its end. */
+  run(args, { input = '', env = {} } = {}) {
+    const { status, signal, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, ...args], {
+      encoding: 'utf8',
+      env: this.environment(env),
+      input,
+    });
+    return { status, signal, stdout, stderr };
+  }
+
+  /** As run(), and what it printed, line by line, from JSON. */
+  json(args) {
+    const { stdout } = this.run([...args, '--json']);
+    return stdout
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line));
+  }
+
+  /** Starts a command, or another program beside it. */
+  start(args, { program = [process.execPath, PROGRAM], env = {} } = {}) {
+    const child = spawn(program[0], [...program.slice(1), ...args], {
+      env: this.environment(env),
+      stdio: 'pipe',
+    });
+    this.#running.add(child);
+    child.on('exit', () => this.#running.delete(child));
+    return new RunningCommand(child);
+  }
+
+  /** Starts a command that holds a lock until its input is closed; resolves when it holds it. */
+  async hold(name, ...options) {
+    const held = this.start(['exec', ...options, name, '--', 'sh', '-c', 'echo held; cat']);
+    await held.line(/held/);
+    return held;
+  }
+
+  close() {
+    for (const child of this.#running) child.kill('SIGKILL');
+    this.locks.close();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+module.exports = { CommandLine, PROGRAM };
