@@ -1,6 +1,7 @@
 'use strict';
 
 const { channel } = require('node:diagnostics_channel');
+const { performance, queueMicrotask } = require('../time.js');
 const { queueMicrotask } = require('../time.js');
 
 /**

@@ -1,6 +1,7 @@
 'use strict';
 
 const { channel } = require('node:diagnostics_channel');
+const { dateNow } = require('../time.js');
 const { Histogram } = require('./histogram.js');
 const { noCounts } = require('./lock-statistics.js');
 
@@ -29,7 +30,7 @@ class RequestStatistics {
   toData() {
     // A thread that has died counts nothing.
     const counts = { ...this.counts, deaths: undefined };
-    const now = Date.now();
+    const now = dateNow();
     const oldest = (
       /** @type {Set<Message>} */ messages,
       /** @type {'requestedAt' | 'grantedAt'} */ at,

@@ -1,5 +1,6 @@
 'use strict';
 
+const { dateNow } = require('../time.js');
 const { METRICS } = require('./metric-list.js');
 const { samplesOf } = require('./prometheus-text.js');
 
@@ -17,7 +18,7 @@ function readOnce(collect) {
   /** @type {{ data: Promise<Data>, at: number } | undefined} */
   let last;
   return () => {
-    const now = Date.now();
+    const now = dateNow();
     if (last === undefined || now - last.at > FRESH_MS) last = { data: collect(), at: now };
     return last.data;
   };

@@ -115,7 +115,8 @@ test.each(['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGUSR1', 'SIGUSR2'])(
   '%s reaches the command, which may answer as it likes',
   async (signal) => {
     const name = signal.slice('SIG'.length);
-    const script = `trap 'echo got ${name}; exit 5' ${name}; echo ready; while :; do sleep 0.05; done`;
+    const answer = `trap 'echo got ${name}; exit 5' ${name}`;
+    const script = `${answer}; echo ready; while :; do sleep 0.05; done`;
     const running = cli.start(['exec', 'lock', '--', 'sh', '-c', script]);
     await running.line(/ready/);
     running.kill(signal);
