@@ -2,7 +2,6 @@
 
 const { channel } = require('node:diagnostics_channel');
 const { performance, queueMicrotask } = require('../time.js');
-const { queueMicrotask } = require('../time.js');
 
 /**
  * The diagnostics channels of requests, with the names that Node's own locks have, and one more for
