@@ -167,6 +167,11 @@ export interface LockBackend {
   /** UUID of this agent. */
   readonly clientId: string;
   /**
+   * Equal (`===`) for the backends of a thread that share their locks, and for no others. Without it
+   * a backend knows nothing of others.
+   */
+  readonly table?: unknown;
+  /**
    * Takes a request.
    * @throws DOMException when it cannot be taken (`QuotaExceededError`, `InvalidStateError`,
    *   `SecurityError`); nothing

@@ -60,9 +60,12 @@ export interface LockOptions {
   /**
    * Needs no lock of its own inside the callback of one that covers it, beyond the standard: of the
    * same name, held exclusively or, for a shared request, in any mode. The callback is then called
-   * with the lock that is held, which is not released before it has ended. Outside of such a
-   * callback it makes no difference. For `request()` and `requestSync()`; before Node 24 pass it to
-   * the outer request too.
+   * with the lock that is held, which is not released before it has ended. Requests that are made
+   * side by side in one callback queue among themselves, by the rules of all locks, and their other
+   * options count there. What is begun inside and outlives the callback is covered no more, nor is
+   * what outlives the callback of `requestSync()`. Outside of such a callback it makes no
+   * difference. For `request()` and `requestSync()`; before Node 24 pass it to the outer request
+   * too.
    * @defaultValue false
    */
   reentrant?: boolean | undefined;

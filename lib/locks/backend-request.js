@@ -44,9 +44,14 @@ class BackendRequest {
     return (BigInt(this.tokenHigh >>> 0) << 32n) | BigInt(this.tokenLow >>> 0);
   }
 
-  /** @param {Backend} backend */
-  isOf(backend) {
-    return this.backend === backend;
+  /** The backend of the lock manager. */
+  get home() {
+    return this.backend;
+  }
+
+  /** What the mode of a reentrant request inside this one may be at most. */
+  get coveredMode() {
+    return this.options.mode;
   }
 
   /**

@@ -1,39 +1,42 @@
 'use strict';
 
 const { AsyncLocalStorage } = require('node:async_hooks');
+const { contextsAreCheap } = require('../async-contexts.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../types/backend.d.ts').LockBackendRequest} LockBackendRequest */
 /** @typedef {import('../../types/backend.d.ts').LockRequestExtras} LockRequestExtras */
 
 /**
- * A granted request with a callback, as far as those inside the callback are concerned.
+ * A granted request with a callback, as far as those inside the callback are concerned. It encloses
+ * what is requested until the callback has ended and what it returned is settled.
  * @typedef {LockBackendRequest & {
- *   readonly isHolding: boolean,
+ *   readonly isEnclosing: boolean,
+ *   readonly isSync: boolean,
  *   readonly token: bigint,
+ *   readonly home: LockBackend,
+ *   readonly coveredMode: import('../../types/locks.d.ts').LockMode,
+ *   readonly nestedBackend: LockBackend,
  *   readonly outer: ChainLink | undefined,
- *   isOf(backend: LockBackend): boolean,
- *   enterNested(): void,
- *   leaveNested(): void,
+ *   enterNested(request: NestedLink): void,
+ *   leaveNested(request: NestedLink): void,
  * }} ChainLink
+ */
+
+/**
+ * A reentrant request, as far as the lock that covers it is concerned.
+ * @typedef {{ coverLost(error: import('../errors.js').LockLostError): void }} NestedLink
  */
 
 /**
  * Inside whose callback is the running code? Everything that the callback calls and awaits, and
  * what it starts and does not await, is inside it: that is the async context.
  *
- * From Node 24 on an async context costs next to nothing. Before, it slows down every promise of
- * the process: there a callback is followed to its first `await` only, until somebody asks for what
- * needs more.
+ * Where async contexts are dear, a callback is followed to its first `await` only, until somebody
+ * asks for what needs more.
+ * @type {AsyncLocalStorage<ChainLink> | undefined}
  */
-const FIRST_MAJOR_WITH_CHEAP_CONTEXTS = 24;
-
-const isCheap =
-  Number.parseInt(process.versions.node, 10) >= FIRST_MAJOR_WITH_CHEAP_CONTEXTS &&
-  !`${process.execArgv} ${process.env.NODE_OPTIONS}`.includes('--no-async-context-frame');
-
-/** @type {AsyncLocalStorage<ChainLink> | undefined} */
-let chains = isCheap ? new AsyncLocalStorage() : undefined;
+let chains = contextsAreCheap ? new AsyncLocalStorage() : undefined;
 
 /** @type {ChainLink | undefined} where there are no contexts: whose callback runs just now */
 let running = undefined;
@@ -44,21 +47,21 @@ function followCallChains() {
 }
 
 /**
- * What runs from here on, in this microtask and in all that comes from it, is inside the callback.
+ * Calls the callback of a lock. What it calls, and what comes from that later, is inside it.
  * @param {ChainLink} request  in a microtask of its own
+ * @param {(lock: any) => unknown} callback
+ * @param {object} lock
+ * @returns {unknown}
  */
-function enterCallback(request) {
-  if (chains === undefined) running = request;
-  else chains.enterWith(request);
-}
-
-/** The callback has returned. */
-function leaveCallback() {
-  running = undefined;
+function callInside(request, callback, lock) {
+  if (!contextsAreCheap) return runInside(request, () => callback(lock));
+  /** @type {AsyncLocalStorage<ChainLink>} */ (chains).enterWith(request); // for this microtask
+  return callback(lock);
 }
 
 /**
- * Runs something inside the callback of a request.
+ * Runs something inside the callback of a request. The context is taken back afterwards: the first
+ * ones of a process that has none yet are noted with what all of its code has in common.
  * @template T
  * @param {ChainLink | undefined} request
  * @param {() => T} run
@@ -78,13 +81,23 @@ function runInside(request, run) {
 
 /** The innermost lock that the running call chain holds, of whatever bucket. */
 function enclosingLock() {
-  return innermostHeld(chains === undefined ? running : chains.getStore());
+  // What began before the contexts did is in none, until its first `await`.
+  return innermostHeld(chains === undefined ? running : (chains.getStore() ?? running));
 }
 
 /** @param {ChainLink | undefined} request */
 function innermostHeld(request) {
-  while (request !== undefined && !request.isHolding) request = request.outer;
+  while (request !== undefined && !request.isEnclosing) request = request.outer;
   return request;
+}
+
+/**
+ * Whether two backends of this thread share their locks.
+ * @param {LockBackend} a
+ * @param {LockBackend} b
+ */
+function shareLocks(a, b) {
+  return a === b || (a.table !== undefined && a.table === b.table);
 }
 
 /**
@@ -121,25 +134,28 @@ const NO_EXTRAS = Object.freeze(onlyInside(undefined));
  * @param {LockBackend} backend
  */
 function extrasInside(extras, outer, backend) {
-  const enclosing = heldAround(outer, (request) => request.isOf(backend));
+  const enclosing = heldAround(outer, (request) => shareLocks(request.home, backend));
   if (enclosing === undefined) return extras;
   return extras === undefined ? onlyInside(enclosing) : { ...extras, enclosing };
 }
 
 /**
- * The held lock, of those of the running call chain, inside which a reentrant request needs no lock
- * of its own.
+ * The innermost lock of the running call chain inside which a reentrant request needs no lock of
+ * its own. One of requestSync() is given back when its callback returns: what runs later is not
+ * inside it.
  * @param {string} name
  * @param {import('../../types/locks.d.ts').LockMode} mode
  * @param {LockBackend} backend
+ * @param {boolean} [isSync]  the request ends before the running code goes on
  */
-function coveringLock(name, mode, backend) {
+function coveringLock(name, mode, backend, isSync = false) {
   return heldAround(
     enclosingLock(),
     (held) =>
       held.name === name &&
-      held.isOf(backend) &&
-      (held.mode === 'exclusive' || (held.mode === 'shared' && mode === 'shared')),
+      (isSync || !held.isSync) &&
+      shareLocks(held.home, backend) &&
+      (held.coveredMode === 'exclusive' || mode === 'shared'),
   );
 }
 
@@ -149,19 +165,19 @@ function coveringLock(name, mode, backend) {
  */
 function heldAround(innermost, isWanted) {
   for (let request = innermost; request !== undefined; request = request.outer) {
-    if (request.isHolding && isWanted(request)) return request;
+    if (request.isEnclosing && isWanted(request)) return request;
   }
   return undefined;
 }
 
 module.exports = {
   NO_EXTRAS,
+  callInside,
   coveringLock,
   enclosingLock,
-  enterCallback,
   extrasInside,
   followCallChains,
   leaveCallChain,
-  leaveCallback,
   runInside,
+  shareLocks,
 };

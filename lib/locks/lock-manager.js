@@ -67,7 +67,7 @@ class LockManager {
       const backend = this.#attach();
       if (options.reentrant) {
         const held = coveringLock(resourceName, options.mode, backend);
-        if (held !== undefined) return requestNested()(held, options.signal, callback);
+        if (held !== undefined) return requestNested()(held, options, callback);
       }
       return new LockRequest(backend, resourceName, options, callback).start();
     } catch (error) {

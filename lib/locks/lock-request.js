@@ -5,7 +5,7 @@ const { LockLostError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { isObject } = require('../webidl.js');
 const { BackendRequest } = require('./backend-request.js');
-const { enterCallback, leaveCallChain, leaveCallback } = require('./call-chain.js');
+const { callInside, leaveCallChain } = require('./call-chain.js');
 const {
   publishEnd,
   publishEndSoon,
@@ -84,6 +84,15 @@ class LockRequest extends BackendRequest {
 
   get isHolding() {
     return this.#phase === HOLDING && this.#error === undefined;
+  }
+
+  /** What is requested now, from inside the callback, is inside this lock. */
+  get isEnclosing() {
+    return this.isHolding && (this.#section === undefined || this.#section.isOpen);
+  }
+
+  get isSync() {
+    return false;
   }
 
   /** How the lock was lost while the callback ran or after it, if it was. */
@@ -279,12 +288,7 @@ class LockRequest extends BackendRequest {
       return callback(null);
     }
     publishGrant(this);
-    enterCallback(this);
-    try {
-      return callback(createLock(this));
-    } finally {
-      leaveCallback();
-    }
+    return callInside(this, callback, createLock(this));
   }
 
   #openSection() {
@@ -311,13 +315,22 @@ class LockRequest extends BackendRequest {
     return isPending(ending) ? ending : wasHeld;
   }
 
-  /** A reentrant request inside this one: until it ends, the lock is not released. */
-  enterNested() {
-    this.#openSection().enterNested();
+  /** Who may go on of the reentrant requests inside this one. */
+  get nestedBackend() {
+    return this.#openSection().nestedBackend;
   }
 
-  leaveNested() {
-    this.#openSection().leaveNested();
+  /**
+   * A reentrant request inside this one: until it ends, the lock is not released.
+   * @param {import('./call-chain.js').NestedLink} request
+   */
+  enterNested(request) {
+    this.#openSection().enterNested(request);
+  }
+
+  /** @param {import('./call-chain.js').NestedLink} request */
+  leaveNested(request) {
+    this.#openSection().leaveNested(request);
   }
 
   /**

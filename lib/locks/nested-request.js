@@ -1,43 +1,96 @@
 'use strict';
 
-const { createLock } = require('./lock.js');
-const { lossSignalOf } = require('./loss-signal.js');
+const { LockRequest } = require('./lock-request.js');
 
 /** @typedef {import('./call-chain.js').ChainLink} ChainLink */
+/** @typedef {import('./lock-options.js').LockOptions} LockOptions */
+/** @typedef {import('../errors.js').LockLostError} LockLostError */
+/** @typedef {import('./lock-request.js').LockGrantedCallback} LockGrantedCallback */
 
 /**
- * A reentrant request inside a lock that covers it: granted at once, without a lock of its own. The
- * callback gets the lock that covers it, which is not released before the callback has ended, and
- * the promise rejects, like that of the lock itself, when that lock is lost.
- * @param {ChainLink} held
- * @param {AbortSignal | undefined} signal
- * @param {(lock: import('./lock.js').Lock) => unknown} callback
+ * A reentrant request inside a lock that covers it. It needs nothing of the lock's own backend. All
+ * those directly inside one lock share a queue, by the rules of all locks. The covering lock is not
+ * released before they have ended, and is lost for them too.
+ */
+class NestedRequest extends LockRequest {
+  #covering;
+
+  /**
+   * @param {ChainLink} covering
+   * @param {LockOptions} options
+   * @param {LockGrantedCallback} callback
+   */
+  constructor(covering, options, callback) {
+    super(covering.nestedBackend, covering.name, options, (lock) => {
+      if (lock !== null) takeToken(this, covering);
+      return callback(lock);
+    });
+    this.#covering = covering;
+  }
+
+  /** @override */
+  get home() {
+    return this.#covering.home;
+  }
+
+  /**
+   * A shared one inside an exclusive lock does not take away what that one covers.
+   * @override
+   */
+  get coveredMode() {
+    return this.#covering.coveredMode;
+  }
+
+  /** @override */
+  start() {
+    const covering = this.#covering;
+    covering.enterNested(this);
+    const leave = () => covering.leaveNested(this);
+    try {
+      return super.start().then(
+        (value) => {
+          leave();
+          return value;
+        },
+        (error) => {
+          leave();
+          throw error;
+        },
+      );
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  /**
+   * The covering lock was lost.
+   * @param {LockLostError} error
+   */
+  coverLost(error) {
+    if (this.isHolding) this.lost(error.reason);
+    else this.abort(error);
+  }
+}
+
+/**
+ * The grant that others know is that of the covering lock.
+ * @param {{ tokenHigh: number, tokenLow: number }} request
+ * @param {ChainLink} covering
+ */
+function takeToken(request, { tokenHigh, tokenLow }) {
+  request.tokenHigh = tokenHigh;
+  request.tokenLow = tokenLow;
+}
+
+/**
+ * @param {ChainLink} covering
+ * @param {LockOptions} options
+ * @param {LockGrantedCallback} callback
  * @returns {Promise<any>}
  */
-function requestNested(held, signal, callback) {
-  held.enterNested();
-  return new Promise((resolve, reject) => {
-    const loss = lossSignalOf(held);
-    const onLoss = () => reject(loss.reason);
-    loss.addEventListener('abort', onLoss, { once: true });
-    run(held, signal, callback)
-      .then(resolve, reject)
-      .finally(() => {
-        loss.removeEventListener('abort', onLoss);
-        held.leaveNested();
-      });
-  });
+function requestNested(covering, options, callback) {
+  return new NestedRequest(covering, options, callback).start();
 }
 
-/**
- * @param {ChainLink} held
- * @param {AbortSignal | undefined} signal
- * @param {(lock: import('./lock.js').Lock) => unknown} callback
- */
-async function run(held, signal, callback) {
-  await undefined; // a callback never runs inside request()
-  signal?.throwIfAborted();
-  return callback(createLock(held));
-}
-
-module.exports = { requestNested };
+module.exports = { requestNested, takeToken };

@@ -1,6 +1,11 @@
 'use strict';
 
+const { lazy } = require('../lazy.js');
+
+/** @typedef {import('./call-chain.js').NestedLink} NestedLink */
 /** @typedef {import('./lock-request.js').LockRequest} LockRequest */
+
+const LocalBackend = lazy(() => require('../backends/local/backend.js').LocalBackend);
 
 /** Nothing is known of the end; what the callback came to; what the promise is settled with. */
 const OPEN = 0;
@@ -20,8 +25,10 @@ class PendingRelease {
   #isFulfilled = false;
   /** @type {unknown} */
   #outcome = undefined;
-  /** Reentrant requests inside. */
-  #nested = 0;
+  /** @type {Set<NestedLink> | undefined} reentrant requests inside, once there was one */
+  #nested = undefined;
+  /** @type {import('../../types/backend.d.ts').LockBackend | undefined} the queue of these */
+  #nestedBackend = undefined;
   /** @type {Promise<void> | undefined} until a backend that answers late has given the lock back */
   ending = undefined;
   /** @type {((value: unknown) => void) | undefined} these two settle the released promise */
@@ -64,17 +71,35 @@ class PendingRelease {
     this.#isFulfilled = isFulfilled;
     this.#outcome = outcome;
     this.#state = CONCLUDED;
-    if (this.#nested === 0) this.#end();
+    if (!this.#hasNested) this.#end();
     return this;
   }
 
-  enterNested() {
-    this.#nested += 1;
+  /** Nobody knows yet what the callback comes to. */
+  get isOpen() {
+    return this.#state === OPEN;
   }
 
-  leaveNested() {
-    this.#nested -= 1;
-    if (this.#nested === 0 && this.#state === CONCLUDED) this.#end();
+  get #hasNested() {
+    return this.#nested !== undefined && this.#nested.size > 0;
+  }
+
+  /** A lock table of their own, in which reentrant requests exclude each other. */
+  get nestedBackend() {
+    if (this.#nestedBackend === undefined) this.#nestedBackend = new (LocalBackend())();
+    return this.#nestedBackend;
+  }
+
+  /** @param {NestedLink} request */
+  enterNested(request) {
+    this.#nested ??= new Set();
+    this.#nested.add(request);
+  }
+
+  /** @param {NestedLink} request */
+  leaveNested(request) {
+    this.#nested?.delete(request);
+    if (!this.#hasNested && this.#state === CONCLUDED) this.#end();
   }
 
   #end() {
@@ -95,6 +120,9 @@ class PendingRelease {
     this.#isFulfilled = false;
     this.#outcome = error;
     this.#state = OVER;
+    if (this.#nested !== undefined) {
+      for (const request of this.#nested) request.coverLost(/** @type {any} */ (error));
+    }
     this.#settle();
   }
 

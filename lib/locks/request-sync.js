@@ -14,6 +14,7 @@ const {
 } = require('./diagnostics.js');
 const { createLock } = require('./lock.js');
 const { signalLoss } = require('./loss-signal.js');
+const { takeToken } = require('./nested-request.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
 /** @typedef {import('../../types/backend.d.ts').LockLossReason} LossReason */
@@ -38,7 +39,19 @@ class SyncRequest extends BackendRequest {
     this.isHolding = false;
   }
 
-  // Nothing inside the callback goes on after it.
+  get isEnclosing() {
+    return this.isHolding;
+  }
+
+  get isSync() {
+    return true;
+  }
+
+  // Only what blocks is inside it, one after the other.
+  get nestedBackend() {
+    return this.backend;
+  }
+
   enterNested() {}
   leaveNested() {}
 
@@ -80,7 +93,7 @@ class SyncRequest extends BackendRequest {
     }
     if (answer === undefined) throw notSupportedError('The backend cannot block a thread');
     const { threadId } = require('node:worker_threads');
-    const { clientId } = backend;
+    const { clientId } = this.home;
     const { name, mode } = this;
     throw new DeadlockError(`The thread would wait for itself: '${name}'`, [
       { name, mode, clientId, pid: process.pid, threadId },
@@ -123,6 +136,41 @@ class SyncRequest extends BackendRequest {
   }
 }
 
+/** A reentrant one inside a lock that covers it: see nested-request.js. */
+class NestedSyncRequest extends SyncRequest {
+  #covering;
+
+  /**
+   * @param {import('./call-chain.js').ChainLink} covering
+   * @param {LockOptions} options
+   */
+  constructor(covering, options) {
+    super(covering.nestedBackend, covering.name, options);
+    this.#covering = covering;
+  }
+
+  /** @override */
+  get home() {
+    return this.#covering.home;
+  }
+
+  /** @override */
+  get coveredMode() {
+    return this.#covering.coveredMode;
+  }
+
+  /**
+   * @param {(lock: Lock | null) => unknown} callback
+   * @override
+   */
+  run(callback) {
+    return super.run((lock) => {
+      if (lock !== null) takeToken(this, this.#covering);
+      return callback(lock);
+    });
+  }
+}
+
 /**
  * What is still to come would come without the lock.
  * @template T
@@ -144,8 +192,9 @@ function refuseThenable(result) {
  * @returns {any} what the callback returned
  */
 function requestSync(backend, name, options, callback) {
-  const held = options.reentrant ? coveringLock(name, options.mode, backend) : undefined;
-  if (held !== undefined) return refuseThenable(callback(createLock(held)));
+  const held = options.reentrant ? coveringLock(name, options.mode, backend, true) : undefined;
+  if (held?.isSync) return refuseThenable(callback(createLock(held)));
+  if (held !== undefined) return new NestedSyncRequest(held, options).run(callback);
   return new SyncRequest(backend, name, options).run(callback);
 }
 

@@ -7,6 +7,7 @@ const {
   executionAsyncResource,
 } = require('node:async_hooks');
 const { types } = require('node:util');
+const { contextsAreCheap } = require('../async-contexts.js');
 const { DEFAULT_PRIORITY } = require('./task-priority.js');
 
 /** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
@@ -57,7 +58,7 @@ class StateStorage extends AsyncLocalStorage {
 
 const storage = new StateStorage();
 
-const propagatesByResource = '_propagate' in AsyncLocalStorage.prototype;
+const propagatesByResource = !contextsAreCheap;
 
 /**
  * Where every callback gets the whole context of its maker (Node 24 and later): takes the state

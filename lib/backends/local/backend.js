@@ -60,6 +60,11 @@ class LocalBackend {
     return this.#clientId;
   }
 
+  /** The same of all that share their locks. */
+  get table() {
+    return this.#table;
+  }
+
   /**
    * @param {Request} request
    * @returns {LockOutcome}

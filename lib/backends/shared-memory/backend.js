@@ -7,7 +7,7 @@ const { RequestTable, NO_ID } = require('./request-table.js');
 const { createClientId } = require('../client-id.js');
 const { PendingLosses } = require('./pending-losses.js');
 const { doNotLeaveAtExit, leaveAtExit } = require('./exit-hook.js');
-const { openAgent, toAgentOptions, toError } = require('./native-agent.js');
+const { openAgent, placeOf, toAgentOptions, toError } = require('./native-agent.js');
 const {
   COUNT_SHIFT,
   DISCONNECTED,
@@ -53,6 +53,8 @@ class SharedMemoryBackend {
   #options;
   /** The native agent; null after the lock table was lost, until the next use opens the new one. */
   #agent;
+  /** @type {string | undefined} made when somebody asks */
+  #table = undefined;
   #requests = new RequestTable();
   #caller = new RequestCaller();
   #pendingLosses = new PendingLosses();
@@ -74,6 +76,12 @@ class SharedMemoryBackend {
     this.#options = toAgentOptions(this.#native, this.clientId, options);
     this.#agent = this.#open();
     leaveAtExit(this);
+  }
+
+  /** The same of all that share their locks, by whatever path they came to the bucket. */
+  get table() {
+    this.#table ??= placeOf(this.#options);
+    return this.#table;
   }
 
   /**

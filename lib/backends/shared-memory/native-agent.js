@@ -49,10 +49,19 @@ function openAgent(native, options, words, onEvents) {
   }
 }
 
+/**
+ * Says which bucket it is, whatever links lead to its directory.
+ * @param {AgentOptions} options  of an agent that is open
+ */
+function placeOf({ bucket, directory }) {
+  const { realpathSync } = require('node:fs');
+  return path.join(realpathSync(directory), bucket);
+}
+
 /** @param {{ name: string, message: string, code: string }} error  of the native part */
 function toError({ name, message, code }) {
   if (name === 'TypeError') return new TypeError(message);
   return Object.assign(new DOMException(message, name), { reason: code });
 }
 
-module.exports = { openAgent, toAgentOptions, toError };
+module.exports = { openAgent, placeOf, toAgentOptions, toError };

@@ -162,4 +162,170 @@ describeOneClient('reentrant', (run) => {
       });
     }),
   );
+
+  test(
+    'siblings queue among themselves, whatever else waits',
+    run(async ({ locks, assert, name }) => {
+      const options = { reentrant: true };
+      let inside = 0;
+      const order = [];
+      const section = (which) => async () => {
+        inside += 1;
+        assert.equal(inside, 1);
+        await locks.query();
+        order.push(which);
+        inside -= 1;
+      };
+      let behind;
+      await locks.request(name, options, () => {
+        behind = locks.request(name, section('behind'));
+        return Promise.all([1, 2, 3].map((i) => locks.request(name, options, section(i))));
+      });
+      await behind;
+      assert.deepEqual(order, [1, 2, 3, 'behind']);
+    }),
+  );
+
+  test(
+    'shared siblings hold together, an exclusive one waits for them',
+    run(async ({ locks, assert, name }) => {
+      const order = [];
+      let release;
+      const released = new Promise((resolve) => (release = resolve));
+      const request = (mode, callback) => locks.request(name, { mode, reentrant: true }, callback);
+      const isShown = (shown) => {
+        order.push(shown);
+        return released;
+      };
+      await request('exclusive', () =>
+        Promise.all([
+          request('shared', () => isShown('shared')),
+          request('shared', () => isShown('shared')),
+          request('exclusive', () => order.push('exclusive')),
+          locks.query().then(() => {
+            order.push('released');
+            release();
+          }),
+        ]),
+      );
+      assert.deepEqual(order, ['shared', 'shared', 'released', 'exclusive']);
+    }),
+  );
+
+  test(
+    'what is inside one of the siblings is granted at once',
+    run(async ({ locks, assert, name }) => {
+      const request = (callback) => locks.request(name, { reentrant: true }, callback);
+      const order = [];
+      await request(() =>
+        Promise.all([
+          request(() => request(() => order.push('inside the first'))),
+          request(() => order.push('second')),
+        ]),
+      );
+      assert.deepEqual(order, ['inside the first', 'second']);
+    }),
+  );
+
+  test(
+    'what is begun inside and outlives the callback covers nothing any more',
+    run(async ({ locks, assert, name, query }) => {
+      const request = (options, callback) =>
+        locks.request(name, { reentrant: true, ...options }, callback);
+      let endNested;
+      let nested;
+      let goOn;
+      let loop;
+      const outer = request({}, () => {
+        nested = request({}, () => new Promise((resolve) => (endNested = resolve)));
+        loop = new Promise((resolve) => (goOn = resolve)).then(() => request({}, query));
+      });
+      while (endNested === undefined) await locks.query();
+      goOn();
+      await locks.query();
+      assert.deepEqual(await query(), { held: ['exclusive'], pending: ['exclusive'] });
+      endNested();
+      await Promise.all([outer, nested]);
+      assert.deepEqual(await loop, { held: ['exclusive'], pending: [] });
+    }),
+  );
+
+  test(
+    'inside requestSync() an asynchronous request waits for a lock of its own',
+    run(async ({ locks, assert, name, query }) => {
+      let inner;
+      const token = locks.requestSync(name, (lock) => {
+        inner = locks.request(name, { reentrant: true }, async (own) => [own.token, await query()]);
+        return lock.token;
+      });
+      const [ownToken, seen] = await inner;
+      assert.ok(ownToken > token);
+      assert.deepEqual(seen, { held: ['exclusive'], pending: [] });
+    }),
+  );
+
+  test(
+    'requestSync() is covered, but would wait for ever for a sibling',
+    run(async ({ locks, assert, name, notCalled }) => {
+      const options = { reentrant: true };
+      await locks.request(name, options, async () => {
+        assert.equal(
+          locks.requestSync(name, options, () => locks.requestSync(name, options, () => 'inside')),
+          'inside',
+        );
+        let end;
+        const sibling = locks.request(name, options, () => new Promise((r) => (end = r)));
+        while (end === undefined) await undefined;
+        const failing = () => locks.requestSync(name, options, notCalled);
+        assert.throws(failing, { name: 'DeadlockError' });
+        assert.equal(
+          locks.requestSync(name, { ...options, ifAvailable: true }, (lock) => lock),
+          null,
+        );
+        end();
+        await sibling;
+      });
+    }),
+  );
+
+  test(
+    'its own options count: ifAvailable, timeout, signal and holdLimit',
+    run(async ({ locks, assert, name, notCalled }) => {
+      const request = (options, callback) =>
+        locks.request(name, { reentrant: true, ...options }, callback);
+      await request({}, async () => {
+        let end;
+        const sibling = request({}, () => new Promise((resolve) => (end = resolve)));
+        assert.equal(await request({ ifAvailable: true }, (lock) => lock), null);
+        await assert.rejects(request({ timeout: 1 }, notCalled), { name: 'TimeoutError' });
+        const aborted = new AbortController();
+        const waiting = request({ signal: aborted.signal }, notCalled);
+        aborted.abort('reason');
+        await waiting.then(assert.fail, (reason) => assert.equal(reason, 'reason'));
+        end();
+        await sibling;
+        const held = request({ holdLimit: 1 }, (lock) => {
+          return new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
+        });
+        await assert.rejects(held, { name: 'TimeoutError', reason: 'expired' });
+      });
+    }),
+  );
+
+  test(
+    'with the lock those are lost that wait for a sibling',
+    run(async ({ locks, assert, name, notCalled }) => {
+      const request = (callback) => locks.request(name, { reentrant: true }, callback);
+      const results = await Promise.allSettled([
+        request(async () => {
+          const first = request(() => new Promise(() => {}));
+          const second = request(notCalled);
+          await locks.request(name, { steal: true }, () => {});
+          const nested = await Promise.allSettled([first, second]);
+          for (const { reason } of nested) assert.equal(reason.reason, 'stolen');
+        }),
+      ]);
+      assert.equal(results[0].reason.reason, 'stolen');
+    }),
+  );
 });

@@ -8,7 +8,7 @@ const { allMatches, filesBelow, isThere, textOf } = require('./project-files.js'
 /** From the lowest up; a file may require what stands before its own part, or its own folder. */
 const JS_LAYERS = [
   ['unfaked-timers'],
-  ['lazy', 'c-library', 'binding-error', 'time'],
+  ['async-contexts', 'lazy', 'c-library', 'binding-error', 'time'],
   ['addon-file'],
   ['errors', 'webidl', 'webidl-numbers', 'loop-keep-alive', 'binding'],
   ['backends'],
