@@ -11,7 +11,6 @@
       "defines": [
         "NAPI_VERSION=8",
         "NODE_ADDON_API_DISABLE_CPP_EXCEPTIONS",
-        "NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS",
         "NDEBUG",  # a broken invariant marks the segment broken instead of ending the process
       ],
       # -isystem: the warnings below are for this project's own code only. The path is relative to

@@ -2,12 +2,7 @@
 
 // How the addon is compiled outside node-gyp; binding.gyp says the same to node-gyp, and why.
 
-const DEFINES = [
-  '-DNAPI_VERSION=8',
-  '-DNODE_ADDON_API_DISABLE_CPP_EXCEPTIONS',
-  '-DNODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS',
-  '-DNDEBUG',
-];
+const DEFINES = ['-DNAPI_VERSION=8', '-DNODE_ADDON_API_DISABLE_CPP_EXCEPTIONS', '-DNDEBUG'];
 
 const COMPILER_OPTIONS = [
   '-std=c++20',

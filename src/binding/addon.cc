@@ -9,59 +9,86 @@
 #include "binding/addon_data.h"
 #include "binding/agent_wrap.h"
 #include "binding/errors.h"
+#include "binding/js_builders.h"
 #include "binding/loop_hook.h"
 #include "binding/snapshot_to_js.h"
 
 namespace holdfast::binding {
 namespace {
 
+bool ReadOptions(napi_env env, napi_value from, core::AttachOptions& options,
+                 uint64_t (&client_id)[2]) {
+  int64_t capacity = 0;
+  std::string uuid;
+  if (!ReadProperty(env, from, "directory", options.directory) ||
+      !ReadProperty(env, from, "bucket", options.bucket) ||
+      !ReadProperty(env, from, "capacity", capacity) ||
+      !ReadProperty(env, from, "sweeps", options.sweeps) ||
+      !ReadProperty(env, from, "threadId", options.thread_id) ||
+      !ReadProperty(env, from, "clientId", uuid)) {
+    return false;
+  }
+  options.capacity = static_cast<uint64_t>(capacity);
+  return FromUuid(uuid, client_id);
+}
+
 // openAgent({ directory, bucket, capacity, sweeps, clientId, threadId }, buffer, onEvents) ->
 // functions
 // Throws { name, message, code } when the bucket cannot be opened.
-Napi::Value OpenAgent(const Napi::CallbackInfo& info) {
-  const Napi::Env env = info.Env();
-  const Napi::Object from = info[0].As<Napi::Object>();
+napi_value OpenAgent(napi_env env, napi_callback_info info) {
+  const Call<void, 3> call(env, info);
   core::AttachOptions options;
-  options.directory = from.Get("directory").As<Napi::String>().Utf8Value();
-  options.bucket = from.Get("bucket").As<Napi::String>().Utf8Value();
-  options.capacity = static_cast<uint64_t>(from.Get("capacity").As<Napi::Number>().Int64Value());
-  options.sweeps = from.Get("sweeps").As<Napi::Boolean>().Value();
-  options.thread_id = from.Get("threadId").As<Napi::Number>().Uint32Value();
   uint64_t client_id[2] = {0, 0};
-  if (!FromUuid(from.Get("clientId").As<Napi::String>().Utf8Value(), client_id)) {
-    napi_throw(env, ToJs(env, Status(StatusCode::kInvalidArgument, "the client id is no UUID")));
-    return env.Undefined();
+  void* data = nullptr;
+  if (!ReadOptions(env, call[0], options, client_id) ||
+      napi_get_instance_data(env, &data) != napi_ok || data == nullptr) {
+    return Quit(env);
   }
-  std::unique_ptr<AgentWrap> agent = AgentWrap::Open(
-      env, options, client_id, info[1].As<Napi::Uint32Array>(), info[2].As<Napi::Function>());
-  if (agent == nullptr) return env.Undefined();
-  return env.GetInstanceData<AddonData>()->Keep(std::move(agent)).Functions(env);
+  std::unique_ptr<AgentWrap> agent = AgentWrap::Open(env, options, client_id, call[1], call[2]);
+  if (agent == nullptr) return nullptr;
+  const napi_value functions = agent->Functions();
+  if (functions == nullptr) {
+    agent->CloseAtEnd();
+    return Quit(env);
+  }
+  static_cast<AddonData*>(data)->Keep(std::move(agent));
+  return functions;
 }
 
 // Node's main thread runs libuv's default loop, each worker one of its own.
-bool IsMainThread(Napi::Env env) {
+bool IsMainThread(napi_env env) {
   uv_loop_t* loop = nullptr;
   return napi_get_uv_event_loop(env, &loop) == napi_ok && loop == uv_default_loop();
 }
 
 // The table of errors, for the test that walks it.
-Napi::Object ErrorTable(Napi::Env env) {
-  Napi::Object table = Napi::Object::New(env);
+napi_value ErrorTable(napi_env env) {
+  JsObject table(env);
   for (int i = 0; i <= static_cast<int>(kLastStatusCode); ++i) {
     const auto code = static_cast<StatusCode>(i);
     table.Set(CodeName(code), ErrorName(code));
   }
-  return table;
+  return table.result();
 }
 
-Napi::Object Init(Napi::Env env, Napi::Object exports) {
-  env.SetInstanceData(new AddonData);
-  exports.Set("openAgent", Napi::Function::New<OpenAgent>(env, "openAgent"));
-  exports.Set("openLoopHook", Napi::Function::New<LoopHook::Open>(env, "openLoopHook"));
+bool KeepAddonData(napi_env env) {
+  auto data = std::make_unique<AddonData>();
+  const auto free = [](napi_env, void* kept, void*) { delete static_cast<AddonData*>(kept); };
+  if (napi_set_instance_data(env, data.get(), free, nullptr) != napi_ok) return false;
+  (void)data.release();
+  return true;
+}
+
+// Null: the environment ends while it loads the addon.
+napi_value Init(napi_env env, napi_value exports_value) {
+  if (!KeepAddonData(env)) return nullptr;
+  JsObject exports(env, exports_value);
+  exports.Set("openAgent", ToJsFunction(env, "openAgent", &OpenAgent, nullptr));
+  exports.Set("openLoopHook", ToJsFunction(env, "openLoopHook", &LoopHook::Open, nullptr));
   exports.Set("errors", ErrorTable(env));
   exports.Set("isMainThread", IsMainThread(env));
   const auto constant = [&](const char* name, uint64_t value) {
-    exports.Set(name, Napi::Number::New(env, static_cast<double>(value)));
+    exports.Set(name, static_cast<double>(value));
   };
   using core::RequestEvent;
   constant("SHARED", kShared);
@@ -97,7 +124,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   constant("CELL_IDLE_MS", LoopHook::kIdleMsCell);
   constant("CELL_COUNT", LoopHook::kCellCount);
   constant("DEFAULT_CAPACITY", segment::kDefaultCapacity);
-  return exports;
+  return exports.result();
 }
 
 }  // namespace
@@ -105,8 +132,10 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
 
 namespace {
 
+// node-addon-api registers the addon and does nothing else: its classes end the process where a
+// call of Node-API fails (decision 0023).
 Napi::Object InitAddon(Napi::Env env, Napi::Object exports) {
-  return holdfast::binding::Init(env, exports);
+  return {env, holdfast::binding::Init(env, exports)};
 }
 
 }  // namespace

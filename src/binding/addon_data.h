@@ -13,10 +13,7 @@ namespace holdfast::binding {
 class AddonData {
  public:
   // The functions of an agent point to it: it stays, closed or not, as long as they can be called.
-  AgentWrap& Keep(std::unique_ptr<AgentWrap> agent) {
-    agents_.push_back(std::move(agent));
-    return *agents_.back();
-  }
+  void Keep(std::unique_ptr<AgentWrap> agent) { agents_.push_back(std::move(agent)); }
 
  private:
   std::vector<std::unique_ptr<AgentWrap>> agents_;

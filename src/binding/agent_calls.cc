@@ -6,6 +6,7 @@
 
 #include "binding/agent_wrap.h"
 #include "binding/errors.h"
+#include "binding/js_values.h"
 #include "binding/name_argument.h"
 #include "binding/snapshot_to_js.h"
 
@@ -19,39 +20,35 @@ constexpr double kNsPerMs = 1e6;
 // More than anybody waits, and far from overflowing.
 constexpr double kMaxHoldNs = 1e18;
 
-AgentWrap* SelfOf(napi_env env, napi_callback_info info, size_t* count, napi_value* arguments) {
-  void* self = nullptr;
-  napi_get_cb_info(env, info, count, arguments, nullptr, &self);
-  return static_cast<AgentWrap*>(self);
-}
-
-napi_value ToInt(napi_env env, int32_t value) {
-  napi_value result = nullptr;
-  napi_create_int32(env, value, &result);
-  return result;
-}
-
-uint32_t ToUint32(napi_env env, napi_value value) {
-  uint32_t number = 0;
-  napi_get_value_uint32(env, value, &number);
-  return number;
-}
-
 // However short, it does not become nothing.
-uint64_t ToNs(napi_env env, napi_value value) {
+bool ReadMs(napi_env env, napi_value value, uint64_t& ns) {
   double ms = 0;
-  napi_get_value_double(env, value, &ms);
-  return ms > 0 ? static_cast<uint64_t>(std::clamp(ms * kNsPerMs, 1.0, kMaxHoldNs)) : 0;
+  if (!Read(env, value, ms)) return false;
+  ns = ms > 0 ? static_cast<uint64_t>(std::clamp(ms * kNsPerMs, 1.0, kMaxHoldNs)) : 0;
+  return true;
 }
 
-using ShownText = std::array<char16_t, segment::kMaxLabelUnits + 1>;
-
-// Cut where it does not fit.
-std::u16string_view ToShownText(napi_env env, napi_value value, ShownText& text) {
-  size_t length = 0;
-  napi_get_value_string_utf16(env, value, text.data(), text.size(), &length);
-  return {text.data(), length};
+bool ReadToken(napi_env env, napi_value high_half, napi_value low_half, uint64_t& token) {
+  uint32_t high = 0;
+  uint32_t low = 0;
+  if (!Read(env, high_half, high) || !Read(env, low_half, low)) return false;
+  token = uint64_t{high} << 32 | low;
+  return true;
 }
+
+// A text that is shown to people, cut where it does not fit.
+class ShownText {
+ public:
+  bool Read(napi_env env, napi_value value) {
+    return napi_get_value_string_utf16(env, value, units_.data(), units_.size(), &length_) ==
+           napi_ok;
+  }
+  std::u16string_view text() const { return {units_.data(), length_}; }
+
+ private:
+  std::array<char16_t, segment::kMaxLabelUnits + 1> units_{};
+  size_t length_ = 0;
+};
 
 core::LockRequest ToRequest(uint32_t flags) {
   core::LockRequest request;
@@ -71,40 +68,49 @@ Status TooLong() {
 
 // request(name, flags) -> id << kOutcomeBits | outcome; -1: failed
 napi_value AgentWrap::Request(napi_env env, napi_callback_info info) {
-  size_t count = 2;
-  napi_value arguments[2];
-  AgentWrap* const self = SelfOf(env, info, &count, arguments);
-  self->last_name_.Read(env, arguments[0], self->MaxNameUnits());
-  core::LockRequest request = ToRequest(ToUint32(env, arguments[1]));
-  return ToInt(env, self->Ask(self->last_name_, request));
+  const Call<AgentWrap, 2> call(env, info);
+  AgentWrap* const self = call.self();
+  uint32_t flags = 0;
+  if (self == nullptr || !self->last_name_.Read(env, call[0], self->MaxNameUnits()) ||
+      !Read(env, call[1], flags)) {
+    return Quit(env);
+  }
+  core::LockRequest request = ToRequest(flags);
+  return ToJs(env, self->Ask(self->last_name_, request));
 }
 
 // requestAgain(flags): request() with the name that it was given last; at first, the empty one
 napi_value AgentWrap::RequestAgain(napi_env env, napi_callback_info info) {
-  size_t count = 1;
-  napi_value arguments[1];
-  AgentWrap* const self = SelfOf(env, info, &count, arguments);
-  core::LockRequest request = ToRequest(ToUint32(env, arguments[0]));
-  return ToInt(env, self->Ask(self->last_name_, request));
+  const Call<AgentWrap, 1> call(env, info);
+  AgentWrap* const self = call.self();
+  uint32_t flags = 0;
+  if (self == nullptr || !Read(env, call[0], flags)) return Quit(env);
+  core::LockRequest request = ToRequest(flags);
+  return ToJs(env, self->Ask(self->last_name_, request));
 }
 
 // requestWithExtras(name, flags, limit, holdLimit (ms), label, high and low half of the token of
 // the enclosing lock, call site) -> like request()
 napi_value AgentWrap::RequestWithExtras(napi_env env, napi_callback_info info) {
-  size_t count = 8;
-  napi_value arguments[8];
-  AgentWrap* const self = SelfOf(env, info, &count, arguments);
-  const NameArgument name(env, arguments[0], self->MaxNameUnits());
-  core::LockRequest request = ToRequest(ToUint32(env, arguments[1]));
-  request.limit = ToUint32(env, arguments[2]);
-  request.hold_limit_ns = ToNs(env, arguments[3]);
-  request.enclosing_token =
-      uint64_t{ToUint32(env, arguments[5])} << 32 | ToUint32(env, arguments[6]);
-  ShownText label{};
-  ShownText call_site{};
-  request.label = ToShownText(env, arguments[4], label);
-  request.call_site = ToShownText(env, arguments[7], call_site);
-  return ToInt(env, self->Ask(name, request));
+  const Call<AgentWrap, 8> call(env, info);
+  AgentWrap* const self = call.self();
+  NameArgument name;
+  ShownText label;
+  ShownText call_site;
+  uint32_t flags = 0;
+  if (self == nullptr || !name.Read(env, call[0], self->MaxNameUnits()) ||
+      !Read(env, call[1], flags)) {
+    return Quit(env);
+  }
+  core::LockRequest request = ToRequest(flags);
+  if (!Read(env, call[2], request.limit) || !ReadMs(env, call[3], request.hold_limit_ns) ||
+      !label.Read(env, call[4]) || !ReadToken(env, call[5], call[6], request.enclosing_token) ||
+      !call_site.Read(env, call[7])) {
+    return Quit(env);
+  }
+  request.label = label.text();
+  request.call_site = call_site.text();
+  return ToJs(env, self->Ask(name, request));
 }
 
 int32_t AgentWrap::Ask(const NameArgument& name, core::LockRequest& request) {
@@ -130,49 +136,53 @@ int32_t AgentWrap::Fail(const Status& status) {
 // end(id) -> 0, or how the lock had been lost already: LOSS_STOLEN, LOSS_EXPIRED; with HAS_EVENTS
 // when a request of this agent that waited has heard something, as a rule of its grant
 napi_value AgentWrap::End(napi_env env, napi_callback_info info) {
-  size_t count = 1;
-  napi_value arguments[1];
-  AgentWrap* const self = SelfOf(env, info, &count, arguments);
-  if (self->agent_ == nullptr) return ToInt(env, 0);
-  const core::Loss loss = self->agent_->End(ToUint32(env, arguments[0]));
+  const Call<AgentWrap, 1> call(env, info);
+  AgentWrap* const self = call.self();
+  uint32_t id = 0;
+  if (self == nullptr || !Read(env, call[0], id)) return Quit(env);
+  if (self->agent_ == nullptr) return ToJs(env, 0);
+  const core::Loss loss = self->agent_->End(id);
   self->UpdateLoop();
   const bool has_events = self->agent_->queued() > 0 && self->agent_->HasEvents();
-  return ToInt(env,
-               static_cast<int32_t>(static_cast<uint32_t>(loss) | (has_events ? kHasEvents : 0)));
+  return ToJs(env, static_cast<uint32_t>(loss) | (has_events ? kHasEvents : 0));
 }
 
 // timeOut(id): the end of a queued request whose time to wait is over
 napi_value AgentWrap::TimeOut(napi_env env, napi_callback_info info) {
-  size_t count = 1;
-  napi_value arguments[1];
-  AgentWrap* const self = SelfOf(env, info, &count, arguments);
-  if (self->agent_ != nullptr) {
-    (void)self->agent_->End(ToUint32(env, arguments[0]), core::EndReason::kTimedOut);
-    self->UpdateLoop();
-  }
-  return Napi::Env(env).Undefined();
+  const Call<AgentWrap, 1> call(env, info);
+  AgentWrap* const self = call.self();
+  uint32_t id = 0;
+  if (self == nullptr || !Read(env, call[0], id)) return Quit(env);
+  if (self->agent_ == nullptr) return nullptr;
+  (void)self->agent_->End(id, core::EndReason::kTimedOut);
+  self->UpdateLoop();
+  return nullptr;
 }
 
 // isHeld(id) -> boolean: granted, and JavaScript knows it
 napi_value AgentWrap::IsHeld(napi_env env, napi_callback_info info) {
-  size_t count = 1;
-  napi_value arguments[1];
-  const AgentWrap* const self = SelfOf(env, info, &count, arguments);
-  const bool is_held = self->agent_ != nullptr && self->agent_->IsHeld(ToUint32(env, arguments[0]));
-  return Napi::Boolean::New(env, is_held);
+  const Call<AgentWrap, 1> call(env, info);
+  const AgentWrap* const self = call.self();
+  uint32_t id = 0;
+  if (self == nullptr || !Read(env, call[0], id)) return Quit(env);
+  return ToJs(env, self->agent_ != nullptr && self->agent_->IsHeld(id));
 }
 
 // isLocked(name, least) -> 0 or 1; -1: failed
 napi_value AgentWrap::IsLocked(napi_env env, napi_callback_info info) {
-  size_t count = 2;
-  napi_value arguments[2];
-  AgentWrap* const self = SelfOf(env, info, &count, arguments);
-  if (self->agent_ == nullptr) return ToInt(env, self->Fail(Closed()));
-  const NameArgument name(env, arguments[0], self->MaxNameUnits());
-  if (!name.fits()) return ToInt(env, 0);
-  const Result<bool> is_locked = self->agent_->IsLocked(name.name(), ToUint32(env, arguments[1]));
-  if (!is_locked.ok()) return ToInt(env, self->Fail(is_locked.status()));
-  return ToInt(env, *is_locked ? 1 : 0);
+  const Call<AgentWrap, 2> call(env, info);
+  AgentWrap* const self = call.self();
+  NameArgument name;
+  uint32_t min = 0;
+  if (self == nullptr || !name.Read(env, call[0], self->MaxNameUnits()) ||
+      !Read(env, call[1], min)) {
+    return Quit(env);
+  }
+  if (self->agent_ == nullptr) return ToJs(env, self->Fail(Closed()));
+  if (!name.fits()) return ToJs(env, 0);
+  const Result<bool> is_locked = self->agent_->IsLocked(name.name(), min);
+  if (!is_locked.ok()) return ToJs(env, self->Fail(is_locked.status()));
+  return ToJs(env, *is_locked ? 1 : 0);
 }
 
 // waitFor(id, ms) -> the kind of the events about a queued request (EVENT_FAILED: see lastError()),
@@ -180,89 +190,96 @@ napi_value AgentWrap::IsLocked(napi_env env, napi_callback_info info) {
 // readEvents(), before anything else is called. Blocks the thread, and nothing ends the wait: `ms`
 // is to be short.
 napi_value AgentWrap::WaitFor(napi_env env, napi_callback_info info) {
-  size_t count = 2;
-  napi_value arguments[2];
-  AgentWrap* const self = SelfOf(env, info, &count, arguments);
-  if (self->agent_ == nullptr) return ToInt(env, -1);
-  const uint64_t timeout_ns = ToNs(env, arguments[1]);
+  const Call<AgentWrap, 2> call(env, info);
+  AgentWrap* const self = call.self();
+  uint32_t id = 0;
+  uint64_t timeout_ns = 0;
+  if (self == nullptr || !Read(env, call[0], id) || !ReadMs(env, call[1], timeout_ns)) {
+    return Quit(env);
+  }
+  if (self->agent_ == nullptr) return ToJs(env, -1);
   self->events_.clear();
   self->next_event_ = 0;
-  const auto events = self->agent_->WaitFor(ToUint32(env, arguments[0]), timeout_ns, self->events_);
+  const auto events = self->agent_->WaitFor(id, timeout_ns, self->events_);
   self->agent_->Sweep();
   self->UpdateLoop();
-  if (!events.has_value()) return ToInt(env, -1);
+  if (!events.has_value()) return ToJs(env, -1);
   if (events->kind == core::RequestEvent::Kind::kFailed) self->last_error_ = events->status;
   self->WriteToken(0, events->token);
-  return ToInt(env, static_cast<int32_t>(events->kind));
+  return ToJs(env, static_cast<int32_t>(events->kind));
 }
 
 // wouldSelfDeadlock(id) -> boolean: this thread would have to give something back first
 napi_value AgentWrap::WouldSelfDeadlock(napi_env env, napi_callback_info info) {
-  size_t count = 1;
-  napi_value arguments[1];
-  AgentWrap* const self = SelfOf(env, info, &count, arguments);
-  const bool waits =
-      self->agent_ != nullptr && self->agent_->WouldSelfDeadlock(ToUint32(env, arguments[0]));
-  return Napi::Boolean::New(env, waits);
+  const Call<AgentWrap, 1> call(env, info);
+  AgentWrap* const self = call.self();
+  uint32_t id = 0;
+  if (self == nullptr || !Read(env, call[0], id)) return Quit(env);
+  return ToJs(env, self->agent_ != nullptr && self->agent_->WouldSelfDeadlock(id));
 }
 
 // isConnected() -> boolean: false once the lock table was removed or replaced
 napi_value AgentWrap::IsConnected(napi_env env, napi_callback_info info) {
-  const AgentWrap* const self = SelfOf(env, info, nullptr, nullptr);
-  return Napi::Boolean::New(env, self->agent_ != nullptr && self->agent_->IsConnected());
+  const Call<AgentWrap, 0> call(env, info);
+  const AgentWrap* const self = call.self();
+  if (self == nullptr) return Quit(env);
+  return ToJs(env, self->agent_ != nullptr && self->agent_->IsConnected());
 }
 
 // readEvents() -> how many pieces of events are in the buffer now << COUNT_SHIFT, with MORE_EVENTS
 // and DISCONNECTED. Events that comes from now on is told in the loop's turn.
 napi_value AgentWrap::ReadEvents(napi_env env, napi_callback_info info) {
-  AgentWrap* const self = SelfOf(env, info, nullptr, nullptr);
-  if (self->agent_ == nullptr) return ToInt(env, 0);
+  const Call<AgentWrap, 0> call(env, info);
+  AgentWrap* const self = call.self();
+  if (self == nullptr) return Quit(env);
+  if (self->agent_ == nullptr) return ToJs(env, 0);
   const uint32_t count = self->WriteEvents();
   self->UpdateLoop();
   const bool has_more = self->next_event_ < self->events_.size() || self->agent_->HasEvents();
   const uint32_t more = has_more ? kMoreEvents : 0;
   const uint32_t disconnected = self->agent_->IsConnected() ? 0 : kDisconnected;
-  return ToInt(env, static_cast<int32_t>(count << kCountShift | more | disconnected));
+  return ToJs(env, count << kCountShift | more | disconnected);
 }
 
 // snapshot() -> see snapshot_to_js.h; null: others are in the way, ask again; undefined: failed
 napi_value AgentWrap::TakeSnapshot(napi_env env, napi_callback_info info) {
-  return SelfOf(env, info, nullptr, nullptr)->View(env, &InfosToJs);
+  const Call<AgentWrap, 0> call(env, info);
+  return call.self() == nullptr ? Quit(env) : call.self()->View(env, &InfosToJs);
 }
 
 // inspect() -> the same with details
 napi_value AgentWrap::Inspect(napi_env env, napi_callback_info info) {
-  return SelfOf(env, info, nullptr, nullptr)->View(env, &DetailsToJs);
+  const Call<AgentWrap, 0> call(env, info);
+  return call.self() == nullptr ? Quit(env) : call.self()->View(env, &DetailsToJs);
 }
 
-napi_value AgentWrap::View(Napi::Env env, Napi::Array (*to_js)(Napi::Env, const core::Snapshot&)) {
+napi_value AgentWrap::View(napi_env env, napi_value (*to_js)(napi_env, const core::Snapshot&)) {
   if (agent_ == nullptr) {
     last_error_ = Closed();
-    return env.Undefined();
+    return nullptr;
   }
   const Result<core::Snapshot> snapshot = agent_->TakeSnapshot(kSnapshotTimeoutNs);
   if (snapshot.ok()) return to_js(env, *snapshot);
-  if (snapshot.status().code() == StatusCode::kBusy) return env.Null();
+  if (snapshot.status().code() == StatusCode::kBusy) return ToJsNull(env);
   last_error_ = snapshot.status();
-  return env.Undefined();
+  return nullptr;
 }
 
 napi_value AgentWrap::LastError(napi_env env, napi_callback_info info) {
-  return ToJs(Napi::Env(env), SelfOf(env, info, nullptr, nullptr)->last_error_);
+  const Call<AgentWrap, 0> call(env, info);
+  return call.self() == nullptr ? Quit(env) : ToJs(env, call.self()->last_error_);
 }
 
 // close(isEnd): the thread is about to end, or gives everything back
 napi_value AgentWrap::CloseByJs(napi_env env, napi_callback_info info) {
-  size_t count = 1;
-  napi_value arguments[1];
-  AgentWrap* const self = SelfOf(env, info, &count, arguments);
-  if (self->agent_ != nullptr) {
-    bool is_end = false;
-    napi_get_value_bool(env, arguments[0], &is_end);
-    napi_remove_env_cleanup_hook(env, &AgentWrap::OnEnvironmentEnd, self);
-    self->Close(is_end ? core::EndReason::kOwnerDied : core::EndReason::kReleased);
-  }
-  return Napi::Env(env).Undefined();
+  const Call<AgentWrap, 1> call(env, info);
+  AgentWrap* const self = call.self();
+  bool is_end = false;
+  if (self == nullptr || !Read(env, call[0], is_end)) return Quit(env);
+  if (self->agent_ == nullptr) return nullptr;
+  (void)napi_remove_env_cleanup_hook(env, &AgentWrap::OnEnvironmentEnd, self);
+  self->Close(is_end ? core::EndReason::kOwnerDied : core::EndReason::kReleased);
+  return nullptr;
 }
 
 }  // namespace holdfast::binding

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "binding/errors.h"
+#include "binding/js_builders.h"
 #include "platform/clock.h"
 
 namespace holdfast::binding {
@@ -20,45 +21,46 @@ constexpr uint64_t kNearTurnNs = 250'000;
 
 }  // namespace
 
-AgentWrap::AgentWrap(Napi::Env env, std::unique_ptr<core::Agent> agent, bool sweeps,
-                     Napi::Uint32Array buffer, Napi::Function on_events)
-    : env_(env),
-      agent_(std::move(agent)),
-      buffer_(Napi::Persistent(buffer)),
-      words_(buffer.Data()),
-      on_events_(Napi::Persistent(on_events)),
-      sweeps_(sweeps) {}
+AgentWrap::AgentWrap(napi_env env, std::unique_ptr<core::Agent> agent, bool sweeps,
+                     std::span<uint32_t> words)
+    : env_(env), agent_(std::move(agent)), words_(words.data()), sweeps_(sweeps) {}
 
-std::unique_ptr<AgentWrap> AgentWrap::Open(Napi::Env env, const core::AttachOptions& options,
-                                           const uint64_t (&client_id)[2], Napi::Uint32Array buffer,
-                                           Napi::Function on_events) {
+std::unique_ptr<AgentWrap> AgentWrap::Open(napi_env env, const core::AttachOptions& options,
+                                           const uint64_t (&client_id)[2], napi_value buffer,
+                                           napi_value on_events) {
   const auto fail = [env](const Status& status) {
-    napi_throw(env, ToJs(env, status));
+    Throw(env, status);
     return nullptr;
   };
-  Result<std::unique_ptr<core::Agent>> agent = core::Agent::Open(options, client_id);
-  if (!agent.ok()) return fail(agent.status());
+  std::span<uint32_t> words;
+  if (!Read(env, buffer, words) || words.size() < kBufferWords) {
+    Quit(env);
+    return nullptr;
+  }
   uv_loop_t* loop = nullptr;
   if (napi_get_uv_event_loop(env, &loop) != napi_ok) {
     return fail(Status(StatusCode::kOsError, "this environment has no event loop"));
   }
-  std::unique_ptr<AgentWrap> wrap(
-      new AgentWrap(env, std::move(*agent), options.sweeps, buffer, on_events));
+  Result<std::unique_ptr<core::Agent>> agent = core::Agent::Open(options, client_id);
+  if (!agent.ok()) return fail(agent.status());
+  std::unique_ptr<AgentWrap> wrap(new AgentWrap(env, std::move(*agent), options.sweeps, words));
   wrap->handles_ = LoopHandles::Open(loop, wrap->agent_->doorbell_fd(), *wrap);
   if (wrap->handles_ == nullptr) {
     return fail(Status(StatusCode::kOsError, "the doorbell cannot be watched"));
   }
+  if (!wrap->buffer_.Keep(env, buffer) || !wrap->on_events_.Keep(env, on_events) ||
+      napi_add_env_cleanup_hook(env, &AgentWrap::OnEnvironmentEnd, wrap.get()) != napi_ok) {
+    Quit(env);
+    return nullptr;
+  }
   wrap->handles_->DoNotSleep(true);  // opened in a turn of another agent: its own has gone by
-  napi_add_env_cleanup_hook(env, &AgentWrap::OnEnvironmentEnd, wrap.get());
   return wrap;
 }
 
-Napi::Object AgentWrap::Functions(Napi::Env env) {
-  Napi::Object functions = Napi::Object::New(env);
+napi_value AgentWrap::Functions() {
+  JsObject functions(env_);
   const auto add = [&](const char* name, napi_callback callback) {
-    napi_value function = nullptr;
-    napi_create_function(env, name, NAPI_AUTO_LENGTH, callback, this, &function);
-    functions.Set(name, Napi::Value(env, function));
+    functions.Set(name, ToJsFunction(env_, name, callback, this));
   };
   add("request", &AgentWrap::Request);
   add("requestAgain", &AgentWrap::RequestAgain);
@@ -80,12 +82,17 @@ Napi::Object AgentWrap::Functions(Napi::Env env) {
   add("lifeDescriptors", &AgentWrap::LifeDescriptors);
   add("lastError", &AgentWrap::LastError);
   add("close", &AgentWrap::CloseByJs);
-  return functions;
+  return functions.result();
 }
 
-// The environment ends, in whatever way: what this agent has asked for or holds ends with it.
+// In whatever way it ends.
 void AgentWrap::OnEnvironmentEnd(void* self) {
   static_cast<AgentWrap*>(self)->Close(core::EndReason::kOwnerDied);
+}
+
+void AgentWrap::CloseAtEnd() {
+  (void)napi_remove_env_cleanup_hook(env_, &AgentWrap::OnEnvironmentEnd, this);
+  Close(core::EndReason::kOwnerDied);
 }
 
 void AgentWrap::Close(core::EndReason reason) {
@@ -146,7 +153,8 @@ void AgentWrap::UpdateLoop() {
 }
 
 void AgentWrap::Deliver() {
-  const Napi::HandleScope scope(env_);
+  const JsScope scope(env_);
+  if (!scope.is_open()) return;
   const uint64_t end = platform::MonotonicNs() + kTurnNs;
   do {
     TakeEvents();
@@ -167,16 +175,9 @@ void AgentWrap::TakeEvents() {
 // Calls on_events(), which reads all of it; microtasks and ticks have run when this returns. False:
 // JavaScript cannot run any more.
 bool AgentWrap::CallJs() {
-  napi_value result = nullptr;
-  const napi_status status =
-      napi_make_callback(env_, nullptr, env_.Global(), on_events_.Value(), 0, nullptr, &result);
-  if (status == napi_pending_exception) {
-    napi_value error = nullptr;
-    if (napi_get_and_clear_last_exception(env_, &error) == napi_ok) {
-      napi_fatal_exception(env_, error);
-    }
-  }
-  return status == napi_ok || status == napi_pending_exception;
+  napi_value receiver = nullptr;
+  if (napi_get_global(env_, &receiver) != napi_ok) return false;
+  return CallBack(env_, receiver, on_events_).can_run;
 }
 
 // A failure ends the batch: lastError() tells of the last one.

@@ -1,17 +1,18 @@
 // An agent as JavaScript sees it: an object with functions (agent_calls.cc), and a function that is
 // called when there is an event.
 //
-// Values in, values out, wake-ups: this folder decides nothing about locks. `request` and `end` are
-// on the hot path and use Node-API itself; what is rare uses its C++ wrapper.
+// Values in, values out, wake-ups: this folder decides nothing about locks.
 #ifndef HOLDFAST_BINDING_AGENT_WRAP_H_
 #define HOLDFAST_BINDING_AGENT_WRAP_H_
 
-#include <napi.h>
+#include <node_api.h>
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "binding/js_callback.h"
 #include "binding/loop_handles.h"
 #include "binding/name_argument.h"
 #include "core/agent.h"
@@ -40,6 +41,7 @@ inline constexpr uint32_t kCountShift = 2;
 inline constexpr uint32_t kTokenWords = 2;
 inline constexpr uint32_t kEventWords = 4;
 inline constexpr uint32_t kMaxEvents = 255;
+inline constexpr uint32_t kBufferWords = kTokenWords + kEventWords * kMaxEvents;
 
 // Of an event that readWatch() gives: name, type (LockEvent), mode, client id, process id, thread
 // id, token (high, low half), time, how many events were lost before it, the low half of the number
@@ -50,19 +52,23 @@ inline constexpr uint32_t kWatchEventFields = 11;
 // NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor)
 class AgentWrap final : private LoopHandles::Listener {
  public:
-  // Opens an agent; throws (in JavaScript) what went wrong and returns null.
-  static std::unique_ptr<AgentWrap> Open(Napi::Env env, const core::AttachOptions& options,
-                                         const uint64_t (&client_id)[2], Napi::Uint32Array buffer,
-                                         Napi::Function on_events);
+  // Opens an agent; throws (in JavaScript) what went wrong and returns null. `buffer` is a
+  // Uint32Array of at least kBufferWords.
+  static std::unique_ptr<AgentWrap> Open(napi_env env, const core::AttachOptions& options,
+                                         const uint64_t (&client_id)[2], napi_value buffer,
+                                         napi_value on_events);
   ~AgentWrap() { Close(core::EndReason::kOwnerDied); }
   AgentWrap(const AgentWrap&) = delete;
   AgentWrap& operator=(const AgentWrap&) = delete;
 
-  Napi::Object Functions(Napi::Env env);
+  // Null: JavaScript cannot run any more.
+  napi_value Functions();
+  // The environment ends, or nothing can be told to it: what this agent holds ends with it.
+  void CloseAtEnd();
 
  private:
-  AgentWrap(Napi::Env env, std::unique_ptr<core::Agent> agent, bool sweeps,
-            Napi::Uint32Array buffer, Napi::Function on_events);
+  AgentWrap(napi_env env, std::unique_ptr<core::Agent> agent, bool sweeps,
+            std::span<uint32_t> words);
 
   static napi_value Request(napi_env env, napi_callback_info info);
   static napi_value RequestAgain(napi_env env, napi_callback_info info);
@@ -89,7 +95,7 @@ class AgentWrap final : private LoopHandles::Listener {
   uint64_t MaxNameUnits() const;
   int32_t Ask(const NameArgument& name, core::LockRequest& request);
   int32_t Fail(const Status& status);
-  napi_value View(Napi::Env env, Napi::Array (*to_js)(Napi::Env, const core::Snapshot&));
+  napi_value View(napi_env env, napi_value (*to_js)(napi_env, const core::Snapshot&));
   void OnPrepare() override;
   void OnCheck() override;
   void OnDoorbell() override;
@@ -107,13 +113,13 @@ class AgentWrap final : private LoopHandles::Listener {
   void UpdateLoop();
   void Close(core::EndReason reason);
 
-  Napi::Env env_;
+  napi_env env_;
   std::unique_ptr<core::Agent> agent_;  // null: closed
   LoopHandles* handles_ = nullptr;
-  Napi::Reference<Napi::Uint32Array> buffer_;
+  JsReference buffer_;
   uint32_t* words_;         // of the buffer
   NameArgument last_name_;  // that request() was given
-  Napi::FunctionReference on_events_;
+  JsReference on_events_;
   std::vector<core::RequestEvent> events_;
   size_t next_event_ = 0;  // of events_: what JavaScript has not read yet
   Status last_error_;

@@ -2,6 +2,8 @@
 
 #include <uv.h>
 
+#include "binding/js_builders.h"
+
 namespace holdfast::binding {
 namespace {
 
@@ -57,12 +59,18 @@ std::string ErrorMessage(const Status& status) {
   return message;
 }
 
-Napi::Object ToJs(Napi::Env env, const Status& status) {
-  Napi::Object error = Napi::Object::New(env);
+napi_value ToJs(napi_env env, const Status& status) {
+  JsObject error(env);
   error.Set("name", ErrorName(status.code()));
   error.Set("message", ErrorMessage(status));
   error.Set("code", CodeName(status.code()));
-  return error;
+  return error.result();
+}
+
+napi_value Throw(napi_env env, const Status& status) {
+  const napi_value error = ToJs(env, status);
+  if (error != nullptr) (void)napi_throw(env, error);
+  return nullptr;
 }
 
 }  // namespace holdfast::binding

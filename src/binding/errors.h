@@ -2,7 +2,7 @@
 #ifndef HOLDFAST_BINDING_ERRORS_H_
 #define HOLDFAST_BINDING_ERRORS_H_
 
-#include <napi.h>
+#include <node_api.h>
 
 #include <string>
 
@@ -16,8 +16,11 @@ const char* ErrorName(StatusCode code);
 const char* CodeName(StatusCode code);
 std::string ErrorMessage(const Status& status);
 
-// { name, message, code }: lib makes a DOMException of it, when and where it is needed.
-Napi::Object ToJs(Napi::Env env, const Status& status);
+// { name, message, code }: lib makes a DOMException of it, when and where it is needed. Null: it
+// cannot be made.
+napi_value ToJs(napi_env env, const Status& status);
+// Throws it in JavaScript, if JavaScript can run. Returns null, for the function that was called.
+napi_value Throw(napi_env env, const Status& status);
 
 }  // namespace holdfast::binding
 

@@ -3,7 +3,9 @@
 #include <poll.h>
 
 #include <initializer_list>
-#include <iterator>
+
+#include "binding/errors.h"
+#include "binding/js_builders.h"
 
 namespace holdfast::binding {
 
@@ -16,36 +18,33 @@ constexpr uint64_t kLookInterval = 20'000;
 
 }  // namespace
 
-LoopHook::LoopHook(Napi::Env env, Napi::Float64Array cells, Napi::Function run)
-    : env_(env),
-      cells_reference_(Napi::Persistent(cells)),
-      cells_(cells.Data()),
-      run_(Napi::Persistent(run)) {}
-
-Napi::Value LoopHook::Open(const Napi::CallbackInfo& info) {
-  const Napi::Env env = info.Env();
+napi_value LoopHook::Open(napi_env env, napi_callback_info info) {
+  const Call<void, 2> call(env, info);
+  std::span<double> cells;
+  if (!Read(env, call[0], cells) || cells.size() < kCellCount) return Quit(env);
   uv_loop_t* loop = nullptr;
   if (napi_get_uv_event_loop(env, &loop) != napi_ok) {
-    Napi::Error::New(env, "this environment has no event loop").ThrowAsJavaScriptException();
-    return env.Undefined();
+    return Throw(env, Status(StatusCode::kOsError, "this environment has no event loop"));
   }
-  auto* const hook =
-      new LoopHook(env, info[0].As<Napi::Float64Array>(), info[1].As<Napi::Function>());
+  auto* const hook = new LoopHook(env, cells);
   hook->Init(loop);
-  const napi_property_descriptor functions[] = {
-      {"wake", nullptr, &LoopHook::WakeByJs, nullptr, nullptr, nullptr, napi_enumerable, hook},
-      {"isIdle", nullptr, &LoopHook::IsIdleByJs, nullptr, nullptr, nullptr, napi_enumerable, hook},
-      {"report", nullptr, &LoopHook::ReportByJs, nullptr, nullptr, nullptr, napi_enumerable, hook},
-  };
-  Napi::Object object = Napi::Object::New(env);
-  if (napi_add_env_cleanup_hook(env, &LoopHook::OnEnvironmentEnd, hook) != napi_ok ||
-      napi_define_properties(env, object, std::size(functions), functions) != napi_ok) {
-    napi_remove_env_cleanup_hook(env, &LoopHook::OnEnvironmentEnd, hook);
-    hook->Close();
-    Napi::Error::New(env, "this environment is ending").ThrowAsJavaScriptException();
-    return env.Undefined();
+  napi_value functions = nullptr;
+  if (hook->cells_reference_.Keep(env, call[0]) && hook->run_.Keep(env, call[1]) &&
+      napi_add_env_cleanup_hook(env, &LoopHook::OnEnvironmentEnd, hook) == napi_ok) {
+    functions = hook->Functions();
+    if (functions != nullptr) return functions;
+    (void)napi_remove_env_cleanup_hook(env, &LoopHook::OnEnvironmentEnd, hook);
   }
-  return object;
+  hook->Close();
+  return Quit(env);
+}
+
+napi_value LoopHook::Functions() {
+  JsObject functions(env_);
+  functions.Set("wake", ToJsFunction(env_, "wake", &LoopHook::WakeByJs, this));
+  functions.Set("isIdle", ToJsFunction(env_, "isIdle", &LoopHook::IsIdleByJs, this));
+  functions.Set("report", ToJsFunction(env_, "report", &LoopHook::ReportByJs, this));
+  return functions.result();
 }
 
 // None of these can fail.
@@ -84,28 +83,20 @@ void LoopHook::Close() {
 }
 
 napi_value LoopHook::WakeByJs(napi_env env, napi_callback_info info) {
-  void* self = nullptr;
-  if (napi_get_cb_info(env, info, nullptr, nullptr, nullptr, &self) == napi_ok) {
-    static_cast<LoopHook*>(self)->Wake();
-  }
+  const Call<LoopHook, 0> call(env, info);
+  if (call.self() != nullptr) call.self()->Wake();
   return nullptr;
 }
 
 napi_value LoopHook::IsIdleByJs(napi_env env, napi_callback_info info) {
-  void* self = nullptr;
-  if (napi_get_cb_info(env, info, nullptr, nullptr, nullptr, &self) != napi_ok) return nullptr;
-  auto* const hook = static_cast<LoopHook*>(self);
-  napi_value result = nullptr;
-  (void)napi_get_boolean(env, hook->is_open_ && hook->IsLoopIdle(), &result);
-  return result;
+  const Call<LoopHook, 0> call(env, info);
+  LoopHook* const self = call.self();
+  return self == nullptr ? nullptr : ToJs(env, self->is_open_ && self->IsLoopIdle());
 }
 
 napi_value LoopHook::ReportByJs(napi_env env, napi_callback_info info) {
-  size_t count = 1;
-  napi_value error = nullptr;
-  if (napi_get_cb_info(env, info, &count, &error, nullptr, nullptr) == napi_ok) {
-    (void)napi_fatal_exception(env, error);
-  }
+  const Call<LoopHook, 1> call(env, info);
+  if (call.self() != nullptr) (void)napi_fatal_exception(env, call[0]);
   return nullptr;
 }
 
@@ -198,20 +189,15 @@ uint64_t LoopHook::CountEvents() const {
 // Calls run(least); ticks and microtasks have run when this returns. False: there was nothing to
 // run, or JavaScript cannot run any more.
 bool LoopHook::CallRun(Level min) {
-  const Napi::HandleScope scope(env_);
+  const JsScope scope(env_);
+  if (!scope.is_open()) return false;
   is_running_ = true;
-  const napi_value argument = Napi::Number::New(env_, static_cast<double>(min));
-  napi_value result = nullptr;
-  const napi_status status = napi_make_callback(env_, nullptr, Napi::Object::New(env_),
-                                                run_.Value(), 1, &argument, &result);
+  const napi_value argument = ToJs(env_, uint32_t{min});
+  const CallbackOutcome outcome = CallBack(env_, JsObject(env_).result(), run_, argument);
   is_running_ = false;
-  if (status == napi_pending_exception) {
-    napi_value error = nullptr;
-    if (napi_get_and_clear_last_exception(env_, &error) != napi_ok) return false;
-    return napi_fatal_exception(env_, error) == napi_ok;
-  }
+  if (outcome.result == nullptr) return outcome.can_run;
   bool has_run = false;
-  return status == napi_ok && napi_get_value_bool(env_, result, &has_run) == napi_ok && has_run;
+  return Read(env_, outcome.result, has_run) && has_run;
 }
 
 }  // namespace holdfast::binding

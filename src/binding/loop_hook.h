@@ -10,10 +10,13 @@
 #ifndef HOLDFAST_BINDING_LOOP_HOOK_H_
 #define HOLDFAST_BINDING_LOOP_HOOK_H_
 
-#include <napi.h>
+#include <node_api.h>
 #include <uv.h>
 
 #include <cstdint>
+#include <span>
+
+#include "binding/js_callback.h"
 
 namespace holdfast::binding {
 
@@ -30,10 +33,10 @@ class LoopHook {
   // openLoopHook(cells: Float64Array, run: (leastLevel) => boolean) ->
   //   { wake(), isIdle(), report(error) }
   // `run` runs work of that level or above; false: there was none that may run in this turn.
-  static Napi::Value Open(const Napi::CallbackInfo& info);
+  static napi_value Open(napi_env env, napi_callback_info info);
 
  private:
-  LoopHook(Napi::Env env, Napi::Float64Array cells, Napi::Function run);
+  LoopHook(napi_env env, std::span<double> cells) : env_(env), cells_(cells.data()) {}
   ~LoopHook() = default;
 
   static LoopHook* Of(void* handle) {
@@ -53,6 +56,9 @@ class LoopHook {
   static napi_value ReportByJs(napi_env env, napi_callback_info info);
   static void OnEnvironmentEnd(void* self);
 
+  // The functions above, in an object; null: JavaScript cannot run any more.
+  napi_value Functions();
+
   void Init(uv_loop_t* loop);
   void Close();
   void Wake();
@@ -69,10 +75,10 @@ class LoopHook {
   uint64_t CountEvents() const;
   Level level() const { return static_cast<Level>(cells_[kLevelCell]); }
 
-  Napi::Env env_;
-  Napi::Reference<Napi::Float64Array> cells_reference_;
+  napi_env env_;
+  JsReference cells_reference_;
   double* cells_;
-  Napi::FunctionReference run_;
+  JsReference run_;
   uv_loop_t* loop_ = nullptr;
   uv_prepare_t prepare_{};  // keeps the loop alive
   uv_check_t check_{};

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "binding/js_values.h"
 #include "segment/resource_name.h"
 
 namespace holdfast::binding {
@@ -17,28 +18,28 @@ class NameArgument {
   // The empty name.
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): see short_
   NameArgument() : name_(short_.data(), 0) {}
-  // One that is longer than `max_units` is not copied.
-  NameArgument(napi_env env, napi_value value, uint64_t max_units) : NameArgument() {
-    Read(env, value, max_units);
-  }
   NameArgument(const NameArgument&) = delete;
   NameArgument& operator=(const NameArgument&) = delete;
   ~NameArgument() = default;
 
-  void Read(napi_env env, napi_value value, uint64_t max_units) {
+  // A name that is longer than `max_units` is not copied and does not fit. False: it is no string,
+  // or JavaScript cannot run any more.
+  [[nodiscard]] bool Read(napi_env env, napi_value value, uint64_t max_units) {
     size_t length = 0;
-    napi_get_value_string_utf16(env, value, short_.data(), kShort, &length);
-    fits_ = length < kShort - 1;
+    if (napi_get_value_string_utf16(env, value, short_.data(), kShort, &length) != napi_ok) {
+      return false;
+    }
     const char16_t* units = short_.data();
-    if (!fits_) {
-      napi_get_value_string_utf16(env, value, nullptr, 0, &length);
-      if (length > max_units) return;
-      long_.resize(length);
-      napi_get_value_string_utf16(env, value, long_.data(), length + 1, &length);
+    fits_ = true;
+    if (length >= kShort - 1) {  // it may have been cut
+      if (napi_get_value_string_utf16(env, value, nullptr, 0, &length) != napi_ok) return false;
+      fits_ = length <= max_units;
+      if (!fits_) return true;
+      if (!holdfast::binding::Read(env, value, long_)) return false;
       units = long_.data();
-      fits_ = true;
     }
     name_ = {units, static_cast<uint32_t>(length)};
+    return true;
   }
 
   bool fits() const { return fits_; }

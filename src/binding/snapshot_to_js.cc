@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "binding/js_builders.h"
+
 namespace holdfast::binding {
 namespace {
 
@@ -18,70 +20,64 @@ constexpr int kHalf = 32;
 // Makes each string of a client id once.
 class ClientIds {
  public:
-  Napi::String Get(Napi::Env env, const core::LockInfo& info) {
-    Napi::String& text = texts_[{info.client_id[0], info.client_id[1]}];
-    if (text.IsEmpty()) text = Napi::String::New(env, ToUuid(info.client_id));
+  napi_value Get(napi_env env, const core::LockInfo& info) {
+    napi_value& text = texts_[{info.client_id[0], info.client_id[1]}];
+    if (text == nullptr) text = ToJs(env, ToUuid(info.client_id));
     return text;
   }
 
  private:
-  std::map<std::pair<uint64_t, uint64_t>, Napi::String> texts_;
+  std::map<std::pair<uint64_t, uint64_t>, napi_value> texts_;
 };
 
 // What a lock is told with beside its name, mode and client id.
 struct More {
   size_t fields;
-  void (*append)(Napi::Env env, Napi::Array& array, uint32_t& at, const core::LockInfo& info);
+  void (*append)(JsArray& array, const core::LockInfo& info);
 };
 
-Napi::Value ToJs(Napi::Env env, const std::u16string& units) {
-  napi_value text = nullptr;
-  napi_create_string_utf16(env, units.data(), units.size(), &text);
-  return {env, text};
+void AppendToken(JsArray& array, uint64_t token) {
+  array.Append(static_cast<uint32_t>(token >> kHalf));
+  array.Append(static_cast<uint32_t>(token));
 }
 
-void AppendDetails(Napi::Env env, Napi::Array& array, uint32_t& at, const core::LockInfo& info) {
-  const auto append = [&](double number) { array[at++] = Napi::Number::New(env, number); };
-  append(info.process_id);
-  append(info.thread_id);
-  const auto append_token = [&](uint64_t token) {
-    append(static_cast<uint32_t>(token >> kHalf));
-    append(static_cast<uint32_t>(token));
-  };
-  append_token(info.token);
-  array[at++] = ToJs(env, info.label);
-  append(info.limit);
-  append(static_cast<double>(info.hold_limit_ns) / kNsPerMs);
-  append(static_cast<double>(info.requested_ms));
-  append(static_cast<double>(info.granted_ms));
-  append(info.request_id);
-  append_token(info.enclosing_token);
-  array[at++] = ToJs(env, info.call_site);
+void AppendDetails(JsArray& array, const core::LockInfo& info) {
+  array.Append(info.process_id);
+  array.Append(info.thread_id);
+  AppendToken(array, info.token);
+  array.Append(info.label);
+  array.Append(info.limit);
+  array.Append(static_cast<double>(info.hold_limit_ns) / kNsPerMs);
+  array.Append(static_cast<double>(info.requested_ms));
+  array.Append(static_cast<double>(info.granted_ms));
+  array.Append(info.request_id);
+  AppendToken(array, info.enclosing_token);
+  array.Append(info.call_site);
 }
 
-void AppendNothing(Napi::Env, Napi::Array&, uint32_t&, const core::LockInfo&) {}
+void AppendNothing(JsArray&, const core::LockInfo&) {}
 
-Napi::Array ToArray(Napi::Env env, const std::vector<core::LockInfo>& infos, ClientIds& clients,
-                    const More& more) {
-  Napi::Array array = Napi::Array::New(env, infos.size() * (3 + more.fields));
-  uint32_t at = 0;
+napi_value ToArray(napi_env env, const std::vector<core::LockInfo>& infos, ClientIds& clients,
+                   const More& more) {
+  JsArray array(env, infos.size() * (3 + more.fields));
   for (const core::LockInfo& info : infos) {
-    const Napi::String client = clients.Get(env, info);
-    const Napi::HandleScope scope(env);
-    array[at++] = ToJs(env, info.name);
-    array[at++] = Napi::Number::New(env, static_cast<double>(info.mode));
-    array[at++] = client;
-    more.append(env, array, at, info);
+    const napi_value client = clients.Get(env, info);
+    const JsScope scope(env);
+    if (!scope.is_open() || !array.ok()) return nullptr;
+    array.Append(info.name);
+    array.Append(static_cast<uint32_t>(info.mode));
+    array.Append(client);
+    more.append(array, info);
   }
-  return array;
+  return array.result();
 }
 
-Napi::Array ToArrays(Napi::Env env, const core::Snapshot& snapshot, const More& more) {
+napi_value ToArrays(napi_env env, const core::Snapshot& snapshot, const More& more) {
   ClientIds clients;
-  Napi::Array result = Napi::Array::New(env, 2);
-  result[uint32_t{0}] = ToArray(env, snapshot.held, clients, more);
-  result[uint32_t{1}] = ToArray(env, snapshot.pending, clients, more);
-  return result;
+  JsArray result(env, 2);
+  result.Append(ToArray(env, snapshot.held, clients, more));
+  result.Append(ToArray(env, snapshot.pending, clients, more));
+  return result.result();
 }
 
 }  // namespace
@@ -110,11 +106,11 @@ bool FromUuid(const std::string& text, uint64_t (&client_id)[2]) {
   return true;
 }
 
-Napi::Array InfosToJs(Napi::Env env, const core::Snapshot& snapshot) {
+napi_value InfosToJs(napi_env env, const core::Snapshot& snapshot) {
   return ToArrays(env, snapshot, {0, &AppendNothing});
 }
 
-Napi::Array DetailsToJs(Napi::Env env, const core::Snapshot& snapshot) {
+napi_value DetailsToJs(napi_env env, const core::Snapshot& snapshot) {
   return ToArrays(env, snapshot, {13, &AppendDetails});
 }
 

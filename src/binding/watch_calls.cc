@@ -1,99 +1,86 @@
 // The functions of an agent with which JavaScript watches, and events as it reads them.
 
-#include <napi.h>
-
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "binding/agent_wrap.h"
-#include "binding/name_argument.h"
+#include "binding/js_builders.h"
 #include "binding/snapshot_to_js.h"
 
 namespace holdfast::binding {
 namespace {
 
-AgentWrap* SelfOf(napi_env env, napi_callback_info info, size_t* count, napi_value* arguments) {
-  void* self = nullptr;
-  napi_get_cb_info(env, info, count, arguments, nullptr, &self);
-  return static_cast<AgentWrap*>(self);
-}
-
-uint32_t ToUint32(napi_env env, napi_value value) {
-  uint32_t number = 0;
-  napi_get_value_uint32(env, value, &number);
-  return number;
-}
-
 Status Closed() { return Status(StatusCode::kClosed, "the lock manager is closed"); }
 
 // Eleven values per event, of which lib makes objects.
-void Append(Napi::Env env, Napi::Array& array, uint32_t& at, const core::WatchedEvent& event,
-            uint64_t own_namespace) {
-  const Napi::HandleScope scope(env);
+void Append(JsArray& array, const core::WatchedEvent& event, uint64_t own_namespace) {
   const segment::WatchRingEntry& entry = event.entry;
-  // As they are: an assignment would copy a string through UTF-8, which has no lone surrogates.
-  const auto append_value = [&](napi_value value) { array.Set(at++, value); };
-  const auto append = [&](double number) { append_value(Napi::Number::New(env, number)); };
+  array.Append(event.name);
+  array.Append(static_cast<uint32_t>(entry.type));
+  array.Append(static_cast<uint32_t>(entry.mode));
+  array.Append(ToUuid(entry.client_id));
   const bool is_near = entry.pid_namespace == own_namespace;
-  append_value(Napi::String::New(env, event.name));
-  append(entry.type);
-  append(entry.mode);
-  append_value(Napi::String::New(env, ToUuid(entry.client_id)));
-  append(is_near ? entry.process_id : 0);
-  append(entry.thread_id);
-  append(static_cast<uint32_t>(entry.token >> 32));
-  append(static_cast<uint32_t>(entry.token));
-  append(static_cast<double>(entry.time_ms));
-  append(static_cast<double>(event.lost));
-  append(entry.request);
+  array.Append(is_near ? static_cast<uint32_t>(entry.process_id) : 0U);
+  array.Append(static_cast<uint32_t>(entry.thread_id));
+  array.Append(static_cast<uint32_t>(entry.token >> 32));
+  array.Append(static_cast<uint32_t>(entry.token));
+  array.Append(static_cast<double>(entry.time_ms));
+  array.Append(static_cast<double>(event.lost));
+  array.Append(static_cast<uint32_t>(entry.request));
+}
+
+// False: the value is neither a string nor undefined, or JavaScript cannot run any more.
+bool ReadName(napi_env env, napi_value value, std::optional<std::u16string>& name) {
+  napi_valuetype type{};
+  if (napi_typeof(env, value, &type) != napi_ok) return false;
+  return type == napi_undefined || Read(env, value, name.emplace());
 }
 
 }  // namespace
 
 // openWatch(name or undefined) -> id; -1: failed
 napi_value AgentWrap::OpenWatch(napi_env env, napi_callback_info info) {
-  size_t count = 1;
-  napi_value argument = nullptr;
-  AgentWrap* const self = SelfOf(env, info, &count, &argument);
-  if (self->agent_ == nullptr) return Napi::Number::New(env, self->Fail(Closed()));
+  const Call<AgentWrap, 1> call(env, info);
+  AgentWrap* const self = call.self();
   std::optional<std::u16string> name;
-  if (!Napi::Value(env, argument).IsUndefined()) {
-    name = Napi::String(env, argument).Utf16Value();
-  }
+  if (self == nullptr || !ReadName(env, call[0], name)) return Quit(env);
+  if (self->agent_ == nullptr) return ToJs(env, self->Fail(Closed()));
   const Result<uint32_t> id = self->agent_->OpenWatch(std::move(name));
-  return Napi::Number::New(env, id.ok() ? static_cast<int32_t>(*id) : self->Fail(id.status()));
+  return ToJs(env, id.ok() ? static_cast<int32_t>(*id) : self->Fail(id.status()));
 }
 
 // readWatch(id, most) -> WATCH_EVENT_FIELDS values per event; undefined: failed
 napi_value AgentWrap::ReadWatch(napi_env env, napi_callback_info info) {
-  size_t count = 2;
-  napi_value arguments[2];
-  AgentWrap* const self = SelfOf(env, info, &count, arguments);
+  const Call<AgentWrap, 2> call(env, info);
+  AgentWrap* const self = call.self();
+  uint32_t id = 0;
+  uint32_t max = 0;
+  if (self == nullptr || !Read(env, call[0], id) || !Read(env, call[1], max)) return Quit(env);
   std::vector<core::WatchedEvent> events;
-  const uint32_t id = ToUint32(env, arguments[0]);
-  const Status read = self->agent_ == nullptr
-                          ? Closed()
-                          : self->agent_->ReadWatch(id, ToUint32(env, arguments[1]), events);
+  const Status read = self->agent_ == nullptr ? Closed() : self->agent_->ReadWatch(id, max, events);
   if (!read.ok()) {
     self->Fail(read);
-    return Napi::Env(env).Undefined();
+    return nullptr;
   }
   const segment::ProcessRef own = self->agent_->ref().process;
   const uint64_t own_namespace = self->agent_->segment().process(own.slot).pid_namespace.Get();
-  Napi::Array array = Napi::Array::New(env, events.size() * kWatchEventFields);
-  uint32_t at = 0;
-  for (const core::WatchedEvent& event : events) Append(env, array, at, event, own_namespace);
-  return array;
+  JsArray array(env, events.size() * kWatchEventFields);
+  for (const core::WatchedEvent& event : events) {
+    const JsScope scope(env);
+    if (!scope.is_open() || !array.ok()) return Quit(env);
+    Append(array, event, own_namespace);
+  }
+  return array.result();
 }
 
 // closeWatch(id)
 napi_value AgentWrap::CloseWatch(napi_env env, napi_callback_info info) {
-  size_t count = 1;
-  napi_value argument = nullptr;
-  AgentWrap* const self = SelfOf(env, info, &count, &argument);
-  if (self->agent_ != nullptr) self->agent_->CloseWatch(ToUint32(env, argument));
-  return Napi::Env(env).Undefined();
+  const Call<AgentWrap, 1> call(env, info);
+  uint32_t id = 0;
+  if (call.self() == nullptr || !Read(env, call[0], id)) return Quit(env);
+  if (call.self()->agent_ != nullptr) call.self()->agent_->CloseWatch(id);
+  return nullptr;
 }
 
 }  // namespace holdfast::binding

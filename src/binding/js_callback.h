@@ -1,0 +1,41 @@
+// Values of JavaScript that C++ keeps, and calls from the event loop into JavaScript.
+#ifndef HOLDFAST_BINDING_JS_CALLBACK_H_
+#define HOLDFAST_BINDING_JS_CALLBACK_H_
+
+#include <node_api.h>
+
+namespace holdfast::binding {
+
+// Keeps an object or a function. REQUIRES: Reset() before the environment is gone.
+class JsReference {
+ public:
+  JsReference() = default;
+  JsReference(const JsReference&) = delete;
+  JsReference& operator=(const JsReference&) = delete;
+  ~JsReference() { Reset(); }
+
+  // REQUIRES: it keeps nothing yet. False: it still does not.
+  [[nodiscard]] bool Keep(napi_env env, napi_value value);
+  void Reset();
+  // Null: it keeps nothing, or JavaScript cannot run any more.
+  napi_value Get() const;
+
+ private:
+  napi_env env_ = nullptr;
+  napi_ref reference_ = nullptr;
+};
+
+struct CallbackOutcome {
+  bool can_run = false;         // false: JavaScript cannot run any more
+  napi_value result = nullptr;  // null: it threw, which is an uncaught exception now
+};
+
+// Calls a function from the event loop, outside of JavaScript; ticks and microtasks have run when
+// this returns. A null `receiver` is one that could not be made: nothing is called. A null
+// `argument` is none. REQUIRES: an open JsScope.
+CallbackOutcome CallBack(napi_env env, napi_value receiver, const JsReference& function,
+                         napi_value argument = nullptr);
+
+}  // namespace holdfast::binding
+
+#endif  // HOLDFAST_BINDING_JS_CALLBACK_H_
