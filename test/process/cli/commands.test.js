@@ -1,0 +1,309 @@
+'use strict';
+
+const { existsSync, readFileSync } = require('node:fs');
+const path = require('node:path');
+const { gunzipSync } = require('node:zlib');
+const { CommandLine } = require('../../support/cli.js');
+const { untilEqual } = require('../../support/process-bucket.js');
+
+let cli;
+beforeEach(() => {
+  cli = new CommandLine();
+});
+afterEach(() => cli.close());
+
+/** Resolves when so many requests wait. */
+const waiting = (count) => untilEqual(async () => (await cli.locks.query()).pending.length, count);
+
+/** Two processes, each inside one lock and waiting for the other's. */
+async function startDeadlock() {
+  const program = (first, second) => `
+    const { locks } = require(${JSON.stringify(path.resolve('lib/index.js'))});
+    process.on('warning', () => {});
+    const go = new Promise((resolve) => process.stdin.once('data', resolve));
+    locks.request('${first}', { deadlock: 'warn' }, () => {
+      console.log('holds');
+      return go.then(() => locks.request('${second}', { deadlock: 'warn' }, () => {}));
+    });`;
+  const start = (...names) => cli.start(['-e', program(...names)], { program: [process.execPath] });
+  const both = [start('left', 'right'), start('right', 'left')];
+  for (const one of both) await one.line(/holds/);
+  for (const one of both) one.write('go\n');
+  await waiting(2);
+  return both;
+}
+
+describe('ls', () => {
+  test('shows holders before waiters, with process, label and command', async () => {
+    const holder = await cli.hold('a lock', '--label', 'nightly');
+    const waiter = cli.start(['exec', 'a lock', 'true']);
+    await waiting(1);
+    const { stdout, status } = cli.run(['ls']);
+    const [head, first, second, ...rest] = stdout.trimEnd().split('\n');
+    expect(head).toMatch(/^NAME +STATE +MODE +FOR +PID +THREAD +LABEL +COMMAND$/);
+    expect(first).toMatch(/^a lock +held +exclusive .* main +nightly +node /);
+    expect(first).toContain(` ${holder.pid} `);
+    expect(second).toMatch(/^a lock +waiting +exclusive /);
+    expect(second).toContain(` ${waiter.pid} `);
+    expect(rest).toEqual([]);
+    expect(status).toBe(0);
+  });
+
+  test('says that a holder is stopped', async () => {
+    const holder = await cli.hold('a lock');
+    holder.kill('SIGSTOP');
+    await untilEqual(async () => (await cli.locks.inspect()).held[0].processState, 'stopped');
+    expect(cli.run(['ls']).stdout).toMatch(/^a lock +held, stopped /m);
+    holder.kill('SIGCONT');
+  });
+
+  test('--json is one object a line; a name shows that lock alone', async () => {
+    await cli.hold('one');
+    const { pid } = await cli.hold('two');
+    expect(cli.json(['ls', 'two'])).toEqual([
+      expect.objectContaining({ name: 'two', state: 'held', pid, processState: 'running' }),
+    ]);
+  });
+
+  test('--all shows the other buckets too', async () => {
+    await cli.hold('here');
+    await cli.hold('there', '--bucket', 'other');
+    const rows = cli.json(['ls', '--all']);
+    expect(rows.map(({ bucket, name }) => [bucket, name])).toEqual([
+      ['default', 'here'],
+      ['other', 'there'],
+    ]);
+  });
+
+  test('a name that would move the cursor or forge a line is shown escaped', async () => {
+    await cli.hold('\u001b[2Jevil\nline\u202e');
+    expect(cli.run(['ls']).stdout).toContain('\\x1b[2Jevil\\nline\\u202e');
+  });
+
+  test('a bucket that is not there is not made, and the message names those that are', async () => {
+    await cli.hold('x');
+    const { status, stderr } = cli.run(['ls', '--bucket', 'typo']);
+    expect(status).toBe(69);
+    expect(stderr).toMatch(/no bucket 'typo' in .*: the buckets here are 'default'/);
+    expect(existsSync(path.join(cli.directory, 'typo'))).toBe(false);
+  });
+
+  test('a bucket name that cannot be is a wrong argument', () => {
+    expect(cli.run(['watch', '--bucket', '../up'])).toMatchObject({ status: 64 });
+  });
+});
+
+describe('graph', () => {
+  test('marks a deadlock, names its members, and exits with 1', async () => {
+    const pids = (await startDeadlock()).map(({ pid }) => pid);
+    const { stdout, status } = cli.run(['graph']);
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/DEADLOCK of 2:/);
+    for (const pid of pids) expect(stdout).toContain(`pid ${pid}`);
+    const dot = cli.run(['graph', '--dot']).stdout;
+    expect(dot).toMatch(/^digraph holdfast \{/);
+    expect(dot.match(/color=red/g)).toHaveLength(2);
+    const [{ deadlocks }] = cli.json(['graph']);
+    expect(deadlocks[0].members.map(({ name }) => name).sort()).toEqual(['left', 'right']);
+  });
+
+  test('a queue is no deadlock', async () => {
+    await cli.hold('a lock');
+    cli.start(['exec', 'a lock', 'true']);
+    await waiting(1);
+    const { stdout, status } = cli.run(['graph']);
+    expect(stdout).toMatch(/held .*\n.*waits/);
+    expect(stdout).not.toMatch(/DEADLOCK/);
+    expect(status).toBe(0);
+  });
+});
+
+describe('watch', () => {
+  test('prints events as they happen', async () => {
+    const watch = cli.start(['watch', '--json']);
+    await untilEqual(() => existsSync(path.join(cli.directory, 'default', 'segment')), true);
+    let event;
+    const seen = watch.line().then((line) => (event = JSON.parse(line)));
+    while (event === undefined) {
+      await cli.locks.request('seen', () => {}); // until it has begun to watch
+      await Promise.race([seen, new Promise((resolve) => setTimeout(resolve, 20))]);
+    }
+    expect(event).toMatchObject({ name: 'seen', mode: 'exclusive', pid: process.pid });
+  });
+
+  test('ends quietly when its reader has gone', async () => {
+    await cli.hold('x');
+    const script = `"$0" "$1" ls | head -c 1 >/dev/null; echo "\${PIPESTATUS[0]}"`;
+    const program = [
+      'bash',
+      '-c',
+      script,
+      process.execPath,
+      require('../../support/cli.js').PROGRAM,
+    ];
+    const piped = cli.start([], { program });
+    expect(await piped.line()).toBe('0');
+    expect(piped.errors).toBe('');
+  });
+});
+
+describe('steal', () => {
+  test('gives the lock to the next, and says from whom it was taken', async () => {
+    const holder = await cli.hold('a lock', '--on-loss', 'continue');
+    const next = cli.start(['exec', 'a lock', 'echo', 'mine']);
+    await waiting(1);
+    const { status, stdout } = cli.run(['steal', 'a lock', '--yes']);
+    expect(stdout).toContain(`taken from process ${holder.pid}`);
+    expect(status).toBe(0);
+    expect(await next.line()).toBe('mine');
+  });
+
+  test('asks first, and without a terminal refuses', async () => {
+    await cli.hold('a lock');
+    const { status, stderr } = cli.run(['steal', 'a lock']);
+    expect(status).toBe(64);
+    expect(stderr).toMatch(/--yes/);
+    expect(cli.locks.isLocked('a lock')).toBe(true);
+  });
+
+  test('a free lock: 1', async () => {
+    await cli.hold('another');
+    expect(cli.run(['steal', 'a lock', '--yes']).status).toBe(1);
+  });
+});
+
+describe('wait', () => {
+  test('a free lock is not waited for; a held one for as long as was said', async () => {
+    expect(cli.run(['wait', 'a lock']).status).toBe(0);
+    await cli.hold('a lock');
+    expect(cli.run(['wait', 'a lock', '-w', '0.05']).status).toBe(1);
+  });
+
+  test('ends with the lock', async () => {
+    const holder = await cli.hold('a lock');
+    const waiter = cli.start(['wait', 'a lock']);
+    await waiting(1);
+    await holder.closeInput();
+    expect(await waiter.ended).toEqual({ status: 0, signal: null });
+  });
+});
+
+describe('trace', () => {
+  /** Waits and holds are begun and ended once each, on the tracks of their process. */
+  function expectBalanced(events) {
+    const open = new Map();
+    for (const { ph, cat, id2, pid } of events) {
+      if (ph !== 'b' && ph !== 'e') continue;
+      const key = `${cat} ${pid} ${id2.local}`;
+      open.set(key, (open.get(key) ?? 0) + (ph === 'b' ? 1 : -1));
+    }
+    expect([...open.values()].filter((count) => count !== 0)).toEqual([]);
+    expect(open.size).toBeGreaterThan(0);
+  }
+
+  test.each(['trace.json', 'trace.json.gz'])(
+    '%s has each wait and hold from begin to end',
+    async (name) => {
+      const file = path.join(cli.directory, name);
+      const holder = await cli.hold('traced');
+      const waiter = cli.start(['exec', 'traced', 'true']);
+      await waiting(1);
+      const trace = cli.start(['trace', file, '--seconds', '3']);
+      await untilEqual(() => existsSync(file), true);
+      await holder.closeInput();
+      await waiter.ended;
+      expect(await trace.ended).toEqual({ status: 0, signal: null });
+      const bytes = readFileSync(file);
+      const { traceEvents } = JSON.parse(name.endsWith('.gz') ? gunzipSync(bytes) : bytes);
+      expectBalanced(traceEvents);
+      const names = traceEvents.filter(({ ph }) => ph === 'b').map(({ name: title }) => title);
+      expect(new Set(names)).toEqual(new Set(['hold traced', 'wait traced', 'traced']));
+      expect(traceEvents.filter(({ ph }) => ph === 'M').length).toBeGreaterThan(1);
+    },
+  );
+
+  test('a file that cannot be written is told of', () => {
+    const { status, stderr } = cli.run(['trace', '/no/such/folder/trace.json', '--seconds', '1']);
+    expect(status).toBe(69);
+    expect(stderr).toMatch(/no such file or directory/);
+  });
+});
+
+describe('help', () => {
+  test('without a command: the commands, and 64', () => {
+    const { status, stderr } = cli.run([]);
+    expect(stderr).toMatch(/Usage: holdfast .*\bls\b.*\bexec\b.*\bdoctor\b/s);
+    expect(status).toBe(64);
+  });
+
+  test.each([
+    'ls',
+    'top',
+    'watch',
+    'graph',
+    'exec',
+    'steal',
+    'wait',
+    'doctor',
+    'dashboard',
+    'trace',
+    'bench',
+  ])('%s --help', (command) => {
+    const { status, stdout } = cli.run([command, '--help']);
+    expect(stdout).toMatch(new RegExp(`^Usage: holdfast ${command}`));
+    expect(stdout).toMatch(/--bucket <name>/);
+    expect(status).toBe(0);
+  });
+
+  test('a command that is not there: 64, and what to do', () => {
+    const { status, stderr } = cli.run(['sl']);
+    expect(status).toBe(64);
+    expect(stderr).toMatch(/unknown command 'sl'/);
+  });
+});
+
+test('top without a terminal prints one page', async () => {
+  await cli.hold('a lock');
+  cli.start(['exec', 'a lock', 'true']);
+  await waiting(1);
+  const { stdout, status } = cli.run(['top', '--delay', '0.1']);
+  expect(status).toBe(0);
+  expect(stdout).toMatch(/1 held {2}1 waiting/);
+  expect(stdout).toMatch(/^a lock +1 +1 /m);
+});
+
+test('bench prints a line for each figure', () => {
+  const results = cli.json(['bench', '--seconds', '0.05']);
+  expect(results).toHaveLength(7);
+  for (const { medianNs } of results) expect(medianNs).toBeGreaterThan(0);
+});
+
+describe('completion', () => {
+  const bashComplete = (...words) => {
+    const script = `
+      holdfast() { "${process.execPath}" "${require('../../support/cli.js').PROGRAM}" "$@"; }
+      source <(holdfast completion bash)
+      COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _holdfast; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const running = cli.start([], { program: ['bash', '-c', script, 'bash', ...words] });
+    return running.ended.then(async () => {
+      const lines = [];
+      for (let line = await running.line(); line !== undefined; line = await running.line()) {
+        lines.push(line);
+      }
+      return lines;
+    });
+  };
+
+  test('bash completes commands, options and the names of locks', async () => {
+    await cli.hold('ledger');
+    expect(await bashComplete('holdfast', 'do')).toEqual(['doctor']);
+    expect(await bashComplete('holdfast', 'graph', '--d')).toEqual(['--dot', '--directory']);
+    expect(await bashComplete('holdfast', 'ls', 'le')).toEqual(['ledger']);
+  });
+
+  test('the script for zsh names every command', () => {
+    const { stdout } = cli.run(['completion', 'zsh']);
+    expect(stdout).toMatch(/^#compdef holdfast/);
+    for (const name of ['ls', 'top', 'exec', 'doctor']) expect(stdout).toContain(`'${name}:`);
+  });
+});
