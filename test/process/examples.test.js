@@ -70,3 +70,19 @@ describe('single-writer', () => {
     expect(status).toBe(1);
   });
 });
+
+test('metrics: prom-client and OpenTelemetry have the figures, and each request is a span', () => {
+  const { status, errors, result } = runExample('metrics');
+  expect(errors).toBe('');
+  expect(status).toBe(0);
+  expect(result.page).toMatch(/^holdfast_grants_total\{bucket="default"\} 2$/m);
+  expect(result.page).toMatch(/^holdfast_hold_seconds_count\{bucket="default"\} 2$/m);
+  expect(result.points).toMatchObject({
+    'holdfast.grants': 2,
+    'holdfast.timeouts': 1,
+    'holdfast.hold': { count: 2 },
+  });
+  const requests = result.spans.filter(({ name }) => name === 'lock request');
+  expect(requests.map(({ label }) => label).sort()).toEqual(['', 'first', 'second']);
+  expect(result.spans.filter(({ name }) => name === 'lock wait')).toHaveLength(3);
+});

@@ -1,0 +1,123 @@
+'use strict';
+
+const http = require('node:http');
+const { CommandLine } = require('../../support/cli.js');
+
+let cli;
+let address;
+beforeEach(async () => {
+  cli = new CommandLine();
+  const running = cli.start(['dashboard', '--json', '--interval', '0.1']);
+  address = new URL(JSON.parse(await running.line()).url);
+});
+afterEach(() => cli.close());
+
+/** @returns {Promise<{ status: number, headers: object, body: string }>} */
+function get(path, { headers = {}, method = 'GET' } = {}) {
+  return new Promise((resolve, reject) => {
+    const request = http.request(new URL(path, address), { headers, method }, (response) => {
+      let body = '';
+      response.setEncoding('utf8');
+      response.on('data', (text) => (body += text));
+      response.on('end', () =>
+        resolve({ status: response.statusCode, headers: response.headers, body }),
+      );
+    });
+    request.on('error', reject);
+    request.end();
+  });
+}
+
+/** The first picture of the live feed for which `isWanted`. */
+function picture(isWanted = () => true) {
+  return new Promise((resolve, reject) => {
+    const request = http.get(new URL('events', address), (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (more) => {
+        text += more;
+        const messages = text.split('\n\n');
+        text = messages.pop();
+        for (const message of messages) {
+          const data = /^event: picture\ndata: (.*)$/s.exec(message)?.[1];
+          const found = data && JSON.parse(data);
+          if (!found || !isWanted(found)) continue;
+          request.destroy();
+          resolve({ found, headers: response.headers });
+        }
+      });
+    });
+    request.on('error', reject);
+  });
+}
+
+test('listens on the loopback address, with a token that cannot be guessed', () => {
+  expect(address.hostname).toBe('127.0.0.1');
+  expect(address.pathname).toMatch(/^\/[\w-]{32}\/$/);
+});
+
+test('the page loads nothing from elsewhere, and may not', async () => {
+  const { status, headers, body } = await get('.');
+  expect(status).toBe(200);
+  const policy = headers['content-security-policy'];
+  expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self'/);
+  expect(policy).not.toMatch(/unsafe|http/);
+  expect(headers['referrer-policy']).toBe('no-referrer');
+  expect(headers['cache-control']).toBe('no-store');
+  expect(body).not.toMatch(/https?:\/\//);
+  for (const file of ['page.js', 'page.css', 'icon.svg']) {
+    expect((await get(file)).status).toBe(200);
+  }
+});
+
+describe('what is refused', () => {
+  test.each([
+    ['no token', '/'],
+    ['another token', `/${'A'.repeat(32)}/`],
+    ['a short token', '/x/events'],
+  ])('%s', async (_, path) => {
+    expect(await get(path)).toMatchObject({ status: 403 });
+  });
+
+  test('another name of this machine, which another site may have led here', async () => {
+    expect(await get('.', { headers: { host: `evil.example:${address.port}` } })).toMatchObject({
+      status: 403,
+    });
+    expect((await get('.', { headers: { host: `localhost:${address.port}` } })).status).toBe(200);
+  });
+
+  test('other methods, and files that are not of the page', async () => {
+    expect((await get('.', { method: 'POST' })).status).toBe(405);
+    for (const path of ['../package.json', '%2e%2e/server.js', 'page.mjs', '__proto__']) {
+      expect((await get(address.pathname + path)).status).not.toBe(200);
+    }
+  });
+});
+
+test('the feed shows who holds and who waits', async () => {
+  const { pid } = await cli.hold('a lock', '--label', 'nightly');
+  cli.start(['exec', 'a lock', 'true']);
+  const { found, headers } = await picture(({ totals }) => totals.pending === 1);
+  expect(headers['content-type']).toBe('text/event-stream');
+  expect(found.locks).toMatchObject([
+    { name: 'a lock', held: 1, waiting: 1, holders: [{ pid, label: 'nightly' }] },
+  ]);
+  expect(found.graph.locks).toMatchObject([{ name: 'a lock', waiters: [{ mode: 'exclusive' }] }]);
+  expect(found.usage.processes).toBeGreaterThan(0);
+});
+
+test('one lock, with all its requests', async () => {
+  const { pid } = await cli.hold('a lock & more');
+  const { body } = await get(`lock?name=${encodeURIComponent('a lock & more')}`);
+  expect(JSON.parse(body)).toMatchObject({ name: 'a lock & more', held: [{ pid }], pending: [] });
+});
+
+test('nothing is watched while no page is open', async () => {
+  const { counts } = (await picture()).found;
+  expect(counts.grants).toBe(0);
+  await cli.locks.request('unseen', () => {});
+  // A page that comes later begins anew.
+  const { found } = await picture();
+  expect(found.counts.grants).toBe(0);
+  expect(found.locks).toEqual([]);
+});

@@ -1,0 +1,143 @@
+'use strict';
+
+const stringWidth = require('string-width');
+const { CommandLine, PROGRAM } = require('../../support/cli.js');
+const { untilEqual } = require('../../support/process-bucket.js');
+const { Terminal, hasTmux } = require('../../support/terminal.js');
+
+// What needs a real terminal. `npm test` installs tmux where it may.
+
+let cli;
+let terminal;
+beforeEach(() => {
+  cli = new CommandLine();
+});
+afterEach(() => {
+  terminal?.close();
+  cli.close();
+});
+
+const waiting = (count) => untilEqual(async () => (await cli.locks.query()).pending.length, count);
+
+/** @param {string[]} args @param {object} [size] */
+function open(args, size) {
+  terminal = new Terminal([process.execPath, PROGRAM, ...args], {
+    ...size,
+    env: { HOLDFAST_DIR: cli.directory },
+  });
+  return terminal;
+}
+
+const inTerminal = hasTmux ? describe : describe.skip;
+
+inTerminal('top', () => {
+  /** Two locks that are held, one of them waited for. */
+  const startScene = async () => {
+    await cli.hold('ledger', '--label', 'nightly backup');
+    await cli.hold('a very long name of a lock that does not fit into its column at all');
+    cli.start(['exec', 'ledger', 'true']);
+    await waiting(1);
+  };
+
+  test.each([
+    [80, 24],
+    [160, 50],
+  ])('fills %d x %d and nothing more', async (columns, rows) => {
+    await startScene();
+    const top = open(['top', '--delay', '0.2'], { columns, rows });
+    await top.shows(/ledger +1 +1 /);
+    const lines = top.lines();
+    expect(lines).toHaveLength(rows);
+    for (const line of lines) expect(stringWidth(line)).toBeLessThanOrEqual(columns);
+    expect(lines[0]).toMatch(/^holdfast top .*\d\d:\d\d:\d\d$/);
+    expect(lines[1]).toMatch(/2 held {2}1 waiting/);
+    expect(lines.at(-1)).toMatch(/^q quit {2}s sort: waiting ↓/);
+    expect(lines.join('\n')).toMatch(columns > 80 ? /nightly backup/ : /^ledger .* n…$/m);
+  });
+
+  test('keys sort, filter, open a lock and go back; q gives the terminal back', async () => {
+    await startScene();
+    const top = open(['top', '--delay', '0.2'], { columns: 120, rows: 24 });
+    await top.shows(/ledger +1 +1 /);
+    top.press('s');
+    await top.shows(/s sort: grants\/s ↓/);
+    top.press('/', 'l', 'o', 'n', 'g');
+    await top.shows(/^filter: long/m);
+    await untilEqual(() => /^ledger/m.test(top.text()), false);
+    top.press('Enter');
+    await top.shows(/filter: long$/m);
+    top.press('Escape');
+    await top.shows(/^ledger/m);
+    top.press('s', 's', 's', 'End', 'Enter'); // by name: the last one
+    await top.shows(/^ledger: 1 held, 1 waiting/m);
+    await top.shows(/^waiting +exclusive/m);
+    top.press('Escape');
+    await top.shows(/LAST MINUTE/);
+    top.press('?');
+    await top.shows(/sort by the next/);
+    top.press('q');
+    await top.shows(/^status 0$/m);
+    expect(top.text()).not.toMatch(/LAST MINUTE/);
+  });
+
+  test('follows the size of the terminal', async () => {
+    await startScene();
+    const top = open(['top', '--delay', '0.2'], { columns: 80, rows: 24 });
+    await top.shows(/ledger +1 +1 /);
+    top.resize(60, 12);
+    await untilEqual(() => /^q quit/.test(top.lines()[11] ?? ''), true);
+    for (const line of top.lines()) expect(stringWidth(line)).toBeLessThanOrEqual(60);
+    top.press('C-c');
+    await top.shows(/status 0/);
+  });
+});
+
+inTerminal('exec in a terminal', () => {
+  test('Ctrl-C reaches the command once', async () => {
+    const script = "trap 'n=$((n+1)); echo got $n' INT; echo ready; while :; do sleep 0.1; done";
+    const running = open(['exec', 'lock', '--', 'sh', '-c', script]);
+    await running.shows(/ready/);
+    running.press('C-c');
+    await running.shows(/got 1/);
+    running.press('C-c');
+    await running.shows(/got 2/);
+    expect(running.text()).not.toMatch(/got 3/);
+    expect(cli.locks.isLocked('lock')).toBe(true);
+  });
+
+  test('the command has the terminal: its input, its size, a password without echo', async () => {
+    const script = 'stty size; stty -echo; read secret; stty echo; echo "had $secret"; exit 3';
+    const running = open(['exec', 'lock', '--', 'sh', '-c', script], { columns: 80, rows: 24 });
+    await running.shows(/24 80/);
+    running.press('abc', 'Enter');
+    await running.shows(/had abc/);
+    await running.shows(/status 3/);
+    expect(running.text().match(/abc/g)).toHaveLength(1);
+  });
+
+  test('Ctrl-C while it waits ends it, and leaves the queue', async () => {
+    await cli.hold('lock');
+    const running = open(['exec', 'lock', 'echo', 'never']);
+    await waiting(1);
+    running.press('C-c');
+    await running.shows(/status 130/);
+    await waiting(0);
+  });
+});
+
+inTerminal('steal', () => {
+  test('asks who is sure', async () => {
+    await cli.hold('lock', '--on-loss', 'continue');
+    const refused = open(['steal', 'lock']);
+    await refused.shows(/Take it away\? \[y\/N\]/);
+    refused.press('n', 'Enter');
+    await refused.shows(/nothing was changed[^]*status 1/);
+    expect(cli.locks.isLocked('lock')).toBe(true);
+    refused.close();
+    const agreed = open(['steal', 'lock']);
+    await agreed.shows(/Take it away\?/);
+    agreed.press('y', 'Enter');
+    await agreed.shows(/taken from process[^]*status 0/);
+    expect(cli.locks.isLocked('lock')).toBe(false);
+  });
+});

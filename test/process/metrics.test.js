@@ -1,0 +1,198 @@
+'use strict';
+
+const { LockMetrics } = require('../../lib/metrics/index.js');
+const promClient = require('prom-client');
+const { openLockManager } = require('../../lib/index.js');
+const { ProcessBucket, untilEqual } = require('../support/process-bucket.js');
+
+let bucket;
+let metrics;
+beforeEach(() => {
+  bucket = new ProcessBucket();
+});
+afterEach(async () => {
+  metrics?.close();
+  await bucket.close();
+});
+
+/** Metrics that have begun to count. */
+async function count(options = {}) {
+  metrics = new LockMetrics({ manager: bucket.locks, ...options });
+  await metrics.collect();
+}
+
+/** Resolves when these figures are as expected. */
+const untilCounted = (expected) =>
+  untilEqual(async () => {
+    const data = await metrics.collect();
+    return Object.fromEntries(Object.keys(expected).map((name) => [name, data[name]]));
+  }, expected);
+
+describe.each(['bucket', 'process'])('of a %s', (scope) => {
+  test('requests are counted by how they ended', async () => {
+    await count({ scope });
+    const { locks } = bucket;
+    await locks.request('a', async () => {
+      await locks.request('a', { timeout: 1 }, () => {}).catch(() => {});
+      const controller = new AbortController();
+      const aborted = locks.request('a', { signal: controller.signal }, () => {}).catch(() => {});
+      controller.abort();
+      await aborted;
+    });
+    await locks.request('b', { holdLimit: 1 }, () => new Promise(() => {})).catch(() => {});
+    const stolen = locks.request('c', () => new Promise(() => {})).catch(() => {});
+    await locks.request('c', { steal: true }, () => stolen);
+    const expected = { grants: 4, timeouts: 1, aborts: 1, expiries: 1, steals: 1, releases: 2 };
+    await untilCounted({ ...expected, held: 0, waiting: 0 });
+    const { waitSeconds, holdSeconds } = await metrics.collect();
+    expect(waitSeconds.count).toBe(4);
+    expect(holdSeconds.count).toBe(4);
+  });
+
+  test('what is held and waits now', async () => {
+    await count({ scope });
+    const release = await bucket.hold('a');
+    const waiting = bucket.locks.request('a', () => {});
+    await untilCounted({ held: 1, waiting: 1 });
+    await release();
+    await waiting;
+    await untilCounted({ held: 0, waiting: 0, grants: 2 });
+  });
+
+  test('the times of waits and holds are sorted into the bounds', async () => {
+    await count({ scope, bounds: [0.02, 3600] });
+    const release = await bucket.hold('a');
+    const waiting = bucket.locks.request('a', () => {});
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    await release();
+    await waiting;
+    await untilCounted({ releases: 2 });
+    const { waitSeconds, holdSeconds } = await metrics.collect();
+    expect(waitSeconds).toMatchObject({ bounds: [0.02, 3600], counts: [1, 1, 0], count: 2 });
+    expect(holdSeconds.counts[1]).toBeGreaterThanOrEqual(1);
+    expect(holdSeconds.sum).toBeGreaterThan(0.02);
+  });
+
+  test('names are labels where that was asked for, and the sum is not beside them', async () => {
+    await count({ scope, names: true });
+    const odd = 'a "name"\nwith \\ and \ud800';
+    await bucket.locks.request(odd, () => {});
+    await bucket.locks.request('b', () => {});
+    await untilCounted({ grants: 2 });
+    const page = await metrics.toPrometheus();
+    const grants = page.split('\n').filter((line) => /^holdfast_grants_total/.test(line));
+    expect(grants).toEqual([
+      expect.stringMatching(/name="a \\"name\\"\\nwith \\\\ and \ufffd"\} 1$/),
+      expect.stringMatching(/name="b"\} 1$/),
+    ]);
+  });
+
+  test('nothing is counted after close()', async () => {
+    await count({ scope });
+    metrics.close();
+    await bucket.locks.request('a', () => {});
+    const other = new LockMetrics({ manager: bucket.locks, scope });
+    await other.collect();
+    await bucket.locks.request('b', () => {});
+    await untilEqual(async () => (await other.collect()).grants, 1);
+    expect((await metrics.collect()).grants).toBe(0);
+    other.close();
+  });
+});
+
+describe('of a bucket', () => {
+  test('other processes count, and their deaths', async () => {
+    await count();
+    const actor = await bucket.open('process');
+    await actor.hold('a');
+    await untilCounted({ held: 1 });
+    actor.endBy('SIGKILL');
+    await untilCounted({ deaths: 1, held: 0 });
+  });
+
+  test('a stopped holder', async () => {
+    const actor = await bucket.open('process');
+    await actor.hold('a');
+    await count();
+    expect((await metrics.collect()).stoppedHolders).toBe(0);
+    await actor.freeze();
+    await untilCounted({ stoppedHolders: 1 });
+    actor.thaw();
+  });
+
+  test('requests that wait for each other', async () => {
+    await count();
+    const { locks } = bucket;
+    const controller = new AbortController();
+    const { signal } = controller;
+    const options = { deadlock: 'ignore', signal };
+    const release = await bucket.hold('b', { deadlock: 'ignore' });
+    const inside = locks.request('a', { deadlock: 'ignore' }, () =>
+      locks.request('a', options, () => {}).catch(() => {}),
+    );
+    await untilCounted({ deadlockedRequests: 1 });
+    controller.abort();
+    await inside;
+    await untilCounted({ deadlockedRequests: 0 });
+    await release();
+  });
+
+  test('how full the table is', async () => {
+    await count();
+    const actor = await bucket.open('process');
+    const before = (await metrics.collect()).table;
+    expect(before).toMatchObject({ processes: 2, agents: 2 });
+    expect(before.maxCells).toBeGreaterThan(100_000);
+    await actor.hold('one more');
+    const { table } = await metrics.collect();
+    expect(table.usedCells).toBe(before.usedCells + 2); // the request, and the name
+    expect(await metrics.toPrometheus()).toMatch(/^holdfast_table_fill_ratio\{.*\} 0\.0000\d/m);
+  });
+
+  test('what waited before the metrics were made is timed as well', async () => {
+    const release = await bucket.hold('a');
+    const waiting = bucket.locks.request('a', () => {});
+    await count({ bounds: [1e-9] });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await release();
+    await waiting;
+    await untilCounted({ releases: 2 });
+    expect((await metrics.collect()).waitSeconds.counts).toEqual([0, 1]);
+  });
+
+  test('metrics alone do not keep a process alive', async () => {
+    const { spawnSync } = require('node:child_process');
+    const program = `
+      const { LockMetrics } = require('./lib/metrics/index.js');
+      const { openLockManager } = require('./lib/index.js');
+      const manager = openLockManager({ directory: ${JSON.stringify(bucket.directory)} });
+      new LockMetrics({ manager }).collect().then(() => console.log('counts'));`;
+    const { stdout, status } = spawnSync(process.execPath, ['-e', program], { encoding: 'utf8' });
+    expect({ stdout, status }).toEqual({ stdout: 'counts\n', status: 0 });
+  });
+});
+
+test('the page is what prom-client makes of the same figures', async () => {
+  await count();
+  await bucket.locks.request('a', () => {});
+  await untilCounted({ grants: 1, releases: 1 });
+  const registry = new promClient.Registry();
+  metrics.registerPrometheus(promClient, registry);
+  const sort = (page) =>
+    page
+      .split('\n')
+      .filter((line) => /^holdfast_/.test(line) && !/_oldest_/.test(line))
+      .map((line) => line.replace(/\{(.*)\}/, (_, labels) => `{${labels.split(',').sort()}}`))
+      .sort();
+  expect(sort(await registry.metrics())).toEqual(sort(await metrics.toPrometheus()));
+});
+
+test.each([
+  ['a scope that is none', { scope: 'machine' }],
+  ['bounds that do not rise', { bounds: [2, 1] }],
+  ['no bounds', { bounds: [] }],
+  ['a bound that is no number', { bounds: [NaN] }],
+])('%s is refused', (_, options) => {
+  const manager = openLockManager({ directory: bucket.directory });
+  expect(() => new LockMetrics({ manager, ...options })).toThrow(TypeError);
+});
