@@ -8,6 +8,7 @@
 
 const { ONE_FAILED, ONE_PASSED, conclude } = require('./steps/counts.js');
 const { build } = require('./steps/build.js');
+const { runEtcdTests } = require('./steps/etcd-tests.js');
 const { checkInstructions } = require('./steps/instructions.js');
 const { runCppTests } = require('./steps/cpp-tests.js');
 const { runJsTests } = require('./steps/js-tests.js');
@@ -55,6 +56,7 @@ conclude(
       ? [
           { title: 'Instruction counts', run: checkInstructions },
           check('Installing', 'test:install', '--short'),
+          ...runEtcdTests({ isShort: true }),
           ...nodeSteps(otherMajors, DEPENDS_ON_NODE),
           { title: 'C++ tests, asan', minutes: 4, run: () => runCppTests('asan') },
           { title: 'C++ tests, tsan', minutes: 3, run: () => runCppTests('tsan') },

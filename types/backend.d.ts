@@ -61,6 +61,8 @@ export interface LockBackendRequest {
 export interface LockDetail extends LockInfo {
   /** Process id; 0 where it means nothing here (another PID namespace). */
   readonly pid: number;
+  /** The name of its machine, where locks are shared by several. */
+  readonly host?: string;
   /** Node's `threadId`: 0 is the main thread. */
   readonly threadId: number;
   /** The fencing token; null: pending. */

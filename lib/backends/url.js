@@ -14,9 +14,15 @@ const { fileURLToPath } = require('node:url');
  */
 
 /**
- * @typedef {Omit<BucketOptions, 'url'> & { url: URL }} Place  with the directory that the URL
- *   names, if it does
+ * @typedef {Omit<BucketOptions, 'url'> & { url: Pick<URL, 'protocol' | 'href'> }} Place  with the
+ *   directory that the URL names, if it does
  */
+
+/** @type {(place: Place) => LockBackend} */
+function openEtcd({ url, bucket }) {
+  const { openEtcdBackend } = require('./etcd/open.js');
+  return openEtcdBackend(url.href, { bucket });
+}
 
 /** What opens a backend at a place. A module is loaded when its scheme is used. */
 const OPENERS = {
@@ -35,10 +41,15 @@ const OPENERS = {
     const { openLocalBucket } = require('./local-buckets.js');
     return openLocalBucket(bucket);
   },
+  'etcd:': openEtcd,
+  'etcds:': openEtcd,
 };
 
 /** Schemes of places that are a directory of this machine. */
 const DIRECTORY_SCHEMES = ['shm:', 'broker:'];
+
+/** Of URLs that name several hosts, which the URL standard does not know. */
+const CLUSTER_PATTERN = /^(etcds?:)\/\//;
 
 /** @typedef {keyof typeof OPENERS} Scheme */
 
@@ -72,11 +83,28 @@ function directoryOf(url) {
 }
 
 /**
+ * @param {string} protocol
+ * @param {string} text
+ * @param {Omit<BucketOptions, 'url'>} options
+ * @returns {Place}
+ */
+function toClusterPlace(protocol, text, options) {
+  if (options.directory !== undefined) {
+    throw new TypeError("The member 'directory' does not go with a cluster");
+  }
+  const { toEtcdPlace } = require('./etcd/place.js');
+  toEtcdPlace(text); // what is wrong with it is said now
+  return { ...options, url: { protocol, href: text } };
+}
+
+/**
  * @param {BucketOptions & { url: string }} options
  * @returns {Place}
  * @throws TypeError when the URL cannot be understood, or contradicts the other options
  */
 function toPlace({ url: text, ...options }) {
+  const [, cluster] = CLUSTER_PATTERN.exec(text) ?? [];
+  if (cluster !== undefined) return toClusterPlace(cluster, text, options);
   const url = parse(text);
   if (!Object.hasOwn(OPENERS, url.protocol)) {
     const known = Object.keys(OPENERS).join(', ');
@@ -102,7 +130,7 @@ function checkUrl(options) {
   const { url, directory } = options;
   const place = toPlace({ ...options, url: /** @type {string} */ (url) });
   if (directory === undefined || !DIRECTORY_SCHEMES.includes(place.url.protocol)) return;
-  if (directoryOf(place.url) === undefined) return;
+  if (directoryOf(/** @type {URL} */ (place.url)) === undefined) return;
   throw new TypeError(
     "The member 'directory' and the directory of the lock URL exclude each other",
   );

@@ -9,17 +9,17 @@ const { ROOT, StepError, run } = require('./run.js');
 /** @typedef {import('./counts.js').Counts} Counts */
 
 /**
- * @param {{ node?: string, report?: string, args?: string[] }} [options] The binary, the name of
- * the report, further arguments for Jest.
+ * @param {{ node?: string, report?: string, args?: string[], env?: NodeJS.ProcessEnv }} [options]
+ * The binary, the name of the report, further arguments for Jest, what is added to the environment.
  * @returns {Counts}
  */
-function runJsTests({ node = process.execPath, report = 'jest', args = [] } = {}) {
+function runJsTests({ node = process.execPath, report = 'jest', args = [], env = {} } = {}) {
   const reportFile = path.join(ROOT, 'build', 'test-results', `${report}.json`);
   mkdirSync(path.dirname(reportFile), { recursive: true });
   rmSync(reportFile, { force: true });
   const jest = require.resolve('jest/bin/jest');
   const status = run(node, [jest, '--json', `--outputFile=${reportFile}`, ...args], {
-    env: { NODE_ENV: 'test' },
+    env: { NODE_ENV: 'test', ...env },
   });
   const result = JSON.parse(readFileSync(reportFile, 'utf8'));
   const counts = {

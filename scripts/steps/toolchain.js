@@ -83,6 +83,14 @@ const REQUIREMENTS = {
   browser: [programNeeded('Chromium', 'chromium', ['chromium'])],
   instructions: [programNeeded('Valgrind', 'valgrind', ['valgrind'])],
   redis: [programNeeded('a Redis server', 'redis-server', ['redis-server'])],
+  etcd: [
+    programNeeded('an etcd server', 'etcd', ['etcd-server']),
+    {
+      name: 'etcdctl',
+      isThere: () => succeeds('etcdctl', ['version']),
+      packages: () => ['etcd-client'],
+    },
+  ],
   postgresql: [
     {
       name: 'a PostgreSQL server',
@@ -111,7 +119,7 @@ function installWithApt(packages) {
  * Makes sure that the toolchains are there, one requirement after the other, because a later one
  * may be answered by an earlier one.
  * @param {...('addon' | 'cpp' | 'sanitizers' | 'format' | 'tidy' | 'readelf' |
- *   'instructions' | 'redis' | 'postgresql')} toolchains
+ *   'instructions' | 'redis' | 'postgresql' | 'etcd')} toolchains
  */
 function ensureToolchain(...toolchains) {
   const missing = toolchains

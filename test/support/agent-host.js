@@ -1,11 +1,15 @@
 'use strict';
 
+const { basename } = require('node:path');
 const { isMainThread, parentPort } = require('node:worker_threads');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { LocalBackend } = require('../../lib/backends/local/backend.js');
 const { LocalLockTable } = require('../../lib/backends/local/lock-table.js');
 const { openLockManager } = require('../../lib/index.js');
 const { LockAgent, describeReason } = require('./lock-agent.js');
+
+/** Backends that answer after request() has returned. */
+const LATE = ['broker', 'etcd'];
 
 /**
  * The clients of one thread. Speaks by messages; run as a program it is a worker thread's or a
@@ -36,16 +40,20 @@ class AgentHost {
 
   async #open(client, { backend, directory, bucket, callSites = false }) {
     const manager = openLockManager({ ...this.#optionsOf(backend, directory, bucket), callSites });
-    // A client of a broker has its places from the moment on at which it is connected.
-    if (backend === 'broker') await manager.query();
+    // Some take places only once they are connected.
+    if (LATE.includes(backend)) await manager.query();
     const tell = (event) => this.#send({ client, event });
-    const agent = new LockAgent(manager, tell, backend !== 'broker');
+    const settle = backend === 'etcd' ? () => manager.query() : undefined;
+    const agent = new LockAgent(manager, tell, { decidesAtOnce: !LATE.includes(backend), settle });
     this.#agents.set(client, agent);
   }
 
   #optionsOf(backend, directory, bucket) {
     if (backend === 'local') return { backend: new LocalBackend(this.#localTable) };
     if (backend === 'broker') return { backend: new BrokerBackend({ directory, bucket }) };
+    if (backend === 'etcd') {
+      return { url: `${process.env.HOLDFAST_TEST_ETCD}/${basename(directory)}`, bucket };
+    }
     return { directory, bucket };
   }
 }

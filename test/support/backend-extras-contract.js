@@ -174,7 +174,10 @@ function testBackendExtras(agents) {
       exclusive({ holdLimit: 60_000, label: 'nightly', callSite: 'job.js:7:9' }),
     );
     const waiter = ask(second, QUEUED, 'a', shared({ limit: 3, enclosing: holder }));
-    const { held, pending } = await second.inspect();
+    const inspection = await second.inspect();
+    const [held, pending] = [inspection.held, inspection.pending].map((details) =>
+      details.map(({ host: _host, ...detail }) => detail),
+    );
     const place = { name: 'a', pid: process.pid, threadId };
     expect(held).toEqual([
       {

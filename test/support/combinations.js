@@ -3,6 +3,7 @@
 /**
  * Which clients the conformance suite runs with. HOLDFAST_TEST_BACKENDS=local (or a list of
  * them) limits it to these backends; without it a backend that cannot be loaded is a failure.
+ * `etcd` needs a cluster, whose URL is in HOLDFAST_TEST_ETCD: `npm run test:etcd` starts one.
  *
  * `first` and `second` say where a client lives: in the thread of the test, in a worker thread or
  * process of its own, or (`same thread`) beside the first one as a lock manager of its own.
@@ -19,6 +20,10 @@ const COMBINATIONS = [
   { backend: 'shared-memory', first: 'process', second: 'process' },
   { backend: 'broker', first: 'main', second: 'same thread' },
   { backend: 'broker', first: 'worker', second: 'process' },
+  { backend: 'etcd', first: 'main', second: 'same thread' },
+  { backend: 'etcd', first: 'worker', second: 'same thread' },
+  { backend: 'etcd', first: 'main', second: 'worker' },
+  { backend: 'etcd', first: 'process', second: 'process' },
 ];
 
 const BACKENDS = (process.env.HOLDFAST_TEST_BACKENDS ?? 'local,shared-memory,broker').split(',');

@@ -32,19 +32,23 @@ class LockAgent {
   #decidesAtOnce;
   #requests = new Map();
   #watches = new Map();
+  #settle;
 
   /**
    * @param {import('../../types').LockManager} manager
    * @param {(event: object) => void} tell
-   * @param {boolean} [decidesAtOnce]  what is decided for a request is known when request() returns
+   * @param {{ decidesAtOnce?: boolean, settle?: () => Promise<unknown> }} [options]
+   *   decidesAtOnce: what is decided for a request is known when request() returns; settle: waits
+   *   until what was asked for has taken its place, where that is later than request()
    */
-  constructor(manager, tell, decidesAtOnce = true) {
+  constructor(manager, tell, { decidesAtOnce = true, settle = async () => {} } = {}) {
     this.#decidesAtOnce = decidesAtOnce;
+    this.#settle = settle;
     this.#manager = manager;
     this.#tell = tell;
   }
 
-  request({ key, name, options, isAbortable, tellsLoss }) {
+  async request({ key, name, options, isAbortable, tellsLoss }) {
     const controller = new AbortController();
     const request = { controller, finish: undefined };
     this.#requests.set(key, request);
@@ -61,6 +65,7 @@ class LockAgent {
         (reason) =>
           this.#tell({ key, settled: { status: 'rejected', reason: describeReason(reason) } }),
       );
+    await this.#settle();
   }
 
   #tellLoss(key, signal) {
@@ -73,8 +78,9 @@ class LockAgent {
     this.#requests.get(key).finish({ value, error });
   }
 
-  abort({ key, reason }) {
+  async abort({ key, reason }) {
     this.#requests.get(key).controller.abort(reason);
+    await this.#settle();
   }
 
   query() {
@@ -89,8 +95,9 @@ class LockAgent {
     return this.#manager.isLocked(name);
   }
 
-  watch({ key, name }) {
+  async watch({ key, name }) {
     this.#watches.set(key, this.#manager.watch(name));
+    await this.#settle();
   }
 
   /** The next so many events of a watch. */

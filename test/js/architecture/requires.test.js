@@ -15,7 +15,7 @@ const JS_LAYERS = [
   ['locks'],
   ['scheduler'],
   ['index'],
-  ['install', 'metrics'],
+  ['install', 'metrics', 'etcd'],
   ['cli'],
 ];
 
@@ -62,7 +62,10 @@ function requiredBy(file) {
 
 describe('requires below lib/', () => {
   const files = filesBelow('lib', ['.js', '.mjs']);
-  const { dependencies = {}, devDependencies } = JSON.parse(textOf('package.json'));
+  const manifest = JSON.parse(textOf('package.json'));
+  const { devDependencies } = manifest;
+  // An optional peer is required where it is used, with an error that says so.
+  const dependencies = { ...manifest.dependencies, ...manifest.peerDependencies };
   // The command line tool is delivered in one piece with the packages that it is made of.
   const bundled = { ...dependencies, ...devDependencies, holdfast: 'itself' };
   const packageOf = (name) => name.match(/^(@[^/]+\/)?[^/]+/)[0];

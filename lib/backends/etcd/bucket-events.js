@@ -1,0 +1,215 @@
+'use strict';
+
+const { dateNow } = require('../../time.js');
+const { decodeText } = require('./keys.js');
+const { NOBODY, toSessionInfo } = require('./bucket-view.js');
+const { getAll, keyValuesOf, textOf } = require('./transaction.js');
+
+/** @typedef {import('./bucket-view.js').SessionInfo} SessionInfo */
+/** @typedef {import('./keys.js').BucketKeys} BucketKeys */
+/** @typedef {import('./keys.js').RequestKey} RequestKey */
+/** @typedef {import('./session.js').Session} Session */
+/** @typedef {import('./watch-stream.js').WatchEvent} WatchEvent */
+/** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
+/** @typedef {import('../../../types/backend.d.ts').LockEventType} LockEventType */
+
+/**
+ * @typedef {object} Changes  of one revision
+ * @property {Map<string, RequestKey>} granted  by id, like the next three
+ * @property {Map<string, RequestKey>} queued
+ * @property {Map<string, { key: RequestKey, token: string | undefined }>} leftHeld
+ * @property {Map<string, RequestKey>} leftQueue
+ * @property {Set<string>} ended  sessions
+ * @property {string} why  what a session said of an end
+ * @property {Set<string>} closed  sessions that ended in order
+ */
+
+/**
+ * What happens to the locks of a bucket, told from what happens to its keys. All keys that one
+ * change has touched have the same revision: that tells a release from a theft or a death.
+ */
+class BucketEvents {
+  #bucket;
+  #name;
+  #tell;
+  /** @type {Map<string, SessionInfo>} by lease */
+  #sessions = new Map();
+  /** @type {WatchEvent[] | undefined} what came before the sessions were known */
+  #early = [];
+  #lost = 0;
+  onClose = () => {};
+
+  /**
+   * @param {BucketKeys} bucket
+   * @param {string | undefined} name  undefined: all
+   * @param {(events: LockEvent[]) => void} tell
+   */
+  constructor(bucket, name, tell) {
+    this.#bucket = bucket;
+    this.#name = name;
+    this.#tell = tell;
+  }
+
+  /**
+   * Resolves when it sees what happens from then on.
+   * @param {Session} session
+   * @param {{ ready: Promise<unknown> }} subscription
+   */
+  async begin(session, subscription) {
+    await subscription.ready;
+    const { responses } = await session.read([getAll(this.#bucket.sessions)]);
+    for (const { key, value } of keyValuesOf(responses[0])) {
+      this.#learn(textOf(key), Buffer.from(value).toString('utf8'));
+    }
+    const early = this.#early ?? [];
+    this.#early = undefined;
+    this.take(early);
+  }
+
+  /** @param {WatchEvent[]} events */
+  take(events) {
+    if (this.#early !== undefined) {
+      this.#early.push(...events);
+      return;
+    }
+    /** @type {LockEvent[]} */
+    const told = [];
+    for (let start = 0; start < events.length;) {
+      let end = start;
+      while (events[end]?.revision === events[start].revision) end += 1;
+      told.push(...this.#toLockEvents(events.slice(start, end)));
+      start = end;
+    }
+    if (told.length === 0) return;
+    told[0] = { ...told[0], lost: this.#lost };
+    this.#lost = 0;
+    this.#tell(told);
+  }
+
+  /** Some are missing; nobody knows how many. */
+  skip() {
+    this.#lost += 1;
+  }
+
+  close() {
+    this.onClose();
+  }
+
+  /**
+   * @param {string} key
+   * @param {string} value
+   */
+  #learn(key, value) {
+    if (key.endsWith('/about')) this.#sessions.set(this.#leaseOf(key), toSessionInfo(value));
+  }
+
+  /** @param {string} key  of a session */
+  #leaseOf(key) {
+    return key.slice(this.#bucket.sessions.length).split('/')[0];
+  }
+
+  /** @param {WatchEvent[]} events  of one revision */
+  #sort(events) {
+    /** @type {Changes} */
+    const changes = {
+      granted: new Map(),
+      queued: new Map(),
+      leftHeld: new Map(),
+      leftQueue: new Map(),
+      ended: new Set(),
+      why: '',
+      closed: new Set(),
+    };
+    for (const event of events) {
+      const key = this.#bucket.parse(event.key);
+      if (key === undefined) this.#sortSession(event, changes);
+      else if (event.isPut) changes[key.isHeld ? 'granted' : 'queued'].set(key.id, key);
+      else if (key.isHeld) changes.leftHeld.set(key.id, { key, token: event.previous?.created });
+      else changes.leftQueue.set(key.id, key);
+    }
+    return changes;
+  }
+
+  /**
+   * @param {WatchEvent} event
+   * @param {Changes} changes
+   */
+  #sortSession({ isPut, key, value, previous }, changes) {
+    if (isPut) {
+      this.#learn(key, value);
+      if (key.endsWith('/why')) changes.why = value;
+    } else if (key.endsWith('/about')) {
+      changes.ended.add(this.#leaseOf(key));
+    } else if (key.endsWith('/why') && previous?.value === 'closed') {
+      changes.closed.add(this.#leaseOf(key));
+    }
+  }
+
+  /**
+   * @param {WatchEvent[]} events  of one revision
+   * @returns {LockEvent[]}
+   */
+  #toLockEvents(events) {
+    const changes = this.#sort(events);
+    const { granted, leftQueue } = changes;
+    const isTheft = [...granted.keys()].some((id) => !leftQueue.has(id));
+    const told = [
+      ...Array.from(changes.leftHeld.values(), ({ key, token }) =>
+        this.#describe(endOfHold(key, changes, isTheft), key, token),
+      ),
+      ...Array.from(leftQueue.values())
+        .filter(({ id }) => !granted.has(id))
+        .map((key) => this.#describe(endOfWait(key, changes), key, undefined)),
+      ...Array.from(granted.values(), (key) => this.#describe('granted', key, events[0].revision)),
+      ...Array.from(changes.queued.values(), (key) => this.#describe('queued', key, undefined)),
+    ];
+    for (const lease of changes.ended) this.#sessions.delete(lease);
+    return told.filter(({ name }) => this.#name === undefined || this.#name === name);
+  }
+
+  /**
+   * @param {LockEventType} type
+   * @param {RequestKey} key
+   * @param {string | undefined} token
+   * @returns {LockEvent}
+   */
+  #describe(type, key, token) {
+    const { clientId, pid, threadId } = this.#sessions.get(key.lease) ?? NOBODY;
+    return {
+      type,
+      name: decodeText(key.encodedName),
+      mode: key.class === 'x' ? 'exclusive' : 'shared',
+      clientId,
+      pid,
+      threadId,
+      requestId: key.number,
+      token: token === undefined ? null : BigInt(token),
+      time: dateNow(),
+      lost: 0,
+    };
+  }
+}
+
+/**
+ * @param {RequestKey} key
+ * @param {Changes} changes
+ * @param {boolean} isTheft
+ * @returns {LockEventType}
+ */
+function endOfHold({ id, lease }, { ended, closed, why }, isTheft) {
+  if (ended.has(lease)) return closed.has(lease) ? 'released' : 'died';
+  if (isTheft) return 'stolen';
+  return why === `expired ${id}` ? 'expired' : 'released';
+}
+
+/**
+ * @param {RequestKey} key
+ * @param {Changes} changes
+ * @returns {LockEventType}
+ */
+function endOfWait({ id, lease }, { ended, closed, why }) {
+  if (ended.has(lease)) return closed.has(lease) ? 'aborted' : 'died';
+  return why === `timedout ${id}` ? 'timedout' : 'aborted';
+}
+
+module.exports = { BucketEvents };

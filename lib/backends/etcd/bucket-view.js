@@ -1,0 +1,115 @@
+'use strict';
+
+const { decodeText } = require('./keys.js');
+const { textOf } = require('./transaction.js');
+
+/** @typedef {import('./keys.js').BucketKeys} BucketKeys */
+/** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
+/** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
+/** @typedef {import('../../../types/locks.d.ts').LockMode} LockMode */
+
+/**
+ * @typedef {object} SessionInfo  what a session says of its agent
+ * @property {string} clientId
+ * @property {number} pid
+ * @property {number} threadId
+ * @property {string} host
+ */
+
+/** @type {SessionInfo} of a session whose key is gone while its requests are still there */
+const NOBODY = { clientId: '', pid: 0, threadId: 0, host: '' };
+
+/** @param {string} value @returns {SessionInfo} */
+function toSessionInfo(value) {
+  const [clientId, pid, threadId, host] = JSON.parse(value);
+  return { clientId, pid, threadId, host };
+}
+
+/** @param {SessionInfo} info */
+const fromSessionInfo = ({ clientId, pid, threadId, host }) =>
+  JSON.stringify([clientId, pid, threadId, host]);
+
+/**
+ * What the value of a request's key says; a held one's begins with the time of its grant.
+ * @param {string} value
+ * @param {boolean} isHeld
+ */
+function toRequestInfo(value, isHeld) {
+  const start = isHeld ? value.indexOf(' ') : -1;
+  const details = JSON.parse(value.slice(start + 1));
+  const [since, holdLimit = 0, limit = 0, label = '', callSite = '', enclosing = null] = details;
+  const grantedAt = isHeld ? Number(value.slice(0, start)) : null;
+  return { since, holdLimit, limit, label, callSite, enclosing, grantedAt };
+}
+
+/**
+ * @param {import('./keys.js').RequestKey} key
+ * @param {any} keyValue
+ * @param {SessionInfo} session
+ * @param {number} now
+ * @returns {LockDetail}
+ */
+function toLockDetail(key, keyValue, session, now) {
+  const info = toRequestInfo(Buffer.from(keyValue.value).toString('utf8'), key.isHeld);
+  const { grantedAt, since } = info;
+  return /** @type {any} */ ({
+    name: decodeText(key.encodedName),
+    mode: key.class === 'x' ? 'exclusive' : 'shared',
+    clientId: session.clientId,
+    pid: session.pid,
+    threadId: session.threadId,
+    host: session.host,
+    token: key.isHeld ? BigInt(keyValue.create_revision) : null,
+    label: info.label,
+    limit: info.limit,
+    holdLimit: info.holdLimit,
+    since,
+    waited: Math.max(0, (grantedAt ?? now) - since),
+    held: grantedAt === null ? null : Math.max(0, now - grantedAt),
+    requestId: key.number,
+    enclosingToken: info.enclosing === null ? null : BigInt(info.enclosing),
+    callSite: info.callSite,
+  });
+}
+
+/** @param {{ key: any, keyValue: any }} a @param {{ key: any, keyValue: any }} b */
+function byAge(a, b) {
+  const [one, other] = [a, b].map(({ keyValue }) => BigInt(keyValue.create_revision));
+  if (one !== other) return one < other ? -1 : 1;
+  return a.key.id < b.key.id ? -1 : 1;
+}
+
+/**
+ * @param {any[]} keyValues  all of a bucket, at one revision
+ * @param {BucketKeys} bucket
+ * @param {number} now
+ * @returns {LockInspection}
+ */
+function toInspection(keyValues, bucket, now) {
+  /** @type {Map<string, SessionInfo>} */
+  const sessions = new Map();
+  /** @type {{ key: import('./keys.js').RequestKey, keyValue: any }[]} */
+  const requests = [];
+  for (const keyValue of keyValues) {
+    const text = textOf(keyValue.key);
+    const key = bucket.parse(text);
+    if (key !== undefined) requests.push({ key, keyValue });
+    else if (text.endsWith('/about')) {
+      const lease = text.slice(bucket.sessions.length).split('/')[0];
+      sessions.set(lease, toSessionInfo(Buffer.from(keyValue.value).toString('utf8')));
+    }
+  }
+  requests.sort((a, b) => {
+    const [one, other] = [a.key.encodedName, b.key.encodedName];
+    return one === other ? byAge(a, b) : one < other ? -1 : 1;
+  });
+  const toDetails = (/** @type {boolean} */ isHeld) =>
+    requests
+      .filter(({ key }) => key.isHeld === isHeld)
+      .map(({ key, keyValue }) =>
+        toLockDetail(key, keyValue, sessions.get(key.lease) ?? NOBODY, now),
+      );
+  return { held: toDetails(true), pending: toDetails(false) };
+}
+
+module.exports = { NOBODY, fromSessionInfo, toInspection, toRequestInfo, toSessionInfo };

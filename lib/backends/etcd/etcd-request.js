@@ -1,0 +1,81 @@
+'use strict';
+
+/** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
+/** @typedef {import('./keys.js').RequestClass} RequestClass */
+
+/**
+ * What the agent asks the session for.
+ * @typedef {object} Ask
+ * @property {number} number
+ * @property {string} name
+ * @property {'exclusive' | 'shared'} mode
+ * @property {boolean} ifAvailable
+ * @property {boolean} steal
+ * @property {number} since  when it was requested, in milliseconds since 1970
+ * @property {{ limit: number, holdLimit: number, label: string, callSite: string,
+ *   enclosing: string | null } | undefined} extras
+ */
+
+/**
+ * The life of a request: the cluster does not know it; it waits; it holds the lock; it is over.
+ */
+const NEW = 0;
+const WAITING = 1;
+const HELD = 2;
+const OVER = 3;
+
+/** A request as the session sees it. */
+class EtcdRequest {
+  phase = NEW;
+  /** The agent wants no more of it; what it is granted is given back. */
+  isEnding = false;
+  /** The revision at which it took its place in the queue. */
+  created = '0';
+  /** The revision of its grant. */
+  token = '0';
+  /** A mail about its grant is in the cluster. */
+  hasMail = false;
+  /** @type {LockLossReason | undefined} */
+  loss = undefined;
+  /** @type {NodeJS.Timeout | undefined} */
+  holdTimer = undefined;
+  /** In the session that it is of now. */
+  id = '';
+
+  /** @param {Ask} ask */
+  constructor({ number, name, mode, ifAvailable, steal, since, extras }) {
+    this.number = number;
+    this.name = name;
+    this.ifAvailable = ifAvailable;
+    this.steal = steal;
+    this.holdLimit = extras?.holdLimit ?? 0;
+    this.limit = extras?.limit ?? 0;
+    /** @type {RequestClass} */
+    this.class = mode === 'exclusive' ? 'x' : this.limit === 0 ? 's' : 'l';
+    this.value = JSON.stringify(toDetails(since, extras));
+  }
+}
+
+/**
+ * @typedef {object} RequestHost  who is told what was decided
+ * @property {(request: EtcdRequest) => void} onGranted
+ * @property {(request: EtcdRequest) => void} onQueued
+ * @property {(request: EtcdRequest) => void} onMissed
+ * @property {(request: EtcdRequest, error: unknown) => void} onFailed
+ * @property {(request: EtcdRequest, reason: LockLossReason) => void} onLost
+ * @property {(request: EtcdRequest) => void} onEnded
+ * @property {(queue: object) => void} onIdle
+ */
+
+/**
+ * What others are shown of it, without what is not there.
+ * @param {number} since
+ * @param {Ask['extras']} extras
+ */
+function toDetails(since, extras) {
+  if (extras === undefined) return [since];
+  const { holdLimit, limit, label, callSite, enclosing } = extras;
+  return [since, holdLimit, limit, label, callSite, enclosing];
+}
+
+module.exports = { EtcdRequest, HELD, NEW, OVER, WAITING };

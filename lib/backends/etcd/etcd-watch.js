@@ -1,0 +1,64 @@
+'use strict';
+
+/** @typedef {import('../../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
+/** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
+
+/** So many events a watcher may be behind. */
+const MAX_EVENTS = 4096;
+
+/**
+ * One watcher, with what it has still to read.
+ * @implements {LockBackendWatch}
+ */
+class EtcdWatch {
+  #end;
+  /** @type {LockEvent[]} oldest first */
+  #events = [];
+  /** Before the oldest of them. */
+  #lost = 0;
+  #isClosed = false;
+  /** @type {(() => void) | undefined} ends the wait */
+  #look = undefined;
+
+  /** @param {() => void} end */
+  constructor(end) {
+    this.#end = end;
+  }
+
+  /** @param {LockEvent[]} events */
+  take(events) {
+    this.#events.push(...events);
+    const excess = this.#events.length - MAX_EVENTS;
+    if (excess > 0) {
+      this.#events.splice(0, excess);
+      this.#lost += excess;
+    }
+    this.#look?.();
+  }
+
+  /** @param {number} max */
+  async read(max) {
+    while (this.#events.length === 0 && !this.#isClosed) {
+      await /** @type {Promise<void>} */ (
+        new Promise((look) => {
+          this.#look = look;
+        })
+      );
+    }
+    const [first, ...others] = this.#events.splice(0, max);
+    if (first === undefined) return [];
+    const lost = this.#lost + first.lost;
+    this.#lost = 0;
+    return [{ ...first, lost }, ...others];
+  }
+
+  close() {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#events = [];
+    this.#end();
+    this.#look?.();
+  }
+}
+
+module.exports = { EtcdWatch };

@@ -1,0 +1,46 @@
+'use strict';
+
+const path = require('node:path');
+const { createRequire } = require('node:module');
+const { invalidStateError } = require('../../errors.js');
+
+/**
+ * @typedef {object} Services
+ * @property {any} grpc  the module `@grpc/grpc-js`
+ * @property {Record<'KV' | 'Watch' | 'Lease' | 'Maintenance' | 'Auth', any>} services
+ */
+
+const MISSING =
+  'Locks in etcd need the package @grpc/grpc-js, which is an optional peer dependency of ' +
+  'holdfast: npm install @grpc/grpc-js';
+
+/** Numbers of 64 bits become decimal strings: leases use all of them. */
+const LOADER_OPTIONS = { keepCase: true, longs: String, defaults: true, oneofs: true };
+
+/** @type {Services | undefined} */
+let loaded;
+
+/**
+ * The gRPC library, and etcd's services over it. The loader of .proto files is a dependency of the
+ * library and is found from there.
+ * @returns {Services}
+ * @throws DOMException InvalidStateError when the library is missing
+ */
+function loadServices() {
+  if (loaded !== undefined) return loaded;
+  let grpc;
+  let loader;
+  try {
+    grpc = require('@grpc/grpc-js');
+    loader = createRequire(require.resolve('@grpc/grpc-js'))('@grpc/proto-loader');
+  } catch (error) {
+    if (/** @type {any} */ (error).code !== 'MODULE_NOT_FOUND') throw error;
+    throw invalidStateError(MISSING);
+  }
+  const definition = loader.loadSync(path.join(__dirname, 'rpc.proto'), LOADER_OPTIONS);
+  const services = /** @type {any} */ (grpc.loadPackageDefinition(definition)).etcdserverpb;
+  loaded = { grpc, services };
+  return loaded;
+}
+
+module.exports = { loadServices };

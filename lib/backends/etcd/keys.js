@@ -1,0 +1,172 @@
+'use strict';
+
+/**
+ * The keys of a bucket. `P` is `<prefix>/<bucket>`, names and buckets are encoded, `<id>` is the
+ * lease of a session and the number of a request in it.
+ *
+ *   P/n/<name>/h/x/<id>   held exclusively
+ *   P/n/<name>/h/s/<id>   held shared
+ *   P/n/<name>/q/x/<id>   waiting, exclusive
+ *   P/n/<name>/q/l/<id>   waiting, shared with a limit
+ *   P/n/<name>/q/s/<id>   waiting, shared
+ *   P/s/<lease>/about     a session, and its fence
+ *   P/s/<lease>/m/<id>    mail to a session: a lock was granted, or stolen
+ *   P/s/<lease>/why       why the session's last request ended that had waited or held too long
+ */
+
+/** @typedef {'x' | 'l' | 's'} RequestClass  exclusive, shared with a limit, shared */
+
+/**
+ * @typedef {object} RequestKey  a held or waiting request, as its key tells it
+ * @property {string} encodedName
+ * @property {boolean} isHeld
+ * @property {RequestClass} class
+ * @property {string} id
+ * @property {string} lease
+ * @property {number} number
+ */
+
+const LEASE_DIGITS = 16;
+const NUMBER_DIGITS = 8;
+
+/**
+ * Any UTF-16 code units: as UTF-8 where they have one, so that a person can read it.
+ * @param {string} text
+ */
+function encodeText(text) {
+  const utf8 = Buffer.from(text, 'utf8');
+  const isExact = utf8.toString('utf8') === text;
+  return isExact
+    ? `u${utf8.toString('base64url')}`
+    : `w${Buffer.from(text, 'utf16le').toString('base64url')}`;
+}
+
+/** @param {string} encoded */
+const decodeText = (encoded) =>
+  Buffer.from(encoded.slice(1), 'base64url').toString(encoded[0] === 'u' ? 'utf8' : 'utf16le');
+
+/**
+ * The end of the range of all keys that begin with a prefix.
+ * @param {string} prefix  ends with '/'
+ */
+const endOf = (prefix) => `${prefix.slice(0, -1)}0`;
+
+/** @param {string} lease  as a decimal number, signed */
+const toLeaseId = (lease) =>
+  BigInt.asUintN(64, BigInt(lease)).toString(16).padStart(LEASE_DIGITS, '0');
+
+/** @param {string} leaseId */
+const toLease = (leaseId) => BigInt.asIntN(64, BigInt(`0x${leaseId}`)).toString();
+
+/**
+ * @param {string} leaseId
+ * @param {number} number
+ */
+const toRequestId = (leaseId, number) =>
+  `${leaseId}-${number.toString(16).padStart(NUMBER_DIGITS, '0')}`;
+
+/** The keys of one lock name. */
+class NameKeys {
+  /** @param {string} base  ends with '/' */
+  constructor(base) {
+    this.base = base;
+    this.held = `${base}h/`;
+    this.heldExclusive = `${base}h/x/`;
+    this.heldShared = `${base}h/s/`;
+    this.queue = `${base}q/`;
+  }
+
+  /**
+   * @param {RequestClass} requestClass
+   * @param {string} id
+   */
+  heldKey(requestClass, id) {
+    return `${requestClass === 'x' ? this.heldExclusive : this.heldShared}${id}`;
+  }
+
+  /** @param {RequestClass} requestClass */
+  queueOf(requestClass) {
+    return `${this.queue}${requestClass}/`;
+  }
+
+  /**
+   * @param {RequestClass} requestClass
+   * @param {string} id
+   */
+  queueKey(requestClass, id) {
+    return `${this.queueOf(requestClass)}${id}`;
+  }
+}
+
+/** The keys of one bucket. */
+class BucketKeys {
+  /**
+   * @param {string} prefix
+   * @param {string} bucket
+   */
+  constructor(prefix, bucket) {
+    this.root = `${prefix}/${encodeText(bucket)}/`;
+    this.names = `${this.root}n/`;
+    this.sessions = `${this.root}s/`;
+  }
+
+  /** @param {string} name */
+  ofName(name) {
+    return new NameKeys(`${this.names}${encodeText(name)}/`);
+  }
+
+  /** @param {string} leaseId */
+  session(leaseId) {
+    return `${this.sessions}${leaseId}/`;
+  }
+
+  /** @param {string} leaseId */
+  about(leaseId) {
+    return `${this.session(leaseId)}about`;
+  }
+
+  /** @param {string} leaseId */
+  why(leaseId) {
+    return `${this.session(leaseId)}why`;
+  }
+
+  /** @param {string} id  of a request */
+  mail(id) {
+    return `${this.session(id.slice(0, LEASE_DIGITS))}m/${id}`;
+  }
+
+  /** @param {string} key  of a session */
+  isMail(key) {
+    return key.startsWith('m/', this.sessions.length + LEASE_DIGITS + 1);
+  }
+
+  /**
+   * What a key of this bucket is about.
+   * @param {string} key
+   * @returns {RequestKey | undefined} undefined: no request
+   */
+  parse(key) {
+    if (!key.startsWith(this.names)) return undefined;
+    const [encodedName, place, requestClass, id] = key.slice(this.names.length).split('/');
+    if (id === undefined || (place !== 'h' && place !== 'q')) return undefined;
+    return {
+      encodedName,
+      isHeld: place === 'h',
+      class: /** @type {RequestClass} */ (requestClass),
+      id,
+      lease: id.slice(0, LEASE_DIGITS),
+      number: Number.parseInt(id.slice(LEASE_DIGITS + 1), 16),
+    };
+  }
+}
+
+module.exports = {
+  BucketKeys,
+  NameKeys,
+  decodeText,
+  encodeText,
+  endOf,
+  toLease,
+  toLeaseId,
+  toRequestId,
+};

@@ -1,0 +1,277 @@
+'use strict';
+
+const { dateNow } = require('../../time.js');
+const {
+  areNoOthers,
+  areNoneSince,
+  get,
+  getAll,
+  isCreatedAt,
+  isEmpty,
+  nested,
+  put,
+  remove,
+  removeAll,
+} = require('./transaction.js');
+const { HEADS, leaseOf, readState, toHints } = require('./queue-state.js');
+
+/**
+ * The changes of a lock, each as one transaction. See docs/decisions/0030-locks-in-etcd.md for why
+ * they keep the invariants E1 … E6.
+ *
+ * @typedef {import('./keys.js').BucketKeys} BucketKeys
+ * @typedef {import('./keys.js').NameKeys} NameKeys
+ * @typedef {import('./queue-state.js').Waiter} Waiter
+ * @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest
+ *
+ * @typedef {object} Change
+ * @property {object[]} compare
+ * @property {object[]} success
+ * @property {object[]} failure
+ */
+
+/** The changes of one name's lock. */
+class LockChanges {
+  #bucket;
+  #keys;
+
+  /**
+   * @param {BucketKeys} bucket
+   * @param {NameKeys} keys
+   */
+  constructor(bucket, keys) {
+    this.#bucket = bucket;
+    this.#keys = keys;
+  }
+
+  /** @param {{ class: import('./keys.js').RequestClass, id: string }} request */
+  heldKey(request) {
+    return this.#keys.heldKey(request.class, request.id);
+  }
+
+  /** @param {{ class: import('./keys.js').RequestClass, id: string }} request */
+  queueKey(request) {
+    return this.#keys.queueKey(request.class, request.id);
+  }
+
+  /**
+   * Takes the lock where nobody is in the way, or a place in the queue.
+   * @param {EtcdRequest} request
+   * @param {string} lease
+   * @returns {Change}
+   */
+  enter(request, lease) {
+    const { heldExclusive, held, queue } = this.#keys;
+    const isPlainShared = request.class === 's';
+    return {
+      // What is held first: it is seldom long, and the comparison ends at the first that fails.
+      compare: isPlainShared
+        ? [heldExclusive, this.#keys.queueOf('x'), this.#keys.queueOf('l')].map(isEmpty)
+        : [held, queue].map(isEmpty),
+      success: [this.#hold(request, request.value, lease)],
+      failure: request.ifAvailable ? [] : [put(this.queueKey(request), request.value, lease)],
+    };
+  }
+
+  /**
+   * Puts requests behind one of the same session's that still waits.
+   * @param {EtcdRequest} first
+   * @param {EtcdRequest[]} requests
+   * @param {string} lease
+   * @returns {Change}
+   */
+  follow(first, requests, lease) {
+    return {
+      compare: [isCreatedAt(this.queueKey(first), first.created)],
+      success: requests.map((request) => put(this.queueKey(request), request.value, lease)),
+      failure: [],
+    };
+  }
+
+  /**
+   * An `ifAvailable` request with a limit: nobody has come since its turn was found.
+   * @param {EtcdRequest} request
+   * @param {string} revision
+   * @param {string} lease
+   * @returns {Change}
+   */
+  enterLimited(request, revision, lease) {
+    const { heldExclusive, heldShared, queue } = this.#keys;
+    return {
+      compare: [isEmpty(heldExclusive), isEmpty(queue), areNoneSince(heldShared, revision)],
+      success: [this.#hold(request, request.value, lease)],
+      failure: [],
+    };
+  }
+
+  /**
+   * The first of the queue gets the lock (E3: who is first stays so, and holders only leave).
+   * @param {Waiter} head
+   * @param {Waiter[]} rest  that follows it in the queue
+   * @param {string} ownId  of the session, which needs no mail
+   * @returns {Change}
+   */
+  grant(head, rest, ownId) {
+    const { held, heldExclusive } = this.#keys;
+    return {
+      compare: [
+        isCreatedAt(this.queueKey(head), head.created),
+        isEmpty(head.class === 'x' ? held : heldExclusive),
+      ],
+      success: this.#grantTo(head, rest, ownId),
+      failure: [],
+    };
+  }
+
+  /**
+   * Gives the lock back where nobody waits.
+   * @param {EtcdRequest} request
+   * @param {object[]} extra
+   * @param {number} length  of the queue, as far as known
+   * @returns {Change}
+   */
+  release(request, extra, length) {
+    const key = this.heldKey(request);
+    return {
+      compare: [isCreatedAt(key, request.token), isEmpty(this.#keys.queue)],
+      success: [remove(key), ...extra],
+      failure: [get(key), ...readState(this.#keys, length)],
+    };
+  }
+
+  /**
+   * Gives the lock back, whoever waits.
+   * @param {EtcdRequest} request
+   * @returns {Change}
+   */
+  drop(request) {
+    const key = this.heldKey(request);
+    return {
+      compare: [isCreatedAt(key, request.token)],
+      success: [remove(key), remove(this.#bucket.mail(request.id))],
+      failure: [],
+    };
+  }
+
+  /**
+   * Gives the lock to the first of the queue. A shared lock goes to an exclusive request only where
+   * no other holder is left; else it is given back, and the last one hands it over.
+   * @param {EtcdRequest} request
+   * @param {object[]} extra
+   * @param {{ head: Waiter, rest: Waiter[], ownId: string, hasRoom: boolean }} next
+   * @param {number} length
+   * @returns {Change}
+   */
+  handOver(request, extra, { head, rest, ownId, hasRoom }, length) {
+    const key = this.heldKey(request);
+    const bothThere = [
+      isCreatedAt(key, request.token),
+      isCreatedAt(this.queueKey(head), head.created),
+    ];
+    const leave = [remove(key), ...extra];
+    const give = [...leave, ...this.#grantTo(head, rest, ownId)];
+    const look = [get(key), ...readState(this.#keys, length)];
+    if (request.class === 'x') return { compare: bothThere, success: give, failure: look };
+    if (head.class !== 'x') {
+      return { compare: bothThere, success: hasRoom ? give : leave, failure: look };
+    }
+    return {
+      compare: [...bothThere, ...areNoOthers(this.#keys.heldShared, key)],
+      success: give,
+      failure: [nested(bothThere, leave, look)],
+    };
+  }
+
+  /**
+   * Leaves the queue; where no exclusive holder is there, others may be grantable then.
+   * @param {EtcdRequest} request
+   * @param {object[]} extra
+   * @returns {Change}
+   */
+  leave(request, extra) {
+    const key = this.queueKey(request);
+    return {
+      compare: [isCreatedAt(key, request.created)],
+      success: [
+        remove(key),
+        ...extra,
+        nested([isEmpty(this.#keys.heldExclusive)], [getFirst(this.#keys.queue)]),
+      ],
+      failure: [get(this.heldKey(request))],
+    };
+  }
+
+  /**
+   * Takes the lock from all who hold it, and tells them. A transaction must not name a key twice:
+   * the range of the new key is not removed as a whole.
+   * @param {EtcdRequest} request
+   * @param {string} lease
+   * @param {{ class: import('./keys.js').RequestClass, id: string }[]} victims  all holders then
+   * @param {{ told: number, revision: string }} about  how many are told at once; then
+   * @returns {Change}
+   */
+  steal(request, lease, victims, { told, revision }) {
+    const { held, heldShared } = this.#keys;
+    const exclusive = victims.filter((victim) => victim.class === 'x');
+    return {
+      compare: [areNoneSince(held, revision)],
+      success: [
+        removeAll(heldShared),
+        ...exclusive.map((victim) => remove(this.heldKey(victim))),
+        this.#hold(request, request.value, lease),
+        ...victims.slice(0, told).map(({ id }) => this.theftNotice(id)),
+      ],
+      failure: [],
+    };
+  }
+
+  /** @param {string} id  of a request that has lost its lock */
+  theftNotice(id) {
+    return put(this.#bucket.mail(id), '{"stolen":true}', leaseOf({ id }));
+  }
+
+  /** @param {EtcdRequest} request */
+  readOwn(request) {
+    return [get(this.heldKey(request)), get(this.queueKey(request))];
+  }
+
+  readHolders() {
+    return [getAll(this.#keys.held)];
+  }
+
+  /** @param {number} length */
+  readState(length) {
+    return readState(this.#keys, length);
+  }
+
+  /**
+   * @param {{ class: import('./keys.js').RequestClass, id: string }} request
+   * @param {string} value
+   * @param {string} lease
+   */
+  #hold(request, value, lease) {
+    return put(this.heldKey(request), `${dateNow()} ${value}`, lease);
+  }
+
+  /**
+   * @param {Waiter} head
+   * @param {Waiter[]} rest
+   * @param {string} ownId
+   */
+  #grantTo(head, rest, ownId) {
+    const lease = leaseOf(head);
+    const mail = JSON.stringify({ heads: toHints(rest.slice(0, HEADS)) });
+    return [
+      remove(this.queueKey(head)),
+      this.#hold(head, head.value, lease),
+      ...(head.id.slice(0, 16) === ownId ? [] : [put(this.#bucket.mail(head.id), mail, lease)]),
+    ];
+  }
+}
+
+/** @param {string} prefix */
+const getFirst = (prefix) => ({
+  request_range: { ...getAll(prefix).request_range, limit: '1', keys_only: true },
+});
+
+module.exports = { LockChanges };

@@ -1,0 +1,93 @@
+'use strict';
+
+const { HELD, WAITING } = require('./etcd-request.js');
+const { keyValuesOf, textOf } = require('./transaction.js');
+
+/** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
+/** @typedef {import('./name-access.js').Found} Found */
+/** @typedef {import('./name-access.js').NameAccess} NameAccess */
+
+/** An etcd transaction has 128 operations at most, unless the cluster is told otherwise. */
+const MAX_BATCH = 100;
+
+/**
+ * @param {any} answer  of a change that takes the lock, or takes a place in the queue
+ * @param {typeof HELD | typeof WAITING | undefined} otherwise
+ * @returns {Found | undefined}
+ */
+function toFound({ found, succeeded, revision }, otherwise) {
+  const phase = found ?? (succeeded ? HELD : otherwise);
+  return phase === undefined ? undefined : { found: phase, revision };
+}
+
+/**
+ * Takes the lock, or a place in the queue.
+ * @param {NameAccess} access
+ * @param {EtcdRequest} request
+ * @returns {Promise<Found | undefined>} undefined: refused
+ */
+async function enterLock(access, request) {
+  if (request.steal) return stealLock(access, request);
+  if (request.ifAvailable && request.class === 'l') return enterLimited(access, request);
+  const change = access.changes.enter(request, access.session.lease);
+  const answer = await access.change(change, () => access.findOwn(request));
+  return toFound(answer, request.ifAvailable ? undefined : WAITING);
+}
+
+/**
+ * An `ifAvailable` request with a limit: counts first, then takes a place if nobody came between.
+ * @param {NameAccess} access
+ * @param {EtcdRequest} request
+ * @returns {Promise<Found | undefined>}
+ */
+async function enterLimited(access, request) {
+  for (;;) {
+    const { exclusive, shared, length, revision } = await access.readState();
+    if (length > 0 || exclusive > 0 || shared >= request.limit) return undefined;
+    const change = access.changes.enterLimited(request, revision, access.session.lease);
+    const answer = await access.change(change, () => access.findOwn(request));
+    const found = toFound(answer, undefined);
+    if (found !== undefined) return found;
+  }
+}
+
+/**
+ * @param {NameAccess} access
+ * @param {EtcdRequest} request
+ * @returns {Promise<Found>}
+ */
+async function stealLock(access, request) {
+  const { bucket, changes, session } = access;
+  for (;;) {
+    const { revision, responses } = await session.read(changes.readHolders());
+    const victims = keyValuesOf(responses[0]).map((/** @type {any} */ { key }) =>
+      bucket.parse(textOf(key)),
+    );
+    const about = { told: MAX_BATCH, revision };
+    const change = changes.steal(request, session.lease, victims, about);
+    const answer = await access.tryChange(change, () => access.findOwn(request));
+    const found = answer && toFound(answer, undefined);
+    if (found === undefined) continue; // somebody came, or died
+    for (const { id } of victims.slice(MAX_BATCH)) {
+      const success = [changes.theftNotice(id)];
+      await access.tryChange({ compare: [], success, failure: [] }, async () => undefined);
+    }
+    return found;
+  }
+}
+
+/**
+ * Puts requests behind one of the same session's that waits.
+ * @param {NameAccess} access
+ * @param {EtcdRequest} first
+ * @param {EtcdRequest[]} requests
+ * @returns {Promise<Found | undefined>} of the first of them; undefined: that one waits no more
+ */
+async function followInQueue(access, first, requests) {
+  const change = access.changes.follow(first, requests, access.session.lease);
+  const answer = await access.change(change, () => access.findOwn(requests[0]));
+  if (answer.found !== undefined) return answer;
+  return answer.succeeded ? { found: WAITING, revision: answer.revision } : undefined;
+}
+
+module.exports = { MAX_BATCH, enterLock, followInQueue };

@@ -1,0 +1,123 @@
+'use strict';
+
+const { HELD } = require('./etcd-request.js');
+const { limitOf } = require('./queue-state.js');
+const { keyValuesOf } = require('./transaction.js');
+
+/** @typedef {import('./etcd-client.js').EtcdError} EtcdError */
+/** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
+/** @typedef {import('./lock-changes.js').Change} Change */
+/** @typedef {import('./name-access.js').NameAccess} NameAccess */
+/** @typedef {import('./queue-state.js').QueueState} QueueState */
+/** @typedef {import('./queue-state.js').Waiter} Waiter */
+
+/**
+ * @typedef {object} Released
+ * @property {boolean} isLost  it had been taken away before
+ * @property {Waiter[]} heads  the first of which was next, if anybody was
+ * @property {string | undefined} revision  of the grant to that one, where there was one
+ * @property {boolean} mustServe  others may be grantable
+ */
+
+/**
+ * Gives a lock back, and in the same transaction to the next in the queue where there is one (E4).
+ * @param {NameAccess} access
+ * @param {EtcdRequest} request  held
+ * @param {object[]} extra  what is changed with it
+ * @param {Waiter[]} expected  who comes next, as far as known; must be true or outdated
+ * @returns {Promise<Released>}
+ */
+async function releaseLock(access, request, extra, expected) {
+  let heads = expected;
+  /** @type {QueueState | undefined} */
+  let state;
+  for (;;) {
+    const { change, isGiven } = toChange(access, request, extra, { heads, state });
+    const answer = await tryRelease(access, request, change);
+    if (answer === undefined) {
+      state = await access.readState(); // the next one has died
+    } else if (answer.succeeded || answer.isUnknown) {
+      return conclude(heads, answer, isGiven, state);
+    } else {
+      const responses = responsesOf(answer);
+      if (responses === undefined) return left(heads); // the last holder hands it over
+      if (keyValuesOf(responses[0]).length === 0) return { ...left([]), isLost: true };
+      state = await access.toState(responses.slice(1));
+    }
+    heads = state.heads;
+  }
+}
+
+/**
+ * @param {NameAccess} access
+ * @param {EtcdRequest} request
+ * @param {object[]} extra
+ * @param {{ heads: Waiter[], state: QueueState | undefined }} queue
+ */
+function toChange({ changes, session, length }, request, extra, { heads, state }) {
+  const [head, ...rest] = heads;
+  if (head === undefined)
+    return { change: changes.release(request, extra, length), isGiven: false };
+  const isCounted = request.class !== 'x' && head.class === 'l';
+  const hasRoom = !isCounted || /** @type {QueueState} */ (state).shared <= limitOf(head);
+  const next = { head, rest, ownId: session.leaseId, hasRoom };
+  return { change: changes.handOver(request, extra, next, length), isGiven: hasRoom };
+}
+
+/**
+ * @param {NameAccess} access
+ * @param {EtcdRequest} request
+ * @param {Change} change
+ */
+async function tryRelease(access, request, change) {
+  const recover = async () => {
+    const found = await access.findOwn(request);
+    const isHeld = found?.found === HELD && found.revision === request.token;
+    return isHeld ? undefined : { isUnknown: true };
+  };
+  try {
+    return await access.tryChange(change, recover);
+  } catch (error) {
+    if (!(/** @type {EtcdError} */ (error).isFinal)) throw error;
+    // The cluster has no room for the grant that goes with it, say: others look for themselves.
+    await access.change(access.changes.drop(request), recover);
+    return { isUnknown: true };
+  }
+}
+
+/**
+ * What a release has found instead of its lock; a nested transaction may have it.
+ * @param {any} answer
+ * @returns {any[] | undefined} undefined: the lock was given back all the same
+ */
+function responsesOf({ responses }) {
+  const inner = responses[0].response_txn;
+  if (inner === undefined || inner === null) return responses;
+  return inner.succeeded ? undefined : inner.responses;
+}
+
+/** @param {Waiter[]} heads @returns {Released} */
+const left = (heads) => ({ isLost: false, heads, revision: undefined, mustServe: false });
+
+/**
+ * @param {Waiter[]} heads
+ * @param {any} answer
+ * @param {boolean} isGiven
+ * @param {QueueState | undefined} state
+ * @returns {Released}
+ */
+function conclude(heads, { isUnknown, revision }, isGiven, state) {
+  if (isUnknown) return { ...left([]), mustServe: true };
+  const [head, next] = heads;
+  if (head === undefined) return left(heads);
+  // After a shared request others may follow at once, also some that are not known yet.
+  const mayFollow = next === undefined ? !(state?.isComplete ?? false) : next.class !== 'x';
+  return {
+    isLost: false,
+    heads,
+    revision: isGiven ? revision : undefined,
+    mustServe: head.class !== 'x' && mayFollow,
+  };
+}
+
+module.exports = { releaseLock };

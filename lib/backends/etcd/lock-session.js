@@ -1,0 +1,386 @@
+'use strict';
+
+const { dateNow } = require('../../time.js');
+const { EtcdClient } = require('./etcd-client.js');
+const { EtcdRequest, HELD, NEW, OVER } = require('./etcd-request.js');
+const { BucketEvents } = require('./bucket-events.js');
+const { fromSessionInfo, toInspection } = require('./bucket-view.js');
+const { BucketKeys, endOf, toRequestId } = require('./keys.js');
+const { NameQueue } = require('./name-queue.js');
+const { Backoff, Session, SessionLost } = require('./session.js');
+const { getAll, keyValuesOf, remove } = require('./transaction.js');
+
+/** @typedef {import('./etcd-client.js').EtcdError} EtcdError */
+/** @typedef {import('./etcd-request.js').Ask} Ask */
+/** @typedef {import('./place.js').EtcdPlace} EtcdPlace */
+/** @typedef {import('./watch-stream.js').WatchEvent} WatchEvent */
+/** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
+
+/**
+ * @typedef {object} AgentLink  the way to the agent
+ * @property {(message: object) => void} tell
+ */
+
+const MIN_VERSION = [3, 4];
+
+/** @param {string} version */
+function isOldVersion(version) {
+  const [major, minor] = version.split('.').map(Number);
+  return major < MIN_VERSION[0] || (major === MIN_VERSION[0] && minor < MIN_VERSION[1]);
+}
+
+/**
+ * All locks of one agent: its session, one after the other where one is lost, and its requests.
+ */
+class LockSession {
+  #place;
+  #client;
+  #bucket;
+  #about;
+  #tell;
+  #onSession;
+  /** @type {Session | undefined} while there is one */
+  #session;
+  /** @type {((session: Session) => void)[]} */
+  #awaitSession = [];
+  /** @type {Map<string, NameQueue>} */
+  #queues = new Map();
+  /** @type {Map<number, EtcdRequest>} */
+  #requests = new Map();
+  /** @type {Map<number, { name: string | undefined, events: BucketEvents | undefined }>} */
+  #watches = new Map();
+  #isClosed = false;
+  #isChecked = false;
+  counts = { sessions: 0, lost: 0 };
+
+  /**
+   * @param {EtcdPlace} place
+   * @param {import('./bucket-view.js').SessionInfo} about
+   * @param {(message: any) => void} tell
+   * @param {(lease: string | undefined) => void} [onSession]  has begun, or is gone
+   */
+  constructor(place, about, tell, onSession = () => {}) {
+    this.#place = place;
+    this.#about = fromSessionInfo(about);
+    this.#tell = tell;
+    this.#onSession = onSession;
+    this.#client = new EtcdClient(place);
+    this.#bucket = new BucketKeys(place.prefix, place.bucket);
+    this.#open();
+  }
+
+  get client() {
+    return this.#client;
+  }
+
+  /** @param {Ask} ask */
+  ask(ask) {
+    const request = new EtcdRequest(ask);
+    this.#requests.set(request.number, request);
+    if (this.#session !== undefined) this.#enqueue(request);
+  }
+
+  /**
+   * @param {number} number
+   * @param {'timedout' | undefined} why
+   */
+  end(number, why) {
+    const request = this.#requests.get(number);
+    if (request === undefined) {
+      this.#tell({ type: 'ended', number });
+    } else if (this.#session === undefined) {
+      this.#onEnded(request);
+    } else {
+      const queue = this.#queues.get(request.name);
+      if (queue === undefined) this.#onEnded(request);
+      else queue.end(request, why);
+    }
+  }
+
+  /**
+   * A thread waits for this request, and does nothing else.
+   * @param {number} number
+   */
+  async findSelfWait(number) {
+    const request = this.#requests.get(number);
+    const queue = request && this.#queues.get(request.name);
+    await queue?.after(async () => {
+      if (request && queue.waitsForItself(request)) this.#tell({ type: 'deadlock', number });
+    });
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} min
+   */
+  async isLocked(name, min) {
+    return this.#withSession(async () => {
+      const { exclusive, shared } = await this.#queueOf(name).countHolders();
+      return exclusive > 0 || shared >= min;
+    });
+  }
+
+  /** With everything that this agent has asked for before. */
+  inspect() {
+    return this.#withSession(async (session) => {
+      const queues = [...this.#queues.values()];
+      await Promise.all(queues.map((queue) => queue.after(async () => {})));
+      const { responses } = await session.read([getAll(this.#bucket.root)]);
+      return toInspection(keyValuesOf(responses[0]), this.#bucket, dateNow());
+    });
+  }
+
+  /**
+   * @param {number} id
+   * @param {string | undefined} name
+   */
+  async watch(id, name) {
+    this.#watches.set(id, { name, events: undefined });
+    await this.#withSession(async (session) => this.#startWatch(id, session));
+  }
+
+  /** @param {number} id */
+  unwatch(id) {
+    this.#watches.get(id)?.events?.close();
+    this.#watches.delete(id);
+  }
+
+  /** What metrics show. */
+  get status() {
+    const session = this.#session;
+    return {
+      endpoint: this.#client.endpoint,
+      lease: session?.leaseId ?? '',
+      leaseAgeMs: session?.leaseAgeMs ?? 0,
+      leaseLeftMs: session?.leftMs ?? 0,
+      requests: this.#requests.size,
+      ...this.counts,
+      ...session?.counts,
+      ...this.#client.counts,
+      watch: session?.watches.counts,
+    };
+  }
+
+  /** Gives everything back. */
+  async close() {
+    this.#isClosed = true;
+    for (const id of this.#watches.keys()) this.unwatch(id);
+    for (const queue of this.#queues.values()) queue.close();
+    const session = this.#session;
+    this.#session = undefined;
+    if (session !== undefined) await session.close();
+    this.#client.close();
+  }
+
+  async #open() {
+    const backoff = new Backoff();
+    while (!this.#isClosed) {
+      const host = {
+        onMail: (/** @type {WatchEvent} */ event) => this.#onMail(event),
+        onMailGap: () => this.#onMailGap(),
+        onLost: () => this.#onSessionLost(session),
+      };
+      const session = new Session(this.#client, this.#bucket, this.#place.ttlMs, host);
+      try {
+        await this.#checkCluster();
+        await session.open(this.#about);
+        this.#start(session);
+        return;
+      } catch (error) {
+        void session.close();
+        if (/** @type {EtcdError} */ (error).isFinal || error instanceof DOMException) {
+          this.#failAll(error);
+        }
+        await backoff.pause();
+      }
+    }
+  }
+
+  async #checkCluster() {
+    if (this.#isChecked) return;
+    const timeoutMs = this.#place.ttlMs / 5;
+    const { version } = await this.#client.call('Maintenance', 'Status', {}, timeoutMs);
+    if (isOldVersion(version)) {
+      const needed = MIN_VERSION.join('.');
+      throw new DOMException(
+        `etcd ${version} is too old: ${needed} is needed`,
+        'InvalidStateError',
+      );
+    }
+    this.#isChecked = true;
+  }
+
+  /** @param {Session} session */
+  #start(session) {
+    if (this.#isClosed || session.isOver) {
+      void session.close();
+      if (!this.#isClosed) this.#open();
+      return;
+    }
+    this.counts.sessions += 1;
+    this.#session = session;
+    this.#onSession(session.lease);
+    for (const request of this.#requests.values()) this.#enqueue(request);
+    for (const id of this.#watches.keys()) this.#startWatch(id, session);
+    for (const resolve of this.#awaitSession.splice(0)) resolve(session);
+  }
+
+  /** @param {Session} session */
+  #onSessionLost(session) {
+    if (this.#session !== session) return;
+    this.counts.lost += 1;
+    this.#session = undefined;
+    this.#onSession(undefined);
+    const queues = [...this.#queues.values()];
+    this.#queues.clear();
+    for (const queue of queues) queue.close();
+    for (const request of [...this.#requests.values()]) this.#onDisconnected(request);
+    for (const watch of this.#watches.values()) watch.events = undefined;
+    void session.close(); // what is left of it in the cluster is in the way of others
+    this.#open();
+  }
+
+  /** @param {EtcdRequest} request */
+  #onDisconnected(request) {
+    const wasHeld = request.phase === HELD;
+    if (wasHeld) request.loss = 'disconnected';
+    if (request.isEnding || request.phase === OVER) this.#onEnded(request);
+    else if (wasHeld) this.#onLost(request, 'disconnected');
+    else request.phase = NEW; // asks again in the next session
+  }
+
+  /** @param {unknown} error */
+  #failAll(error) {
+    for (const request of [...this.#requests.values()]) this.#onFailed(request, error);
+    for (const reject of this.#awaitFailure.splice(0)) reject(error);
+  }
+  /** @type {((error: unknown) => void)[]} */
+  #awaitFailure = [];
+
+  /**
+   * @template T
+   * @param {(session: Session) => Promise<T>} action
+   * @returns {Promise<T>}
+   */
+  async #withSession(action) {
+    for (;;) {
+      /** @type {Session} */
+      const session =
+        this.#session ??
+        (await new Promise((resolve, reject) => {
+          this.#awaitSession.push(resolve);
+          this.#awaitFailure.push(reject);
+        }));
+      try {
+        return await action(session);
+      } catch (error) {
+        if (!(error instanceof SessionLost)) throw error;
+      }
+    }
+  }
+
+  /** @param {EtcdRequest} request */
+  #enqueue(request) {
+    request.id = toRequestId(/** @type {Session} */ (this.#session).leaseId, request.number);
+    this.#queueOf(request.name).ask(request);
+  }
+
+  /** @param {string} name */
+  #queueOf(name) {
+    let queue = this.#queues.get(name);
+    if (queue === undefined) {
+      const session = /** @type {Session} */ (this.#session);
+      queue = new NameQueue(name, session, this.#bucket, {
+        onGranted: ({ number, token }) => this.#tell({ type: 'granted', number, token }),
+        onQueued: ({ number }) => this.#tell({ type: 'queued', number }),
+        onMissed: (request) => this.#forget(request, { type: 'missed', number: request.number }),
+        onFailed: (request, error) => this.#onFailed(request, error),
+        onLost: (request, reason) => this.#onLost(request, reason),
+        onEnded: (request) => this.#onEnded(request),
+        onIdle: (idle) => {
+          if (this.#queues.get(name) === idle) this.#queues.delete(name);
+        },
+      });
+      this.#queues.set(name, queue);
+    }
+    return queue;
+  }
+
+  /** @param {WatchEvent} event */
+  #onMail(event) {
+    const id = event.key.slice(event.key.lastIndexOf('/') + 1);
+    const request = this.#requests.get(Number.parseInt(id.slice(id.indexOf('-') + 1), 16));
+    if (request !== undefined && request.id === id) {
+      this.#queues.get(request.name)?.onMail(request, event);
+    } else if (JSON.parse(event.value).stolen) {
+      this.#session?.change([], [remove(event.key)], [], async () => ({})).catch(ignore);
+    }
+  }
+
+  #onMailGap() {
+    for (const queue of this.#queues.values()) queue.reread();
+  }
+
+  /**
+   * @param {number} id
+   * @param {Session} session
+   */
+  #startWatch(id, session) {
+    const watch = this.#watches.get(id);
+    if (watch === undefined || watch.events !== undefined) return;
+    const onEvents = (/** @type {LockEvent[]} */ events) =>
+      this.#tell({ type: 'events', id, events });
+    watch.events = new BucketEvents(this.#bucket, watch.name, onEvents);
+    const subscription = session.watches.add({
+      key: this.#bucket.root,
+      end: endOf(this.#bucket.root),
+      withPrevious: true,
+      onEvents: (events) => watch.events?.take(events),
+      onGap: () => watch.events?.skip(),
+    });
+    watch.events.onClose = () => subscription.cancel();
+    return watch.events.begin(session, subscription);
+  }
+
+  /**
+   * @param {EtcdRequest} request
+   * @param {object} message
+   */
+  #forget(request, message) {
+    if (this.#requests.get(request.number) === request) this.#requests.delete(request.number);
+    this.#tell(message);
+  }
+
+  /**
+   * @param {EtcdRequest} request
+   * @param {unknown} error
+   */
+  #onFailed(request, error) {
+    this.#forget(request, { type: 'failed', number: request.number, error: describe(error) });
+  }
+
+  /**
+   * @param {EtcdRequest} request
+   * @param {import('../../../types/backend.d.ts').LockLossReason} reason
+   */
+  #onLost(request, reason) {
+    this.#forget(request, { type: 'lost', number: request.number, reason });
+  }
+
+  /** @param {EtcdRequest} request */
+  #onEnded(request) {
+    this.#forget(request, { type: 'ended', number: request.number, loss: request.loss });
+  }
+}
+
+/** A letter that could not be removed goes with the lease. */
+function ignore() {}
+
+/** What of an error crosses to the agent's thread. @param {any} error */
+const describe = (error) => ({
+  name: error instanceof DOMException ? error.name : undefined,
+  code: error.code,
+  message: error.message,
+});
+
+module.exports = { LockSession, describe };

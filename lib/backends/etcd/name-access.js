@@ -1,0 +1,138 @@
+'use strict';
+
+const { HELD, WAITING } = require('./etcd-request.js');
+const { LockChanges } = require('./lock-changes.js');
+const { toQueueState, toWaiters } = require('./queue-state.js');
+const { getMadeAt, keyValuesOf, put, remove } = require('./transaction.js');
+
+/** @typedef {import('./etcd-client.js').EtcdError} EtcdError */
+/** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
+/** @typedef {import('./keys.js').BucketKeys} BucketKeys */
+/** @typedef {import('./lock-changes.js').Change} Change */
+/** @typedef {import('./queue-state.js').QueueState} QueueState */
+/** @typedef {import('./queue-state.js').Waiter} Waiter */
+/** @typedef {import('./session.js').Session} Session */
+
+/**
+ * What became of a request: found where a change was in doubt.
+ * @typedef {{ found: typeof HELD | typeof WAITING, revision: string }} Found
+ */
+
+/** The lock of one name in the cluster, as a session reads and changes it. */
+class NameAccess {
+  #bucket;
+  /** The queue's length when it was read last. */
+  #length = 0;
+  session;
+  keys;
+  changes;
+
+  /**
+   * @param {string} name
+   * @param {Session} session
+   * @param {BucketKeys} bucket
+   */
+  constructor(name, session, bucket) {
+    this.session = session;
+    this.#bucket = bucket;
+    this.keys = bucket.ofName(name);
+    this.changes = new LockChanges(bucket, this.keys);
+  }
+
+  get bucket() {
+    return this.#bucket;
+  }
+
+  get length() {
+    return this.#length;
+  }
+
+  /**
+   * @param {Change} change
+   * @param {() => Promise<any>} recover  see Session.change()
+   * @returns {Promise<any>}
+   */
+  change({ compare, success, failure }, recover) {
+    return this.session.change(compare, success, failure, recover);
+  }
+
+  /**
+   * A change that writes for another session, whose lease may be gone.
+   * @param {Change} change
+   * @param {() => Promise<any>} recover
+   * @returns {Promise<any>} undefined: it is gone
+   */
+  async tryChange(change, recover) {
+    try {
+      return await this.change(change, recover);
+    } catch (error) {
+      if (/** @type {EtcdError} */ (error).isLeaseGone) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Where a request stands in the cluster.
+   * @param {EtcdRequest} request
+   * @returns {Promise<Found | undefined>} undefined: nowhere
+   */
+  async findOwn(request) {
+    const { responses } = await this.session.read(this.changes.readOwn(request));
+    const [held, queued] = responses.map((response) => keyValuesOf(response)[0]);
+    if (held !== undefined) {
+      request.hasMail = true; // perhaps
+      return { found: HELD, revision: held.create_revision };
+    }
+    return queued && { found: WAITING, revision: queued.create_revision };
+  }
+
+  /**
+   * What is written or removed together with the end of a request.
+   * @param {EtcdRequest} request
+   * @param {string | undefined} why
+   */
+  extraOf(request, why) {
+    const mail = request.hasMail ? [remove(this.#bucket.mail(request.id))] : [];
+    if (why === undefined) return mail;
+    const { lease, leaseId } = this.session;
+    return [...mail, put(this.#bucket.why(leaseId), `${why} ${request.id}`, lease)];
+  }
+
+  /** @returns {Promise<QueueState & { revision: string }>} */
+  async readState() {
+    const { revision, responses } = await this.session.read(this.changes.readState(this.#length));
+    return { revision, ...(await this.toState(responses)) };
+  }
+
+  /**
+   * @param {any[]} responses  of what reads the state
+   * @returns {Promise<QueueState>}
+   */
+  async toState(responses) {
+    const state = toQueueState(responses, this.#bucket);
+    this.#length = state.length;
+    if (state.undecided === undefined) return state;
+    const read = await this.session.read([getMadeAt(this.keys.queue, state.undecided)]);
+    return { ...state, heads: toWaiters(keyValuesOf(read.responses[0]), this.#bucket) };
+  }
+
+  /**
+   * Grants the lock to the first of the queue.
+   * @param {Waiter} head
+   * @param {Waiter[]} rest
+   * @returns {Promise<string | undefined>} the revision; undefined: it is not there any more
+   */
+  async grant(head, rest) {
+    const change = this.changes.grant(head, rest, this.session.leaseId);
+    // Where it is in doubt the head is looked at again.
+    const answer = await this.tryChange(change, async () => ({ succeeded: false }));
+    return answer?.succeeded ? answer.revision : undefined;
+  }
+
+  /** @param {Waiter} waiter */
+  isOwn({ id }) {
+    return id.startsWith(this.session.leaseId);
+  }
+}
+
+module.exports = { NameAccess };

@@ -1,0 +1,399 @@
+'use strict';
+
+const { clearTimeout, setTimeout } = require('../../time.js');
+const { EntryBatches } = require('./entry-batches.js');
+const { EtcdError } = require('./etcd-client.js');
+const { HELD, NEW, OVER, WAITING } = require('./etcd-request.js');
+const { isBehind } = require('./is-behind.js');
+const { MAX_BATCH, enterLock, followInQueue } = require('./lock-entry.js');
+const { leaveQueue } = require('./lock-leave.js');
+const { releaseLock } = require('./lock-release.js');
+const { NameAccess } = require('./name-access.js');
+const { NextHeads } = require('./next-heads.js');
+const { SessionLost } = require('./session.js');
+const { fromHints } = require('./queue-state.js');
+const { serveQueue } = require('./serve-queue.js');
+const { StepQueue } = require('./step-queue.js');
+const { remove } = require('./transaction.js');
+const { WaiterLook } = require('./waiter-look.js');
+
+/** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
+/** @typedef {import('./keys.js').BucketKeys} BucketKeys */
+/** @typedef {import('./queue-state.js').Waiter} Waiter */
+/** @typedef {import('./session.js').Session} Session */
+/** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
+
+/** @typedef {import('./etcd-request.js').RequestHost} RequestHost */
+
+/**
+ * The requests of one session for one name. What they need is done one step after the other, so
+ * that the cluster sees them in their order.
+ */
+class NameQueue {
+  #access;
+  #session;
+  #host;
+  #steps;
+  #look;
+  #entering = new EntryBatches();
+  /** @type {Set<EtcdRequest>} in the queue, oldest first */
+  #waiting = new Set();
+  /** @type {Set<EtcdRequest>} */
+  #held = new Set();
+  #next = new NextHeads();
+
+  /**
+   * @param {string} name
+   * @param {Session} session
+   * @param {BucketKeys} bucket
+   * @param {RequestHost} host
+   */
+  constructor(name, session, bucket, host) {
+    this.name = name;
+    this.#session = session;
+    this.#access = new NameAccess(name, session, bucket);
+    this.#host = host;
+    this.#steps = new StepQueue(
+      (error) => this.#onError(error),
+      () => this.#onIdle(),
+    );
+    this.#look = new WaiterLook(
+      this.#access,
+      () => this.#waiting.values().next().value,
+      (step) => this.#steps.add(step),
+      (request) => this.#grant(request, []),
+    );
+  }
+
+  /** @param {EtcdRequest} request */
+  ask(request) {
+    if (this.#entering.add(request)) this.#steps.add(() => this.#enterAll());
+  }
+
+  /**
+   * Gives a lock back, or a place in the queue.
+   * @param {EtcdRequest} request
+   * @param {'timedout' | 'expired' | undefined} why  shown to those who watch
+   */
+  end(request, why) {
+    request.isEnding = true;
+    this.#entering.close();
+    this.#steps.add(() => this.#end(request, why));
+  }
+
+  /**
+   * After everything that was asked for before.
+   * @template T
+   * @param {() => Promise<T>} action
+   * @returns {Promise<T>}
+   */
+  after(action) {
+    this.#entering.close();
+    return new Promise((resolve, reject) => {
+      this.#steps.add(() => action().then(resolve, reject));
+    });
+  }
+
+  /** @returns {Promise<{ exclusive: number, shared: number }>} holders */
+  countHolders() {
+    return this.after(() => this.#access.readState());
+  }
+
+  /**
+   * Whether a thread that waits for this request, and does nothing else, waits for itself.
+   * @param {EtcdRequest} request
+   */
+  waitsForItself(request) {
+    return request.phase === WAITING && isBehind(request, this.#held, this.#waiting);
+  }
+
+  /**
+   * @param {EtcdRequest} request
+   * @param {{ revision: string, value: string }} mail
+   */
+  onMail(request, { revision, value }) {
+    const mail = JSON.parse(value);
+    if (mail.stolen) {
+      this.#lose(request);
+      this.#steps.add(() => this.#tidy(request));
+      return;
+    }
+    request.hasMail = true;
+    if (request.phase !== NEW && request.phase !== WAITING) return;
+    this.#hold(request, revision, fromHints(mail.heads));
+  }
+
+  /** Mail may have been missed: reads what has become of each request. */
+  reread() {
+    this.#steps.add(async () => {
+      for (const request of [...this.#waiting, ...this.#held]) await this.#reread(request);
+    });
+    this.#look.schedule(0);
+  }
+
+  /** The session is over. */
+  close() {
+    this.#look.cancel();
+    for (const { holdTimer } of this.#held) clearTimeout(holdTimer);
+  }
+
+  #onIdle() {
+    if (this.#waiting.size + this.#held.size > 0) return;
+    this.close();
+    this.#host.onIdle(this);
+  }
+
+  /** @param {unknown} error */
+  #onError(error) {
+    if (error instanceof SessionLost) return; // everybody is told of that
+    if (!(error instanceof EtcdError)) throw error;
+    this.#session.abandon();
+  }
+
+  async #enterAll() {
+    const requests = this.#entering.take();
+    for (let i = 0; i < requests.length;) {
+      const request = requests[i];
+      i += 1;
+      if (request.isEnding) continue; // its end is a step that follows
+      const [first] = this.#waiting;
+      if (request.steal || request.ifAvailable || first === undefined) {
+        await this.#enter(request);
+        continue;
+      }
+      const batch = [request];
+      while (batch.length < MAX_BATCH && mayFollow(requests[i])) batch.push(requests[i++]);
+      if (!(await this.#follow(first, batch))) i -= batch.length;
+    }
+  }
+
+  /** @param {EtcdRequest} request */
+  async #enter(request) {
+    try {
+      const entered = await enterLock(this.#access, request);
+      if (entered === undefined) this.#miss(request);
+      else if (entered.found === HELD) this.#hold(request, entered.revision, []);
+      else this.#wait([request], entered.revision);
+      // Whether a limit leaves room is found by counting: no transaction can.
+      if (request.phase === WAITING && request.class === 'l') await this.#serve();
+    } catch (error) {
+      this.#fail([request], error);
+    }
+  }
+
+  /**
+   * @param {EtcdRequest} first
+   * @param {EtcdRequest[]} requests
+   * @returns {Promise<boolean>} false: the first waits no more
+   */
+  async #follow(first, requests) {
+    try {
+      const entered = await followInQueue(this.#access, first, requests);
+      if (entered === undefined) {
+        // Its mail tells what has become of it, or has done so already.
+        if (first.phase === WAITING) await this.#reread(first);
+        return false;
+      }
+      this.#wait(requests, entered.revision);
+      if (entered.found === HELD) for (const request of requests) await this.#reread(request);
+    } catch (error) {
+      this.#fail(requests, error);
+    }
+    return true;
+  }
+
+  /**
+   * @param {EtcdRequest} request
+   * @param {'timedout' | 'expired' | undefined} why
+   */
+  async #end(request, why) {
+    if (request.phase === WAITING) await this.#leave(request, why);
+    if (request.phase === HELD) {
+      const loss = await this.#release(request, why);
+      this.#held.delete(request);
+      clearTimeout(request.holdTimer);
+      if (request.phase === HELD) {
+        request.phase = OVER;
+        request.loss = loss ?? (why === 'expired' ? 'expired' : undefined);
+      }
+    }
+    request.phase = OVER;
+    if (why === 'expired' && !request.isEnding)
+      this.#host.onLost(request, request.loss ?? 'expired');
+    else this.#host.onEnded(request);
+  }
+
+  /**
+   * @param {EtcdRequest} request
+   * @param {string | undefined} why
+   */
+  async #leave(request, why) {
+    const { token, mustServe } = await leaveQueue(
+      this.#access,
+      request,
+      this.#access.extraOf(request, why),
+    );
+    if (request.phase !== WAITING) return; // its mail came meanwhile
+    this.#waiting.delete(request);
+    if (token !== undefined) {
+      request.phase = HELD;
+      request.token = token;
+      request.hasMail = true;
+      this.#held.add(request);
+      return;
+    }
+    request.phase = OVER;
+    this.#look.schedule();
+    if (mustServe) await this.#serve();
+  }
+
+  /**
+   * @param {EtcdRequest} request  held
+   * @param {string | undefined} why
+   * @returns {Promise<LockLossReason | undefined>} how it had been lost
+   */
+  async #release(request, why) {
+    const expected = request.class === 'x' ? await this.#next.take() : [];
+    const extra = this.#access.extraOf(request, why);
+    const released = await releaseLock(this.#access, request, extra, expected);
+    if (released.isLost) return request.loss ?? 'stolen';
+    const [head, ...rest] = released.heads;
+    if (released.revision !== undefined && this.#access.isOwn(head)) {
+      this.#grantOwn(head, released.revision, rest);
+    }
+    if (released.mustServe) this.#steps.add(() => this.#serve());
+    return undefined;
+  }
+
+  #serve() {
+    return serveQueue(this.#access, (head, rest) => this.#grant(head, rest));
+  }
+
+  /**
+   * @param {Waiter} head
+   * @param {Waiter[]} rest
+   * @returns {Promise<boolean>}
+   */
+  async #grant(head, rest) {
+    const revision = await this.#access.grant(head, rest);
+    if (revision === undefined) return false;
+    if (this.#access.isOwn(head)) this.#grantOwn(head, revision, rest);
+    return true;
+  }
+
+  /**
+   * @param {Waiter} head
+   * @param {string} revision
+   * @param {Waiter[]} rest
+   */
+  #grantOwn(head, revision, rest) {
+    for (const request of this.#waiting) {
+      if (request.id !== head.id) continue;
+      this.#hold(request, revision, rest);
+      return;
+    }
+  }
+
+  /**
+   * @param {EtcdRequest[]} requests
+   * @param {string} revision
+   */
+  #wait(requests, revision) {
+    const isFirst = this.#waiting.size === 0;
+    for (const request of requests) {
+      if (request.phase !== NEW) continue; // its mail was faster
+      request.phase = WAITING;
+      request.created = revision;
+      this.#waiting.add(request);
+    }
+    for (const request of requests) this.#host.onQueued(request);
+    if (isFirst) this.#look.schedule();
+  }
+
+  /**
+   * @param {EtcdRequest} request
+   * @param {string} revision
+   * @param {Waiter[]} heads
+   */
+  #hold(request, revision, heads) {
+    if (request.phase === HELD || request.phase === OVER) return;
+    this.#waiting.delete(request);
+    this.#held.add(request);
+    request.phase = HELD;
+    request.token = revision;
+    this.#next.expect(heads);
+    this.#look.cancel();
+    this.#look.schedule();
+    if (request.hasMail && request.class === 'x' && heads.length === 0) {
+      this.#next.fetch(this.#access);
+    }
+    if (request.isEnding) return; // a step that follows gives it back
+    this.#limitHold(request);
+    this.#host.onGranted(request);
+  }
+
+  /** @param {EtcdRequest} request */
+  #limitHold(request) {
+    if (request.holdLimit === 0) return;
+    request.holdTimer = setTimeout(() => {
+      this.#steps.add(async () => {
+        if (request.phase === HELD && !request.isEnding) await this.#end(request, 'expired');
+      });
+    }, request.holdLimit);
+  }
+
+  /** @param {EtcdRequest} request */
+  #lose(request) {
+    if (request.phase === OVER) return;
+    const wasTold = request.phase === HELD;
+    this.#waiting.delete(request);
+    this.#held.delete(request);
+    clearTimeout(request.holdTimer);
+    request.phase = OVER;
+    request.loss = 'stolen';
+    if (request.isEnding) return; // the answer to that says it
+    if (!wasTold) this.#host.onGranted(request);
+    this.#host.onLost(request, 'stolen');
+  }
+
+  /** @param {EtcdRequest} request */
+  #miss(request) {
+    request.phase = OVER;
+    if (!request.isEnding) this.#host.onMissed(request);
+  }
+
+  /**
+   * @param {EtcdRequest[]} requests
+   * @param {unknown} error
+   */
+  #fail(requests, error) {
+    if (error instanceof SessionLost) throw error;
+    for (const request of requests) {
+      request.phase = OVER;
+      if (!request.isEnding) this.#host.onFailed(request, error);
+    }
+  }
+
+  /** @param {EtcdRequest} request */
+  async #tidy(request) {
+    const removal = [remove(this.#access.bucket.mail(request.id))];
+    await this.#session.change([], removal, [], async () => undefined);
+  }
+
+  /** @param {EtcdRequest} request */
+  async #reread(request) {
+    const found = await this.#access.findOwn(request);
+    if (found?.found === HELD) {
+      if (request.phase === WAITING) this.#hold(request, found.revision, []);
+    } else if (found === undefined && request.phase !== OVER) {
+      this.#lose(request);
+      await this.#tidy(request);
+    }
+  }
+}
+
+/** @param {EtcdRequest | undefined} request */
+const mayFollow = (request) =>
+  request !== undefined && !request.steal && !request.ifAvailable && !request.isEnding;
+
+module.exports = { NameQueue };

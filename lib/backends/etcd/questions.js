@@ -1,0 +1,67 @@
+'use strict';
+
+const { toDOMException } = require('./etcd-errors.js');
+
+/** Questions to the session's thread, each with a number, and what their answers settle. */
+class Questions {
+  /** @type {Map<number, { resolve: (value: any) => void, reject: (error: unknown) => void }>} */
+  #open = new Map();
+  #lastId = 0;
+  #post;
+
+  /** @param {(message: object) => void} post */
+  constructor(post) {
+    this.#post = post;
+  }
+
+  /** @param {object} question @returns {Promise<any>} */
+  ask(question) {
+    return new Promise((resolve, reject) => this.#send(question, resolve, reject));
+  }
+
+  /**
+   * @param {object} question
+   * @param {(isAnswered: () => boolean) => void} block  until it is answered
+   * @returns {any}
+   */
+  askSync(question, block) {
+    /** @type {{ value?: unknown, error?: unknown } | undefined} */
+    let answer;
+    this.#send(
+      question,
+      (value) => (answer = { value }),
+      (error) => (answer = { error }),
+    );
+    block(() => answer !== undefined);
+    const { value, error } = /** @type {any} */ (answer);
+    if (error !== undefined) throw error;
+    return value;
+  }
+
+  /** @param {{ id: number, value: unknown, error: any }} reply */
+  onReply({ id, value, error }) {
+    const question = this.#open.get(id);
+    this.#open.delete(id);
+    if (error === undefined) question?.resolve(value);
+    else question?.reject(toDOMException(error));
+  }
+
+  /** @param {() => unknown} makeError */
+  rejectAll(makeError) {
+    for (const { reject } of this.#open.values()) reject(makeError());
+    this.#open.clear();
+  }
+
+  /**
+   * @param {object} question
+   * @param {(value: any) => void} resolve
+   * @param {(error: unknown) => void} reject
+   */
+  #send(question, resolve, reject) {
+    this.#lastId += 1;
+    this.#open.set(this.#lastId, { resolve, reject });
+    this.#post({ ...question, id: this.#lastId });
+  }
+}
+
+module.exports = { Questions };

@@ -1,0 +1,74 @@
+'use strict';
+
+// The thread of a session: what an agent asks for comes in as messages, and what is decided goes
+// back. A blocked event loop of the agent's does not reach it.
+
+const { workerData } = require('node:worker_threads');
+const { LockSession, describe } = require('./lock-session.js');
+
+/** @type {{ port: import('node:worker_threads').MessagePort, place: any, about: any,
+ *   signal: Int32Array }} */
+const { port, place, about, signal } = workerData;
+
+/** Counts the messages, for an agent that blocks until there is one. @param {any} message */
+function tell(message) {
+  port.postMessage(message);
+  Atomics.add(signal, 0, 1);
+  Atomics.notify(signal, 0);
+}
+
+const session = new LockSession(place, about, tell);
+
+/**
+ * @param {number} id
+ * @param {() => Promise<unknown>} answer
+ */
+async function reply(id, answer) {
+  try {
+    tell({ type: 'reply', id, value: await answer() });
+  } catch (error) {
+    tell({ type: 'reply', id, error: describe(error) });
+  }
+}
+
+async function close() {
+  await session.close();
+  tell({ type: 'closed' });
+  port.close();
+}
+
+/** @type {Record<string, (message: any) => unknown>} what gives a promise is waited for */
+const COMMANDS = {
+  ask: ({ ask }) => session.ask(ask),
+  end: ({ number, why }) => session.end(number, why),
+  findSelfWait: ({ number }) => void session.findSelfWait(number),
+  isLocked: ({ id, name, min }) => void reply(id, () => session.isLocked(name, min)),
+  inspect: ({ id }) => void reply(id, () => session.inspect()),
+  status: ({ id }) => void reply(id, async () => session.status),
+  watch: ({ id, name }) => session.watch(id, name), // sees what is asked for after it
+  unwatch: ({ id }) => session.unwatch(id),
+};
+
+/** @type {any[] | undefined} what came while a command was waited for */
+let backlog;
+
+/** @param {any} message */
+async function handle(message) {
+  if (message.type === 'close') {
+    await close();
+    return;
+  }
+  if (backlog !== undefined) {
+    backlog.push(message);
+    return;
+  }
+  const promise = COMMANDS[message.type](message);
+  if (promise === undefined) return;
+  backlog = [];
+  await Promise.resolve(promise).catch(() => {});
+  const messages = backlog;
+  backlog = undefined;
+  for (const next of messages) void handle(next);
+}
+
+port.on('message', (message) => void handle(message));

@@ -1,0 +1,77 @@
+'use strict';
+
+const { clearTimeout, setTimeout } = require('../../time.js');
+const { findBlocker } = require('./blocker.js');
+const { WAITING } = require('./etcd-request.js');
+
+/** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
+/** @typedef {import('./name-access.js').NameAccess} NameAccess */
+
+/** A waiter is served by whoever leaves before it; after so long it looks for itself. */
+const LOOK_AFTER_MS = 50;
+
+/**
+ * The oldest waiter of a session looks what it waits for, and waits for the end of that: the
+ * session that was to serve it may have died (E6).
+ */
+class WaiterLook {
+  #access;
+  #first;
+  #step;
+  #grant;
+  /** @type {NodeJS.Timeout | undefined} */
+  #timer;
+  /** @type {{ cancel: () => void } | undefined} */
+  #watch;
+
+  /**
+   * @param {NameAccess} access
+   * @param {() => EtcdRequest | undefined} first  the oldest waiter
+   * @param {(step: () => Promise<void>) => void} step  does it in its turn
+   * @param {(request: EtcdRequest) => Promise<boolean>} grant
+   */
+  constructor(access, first, step, grant) {
+    this.#access = access;
+    this.#first = first;
+    this.#step = step;
+    this.#grant = grant;
+  }
+
+  /** @param {number} [delayMs] */
+  schedule(delayMs = LOOK_AFTER_MS) {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#first() === undefined) return;
+    this.#timer = setTimeout(() => this.#step(() => this.#look()), delayMs);
+  }
+
+  cancel() {
+    clearTimeout(this.#timer);
+    this.#cancelWatch();
+  }
+
+  #cancelWatch() {
+    this.#watch?.cancel();
+    this.#watch = undefined;
+  }
+
+  async #look() {
+    this.#cancelWatch();
+    const request = this.#first();
+    if (request === undefined) return;
+    const blocker = await findBlocker(this.#access, request);
+    if (request.phase !== WAITING) return;
+    if (blocker === undefined) {
+      if (!(await this.#grant(request))) this.schedule();
+      return;
+    }
+    this.#watch = this.#access.session.watches.add({
+      ...blocker,
+      onlyRemovals: true,
+      onEvents: () => this.schedule(0),
+      onGap: () => this.schedule(0),
+    });
+  }
+}
+
+module.exports = { WaiterLook };

@@ -1,0 +1,265 @@
+'use strict';
+
+const { setTimeout } = require('../../time.js');
+const { bytes, textOf } = require('./transaction.js');
+
+/** @typedef {import('./etcd-client.js').EtcdClient} EtcdClient */
+
+/** @typedef {object} WatchEvent
+ * @property {boolean} isPut
+ * @property {string} key
+ * @property {string} value
+ * @property {string} revision
+ * @property {{ value: string, created: string } | undefined} previous
+ */
+
+/**
+ * @typedef {object} Watched  what a watch is for
+ * @property {string} key
+ * @property {string} [end]  of the range; without it the key alone
+ * @property {string} [from]  the first revision; without it from now on
+ * @property {boolean} [onlyRemovals]
+ * @property {boolean} [withPrevious]
+ * @property {(events: WatchEvent[]) => void} onEvents  all of one revision come together
+ * @property {() => void} [onGap]  events were compacted away: what is watched has to be read again
+ */
+
+const NO_PUTS = 0;
+const FIRST_PAUSE_MS = 20;
+const MAX_PAUSE_MS = 1000;
+
+/** One watch of a stream. */
+class Subscription {
+  isReady = false;
+  /** A gap is to be told as soon as the watch is there again. */
+  hasGap = false;
+  /** @type {() => void} */
+  #resolve = () => {};
+  ready;
+
+  /**
+   * @param {number} id
+   * @param {Watched} watched
+   * @param {() => void} cancel
+   */
+  constructor(id, watched, cancel) {
+    this.id = id;
+    this.watched = watched;
+    /** The next revision to be told; '0': from now on. */
+    this.next = watched.from ?? '0';
+    this.cancel = cancel;
+    /** When the cluster has answered for the first time. */
+    this.ready = new Promise((resolve) => {
+      this.#resolve = () => resolve(undefined);
+    });
+  }
+
+  get request() {
+    const { key, end, onlyRemovals = false, withPrevious = false } = this.watched;
+    return {
+      create_request: {
+        key: bytes(key),
+        range_end: end === undefined ? Buffer.alloc(0) : bytes(end),
+        start_revision: this.next,
+        filters: onlyRemovals ? [NO_PUTS] : [],
+        prev_kv: withPrevious,
+        watch_id: String(this.id),
+      },
+    };
+  }
+
+  /** @param {string} revision */
+  onCreated(revision) {
+    if (this.next === '0') this.next = following(revision);
+    this.isReady = true;
+    this.#resolve();
+    if (!this.hasGap) return;
+    this.hasGap = false;
+    this.watched.onGap?.();
+  }
+
+  /** @param {any[]} events */
+  onEvents(events) {
+    if (events.length === 0) return;
+    this.next = following(events[events.length - 1].kv.mod_revision);
+    this.watched.onEvents(events.map(toWatchEvent));
+  }
+}
+
+/** @param {string} revision */
+const following = (revision) => (BigInt(revision) + 1n).toString();
+
+/** @param {any} event @returns {WatchEvent} */
+function toWatchEvent({ type, kv, prev_kv: previous }) {
+  return {
+    isPut: type === 0,
+    key: textOf(kv.key),
+    value: Buffer.from(kv.value).toString('utf8'),
+    revision: kv.mod_revision,
+    previous: previous
+      ? {
+          value: Buffer.from(previous.value).toString('utf8'),
+          created: previous.create_revision,
+        }
+      : undefined,
+  };
+}
+
+/**
+ * All watches of a session, over one stream that is opened again where it ends: each watch goes on
+ * after the last revision that it has told.
+ */
+class WatchStream {
+  #client;
+  #timeoutMs;
+  /** @type {any} */
+  #stream;
+  #endpoint = '';
+  #isClosed = false;
+  #isOpening = false;
+  /** A question has been sent that only a living stream answers. */
+  #isAsked = false;
+  #pauseMs = FIRST_PAUSE_MS;
+  #lastId = 0;
+  /** @type {Map<number, Subscription>} */
+  #subscriptions = new Map();
+  counts = { reconnects: 0, events: 0, messages: 0 };
+
+  /**
+   * @param {EtcdClient} client
+   * @param {number} timeoutMs
+   */
+  constructor(client, timeoutMs) {
+    this.#client = client;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** @param {Watched} watched */
+  add(watched) {
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const subscription = new Subscription(id, watched, () => this.#cancel(id));
+    this.#subscriptions.set(id, subscription);
+    if (this.#stream === undefined) this.#open();
+    else this.#write(subscription.request);
+    return subscription;
+  }
+
+  /** Asks whether the stream lives; opens another where the last question has no answer. */
+  check() {
+    if (this.#stream === undefined || this.#subscriptions.size === 0) return;
+    if (this.#isAsked) {
+      this.#client.leave(this.#endpoint);
+      this.#reopen(this.#stream);
+      return;
+    }
+    this.#isAsked = true;
+    this.#write({ progress_request: {} });
+  }
+
+  close() {
+    this.#isClosed = true;
+    this.#stream?.cancel();
+    this.#stream = undefined;
+    this.#subscriptions.clear();
+  }
+
+  /** @param {number} id */
+  #cancel(id) {
+    if (!this.#subscriptions.delete(id) || this.#stream === undefined) return;
+    this.#write({ cancel_request: { watch_id: String(id) } });
+  }
+
+  /** @param {object} message */
+  #write(message) {
+    this.counts.messages += 1;
+    this.#stream.write(message);
+  }
+
+  async #open() {
+    if (this.#isOpening || this.#isClosed) return;
+    this.#isOpening = true;
+    try {
+      const { endpoint } = this.#client;
+      const stream = await this.#client.openStream('Watch', 'Watch', this.#timeoutMs);
+      this.#isOpening = false;
+      if (this.#isClosed) {
+        stream.on('error', () => {});
+        stream.cancel();
+        return;
+      }
+      this.#endpoint = endpoint;
+      this.#start(stream);
+    } catch {
+      this.#isOpening = false;
+      this.#openLater();
+    }
+  }
+
+  /** @param {any} stream */
+  #start(stream) {
+    this.#stream = stream;
+    this.#isAsked = false;
+    stream.on('data', (/** @type {any} */ response) => {
+      if (this.#stream === stream) this.#onResponse(response);
+    });
+    stream.on('error', () => this.#onEnd(stream));
+    stream.on('end', () => this.#onEnd(stream));
+    for (const subscription of this.#subscriptions.values()) {
+      subscription.isReady = false;
+      this.#write(subscription.request);
+    }
+  }
+
+  /** @param {any} stream */
+  #onEnd(stream) {
+    if (this.#stream !== stream) return;
+    this.#client.leave(this.#endpoint);
+    this.#reopen(stream);
+  }
+
+  /** @param {any} stream */
+  #reopen(stream) {
+    this.counts.reconnects += 1;
+    this.#stream = undefined;
+    stream.cancel();
+    this.#openLater();
+  }
+
+  /** With a random part: sessions that lost the same member do not come back at once. */
+  #openLater() {
+    if (this.#isClosed) return;
+    setTimeout(() => this.#open(), this.#pauseMs * (0.5 + Math.random()));
+    this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS);
+  }
+
+  /** @param {any} response */
+  #onResponse(response) {
+    this.#isAsked = false;
+    this.#pauseMs = FIRST_PAUSE_MS;
+    const subscription = this.#subscriptions.get(Number(response.watch_id));
+    if (subscription === undefined) return;
+    if (response.canceled) this.#onCanceled(subscription, response);
+    else if (response.created) subscription.onCreated(response.header.revision);
+    this.counts.events += response.events.length;
+    subscription.onEvents(response.events);
+  }
+
+  /**
+   * @param {Subscription} subscription
+   * @param {any} response
+   */
+  #onCanceled(subscription, response) {
+    if (response.compact_revision !== '0') {
+      subscription.hasGap = true;
+      subscription.next = '0';
+      this.#write(subscription.request);
+      return;
+    }
+    // Not allowed: the token has expired, or the rights are gone.
+    this.#client.forgetToken();
+    this.#reopen(this.#stream);
+  }
+}
+
+module.exports = { WatchStream };

@@ -1,0 +1,4 @@
+import core from './etcd.js';
+
+export const { examineEtcd, openEtcdBackend } = core;
+export default core;

@@ -1,0 +1,50 @@
+'use strict';
+
+// The tests that need an etcd, as steps.
+
+const { runJsTests } = require('./js-tests.js');
+const { ensureToolchain } = require('./toolchain.js');
+
+/** What the short form takes of the conformance suite. */
+const SHORT = ['test/conformance/(if-available|steal)'];
+
+/** Finds or installs etcd; HOLDFAST_ETCD names another one. */
+function ensureEtcd() {
+  if (!process.env.HOLDFAST_ETCD) ensureToolchain('etcd');
+}
+
+/**
+ * @param {number} size Members of the cluster.
+ * @param {string[]} args
+ */
+function runConformance(size, args) {
+  ensureEtcd();
+  return runJsTests({
+    report: `etcd-${size}`,
+    args: ['--config', 'jest.etcd-conformance.config.js', ...args],
+    env: { HOLDFAST_TEST_ETCD_SIZE: String(size), HOLDFAST_TEST_BACKENDS: 'etcd' },
+  });
+}
+
+/** @param {string[]} args */
+function runOwnTests(args) {
+  ensureEtcd();
+  return runJsTests({ report: 'etcd', args: ['--config', 'jest.etcd.config.js', ...args] });
+}
+
+/**
+ * @param {{ isShort: boolean, args?: string[] }} options
+ * @returns {{ title: string, run: () => import('./counts.js').Counts }[]}
+ */
+function runEtcdTests({ isShort, args = [] }) {
+  if (isShort) {
+    return [{ title: 'Locks in etcd', run: () => runConformance(1, [...SHORT, ...args]) }];
+  }
+  return [
+    { title: 'Locks in etcd', run: () => runOwnTests(args) },
+    { title: 'Conformance over one member', run: () => runConformance(1, args) },
+    { title: 'Conformance over three members', run: () => runConformance(3, args) },
+  ];
+}
+
+module.exports = { runEtcdTests };

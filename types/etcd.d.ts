@@ -1,0 +1,85 @@
+import type { LockBackend } from './backend.js';
+
+/** What may stand beside the URL of a cluster. */
+export interface EtcdOptions {
+  /** Default `'default'`. */
+  bucket?: string;
+  /** Certificates of the authorities to trust, PEM. Needs `etcds:`, like the next two. */
+  ca?: string | Uint8Array;
+  /** The client's certificate, PEM. */
+  cert?: string | Uint8Array;
+  /** Its key, PEM. */
+  key?: string | Uint8Array;
+  user?: string;
+  password?: string;
+}
+
+/** The session of a backend with its cluster. */
+export interface EtcdSessionStatus {
+  /** The member that is talked to. */
+  endpoint: string;
+  /** In hexadecimal, as etcdctl shows it; '' while there is none. */
+  lease: string;
+  /** Milliseconds since the lease was extended. */
+  leaseAgeMs: number;
+  /** Milliseconds until the locks count as lost, unless the lease is extended before. */
+  leaseLeftMs: number;
+  /** Requests that are held, pending or on their way. */
+  requests: number;
+  /** How many sessions there have been, and how many of them were lost. */
+  sessions: number;
+  lost: number;
+  /** Calls that were answered, and the time they took together. */
+  roundTrips: number;
+  roundTripMs: number;
+  keepAlives: number;
+  /** Changes whose answer never came, and that were found out about. */
+  inDoubt: number;
+  calls: number;
+  failures: number;
+  reconnects: number;
+  authentications: number;
+  watch: { reconnects: number; events: number; messages: number };
+}
+
+/** Locks of all machines that reach an etcd cluster. */
+export interface EtcdBackend extends LockBackend {
+  /** What there is to know of the session. */
+  status(): Promise<EtcdSessionStatus>;
+}
+
+/** One member of a cluster, as `examineEtcd()` found it. */
+export interface EtcdMemberExamination {
+  endpoint: string;
+  isReachable: boolean;
+  /** Why it is not reached. */
+  problem?: string;
+  version?: string;
+  hasLeader?: boolean;
+  databaseBytes?: number;
+  /** The median of five. */
+  roundTripMs?: number;
+}
+
+export interface EtcdExamination {
+  members: EtcdMemberExamination[];
+  /** How long a change takes; undefined: none is possible. */
+  changeMs: number | undefined;
+  /** What is wrong, for a person. */
+  problems: string[];
+  /** Whether locks work there now. */
+  isUsable: boolean;
+}
+
+/**
+ * A backend over an etcd cluster, for `openLockManager({ backend })`. Where the URL says everything,
+ * `openLockManager({ url })` and `HOLDFAST_URL` do the same.
+ * @param url `etcd://user:password@host:2379,host2:2379/prefix?ttl=10`; `etcds:` with TLS, and then
+ * also the parameters `ca`, `cert` and `key`, names of files. `passwordFile` names a file as well.
+ * `ttl`: seconds (2 to 3600, default 10) after which a dead machine's locks are free.
+ * @throws TypeError when the URL is not understood, InvalidStateError when `@grpc/grpc-js` is missing
+ */
+export function openEtcdBackend(url: string, options?: EtcdOptions): EtcdBackend;
+
+/** Whether locks can live in a cluster, and if not, why. */
+export function examineEtcd(url: string, options?: EtcdOptions): Promise<EtcdExamination>;
