@@ -16,11 +16,32 @@ declare global {
   var LockManager: typeof globalThis extends { onmessage: any; LockManager: infer T }
     ? T
     : typeof HoldfastLockManager;
-  var scheduler: scheduling.Scheduler;
-  var Scheduler: typeof scheduling.Scheduler;
-  var TaskController: typeof scheduling.TaskController;
-  var TaskSignal: typeof scheduling.TaskSignal;
-  var TaskPriorityChangeEvent: typeof scheduling.TaskPriorityChangeEvent;
+  // TypeScript's DOM library knows these since 6.0, as it knows CommandEvent.
+  var scheduler: typeof globalThis extends { onmessage: any; CommandEvent: any }
+    ? typeof globalThis extends { scheduler: infer T }
+      ? T
+      : never
+    : scheduling.Scheduler;
+  var Scheduler: typeof globalThis extends { onmessage: any; CommandEvent: any }
+    ? typeof globalThis extends { Scheduler: infer T }
+      ? T
+      : never
+    : typeof scheduling.Scheduler;
+  var TaskController: typeof globalThis extends { onmessage: any; CommandEvent: any }
+    ? typeof globalThis extends { TaskController: infer T }
+      ? T
+      : never
+    : typeof scheduling.TaskController;
+  var TaskSignal: typeof globalThis extends { onmessage: any; CommandEvent: any }
+    ? typeof globalThis extends { TaskSignal: infer T }
+      ? T
+      : never
+    : typeof scheduling.TaskSignal;
+  var TaskPriorityChangeEvent: typeof globalThis extends { onmessage: any; CommandEvent: any }
+    ? typeof globalThis extends { TaskPriorityChangeEvent: infer T }
+      ? T
+      : never
+    : typeof scheduling.TaskPriorityChangeEvent;
   var IdleDeadline: typeof globalThis extends { onmessage: any; IdleDeadline: infer T }
     ? T
     : typeof scheduling.IdleDeadline;

@@ -385,9 +385,14 @@ export interface LockWatchOptions {
 }
 
 /** What {@link LockManager.watch} gives. */
-export interface LockWatch extends AsyncIterableIterator<LockEvent, undefined, void> {
+export interface LockWatch extends AsyncIterator<LockEvent, undefined, void> {
+  /** The next event, as soon as there is one. */
+  next(): Promise<IteratorResult<LockEvent, undefined>>;
+  /** Ends the watch. */
   return(): Promise<IteratorReturnResult<undefined>>;
+  /** The watch itself, for `for await`. */
   [Symbol.asyncIterator](): LockWatch;
+  /** Ends the watch, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 

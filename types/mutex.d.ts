@@ -164,7 +164,7 @@ export declare class AsyncLock {
 /** A mutex or semaphore was not entered, or an {@link AsyncLock} was not locked. */
 export declare class LockError extends Error {
   /** @internal */
-  constructor(message: string, reason: LockError['reason'], options?: ErrorOptions);
+  constructor(message: string, reason: LockError['reason'], options?: { cause?: unknown });
   name: 'LockError';
   /** `'held'`: not at once (`blocking: false`). `'timeout'`: not in time; `cause` is the `TimeoutError`. */
   readonly reason: 'held' | 'timeout' | 'not locked';

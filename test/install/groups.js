@@ -11,6 +11,7 @@ const { WAYS, installAndLock } = require('./managers.js');
 const { startRegistry } = require('./registry.js');
 const { Sandbox } = require('./sandbox.js');
 const { makeTarball } = require('./tarball.js');
+const { typeCases } = require('./typescripts.js');
 
 /** @typedef {{ short: boolean, only: string }} Options */
 /** @typedef {{ name: string, isShort?: boolean, run: () => Promise<string> | string }} Case */
@@ -44,8 +45,17 @@ async function managers(tarball, { short }) {
   return { cases, end: async () => registry?.stop() };
 }
 
+/**
+ * @param {Tarball} tarball
+ * @returns {ReturnType<typeof managers>}
+ */
+async function types(tarball) {
+  installIn(path.join(ROOT, 'packaging', 'types'));
+  return { cases: typeCases(tarball), end: async () => {} };
+}
+
 /** @type {Record<string, (tarball: Tarball, options: Options) => ReturnType<typeof managers>>} */
-const GROUPS = { managers };
+const GROUPS = { managers, types };
 
 /** @param {Case} test @param {Options} options */
 const isWanted = ({ name, isShort }, { short, only }) =>
