@@ -29,6 +29,8 @@ export interface EtcdSessionStatus {
   /** How many sessions there have been, and how many of them were lost. */
   sessions: number;
   lost: number;
+  /** Sessions of processes of this machine that had died. */
+  revoked: number;
   /** Calls that were answered, and the time they took together. */
   roundTrips: number;
   roundTripMs: number;

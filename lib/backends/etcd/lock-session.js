@@ -51,7 +51,7 @@ class LockSession {
   #watches = new Map();
   #isClosed = false;
   #isChecked = false;
-  counts = { sessions: 0, lost: 0 };
+  counts = { sessions: 0, lost: 0, revoked: 0 };
 
   /**
    * @param {EtcdPlace} place
@@ -159,6 +159,16 @@ class LockSession {
       ...this.#client.counts,
       watch: session?.watches.counts,
     };
+  }
+
+  /**
+   * Ends the session of a process that has died.
+   * @param {string} lease
+   */
+  async revoke(lease) {
+    this.counts.revoked += 1;
+    const revoked = this.#client.call('Lease', 'LeaseRevoke', { ID: lease }, this.#place.ttlMs / 5);
+    await revoked.catch(ignore); // it is gone, or will run out
   }
 
   /** Gives everything back. */
@@ -373,7 +383,7 @@ class LockSession {
   }
 }
 
-/** A letter that could not be removed goes with the lease. */
+/** What could not be removed goes with its lease. */
 function ignore() {}
 
 /** What of an error crosses to the agent's thread. @param {any} error */

@@ -5,6 +5,7 @@
 
 const { workerData } = require('node:worker_threads');
 const { LockSession, describe } = require('./lock-session.js');
+const { MachineLink } = require('./machine-link.js');
 
 /** @type {{ port: import('node:worker_threads').MessagePort, place: any, about: any,
  *   signal: Int32Array }} */
@@ -17,7 +18,20 @@ function tell(message) {
   Atomics.notify(signal, 0);
 }
 
-const session = new LockSession(place, about, tell);
+/** @type {MachineLink | undefined} */
+let link;
+
+/** @param {string | undefined} lease */
+function onSession(lease) {
+  link?.close();
+  link = undefined;
+  if (lease === undefined) return;
+  const cluster = `${place.endpoints.join()}/${place.prefix}`;
+  link = new MachineLink(cluster, lease, (dead) => void session.revoke(dead));
+  link.open();
+}
+
+const session = new LockSession(place, about, tell, onSession);
 
 /**
  * @param {number} id
@@ -33,6 +47,7 @@ async function reply(id, answer) {
 
 async function close() {
   await session.close();
+  link?.close();
   tell({ type: 'closed' });
   port.close();
 }
