@@ -1,0 +1,108 @@
+'use strict';
+
+// npm run release:check: whether what is here can be published. Run after `npm run prebuilds`.
+// Ends with `N passed, N failed`.
+
+const { execFileSync } = require('node:child_process');
+const { existsSync, readFileSync, statSync, writeFileSync } = require('node:fs');
+const path = require('node:path');
+const { ONE_PASSED, conclude } = require('./steps/counts.js');
+const { checkBinary } = require('./steps/elf.js');
+const { GLIBC, TARGETS } = require('./steps/prebuild.js');
+const { ROOT, StepError, mustRun } = require('./steps/run.js');
+const { deadLinks, forbiddenFiles } = require('./steps/package-content.js');
+
+const MAX_PACKED_BYTES = 1.5 * 1024 * 1024;
+const SBOM = path.join(ROOT, 'build', 'holdfast.sbom.json');
+
+/** @param {string} program @param {string[]} args */
+const output = (program, ...args) =>
+  execFileSync(program, args, { cwd: ROOT, encoding: 'utf8', maxBuffer: 1 << 26 });
+
+const manifest = () => JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
+
+/** @type {{ files: { path: string }[], size: number } | undefined} */
+let packed;
+function packedPackage() {
+  const all = JSON.parse(output('npm', 'pack', '--dry-run', '--json', '--ignore-scripts'));
+  packed ??= Array.isArray(all) ? all[0] : Object.values(all)[0];
+  return /** @type {NonNullable<typeof packed>} */ (packed);
+}
+
+/** @param {boolean} isFault @param {string} message */
+function refuse(isFault, message) {
+  if (isFault) throw new StepError(message);
+}
+
+/** @param {string} title @param {() => void} check  throws what is wrong */
+const step = (title, check) => ({
+  title,
+  run() {
+    check();
+    return ONE_PASSED;
+  },
+});
+
+function checkVersions() {
+  const { version } = manifest();
+  const lock = JSON.parse(readFileSync(path.join(ROOT, 'package-lock.json'), 'utf8'));
+  refuse(lock.version !== version, `package-lock.json says ${lock.version}, not ${version}`);
+  const changelog = readFileSync(path.join(ROOT, 'CHANGELOG.md'), 'utf8');
+  refuse(!changelog.includes(`## ${version}`), `CHANGELOG.md has no "## ${version}"`);
+}
+
+function checkBinaries() {
+  for (const target of TARGETS) {
+    const file = path.join(ROOT, 'prebuilds', target.name, 'holdfast.node');
+    refuse(!existsSync(file), `${target.name} is missing: npm run prebuilds`);
+    const { bytes, glibc } = checkBinary(file, target, GLIBC);
+    console.log(`${target.name}: ${bytes} bytes, ${target.isGlibc ? `glibc ${glibc}` : 'musl'}`);
+    const newest = output('git', 'log', '-1', '--format=%ct', '--', 'src');
+    refuse(statSync(file).mtimeMs / 1000 < Number(newest), `${target.name} is older than src/`);
+  }
+}
+
+function checkContent() {
+  const { files, size } = packedPackage();
+  const names = files.map((file) => file.path);
+  const forbidden = forbiddenFiles(names);
+  refuse(forbidden.length > 0, `the tarball has ${forbidden.join(', ')}`);
+  refuse(size > MAX_PACKED_BYTES, `the tarball has ${size} bytes, more than ${MAX_PACKED_BYTES}`);
+  const dead = deadLinks(ROOT, names);
+  refuse(dead.length > 0, `links that lead out of the tarball: ${dead.join(', ')}`);
+  console.log(`${names.length} files, ${size} bytes packed`);
+}
+
+function checkDependencies() {
+  const { dependencies = {}, scripts, license } = manifest();
+  refuse(Object.keys(dependencies).length > 0, 'the package has run-time dependencies');
+  const runAtInstall = ['preinstall', 'install', 'postinstall'].filter((name) => name in scripts);
+  refuse(runAtInstall.length > 0, `scripts run at installation: ${runAtInstall.join(', ')}`);
+  refuse(license !== 'MIT' || !existsSync(path.join(ROOT, 'LICENSE')), 'the licence is missing');
+}
+
+function writeSbom() {
+  const text = output('npm', 'sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev');
+  const { components = [] } = JSON.parse(text);
+  writeFileSync(SBOM, text);
+  console.log(`${path.relative(ROOT, SBOM)}: ${components.length} components beside the package`);
+}
+
+conclude([
+  step('A clean tree', () => {
+    const changes = output('git', 'status', '--porcelain');
+    refuse(changes !== '', `there are changes:\n${changes}`);
+  }),
+  step('Versions', checkVersions),
+  step('Binaries', checkBinaries),
+  step('dist/', () => mustRun(process.execPath, [path.join(__dirname, 'bundle.js')])),
+  step('Content', checkContent),
+  step('Dependencies and licence', checkDependencies),
+  step('SBOM', writeSbom),
+  step('attw and publint', () => {
+    const install = path.join(__dirname, 'test-install.js');
+    for (const linter of ['attw', 'publint']) {
+      mustRun(process.execPath, [install, 'types', '--only', linter]);
+    }
+  }),
+]);
