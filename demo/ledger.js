@@ -48,7 +48,9 @@ class Ledger {
 
   /** @param {Entry} entry */
   append({ number, token, writer, at }) {
-    fs.writeSync(this.#fd, `${number} ${token} ${writer} ${at}\n`, fs.fstatSync(this.#fd).size);
+    // As bytes: of a text, Deno forgets the position.
+    const line = Buffer.from(`${number} ${token} ${writer} ${at}\n`);
+    fs.writeSync(this.#fd, line, 0, line.length, fs.fstatSync(this.#fd).size);
   }
 
   /** @returns {(Entry | undefined)[]} all lines; undefined for a damaged one */

@@ -66,7 +66,7 @@ async function main() {
     if (!values.json) console.log(result.ok ? 'All is well.' : 'NOT well: see the table.');
     process.exitCode = result.ok ? 0 : 1;
   } finally {
-    fs.rmSync(directory, { recursive: true });
+    fs.rmSync(directory, { recursive: true, force: true });
   }
 }
 

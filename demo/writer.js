@@ -55,7 +55,7 @@ async function write({ file, directory, increments, withLock, isVictim }) {
   void once(messages, 'message').then(() => (mayEnd = true));
   while (await request());
   tell({ written, done: true });
-  parentPort?.close();
+  parentPort?.unref(); // nothing else keeps the thread
 }
 
 /** The main thread of the process only passes messages on. */

@@ -13,8 +13,8 @@ const dateNow = Date.now;
 /** In nanoseconds; on Node by a clock that all processes of the machine have in common. */
 const hrtimeNs = process.hrtime.bigint;
 const { timeOrigin } = nodePerformance;
-/** That of the prototype: fake clocks are put on the object itself. */
-const { now } = Object.getPrototypeOf(nodePerformance);
+/** That of the prototype: fake clocks are put on the object itself, where Bun has the real one. */
+const now = Object.getPrototypeOf(nodePerformance).now ?? nodePerformance.now;
 const performance = { now: now.bind(nodePerformance), timeOrigin };
 
 const MAX_DELAY_MS = 2 ** 31 - 1;

@@ -26,7 +26,7 @@ async function use({ url, file, directory, withLock }) {
     if (!(error instanceof SessionOver)) throw error;
     parentPort?.postMessage({ loggedOut: error.message });
   }
-  parentPort?.close();
+  parentPort?.unref(); // nothing else keeps the thread
 }
 
 function startThreads() {

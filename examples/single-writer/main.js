@@ -96,7 +96,7 @@ async function main() {
     else print(result);
     process.exitCode = result.ok ? 0 : 1;
   } finally {
-    rmSync(directory, { recursive: true });
+    rmSync(directory, { recursive: true, force: true });
   }
 }
 
