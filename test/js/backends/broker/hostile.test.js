@@ -1,0 +1,112 @@
+'use strict';
+
+const fs = require('node:fs');
+const net = require('node:net');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
+const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
+const { BrokerPlace } = require('../../../../lib/backends/broker/place.js');
+const { proofOf } = require('../../../../lib/backends/broker/proof.js');
+const { openLockManager } = require('../../../../lib/index.js');
+
+// Who does not keep to the protocol loses the connection, and nobody else notices.
+
+let directory;
+let place;
+let locks;
+let holder;
+beforeAll(async () => {
+  directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+  place = new BrokerPlace('default', directory);
+  locks = openLockManager({ backend: new BrokerBackend({ directory }) });
+  holder = await locks.acquire('a');
+});
+afterAll(() => {
+  locks.close();
+  fs.rmSync(directory, { recursive: true, force: true });
+});
+
+const claim = () => place.readClaim(place.highestClaim());
+
+/**
+ * Speaks to the broker by hand.
+ * @param {(hi: any[]) => string[]} say  lines, after its greeting
+ * @returns {Promise<void>} when it has ended the connection
+ */
+function speak(say) {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect(claim().socket);
+    let text = '';
+    socket.setEncoding('utf8');
+    socket.on('data', (piece) => {
+      if (text.includes('\n')) return;
+      text += piece;
+      if (!text.includes('\n')) return;
+      for (const line of say(JSON.parse(text.split('\n')[0]))) socket.write(line);
+    });
+    socket.on('error', () => {}); // it may be reset while we write
+    socket.on('close', resolve);
+    socket.on('timeout', () => reject(new Error('the connection was not ended')));
+  });
+}
+
+const auth = ([, , nonce]) =>
+  `${JSON.stringify(['auth', proofOf(claim().key, 'client', nonce), 'n'])}\n`;
+const STATE = {
+  session: 's',
+  clientId: 'c',
+  lifeline: '/nowhere',
+  thread: 't',
+  pid: 1,
+  threadId: 0,
+  upTo: 0,
+  requests: [],
+};
+const hello = (state = {}) => `${JSON.stringify(['hello', { ...STATE, ...state }])}\n`;
+
+test.each([
+  ['a wrong proof', () => ['["auth","00","n"]\n']],
+  ['a proof that is no text', () => ['["auth",7,"n"]\n']],
+  ['hello without a proof', () => [hello()]],
+  ['a request without a proof', () => ['["q",1,"a",0,0,null]\n']],
+  ['no JSON', () => ['GET / HTTP/1.1\r\n\r\n']],
+  ['no list', () => ['{"a":1}\n']],
+  ['a request before hello', (hi) => [auth(hi), '["q",1,"a",0,0,null]\n']],
+  ['an unknown message', (hi) => [auth(hi), hello(), '["z",1]\n']],
+  ['an unknown question', (hi) => [auth(hi), hello(), '["?",1,"__proto__",0,[]]\n']],
+  ['a request without a name', (hi) => [auth(hi), hello(), '["q",1,5,0,0,null]\n']],
+  ['a request with a wrong number', (hi) => [auth(hi), hello(), '["q",-1,"a",0,0,null]\n']],
+  ['extras that are none', (hi) => [auth(hi), hello(), '["q",1,"a",0,0,[1]]\n']],
+  ['a hello that is none', (hi) => [auth(hi), '["hello",null]\n']],
+  ['requests that are none', (hi) => [auth(hi), hello({ requests: [[9, [], 0, 0]] })]],
+  ['a line without end', (hi) => [auth(hi), hello(), ...Array(20).fill('x'.repeat(2 ** 20))]],
+])('%s ends that connection, and no other', async (_title, say) => {
+  await speak(say);
+  expect((await locks.query()).held).toHaveLength(1);
+  expect(await locks.request('a', { ifAvailable: true }, (lock) => lock)).toBe(null);
+  expect(holder.signal.aborted).toBe(false);
+});
+
+test('who answers in the place of the broker without its secret is refused', async () => {
+  const other = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+  const its = new BrokerPlace('default', other);
+  its.ensure();
+  const socket = its.newSocketName(its.folder);
+  const server = net.createServer((connection) => {
+    connection.on('error', () => {});
+    connection.write('["hi",1,"n","boot",0]\n');
+    connection.on('data', () => connection.write('["welcome","00"]\n'));
+  });
+  await new Promise((resolve) => server.listen(socket, resolve));
+  its.makeClaim({ number: 1, socket, key: 'secret', pid: process.pid });
+  const victim = openLockManager({ backend: new BrokerBackend({ directory: other }) });
+  await expect(victim.request('a', () => {})).rejects.toMatchObject({ name: 'SecurityError' });
+  victim.close();
+  server.close();
+  fs.rmSync(other, { recursive: true, force: true });
+});
+
+test('the sockets are for this user alone', () => {
+  expect(fs.statSync(claim().socket).mode & 0o777).toBe(0o600);
+  expect(fs.statSync(place.claimFile(place.highestClaim())).mode & 0o777).toBe(0o600);
+});

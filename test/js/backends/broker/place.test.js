@@ -1,0 +1,136 @@
+'use strict';
+
+const fs = require('node:fs');
+const net = require('node:net');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
+const { BrokerPlace, toBrokerPlace } = require('../../../../lib/backends/broker/place.js');
+const { platformOf } = require('../../../../lib/backends/broker/platform.js');
+const { isLeader } = require('../../../../lib/backends/broker/server/claim.js');
+
+let directory;
+let place;
+const servers = [];
+beforeEach(() => {
+  directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+  place = new BrokerPlace('jobs', directory);
+  place.ensure();
+});
+afterEach(async () => {
+  for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
+  fs.rmSync(directory, { recursive: true, force: true });
+});
+
+const claimOf = (number, socket) => ({ number, socket, key: 'k', pid: process.pid });
+
+/** A socket that somebody listens on. */
+function listen() {
+  const socket = place.newSocketName(place.folder);
+  return new Promise((resolve) => {
+    const server = net.createServer((connection) => connection.destroy());
+    servers.push(server);
+    server.listen(socket, () => resolve(socket));
+  });
+}
+
+/** One that nobody listens on any more: its file is still there. */
+async function deadSocket() {
+  const socket = await listen();
+  const copy = `${socket}x`;
+  fs.linkSync(socket, copy);
+  await new Promise((resolve) => servers.pop().close(resolve));
+  return copy;
+}
+
+test('everything is for this user alone', () => {
+  for (const folder of [place.folder, place.claimsFolder, place.lifelinesFolder]) {
+    expect(fs.statSync(folder).mode & 0o777).toBe(0o700);
+  }
+});
+
+test.each([
+  ['that others may enter', () => fs.chmodSync(place.folder, 0o750), /chmod 700/],
+  [
+    'that is a link',
+    () => {
+      fs.rmSync(place.folder, { recursive: true });
+      fs.mkdirSync(`${directory}/other`, { mode: 0o700 });
+      fs.symlinkSync(`${directory}/other`, place.folder);
+    },
+    /not a directory/,
+  ],
+  [
+    'that is a file',
+    () => {
+      fs.rmSync(place.folder, { recursive: true });
+      fs.writeFileSync(place.folder, '');
+    },
+    /not a directory/,
+  ],
+])('a folder %s is refused, and left as it is', (_title, spoil, message) => {
+  spoil();
+  const attempt = () => place.ensure();
+  expect(attempt).toThrow(expect.objectContaining({ name: 'SecurityError' }));
+  expect(attempt).toThrow(message);
+});
+
+test('of two claims of one number one is made', () => {
+  expect(place.makeClaim(claimOf(1, 'a'))).toBe(true);
+  expect(place.makeClaim(claimOf(1, 'b'))).toBe(false);
+  expect(place.readClaim(1)).toMatchObject({ number: 1, socket: 'a' });
+  expect(place.highestClaim()).toBe(1);
+});
+
+test('a claim behind which somebody listens keeps the next one out', async () => {
+  place.makeClaim(claimOf(1, await listen()));
+  expect(await isLeader(place, claimOf(2, await listen()))).toBe(false);
+  expect(place.highestClaim()).toBe(1);
+});
+
+test('a claim behind which nobody listens is followed by the next one, and by no other', async () => {
+  place.makeClaim(claimOf(1, await deadSocket()));
+  expect(await isLeader(place, claimOf(3, await listen()))).toBe(false);
+  expect(await isLeader(place, claimOf(2, await listen()))).toBe(true);
+  expect(await isLeader(place, claimOf(2, await listen()))).toBe(false);
+});
+
+test('a late claim below the highest does not lead', async () => {
+  place.makeClaim(claimOf(3, await listen()));
+  place.removeClaimsBelow(3);
+  expect(await isLeader(place, claimOf(2, await listen()))).toBe(false);
+});
+
+test('where a full backlog is refused too, the process has to be gone as well', async () => {
+  const mac = new BrokerPlace('jobs', directory, platformOf('darwin'));
+  expect(mac.isProofOfDeath('ECONNREFUSED', process.pid)).toBe(false);
+  expect(mac.isProofOfDeath('ECONNREFUSED', 2 ** 22 + 1)).toBe(true);
+  expect(place.isProofOfDeath('ECONNREFUSED', process.pid)).toBe(true);
+  for (const code of ['EAGAIN', 'EMFILE', 'EACCES', undefined]) {
+    expect(place.isProofOfDeath(code, 2 ** 22 + 1)).toBe(false);
+  }
+});
+
+test('a socket whose path is too long is in a short folder of this user', () => {
+  const folder = path.join(directory, 'x'.repeat(110));
+  const shortDirectory = () => path.join(directory, 'short');
+  const platform = { ...platformOf('darwin'), shortDirectory };
+  const socket = new BrokerPlace('jobs', directory, platform).newSocketName(folder);
+  expect(path.dirname(socket)).toBe(path.join(directory, 'short'));
+  expect(fs.statSync(path.dirname(socket)).mode & 0o777).toBe(0o700);
+});
+
+test('sockets of Windows are pipes with random names', () => {
+  const windows = new BrokerPlace('jobs', directory, platformOf('win32'));
+  const names = [1, 2].map(() => windows.newSocketName(windows.folder));
+  expect(names[0]).toMatch(/^\\\\\.\\pipe\\holdfast-[0-9a-f-]{36}$/);
+  expect(names[0]).not.toBe(names[1]);
+});
+
+test('HOLDFAST_DIR that is not absolute is refused', () => {
+  process.env.HOLDFAST_DIR = 'here';
+  try {
+    expect(() => toBrokerPlace({})).toThrow(TypeError);
+  } finally {
+    delete process.env.HOLDFAST_DIR;
+  }
+});
