@@ -1,0 +1,55 @@
+'use strict';
+
+const { toEtcdPlace } = require('../../../../lib/backends/etcd/place.js');
+
+describe('a URL of an etcd cluster', () => {
+  test('names hosts, a prefix and a time to live', () => {
+    expect(toEtcdPlace('etcd://a:1,b,[::1]:3/my/app?ttl=30', { bucket: 'b' })).toMatchObject({
+      endpoints: ['a:1', 'b:2379', '[::1]:3'],
+      prefix: 'my/app',
+      ttlMs: 30_000,
+      bucket: 'b',
+      isEncrypted: false,
+    });
+  });
+
+  test('has defaults', () => {
+    expect(toEtcdPlace('etcds://a')).toMatchObject({
+      endpoints: ['a:2379'],
+      prefix: 'holdfast',
+      ttlMs: 10_000,
+      bucket: 'default',
+      isEncrypted: true,
+    });
+  });
+
+  test('carries a user and a password, percent-encoded', () => {
+    const { user, password } = toEtcdPlace('etcd://me:p%40%3Ass@a');
+    expect([user, password]).toEqual(['me', 'p@:ss']);
+  });
+
+  test.each([
+    'etcd:',
+    'etcd://',
+    'etcd://a:0',
+    'etcd://a:70000',
+    'etcd://a,,b',
+    'etcd://a?ttl=1',
+    'etcd://a?ttl=1.5',
+    'etcd://a?timeout=3',
+    'etcd://a/%zz',
+    'http://a',
+  ])('%s is refused', (url) => {
+    expect(() => toEtcdPlace(url)).toThrow(TypeError);
+  });
+
+  test('without TLS no certificate is taken', () => {
+    expect(() => toEtcdPlace('etcd://a', { ca: 'pem' })).toThrow(/certificates need etcds:/);
+  });
+
+  test('an error does not show the password', () => {
+    expect(() => toEtcdPlace('etcd://me:secret@a?nothing=1')).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining('secret') }),
+    );
+  });
+});
