@@ -97,7 +97,12 @@ module.exports = [
   {
     // It has packages of its own, which `npm run test:dashboard` installs.
     files: ['test/dashboard/**'],
-    rules: { 'n/no-missing-require': 'off', 'n/no-extraneous-require': 'off' },
+    languageOptions: { globals: globals.browser },
+    rules: {
+      'n/no-missing-require': 'off',
+      'n/no-extraneous-require': 'off',
+      'n/no-unsupported-features/es-syntax': 'off',
+    },
   },
   {
     files: ['*.js'],

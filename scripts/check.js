@@ -13,6 +13,7 @@ const { checkInstructions } = require('./steps/instructions.js');
 const { runCppTests } = require('./steps/cpp-tests.js');
 const { runJsTests } = require('./steps/js-tests.js');
 const { run } = require('./steps/run.js');
+const { ensureToolchain } = require('./steps/toolchain.js');
 const { MAJORS, nodeSteps } = require('./test-nodes.js');
 
 const isEverything = process.argv.includes('--all');
@@ -44,6 +45,7 @@ conclude(
     {
       title: 'JavaScript tests',
       run: () => {
+        ensureToolchain('terminal');
         build();
         return runJsTests();
       },
@@ -57,6 +59,7 @@ conclude(
           { title: 'Instruction counts', run: checkInstructions },
           check('Installing', 'test:install', '--short'),
           ...runEtcdTests({ isShort: true }),
+          check('The page in a browser', 'test:dashboard'),
           ...nodeSteps(otherMajors, DEPENDS_ON_NODE),
           { title: 'C++ tests, asan', minutes: 4, run: () => runCppTests('asan') },
           { title: 'C++ tests, tsan', minutes: 3, run: () => runCppTests('tsan') },

@@ -57,7 +57,7 @@ async function doctor(options) {
     printLine(
       faults + warnings === 0
         ? 'No problem was found.'
-        : `${faults} problems, ${warnings} warnings; what to do stands behind each arrow.`,
+        : `Problems: ${faults}, warnings: ${warnings}; what to do stands behind each arrow.`,
     );
   }
   if (faults > 0) process.exitCode = EXIT_STATUS.no;

@@ -7,6 +7,7 @@ const path = require('node:path');
 const { createInterface } = require('node:readline');
 const { openLockManager } = require('../../lib/index.js');
 
+const LIBRARY = path.join(__dirname, '..', '..', 'lib', 'index.js');
 const PROGRAM = path.join(__dirname, '..', '..', 'lib', 'cli', 'holdfast.js');
 
 /** A command that goes on: what it prints can be waited for. */
@@ -110,6 +111,26 @@ class CommandLine {
     const held = this.start(['exec', ...options, name, '--', 'sh', '-c', 'echo held; cat']);
     await held.line(/held/);
     return held;
+  }
+
+  /** Two processes, each inside one lock and waiting for the other's: 'left' and 'right'. */
+  async startDeadlock() {
+    const program = (first, second) => `
+      const { locks } = require(${JSON.stringify(LIBRARY)});
+      process.on('warning', () => {});
+      const go = new Promise((resolve) => process.stdin.once('data', resolve));
+      locks.request('${first}', { deadlock: 'warn' }, () => {
+        console.log('holds');
+        return go.then(() => locks.request('${second}', { deadlock: 'warn' }, () => {}));
+      });`;
+    const start = (...names) =>
+      this.start(['-e', program(...names)], { program: [process.execPath] });
+    const both = [start('left', 'right'), start('right', 'left')];
+    for (const one of both) await one.line(/holds/);
+    for (const one of both) one.write('go\n');
+    const isWaiting = async () => (await this.locks.query()).pending.length === both.length;
+    while (!(await isWaiting())) await new Promise((resolve) => setTimeout(resolve, 1));
+    return both;
   }
 
   close() {

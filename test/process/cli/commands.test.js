@@ -15,24 +15,6 @@ afterEach(() => cli.close());
 /** Resolves when so many requests wait. */
 const waiting = (count) => untilEqual(async () => (await cli.locks.query()).pending.length, count);
 
-/** Two processes, each inside one lock and waiting for the other's. */
-async function startDeadlock() {
-  const program = (first, second) => `
-    const { locks } = require(${JSON.stringify(path.resolve('lib/index.js'))});
-    process.on('warning', () => {});
-    const go = new Promise((resolve) => process.stdin.once('data', resolve));
-    locks.request('${first}', { deadlock: 'warn' }, () => {
-      console.log('holds');
-      return go.then(() => locks.request('${second}', { deadlock: 'warn' }, () => {}));
-    });`;
-  const start = (...names) => cli.start(['-e', program(...names)], { program: [process.execPath] });
-  const both = [start('left', 'right'), start('right', 'left')];
-  for (const one of both) await one.line(/holds/);
-  for (const one of both) one.write('go\n');
-  await waiting(2);
-  return both;
-}
-
 describe('ls', () => {
   test('shows holders before waiters, with process, label and command', async () => {
     const holder = await cli.hold('a lock', '--label', 'nightly');
@@ -95,7 +77,7 @@ describe('ls', () => {
 
 describe('graph', () => {
   test('marks a deadlock, names its members, and exits with 1', async () => {
-    const pids = (await startDeadlock()).map(({ pid }) => pid);
+    const pids = (await cli.startDeadlock()).map(({ pid }) => pid);
     const { stdout, status } = cli.run(['graph']);
     expect(status).toBe(1);
     expect(stdout).toMatch(/DEADLOCK of 2:/);

@@ -1,0 +1,112 @@
+'use strict';
+
+const { readFileSync } = require('node:fs');
+const { CommandLine } = require('../support/cli.js');
+const { untilEqual } = require('../support/process-bucket.js');
+const { openPage } = require('./browser.js');
+
+let cli;
+let url;
+let opened;
+beforeEach(async () => {
+  cli = new CommandLine();
+  ({ url } = JSON.parse(await cli.start(['dashboard', '--json', '--interval', '0.2']).line()));
+});
+afterEach(async () => {
+  await opened?.browser.close();
+  cli.close();
+});
+
+async function open(options) {
+  opened = await openPage(url, options);
+  return opened.page;
+}
+
+const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+describe.each(['light', 'dark'])('%s', (colorScheme) => {
+  test('a screen reader can use all of it, by the rules of axe', async () => {
+    await cli.hold('a lock');
+    cli.start(['exec', 'a lock', 'true']);
+    await cli.startDeadlock();
+    const page = await open({ colorScheme });
+    await page.getByText(/Deadlock of 2/).waitFor();
+    await page.evaluate(AXE);
+    const { violations } = await page.evaluate('axe.run()');
+    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+  });
+});
+
+test('shows what happens as it happens, and asks nobody else', async () => {
+  const page = await open();
+  await page.getByText('No lock is used.').waitFor();
+  const holder = await cli.hold('a lock', '--label', 'nightly');
+  const row = page.getByRole('row', { name: /a lock/ });
+  await row.getByText(`pid ${holder.pid}`).first().waitFor();
+  await row.getByText('nightly').first().waitFor();
+  holder.kill('SIGSTOP');
+  await row.getByText('stopped').waitFor();
+  holder.kill('SIGCONT');
+  await cli.locks.request('a lock', { steal: true }, () => {});
+  await page.getByText('was taken away by a steal').waitFor();
+  expect(opened.problems).toEqual([]);
+  expect(opened.requests.filter((one) => !one.startsWith(url))).toEqual([]);
+});
+
+test('a deadlock is announced', async () => {
+  await cli.startDeadlock();
+  const page = await open();
+  const alert = page.getByRole('alert');
+  await alert.getByText(/eadlock of 2/).waitFor();
+  expect(await alert.innerText()).toMatch(
+    /waits for left[^]*waits for right|waits for right[^]*waits for left/,
+  );
+});
+
+test('everything can be done with the keyboard', async () => {
+  await cli.hold('b lock');
+  await cli.hold('a lock');
+  const page = await open();
+  await page.getByRole('button', { name: 'a lock' }).first().waitFor();
+  await page.keyboard.press('Tab');
+  expect(await page.evaluate(() => document.activeElement.textContent)).toBe('Skip to the locks');
+  await page.keyboard.press('Enter');
+  for (const expected of ['', '', 'Lock']) {
+    await page.keyboard.press('Tab'); // the filter, the table, its first column
+    expect(await page.evaluate(() => document.activeElement.textContent)).toMatch(expected);
+  }
+  await page.keyboard.press('Enter');
+  await page.locator('th[aria-sort="ascending"]').waitFor();
+  const names = () => page.locator('#locks tbody th button').allInnerTexts();
+  await untilEqual(names, ['a lock', 'b lock']);
+  await page.getByRole('button', { name: 'a lock' }).first().focus();
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog', { name: 'a lock' });
+  await dialog.getByText('Held by: 1').waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: /^Theme/ }).focus();
+  await page.keyboard.press('Enter');
+  await page.locator('html[data-theme="light"]').waitFor({ state: 'attached' });
+});
+
+test('a name from another process is text, whatever is in it', async () => {
+  const name = '<img src=x onerror="document.title=1">\u202e\ud800';
+  await cli.locks.acquire(name);
+  const page = await open();
+  await page
+    .getByText('<img src=x onerror="document.title=1">\\u{202e}\\u{d800}')
+    .first()
+    .waitFor();
+  expect(await page.title()).toBe('holdfast');
+  expect(opened.problems).toEqual([]);
+});
+
+test('comes back when the table has been replaced', async () => {
+  await cli.hold('a lock');
+  const page = await open();
+  await page.getByRole('button', { name: 'a lock' }).first().waitFor();
+  require('node:fs').rmSync(`${cli.directory}/default`, { recursive: true });
+  await untilEqual(() => page.getByRole('button', { name: 'a lock' }).count(), 0);
+  await page.getByRole('status').getByText('live').waitFor();
+});
