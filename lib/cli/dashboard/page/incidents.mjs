@@ -39,7 +39,7 @@ export function Incidents({ incidents, counts }) {
       ${count(counts.deaths)} deaths, ${count(counts.steals)} steals, ${count(counts.expiries)}
       expired, ${' '}${count(counts.timeouts)} timed out since the page was opened
     </p>
-    <div class="scroll short" tabindex="0" role="region" aria-labelledby="incidents-title">
+    <div class="scroll short" tabindex="0" role="group" aria-label="Table of incidents">
       <table>
         <tbody>
           ${incidents.slice(0, 100).map(

@@ -85,7 +85,7 @@ export function Locks({ locks, total, onOpen }) {
       /></label>
       <span class="soft">${count(rows.length)} of ${count(total)} locks</span>
     </p>
-    <div class="scroll" tabindex="0" role="region" aria-labelledby="locks-title">
+    <div class="scroll" tabindex="0" role="group" aria-label="Table of locks">
       <table>
         <thead>
           <tr>

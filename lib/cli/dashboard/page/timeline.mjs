@@ -59,7 +59,7 @@ export function Timeline({ moments, locks, now }) {
       <span class="key held">held</span> <span class="key wait">waited for</span>
       <span class="key stuck">deadlock</span> <span class="key death">deaths</span>
     </p>
-    <div class="scroll" tabindex="0" role="region" aria-labelledby="timeline-title">
+    <div class="scroll" tabindex="0" role="group" aria-label="Drawing of the last minute">
       <svg
         class="timeline"
         viewBox="0 0 ${WIDTH} ${height}"
