@@ -119,7 +119,7 @@ function installWithApt(packages) {
  * Makes sure that the toolchains are there, one requirement after the other, because a later one
  * may be answered by an earlier one.
  * @param {...('addon' | 'cpp' | 'sanitizers' | 'format' | 'tidy' | 'readelf' |
- *   'instructions' | 'redis' | 'postgresql' | 'etcd')} toolchains
+ *   'instructions' | 'redis' | 'postgresql' | 'etcd' | 'terminal' | 'browser')} toolchains
  */
 function ensureToolchain(...toolchains) {
   const missing = toolchains
