@@ -1,8 +1,9 @@
 'use strict';
 
-const { readFileSync, readdirSync, readlinkSync } = require('node:fs');
+const { readFileSync } = require('node:fs');
 const { ProcessBucket } = require('../support/process-bucket.js');
 const { isRunning } = require('../support/process-actor.js');
+const { linksOf } = require('../support/process-counts.js');
 
 // A child that lives on must not keep alive what its parent held: no descriptor of the bucket, and
 // no lock on it, may pass to it.
@@ -29,7 +30,7 @@ const WAYS = [
 
 /** The files that a process has open or mapped. */
 function filesOf(pid) {
-  const open = readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
+  const open = linksOf(pid);
   const maps = readFileSync(`/proc/${pid}/maps`, 'utf8').split('\n');
   return [...open, ...maps.map((line) => line.slice(line.indexOf('/')))];
 }

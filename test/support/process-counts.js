@@ -16,6 +16,10 @@ function countsOf(pid = 'self') {
   };
 }
 
+/**
+ * What the descriptors of a process lead to, without those that it closes meanwhile.
+ * @param {number | 'self'} pid
+ */
 function linksOf(pid) {
   const folder = `/proc/${pid}/fd`;
   return readdirSync(folder).flatMap((fd) => {
@@ -43,4 +47,4 @@ function descriptorsOf(pid) {
   return { doorbells, ...counts };
 }
 
-module.exports = { countsOf, descriptorsOf };
+module.exports = { countsOf, descriptorsOf, linksOf };

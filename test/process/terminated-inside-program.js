@@ -1,0 +1,189 @@
+'use strict';
+
+// A process whose workers use one part of the package until they are ended, each at a random
+// moment; tells what they said and what is left of them. One JSON argument: kind, count, directory,
+// seed.
+
+const { Worker, isMainThread, workerData } = require('node:worker_threads');
+const { countsOf, linksOf } = require('../support/process-counts.js');
+const { randomFrom } = require('../support/process-random.js');
+
+const AT_A_TIME = 4;
+const WARM_UP = 8;
+/** In ms: longer than a worker takes for its first locks, and than it takes to load the package. */
+const LONGEST_DELAY = 40;
+const LIBRARY = '../../lib/index.js';
+const NAMES = 7; // few, so that the workers wait for each other
+
+const aTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Locks that other workers steal, and requests whose time is over, are no mistake. */
+async function ended(promise) {
+  try {
+    await promise;
+  } catch (error) {
+    if (!['AbortError', 'TimeoutError'].includes(error.name)) throw error;
+  }
+}
+
+/** What a worker does again and again, one kind a worker; `i` counts. */
+const KINDS = {
+  'import of the package': async () => {
+    const { openLockManager } = await import('../../lib/index.mjs');
+    const { directory } = workerData;
+    return (i) => openLockManager({ directory }).request(`import ${i % NAMES}`, () => {});
+  },
+
+  'opening and closing': () => {
+    const { openLockManager } = require(LIBRARY);
+    return async (i) => {
+      const locks = openLockManager({ directory: workerData.directory });
+      const request = locks.request(`opening ${i % NAMES}`, () => {});
+      locks.isLocked('opening');
+      if (i % 3 === 0) await request;
+      else request.catch((error) => isClosed(error));
+      locks.close();
+    };
+  },
+
+  'request(), acquire(), requestAll()': () => {
+    const locks = openHere();
+    const options = [
+      {},
+      { mode: 'shared' },
+      { ifAvailable: true },
+      { steal: true },
+      { timeout: 1 },
+      { holdLimit: 1000, label: 'label', limit: 2 },
+      { signal: AbortSignal.timeout(1) },
+    ];
+    return async (i) => {
+      const name = `request ${i % NAMES}`;
+      await ended(locks.request(name, options[i % options.length], aTurn));
+      await ended(locks.requestAll([name, `${name} more`], () => {}));
+      const handle = locks.acquire(name);
+      await ended(handle.then((lock) => lock.release()));
+    };
+  },
+
+  'requestSync()': () => {
+    const locks = openHere();
+    const timeout = 5;
+    return async (i) => {
+      const held = locks.request(`sync ${(i + 1) % NAMES}`, { ifAvailable: true }, aTurn);
+      try {
+        locks.requestSync(`sync ${i % NAMES}`, { timeout }, () => {});
+      } catch (error) {
+        if (!['TimeoutError', 'DeadlockError'].includes(error.name)) throw error;
+      }
+      await ended(held);
+    };
+  },
+
+  'query(), inspect(), isLocked(), watch()': () => {
+    const locks = openHere();
+    return async (i) => {
+      const name = `look ${i % NAMES}`;
+      const events = locks.watch(i % 2 === 0 ? name : undefined);
+      const next = events.next();
+      const request = locks.request(name, { label: 'label' }, aTurn);
+      await Promise.all([locks.query(), locks.inspect()]);
+      locks.isLocked(name);
+      await Promise.all([next, request]);
+      await events.return();
+    };
+  },
+
+  'Mutex, Semaphore, AsyncLock': () => {
+    const { AsyncLock, Mutex, Semaphore } = require(LIBRARY);
+    const locks = openHere();
+    const semaphore = new Semaphore('semaphore', 2, { manager: locks });
+    const mutexes = [new Mutex('mutex', { manager: locks }), new Mutex()];
+    // Of this worker alone: the lock of an AsyncLock is not given back when its thread ends.
+    const asyncLock = new AsyncLock(new SharedArrayBuffer(4));
+    return async () => {
+      await Promise.all([...mutexes, semaphore].map((each) => each.runExclusive(aTurn)));
+      await Promise.all([semaphore.runShared(aTurn), mutexes[0].runShared(() => {})]);
+      await Promise.all([asyncLock.executeLocked(aTurn), asyncLock.executeLocked(() => {})]);
+      asyncLock.lock();
+      asyncLock.unlock();
+    };
+  },
+
+  scheduler: () => {
+    const { TaskController, createScheduler, requestIdleCallback, scheduler } = require(LIBRARY);
+    const priorities = ['user-blocking', 'user-visible', 'background'];
+    return async (i) => {
+      const priority = priorities[i % priorities.length];
+      const controller = new TaskController({ priority });
+      const { signal } = controller;
+      const tasks = [
+        scheduler.postTask(() => scheduler.yield(), { priority }),
+        scheduler.postTask(() => {}, { delay: 1 }),
+        scheduler.postTask(() => scheduler.yield(), { signal }),
+        createScheduler().postTask(() => {}),
+        new Promise((resolve) => requestIdleCallback(resolve, { timeout: 5 })),
+      ];
+      controller.setPriority(priorities[(i + 1) % priorities.length]);
+      if (i % 4 === 0) controller.abort();
+      await Promise.all(tasks.map(ended));
+    };
+  },
+};
+
+function openHere() {
+  return require(LIBRARY).openLockManager({ directory: workerData.directory });
+}
+
+/** A request whose manager was closed under it. */
+function isClosed(error) {
+  if (!['InvalidStateError', 'AbortError'].includes(error.name)) throw error;
+}
+
+async function runWorker() {
+  const work = await KINDS[workerData.kind]();
+  for (let i = workerData.number; ; i += 1) {
+    await work(i);
+    if (i % 8 === 0) await aTurn();
+  }
+}
+
+/** Node itself leaves a module open that it was reading for import() when the thread was ended. */
+function countsWithoutModules() {
+  const modules = linksOf('self').filter((link) => link.endsWith('.mjs'));
+  const counts = countsOf();
+  return { ...counts, descriptors: counts.descriptors - modules.length };
+}
+
+function startWorker(options, delay, errors) {
+  return new Promise((resolve) => {
+    const worker = new Worker(__filename, { workerData: options, execArgv: [] });
+    worker.on('online', () => setTimeout(() => worker.terminate(), delay));
+    worker.on('error', (error) => errors.push(String(error?.stack ?? error)));
+    worker.on('exit', resolve);
+  });
+}
+
+async function main({ kind, count, directory, seed }) {
+  const random = randomFrom(seed);
+  const errors = [];
+  let started = 0;
+  const startSome = async (until) => {
+    while (started < until) {
+      const options = { kind, directory, number: started++ };
+      await startWorker(options, random(LONGEST_DELAY), errors);
+    }
+  };
+  const startAll = (until) =>
+    Promise.all(Array.from({ length: AT_A_TIME }, () => startSome(until)));
+  await startAll(WARM_UP);
+  const before = countsWithoutModules();
+  await startAll(WARM_UP + count);
+  process.send({ started, errors, before, after: countsWithoutModules() });
+  process.disconnect();
+}
+
+module.exports = { KINDS: Object.keys(KINDS) };
+
+if (!isMainThread) runWorker();
+else if (require.main === module) main(JSON.parse(process.argv[2]));

@@ -1,0 +1,52 @@
+'use strict';
+
+const { fork } = require('node:child_process');
+const { once } = require('node:events');
+const { mkdtempSync, readdirSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+const { openLockManager } = require('../../lib/index.js');
+const { KINDS } = require('./terminated-inside-program.js');
+
+// worker.terminate() stops JavaScript at any instruction, and each call of Node-API may fail from
+// then on. HOLDFAST_TERMINATIONS=<count> makes it longer, HOLDFAST_SEED=<seed> repeats the moments.
+const TERMINATIONS = Number(process.env.HOLDFAST_TERMINATIONS ?? 16);
+const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const MS_PER_WORKER = 2_000; // a watchdog
+const PROGRAM = join(__dirname, 'terminated-inside-program.js');
+
+let directory;
+let locks;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  locks = openLockManager({ directory });
+});
+afterEach(() => {
+  locks.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** Runs the program; what it tells, and how it ends. */
+async function run(kind) {
+  const options = { kind, count: TERMINATIONS, directory, seed: SEED };
+  const child = fork(PROGRAM, [JSON.stringify(options)], { execArgv: [] });
+  let told;
+  child.on('message', (message) => (told = message));
+  const [code, signal] = await once(child, 'exit');
+  return { code, signal, told };
+}
+
+test.each(KINDS)(
+  `%s: of ${TERMINATIONS} workers ended inside nothing is left (HOLDFAST_SEED=${SEED})`,
+  async (kind) => {
+    await locks.query(); // opens the bucket, and keeps it
+    const { code, signal, told } = await run(kind);
+    expect({ code, signal, errors: told?.errors }).toEqual({ code: 0, signal: null, errors: [] });
+    expect(told.after).toEqual(told.before);
+    expect(told.after.segments).toBe(0);
+    expect(await locks.query()).toEqual({ held: [], pending: [] });
+    // The segment, and the doorbell and the lifeline of this process.
+    expect(readdirSync(join(directory, 'default'))).toHaveLength(3);
+  },
+  60_000 + TERMINATIONS * MS_PER_WORKER,
+);
