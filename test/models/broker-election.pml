@@ -8,6 +8,10 @@
  *                      yet. Known to be wrong: a slow candidate is taken for a dead one.
  * NO_SECOND_LOOK:      who has made a claim does not look whether there is a higher one. Known to be
  *                      wrong: claims below the highest are removed, and can be made again.
+ * NO_SOCKET_CHECK:     who has made a claim does not look whether its socket still has its name. Known
+ *                      to be wrong: a broker that has died since has removed it as left over, so
+ *                      others take this one for dead.
+ * PIPES:               sockets are no files, and their names go with them, as on Windows. Holds.
  * REMOVE_AT_EXIT:      who ends in order removes its own claim. Known to be wrong: the numbers start
  *                      again, and a slow candidate still has an old one in mind.
  */
@@ -16,6 +20,7 @@
 
 byte owner[CLAIMS];     /* of each claim: candidate + 1; 0: there is no such file */
 bool listens[CANDIDATES];
+bool is_named[CANDIDATES];  /* the socket has its name: without it nobody gets through */
 byte serving = 0;
 byte deaths_left = 3;
 
@@ -44,6 +49,8 @@ proctype Candidate(byte me) {
   byte mine = 0;
   byte other = 0;
   byte i = 0;
+  /* A socket has its name before it listens. */
+  is_named[me] = true;
 #ifndef CLAIM_BEFORE_LISTEN
   listens[me] = true;
 #endif
@@ -58,7 +65,7 @@ proctype Candidate(byte me) {
      :: else
      fi;
      if
-     :: listens[other - 1] -> goto leave     /* the broker lives */
+     :: listens[other - 1] && is_named[other - 1] -> goto leave     /* the broker lives */
      :: else
      fi
   :: else
@@ -82,8 +89,29 @@ proctype Candidate(byte me) {
   :: else
   fi;
 #endif
+#ifndef NO_SOCKET_CHECK
+  if
+  :: !is_named[me] -> goto leave
+  :: else
+  fi;
+#endif
   atomic { serving++; assert(serving == 1) };
-  /* Removes the lower claims, one by one. */
+  /* Removes what is left over: the names of all other sockets, and the lower claims. */
+  i = 0;
+  do
+  :: i < CANDIDATES ->
+     if
+     :: atomic { deaths_left > 0 -> deaths_left--; listens[me] = false; serving-- }; goto gone
+#ifdef PIPES
+     :: i != me -> skip
+#else
+     :: i != me -> is_named[i] = false
+#endif
+     :: i == me -> skip
+     fi;
+     i++
+  :: else -> break
+  od;
   i = 1;
   do
   :: i < mine ->

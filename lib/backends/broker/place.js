@@ -81,7 +81,7 @@ class BrokerPlace {
     return this.#platform;
   }
 
-  /** The claims of brokers. */
+  /** The claims of brokers, and their sockets. */
   get claimsFolder() {
     return path.join(this.folder, 'claims');
   }
@@ -158,6 +158,14 @@ class BrokerPlace {
     }
   }
 
+  /**
+   * Whether the socket of a claim has its name, without which it counts as dead.
+   * @param {Claim} claim  of this process, which listens
+   */
+  isReachable({ socket }) {
+    return this.#platform.pathLimit === Infinity || fs.existsSync(socket);
+  }
+
   /** @param {number} number */
   removeClaimsBelow(number) {
     for (const name of namesIn(this.claimsFolder)) {
@@ -172,11 +180,13 @@ class BrokerPlace {
    */
   cleanUp({ number, socket }) {
     this.removeClaimsBelow(number);
+    for (const name of namesIn(this.claimsFolder)) {
+      const file = path.join(this.claimsFolder, name);
+      if (SOCKET_NAME.test(name) && file !== socket) fs.rmSync(file, { force: true });
+    }
     for (const name of namesIn(this.folder)) {
-      const file = path.join(this.folder, name);
-      const isOldMark = Number(MARK_NAME.exec(name)?.[1] ?? Infinity) <= number;
-      if (isOldMark || (SOCKET_NAME.test(name) && file !== socket))
-        fs.rmSync(file, { force: true });
+      const marked = Number(MARK_NAME.exec(name)?.[1] ?? Infinity);
+      if (marked <= number) fs.rmSync(path.join(this.folder, name), { force: true });
     }
   }
 

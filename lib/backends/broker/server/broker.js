@@ -137,12 +137,14 @@ class Broker {
   }
 
   /**
-   * Where the claim is not where clients look for it, the bucket was removed or replaced: what is
-   * held here excludes nobody any more.
+   * Where the claim or the socket is not where clients look for it, it was removed or replaced:
+   * what is held here excludes nobody any more.
    * @returns {boolean} whether it is in its place
    */
   checkPlace() {
-    if (this.#place.readClaim(this.#claim.number)?.socket === this.#claim.socket) return true;
+    const { number, socket } = this.#claim;
+    const isThere = this.#place.readClaim(number)?.socket === socket;
+    if (isThere && this.#place.isReachable(this.#claim)) return true;
     for (const connection of this.#connections) {
       connection.send(['over']);
       connection.flush();

@@ -27,7 +27,8 @@ function isServed(place, claim) {
 /**
  * Makes a claim, by the rules of the election (test/models/broker-election.pml): the one before is
  * dead, the number is free, and no higher one has been made meanwhile. Claims below the highest may
- * have been removed, so the last look decides.
+ * have been removed, and so may the name of this socket, by a broker that has died since: it took
+ * the socket for left over. So the last look decides.
  * @param {BrokerPlace} place
  * @param {Claim} claim  whose socket is listening
  */
@@ -40,7 +41,7 @@ async function isLeader(place, claim) {
     if (before === undefined && place.highestClaim() !== highest) return false;
   }
   if (!place.makeClaim(claim)) return false;
-  return place.highestClaim() === claim.number;
+  return place.highestClaim() === claim.number && place.isReachable(claim);
 }
 
 module.exports = { isLeader };

@@ -20,7 +20,7 @@ async function main({ directory, bucket, number, idleMs }) {
   place.ensure();
   const claim = {
     number,
-    socket: place.newSocketName(place.folder),
+    socket: place.newSocketName(place.claimsFolder),
     key: randomBytes(32).toString('hex'),
     pid: process.pid,
   };

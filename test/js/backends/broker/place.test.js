@@ -25,7 +25,7 @@ const claimOf = (number, socket) => ({ number, socket, key: 'k', pid: process.pi
 
 /** A socket that somebody listens on. */
 function listen() {
-  const socket = place.newSocketName(place.folder);
+  const socket = place.newSocketName(place.claimsFolder);
   return new Promise((resolve) => {
     const server = net.createServer((connection) => connection.destroy());
     servers.push(server);
@@ -92,6 +92,12 @@ test('a claim behind which nobody listens is followed by the next one, and by no
   expect(await isLeader(place, claimOf(3, await listen()))).toBe(false);
   expect(await isLeader(place, claimOf(2, await listen()))).toBe(true);
   expect(await isLeader(place, claimOf(2, await listen()))).toBe(false);
+});
+
+test('a claim whose socket was removed meanwhile does not lead: others take it for dead', async () => {
+  const socket = await listen();
+  place.cleanUp(claimOf(0, 'of another broker'));
+  expect(await isLeader(place, claimOf(1, socket))).toBe(false);
 });
 
 test('a late claim below the highest does not lead', async () => {
