@@ -63,8 +63,11 @@ Attachment::Attachment(platform::BucketDirectory directory, platform::SegmentFil
       file_(std::move(file)),
       path_(std::move(path)),
       segment_(file_.base(), Geometry::ForCapacity(file_.size())),
+      backing_(segment_.geometry(), *this),
       clock_id_(platform::MonotonicClockId()),
-      peer_doorbells_(directory_, segment_) {}
+      peer_doorbells_(directory_, segment_) {
+  segment_.UseBacking(backing_);
+}
 
 Result<std::shared_ptr<Attachment>> Attachment::Attach(const AttachOptions& options) {
   if (!segment::IsValidCapacity(options.capacity)) {
@@ -270,6 +273,7 @@ void Attachment::RemoveLifeline(ProcessRef process) {
 
 Status Attachment::Allocate(uint64_t offset, uint64_t length) {
   const Status allocated = file_.Allocate(offset, length);
+  if (allocated.ok()) backing_.Note(offset, length);
   if (allocated.code() != StatusCode::kNoSpace) return allocated;
   return Status(StatusCode::kSegmentFull, "the file system of the lock table is full");
 }

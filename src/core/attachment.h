@@ -20,6 +20,7 @@
 #include "platform/result.h"
 #include "platform/segment_file.h"
 #include "platform/slot_lock.h"
+#include "segment/backing.h"
 #include "segment/host.h"
 #include "segment/segment.h"
 
@@ -90,6 +91,7 @@ class Attachment final : public segment::Host {
   platform::SegmentFile file_;
   const std::string path_;  // of the segment file
   segment::Segment segment_;
+  segment::Backing backing_;
   std::optional<platform::SlotLock> slot_lock_;
   std::optional<platform::Doorbell> lifeline_;
   segment::ProcessRef self_;

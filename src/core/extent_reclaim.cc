@@ -20,8 +20,7 @@ bool IsWhollyFree(const Segment& segment, uint32_t extent) {
 uint32_t GiveUpExtents(const Segment& segment, uint32_t shard) {
   uint32_t given = 0;
   for (uint32_t extent = 0; extent < segment.geometry().extents; ++extent) {
-    const bool is_owned = segment.extent_owner(extent).Get() == shard + 1;
-    if (!is_owned || !IsWhollyFree(segment, extent)) continue;
+    if (!segment.IsExtentOf(shard, extent) || !IsWhollyFree(segment, extent)) continue;
     segment.shard(shard).dirty.Set(1);
     segment.extent_owner(extent).Publish(0);
     ++given;

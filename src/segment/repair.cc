@@ -57,7 +57,7 @@ void ShardRepair::ReadRecords() {
   const Segment& segment = shard_.segment();
   const Geometry& geometry = segment.geometry();
   for (uint32_t extent = 0; extent < geometry.extents; ++extent) {
-    if (segment.extent_owner(extent).Get() != shard_.index() + 1) continue;
+    if (!segment.IsExtentOf(shard_.index(), extent)) continue;
     for (uint32_t i = 0; i < geometry.cells_per_extent; ++i) {
       ReadCell(segment.FirstCell(extent) + i, *segment.CellInExtent(extent, i));
     }
@@ -291,7 +291,7 @@ void ShardRepair::FreeTheRest() {
   header.used_count.Set(0);
   RecordPool pool(shard_);
   for (uint32_t extent = geometry.extents; extent-- > 0;) {
-    if (segment.extent_owner(extent).Get() != shard_.index() + 1) continue;
+    if (!segment.IsExtentOf(shard_.index(), extent)) continue;
     for (uint32_t i = geometry.cells_per_extent; i-- > 0;) {
       header.used_count.Set(header.used_count.Get() + 1);
       const CellId id = segment.FirstCell(extent) + i;

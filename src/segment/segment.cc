@@ -69,7 +69,8 @@ uint32_t Segment::ShardOfCell(CellId id) const {
   const uint32_t extent = (id - 1) >> extent_shift_;
   if (extent >= geometry_.extents) return geometry_.shards;
   const uint32_t owner = extent_owner(extent).Get();
-  return owner == 0 || owner > geometry_.shards ? geometry_.shards : owner - 1;
+  if (owner == 0 || owner > geometry_.shards) return geometry_.shards;
+  return IsExtentOf(owner - 1, extent) ? owner - 1 : geometry_.shards;
 }
 
 // The generation is stored cut: the full one is the newest of the slot, if that fits.

@@ -10,6 +10,7 @@
 
 #include "platform/clock.h"
 #include "platform/status.h"
+#include "segment/backing.h"
 #include "segment/geometry.h"
 #include "segment/layout.h"
 #include "segment/owner.h"
@@ -24,6 +25,10 @@ class Segment {
  public:
   // `base` points to geometry.capacity bytes and outlives the object.
   Segment(void* base, const Geometry& geometry);
+
+  // From now on nothing is touched that has no memory behind it. Without this all of it has some.
+  // `backing` outlives the object.
+  void UseBacking(Backing& backing) { backing_ = &backing; }
 
   // Writes the header of a new, zeroed segment. Tokens begin behind `first_token`.
   void Initialize(const platform::BootId& boot_id, uint64_t first_token);
@@ -61,11 +66,19 @@ class Segment {
         geometry_.watch_ring_words_at)[at & (geometry_.watch_ring_words - 1)];
   }
 
+  // Whether the cells of an extent are this shard's, and may be touched.
+  bool IsExtentOf(uint32_t shard, uint32_t extent) const {
+    return extent_owner(extent).Get() == shard + 1 &&
+           (backing_ == nullptr || backing_->HasExtent(extent));
+  }
+  // Whether the watch ring may be touched.
+  bool HasWatchRing() const { return backing_ == nullptr || backing_->HasWatchRing(); }
+
   // The cell, or null when `id` is no cell of this shard.
   AnyCell* CellAt(uint32_t shard, CellId id) const {
     const uint32_t number = id - 1;  // kNoCell becomes the largest number: out of range
     const uint32_t extent = number >> extent_shift_;
-    if (extent >= geometry_.extents || extent_owner(extent).Get() != shard + 1) return nullptr;
+    if (extent >= geometry_.extents || !IsExtentOf(shard, extent)) return nullptr;
     return CellByNumber(number);
   }
   // The cell with this number (id - 1, below cells()), whoever it belongs to.
@@ -103,6 +116,7 @@ class Segment {
   unsigned char* base_;
   Geometry geometry_;
   uint32_t extent_shift_;
+  Backing* backing_ = nullptr;
 };
 
 // Reads a cell as what its state says it is.

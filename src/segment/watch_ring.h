@@ -33,7 +33,7 @@ enum class LockEvent : uint8_t {
 class WatchRingWriter {
  public:
   explicit WatchRingWriter(const ShardView& shard)
-      : shard_(shard), number_((shard.header().watched.Get() & 1) != 0 ? TakeNumber() : kNone) {}
+      : shard_(shard), number_(IsWatched(shard) ? TakeNumber() : kNone) {}
 
   // After it was committed. The request may be free by now, but not used again.
   void Write(Host& host, LockEvent event, const RequestCell& request, const NameCell& name) const {
@@ -43,6 +43,9 @@ class WatchRingWriter {
  private:
   static constexpr uint64_t kNone = 0;
 
+  static bool IsWatched(const ShardView& shard) {
+    return (shard.header().watched.Get() & 1) != 0 && shard.segment().HasWatchRing();
+  }
   uint64_t TakeNumber() const;
   void Fill(Host& host, LockEvent event, const RequestCell& request, const NameCell& name) const;
 
