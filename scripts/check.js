@@ -59,7 +59,7 @@ conclude(
           { title: 'Instruction counts', run: checkInstructions },
           check('Installing', 'test:install', '--short'),
           ...runEtcdTests({ isShort: true }),
-          check('The page in a browser', 'test:dashboard'),
+          check('The page in a browser', 'test:dashboard', 'page'),
           ...nodeSteps(otherMajors, DEPENDS_ON_NODE),
           { title: 'C++ tests, asan', minutes: 4, run: () => runCppTests('asan') },
           { title: 'C++ tests, tsan', minutes: 3, run: () => runCppTests('tsan') },

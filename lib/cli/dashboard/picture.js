@@ -6,7 +6,7 @@
 /** @typedef {import('../../../types/backend.d.ts').LockTableUsage} Usage */
 
 /** What a page can show; the totals are of everything. */
-const MAX_NAMES = 300;
+const MAX_NAMES = 2_000;
 const MAX_HOLDERS = 5;
 const MAX_WAITERS = 5;
 const MAX_GRAPH_NAMES = 24;

@@ -44,13 +44,17 @@ export function LockDialog({ name, number, onClose }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const [lock, setLock] = useState(/** @type {any} */ (undefined));
   useEffect(() => dialog.current?.showModal(), []);
+  const isAsking = useRef(false);
   useEffect(() => {
-    const ending = new AbortController();
-    fetch(`lock?name=${encodeURIComponent(name)}`, { signal: ending.signal })
+    if (isAsking.current) return; // a busy server is not asked twice at a time
+    isAsking.current = true;
+    fetch(`lock?name=${encodeURIComponent(name)}`)
       .then((response) => response.json())
       .then(setLock)
-      .catch(() => {}); // the next picture asks again; the head of the page tells of failures
-    return () => ending.abort();
+      .catch(() => {}) // the next picture asks again; the head of the page tells of failures
+      .finally(() => {
+        isAsking.current = false;
+      });
   }, [name, number]);
   return html`<dialog ref=${dialog} onClose=${onClose} aria-labelledby="lock-title">
     <h2 id="lock-title">${shown(name)}</h2>
