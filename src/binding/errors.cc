@@ -29,6 +29,8 @@ ErrorRow RowOf(StatusCode code) {
       return {"VERSION_MISMATCH", "InvalidStateError"};
     case StatusCode::kClosed:
       return {"CLOSED", "InvalidStateError"};
+    case StatusCode::kDisconnected:
+      return {"DISCONNECTED", "InvalidStateError"};
     case StatusCode::kNoSpace:
       return {"NO_SPACE", "QuotaExceededError"};
     case StatusCode::kTooManyAgents:

@@ -29,8 +29,12 @@ class DeathWatch {
   void Wake() const;
 
   // Waits for deaths, at most `timeout_ms` (-1: for ever); writes their keys, at most `capacity`
-  // (at least 1), and returns how many. 0: time-out, Wake(), or an interrupting signal.
+  // (at least 1), and returns how many. 0: time-out, Wake(), or an interrupting signal. -1: the
+  // program has closed the descriptor; Abandon() and make a new one.
   int Wait(int timeout_ms, uint64_t* keys, int capacity) const;
+
+  // Leaves the descriptors to whoever has opened their numbers.
+  void Abandon();
 
   int fd() const { return epoll_.get(); }
 

@@ -9,6 +9,8 @@ namespace holdfast {
 inline namespace platform {
 
 uint32_t ProcessId();
+// Whose files it makes.
+uint32_t EffectiveUserId();
 // Process ids are comparable where this is equal and not 0 (unknown).
 uint64_t PidNamespace();
 

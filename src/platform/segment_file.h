@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "platform/file_id.h"
 #include "platform/result.h"
 #include "platform/unique_fd.h"
 
@@ -30,10 +31,11 @@ class SegmentFile {
   void* base() const { return base_; }
   uint64_t size() const { return size_; }
   int fd() const { return fd_.get(); }
+  const FileId& id() const { return id_; }
 
   // Puts memory behind these bytes; what already has some keeps its contents. Any thread.
   // kNoSpace: the file system is full; bytes at the beginning of the range may have got theirs.
-  // kInvalidArgument: not inside the file.
+  // kInvalidArgument: not inside the file. kDisconnected: the descriptor is another file's now.
   Status Allocate(uint64_t offset, uint64_t length);
   // Whether `path` still leads to this file: false once it, or a directory above it, has been
   // removed, moved away or replaced. Newcomers would open another one.
@@ -44,6 +46,7 @@ class SegmentFile {
   void Unmap();
 
   UniqueFd fd_;
+  FileId id_;
   void* base_;
   uint64_t size_;
 };

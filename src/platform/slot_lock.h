@@ -6,12 +6,19 @@
 // A process's descriptors are closed from the highest number down when it ends. This one is moved
 // above the lifeline, so that the slot is free by the time when that breaks; otherwise its peers
 // ask twice.
+//
+// The program may close this descriptor by mistake, and open something else under its number. The
+// claims stay (file_keeper.h), and IsIntact() finds out.
 #ifndef HOLDFAST_PLATFORM_SLOT_LOCK_H_
 #define HOLDFAST_PLATFORM_SLOT_LOCK_H_
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "platform/bucket_directory.h"
+#include "platform/file_id.h"
+#include "platform/file_keeper.h"
 #include "platform/result.h"
 #include "platform/segment_file.h"
 #include "platform/unique_fd.h"
@@ -39,10 +46,20 @@ class SlotLock {
   Result<bool> IsClaimed(uint32_t slot) const;
   void Unclaim(uint32_t slot) const;
 
+  // From now on the claims outlive the descriptor, up to the end of this object or the process.
+  Status Keep();
+  // Whether the descriptor is still this object's, which has claimed `slot`. Otherwise it was
+  // closed, and what IsClaimed() answers says nothing.
+  bool IsIntact(uint32_t slot) const;
+  // Leaves the descriptor to whoever has opened its number.
+  void Abandon() { (void)fd_.release(); }
+
  private:
-  explicit SlotLock(UniqueFd fd) : fd_(std::move(fd)) {}
+  explicit SlotLock(UniqueFd fd, FileId id = {}) : fd_(std::move(fd)), id_(id) {}
 
   UniqueFd fd_;
+  FileId id_;
+  std::optional<FileKeeper> keeper_;
 };
 
 }  // namespace platform

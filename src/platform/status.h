@@ -13,6 +13,7 @@ enum class StatusCode {
   kNoAccess,         // foreign owner, wrong mode, a link or another kind of file in the way
   kVersionMismatch,  // made by another version of the layout
   kClosed,           // the other side, or this one, has gone
+  kDisconnected,     // the segment was removed, or this process has lost its part in it
   kNoSpace,          // the file system has no room left
   kTooManyAgents,
   kTooManyFiles,  // the limit on open descriptors

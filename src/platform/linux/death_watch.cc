@@ -63,6 +63,11 @@ void DeathWatch::Unwatch(int fd) const {
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, &unused);
 }
 
+void DeathWatch::Abandon() {
+  (void)epoll_.release();
+  (void)wake_.release();
+}
+
 void DeathWatch::Wake() const {
   const uint64_t one = 1;
   RetryOnEintr([&] { return write(wake_.get(), &one, sizeof(one)); });
@@ -71,6 +76,7 @@ void DeathWatch::Wake() const {
 int DeathWatch::Wait(int timeout_ms, uint64_t* keys, int capacity) const {
   std::array<epoll_event, kBatch> events{};
   const int found = epoll_wait(epoll_.get(), events.data(), std::min(capacity, kBatch), timeout_ms);
+  if (found == -1) return errno == EINTR ? 0 : -1;
   int deaths = 0;
   for (int i = 0; i < found; ++i) {
     const uint64_t key = events[static_cast<size_t>(i)].data.u64;

@@ -8,6 +8,8 @@ inline namespace platform {
 
 uint32_t ProcessId() { return static_cast<uint32_t>(getpid()); }
 
+uint32_t EffectiveUserId() { return geteuid(); }
+
 uint64_t PidNamespace() {
   struct stat found {};
   return stat("/proc/self/ns/pid", &found) == 0 ? found.st_ino : 0;

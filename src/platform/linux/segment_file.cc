@@ -29,10 +29,11 @@ Result<SegmentFile> SegmentFile::Map(UniqueFd fd, uint64_t size) {
 }
 
 SegmentFile::SegmentFile(UniqueFd fd, void* base, uint64_t size)
-    : fd_(std::move(fd)), base_(base), size_(size) {}
+    : fd_(std::move(fd)), id_(FileIdOf(fd_.get())), base_(base), size_(size) {}
 
 SegmentFile::SegmentFile(SegmentFile&& other) noexcept
     : fd_(std::move(other.fd_)),
+      id_(other.id_),
       base_(std::exchange(other.base_, nullptr)),
       size_(std::exchange(other.size_, 0)) {}
 
@@ -40,6 +41,7 @@ SegmentFile& SegmentFile::operator=(SegmentFile&& other) noexcept {
   if (this == &other) return *this;
   Unmap();
   fd_ = std::move(other.fd_);
+  id_ = other.id_;
   base_ = std::exchange(other.base_, nullptr);
   size_ = std::exchange(other.size_, 0);
   return *this;
@@ -56,6 +58,10 @@ void SegmentFile::Unmap() {
 Status SegmentFile::Allocate(uint64_t offset, uint64_t length) {
   if (length == 0 || length > size_ || offset > size_ - length) {
     return {StatusCode::kInvalidArgument, "the range to allocate is not inside the segment"};
+  }
+  // Closed by the program, and perhaps opened again as something that must not be written to.
+  if (FileIdOf(fd_.get()) != id_) {
+    return {StatusCode::kDisconnected, "the descriptor of the lock table was closed"};
   }
   const uint64_t end = offset + length;
   while (offset < end) {
@@ -75,14 +81,12 @@ Status SegmentFile::Allocate(uint64_t offset, uint64_t length) {
 }
 
 Result<bool> SegmentFile::IsAt(const std::string& path) const {
-  struct stat ours {};
   struct stat found {};
-  if (fstat(fd_.get(), &ours) == -1) return OsError("cannot examine the segment file");
   if (lstat(path.c_str(), &found) == -1) {
     if (errno == ENOENT || errno == ENOTDIR) return false;
     return OsError("cannot examine the place of the segment file");
   }
-  return ours.st_dev == found.st_dev && ours.st_ino == found.st_ino;
+  return FileId{found.st_dev, found.st_ino} == id_;
 }
 
 }  // namespace platform

@@ -1,7 +1,6 @@
 #include "platform/slot_lock.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <utility>
@@ -24,7 +23,8 @@ constexpr int kHighDescriptor = 48;
 Result<SlotLock> SlotLock::Open(const BucketDirectory& directory, const char* name) {
   Result<PrivateFile> file = OpenPrivateFile(directory.fd(), name);
   if (!file.ok()) return file.status();
-  return SlotLock(std::move(file->fd));
+  const FileId id = FileIdOf(file->fd.get());
+  return SlotLock(std::move(file->fd), id);
 }
 
 void SlotLock::MoveAbove(int fd) {
@@ -33,12 +33,7 @@ void SlotLock::MoveAbove(int fd) {
 }
 
 Result<bool> SlotLock::Matches(const SegmentFile& file) const {
-  struct stat ours {};
-  struct stat mapped {};
-  if (fstat(fd_.get(), &ours) == -1 || fstat(file.fd(), &mapped) == -1) {
-    return OsError("cannot examine the segment file");
-  }
-  return ours.st_dev == mapped.st_dev && ours.st_ino == mapped.st_ino;
+  return file.id() == id_ && FileIdOf(fd_.get()) == id_;
 }
 
 Result<bool> SlotLock::TryClaim(uint32_t slot) const {
@@ -50,6 +45,20 @@ Result<bool> SlotLock::IsClaimed(uint32_t slot) const {
 }
 
 void SlotLock::Unclaim(uint32_t slot) const { UnlockByte(fd_.get(), kSlotLockBase + slot); }
+
+Status SlotLock::Keep() {
+  Result<FileKeeper> keeper = FileKeeper::Keep(fd_.get());
+  if (!keeper.ok()) return keeper.status();
+  keeper_.emplace(*std::move(keeper));
+  return Status();
+}
+
+// Another description of the same file sees the claim as somebody else's.
+bool SlotLock::IsIntact(uint32_t slot) const {
+  if (FileIdOf(fd_.get()) != id_) return false;
+  const Result<bool> is_of_another = IsClaimed(slot);
+  return !is_of_another.ok() || !*is_of_another;
+}
 
 }  // namespace platform
 }  // namespace holdfast

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "platform/file_system.h"
 #include "platform/posix/file_name.h"
 #include "platform/posix/os_error.h"
 #include "platform/posix/private_directory.h"
@@ -38,6 +39,8 @@ Result<BucketDirectory> BucketDirectory::Open(const std::string& directory,
   if (!parent.ok()) return parent.status();
   Result<UniqueFd> child = OpenPrivateDirectory(parent->get(), bucket.c_str());
   if (!child.ok()) return child.status();
+  const Status file_system = CheckFileSystem(child->get());
+  if (!file_system.ok()) return file_system;
   return BucketDirectory(*std::move(child));
 }
 

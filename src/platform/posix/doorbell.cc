@@ -21,7 +21,8 @@ namespace holdfast {
 inline namespace platform {
 namespace {
 
-constexpr int kMaxReads = 16;  // the capacity of a FIFO; whoever rings on wakes the owner again
+constexpr int kFifoBytes = 4096;
+constexpr int kMaxReads = 16;  // the capacity where it could not be changed
 
 // Makes the FIFO, if need be in the place of one that its dead owner left behind.
 Status MakeFifo(int directory, const char* name) {
@@ -60,6 +61,8 @@ Result<Doorbell> Doorbell::Create(const BucketDirectory& directory, std::string 
     unlinkat(own_directory.get(), name.c_str(), 0);
     return fifo.status();
   }
+  // A user may have 1,024 pipes of the usual 16 pages. Rings need no more than the least.
+  (void)fcntl(fifo->get(), F_SETPIPE_SZ, kFifoBytes);
   return Doorbell(std::move(own_directory), *std::move(fifo), std::move(name));
 }
 

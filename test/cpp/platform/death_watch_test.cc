@@ -49,6 +49,15 @@ class DeathWatchTest : public testing::Test {
   const DeathWatch watch_ = *DeathWatch::Create();
 };
 
+// It must not be asked again and again.
+TEST_F(DeathWatchTest, SaysThatItsDescriptorWasClosed) {
+  DeathWatch watch = *DeathWatch::Create();
+  close(watch.fd());
+  uint64_t key = 0;
+  EXPECT_EQ(watch.Wait(kForEver, &key, 1), -1);
+  watch.Abandon();
+}
+
 TEST_F(DeathWatchTest, ReportsAPeerThatIsKilled) {
   ChildProcess child([&](ChildProcess& self) {
     const Doorbell doorbell = MakeDoorbell();

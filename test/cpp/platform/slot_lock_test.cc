@@ -77,6 +77,54 @@ TEST_F(SlotLockTest, KeepsTheSlotWhenTheFileIsOpenedAndClosedElsewhereInTheProce
   EXPECT_TRUE(*Open().IsClaimed(kSlot));
 }
 
+// A stray close() or closefrom() must not make a healthy process look dead.
+TEST_F(SlotLockTest, KeepsTheSlotWhenItsDescriptorIsClosedByMistake) {
+  SlotLock owner = Open();
+  ASSERT_TRUE(*owner.TryClaim(kSlot));
+  ASSERT_TRUE(owner.Keep().ok());
+  EXPECT_TRUE(owner.IsIntact(kSlot));
+  close(owner.fd());
+  EXPECT_TRUE(*Open().IsClaimed(kSlot));
+  EXPECT_FALSE(owner.IsIntact(kSlot));
+  owner.Abandon();
+}
+
+TEST_F(SlotLockTest, FindsItsDescriptorReusedByAnotherFileOrAnotherOpeningOfTheSame) {
+  SlotLock owner = Open();
+  ASSERT_TRUE(*owner.TryClaim(kSlot));
+  ASSERT_TRUE(owner.Keep().ok());
+  const UniqueFd other(open("/dev/null", O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(dup2(other.get(), owner.fd()), owner.fd());
+  EXPECT_FALSE(owner.IsIntact(kSlot));
+  const SlotLock same_file = Open();
+  ASSERT_EQ(dup2(same_file.fd(), owner.fd()), owner.fd());
+  EXPECT_FALSE(owner.IsIntact(kSlot));
+}
+
+TEST_F(SlotLockTest, FreesWhatItKeepsWhenItGoes) {
+  std::optional<SlotLock> owner = Open();
+  ASSERT_TRUE(*owner->TryClaim(kSlot));
+  ASSERT_TRUE(owner->Keep().ok());
+  owner.reset();
+  EXPECT_TRUE(*Open().TryClaim(kSlot));
+}
+
+// The child lives on when its parent has died.
+TEST_F(SlotLockTest, IsNotKeptByAForkedChild) {
+  std::optional<SlotLock> owner = Open();
+  ASSERT_TRUE(*owner->TryClaim(kSlot));
+  ASSERT_TRUE(owner->Keep().ok());
+  ChildProcess child([&](ChildProcess& self) {
+    close(owner->fd());
+    self.SayReady();
+    self.WaitForParent();
+    return 0;
+  });
+  ASSERT_TRUE(child.WaitUntilReady());
+  owner.reset();
+  EXPECT_FALSE(*Open().IsClaimed(kSlot));
+}
+
 TEST_F(SlotLockTest, LeavesTheDataUnlocked) {
   const SlotLock owner = Open();
   ASSERT_TRUE(*owner.TryClaim(0));

@@ -84,6 +84,15 @@ Status SegmentFile::Allocate(uint64_t, uint64_t) {
 
 Result<bool> SegmentFile::IsAt(const std::string&) const { return true; }
 
+FileId FileIdOf(int) { return {}; }
+
+FileKeeper::~FileKeeper() = default;
+
+// No program of the simulation closes what is not its own.
+Status SlotLock::Keep() { return Status(); }
+
+bool SlotLock::IsIntact(uint32_t) const { return true; }
+
 Result<SlotLock> SlotLock::Open(const BucketDirectory&, const char*) {
   return SlotLock(platform::Open(Kind::kSlotLock));
 }
@@ -183,6 +192,8 @@ Status DeathWatch::Watch(int fd, uint64_t key) const {
 void DeathWatch::Unwatch(int fd) const {
   TheKernel().At(epoll_.get()).watcher->interests.erase(fd);
 }
+
+void DeathWatch::Abandon() {}
 
 void DeathWatch::Wake() const {
   test::Watcher& watcher = *TheKernel().At(epoll_.get()).watcher;

@@ -54,6 +54,7 @@ uint32_t CurrentCpu() { return TheWorld().process().id; }
 uint32_t ProcessId() { return TheWorld().process().id; }
 uint32_t ThreadId() { return TheWorld().process().id; }
 uint64_t PidNamespace() { return 1; }
+uint32_t EffectiveUserId() { return 0; }
 
 CriticalSectionMark& MarkOfThisThread() { return TheWorld().mark(); }
 

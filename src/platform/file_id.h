@@ -1,0 +1,23 @@
+// Tells one file from all others that exist at the same time.
+#ifndef HOLDFAST_PLATFORM_FILE_ID_H_
+#define HOLDFAST_PLATFORM_FILE_ID_H_
+
+#include <cstdint>
+
+namespace holdfast {
+inline namespace platform {
+
+struct FileId {
+  uint64_t device = 0;
+  uint64_t inode = 0;  // 0: not known
+
+  friend bool operator==(const FileId&, const FileId&) = default;
+};
+
+// Of an open file; an unknown one when `fd` is not open.
+FileId FileIdOf(int fd);
+
+}  // namespace platform
+}  // namespace holdfast
+
+#endif  // HOLDFAST_PLATFORM_FILE_ID_H_
