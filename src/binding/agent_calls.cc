@@ -238,6 +238,7 @@ napi_value AgentWrap::ReadEvents(napi_env env, napi_callback_info info) {
   const bool has_more = self->next_event_ < self->events_.size() || self->agent_->HasEvents();
   const uint32_t more = has_more ? kMoreEvents : 0;
   const uint32_t disconnected = self->agent_->IsConnected() ? 0 : kDisconnected;
+  if (disconnected != 0) self->last_error_ = self->agent_->place();
   return ToJs(env, count << kCountShift | more | disconnected);
 }
 

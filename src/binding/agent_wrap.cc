@@ -114,6 +114,7 @@ void AgentWrap::OnPrepare() {
   if (agent_ == nullptr) return;
   // Without a request, too: another agent of this loop may make some in its turn, and grant them.
   handles_->DoNotSleep(expects_more || !agent_->GoToSleep());
+  if (agent_->queued() > 0) handles_->NoteSleep();
 }
 
 // Nobody rings meanwhile, because this agent does not say that it sleeps. True: it is time for the
@@ -131,6 +132,10 @@ bool AgentWrap::DeliverWhatIsNear() {
 void AgentWrap::OnCheck() {
   agent_->WakeUp();
   if (HasToTell()) Deliver();
+  if (agent_ == nullptr || agent_->queued() == 0 || !handles_->HasNotSlept()) return;
+  // The program drives this loop and sleeps outside of it, as Electron does: it is to be rung
+  // there.
+  handles_->DoNotSleep(!agent_->GoToSleep());
 }
 
 void AgentWrap::OnDoorbell() {

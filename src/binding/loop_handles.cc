@@ -9,6 +9,8 @@ namespace holdfast::binding {
 namespace {
 
 constexpr uint64_t kSweepMs = 1000;
+// No sleep is shorter, but for one that an event ends.
+constexpr uint64_t kNoSleepNs = 200'000;
 
 }  // namespace
 
@@ -98,6 +100,22 @@ void LoopHandles::DoNotSleep(bool come_round) {
   } else {
     uv_idle_stop(&idle_);
   }
+}
+
+void LoopHandles::NoteSleep() {
+  sleeps_at_ns_ = IsAboutToSleep() ? uv_hrtime() : 0;
+  events_before_ = CountEvents();
+}
+
+bool LoopHandles::HasNotSlept() {
+  const uint64_t begin_ns = std::exchange(sleeps_at_ns_, 0);
+  return begin_ns != 0 && uv_hrtime() - begin_ns < kNoSleepNs && CountEvents() == events_before_;
+}
+
+uint64_t LoopHandles::CountEvents() const {
+  uv_metrics_t metrics{};
+  (void)uv_metrics_info(prepare_.loop, &metrics);
+  return metrics.events;
 }
 
 // Immediates, closing handles and timers that are due make it 0; so does DoNotSleep().

@@ -36,6 +36,11 @@ class LoopHandles {
   void Sweep(bool sweeps);
   // Makes the loop come round again instead of sleeping.
   void DoNotSleep(bool come_round);
+  // At the end of OnPrepare(), for HasNotSlept().
+  void NoteSleep();
+  // In OnCheck(): the loop was to sleep and came round at once with nothing to do, because it runs
+  // without waiting (UV_RUN_NOWAIT).
+  bool HasNotSlept();
   // In OnPrepare(): whether nothing else in the loop is due.
   bool IsAboutToSleep() const;
 
@@ -51,6 +56,7 @@ class LoopHandles {
     return reinterpret_cast<uv_handle_t*>(&handle);
   }
   bool Start();
+  uint64_t CountEvents() const;
 
   Listener* listener_ = nullptr;
   UniqueFd nested_epoll_;  // of the doorbell
@@ -63,6 +69,8 @@ class LoopHandles {
   bool keeps_alive_ = false;
   bool comes_round_ = false;
   bool sweeps_ = false;
+  uint64_t sleeps_at_ns_ = 0;  // 0: it was not to sleep
+  uint64_t events_before_ = 0;
 };
 
 }  // namespace holdfast::binding

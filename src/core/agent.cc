@@ -1,5 +1,6 @@
 #include "core/agent.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -23,6 +24,9 @@ namespace {
 constexpr uint64_t kShardTimeoutNs = 1'000'000;
 // The background worker has other shards to care for.
 constexpr uint64_t kDeferredTimeoutNs = 1'000'000;
+
+// So many records a sweep looks at: the thread has other things to do.
+constexpr uint32_t kRecordsPerSweep = 1000;
 
 }  // namespace
 
@@ -84,21 +88,39 @@ Status Agent::CheckUsable() {
     return Status(StatusCode::kClosed, "a forked child has to open the lock manager anew");
   }
   if (is_new_turn_) {
-    CheckMoved();
+    place_ = attachment_->CheckPlace();
     turn_ms_ = attachment_->RealtimeMs();
     is_new_turn_ = false;
   }
-  if (is_connected_) return Status();
-  return Status(
-      StatusCode::kClosed,
-      "the lock table was removed or replaced: what this thread held or asked for is lost");
+  return place_;
 }
 
-void Agent::CheckMoved() { is_connected_ = !attachment_->HasMoved(); }
-
 void Agent::Sweep() {
-  CheckMoved();
+  place_ = attachment_->CheckPlace();
   attachment_->worker().RunInline();
+  CheckRecords();
+}
+
+// Damage that takes a record away tells nobody. What is not there any more is asked for again by
+// the rescan, inside the shard, which ends it if it has really gone.
+void Agent::CheckRecords() {
+  const segment::Segment& segment = attachment_->manager().segment();
+  const auto size = static_cast<uint32_t>(entries_.size());
+  for (uint32_t i = 0; i < std::min(size, kRecordsPerSweep); ++i) {
+    next_check_ = next_check_ < size ? next_check_ : 0;
+    const Entry& entry = entries_[next_check_++];
+    if (entry.state != EntryState::kQueued && entry.state != EntryState::kHeld) continue;
+    const segment::ShardView view(segment, entry.record.shard);
+    const segment::RequestCell* const request = RequestOf(view, entry.record);
+    // Nobody else frees the record of a living agent, or the name that it needs.
+    const bool is_there = request != nullptr && request->agent.Get() == self_.index;
+    if (!is_there) entry_.rescan.Exchange(1);
+    const bool needs_name = is_there && (request->state.Get() == CellState::kWaiting ||
+                                         request->state.Get() == CellState::kHeld);
+    if (!needs_name || view.NameAt(request->name.Get()) != nullptr) continue;
+    view.MarkDamaged();
+    entry_.rescan.Exchange(1);
+  }
 }
 
 // Leaves the request to the background worker, who may wait.
@@ -230,9 +252,15 @@ void Agent::SetState(uint32_t id, EntryState state) {
   const auto waits = [](EntryState s) {
     return s == EntryState::kDeferred || s == EntryState::kQueued;
   };
-  if (waits(entries_[id].state)) --queued_;
-  if (waits(state)) ++queued_;
+  const bool waited = waits(entries_[id].state);
   entries_[id].state = state;
+  if (waited == waits(state)) return;
+  queued_ += waited ? -1 : 1;
+  if (waited) {
+    attachment_->worker().EndWaiting();
+  } else {
+    attachment_->worker().BeginWaiting();
+  }
 }
 
 Result<uint32_t> Agent::OpenWatch(std::optional<std::u16string> name) {
@@ -251,6 +279,7 @@ void Agent::Close(EndReason reason) {
   is_closed_ = true;
   attachment_->fork_guard().Remove(doorbell_.fd());
   attachment_->worker().CancelTasks(this);
+  attachment_->worker().EndWaiting(std::exchange(queued_, 0));
   for (Entry& entry : entries_) ForgetHold(entry);
   if (attachment_->manager().TerminateAgent(self_, kShardTimeoutNs, reason).ok()) {
     return attachment_->ReleaseAgent(self_);

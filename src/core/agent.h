@@ -80,9 +80,11 @@ class Agent {
   uint32_t in_use() const { return in_use_; }
 
   int doorbell_fd() const { return doorbell_.fd(); }
-  // False once the segment was removed or replaced: every request fails, no lock is to be relied
-  // on.
-  bool IsConnected() const { return is_connected_; }
+  // False once the segment was removed or replaced, or this process has lost its part in it: every
+  // request fails, no lock is to be relied on.
+  bool IsConnected() const { return place_.ok(); }
+  // Why it is not connected.
+  const Status& place() const { return place_; }
   // About once a second while something is in use: the net under the mechanisms.
   void Sweep();
   // A further turn of the loop: the next request looks at the place first.
@@ -132,8 +134,6 @@ class Agent {
         platform::Doorbell doorbell);
 
   Status CheckUsable();
-  // Looks whether the segment is still in its place.
-  void CheckMoved();
   void Defer(const segment::ResourceName& name, const LockRequest& request);
   segment::CellState EndRecord(const RecordRef& record, EndReason ending = EndReason::kReleased);
   uint32_t TakeEntry();
@@ -145,6 +145,7 @@ class Agent {
   void Rescan(std::vector<RequestEvent>& events);
   void Read(const RecordEvent& record, std::vector<RequestEvent>& events);
   Entry* Find(const RecordEvent& record);
+  void CheckRecords();
 
   std::shared_ptr<Attachment> attachment_;
   segment::AgentRef self_;
@@ -159,10 +160,11 @@ class Agent {
   uint32_t queued_ = 0;
   uint32_t in_use_ = 0;
   uint32_t scan_ = 0;
-  uint64_t turn_ms_ = 0;  // when the first request of this turn was made
+  uint32_t next_check_ = 0;  // of entries_, in the sweep
+  uint64_t turn_ms_ = 0;     // when the first request of this turn was made
   uint32_t sleep_ = 0;
   bool is_new_turn_ = true;
-  bool is_connected_ = true;
+  Status place_;
   bool is_closed_ = false;
 };
 

@@ -28,9 +28,6 @@ constexpr uint64_t kShardTimeoutNs = 2'000'000;
 constexpr uint32_t kMaxToCleanUp = 8;
 // Whoever makes requests notices within this time that the segment was removed or replaced.
 constexpr uint64_t kLookEveryNs = 10'000'000;
-// Tokens of a new segment begin where the clock stands, so that they go on rising when a segment
-// is made anew: 16 ns each, which no series of grants can catch up with.
-constexpr uint64_t kNsPerFirstToken = 16;
 
 // Which segments this process has open. Never destroyed: threads may still run at exit.
 struct Registry {
@@ -48,20 +45,25 @@ uint64_t FixedBytes(uint64_t size) {
   return segment::IsValidCapacity(size) ? Geometry::ForCapacity(size).watch_ring_at : size + 1;
 }
 
+std::string PathOf(const AttachOptions& options) {
+  return options.directory + "/" + options.bucket + "/" + kSegmentName;
+}
+
 void InitializeSegment(void* base, uint64_t capacity) {
   const Result<platform::BootId> boot_id = platform::ReadBootId();
   segment::Segment(base, Geometry::ForCapacity(capacity))
       .Initialize(boot_id.ok() ? *boot_id : platform::BootId{},
-                  platform::RealtimeNs() / kNsPerFirstToken);
+                  segment::TokenAt(platform::RealtimeNs()));
 }
 
 }  // namespace
 
 Attachment::Attachment(platform::BucketDirectory directory, platform::SegmentFile file,
-                       std::string path)
+                       const AttachOptions& options)
     : directory_(std::move(directory)),
       file_(std::move(file)),
-      path_(std::move(path)),
+      path_(PathOf(options)),
+      bucket_(options.bucket),
       segment_(file_.base(), Geometry::ForCapacity(file_.size())),
       backing_(segment_.geometry(), *this),
       clock_id_(platform::MonotonicClockId()),
@@ -76,22 +78,31 @@ Result<std::shared_ptr<Attachment>> Attachment::Attach(const AttachOptions& opti
   }
   Registry& registry = TheRegistry();
   const std::lock_guard<std::mutex> guard(registry.mutex);
+  std::erase_if(registry.attachments, [](const auto& known) { return known.expired(); });
+  // The default directory is another one for another user: two threads would hold one lock.
+  for (const std::weak_ptr<Attachment>& known : registry.attachments) {
+    const std::shared_ptr<Attachment> attachment = known.lock();
+    if (attachment == nullptr || attachment->user_id_ == platform::EffectiveUserId()) continue;
+    if (attachment->bucket_ != options.bucket || attachment->path_ == PathOf(options)) continue;
+    return Status(StatusCode::kNoAccess,
+                  "this process has changed its user since it opened this bucket in the directory "
+                  "of the former one; open it after the change, or name a directory that both may "
+                  "use");
+  }
   Result<platform::BucketDirectory> directory =
       platform::BucketDirectory::Open(options.directory, options.bucket);
   if (!directory.ok()) return directory.status();
   Result<platform::SegmentFile> file =
       directory->OpenSegment(kSegmentName, {options.capacity, &FixedBytes, &InitializeSegment});
   if (!file.ok()) return file.status();
-  std::erase_if(registry.attachments, [](const auto& known) { return known.expired(); });
   for (const std::weak_ptr<Attachment>& known : registry.attachments) {
     std::shared_ptr<Attachment> attachment = known.lock();
     // Whoever was told that it lost its place joins anew, also when the file has come back.
-    if (attachment != nullptr && !attachment->has_moved_ && attachment->Uses(*file))
+    if (attachment != nullptr && attachment->why_lost_ == nullptr && attachment->Uses(*file))
       return attachment;
   }
   std::shared_ptr<Attachment> attachment(
-      new Attachment(std::move(*directory), std::move(*file),
-                     options.directory + "/" + options.bucket + "/" + kSegmentName));
+      new Attachment(std::move(*directory), std::move(*file), options));
   const Status joined = attachment->Join(options);
   if (!joined.ok()) return joined;
   registry.attachments.push_back(attachment);
@@ -125,6 +136,8 @@ Status Attachment::Join(const AttachOptions& options) {
   if (!lifeline.ok()) return lifeline.status();
   lifeline_.emplace(std::move(*lifeline));
   slot_lock_->MoveAbove(lifeline_->fd());
+  // Where it cannot be done, a stray close() of the descriptor is noticed all the same.
+  (void)slot_lock_->Keep();
   const Status guarded = fork_guard_.Register(
       [](void* self) { static_cast<Attachment*>(self)->is_forked_child_ = true; }, this);
   if (!guarded.ok()) return guarded;
@@ -175,10 +188,15 @@ Attachment::~Attachment() {
   if (worker_) worker_->Stop();
   if (self_.generation == 0) return;
   // What an agent could not end in time is left to others, who find this process dead.
-  if (HasNoAgents()) {
+  if (!WasReaped() && HasNoAgents()) {
     segment_.process(self_.slot).cleaned_generation.Publish(self_.generation);
   }
-  slot_lock_->Unclaim(self_.slot);
+  // A number that is another file's now is not to be closed.
+  if (slot_lock_->IsIntact(self_.slot)) {
+    slot_lock_->Unclaim(self_.slot);
+  } else {
+    slot_lock_->Abandon();
+  }
 }
 
 bool Attachment::HasNoAgents() const {
@@ -189,16 +207,41 @@ bool Attachment::HasNoAgents() const {
   return true;
 }
 
-bool Attachment::HasMoved() {
-  if (has_moved_.load(std::memory_order_relaxed)) return true;
+Status Attachment::CheckPlace() {
+  const char* why = why_lost_.load(std::memory_order_relaxed);
+  if (why != nullptr) return Status(StatusCode::kDisconnected, why);
   const uint64_t now = platform::MonotonicNs();
-  if (now < next_look_ns_.load(std::memory_order_relaxed)) return false;
+  if (now < next_look_ns_.load(std::memory_order_relaxed)) return Status();
   next_look_ns_.store(now + kLookEveryNs, std::memory_order_relaxed);
+  why = FindWhyLost();
+  if (why == nullptr) return Status();
+  why_lost_.store(why, std::memory_order_relaxed);
+  return Status(StatusCode::kDisconnected, why);
+}
+
+// Null: nothing is known to be wrong, also when the system does not answer.
+const char* Attachment::FindWhyLost() const {
   const Result<bool> is_at = file_.IsAt(path_);
-  // When the system does not answer, nothing is known to be wrong.
-  if (!is_at.ok() || *is_at) return false;
-  has_moved_.store(true, std::memory_order_relaxed);
-  return true;
+  if (is_at.ok() && !*is_at) {
+    return "the lock table was removed or replaced: what this thread held or asked for is lost "
+           "(systemd's RemoveIPC removes the files of a user in /dev/shm at the end of the last "
+           "session; see loginctl enable-linger)";
+  }
+  if (!slot_lock_->IsIntact(self_.slot)) {
+    return "a descriptor of the lock table was closed by something else in this process: what this "
+           "thread held or asked for is lost";
+  }
+  if (WasReaped()) {
+    return "this process was taken for dead: what this thread held or asked for is lost";
+  }
+  return nullptr;
+}
+
+// Whoever finds a slot without its lock ends everything of its process.
+bool Attachment::WasReaped() const {
+  const ProcessEntry& entry = segment_.process(self_.slot);
+  return entry.generation.Acquire() != self_.generation ||
+         entry.cleaned_generation.Acquire() == self_.generation;
 }
 
 Result<AgentRef> Attachment::ClaimAgent(const uint64_t (&client_id)[2], uint32_t thread_id) {
@@ -231,12 +274,23 @@ void Attachment::ReleaseAgent(const AgentRef& agent) {
   segment_.agent(agent.index).owner.CompareExchange(owner, 0);
 }
 
+// Of a claim that has never been: damage, which says nothing of anybody's death.
+bool Attachment::IsOfTheFuture(ProcessRef process) const {
+  if (process.generation == 0 || process.slot >= segment_.geometry().processes) return false;
+  const uint32_t newest = segment_.process(process.slot).generation.Acquire();
+  return process.generation - newest < UINT32_MAX / 2;
+}
+
 bool Attachment::IsAlive(ProcessRef process) {
-  if (!segment_.IsNewest(process)) return false;
+  if (!segment_.IsNewest(process)) return IsOfTheFuture(process);
   if (process.slot == self_.slot) return true;
   const Result<bool> claimed = slot_lock_->IsClaimed(process.slot);
   // When the kernel does not answer, nobody is declared dead.
-  return !claimed.ok() || *claimed;
+  if (!claimed.ok() || *claimed) return true;
+  // Through a descriptor that is another file's now, everybody looks dead.
+  if (slot_lock_->IsIntact(self_.slot)) return false;
+  next_look_ns_.store(0, std::memory_order_relaxed);  // this process is to find out
+  return true;
 }
 
 Result<std::array<platform::UniqueFd, 2>> Attachment::ShareLife() const {

@@ -17,6 +17,7 @@
 #include "platform/bucket_directory.h"
 #include "platform/doorbell.h"
 #include "platform/fork_guard.h"
+#include "platform/process_identity.h"
 #include "platform/result.h"
 #include "platform/segment_file.h"
 #include "platform/slot_lock.h"
@@ -51,10 +52,10 @@ class Attachment final : public segment::Host {
   // This is a forked child of the process that attached: nothing here is its own.
   bool IsForkedChild() const { return is_forked_child_.load(std::memory_order_relaxed); }
 
-  // Whether the segment was removed or replaced since this process opened it. Then there may be two
-  // tables of one name, and this one grants nothing any more. Asks the system at most once in
-  // kLookEveryNs; any thread.
-  bool HasMoved();
+  // kDisconnected once the segment was removed or replaced, so that there may be two tables of one
+  // name, or once this process has lost its slot, so that its peers may take it for dead. Then
+  // nothing is granted here any more. Asks the system at most once in kLookEveryNs; any thread.
+  Status CheckPlace();
 
   // An agent entry of this process. kTooManyAgents: all are taken.
   Result<segment::AgentRef> ClaimAgent(const uint64_t (&client_id)[2], uint32_t thread_id);
@@ -79,9 +80,13 @@ class Attachment final : public segment::Host {
   Status Allocate(uint64_t offset, uint64_t length) override;
 
  private:
-  Attachment(platform::BucketDirectory directory, platform::SegmentFile file, std::string path);
+  Attachment(platform::BucketDirectory directory, platform::SegmentFile file,
+             const AttachOptions& options);
 
   bool Uses(const platform::SegmentFile& file) const;
+  const char* FindWhyLost() const;
+  bool WasReaped() const;
+  bool IsOfTheFuture(segment::ProcessRef process) const;
   Status Join(const AttachOptions& options);
   Status ClaimSlot();
   bool HasNoAgents() const;
@@ -90,6 +95,8 @@ class Attachment final : public segment::Host {
   platform::BucketDirectory directory_;
   platform::SegmentFile file_;
   const std::string path_;  // of the segment file
+  const std::string bucket_;
+  const uint32_t user_id_ = platform::EffectiveUserId();
   segment::Segment segment_;
   segment::Backing backing_;
   std::optional<platform::SlotLock> slot_lock_;
@@ -100,7 +107,7 @@ class Attachment final : public segment::Host {
   std::optional<LockManager> manager_;
   std::optional<BackgroundWorker> worker_;
   std::atomic<bool> is_forked_child_{false};
-  std::atomic<bool> has_moved_{false};
+  std::atomic<const char*> why_lost_{nullptr};  // null: it is connected
   std::atomic<uint64_t> next_look_ns_{0};
   platform::ForkGuard fork_guard_;
 };

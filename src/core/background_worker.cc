@@ -23,6 +23,10 @@ constexpr uint64_t kShardTimeoutNs = 1'000'000;
 constexpr uint32_t kSuspicions = 200;
 constexpr uint64_t kSweepNs = 1'000'000'000;
 constexpr int kSweepMs = 1000;
+// The kernel takes longer to answer the more processes there are, and all of them may sweep: so
+// many questions a sweep may ask, and so many whoever comes, or has found somebody dead.
+constexpr uint32_t kQuestionsPerSweep = 16;
+constexpr uint32_t kQuestions = 128;
 // And so often after that.
 constexpr int kPatientMs = 100;
 constexpr uint64_t kNsPerMs = 1'000'000;
@@ -122,6 +126,7 @@ void BackgroundWorker::Run() {
   std::array<uint64_t, kWakeQueue> keys{};
   for (;;) {
     const int count = watch_->Wait(TimeoutMs(), keys.data(), kWakeQueue);
+    if (count < 0) ReplaceWatch();
     {
       const std::lock_guard<std::mutex> guard(mutex_);
       if (is_stopping_) return;
@@ -140,8 +145,48 @@ void BackgroundWorker::Run() {
     RunDeferred();
     EnforceHolds();
     stalled_shards_.Look();
-    if (options_.sweeps && platform::MonotonicNs() >= next_sweep_ns_) Sweep();
+    if (IsSweepDue()) Sweep();
   }
+}
+
+// The program has closed its descriptors. What was watched is asked for, and watched anew.
+void BackgroundWorker::ReplaceWatch() {
+  Result<platform::DeathWatch> watch = platform::DeathWatch::Create();
+  if (!watch.ok()) {
+    std::atomic<uint32_t> never{0};
+    manager_.host().FutexWait(&never, 0, kPatientMs * kNsPerMs);
+    return;
+  }
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    watch_->Abandon();
+    *watch_ = *std::move(watch);
+  }
+  for (const auto& [key, peer] : lifelines_) {
+    const ProcessRef process = ProcessRef::FromWord(key);
+    SetWatched(process, 0);
+    suspects_.push_back({process});
+  }
+  lifelines_.clear();
+}
+
+void BackgroundWorker::BeginWaiting() {
+  waiting_.fetch_add(1);
+  if (!has_waited_.load(std::memory_order_relaxed)) has_waited_.store(true);
+  if (!is_idle_.load()) return;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (is_idle_.exchange(false) && watch_ != nullptr) watch_->Wake();
+}
+
+// The first sweep after the last wait is the last one, so that nobody who asks again and again
+// wakes the thread each time.
+bool BackgroundWorker::IsSweepDue() {
+  if (!options_.sweeps || is_idle_.load() || platform::MonotonicNs() < next_sweep_ns_) return false;
+  if (waiting_.load() != 0 || has_waited_.exchange(false)) return true;
+  is_idle_.store(true);
+  // Whoever began meanwhile may not have seen it.
+  if (waiting_.load() != 0) is_idle_.store(false);
+  return !is_idle_.load();
 }
 
 int BackgroundWorker::TimeoutMs() {
@@ -170,7 +215,7 @@ int BackgroundWorker::MaxSleepMs() const {
   // A dying process that is still not dead, or a shard that is still not to be had: this does not
   // wait for the sweep.
   if (!suspects_.empty()) return kPatientMs;
-  return options_.sweeps ? kSweepMs : -1;
+  return options_.sweeps && !is_idle_.load() ? kSweepMs : -1;
 }
 
 void BackgroundWorker::TakeCommands() {
@@ -227,15 +272,19 @@ void BackgroundWorker::AskSuspects() {
   bool was_dead = false;
   std::erase_if(suspects_, [&](Suspect& suspect) {
     ++suspect.asked;
-    // Whoever has only just come has a lifeline by now; that of a dying process is gone for good.
-    if (manager_.host().IsAlive(suspect.process)) return HoldLifeline(suspect.process);
+    if (manager_.host().IsAlive(suspect.process)) {
+      // Named by damage alone: nobody to wait for.
+      if (!manager_.segment().IsNewest(suspect.process)) return true;
+      // Whoever has only just come has a lifeline by now; that of a dying process is gone for good.
+      return HoldLifeline(suspect.process);
+    }
     const StatusCode code =
         manager_.ReapProcess(suspect.process, kShardTimeoutNs, suspect.rest).code();
     was_dead = was_dead || code == StatusCode::kOk;
     return code != StatusCode::kBusy;
   });
   if (!was_dead) return;
-  for (const ProcessRef process : FindDeadProcesses()) suspects_.push_back({process});
+  for (const ProcessRef process : FindDeadProcesses(kQuestions)) suspects_.push_back({process});
 }
 
 Status BackgroundWorker::CleanUp(ProcessRef process, uint64_t timeout_ns) {
@@ -283,22 +332,38 @@ void BackgroundWorker::EnforceHolds() {
   }
 }
 
-// Those that nobody has cleaned up after.
-std::vector<ProcessRef> BackgroundWorker::FindDeadProcesses() const {
+// Those that nobody has cleaned up after. Goes on where it has ended the last time.
+std::vector<ProcessRef> BackgroundWorker::FindDeadProcesses(uint32_t max_questions) {
   std::vector<ProcessRef> dead;
   const segment::Segment& segment = manager_.segment();
-  for (uint32_t slot = 0; slot < segment.geometry().processes; ++slot) {
+  const uint32_t processes = segment.geometry().processes;
+  const uint32_t first = next_slot_.load(std::memory_order_relaxed);
+  for (uint32_t i = 0; i < processes && max_questions > 0; ++i) {
+    const uint32_t slot = (first + i) % processes;
+    next_slot_.store(slot + 1, std::memory_order_relaxed);
     const segment::ProcessEntry& entry = segment.process(slot);
     const ProcessRef process{static_cast<uint16_t>(slot), entry.generation.Acquire()};
     if (process.generation == entry.cleaned_generation.Acquire()) continue;
-    if (process == manager_.self() || manager_.host().IsAlive(process)) continue;
-    dead.push_back(process);
+    if (process == manager_.self()) continue;
+    --max_questions;
+    if (!manager_.host().IsAlive(process)) dead.push_back(process);
   }
   return dead;
 }
 
+// Those whose death this process has to notice come first: their lifelines may say nothing.
+void BackgroundWorker::AskWatched(uint32_t max) {
+  for (uint32_t i = 0; i < max && i < lifelines_.size(); ++i) {
+    auto it = lifelines_.upper_bound(last_asked_);
+    if (it == lifelines_.end()) it = lifelines_.begin();
+    last_asked_ = it->first;
+    const ProcessRef process = ProcessRef::FromWord(it->first);
+    if (!manager_.host().IsAlive(process)) (void)CleanUp(process, kShardTimeoutNs);
+  }
+}
+
 void BackgroundWorker::ReapDeadProcesses(uint32_t max) {
-  for (const ProcessRef process : FindDeadProcesses()) {
+  for (const ProcessRef process : FindDeadProcesses(kQuestions)) {
     if (max-- == 0) return;
     (void)CleanUp(process, kShardTimeoutNs);
   }
@@ -308,7 +373,10 @@ void BackgroundWorker::ReapDeadProcesses(uint32_t max) {
 void BackgroundWorker::Sweep() {
   next_sweep_ns_ = platform::MonotonicNs() + kSweepNs;
   const segment::Segment& segment = manager_.segment();
-  ReapDeadProcesses(segment.geometry().processes);
+  AskWatched(kQuestionsPerSweep);
+  for (const ProcessRef process : FindDeadProcesses(kQuestionsPerSweep)) {
+    (void)CleanUp(process, kShardTimeoutNs);
+  }
   for (uint32_t i = 0; i < segment.geometry().agents; ++i) {
     const segment::AgentRef agent = segment.AgentAt(i);
     if (agent.process == manager_.self() && segment::HasEvents(segment.agent(i))) {

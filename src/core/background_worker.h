@@ -59,6 +59,9 @@ class BackgroundWorker {
     return process.slot < watched_.size() && process.generation != 0 &&
            watched_[process.slot].load(std::memory_order_relaxed) == process.generation;
   }
+  // A request of this process waits, or does not wait any more. While none does, nothing sweeps.
+  void BeginWaiting();
+  void EndWaiting(uint32_t count = 1) { waiting_.fetch_sub(count); }
   // Watches whoever a waiting request waits for now, and their hold limits.
   void UpdateBlockers(const RecordRef& record);
   // Keeps the hold limits that a request of this process has to do with, from `due_ns` on
@@ -98,6 +101,9 @@ class BackgroundWorker {
   };
 
   Status StartThread();
+  void ReplaceWatch();
+  bool IsSweepDue();
+  void AskWatched(uint32_t max);
   static void Main(void* self) { static_cast<BackgroundWorker*>(self)->Run(); }
   void Run();
   int TimeoutMs();
@@ -107,7 +113,7 @@ class BackgroundWorker {
   bool HoldLifeline(segment::ProcessRef process);
   void SetWatched(segment::ProcessRef process, uint32_t generation);
   void AskSuspects();
-  std::vector<segment::ProcessRef> FindDeadProcesses() const;
+  std::vector<segment::ProcessRef> FindDeadProcesses(uint32_t max_questions);
   void RunDeferred();
   void EnforceHolds();
   void Sweep();
@@ -131,6 +137,10 @@ class BackgroundWorker {
   std::unique_ptr<platform::DeathWatch> watch_;
   platform::BackgroundThread thread_;
   std::atomic<uint32_t> deferred_count_{0};
+  std::atomic<uint32_t> waiting_{0};
+  std::atomic<bool> has_waited_{false};  // since the last sweep
+  std::atomic<bool> is_idle_{false};     // the thread does not sweep until something waits
+  std::atomic<uint32_t> next_slot_{0};   // whom to ask next whether it lives
   // By slot: the generation whose lifeline is among lifelines_; 0: none. Stored by the thread.
   std::vector<std::atomic<uint32_t>> watched_;
 
@@ -139,6 +149,7 @@ class BackgroundWorker {
   std::vector<Suspect> suspects_;
   StalledShards stalled_shards_{manager_};
   uint64_t next_sweep_ns_ = 0;
+  uint64_t last_asked_ = 0;  // key of lifelines_
 };
 
 }  // namespace holdfast::core

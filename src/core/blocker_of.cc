@@ -20,7 +20,7 @@ Blocker BlockerOf(const segment::ShardView& shard, const RequestCell& request) {
     blocker = shard.RequestAt(name->held_head.Get());
   }
   if (blocker == nullptr) return {};
-  return {ProcessOf(*blocker), false, comes_soon ? blocker->agent.Get() + 1U : 0};
+  return {shard.segment().OwnerOf(*blocker), false, comes_soon ? blocker->agent.Get() + 1U : 0};
 }
 
 // A holder, or, beside holders that would not mind, the head of the queue. A limit leaves room
@@ -32,7 +32,8 @@ Blocker BlockerOfMiss(const segment::ShardView& shard, const LockRequest& reques
   const segment::CellId blocker = minds ? name.held_head.Get() : name.queue_head.Get();
   const RequestCell* const cell = shard.RequestAt(blocker);
   const bool is_any_of_several = minds && request.limit != 0 && held.shared > 1;
-  return {cell == nullptr ? segment::ProcessRef{} : ProcessOf(*cell), is_any_of_several, 0};
+  return {cell == nullptr ? segment::ProcessRef{} : shard.segment().OwnerOf(*cell),
+          is_any_of_several, 0};
 }
 
 }  // namespace holdfast::core

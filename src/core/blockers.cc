@@ -18,10 +18,13 @@ namespace {
 // Has its memory before the shard is entered.
 class HoldingsByProcess {
  public:
-  explicit HoldingsByProcess(uint32_t max) : at_(max, 0) { holdings_.reserve(max); }
+  explicit HoldingsByProcess(const segment::Segment& segment)
+      : segment_(segment), at_(segment.geometry().processes, 0) {
+    holdings_.reserve(at_.size());
+  }
 
   void AddOwnerOf(const RequestCell& request) {
-    const ProcessRef process{request.process_slot.Get(), request.process_generation.Get()};
+    const ProcessRef process = segment_.OwnerOf(request);
     if (process.slot >= at_.size()) return;
     uint32_t& at = at_[process.slot];
     if (at == 0) {
@@ -46,6 +49,7 @@ class HoldingsByProcess {
   std::vector<Holdings> Take() { return std::move(holdings_); }
 
  private:
+  const segment::Segment& segment_;
   std::vector<Holdings> holdings_;
   std::vector<uint32_t> at_;  // by slot: where in holdings_, + 1
 };
@@ -54,7 +58,7 @@ class HoldingsByProcess {
 
 Result<std::vector<ProcessRef>> Blockers(LockManager& manager, const RecordRef& record,
                                          uint64_t timeout_ns) {
-  HoldingsByProcess blockers(manager.segment().geometry().processes);
+  HoldingsByProcess blockers(manager.segment());
   WakeQueue wake_queue(manager.segment(), manager.host());
   const Result<ShardLock> lock = manager.EnterForRead(record.shard, wake_queue, timeout_ns);
   if (!lock.ok()) return lock.status();
@@ -76,7 +80,7 @@ Result<std::vector<ProcessRef>> Blockers(LockManager& manager, const RecordRef& 
 
 Result<std::vector<Holdings>> Holders(LockManager& manager, const segment::ResourceName& name,
                                       uint64_t timeout_ns) {
-  HoldingsByProcess holders(manager.segment().geometry().processes);
+  HoldingsByProcess holders(manager.segment());
   const uint32_t shard = name.ShardOf(manager.segment().geometry().shards);
   WakeQueue wake_queue(manager.segment(), manager.host());
   const Result<ShardLock> lock = manager.EnterForRead(shard, wake_queue, timeout_ns);

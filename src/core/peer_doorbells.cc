@@ -13,7 +13,7 @@ std::string FileName(const segment::Segment& segment, char kind, uint32_t number
   name += '-';
   name += std::to_string(generation);
   name += '-';
-  name += std::to_string(segment.header().segment_id.Get());
+  name += std::to_string(segment.Id());
   return name;
 }
 

@@ -17,6 +17,8 @@ using segment::TextPieces;
 
 namespace {
 
+constexpr uint64_t kNsPerMs = 1'000'000;
+
 // False: damaged.
 bool WriteText(const ShardView& shard, CellId id, std::u16string_view text, Shared<CellId>& first,
                Shared<uint32_t>& stored_length) {
@@ -56,6 +58,16 @@ CellId TakeRecord(const ShardView& shard, const segment::AgentRef& agent,
       WriteText(shard, id, request.label, record.label, record.label_length) &&
       WriteText(shard, id, request.call_site, record.call_site, record.call_site_length);
   return is_whole ? id : kNoCell;
+}
+
+// Of two that find it damaged, one stores where tokens go on.
+uint64_t TokenAfterDamage(const segment::Segment& segment, segment::Host& host) {
+  Shared<uint64_t>& last = segment.header().last_token;
+  const uint64_t base = segment::TokenAt(host.RealtimeMs() * kNsPerMs);
+  for (uint64_t seen = last.Get(); seen < segment::kFirstToken || seen >= segment::kLastToken;) {
+    if (last.CompareExchange(seen, base)) break;
+  }
+  return last.FetchAdd(1) + 1;
 }
 
 void StampHold(segment::Host& host, RequestCell& request) {

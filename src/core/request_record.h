@@ -25,10 +25,6 @@ inline uint32_t CellsForRecord(const LockRequest& request) {
          segment::TextPieces::CellsFor(TextLength(request.call_site));
 }
 
-inline segment::ProcessRef ProcessOf(const segment::RequestCell& request) {
-  return {request.process_slot.Get(), request.process_generation.Get()};
-}
-
 // Fills a free cell; it stays free until somebody stores its state. kNoCell: the pool did not have
 // CellsForRecord(request), or is damaged.
 segment::CellId TakeRecord(const segment::ShardView& shard, const segment::AgentRef& agent,
@@ -37,10 +33,19 @@ segment::CellId TakeRecord(const segment::ShardView& shard, const segment::Agent
 // The part of StampGrant that has a hold limit.
 void StampHold(segment::Host& host, segment::RequestCell& request);
 
+// The next token where `last_token` is damaged: tokens go on where the clock stands.
+uint64_t TokenAfterDamage(const segment::Segment& segment, segment::Host& host);
+
+inline uint64_t NextToken(const segment::Segment& segment, segment::Host& host) {
+  const uint64_t token = segment.header().last_token.FetchAdd(1) + 1;
+  const bool is_sound = token > segment::kFirstToken && token <= segment::kLastToken;
+  return is_sound ? token : TokenAfterDamage(segment, host);
+}
+
 // What is known of a grant before it is committed: its token and its time.
 inline void StampGrant(const segment::Segment& segment, segment::Host& host,
                        segment::RequestCell& request, uint64_t now_ms) {
-  request.token.Set(segment.header().last_token.FetchAdd(1) + 1);
+  request.token.Set(NextToken(segment, host));
   request.granted_ms.Set(now_ms);
   if (request.hold_limit_ns.Get() != 0) StampHold(host, request);
 }

@@ -40,11 +40,7 @@ class WaitPath {
   // A thread has an agent for each lock manager that it has opened.
   bool IsOfThread(const RequestCell& request) const {
     const uint16_t index = request.agent.Get();
-    if (request.process_slot.Get() != process_.slot ||
-        request.process_generation.Get() != process_.generation ||
-        index >= segment_.geometry().agents) {
-      return false;
-    }
+    if (index >= segment_.geometry().agents || segment_.OwnerOf(request) != process_) return false;
     const segment::AgentEntry& entry = segment_.agent(index);
     return entry.generation.Get() == request.agent_generation.Get() &&
            entry.thread_id.Get() == thread_id_;

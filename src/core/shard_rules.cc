@@ -145,7 +145,8 @@ void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
 // thief, or a shard to repair.
 void ShardRules::WakeBeforeSteal(const RequestCell& thief, const NameCell& name) {
   const RequestCell* const first = shard_.RequestAt(name.queue_head.Get());
-  if (first == nullptr || ProcessOf(*first) == ProcessOf(thief)) return;
+  if (first == nullptr || shard_.segment().OwnerOf(*first) == shard_.segment().OwnerOf(thief))
+    return;
   wake_queue_.RingToRescan(first->agent.Get());
 }
 
@@ -305,7 +306,8 @@ void ShardRules::PostIfBlockerChanged(CellId id) {
   RequestCell* const request = shard_.RequestAt(id);
   if (request == nullptr) return;
   const Blocker blocker = BlockerOf(shard_, *request);
-  if (blocker.several || blocker.process != ProcessOf(*request)) PostEvent(id, *request);
+  if (blocker.several || blocker.process != shard_.segment().OwnerOf(*request))
+    PostEvent(id, *request);
 }
 
 }  // namespace holdfast::core

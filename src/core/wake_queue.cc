@@ -1,17 +1,20 @@
 #include "core/wake_queue.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace holdfast::core {
 
 void WakeQueue::Add(uint16_t agent) {
   const auto end = agents_.begin() + count_;
   if (all_ || std::find(agents_.begin(), end, agent) != end) return;
-  if (count_ == kMax) {
-    all_ = true;  // more than fit: ring everybody who sleeps
-    return;
-  }
+  if (count_ == kMax) return AddToMany(agent);
   agents_[count_++] = agent;
+}
+
+void WakeQueue::AddToMany(uint32_t agent) {
+  if (!std::exchange(has_many_, true)) many_.fill(0);
+  if (agent < segment::kMaxAgents) many_[agent / kBits] |= uint64_t{1} << agent % kBits;
 }
 
 void WakeQueue::AddRescanOfAll() {
@@ -33,7 +36,11 @@ void WakeQueue::WakeAll() {
     for (uint32_t i = 0; i < segment_.geometry().agents; ++i) Ring(i);
   } else {
     for (uint32_t i = 0; i < count_; ++i) Ring(agents_[i]);
+    for (uint32_t i = 0; has_many_ && i < segment::kMaxAgents; ++i) {
+      if ((many_[i / kBits] >> i % kBits & 1) != 0) Ring(i);
+    }
   }
+  has_many_ = false;
   all_ = false;
   somebody_died_ = false;
   count_ = 0;

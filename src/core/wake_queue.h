@@ -14,7 +14,7 @@ namespace holdfast::core {
 class WakeQueue {
  public:
   WakeQueue(const segment::Segment& segment, segment::Host& host)
-      : segment_(segment), host_(host) {}
+      : segment_(segment), host_(host) {}  // NOLINT(*-member-init): many_ would take longest
   WakeQueue(const WakeQueue&) = delete;
   WakeQueue& operator=(const WakeQueue&) = delete;
   ~WakeQueue() { WakeAll(); }
@@ -38,11 +38,17 @@ class WakeQueue {
   void Ring(uint32_t agent);
   void Prewake();
 
+  void AddToMany(uint32_t agent);
+
   static constexpr uint32_t kMax = 16;
+  static constexpr uint32_t kBits = 64;
   const segment::Segment& segment_;
   segment::Host& host_;
   std::array<uint16_t, kMax> agents_{};
   uint32_t count_ = 0;
+  bool has_many_ = false;
+  // Bit by bit all of them, when they are more than fit above; nothing before.
+  std::array<uint64_t, segment::kMaxAgents / kBits> many_;
   uint16_t next_ = 0;
   uint16_t next_holder_ = 0;
   bool has_next_ = false;

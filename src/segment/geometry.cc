@@ -14,7 +14,6 @@ constexpr uint32_t kMinExtentBytes = 4096;
 constexpr uint32_t kMaxExtentBytes = 65536;
 constexpr uint64_t kCapacityPerAgent = 16384;
 constexpr uint32_t kMinAgents = 64;
-constexpr uint32_t kMaxAgents = 4096;
 constexpr uint32_t kAgentsPerProcess = 4;
 constexpr uint32_t kMinProcesses = 64;
 // A name needs a name cell and a request cell, so there are at most half as many names as cells:

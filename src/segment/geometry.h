@@ -9,6 +9,7 @@ namespace holdfast::segment {
 
 inline constexpr uint64_t kMinCapacity = uint64_t{1} << 20;
 inline constexpr uint64_t kMaxCapacity = uint64_t{1} << 34;
+inline constexpr uint32_t kMaxAgents = 4096;
 inline constexpr uint64_t kDefaultCapacity = uint64_t{64} << 20;
 
 struct Geometry {

@@ -63,6 +63,11 @@ inline constexpr CellId kNoCell = 0;
 inline constexpr CellId kNotLinked = 0;
 inline constexpr CellId kEventEnd = 0xFFFFFFFF;
 
+// Tokens are between these, so that a small number is never taken for one. Further ones are damage:
+// no segment lives so long.
+inline constexpr uint64_t kFirstToken = uint64_t{1} << 32;
+inline constexpr uint64_t kLastToken = uint64_t{1} << 62;
+
 // In AgentEntry::sleeping: the doorbell has been rung in this sleep.
 inline constexpr uint32_t kRung = 0x80000000;
 // In AgentEntry::prewake: this sleeper is to be rung one turn before its own.
@@ -82,22 +87,23 @@ enum class CellState : uint32_t {
 };
 
 struct SegmentHeader {
-  Shared<uint64_t> magic;             //   0
-  Shared<uint32_t> layout_version;    //   8
-  Shared<uint32_t> cell_bytes;        //  12
-  Shared<uint32_t> shard_bytes;       //  16
-  Shared<uint32_t> process_bytes;     //  20
-  Shared<uint32_t> agent_bytes;       //  24
-  Shared<uint32_t> extent_bytes;      //  28
-  Shared<uint64_t> capacity;          //  32  bytes of the whole file
-  Shared<uint64_t> boot_id[2];        //  40  of the machine's run that wrote it last
-  Shared<uint64_t> segment_id;        //  56  tells this segment from one made before or after it
-  uint8_t reserved[64];               //  64
-  Shared<uint64_t> last_token;        // 128  the newest fencing token; a cache line of its own
-  uint8_t reserved2[56];              // 136
-  Shared<uint64_t> last_entry;        // 192  the newest number of the watch ring
-  Shared<uint64_t> watch_ring_words;  // 200  of the watch ring's names, used so far
-  uint8_t reserved3[3888];            // 208
+  Shared<uint64_t> magic;           //   0
+  Shared<uint32_t> layout_version;  //   8
+  Shared<uint32_t> cell_bytes;      //  12
+  Shared<uint32_t> shard_bytes;     //  16
+  Shared<uint32_t> process_bytes;   //  20
+  Shared<uint32_t> agent_bytes;     //  24
+  Shared<uint32_t> extent_bytes;    //  28
+  Shared<uint64_t> capacity;        //  32  bytes of the whole file
+  Shared<uint64_t> boot_id[2];      //  40  of the machine's run that wrote it last
+  Shared<uint64_t> segment_id;      //  56  tells this segment from one made before or after it
+  Shared<uint64_t> segment_id_copies[2];  //  64  because files are named by it
+  uint8_t reserved[48];                   //  80
+  Shared<uint64_t> last_token;            // 128  the newest fencing token; a cache line of its own
+  uint8_t reserved2[56];                  // 136
+  Shared<uint64_t> last_entry;            // 192  the newest number of the watch ring
+  Shared<uint64_t> watch_ring_words;      // 200  of the watch ring's names, used so far
+  uint8_t reserved3[3888];                // 208
 };
 static_assert(sizeof(SegmentHeader) == 4096 && offsetof(SegmentHeader, last_token) == 128 &&
               offsetof(SegmentHeader, last_entry) == 192);

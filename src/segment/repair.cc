@@ -14,6 +14,7 @@ namespace {
 
 // No segment lives so long that its counters get here: more is damage.
 constexpr uint64_t kMax = uint64_t{1} << 62;
+constexpr uint64_t kNsPerMs = 1'000'000;
 
 bool WasGranted(CellState state) {
   return state == CellState::kHeld || state == CellState::kStealing || IsLost(state);
@@ -87,9 +88,16 @@ void ShardRepair::ReadCell(CellId id, AnyCell& cell) {
                           read.token <= kMax && (read.token != 0 || !WasGranted(state));
     // A steal that was begun is finished, even when its thief is dead.
     const bool counts = read.is_alive || state == CellState::kStealing;
+    if (read.is_alive) RestoreOwner(request);
     if (is_sound && counts) requests_.push_back(read);
     if (is_sound && !counts) NoteDeath(read);
   }
+}
+
+// Its agent's entry has told whose it is.
+void ShardRepair::RestoreOwner(RequestCell& request) {
+  const uint32_t generation = shard_.segment().OwnerOf(request).generation;
+  if (request.process_generation.Get() != generation) request.process_generation.Set(generation);
 }
 
 // A repair that begins anew after the death of the one before it tells of it again.
@@ -101,7 +109,7 @@ void ShardRepair::NoteDeath(const Request& request) {
 
 bool ShardRepair::IsOwnerAlive(const RequestCell& request, uint16_t agent) {
   const Segment& segment = shard_.segment();
-  const ProcessRef process{request.process_slot.Get(), request.process_generation.Get()};
+  const ProcessRef process = segment.OwnerOf(request);
   if (!segment.IsNewest(process) || agent >= segment.geometry().agents) return false;
   if (segment.AgentAt(agent) != AgentRef{agent, request.agent_generation.Get(), process}) {
     return false;
@@ -189,6 +197,10 @@ void ShardRepair::CommitHolder(const Request& request) {
 void ShardRepair::RaiseCounters() {
   ShardHeader& header = shard_.header();
   Shared<uint64_t>& last_token = shard_.segment().header().last_token;
+  uint64_t damaged = last_token.Get();
+  if (damaged < kFirstToken || damaged >= kLastToken) {
+    last_token.CompareExchange(damaged, TokenAt(host_.RealtimeMs() * kNsPerMs));
+  }
   if (header.last_ticket.Get() > kMax) header.last_ticket.Set(0);
   for (const Request& request : requests_) {
     if (request.ticket > header.last_ticket.Get()) header.last_ticket.Set(request.ticket);

@@ -19,8 +19,9 @@ class ShardRepair {
  public:
   ShardRepair(ShardView shard, Host& host);
 
-  // Afterwards all invariants hold but I6: the caller grants what has become grantable, makes every
-  // agent rescan, and then clears `dirty`. Returns the names that are in use.
+  // Afterwards all invariants hold but I6: the caller clears `dirty`, grants what has become
+  // grantable and makes every agent rescan, still inside the shard: should it die before the end,
+  // the lock word says so, and the next one repairs again. Returns the names that are in use.
   std::vector<CellId> Run();
 
  private:
@@ -43,6 +44,7 @@ class ShardRepair {
   void MergeNames();
   void DropRequestsWithoutName();
   void SettleHolders();
+  void RestoreOwner(RequestCell& request);
   void NoteDeath(const Request& request);
   void CommitHolders(const std::vector<Request*>& holders);
   void CommitHolder(const Request& request);

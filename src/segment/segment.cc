@@ -1,5 +1,6 @@
 #include "segment/segment.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace holdfast::segment {
@@ -34,8 +35,11 @@ void Segment::Initialize(const platform::BootId& boot_id, uint64_t first_token) 
   h.capacity.Set(geometry_.capacity);
   h.boot_id[0].Set(ToWords(boot_id).words[0]);
   h.boot_id[1].Set(ToWords(boot_id).words[1]);
-  h.last_token.Set(first_token);
-  h.segment_id.Set(first_token);  // the time of creation
+  h.last_token.Set(std::clamp(first_token, kFirstToken, kLastToken));
+  for (Shared<uint64_t>* const id :
+       {&h.segment_id, &h.segment_id_copies[0], &h.segment_id_copies[1]}) {
+    id->Set(first_token);  // the time of creation
+  }
   h.magic.Publish(kMagic);
 }
 
@@ -95,6 +99,23 @@ AgentRef Segment::AgentAt(uint32_t index) const {
     if (process.generation == 0 || process.slot >= geometry_.processes) return {};
     return {static_cast<uint16_t>(index), generation, process};
   }
+}
+
+ProcessRef Segment::OwnerOf(const RequestCell& request) const {
+  const ProcessRef named{request.process_slot.Get(), request.process_generation.Get()};
+  const uint32_t index = request.agent.Get();
+  if (index >= geometry_.agents || IsNewest(named)) return named;
+  const AgentRef agent = AgentAt(index);
+  const bool is_same = agent.generation == request.agent_generation.Get() &&
+                       agent.process.slot == named.slot && IsNewest(agent.process);
+  return is_same ? agent.process : named;
+}
+
+uint64_t Segment::Id() const {
+  const SegmentHeader& h = header();
+  const uint64_t id = h.segment_id.Get();
+  const uint64_t copy = h.segment_id_copies[0].Get();
+  return copy == h.segment_id_copies[1].Get() && copy != 0 ? copy : id;
 }
 
 }  // namespace holdfast::segment

@@ -5,6 +5,7 @@
 #ifndef HOLDFAST_SEGMENT_SEGMENT_H_
 #define HOLDFAST_SEGMENT_SEGMENT_H_
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -16,6 +17,13 @@
 #include "segment/owner.h"
 
 namespace holdfast::segment {
+
+// Where tokens begin at this time: 16 ns each, which no series of grants can catch up with, so that
+// they go on rising when a segment is made anew.
+inline uint64_t TokenAt(uint64_t realtime_ns) {
+  constexpr uint64_t kNsPerToken = 16;
+  return std::clamp(realtime_ns / kNsPerToken, kFirstToken, kLastToken - 1);
+}
 
 // Values of an extent's owner word: 0 free, shard + 1, or claimed by the process that allocates it,
 // which the other bits name (ProcessRef::ToShortWord).
@@ -106,6 +114,11 @@ class Segment {
   ProcessRef FromShortWord(uint32_t word) const;
   // The agent that an entry names, with generation 0 when the entry is free.
   AgentRef AgentAt(uint32_t index) const;
+  // Whose record this is. Its agent's entry says so too, and is believed where they differ: one
+  // damaged word must not make a living owner look dead.
+  ProcessRef OwnerOf(const RequestCell& request) const;
+  // The number in the file names of this segment, or what most of its copies say.
+  uint64_t Id() const;
 
  private:
   template <typename T>

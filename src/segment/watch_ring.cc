@@ -60,7 +60,7 @@ void WriteName(const Segment& segment, NameReader& reader, WatchRingEntry& entry
 
 // Of the process, unless its slot has a new owner already.
 void NameProcess(const Segment& segment, const RequestCell& request, WatchRingEntry& entry) {
-  const ProcessRef process{request.process_slot.Get(), request.process_generation.Get()};
+  const ProcessRef process = segment.OwnerOf(request);
   entry.process = process.ToWord();
   if (!segment.IsNewest(process)) return;
   entry.process_id = segment.process(process.slot).process_id.Get();

@@ -40,7 +40,6 @@ const view = lazy(() => require('./snapshot.js'));
 
 const OUTCOME_MASK = (1 << OUTCOME_BITS) - 1;
 const SOON = Promise.resolve();
-const REPLACED = 'The lock table was removed or replaced';
 
 /**
  * The backend over the lock table in shared memory: one agent of a bucket. Ids and numbers cross to
@@ -66,6 +65,8 @@ class SharedMemoryBackend {
   /** @type {Set<SharedMemoryWatch>} */
   #watches = new Set();
   #isClosed = false;
+  /** Why the native agent was given up last. */
+  #whyLost = '';
 
   /**
    * @param {{ bucket?: string, directory?: string, capacity?: number, sweeps?: boolean }} [options]
@@ -291,7 +292,7 @@ class SharedMemoryBackend {
    */
   #hearOthers(request) {
     this.#onEvents();
-    if (this.#pendingLosses.take(request) !== undefined) throw invalidStateError(REPLACED);
+    if (this.#pendingLosses.take(request) !== undefined) throw invalidStateError(this.#whyLost);
     return undefined;
   }
 
@@ -314,7 +315,7 @@ class SharedMemoryBackend {
    * @returns {import('./flat-events.js').FlatEvents}
    */
   #readWatch(agent, id, max) {
-    if (this.#agent !== agent) throw invalidStateError(REPLACED);
+    if (this.#agent !== agent) throw invalidStateError(this.#whyLost);
     const flat = agent.readWatch(id, max);
     if (flat === undefined) throw this.#fail();
     return flat;
@@ -323,13 +324,18 @@ class SharedMemoryBackend {
   /** What the last call of the native agent failed with; gives the agent up if it cannot go on. */
   #fail() {
     const error = toError(this.#agent.lastError());
-    if (!this.#agent.isConnected()) this.#disconnect();
+    if (!this.#agent.isConnected()) this.#disconnect(error);
     return error;
   }
 
-  /** The lock table was removed or replaced: all is lost, and the next use opens the new one. */
-  #disconnect() {
-    this.#giveUp(() => invalidStateError(REPLACED));
+  /**
+   * The lock table was removed or replaced, or this process has lost its part in it: all is lost,
+   * and the next use opens it anew.
+   * @param {Error} error
+   */
+  #disconnect({ message }) {
+    this.#whyLost = message;
+    this.#giveUp(() => invalidStateError(message));
   }
 
   /** Whoever is told something may close this backend: the rest has heard that then. */
@@ -345,7 +351,7 @@ class SharedMemoryBackend {
         if (this.#agent !== agent) return;
       }
     }
-    if ((answer & DISCONNECTED) !== 0) this.#disconnect();
+    if ((answer & DISCONNECTED) !== 0) this.#disconnect(lastError());
   }
 
   #checkOpen() {

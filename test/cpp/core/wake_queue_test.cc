@@ -1,6 +1,8 @@
 // Who is rung, and who is left in peace.
 #include "core/wake_queue.h"
 
+#include <list>
+
 #include "support/lock_table_test.h"
 #include "support/store_recorder.h"
 
@@ -102,6 +104,23 @@ TEST_F(WakeQueueTest, DoNotRingWhoComesNextWhenItDoesNotWantThatOrHasTheLock) {
   ASSERT_TRUE(b.End(4).ok());
   EXPECT_THAT(Rung(), ElementsAre(b.ref().index, c.ref().index));
   EXPECT_EQ(next.prewake.Get(), segment::kPrewakeWanted);
+}
+
+// One release may grant a lock to many that share it.
+TEST_F(WakeQueueTest, RingNobodyElseWhenManyAreToBeWoken) {
+  segment::Geometry::Counts counts = kSmallCounts;
+  counts.agents = 40;
+  FakeMachine many(counts);
+  const segment::ProcessRef process = many.Attach(0);
+  std::list<FakeAgent> agents;
+  for (uint16_t i = 0; i < counts.agents; ++i) agents.emplace_back(many, process, i);
+  for (FakeAgent& agent : agents) agent.FallAsleep();
+  constexpr uint16_t kWoken = 30;
+  {
+    core::WakeQueue wake_queue(many.segment(), many.host());
+    for (uint16_t i = 0; i < kWoken; ++i) wake_queue.Add(i);
+  }
+  EXPECT_EQ(many.host().Rings().size(), kWoken);
 }
 
 TEST_F(WakeQueueTest, RingNobodyForAGrantAtOnce) {

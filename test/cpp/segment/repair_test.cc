@@ -10,6 +10,7 @@ using segment::CellId;
 using segment::CellState;
 using segment::NameCell;
 using segment::RequestCell;
+using segment::Shared;
 
 class Repair : public LockTableTest {
  protected:
@@ -119,6 +120,30 @@ TEST_F(Repair, GoesOnCountingWhenACounterWasAtItsEnd) {
   machine.segment().shard(held.record.shard).last_ticket.Set(~uint64_t{0});
   RepairAll();
   EXPECT_GT(Ask(b, u"n").record.ticket, held.record.ticket);
+}
+
+// One damaged word of a record: its agent's entry still says whose it is.
+TEST_F(Repair, KeepsALockWhoseRecordNamesAnotherLifeOfItsProcess) {
+  for (const uint32_t bit : {1U, 1U << 30}) {
+    const core::RequestReply held = Ask(a, u"n");
+    Shared<uint32_t>& generation = CellOf(held).process_generation;
+    generation.Set(generation.Get() ^ bit);
+    RepairAll();
+    EXPECT_TRUE(IsHeld(last_id));
+    EXPECT_EQ(generation.Get(), p.generation);
+    ASSERT_TRUE(a.End(last_id).ok());
+  }
+}
+
+TEST_F(Repair, TakesATokenThatCannotBeForDamage) {
+  for (const uint64_t damaged : {~uint64_t{0}, uint64_t{1} << 62, uint64_t{0}}) {
+    const core::RequestReply held = Ask(a, u"n");
+    machine.segment().header().last_token.Set(damaged);
+    RepairAll();
+    EXPECT_TRUE(IsHeld(last_id));
+    EXPECT_EQ(machine.segment().header().last_token.Get(), held.token);
+    ASSERT_TRUE(a.End(last_id).ok());
+  }
 }
 
 TEST_F(Repair, DropsTheSecondOfTwoRequestsWithOneTicket) {

@@ -29,7 +29,7 @@ inline constexpr segment::Geometry::Counts kSmallCounts{.shards = 2,
                                                         .buckets_per_shard = 2,
                                                         .extent_bytes = 1024,
                                                         .extents = 6};
-inline constexpr uint64_t kFirstToken = 1000;
+inline constexpr uint64_t kFirstToken = segment::kFirstToken + 1000;
 inline constexpr platform::BootId kBoot{7};
 
 class FakeMachine {
