@@ -18,8 +18,18 @@ export interface LockRequestExtras {
   readonly callSite: string;
   /** What is to be done about a deadlock that this request closes. */
   readonly deadlock: LockDeadlockAction;
-  /** The request in whose callback this one is made, while it holds its lock. */
-  readonly enclosing: LockBackendRequest | undefined;
+  /** What is known of the lock in whose callback this one is made. */
+  readonly enclosing: EnclosingLock | undefined;
+}
+
+/**
+ * A word that a backend keeps with the request, to be found again as {@link
+ * LockDetail.enclosingToken}: the fencing token of a lock, with what is to be done about a deadlock
+ * in its two highest bits. Two halves of 32 bits, unsigned.
+ */
+export interface EnclosingLock {
+  readonly tokenHigh: number;
+  readonly tokenLow: number;
 }
 
 /**
@@ -81,8 +91,14 @@ export interface LockDetail extends LockInfo {
   readonly held: number | null;
   /** The `backendId` of the request in its own agent. */
   readonly requestId: number;
-  /** The token of the lock in whose callback it was requested; null: none that is known. */
+  /**
+   * The token of the lock in whose callback it was requested; null: none; 1: its thread does not
+   * follow its callbacks, it may be inside any lock of the thread. (A backend gives the whole word of
+   * {@link LockRequestExtras.enclosing}.)
+   */
   readonly enclosingToken: bigint | null;
+  /** What is to be done about a deadlock, where that is not the default. */
+  readonly deadlock?: LockDeadlockAction;
   /**
    * Where in its program it was requested, as 'file:line:column', the last 120 code units of it; ''
    * unless its lock manager was opened with `callSites`.

@@ -33,7 +33,10 @@ export interface LockOptions {
    * made. It is looked for when a request inside a callback has waited for 100 ms. `'warn'` names
    * the whole cycle in a process warning (`HOLDFAST_DEADLOCK`), `'reject'` rejects this request
    * with a {@link DeadlockError}. Before Node 24 a callback is followed to its first `await` only,
-   * until this option or `reentrant` is used for the first time.
+   * until this option or `reentrant` is used for the first time; what is not followed is warned of
+   * as a possible deadlock after five seconds, once. Of requests that wait for each other the last
+   * one with `'reject'` is rejected, whatever the others say. A request that its callback does not
+   * wait for is in no deadlock.
    * @defaultValue 'warn'
    */
   deadlock?: 'warn' | 'reject' | 'ignore' | undefined;

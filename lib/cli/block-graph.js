@@ -91,7 +91,7 @@ class BlockGraph {
 
   /** @param {Inspection} inspection */
   #findCertain(inspection) {
-    const graph = new WaitGraph(inspection);
+    const graph = WaitGraph.of(inspection);
     for (const request of inspection.pending) {
       if (this.#deadlocked.has(request)) continue;
       const members = /** @type {InspectedLock[]} */ (graph.cycleThrough(request));

@@ -1,6 +1,6 @@
 'use strict';
 
-const { enclosingLock, extrasInside } = require('./call-chain.js');
+const { enclosingLock, extrasInside, mayBeInside } = require('./call-chain.js');
 
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 /** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
@@ -25,7 +25,7 @@ class BackendRequest {
     /** The lock in whose callback this one is requested. */
     this.outer = enclosingLock();
     this.backend = backend;
-    if (this.outer !== undefined) this.setOuter(this.outer);
+    if (this.outer !== undefined || mayBeInside()) this.setOuter(this.outer);
   }
 
   get mode() {
@@ -56,7 +56,7 @@ class BackendRequest {
 
   /**
    * Before the request is made: it is inside this one.
-   * @param {import('./call-chain.js').ChainLink} outer
+   * @param {import('./call-chain.js').ChainLink | undefined} outer
    */
   setOuter(outer) {
     this.outer = outer;

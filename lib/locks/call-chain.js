@@ -2,6 +2,7 @@
 
 const { AsyncLocalStorage } = require('node:async_hooks');
 const { contextsAreCheap } = require('../async-contexts.js');
+const { UNKNOWN, toEnclosingWord } = require('./deadlock/enclosing-word.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../types/backend.d.ts').LockBackendRequest} LockBackendRequest */
@@ -41,6 +42,12 @@ let chains = contextsAreCheap ? new AsyncLocalStorage() : undefined;
 /** @type {ChainLink | undefined} where there are no contexts: whose callback runs just now */
 let running = undefined;
 
+/**
+ * Locks of this thread whose callback is not followed, or that are held by a handle.
+ * @type {Set<object>}
+ */
+const unfollowed = new Set();
+
 /** From now on callbacks are followed to their end; those that have begun are not. */
 function followCallChains() {
   chains ??= new AsyncLocalStorage();
@@ -54,7 +61,10 @@ function followCallChains() {
  * @returns {unknown}
  */
 function callInside(request, callback, lock) {
-  if (!contextsAreCheap) return runInside(request, () => callback(lock));
+  if (!contextsAreCheap) {
+    if (chains === undefined) unfollowed.add(request);
+    return runInside(request, () => callback(lock));
+  }
   /** @type {AsyncLocalStorage<ChainLink>} */ (chains).enterWith(request); // for this microtask
   return callback(lock);
 }
@@ -77,6 +87,22 @@ function runInside(request, run) {
   } finally {
     running = previous;
   }
+}
+
+/**
+ * From now on what is requested may be inside this lock, and nobody will know.
+ * @param {object} request  granted
+ */
+function stopFollowing(request) {
+  unfollowed.add(request);
+}
+
+/**
+ * Nothing is inside this lock any more.
+ * @param {object} request
+ */
+function endFollowing(request) {
+  if (unfollowed.size > 0) unfollowed.delete(request);
 }
 
 /** The innermost lock that the running call chain holds, of whatever bucket. */
@@ -112,7 +138,7 @@ function leaveCallChain(request) {
 }
 
 /**
- * @param {LockBackendRequest | undefined} enclosing
+ * @param {import('../../types/backend.d.ts').EnclosingLock | undefined} enclosing
  * @returns {LockRequestExtras}
  */
 const onlyInside = (enclosing) => ({
@@ -125,19 +151,26 @@ const onlyInside = (enclosing) => ({
 });
 
 const NO_EXTRAS = Object.freeze(onlyInside(undefined));
+const MAYBE_INSIDE = Object.freeze(onlyInside(UNKNOWN));
 
 /**
- * What a request inside others tells its backend: beside its own extras, the innermost lock of this
- * backend that its call chain holds.
+ * What a request tells its backend: beside its own extras, the innermost lock of this backend that
+ * its call chain holds.
  * @param {LockRequestExtras | undefined} extras
  * @param {ChainLink | undefined} outer  what encloses the request
  * @param {LockBackend} backend
  */
 function extrasInside(extras, outer, backend) {
   const enclosing = heldAround(outer, (request) => shareLocks(request.home, backend));
-  if (enclosing === undefined) return extras;
-  return extras === undefined ? onlyInside(enclosing) : { ...extras, enclosing };
+  if (enclosing === undefined && unfollowed.size === 0) return extras;
+  if (extras === undefined) {
+    return enclosing === undefined ? MAYBE_INSIDE : onlyInside(toEnclosingWord(enclosing, 'warn'));
+  }
+  return { ...extras, enclosing: toEnclosingWord(enclosing ?? UNKNOWN, extras.deadlock) };
 }
+
+/** Whether a request may be inside a lock although no call chain says so. */
+const mayBeInside = () => unfollowed.size > 0;
 
 /**
  * The innermost lock of the running call chain inside which a reentrant request needs no lock of
@@ -175,9 +208,12 @@ module.exports = {
   callInside,
   coveringLock,
   enclosingLock,
+  endFollowing,
   extrasInside,
   followCallChains,
   leaveCallChain,
+  mayBeInside,
   runInside,
   shareLocks,
+  stopFollowing,
 };

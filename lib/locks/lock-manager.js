@@ -5,6 +5,7 @@ const { lazy } = require('../lazy.js');
 const { defineInterface, toCallback, toDOMString, toSequence } = require('../webidl.js');
 const { coveringLock } = require('./call-chain.js');
 const { checkLockRequest, toLockOptions } = require('./lock-options.js');
+const { readEnclosingWord } = require('./deadlock/enclosing-word.js');
 const { LockRequest } = require('./lock-request.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
@@ -12,6 +13,7 @@ const { LockRequest } = require('./lock-request.js');
 const acquireHandle = lazy(() => require('./lock-handle.js').acquireHandle);
 const requestNested = lazy(() => require('./nested-request.js').requestNested);
 const watching = lazy(() => require('./lock-watch.js'));
+const trackAwaits = lazy(() => require('./deadlock/await-tracker.js').trackAwaits);
 const requestAll = lazy(() => require('./request-all.js').requestAll);
 const requestSync = lazy(() => require('./request-sync.js').requestSync);
 const withProcessFacts = lazy(() => require('./process-facts.js').withProcessFacts);
@@ -69,7 +71,9 @@ class LockManager {
         const held = coveringLock(resourceName, options.mode, backend);
         if (held !== undefined) return requestNested()(held, options, callback);
       }
-      return new LockRequest(backend, resourceName, options, callback).start();
+      const request = new LockRequest(backend, resourceName, options, callback);
+      const released = request.start();
+      return request.isNestedWait ? trackAwaits()(released, request) : released;
     } catch (error) {
       return Promise.reject(error);
     }
@@ -152,7 +156,7 @@ class LockManager {
    */
   inspect() {
     try {
-      return Promise.resolve(this.#attach().inspect()).then(withProcessFacts());
+      return Promise.resolve(this.#attach().inspect()).then(withoutWords).then(withProcessFacts());
     } catch (error) {
       return Promise.reject(error);
     }
@@ -234,6 +238,13 @@ defineInterface(LockManager, [
   'watch',
   'close',
 ]);
+
+/** @param {import('../../types/backend.d.ts').LockInspection} inspection  as backends give it */
+function withoutWords(inspection) {
+  for (const detail of inspection.held) readEnclosingWord(detail);
+  for (const detail of inspection.pending) readEnclosingWord(detail);
+  return inspection;
+}
 
 /**
  * @param {() => LockBackend} openBackend  called at the first use, and again after it has thrown

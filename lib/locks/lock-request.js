@@ -5,7 +5,7 @@ const { LockLostError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { isObject } = require('../webidl.js');
 const { BackendRequest } = require('./backend-request.js');
-const { callInside, leaveCallChain } = require('./call-chain.js');
+const { callInside, endFollowing, leaveCallChain, stopFollowing } = require('./call-chain.js');
 const {
   publishEnd,
   publishEndSoon,
@@ -38,6 +38,9 @@ const HOLDING = 3;
 const OVER = 4;
 /** Aborted between the grant and the callback; the lock has still to be given back. */
 const LEAVING = 5;
+
+/** See deadlock/await-tracker.js. */
+const AWAITED = 2;
 
 /** What a callback returns that keeps the lock, and the released promise, until release(). */
 const KEEP_HOLDING = Symbol('keep holding');
@@ -80,6 +83,13 @@ class LockRequest extends BackendRequest {
     this.#phase = WAITING;
     this.#isHandedOut = false;
     this.#open = this.#error = this.#section = undefined;
+    /** Its maker waits for it, unless it is known that nobody does: see await-tracker.js. */
+    this.awaitState = /** @type {0 | 1 | 2} */ (AWAITED);
+  }
+
+  /** Whether it waits, inside another or perhaps so. */
+  get isNestedWait() {
+    return this.#phase === WAITING && this.extras?.enclosing !== undefined;
   }
 
   get isHolding() {
@@ -194,6 +204,7 @@ class LockRequest extends BackendRequest {
    */
   lost(reason) {
     const error = this.#tellLoss(reason);
+    endFollowing(this);
     if (this.#phase === HOLDING || reason === 'stolen') {
       this.#error = error;
       this.#section?.lose(error);
@@ -297,6 +308,7 @@ class LockRequest extends BackendRequest {
 
   /** From inside the callback: what it returns is given out now, the lock kept until release(). */
   handOut() {
+    stopFollowing(this);
     this.#isHandedOut = true;
   }
 
@@ -342,6 +354,7 @@ class LockRequest extends BackendRequest {
   end(reason) {
     const wasHolding = this.#phase === HOLDING;
     this.#phase = OVER;
+    endFollowing(this);
     if (this.#error !== undefined) return this.#error;
     const lossReason = wasHolding ? this.backend.release(this) : undefined;
     if (this.outer !== undefined) leaveCallChain(this);

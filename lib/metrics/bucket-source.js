@@ -48,7 +48,7 @@ function groupByName(locks) {
 
 /** @param {Inspection} inspection */
 function findDeadlocked(inspection) {
-  const graph = new WaitGraph(inspection);
+  const graph = WaitGraph.of(inspection);
   return new Set(inspection.pending.filter((request) => graph.knotOf(request).length > 0));
 }
 

@@ -26,7 +26,7 @@ function toAsk(number, { name, mode, ifAvailable, steal, extras }) {
   };
 }
 
-/** @param {Request} request */
+/** @param {{ tokenHigh: number, tokenLow: number }} enclosing */
 const tokenOf = ({ tokenHigh, tokenLow }) =>
   (BigInt(tokenHigh >>> 0) << 32n) | BigInt(tokenLow >>> 0);
 

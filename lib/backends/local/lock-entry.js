@@ -6,7 +6,7 @@
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 /** @typedef {import('../../../types/locks.d.ts').LockInfo} LockInfo */
 
-/** @param {Request} request  granted */
+/** @param {{ tokenHigh: number, tokenLow: number }} request  granted, or what encloses one */
 const tokenOf = ({ tokenHigh, tokenLow }) => (BigInt(tokenHigh) << 32n) | BigInt(tokenLow);
 
 /** Of the newest entry. */

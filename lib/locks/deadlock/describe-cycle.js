@@ -2,6 +2,9 @@
 
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 
+/** Of more the first ones are named. */
+const MAX_NAMED = 20;
+
 /** @param {LockDetail} request  in a cycle */
 function describeRequest({ name, mode, label, pid, threadId, waited }) {
   const about = [mode, `process ${pid}`, `thread ${threadId}`];
@@ -10,15 +13,34 @@ function describeRequest({ name, mode, label, pid, threadId, waited }) {
 }
 
 /**
+ * @param {LockDetail[]} cycle
+ * @param {string} holder  of a name
+ */
+function describeWaits(cycle, holder) {
+  const lines = cycle.slice(0, MAX_NAMED).map((request, i) => {
+    const { name } = cycle[(i + cycle.length - 1) % cycle.length];
+    return `${holder} '${name}' waits for ${describeRequest(request)}`;
+  });
+  if (cycle.length > MAX_NAMED) lines.push(`… and ${cycle.length - MAX_NAMED} more`);
+  return lines.join('; ');
+}
+
+/**
  * @param {LockDetail[]} cycle  each waits for a lock in whose callback the next was made
  * @returns {string}
  */
-function describeCycle(cycle) {
-  const lines = cycle.map((request, i) => {
-    const { name } = cycle[(i + cycle.length - 1) % cycle.length];
-    return `a holder of '${name}' waits for ${describeRequest(request)}`;
-  });
-  return `Deadlock: ${lines.join('; ')}`;
+const describeCycle = (cycle) => `Deadlock: ${describeWaits(cycle, 'a holder of')}`;
+
+/**
+ * @param {LockDetail[]} cycle  each waits for a lock of the thread that made the next
+ * @returns {string}
+ */
+function describePossibleCycle(cycle) {
+  return (
+    `Possible deadlock: ${describeWaits(cycle, 'the thread that holds')}. Nothing of this has ` +
+    "changed for five seconds. Where a callback is not followed beyond its first 'await', nobody " +
+    "knows whether it waits for the request: pass 'deadlock' to have it followed."
+  );
 }
 
-module.exports = { describeCycle };
+module.exports = { describeCycle, describePossibleCycle };

@@ -1,9 +1,13 @@
 'use strict';
 
 const { DeadlockError } = require('../../errors.js');
-const { describeCycle } = require('./describe-cycle.js');
-const { WaitGraph } = require('./wait-graph.js');
 const { performance, setTimeout } = require('../../time.js');
+const { UNSEEN, AWAITED } = require('./await-tracker.js');
+const { describeCycle, describePossibleCycle } = require('./describe-cycle.js');
+const { readEnclosingWord } = require('./enclosing-word.js');
+const { linkPossible } = require('./possible-links.js');
+const { runSliced } = require('./sliced.js');
+const { WaitGraph, eachOf, keyOf } = require('./wait-graph.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
@@ -12,6 +16,8 @@ const { performance, setTimeout } = require('../../time.js');
  * @typedef {object} WatchedRequest
  * @property {number} backendId
  * @property {import('../../../types/backend.d.ts').LockRequestExtras | undefined} extras
+ * @property {import('../call-chain.js').ChainLink | undefined} outer
+ * @property {0 | 1 | 2} awaitState  see await-tracker.js
  * @property {(error: DeadlockError) => void} abort  leaves the queue and rejects
  */
 
@@ -20,6 +26,8 @@ const { performance, setTimeout } = require('../../time.js');
  * @property {number} at  when to look next
  * @property {number} pauseMs  that goes before
  * @property {boolean} isWarned
+ * @property {string} possible  who waits for whom, perhaps; '' if nobody does
+ * @property {number} possibleSince
  */
 
 /** How long a request waits before anybody asks why. */
@@ -28,11 +36,14 @@ const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 1000;
 /** To look at everything must not take more than a small part of the time. */
 const LEAST_PAUSE_PER_COST = 20;
+/** How long a possible deadlock stands unchanged before it is told. */
+const POSSIBLE_MS = 5000;
 
 /**
- * Looks for deadlocks among the requests of one agent that wait inside a callback: no other can be
- * part of one. Every agent looks for itself and sees the same: of those that wait for each other,
- * the request that was made last has closed the cycle, and does something about it.
+ * Looks for deadlocks among the requests of one agent that wait inside a callback, or may do so: no
+ * other can be part of one. Every agent looks for itself and sees the same, also who of those that
+ * wait for each other does something about it: of those that want to be rejected the one that was
+ * made last, otherwise the last of those that warn.
  */
 class DeadlockDetector {
   #backend;
@@ -50,7 +61,13 @@ class DeadlockDetector {
   /** @param {WatchedRequest} request  that waits */
   watch(request) {
     const at = performance.now() + FIRST_PAUSE_MS;
-    this.#watched.set(request, { at, pauseMs: FIRST_PAUSE_MS, isWarned: false });
+    this.#watched.set(request, {
+      at,
+      pauseMs: FIRST_PAUSE_MS,
+      isWarned: false,
+      possible: '',
+      possibleSince: 0,
+    });
     this.#schedule(FIRST_PAUSE_MS);
   }
 
@@ -73,31 +90,105 @@ class DeadlockDetector {
     const start = performance.now();
     this.#isTimed = false;
     this.#isLooking = true;
-    const due = [...this.#watched].filter(([, { at }]) => at <= start);
-    if (due.length > 0) await this.#lookAt(due.map(([request]) => request));
-    this.#isLooking = false;
-    if (this.#watched.size === 0) return;
-    const now = performance.now();
-    const next = Math.min(...Array.from(this.#watched.values(), ({ at }) => at));
-    this.#schedule(Math.max(next - now, (now - start) * LEAST_PAUSE_PER_COST));
-  }
-
-  /** @param {WatchedRequest[]} requests */
-  async #lookAt(requests) {
     try {
-      const graph = new WaitGraph(await this.#backend.inspect());
-      for (const request of requests) this.#judge(request, graph);
+      await this.#lookAtDue(start);
     } catch {
       // The backend is gone, and tells its requests so itself.
       this.#watched.clear();
     }
+    this.#isLooking = false;
+    if (this.#watched.size === 0) return;
+    const now = performance.now();
+    let next = Infinity;
+    for (const { at } of this.#watched.values()) next = Math.min(next, at);
+    this.#schedule(Math.max(next - now, (now - start) * LEAST_PAUSE_PER_COST));
+  }
+
+  /** @param {number} now */
+  async #lookAtDue(now) {
+    /** @type {WatchedRequest[]} */
+    const due = [];
+    for (const [request, { at }] of this.#watched) if (at <= now) due.push(request);
+    if (due.length === 0) return;
+    const inspection = await this.#backend.inspect();
+    await runSliced(eachOf([...inspection.held, ...inspection.pending], readEnclosingWord));
+    const own = this.#ownByKey();
+    const isAwaited = (/** @type {LockDetail} */ request) =>
+      this.#isAwaited(own.get(keyOf(request.clientId, request.requestId)), AWAITED);
+    const graph = await runSliced(WaitGraph.build(inspection, { isAwaited }));
+    const chosen = new Map();
+    const others = await runSliced(filter(due, (request) => !this.#judge(request, graph, chosen)));
+    if (others.length > 0) await this.#lookForPossible(others, inspection, own);
+  }
+
+  /** The watched requests by what they are called in an inspection. */
+  #ownByKey() {
+    const { clientId } = this.#backend;
+    const own = new Map();
+    for (const request of this.#watched.keys())
+      own.set(keyOf(clientId, request.backendId), request);
+    return own;
+  }
+
+  /**
+   * Of a request of another agent nobody knows: it is taken for awaited.
+   * @param {WatchedRequest | undefined} request
+   * @param {number} least  of its await state
+   */
+  #isAwaited(request, least) {
+    if (request === undefined) return true;
+    return (
+      request.awaitState >= least && (request.outer === undefined || request.outer.isEnclosing)
+    );
+  }
+
+  /**
+   * @param {WatchedRequest[]} requests  that are in no deadlock that is known
+   * @param {import('../../../types/backend.d.ts').LockInspection} inspection
+   * @param {Map<string, WatchedRequest>} own
+   */
+  async #lookForPossible(requests, inspection, own) {
+    const isAwaited = (/** @type {LockDetail} */ request) =>
+      this.#isAwaited(own.get(keyOf(request.clientId, request.requestId)), UNSEEN + 1);
+    const graph = await runSliced(WaitGraph.build(inspection, { isAwaited, links: linkPossible }));
+    const shapes = new Map();
+    const judge = (/** @type {WatchedRequest} */ request) =>
+      this.#judgePossible(request, graph, shapes);
+    await runSliced(eachOf(requests, judge));
   }
 
   /**
    * @param {WatchedRequest} request
    * @param {WaitGraph} graph
+   * @param {Map<LockDetail[], LockDetail | undefined>} chosen  by knot: who does something
+   * @returns {boolean} whether it is in a deadlock, or waits no more
    */
-  #judge(request, graph) {
+  #judge(request, graph, chosen) {
+    const watched = this.#watched.get(request);
+    if (watched === undefined) return true;
+    const detail = graph.find(this.#backend.clientId, request.backendId);
+    if (detail === undefined || !graph.isStuck(detail)) return false;
+    const knot = graph.knotOf(detail);
+    if (knot.length === 0) return false;
+    pause(watched);
+    if (!chosen.has(knot)) chosen.set(knot, choose(knot));
+    if (watched.isWarned || chosen.get(knot) !== detail) return true;
+    const cycle = graph.cycleThrough(detail);
+    if (request.extras?.deadlock === 'reject') {
+      request.abort(toError(cycle));
+    } else {
+      watched.isWarned = true;
+      warn(describeCycle(cycle));
+    }
+    return true;
+  }
+
+  /**
+   * @param {WatchedRequest} request
+   * @param {WaitGraph} graph  with all that may be
+   * @param {Map<LockDetail[], string>} shapes  by knot: what may not change
+   */
+  #judgePossible(request, graph, shapes) {
     const watched = this.#watched.get(request);
     const detail = graph.find(this.#backend.clientId, request.backendId);
     if (watched === undefined) return;
@@ -106,26 +197,86 @@ class DeadlockDetector {
       this.#watched.delete(request);
       return;
     }
-    watched.pauseMs = Math.min(2 * watched.pauseMs, MAX_PAUSE_MS);
-    watched.at = performance.now() + watched.pauseMs;
-    if (watched.isWarned || !hasClosedCircle(detail, graph)) return;
-    if (request.extras?.deadlock === 'reject') {
-      request.abort(toError(graph.cycleThrough(detail)));
-    } else {
-      watched.isWarned = true;
-      warnOfDeadlock(graph.cycleThrough(detail));
+    pause(watched);
+    const knot = graph.knotOf(detail);
+    if (knot.length === 0) {
+      watched.possible = '';
+      return;
+    }
+    if (!shapes.has(knot)) shapes.set(knot, shapeOf(knot, graph.tokensOfKnot(detail)));
+    const shape = /** @type {string} */ (shapes.get(knot));
+    const now = performance.now();
+    if (watched.possible !== shape) Object.assign(watched, { possible: shape, possibleSince: now });
+    if (watched.isWarned || now - watched.possibleSince < POSSIBLE_MS) return;
+    watched.isWarned = true;
+    if (lastOf(knot.filter(({ deadlock }) => deadlock !== 'ignore')) === detail) {
+      warn(describePossibleCycle(graph.cycleThrough(detail)));
     }
   }
 }
 
+/** @param {Watched} watched */
+function pause(watched) {
+  watched.pauseMs = Math.min(2 * watched.pauseMs, MAX_PAUSE_MS);
+  watched.at = performance.now() + watched.pauseMs;
+}
+
 /**
- * Whether it is the last of those that wait for each other, and so the one to do something.
- * @param {LockDetail} request
- * @param {WaitGraph} graph
+ * @template T
+ * @param {T[]} items
+ * @param {(item: T) => boolean} isWanted
+ * @returns {Generator<void, T[], void>}
  */
-function hasClosedCircle(request, graph) {
-  const knot = graph.knotOf(request);
-  return knot.length > 0 && knot.every((other) => other === request || isBefore(other, request));
+function* filter(items, isWanted) {
+  /** @type {T[]} */
+  const wanted = [];
+  yield* eachOf(items, (item) => {
+    if (isWanted(item)) wanted.push(item);
+  });
+  return wanted;
+}
+
+/**
+ * @param {LockDetail[]} knot  that wait for each other
+ * @returns {LockDetail | undefined} the one to do something; undefined: all want it ignored
+ */
+function choose(knot) {
+  return (
+    lastOf(knot.filter(({ deadlock }) => deadlock === 'reject')) ??
+    lastOf(knot.filter(({ deadlock }) => deadlock !== 'ignore'))
+  );
+}
+
+/** @param {LockDetail[]} requests */
+function lastOf(requests) {
+  /** @type {LockDetail | undefined} */
+  let last = undefined;
+  for (const request of requests) {
+    if (last === undefined || isBefore(last, request)) last = request;
+  }
+  return last;
+}
+
+/**
+ * All agents have to agree on the order, also of those that came at the same time.
+ * @param {LockDetail} a
+ * @param {LockDetail} b
+ */
+function isBefore(a, b) {
+  if (a.since !== b.since) return a.since < b.since;
+  if (a.clientId !== b.clientId) return a.clientId < b.clientId;
+  return a.requestId < b.requestId;
+}
+
+/**
+ * @param {LockDetail[]} knot
+ * @param {bigint[]} tokens  that it holds
+ */
+function shapeOf(knot, tokens) {
+  const requests = knot.map(
+    ({ clientId, requestId, since }) => `${clientId} ${requestId} ${since}`,
+  );
+  return [...requests.sort(), ...tokens.map(String).sort()].join('\n');
 }
 
 /** @param {LockDetail[]} cycle */
@@ -140,40 +291,26 @@ function toError(cycle) {
   return new DeadlockError(describeCycle(cycle), members);
 }
 
-/** @param {LockDetail[]} cycle */
-function warnOfDeadlock(cycle) {
-  process.emitWarning(describeCycle(cycle), {
-    type: 'HoldfastWarning',
-    code: 'HOLDFAST_DEADLOCK',
-  });
-}
-
-/**
- * All agents have to agree on the order, also of those that came at the same time.
- * @param {LockDetail} a
- * @param {LockDetail} b
- */
-function isBefore(a, b) {
-  if (a.since !== b.since) return a.since < b.since;
-  if (a.clientId !== b.clientId) return a.clientId < b.clientId;
-  return a.requestId < b.requestId;
+/** @param {string} message */
+function warn(message) {
+  process.emitWarning(message, { type: 'HoldfastWarning', code: 'HOLDFAST_DEADLOCK' });
 }
 
 /** @type {WeakMap<LockBackend, DeadlockDetector>} */
-const watches = new WeakMap();
+const detectors = new WeakMap();
 
 /**
  * @param {LockBackend} backend
- * @param {WatchedRequest} request  that waits inside a callback
+ * @param {WatchedRequest} request  that waits, perhaps inside a callback
  */
 function watchForDeadlock(backend, request) {
   if (request.extras?.deadlock === 'ignore') return;
-  let watch = watches.get(backend);
-  if (watch === undefined) {
-    watch = new DeadlockDetector(backend);
-    watches.set(backend, watch);
+  let detector = detectors.get(backend);
+  if (detector === undefined) {
+    detector = new DeadlockDetector(backend);
+    detectors.set(backend, detector);
   }
-  watch.watch(request);
+  detector.watch(request);
 }
 
 /**
@@ -181,7 +318,7 @@ function watchForDeadlock(backend, request) {
  * @param {WatchedRequest} request  that waits no more
  */
 function unwatchForDeadlock(backend, request) {
-  watches.get(backend)?.unwatch(request);
+  detectors.get(backend)?.unwatch(request);
 }
 
 module.exports = { unwatchForDeadlock, watchForDeadlock };

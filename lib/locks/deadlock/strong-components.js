@@ -1,14 +1,17 @@
 'use strict';
 
+const { runAtOnce } = require('./sliced.js');
+
 /**
  * The strongly connected components of a directed graph: each node gets the nodes that it can reach
- * and that can reach it, itself among them. Tarjan's algorithm, without recursion.
+ * and that can reach it, itself among them. Tarjan's algorithm, without recursion. Yields at
+ * every step.
  * @template N
  * @param {Iterable<N>} starts  nodes from which all others can be reached
  * @param {(node: N) => Iterable<N>} next  where a node leads; called once for each
- * @returns {Map<N, N[]>} nodes of one component share one array
+ * @returns {Generator<void, Map<N, N[]>, void>} nodes of one component share one array
  */
-function findStrongComponents(starts, next) {
+function* strongComponents(starts, next) {
   /** @type {Map<N, number>} the order in which nodes were found */
   const indexes = new Map();
   /** @type {Map<N, number>} the first node found that can be reached, and is still open */
@@ -59,9 +62,18 @@ function findStrongComponents(starts, next) {
 
   for (const start of starts) {
     const path = indexes.has(start) ? [] : [enter(start)];
-    while (path.length > 0) walk(path);
+    while (path.length > 0) yield walk(path);
   }
   return components;
 }
 
-module.exports = { findStrongComponents };
+/**
+ * The same in one piece.
+ * @template N
+ * @param {Iterable<N>} starts
+ * @param {(node: N) => Iterable<N>} next
+ * @returns {Map<N, N[]>}
+ */
+const findStrongComponents = (starts, next) => runAtOnce(strongComponents(starts, next));
+
+module.exports = { findStrongComponents, strongComponents };

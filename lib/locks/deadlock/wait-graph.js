@@ -1,22 +1,19 @@
 'use strict';
 
-const { isGrantable } = require('../grantable.js');
-const { findStrongComponents } = require('./strong-components.js');
+const { runAtOnce } = require('./sliced.js');
+const { strongComponents } = require('./strong-components.js');
+const { WaitNode, Resource } = require('./wait-node.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
 
-/** @param {LockDetail[]} details */
-const groupByName = (details) => {
-  /** @type {Map<string, LockDetail[]>} */
-  const groups = new Map();
-  for (const detail of details) {
-    const group = groups.get(detail.name);
-    if (group === undefined) groups.set(detail.name, [detail]);
-    else group.push(detail);
-  }
-  return groups;
-};
+/**
+ * Whether the callback that a request was made inside waits for it. Asked for each request that was
+ * made inside one, of all agents.
+ * @typedef {(request: LockDetail) => boolean} IsAwaited
+ */
+
+const STEPS_PER_YIELD = 64;
 
 /**
  * @param {string} clientId
@@ -24,43 +21,54 @@ const groupByName = (details) => {
  */
 const keyOf = (clientId, requestId) => `${clientId} ${requestId}`;
 
-/** @typedef {LockDetail | string} Node  a request, the name that it asks for, a held lock */
-
 /**
  * Who can never go on, at one moment. A request waits for holders of its name; a holder waits for
- * every pending request that was made inside its callback, as if the callback awaited it.
+ * the requests that were made inside its callback, and for the locks that these became.
  *
  * A request with a limit needs one of several holders to end, so this is no search for a cycle
- * alone: whoever can go on is marked, then whoever can go on because of that, until nothing
- * changes. The others are stuck.
+ * alone: whoever can go on is marked, then whoever can go on because of that. The others are stuck.
+ * Every edge is looked at once.
  */
 class WaitGraph {
-  #held;
-  #pending;
-  /** @type {Map<LockDetail, LockDetail[]>} a held lock's pending requests, made inside it */
-  #inside = new Map();
-  /** @type {Set<LockDetail>} held locks that cannot end */
-  #stuckHolders;
-  /** @type {Set<LockDetail>} pending requests that cannot be granted */
-  #stuckRequests;
-  /** @type {Map<string, LockDetail>} */
-  #byKey;
-  /** @type {Map<Node, Node[]>} */
-  #components;
+  /** @type {Map<string, Resource>} */
+  #resources = new Map();
+  /** @type {Map<string, WaitNode>} pending requests */
+  #byKey = new Map();
+  /** @type {Map<bigint, WaitNode>} held locks */
+  #byToken = new Map();
+  /** @type {Map<WaitNode | Resource, (WaitNode | Resource)[]>} */
+  #components = new Map();
+  #canGoOn = /** @type {WaitNode[]} */ ([]);
 
-  /** @param {LockInspection} inspection  one consistent view, pending in the order of the queues */
-  constructor({ held, pending }) {
-    this.#held = groupByName(held);
-    this.#pending = groupByName(pending);
-    this.#byKey = new Map(pending.map((one) => [keyOf(one.clientId, one.requestId), one]));
-    this.#findInside(held, pending);
-    // Whose hold is limited ends whatever happens.
-    this.#stuckHolders = new Set(held.filter((lock) => lock.holdLimit === 0));
-    this.#stuckRequests = new Set(pending);
-    while (this.#findMoreThatGoOn());
-    /** @type {Iterable<Node>} */
-    const starts = this.#stuckRequests;
-    this.#components = findStrongComponents(starts, (node) => this.#next(node));
+  /**
+   * In one piece.
+   * @param {LockInspection} inspection
+   */
+  static of(inspection) {
+    return runAtOnce(WaitGraph.build(inspection));
+  }
+
+  /**
+   * @param {LockInspection} inspection  one consistent view, pending in the order of the queues
+   * @param {{ isAwaited?: IsAwaited, links?: PossibleLinks }} [options] `links`: what else a holder
+   *   may wait for
+   * @returns {Generator<void, WaitGraph, void>}
+   */
+  static *build({ held, pending }, { isAwaited = () => true, links } = {}) {
+    const graph = new WaitGraph();
+    yield* eachOf(held, (detail) => graph.#addHolder(detail));
+    yield* eachOf(pending, (detail) => graph.#addPending(detail, isAwaited));
+    yield* eachOf(held, (detail) => graph.#linkHolder(detail));
+    if (links !== undefined) yield* links(graph.#byToken, graph.#byKey);
+    yield* eachOf(graph.#byToken.values(), (node) => graph.#goOnIfFree(node));
+    yield* eachOf(graph.#resources.values(), (resource) => graph.#grantFrom(resource));
+    yield* eachOf(graph.#canGoOn, (node) => graph.#release(node)); // it grows meanwhile
+    const stuck = [...graph.#byKey.values()].filter(({ isStuck }) => isStuck);
+    graph.#components = yield* strongComponents(
+      /** @type {Iterable<WaitNode | Resource>} */ (stuck),
+      (node) => node.next(),
+    );
+    return graph;
   }
 
   /**
@@ -69,12 +77,12 @@ class WaitGraph {
    * @param {number} requestId
    */
   find(clientId, requestId) {
-    return this.#byKey.get(keyOf(clientId, requestId));
+    return this.#byKey.get(keyOf(clientId, requestId))?.detail;
   }
 
   /** @param {LockDetail} request  pending */
   isStuck(request) {
-    return this.#stuckRequests.has(request);
+    return this.#nodeOf(request).isStuck;
   }
 
   /**
@@ -84,14 +92,15 @@ class WaitGraph {
    * @returns {LockDetail[]} from that request on; empty when it is in no such cycle
    */
   cycleThrough(start) {
-    if (!this.isStuck(start)) return [];
-    /** @type {Map<Node, Node>} who was come from */
+    const first = this.#nodeOf(start);
+    if (!first.isStuck) return [];
+    /** @type {Map<WaitNode | Resource, WaitNode | Resource>} who was come from */
     const from = new Map();
-    /** @type {Node[]} */
-    const queue = [start];
+    /** @type {(WaitNode | Resource)[]} */
+    const queue = [first];
     for (const node of queue) {
-      for (const next of this.#next(node)) {
-        if (next === start) return this.#pathBack(from, start, node);
+      for (const next of node.next()) {
+        if (next === first) return pathBack(from, first, node);
         if (from.has(next)) continue;
         from.set(next, node);
         queue.push(next);
@@ -104,92 +113,148 @@ class WaitGraph {
    * All that wait for this request and that it waits for, through any number of others: one of them
    * has to give way, and each of them finds the same ones here.
    * @param {LockDetail} request  pending
-   * @returns {LockDetail[]} itself among them; empty when it is in no such cycle
+   * @returns {LockDetail[]} itself among them, the same array for all of them; empty when it is in
+   *   no such cycle
    */
   knotOf(request) {
-    const component = this.#components.get(request) ?? [];
-    return component.length < 2 ? [] : this.#requestsOf(component);
+    const component = this.#components.get(this.#nodeOf(request)) ?? [];
+    if (component.length < 2) return [];
+    let knot = this.#knots.get(component);
+    if (knot === undefined) {
+      knot = pendingOf(component);
+      this.#knots.set(component, knot);
+    }
+    return knot;
   }
 
-  /**
-   * @param {Map<Node, Node>} from
-   * @param {Node} start
-   * @param {Node} end
-   */
-  #pathBack(from, start, end) {
-    const path = [end];
-    for (let at = end; at !== start; path.push(at)) at = /** @type {Node} */ (from.get(at));
-    return this.#requestsOf(path.reverse());
-  }
+  /** @type {Map<object, LockDetail[]>} by component */
+  #knots = new Map();
 
   /**
-   * @param {Node[]} nodes
-   * @returns {LockDetail[]}
+   * The tokens of the locks that a knot holds.
+   * @param {LockDetail} request  pending
+   * @returns {bigint[]}
    */
-  #requestsOf(nodes) {
-    return /** @type {LockDetail[]} */ (
-      nodes.filter((node) => this.#stuckRequests.has(/** @type {any} */ (node)))
-    );
+  tokensOfKnot(request) {
+    const tokens = [];
+    for (const node of this.#components.get(this.#nodeOf(request)) ?? []) {
+      if (node instanceof WaitNode && node.detail.token !== null) tokens.push(node.detail.token);
+    }
+    return tokens;
   }
 
-  /**
-   * A request waits for its name, that for its stuck holders, those for the stuck requests inside.
-   * @param {Node} node
-   * @returns {Node[]}
-   */
-  #next(node) {
-    if (typeof node === 'string') return this.#stuckHoldersOf(node);
-    if (this.#stuckRequests.has(node)) return [node.name];
-    return (this.#inside.get(node) ?? []).filter((request) => this.#stuckRequests.has(request));
+  /** @param {LockDetail} request */
+  #nodeOf({ clientId, requestId }) {
+    return /** @type {WaitNode} */ (this.#byKey.get(keyOf(clientId, requestId)));
   }
 
   /** @param {string} name */
-  #stuckHoldersOf(name) {
-    return (this.#held.get(name) ?? []).filter((holder) => this.#stuckHolders.has(holder));
+  #resourceOf(name) {
+    let resource = this.#resources.get(name);
+    if (resource === undefined) {
+      resource = new Resource();
+      this.#resources.set(name, resource);
+    }
+    return resource;
+  }
+
+  /** @param {LockDetail} detail */
+  #addHolder(detail) {
+    const node = new WaitNode(detail, this.#resourceOf(detail.name));
+    node.resource.addHolder(node);
+    this.#byToken.set(/** @type {bigint} */ (detail.token), node);
   }
 
   /**
-   * A request is inside all locks that its call chain holds. Where one on the way was released, its
-   * callback did not wait for the request.
-   * @param {LockDetail[]} held
-   * @param {LockDetail[]} pending
+   * @param {LockDetail} detail
+   * @param {IsAwaited} isAwaited
    */
-  #findInside(held, pending) {
-    const byToken = new Map(held.map((lock) => [lock.token, lock]));
-    for (const request of pending) {
-      /** @type {Set<LockDetail>} no cycle, whatever a damaged table says */
-      const chain = new Set();
-      let outer = byToken.get(request.enclosingToken);
-      while (outer !== undefined && !chain.has(outer)) {
-        chain.add(outer);
-        outer = byToken.get(outer.enclosingToken);
-      }
-      for (const lock of chain) {
-        const requests = this.#inside.get(lock);
-        if (requests === undefined) this.#inside.set(lock, [request]);
-        else requests.push(request);
-      }
-    }
+  #addPending(detail, isAwaited) {
+    const node = new WaitNode(detail, this.#resourceOf(detail.name));
+    node.resource.queue.push(node);
+    this.#byKey.set(keyOf(detail.clientId, detail.requestId), node);
+    if (detail.enclosingToken === null || !isAwaited(detail)) return;
+    this.#byToken.get(detail.enclosingToken)?.waitFor(node);
   }
 
-  /** @returns {boolean} whether somebody was found */
-  #findMoreThatGoOn() {
-    let isAnyFound = false;
-    for (const holder of this.#stuckHolders) {
-      const inside = this.#inside.get(holder) ?? [];
-      if (inside.some((request) => this.#stuckRequests.has(request))) continue;
-      this.#stuckHolders.delete(holder);
-      isAnyFound = true;
+  /**
+   * Where a lock on the way was released, its callback did not wait for what is inside.
+   * @param {LockDetail} detail  held
+   */
+  #linkHolder({ token, enclosingToken }) {
+    const node = /** @type {WaitNode} */ (this.#byToken.get(/** @type {bigint} */ (token)));
+    if (enclosingToken !== null) this.#byToken.get(enclosingToken)?.waitFor(node);
+  }
+
+  /**
+   * Whose hold is limited ends whatever happens.
+   * @param {WaitNode} holder
+   */
+  #goOnIfFree(holder) {
+    if (holder.waitsFor.length === 0 || holder.detail.holdLimit > 0) this.#canGoOn.push(holder);
+  }
+
+  /** @param {Resource} resource */
+  #grantFrom(resource) {
+    for (const request of resource.takeGrantable()) this.#canGoOn.push(request);
+  }
+
+  /** @param {WaitNode} node  that can go on */
+  #release(node) {
+    if (!node.isStuck) return;
+    node.isStuck = false;
+    for (const waiting of node.waitedForBy) {
+      waiting.missing -= 1;
+      if (waiting.missing === 0) this.#canGoOn.push(waiting);
     }
-    for (const [name, queue] of this.#pending) {
-      const holders = this.#stuckHoldersOf(name);
-      for (const request of queue) {
-        if (!isGrantable(request, holders)) break;
-        if (this.#stuckRequests.delete(request)) isAnyFound = true;
-      }
-    }
-    return isAnyFound;
+    if (!node.isHolder) return;
+    node.resource.removeHolder(node);
+    this.#grantFrom(node.resource);
   }
 }
 
-module.exports = { WaitGraph };
+/**
+ * @typedef {(held: Map<bigint, WaitNode>, pending: Map<string, WaitNode>) =>
+ *   Generator<void, void, void>} PossibleLinks
+ */
+
+/**
+ * @template T
+ * @param {Iterable<T>} items
+ * @param {(item: T) => void} visit
+ */
+function* eachOf(items, visit) {
+  let steps = 0;
+  for (const item of items) {
+    visit(item);
+    steps += 1;
+    if (steps % STEPS_PER_YIELD === 0) yield;
+  }
+}
+
+/**
+ * @param {Map<WaitNode | Resource, WaitNode | Resource>} from
+ * @param {WaitNode} start
+ * @param {WaitNode | Resource} end
+ */
+function pathBack(from, start, end) {
+  const path = [end];
+  for (let at = end; at !== start; path.push(at)) {
+    at = /** @type {WaitNode | Resource} */ (from.get(at));
+  }
+  return pendingOf(path.reverse());
+}
+
+/**
+ * @param {(WaitNode | Resource)[]} nodes
+ * @returns {LockDetail[]}
+ */
+function pendingOf(nodes) {
+  const details = [];
+  for (const node of nodes) {
+    if (node instanceof WaitNode && !node.isHolder) details.push(node.detail);
+  }
+  return details;
+}
+
+module.exports = { WaitGraph, eachOf, keyOf };

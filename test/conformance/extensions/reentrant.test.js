@@ -318,11 +318,12 @@ describeOneClient('reentrant', (run) => {
       const request = (callback) => locks.request(name, { reentrant: true }, callback);
       const results = await Promise.allSettled([
         request(async () => {
-          const first = request(() => new Promise(() => {}));
-          const second = request(notCalled);
+          const nested = Promise.allSettled([
+            request(() => new Promise(() => {})),
+            request(notCalled),
+          ]);
           await locks.request(name, { steal: true }, () => {});
-          const nested = await Promise.allSettled([first, second]);
-          for (const { reason } of nested) assert.equal(reason.reason, 'stolen');
+          for (const { reason } of await nested) assert.equal(reason.reason, 'stolen');
         }),
       ]);
       assert.equal(results[0].reason.reason, 'stolen');

@@ -24,7 +24,7 @@ const shared = (text, limit = 0) => detail(text, { mode: 'shared', limit });
 
 /** A graph, and what it says of requests that are named like 'a2'. */
 function graphOf({ held, pending }) {
-  const graph = new WaitGraph({
+  const graph = WaitGraph.of({
     held: held.map((lock) => ({ ...lock, token: BigInt(lock.requestId) })),
     pending: pending.map((request) => ({ ...request, token: null })),
   });
@@ -176,4 +176,28 @@ test(`who is stuck is who is left when all have ended who can (HOLDFAST_SEED=${S
     }),
     { seed: SEED, numRuns: 5000 },
   );
+});
+
+test('the work grows with the requests, not faster', () => {
+  /** As many holders of c that wait for d, whose holder waits for c. */
+  const stepsOf = (count) => {
+    const held = [detail('d1')];
+    const pending = [detail('c2 < 1')];
+    for (let i = 0; i < count; i += 1) {
+      held.push(shared(`c${10 + i}`));
+      pending.push(detail(`d${100_000 + i} < ${10 + i}`));
+    }
+    const inspection = {
+      held: held.map((lock) => ({ ...lock, token: BigInt(lock.requestId) })),
+      pending: pending.map((request) => ({ ...request, token: null })),
+    };
+    const work = WaitGraph.build(inspection);
+    for (let steps = 1; ; steps += 1) {
+      const { done, value: graph } = work.next();
+      if (!done) continue;
+      expect(graph.knotOf(inspection.pending[0])).toHaveLength(count + 1);
+      return steps;
+    }
+  };
+  expect(stepsOf(4000) / stepsOf(1000)).toBeLessThan(5);
 });

@@ -1,0 +1,88 @@
+'use strict';
+
+const { isOutsideKnown } = require('./enclosing-word.js');
+const { WaitNode, Resource } = require('./wait-node.js');
+
+/** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
+
+/** Stands for a request and all later ones of its agent. */
+const LATER_ONES = /** @type {LockDetail} */ (
+  /** @type {unknown} */ ({ token: 0n, mode: 'shared' })
+);
+
+/**
+ * One thread, whatever number of lock managers it has; pid 0 is that of another PID namespace.
+ * @param {LockDetail} detail
+ */
+const agentOf = ({ pid, threadId, clientId }) => (pid === 0 ? clientId : `${pid} ${threadId}`);
+
+/** @param {LockDetail} lock  held */
+const grantedAt = ({ since, waited }) => since + waited;
+
+/**
+ * Where the chain of calls is not followed, a request may be inside every lock that its agent held
+ * when it was made. Links each of these locks with the first such request after its grant, and that
+ * with the later ones: so many links as there are locks and requests.
+ * @param {Map<bigint, WaitNode>} held
+ * @param {Map<string, WaitNode>} pending
+ * @returns {Generator<void, void, void>}
+ */
+function* linkPossible(held, pending) {
+  /** @type {Map<string, WaitNode[]>} */
+  const byAgent = new Map();
+  for (const node of pending.values()) {
+    if (isOutsideKnown(node.detail, (token) => held.get(token)?.detail)) continue;
+    const agent = agentOf(node.detail);
+    const requests = byAgent.get(agent);
+    if (requests === undefined) byAgent.set(agent, [node]);
+    else requests.push(node);
+    yield;
+  }
+  /** @type {Map<string, { since: number, node: WaitNode }[]>} */
+  const chains = new Map();
+  for (const [agent, requests] of byAgent) {
+    chains.set(agent, toChain(requests));
+    yield;
+  }
+  let steps = 0;
+  for (const holder of held.values()) {
+    const chain = chains.get(agentOf(holder.detail));
+    const later = chain && firstSince(chain, grantedAt(holder.detail));
+    if (later !== undefined) holder.waitFor(later);
+    steps += 1;
+    if (steps % 64 === 0) yield;
+  }
+}
+
+/**
+ * @param {WaitNode[]} requests  of an agent
+ * @returns {{ since: number, node: WaitNode }[]} oldest first, each waits for its request and the
+ *   next
+ */
+function toChain(requests) {
+  requests.sort((a, b) => a.detail.since - b.detail.since);
+  const chain = requests.map((request) => {
+    const node = new WaitNode(LATER_ONES, new Resource());
+    node.waitFor(request);
+    return { since: request.detail.since, node };
+  });
+  for (let i = 1; i < chain.length; i += 1) chain[i - 1].node.waitFor(chain[i].node);
+  return chain;
+}
+
+/**
+ * @param {{ since: number, node: WaitNode }[]} chain
+ * @param {number} time
+ */
+function firstSince(chain, time) {
+  let low = 0;
+  let high = chain.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (chain[middle].since < time) low = middle + 1;
+    else high = middle;
+  }
+  return chain[low]?.node;
+}
+
+module.exports = { agentOf, linkPossible };
