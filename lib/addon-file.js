@@ -21,8 +21,33 @@ function packageRoot() {
   return typeof __dirname === 'string' ? path.join(__dirname, '..') : process.cwd();
 }
 
-/** @param {string} root */
-const isPackage = (root) => existsSync(path.join(root, 'types', 'index.d.ts'));
+/**
+ * A delivered addon of this package. Each in full and outside of an arrow function, so that tools
+ * that copy what an application needs (ncc, Next, @vercel/nft) see it.
+ * @param {string} target
+ * @returns {string | undefined}
+ */
+function deliveredHere(target) {
+  if (typeof __dirname !== 'string') return undefined;
+  /** @type {Record<string, string>} */
+  const files = {
+    'linux-x64-glibc': `${__dirname}/../prebuilds/linux-x64-glibc/holdfast.node`,
+    'linux-x64-musl': `${__dirname}/../prebuilds/linux-x64-musl/holdfast.node`,
+    'linux-arm64-glibc': `${__dirname}/../prebuilds/linux-arm64-glibc/holdfast.node`,
+    'linux-arm64-musl': `${__dirname}/../prebuilds/linux-arm64-musl/holdfast.node`,
+  };
+  return files[target] && path.normalize(files[target]);
+}
+
+/** Whether it is this package's folder, and not one of an application. @param {string} root */
+function isPackage(root) {
+  const { readFileSync } = require('node:fs');
+  try {
+    return JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')).name === 'holdfast';
+  } catch {
+    return false; // there is no package
+  }
+}
 
 /**
  * In the order of the search. The local one goes first: it is the one that somebody works on.
@@ -33,7 +58,8 @@ function candidates(root, { platform, arch, library = cLibrary }) {
   const built = path.join(root, 'build', 'Release', 'holdfast.node');
   if (existsSync(built)) return [built];
   const target = `${platform}-${arch}-${library()}`;
-  return [built, path.join(root, 'prebuilds', target, 'holdfast.node')];
+  const here = root === packageRoot() ? deliveredHere(target) : undefined;
+  return [built, here ?? path.join(root, 'prebuilds', target, 'holdfast.node')];
 }
 
 /**
@@ -91,7 +117,7 @@ function findAddon(root, machine) {
   const found = searched.find((file) => existsSync(file));
   if (found !== undefined) return found;
   const installed = isPackage(root) ? undefined : installedRoot(root);
-  if (installed === undefined) throw missing(root, searched);
+  if (installed === undefined || installed === root) throw missing(root, searched);
   return findAddon(installed, machine);
 }
 

@@ -89,6 +89,17 @@ const NOTICE = [
  */
 const firstHead = (later) =>
   `
+// An ES module has no require: esbuild puts a function in its place that throws.
+const probe = () => require('node:path');
+try {
+  probe();
+} catch (cause) {
+  const line = 'mark "holdfast" as external (esbuild: --external:holdfast)';
+  throw new Error(\`holdfast: cannot be bundled into an ES module without require: \${line}\`, {
+    cause,
+  });
+}
+
 const modules = Object.create(null);
 const loaded = Object.create(null);
 const chunks = {

@@ -7,6 +7,7 @@ const path = require('node:path');
 const { line } = require('../../scripts/steps/counts.js');
 const { installIn } = require('../../scripts/steps/packages.js');
 const { ROOT } = require('../../scripts/steps/run.js');
+const { bundlerCases } = require('./bundlers.js');
 const { WAYS, installAndLock } = require('./managers.js');
 const { startRegistry } = require('./registry.js');
 const { Sandbox } = require('./sandbox.js');
@@ -49,13 +50,22 @@ async function managers(tarball, { short }) {
  * @param {Tarball} tarball
  * @returns {ReturnType<typeof managers>}
  */
+async function bundlers(tarball) {
+  installIn(path.join(ROOT, 'packaging', 'bundlers'));
+  return { cases: bundlerCases(tarball), end: async () => {} };
+}
+
+/**
+ * @param {Tarball} tarball
+ * @returns {ReturnType<typeof managers>}
+ */
 async function types(tarball) {
   installIn(path.join(ROOT, 'packaging', 'types'));
   return { cases: typeCases(tarball), end: async () => {} };
 }
 
 /** @type {Record<string, (tarball: Tarball, options: Options) => ReturnType<typeof managers>>} */
-const GROUPS = { managers, types };
+const GROUPS = { managers, bundlers, types };
 
 /** @param {Case} test @param {Options} options */
 const isWanted = ({ name, isShort }, { short, only }) =>

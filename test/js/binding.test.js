@@ -10,7 +10,8 @@ const BUILT = path.resolve(__dirname, '../../build/Release');
 let root;
 beforeEach(() => {
   root = mkdtempSync(path.join(os.tmpdir(), 'holdfast-binding-'));
-  plant('types', 'index.d.ts'); // what tells the package from the folder of a bundle
+  // What tells the package from the folder of a bundle.
+  writeFileSync(path.join(root, 'package.json'), '{ "name": "holdfast" }');
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
