@@ -1,32 +1,51 @@
 'use strict';
 
+const { isObject } = require('./webidl.js');
+
 /**
  * The errors of this package. They are made where and when they happen, so that each carries its
  * own stack.
  */
 
-const LOSS = {
-  stolen: { name: 'AbortError', message: 'The lock was stolen by another request' },
-  expired: { name: 'TimeoutError', message: 'The lock was held longer than its hold limit' },
-  disconnected: {
-    name: 'AbortError',
-    message: 'The lock manager was closed while the lock was held',
-  },
+/** @typedef {'stolen' | 'expired' | 'disconnected'} LossReason */
+
+const LOSS_NAMES = { stolen: 'AbortError', expired: 'TimeoutError', disconnected: 'AbortError' };
+const LOSS_MESSAGES = {
+  stolen: 'was stolen by another request',
+  expired: 'was held longer than its hold limit',
+  disconnected: 'was lost: the lock manager was closed, or its lock table was removed or replaced',
 };
 
-/** @typedef {keyof typeof LOSS} LossReason */
-
-/** What `request()` rejects with when the lock was taken away while it was held. */
+/**
+ * What `request()` rejects with when the lock was taken away while it was held: for the standard a
+ * DOMException like any other, whose `constructor` is that one, which `instanceof` knows all the
+ * same.
+ */
 class LockLostError extends DOMException {
+  #isLoss = true;
+
   /**
    * @param {LossReason} reason
    * @param {bigint} token  the fencing token of the lost lock
+   * @param {string} [lockName]
+   * @param {string} [because]  in the place of what is known of the reason alone
    */
-  constructor(reason, token) {
-    super(LOSS[reason].message, LOSS[reason].name);
+  constructor(reason, token, lockName = undefined, because = undefined) {
+    const lock = lockName === undefined ? 'The lock' : `The lock '${lockName}'`;
+    const what = because === undefined ? LOSS_MESSAGES[reason] : `was lost: ${because}`;
+    super(`${lock} ${what}`, LOSS_NAMES[reason]);
+    Object.setPrototypeOf(this, DOMException.prototype);
     /** @type {LossReason} */
     this.reason = reason;
     this.token = token;
+  }
+
+  /**
+   * @override
+   * @param {unknown} value
+   */
+  static [Symbol.hasInstance](value) {
+    return isObject(value) && #isLoss in value && value.#isLoss;
   }
 }
 

@@ -1,5 +1,6 @@
 'use strict';
 
+const path = require('node:path');
 const { DeadlockError, LockError, LockLostError } = require('./errors.js');
 const { locks } = require('./locks/default-lock-manager.js');
 const { Lock } = require('./locks/lock.js');
@@ -33,6 +34,15 @@ function toBackend(value) {
   return backend;
 }
 
+/**
+ * Relative, it would be another place for every working directory.
+ * @param {unknown} value
+ */
+function toDirectory(value) {
+  if (typeof value === 'string' && path.isAbsolute(value)) return value;
+  throw new TypeError(`The member 'directory' is not an absolute path: ${String(value)}`);
+}
+
 /** @param {unknown} value */
 function toCapacity(value) {
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value <= 0) {
@@ -59,7 +69,7 @@ function openLockManager(options = undefined) {
   const bucketOptions = {
     bucket: toMember(source.bucket, toDOMString, undefined),
     capacity: toMember(source.capacity, toCapacity, undefined),
-    directory: toMember(source.directory, toDOMString, undefined),
+    directory: toMember(source.directory, toDirectory, undefined),
     url,
   };
   if (url !== undefined) require('./backends/url.js').checkUrl(bucketOptions);

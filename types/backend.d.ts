@@ -63,8 +63,9 @@ export interface LockBackendRequest {
   failed(error: DOMException): void;
   /**
    * The lock was taken away after the grant; on a request that is queued it says both at once.
+   * @param because For the message of the error, where the reason does not say enough.
    */
-  lost(reason: LockLossReason): void;
+  lost(reason: LockLossReason, because?: string): void;
 }
 
 /** One request, pending or granted, with everything there is to know about it. */
@@ -237,6 +238,8 @@ export interface LockBackend {
    * Synchronous.
    */
   isLocked(name: string, min?: number): boolean;
+  /** Who holds the lock, where that is known at once; error messages name them. */
+  holdersOf?(name: string): LockDetail[];
   /**
    * What happens from now on to the lock of this name, or to all; `close()` of the backend closes
    * it.

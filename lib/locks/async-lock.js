@@ -9,6 +9,12 @@ const LOCKED = 1;
 /** Somebody may be asleep: the one state in which unlock() has to wake. */
 const CONTENDED = 2;
 
+/**
+ * No sleep is longer: the thread that was woken may have ended before it could take the lock, and
+ * then nobody else is woken.
+ */
+const SLICE_MS = 100;
+
 /** Atomics.waitAsync() alone keeps no event loop alive. */
 const keepAlive = new LoopKeepAlive();
 
@@ -34,7 +40,7 @@ class AsyncLock {
   /** Blocks the thread until it has the lock. */
   lock() {
     if (this.#take()) return;
-    while (this.#takeContended()) Atomics.wait(this.#word, 0, CONTENDED);
+    while (this.#takeContended()) Atomics.wait(this.#word, 0, CONTENDED, SLICE_MS);
   }
 
   /** Gives the lock up, and wakes one thread if any may be asleep. */
@@ -70,6 +76,7 @@ class AsyncLock {
       this.#word,
       0,
       CONTENDED,
+      SLICE_MS,
     );
     if (!isAsleep) return;
     keepAlive.ref();

@@ -2,7 +2,7 @@
 
 const { invalidStateError, notSupportedError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
-const { defineInterface, toCallback, toDOMString, toSequence } = require('../webidl.js');
+const { defineInterface, isObject, toCallback, toDOMString, toSequence } = require('../webidl.js');
 const { coveringLock } = require('./call-chain.js');
 const { checkLockRequest, toLockOptions } = require('./lock-options.js');
 const { readEnclosingWord } = require('./deadlock/enclosing-word.js');
@@ -14,12 +14,34 @@ const acquireHandle = lazy(() => require('./lock-handle.js').acquireHandle);
 const requestNested = lazy(() => require('./nested-request.js').requestNested);
 const watching = lazy(() => require('./lock-watch.js'));
 const trackAwaits = lazy(() => require('./deadlock/await-tracker.js').trackAwaits);
+const toPrintable = lazy(() => require('./printable-tokens.js').toPrintableInspection);
 const requestAll = lazy(() => require('./request-all.js').requestAll);
 const requestSync = lazy(() => require('./request-sync.js').requestSync);
 const withProcessFacts = lazy(() => require('./process-facts.js').withProcessFacts);
 const withCallSite = lazy(() => require('./call-site.js').withCallSite);
 
 const FROM_THIS_PACKAGE = Symbol('from this package');
+
+/**
+ * The callback, which comes last: after the options, where there are some.
+ * @param {unknown} second
+ * @param {IArguments} all
+ */
+function toLastCallback(second, all) {
+  const callback = all.length > 2 ? all[2] : second;
+  if (typeof callback !== 'function' && typeof second === 'function') {
+    throw new TypeError('The callback comes last, after the options');
+  }
+  return toCallback(callback);
+}
+
+/** @param {unknown} options */
+function refuseCallback(options) {
+  if (typeof options !== 'function') return;
+  throw new TypeError(
+    'acquire() takes no callback: request() does; acquire() gives the lock itself',
+  );
+}
 
 /**
  * For this package: whether so many hold the lock, or somebody exclusively.
@@ -60,11 +82,11 @@ class LockManager {
    */
   request(name, optionsOrCallback) {
     try {
-      this.#checkArgumentCount('request', arguments.length, 2);
+      LockManager.#checkCall(this, 'request', arguments.length, 2);
       const hasOptions = arguments.length > 2;
       const resourceName = toDOMString(name);
       const options = this.#toOptions(hasOptions ? optionsOrCallback : undefined);
-      const callback = toCallback(hasOptions ? arguments[2] : optionsOrCallback);
+      const callback = toLastCallback(optionsOrCallback, arguments);
       checkLockRequest(resourceName, options);
       const backend = this.#attach();
       if (options.reentrant) {
@@ -85,6 +107,7 @@ class LockManager {
    */
   query() {
     try {
+      LockManager.#checkCall(this, 'query', 0, 0);
       return Promise.resolve(this.#attach().snapshot());
     } catch (error) {
       return Promise.reject(error);
@@ -99,8 +122,9 @@ class LockManager {
    */
   acquire(name, options = undefined) {
     try {
-      this.#checkArgumentCount('acquire', arguments.length, 1);
+      LockManager.#checkCall(this, 'acquire', arguments.length, 1);
       const resourceName = toDOMString(name);
+      refuseCallback(options);
       const lockOptions = this.#toOptions(options);
       checkLockRequest(resourceName, lockOptions);
       return acquireHandle()(this.#attach(), resourceName, lockOptions);
@@ -118,11 +142,11 @@ class LockManager {
    */
   requestAll(names, optionsOrCallback) {
     try {
-      this.#checkArgumentCount('requestAll', arguments.length, 2);
+      LockManager.#checkCall(this, 'requestAll', arguments.length, 2);
       const hasOptions = arguments.length > 2;
       const resourceNames = toSequence(names, toDOMString);
       const options = this.#toOptions(hasOptions ? optionsOrCallback : undefined);
-      const callback = toCallback(hasOptions ? arguments[2] : optionsOrCallback);
+      const callback = toLastCallback(optionsOrCallback, arguments);
       for (const name of resourceNames) checkLockRequest(name, options);
       return requestAll()(this.#attach(), resourceNames, options, callback);
     } catch (error) {
@@ -138,11 +162,11 @@ class LockManager {
    * @returns {any} what the callback returned
    */
   requestSync(name, optionsOrCallback) {
-    this.#checkArgumentCount('requestSync', arguments.length, 2);
+    LockManager.#checkCall(this, 'requestSync', arguments.length, 2);
     const hasOptions = arguments.length > 2;
     const resourceName = toDOMString(name);
     const options = this.#toOptions(hasOptions ? optionsOrCallback : undefined);
-    const callback = toCallback(hasOptions ? arguments[2] : optionsOrCallback);
+    const callback = toLastCallback(optionsOrCallback, arguments);
     if (options.signal !== undefined) {
       throw notSupportedError("'signal' cannot abort while the thread is blocked: use 'timeout'");
     }
@@ -156,7 +180,11 @@ class LockManager {
    */
   inspect() {
     try {
-      return Promise.resolve(this.#attach().inspect()).then(withoutWords).then(withProcessFacts());
+      LockManager.#checkCall(this, 'inspect', 0, 0);
+      return Promise.resolve(this.#attach().inspect())
+        .then(withoutWords)
+        .then(withProcessFacts())
+        .then(toPrintable());
     } catch (error) {
       return Promise.reject(error);
     }
@@ -168,7 +196,7 @@ class LockManager {
    * @returns {boolean}
    */
   isLocked(name) {
-    this.#checkArgumentCount('isLocked', arguments.length, 1);
+    LockManager.#checkCall(this, 'isLocked', arguments.length, 1);
     const resourceName = toDOMString(name);
     return this.#attach().isLocked(resourceName);
   }
@@ -179,6 +207,7 @@ class LockManager {
    * @param {unknown} [options]
    */
   watch(name = undefined, options = undefined) {
+    LockManager.#checkCall(this, 'watch', 0, 0);
     const resourceName = name === undefined ? undefined : toDOMString(name);
     const { signal } = watching().toWatchOptions(options);
     return watching().createLockWatch(this.#attach(), resourceName, signal);
@@ -188,6 +217,7 @@ class LockManager {
   close() {
     this.#isClosed = true;
     this.#backend?.close();
+    this.#backend = undefined;
   }
 
   [Symbol.dispose]() {
@@ -200,12 +230,18 @@ class LockManager {
   }
 
   /**
-   * First of all, because it throws for a wrong `this` too.
+   * First of all. A method that was taken off its manager has none.
+   * @param {unknown} self
    * @param {string} method
    * @param {number} count
    * @param {number} min
    */
-  #checkArgumentCount(method, count, min) {
+  static #checkCall(self, method, count, min) {
+    if (!isObject(self) || !(#openBackend in self)) {
+      throw new TypeError(
+        `${method}() was called without its lock manager: call it as locks.${method}(), or bind it`,
+      );
+    }
     if (count >= min) return;
     throw new TypeError(`${method}() takes at least ${min} argument(s), ${count} given`);
   }

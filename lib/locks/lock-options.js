@@ -9,6 +9,7 @@ const {
   toBoolean,
   toDictionarySource,
 } = require('../webidl.js');
+const { warnOfMisspeltOptions } = require('./option-names.js');
 
 /** @typedef {'exclusive' | 'shared'} LockMode */
 /**
@@ -48,6 +49,7 @@ const DEFAULTS = Object.freeze({
 function toLockOptions(value) {
   const source = toDictionarySource(value, 'LockOptions');
   if (source === undefined) return DEFAULTS;
+  warnOfMisspeltOptions(source);
   const ifAvailable = toMember(source.ifAvailable, toBoolean, false);
   const mode = toMember(source.mode, toLockMode, 'exclusive');
   const signal = toMember(source.signal, toAbortSignal, undefined);

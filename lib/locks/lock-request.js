@@ -45,6 +45,8 @@ const AWAITED = 2;
 /** What a callback returns that keeps the lock, and the released promise, until release(). */
 const KEEP_HOLDING = Symbol('keep holding');
 
+const alreadyCalled = () => {};
+
 /** What a request that is granted at once waits for: its callback never runs inside request(). */
 const NOW = Promise.resolve();
 
@@ -201,9 +203,10 @@ class LockRequest extends BackendRequest {
    * standard a grant is followed by the callback, whatever came after. It does not run when the
    * hold limit has passed or the whole backend is gone: it would run beside a new holder, unasked.
    * @param {LossReason} reason
+   * @param {string} [because]  what the backend knows of it
    */
-  lost(reason) {
-    const error = this.#tellLoss(reason);
+  lost(reason, because = undefined) {
+    const error = this.#tellLoss(reason, because);
     endFollowing(this);
     if (this.#phase === HOLDING || reason === 'stolen') {
       this.#error = error;
@@ -217,10 +220,11 @@ class LockRequest extends BackendRequest {
 
   /**
    * @param {LossReason} reason
+   * @param {string} [because]
    * @returns {LockLostError}
    */
-  #tellLoss(reason) {
-    const error = new LockLostError(reason, this.token);
+  #tellLoss(reason, because = undefined) {
+    const error = new LockLostError(reason, this.token, this.name, because);
     signalLoss(this, error); // before the rejection
     publishLostSoon(this, error);
     return error;
@@ -294,6 +298,7 @@ class LockRequest extends BackendRequest {
 
   #callBack() {
     const callback = this.#callback;
+    this.#callback = alreadyCalled; // what it holds on to may go, whoever keeps this request
     if (this.#phase === MISSED) {
       publishMiss(this);
       return callback(null);

@@ -1,6 +1,7 @@
 'use strict';
 
 const { LoopKeepAlive } = require('../loop-keep-alive.js');
+const { withJson } = require('./printable-tokens.js');
 const { toAbortSignal, toDictionarySource, toMember } = require('../webidl.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
@@ -10,8 +11,8 @@ const { toAbortSignal, toDictionarySource, toMember } = require('../webidl.js');
 /** So many events are taken over at a time; the others stay where the slow lose them. */
 const MAX_EVENTS = 64;
 
-/** @type {FinalizationRegistry<LockBackendWatch>} of iterators that nobody has ended */
-const forgotten = new FinalizationRegistry((watch) => watch.close());
+/** @type {FinalizationRegistry<() => void>} of iterators that nobody has ended: what ends them */
+const forgotten = new FinalizationRegistry((end) => end());
 
 /** Of all reads of this thread: who awaits an event keeps the event loop alive. */
 const keepAlive = new LoopKeepAlive();
@@ -38,10 +39,27 @@ class LockWatch {
   constructor(watch, signal) {
     this.#watch = watch;
     this.#signal = signal;
-    this.#onAbort = () => this.#fail(signal?.reason);
-    if (signal?.aborted) this.#onAbort();
-    else signal?.addEventListener('abort', this.#onAbort);
-    forgotten.register(this, watch, this);
+    const onAbort = LockWatch.#abortListenerOf(this, signal);
+    this.#onAbort = onAbort;
+    if (signal?.aborted) onAbort();
+    else signal?.addEventListener('abort', onAbort);
+    forgotten.register(this, () => {
+      signal?.removeEventListener('abort', onAbort);
+      watch.close();
+    });
+  }
+
+  /**
+   * A signal may live much longer than an iterator that is forgotten, and must not keep it.
+   * @param {LockWatch} watch
+   * @param {AbortSignal | undefined} signal
+   */
+  static #abortListenerOf(watch, signal) {
+    const weak = new WeakRef(watch);
+    return () => {
+      const alive = weak.deref();
+      if (alive !== undefined) alive.#fail(signal?.reason);
+    };
   }
 
   /** @returns {Promise<IteratorResult<LockEvent, undefined>>} */
@@ -69,7 +87,7 @@ class LockWatch {
   async #take() {
     if (this.#events.length === 0 && !this.#isOver) await this.#read();
     const event = this.#events.pop();
-    if (event !== undefined) return { value: event, done: false };
+    if (event !== undefined) return { value: withJson(event), done: false };
     if (this.#failure === undefined) return { value: undefined, done: true };
     const { reason } = this.#failure;
     this.#failure = undefined;

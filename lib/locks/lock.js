@@ -39,6 +39,17 @@ class Lock {
   get signal() {
     return lossSignalOf(this.#request);
   }
+
+  /**
+   * For console.log().
+   * @param {number} _depth
+   * @param {object} options
+   * @param {(value: unknown, options: object) => string} inspect
+   */
+  [Symbol.for('nodejs.util.inspect.custom')](_depth, options, inspect) {
+    const { name, mode, token } = this;
+    return `Lock ${inspect({ name, mode, token }, options)}`;
+  }
 }
 defineInterface(Lock, ['name', 'mode', 'token', 'signal']);
 

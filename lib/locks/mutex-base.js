@@ -2,6 +2,7 @@
 
 const { LockError, LockLostError } = require('../errors.js');
 const {
+  toAbortSignal,
   toBoolean,
   toCallback,
   toDictionarySource,
@@ -34,7 +35,29 @@ function toMutexError(error, { signal }) {
   return new LockError(error.message, 'timeout', { cause: error });
 }
 
-const heldError = () => new LockError('The lock is held by somebody else', 'held');
+/** @param {string} name */
+const heldError = (name) => new LockError(`The lock '${name}' is held`, 'held');
+
+/**
+ * @template T
+ * @param {string} member
+ * @param {T | undefined} value  of the caller
+ * @param {T | undefined} fixed  by the method
+ * @returns {T | undefined}
+ */
+function chosen(member, value, fixed) {
+  if (fixed === undefined || value === undefined || value === fixed) return fixed ?? value;
+  throw new TypeError(`The member '${member}' is '${fixed}' here, and cannot be '${value}'`);
+}
+
+/**
+ * For a request that does not wait: a signal counts if it has aborted already.
+ * @param {AbortSignal | undefined} signal
+ * @returns {undefined}
+ */
+function notAborted(signal) {
+  if (signal !== undefined) toAbortSignal(signal).throwIfAborted();
+}
 
 /**
  * What the mutex and the semaphore have in common: one name of one lock manager, `blocking` among
@@ -76,7 +99,7 @@ class MutexBase {
     const handle = await this.#manager.acquire(this.#name, lockOptions).catch((error) => {
       throw toMutexError(error, lockOptions);
     });
-    if (handle === null && !isBlocking) throw heldError();
+    if (handle === null && !isBlocking) throw heldError(this.#name);
     return handle;
   }
 
@@ -108,7 +131,7 @@ class MutexBase {
     let isEntered = false;
     try {
       return await this.#manager.request(this.#name, lockOptions, (/** @type {any} */ lock) => {
-        if (lock === null && !isBlocking) throw heldError();
+        if (lock === null && !isBlocking) throw heldError(this.#name);
         isEntered = true;
         return section(lock);
       });
@@ -125,14 +148,20 @@ class MutexBase {
   #convert(options, fixed) {
     const source = /** @type {LockOptions} */ (toDictionarySource(options, 'MutexOptions') ?? {});
     const isBlocking = toMember(/** @type {any} */ (source).blocking, toBoolean, true);
-    const { holdLimit, label, steal } = source;
-    const { limit, mode = source.mode } = fixed;
+    const { deadlock, holdLimit, label, reentrant, steal } = source;
+    // A permit of a semaphore has no mode.
+    const isPermit = fixed.limit !== undefined;
+    const mode = isPermit ? fixed.mode : chosen('mode', source.mode, fixed.mode);
+    const limit = chosen('limit', source.limit, fixed.limit);
     // What does not wait has no use for what ends a wait; a steal does not wait anyway.
     const ifAvailable = isBlocking ? source.ifAvailable : !steal;
-    const signal = isBlocking ? source.signal : undefined;
+    const signal = isBlocking ? source.signal : notAborted(source.signal);
     const timeout = isBlocking ? source.timeout : undefined;
     // One literal: objects that are spread into another cost more than the lock.
-    const lockOptions = { holdLimit, ifAvailable, label, limit, mode, signal, steal, timeout };
+    // prettier-ignore
+    const lockOptions = {
+      deadlock, holdLimit, ifAvailable, label, limit, mode, reentrant, signal, steal, timeout,
+    };
     return { isBlocking, lockOptions };
   }
 }

@@ -126,9 +126,12 @@ class PendingRelease {
     this.#settle();
   }
 
+  /** Keeps nothing afterwards: from Node 24 on the async context of what goes on keeps this. */
   #settle() {
-    if (this.#isFulfilled) this.#resolve?.(this.#outcome);
+    if (this.#resolve === undefined) return;
+    if (this.#isFulfilled) this.#resolve(this.#outcome);
     else this.#reject?.(this.#outcome);
+    this.#outcome = this.#resolve = this.#reject = undefined;
   }
 }
 

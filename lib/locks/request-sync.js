@@ -12,6 +12,7 @@ const {
   publishMiss,
   publishStart,
 } = require('./diagnostics.js');
+const { describeTimeout } = require('./describe-holders.js');
 const { createLock } = require('./lock.js');
 const { signalLoss } = require('./loss-signal.js');
 const { takeToken } = require('./nested-request.js');
@@ -89,7 +90,7 @@ class SyncRequest extends BackendRequest {
     if (answer === 'missed') return false;
     backend.cancel(this, answer === 'timeout');
     if (answer === 'timeout') {
-      throw timeoutError(`The lock was not granted within ${options.timeout} ms`);
+      throw timeoutError(describeTimeout(backend, this.name, options.timeout));
     }
     if (answer === undefined) throw notSupportedError('The backend cannot block a thread');
     const { threadId } = require('node:worker_threads');
@@ -129,7 +130,7 @@ class SyncRequest extends BackendRequest {
   #release() {
     const reason = this.#lossReason ?? this.#releaseNow();
     if (reason === undefined) return;
-    const error = new LockLostError(reason, this.token);
+    const error = new LockLostError(reason, this.token, this.name);
     signalLoss(this, error);
     publishLost(this, error);
     throw error;

@@ -20,6 +20,12 @@ class Semaphore {
    * @param {unknown} [options]
    */
   constructor(name, permits, options = undefined) {
+    if (permits === undefined) {
+      throw new TypeError(
+        'new Semaphore(name, permits): the number of permits is missing; without a name the object ' +
+          'is private: new Semaphore(undefined, 4)',
+      );
+    }
     this.#permit = /** @type {const} */ ({ mode: 'shared', limit: toLimit(permits) });
     this.#base = new MutexBase(name, options);
   }

@@ -3,6 +3,7 @@
 const { timeoutError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { clearTimeout, setTimeout } = require('../time.js');
+const { describeTimeout } = require('./describe-holders.js');
 
 /** How often, and for how many times, a late backend is asked for its answer. */
 const LOOK_MS = 5;
@@ -12,7 +13,11 @@ const abortListeners = lazy(() => require('./abort-listeners.js'));
 
 /**
  * A request.
- * @typedef {import('./abort-listeners.js').Abortable & { isUndecided(): boolean }} Limited
+ * @typedef {import('./abort-listeners.js').Abortable & {
+ *   backend: import('../../types/backend.d.ts').LockBackend,
+ *   name: string,
+ *   isUndecided(): boolean,
+ * }} Limited
  */
 
 /** What ends the wait of a request before its lock is granted: its signal, its timeout. */
@@ -87,7 +92,8 @@ class WaitLimits {
       this.#timer = setTimeout(timeOut, LOOK_MS, this);
       return;
     }
-    this.#request.abort(timeoutError(`The lock was not granted within ${this.#timeout} ms`), true);
+    const { backend, name } = this.#request;
+    this.#request.abort(timeoutError(describeTimeout(backend, name, this.#timeout)), true);
   }
 }
 

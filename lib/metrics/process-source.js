@@ -1,5 +1,6 @@
 'use strict';
 
+const { dateNow } = require('../time.js');
 const { channel } = require('node:diagnostics_channel');
 const { dateNow } = require('../time.js');
 const { Histogram } = require('./histogram.js');

@@ -38,5 +38,5 @@ test('one timer serves all', () => {
 test('after the end nothing is held', () => {
   hold.ref();
   hold.end();
-  expect(timers.size).toBe(0);
+  expect(isHeld()).toBe(false);
 });

@@ -121,6 +121,11 @@ class LocalBackend {
     return this.#table.inspect();
   }
 
+  /** @param {string} name */
+  holdersOf(name) {
+    return this.#table.holdersOf(name);
+  }
+
   /**
    * @param {string} name
    * @param {number} [min]

@@ -117,6 +117,12 @@ class LocalLockTable {
     return this.#list((entry) => entry.detailAt(now, this.#clock));
   }
 
+  /** @param {string} name */
+  holdersOf(name) {
+    const now = performance.now();
+    return [...(this.#resources.get(name)?.held ?? [])].map((entry) => entry.detailAt(now));
+  }
+
   /**
    * @param {string} name
    * @param {number} min

@@ -1,0 +1,38 @@
+'use strict';
+
+/** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
+/** @typedef {import('../../types/backend.d.ts').LockDetail} LockDetail */
+
+/** Further ones are counted. */
+const MAX_NAMED = 3;
+
+/** @param {LockDetail} holder */
+function describeHolder({ pid, threadId, label, held }) {
+  const about = [`process ${pid}`, `thread ${threadId}`];
+  if (label !== '') about.push(`label '${label}'`);
+  return `${about.join(', ')}, for ${Math.round(held ?? 0)} ms`;
+}
+
+/**
+ * Who holds a lock, where that is known at once.
+ * @param {Backend} backend
+ * @param {string} name
+ * @returns {string} empty where it is not known, or where nobody holds it
+ */
+function describeHolders(backend, name) {
+  const holders = backend.holdersOf?.(name) ?? [];
+  if (holders.length === 0) return '';
+  const named = holders.slice(0, MAX_NAMED).map(describeHolder);
+  if (holders.length > MAX_NAMED) named.push(`${holders.length - MAX_NAMED} more`);
+  return `; it is held by ${named.join('; ')}`;
+}
+
+/**
+ * @param {Backend} backend
+ * @param {string} name
+ * @param {number} timeout  ms
+ */
+const describeTimeout = (backend, name, timeout) =>
+  `The lock '${name}' was not granted within ${timeout} ms${describeHolders(backend, name)}`;
+
+module.exports = { describeHolders, describeTimeout };

@@ -1,0 +1,76 @@
+'use strict';
+
+/** Options that are spelt nearly right: a dictionary of Web IDL ignores what it does not know. */
+
+const KNOWN = new Set([
+  'ifAvailable',
+  'mode',
+  'signal',
+  'steal',
+  'deadlock',
+  'holdLimit',
+  'label',
+  'limit',
+  'reentrant',
+  'timeout',
+]);
+
+/** A program makes its mistakes early; later calls are not to pay for the look. */
+const MAX_LOOKS = 1000;
+const MAX_DISTANCE = 2;
+
+let looksLeft = MAX_LOOKS;
+/** @type {Set<string>} that were warned of */
+const warned = new Set();
+
+/**
+ * Warns, once for each, of members that are no options but look like one.
+ * @param {object} options  as they were passed; nothing is read of them but their names
+ */
+function warnOfMisspeltOptions(options) {
+  if (looksLeft === 0) return;
+  looksLeft -= 1;
+  for (const name in options) {
+    if (!KNOWN.has(name) && !warned.has(name)) warnIfNearlyRight(name);
+  }
+}
+
+/** @param {string} name */
+function warnIfNearlyRight(name) {
+  const meant = [...KNOWN].find((known) => isNear(name.toLowerCase(), known.toLowerCase()));
+  if (meant === undefined) return;
+  warned.add(name);
+  process.emitWarning(`'${name}' is no option of a lock request: did you mean '${meant}'?`, {
+    type: 'HoldfastWarning',
+    code: 'HOLDFAST_UNKNOWN_OPTION',
+  });
+}
+
+/**
+ * @param {string} a
+ * @param {string} b
+ */
+function isNear(a, b) {
+  if (Math.abs(a.length - b.length) > MAX_DISTANCE) return false;
+  return editDistance(a, b) <= Math.min(MAX_DISTANCE, Math.floor(b.length / 3));
+}
+
+/**
+ * Levenshtein's.
+ * @param {string} a
+ * @param {string} b
+ */
+function editDistance(a, b) {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i += 1) {
+    const above = row;
+    row = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const replaced = above[j - 1] + Number(a[i - 1] !== b[j - 1]);
+      row.push(Math.min(replaced, above[j] + 1, row[j - 1] + 1));
+    }
+  }
+  return row[b.length];
+}
+
+module.exports = { warnOfMisspeltOptions };

@@ -1,0 +1,38 @@
+'use strict';
+
+/** Tokens are bigints, which JSON does not have: there they are decimal digits in a string. */
+
+/** @typedef {import('../../types/backend.d.ts').LockInspection} LockInspection */
+
+const toJSON = {
+  enumerable: false,
+  /** @this {object} */
+  value() {
+    return Object.fromEntries(
+      Object.entries(this).map(([key, value]) => [
+        key,
+        typeof value === 'bigint' ? value.toString() : value,
+      ]),
+    );
+  },
+};
+
+/**
+ * @template {object} T
+ * @param {T} record  gets a toJSON() that nobody sees
+ * @returns {T}
+ */
+const withJson = (record) => Object.defineProperty(record, 'toJSON', toJSON);
+
+/**
+ * @template {LockInspection} T
+ * @param {T} inspection
+ * @returns {T}
+ */
+function toPrintableInspection(inspection) {
+  for (const detail of inspection.held) withJson(detail);
+  for (const detail of inspection.pending) withJson(detail);
+  return inspection;
+}
+
+module.exports = { toPrintableInspection, withJson };
