@@ -1,7 +1,5 @@
 'use strict';
 
-const { isObject } = require('./webidl.js');
-
 /**
  * The errors of this package. They are made where and when they happen, so that each carries its
  * own stack.
@@ -45,7 +43,7 @@ class LockLostError extends DOMException {
    * @param {unknown} value
    */
   static [Symbol.hasInstance](value) {
-    return isObject(value) && #isLoss in value && value.#isLoss;
+    return typeof value === 'object' && value !== null && #isLoss in value && value.#isLoss;
   }
 }
 
