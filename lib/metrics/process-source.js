@@ -2,7 +2,6 @@
 
 const { dateNow } = require('../time.js');
 const { channel } = require('node:diagnostics_channel');
-const { dateNow } = require('../time.js');
 const { Histogram } = require('./histogram.js');
 const { noCounts } = require('./lock-statistics.js');
 

@@ -119,8 +119,8 @@ class LocalLockTable {
 
   /** @param {string} name */
   holdersOf(name) {
-    const now = performance.now();
-    return [...(this.#resources.get(name)?.held ?? [])].map((entry) => entry.detailAt(now));
+    const held = this.#resources.get(name)?.held ?? [];
+    return [...held].map((entry) => entry.detailAt(this.#clock.now(), this.#clock));
   }
 
   /**
