@@ -46,7 +46,6 @@ const AWAITED = 2;
 const KEEP_HOLDING = Symbol('keep holding');
 
 const alreadyCalled = () => {};
-
 /** What a request that is granted at once waits for: its callback never runs inside request(). */
 const NOW = Promise.resolve();
 
@@ -221,7 +220,6 @@ class LockRequest extends BackendRequest {
   /**
    * @param {LossReason} reason
    * @param {string} [because]
-   * @returns {LockLostError}
    */
   #tellLoss(reason, because = undefined) {
     const error = new LockLostError(reason, this.token, this.name, because);
@@ -298,7 +296,7 @@ class LockRequest extends BackendRequest {
 
   #callBack() {
     const callback = this.#callback;
-    this.#callback = alreadyCalled; // what it holds on to may go, whoever keeps this request
+    this.#callback = alreadyCalled; // what it captured may go
     if (this.#phase === MISSED) {
       publishMiss(this);
       return callback(null);
