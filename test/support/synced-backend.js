@@ -28,12 +28,17 @@ class SyncedWatch {
     while (!isMarked || this.#events.length === 0) {
       const events = await this.#watch.read(max);
       if (events.length === 0) return [];
-      isMarked ||= events.some(({ name, type }) => name === MARK && type === 'released');
+      isMarked ||= events.some((event) => this.#isMark(event));
       const wanted =
         this.#name === undefined ? ({ name }) => name !== MARK : ({ name }) => name === this.#name;
       this.#events.push(...events.filter(wanted));
     }
     return this.#events.splice(0, max);
+  }
+
+  /** The end of this watcher's own mark: another agent may leave marks at the same time. */
+  #isMark({ name, type, clientId }) {
+    return name === MARK && type === 'released' && clientId === this.#backend.clientId;
   }
 
   /** What is told before it happened before. */
