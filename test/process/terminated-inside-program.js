@@ -4,6 +4,7 @@
 // moment; tells what they said and what is left of them. One JSON argument: kind, count, directory,
 // seed.
 
+const { stat } = require('node:fs/promises');
 const { Worker, isMainThread, workerData } = require('node:worker_threads');
 const { countsOf, linksOf } = require('../support/process-counts.js');
 const { randomFrom } = require('../support/process-random.js');
@@ -54,7 +55,7 @@ const KINDS = {
       { ifAvailable: true },
       { steal: true },
       { timeout: 1 },
-      { holdLimit: 1000, label: 'label', limit: 2 },
+      { mode: 'shared', holdLimit: 1000, label: 'label', limit: 2 },
       { signal: AbortSignal.timeout(1) },
     ];
     return async (i) => {
@@ -176,6 +177,7 @@ async function main({ kind, count, directory, seed }) {
   };
   const startAll = (until) =>
     Promise.all(Array.from({ length: AT_A_TIME }, () => startSome(until)));
+  await stat(__filename); // starts the threads of libuv, which stay
   await startAll(WARM_UP);
   const before = countsWithoutModules();
   await startAll(WARM_UP + count);
