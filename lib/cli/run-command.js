@@ -40,13 +40,13 @@ function isInForeground() {
 
 /**
  * Passes signals on to the command, from now until it has ended.
- * @param {import('node:child_process').ChildProcess} child
+ * @param {() => import('node:child_process').ChildProcess} childOf  once it was started
  * @returns {() => void} ends it
  */
-function forwardSignals(child) {
+function forwardSignals(childOf) {
   const forward = (/** @type {NodeJS.Signals} */ signal) => {
     if (FROM_TERMINAL.has(signal) && isInForeground()) return;
-    child.kill(signal);
+    childOf().kill(signal);
   };
   for (const signal of FORWARDED) process.on(signal, forward);
   return () => {
@@ -88,9 +88,11 @@ function runCommand(manager, lock, [file, ...args], { close = false, onLoss }) {
   const life = close ? [] : lifeDescriptors(manager);
   const env = { ...process.env, HOLDFAST_LOCK: lock.name, HOLDFAST_TOKEN: String(lock.token) };
   return new Promise((resolve, reject) => {
+    // Before the start: the command may be sent a signal, through here, as soon as it runs. Signals
+    // are heard of in a later turn of the event loop, when there is a child.
+    const endForwarding = forwardSignals(() => child);
     const child = spawn(file, args, { stdio: ['inherit', 'inherit', 'inherit', ...life], env });
     for (const descriptor of life) closeSync(descriptor);
-    const endForwarding = forwardSignals(child);
     lock.signal.addEventListener('abort', () => {
       const end = onLoss === 'terminate' ? 'it is ended' : 'it goes on without the lock';
       note(`${printable(lock.signal.reason.message)}; the command is still running: ${end}`);

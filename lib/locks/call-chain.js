@@ -2,7 +2,7 @@
 
 const { AsyncLocalStorage } = require('node:async_hooks');
 const { contextsAreCheap } = require('../async-contexts.js');
-const { UNKNOWN, toEnclosingWord } = require('./deadlock/enclosing-word.js');
+const { UNKNOWN, toEnclosingWord } = require('./enclosing-word.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../types/backend.d.ts').LockBackendRequest} LockBackendRequest */

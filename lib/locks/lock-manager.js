@@ -5,7 +5,7 @@ const { lazy } = require('../lazy.js');
 const { defineInterface, isObject, toCallback, toDOMString, toSequence } = require('../webidl.js');
 const { coveringLock } = require('./call-chain.js');
 const { checkLockRequest, toLockOptions } = require('./lock-options.js');
-const { readEnclosingWord } = require('./deadlock/enclosing-word.js');
+const { readEnclosingWord } = require('./enclosing-word.js');
 const { LockRequest } = require('./lock-request.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */

@@ -15,7 +15,7 @@ jest.doMock('../../lib/time.js', () => ({
 const { LocalBackend } = require('../../lib/backends/local/backend.js');
 const { LocalLockTable } = require('../../lib/backends/local/lock-table.js');
 const { createLocalLockManager, openLockManager } = require('../../lib/index.js');
-const { BACKENDS } = require('../support/combinations.js');
+const { IN_PROCESS_BACKENDS } = require('../support/combinations.js');
 const { HistoryPlayer, clientIdsOf } = require('../support/history.js');
 
 // Random histories. HOLDFAST_SEED=<seed> replays those of a run, HOLDFAST_RUNS sets their number.
@@ -95,7 +95,7 @@ beforeAll(async () => {
   // From here on it is known what is inside a callback, on every version of Node.
   await createLocalLockManager().request('first', { reentrant: true }, () => {});
   directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
-  for (const backend of BACKENDS) buckets[backend] = await openManagers(backend);
+  for (const backend of IN_PROCESS_BACKENDS) buckets[backend] = await openManagers(backend);
 });
 afterAll(() => {
   for (const { managers } of Object.values(buckets)) {
@@ -125,7 +125,7 @@ function roomFor(mode = 'exclusive', held) {
   return Math.max(limit - held.length, 0);
 }
 
-describe.each(BACKENDS)('random histories [%s]', (backend) => {
+describe.each(IN_PROCESS_BACKENDS)('random histories [%s]', (backend) => {
   test(
     'never show two holders that exclude each other, nor room with a queue',
     async () => {
@@ -148,13 +148,13 @@ describe.each(BACKENDS)('random histories [%s]', (backend) => {
   );
 });
 
-if (BACKENDS.length > 1) {
+if (IN_PROCESS_BACKENDS.length > 1) {
   test(
     'random histories show the same on all backends',
     async () => {
       await check(
         fc.asyncProperty(histories, async (history) => {
-          const [reference, ...others] = BACKENDS;
+          const [reference, ...others] = IN_PROCESS_BACKENDS;
           const expected = await play(reference, history);
           for (const backend of others) expect(await play(backend, history)).toEqual(expected);
         }),

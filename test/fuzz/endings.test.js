@@ -16,7 +16,7 @@ jest.doMock('../../lib/time.js', () => ({
 const { LocalBackend } = require('../../lib/backends/local/backend.js');
 const { LocalLockTable } = require('../../lib/backends/local/lock-table.js');
 const { DeadlockError, LockLostError, openLockManager } = require('../../lib/index.js');
-const { BACKENDS } = require('../support/combinations.js');
+const { IN_PROCESS_BACKENDS } = require('../support/combinations.js');
 const { randomFrom } = require('../support/process-random.js');
 
 // Requests with all options at random, several hundred at a time. HOLDFAST_SEED=<seed> repeats the
@@ -154,7 +154,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-test.each(BACKENDS)(
+test.each(IN_PROCESS_BACKENDS)(
   'whatever is asked for ends in the way that was asked for, and leaves nothing behind [%s]',
   async (backend) => {
     const open = OPENERS[backend](directory);

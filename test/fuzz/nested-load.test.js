@@ -16,7 +16,7 @@ const { LocalBackend } = require('../../lib/backends/local/backend.js');
 const { LocalLockTable } = require('../../lib/backends/local/lock-table.js');
 const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
 const { openLockManager } = require('../../lib/index.js');
-const { BACKENDS } = require('../support/combinations.js');
+const { IN_PROCESS_BACKENDS } = require('../support/combinations.js');
 const { randomFrom } = require('../support/process-random.js');
 
 // Requests inside the callbacks of others, at random, but so that no cycle can close: whoever
@@ -91,7 +91,7 @@ afterAll(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-test.each(BACKENDS)(
+test.each(IN_PROCESS_BACKENDS)(
   'no deadlock is reported where there is none [%s]',
   async (kind) => {
     const open = OPENERS[kind](directory);

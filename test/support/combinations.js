@@ -28,6 +28,9 @@ const COMBINATIONS = [
 
 const BACKENDS = (process.env.HOLDFAST_TEST_BACKENDS ?? 'local,shared-memory,broker').split(',');
 
+/** Those whose rules run in this process, so that a test can hold their clock. */
+const IN_PROCESS_BACKENDS = BACKENDS.filter((backend) => backend !== 'broker');
+
 const twoClients = COMBINATIONS.filter(({ backend }) => BACKENDS.includes(backend));
 
 /** The places of a test with one client: each backend, in the main thread and in a worker. */
@@ -35,4 +38,4 @@ const oneClient = twoClients.filter(
   ({ first, second }) => second === 'same thread' && first !== 'process',
 );
 
-module.exports = { BACKENDS, oneClient, twoClients };
+module.exports = { BACKENDS, IN_PROCESS_BACKENDS, oneClient, twoClients };

@@ -1,6 +1,6 @@
 'use strict';
 
-const { isOutsideKnown } = require('./enclosing-word.js');
+const { isOutsideKnown } = require('../enclosing-word.js');
 const { WaitNode, Resource } = require('./wait-node.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */

@@ -7,8 +7,8 @@
  * something, of those that wait for each other.
  */
 
-/** @typedef {import('../../../types/backend.d.ts').LockDeadlockAction} LockDeadlockAction */
-/** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
+/** @typedef {import('../../types/backend.d.ts').LockDeadlockAction} LockDeadlockAction */
+/** @typedef {import('../../types/backend.d.ts').LockDetail} LockDetail */
 /** @typedef {{ tokenHigh: number, tokenLow: number }} Token */
 
 const ACTIONS = /** @type {const} */ (['warn', 'reject', 'ignore']);
