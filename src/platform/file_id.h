@@ -14,7 +14,8 @@ struct FileId {
   friend bool operator==(const FileId&, const FileId&) = default;
 };
 
-// Of an open file; an unknown one when `fd` is not open.
+// Of an open file; an unknown one when the system does not answer: errno is EBADF when `fd` is not
+// open.
 FileId FileIdOf(int fd);
 
 }  // namespace platform

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "platform/linux/byte_lock.h"
@@ -53,9 +54,12 @@ Status SlotLock::Keep() {
   return Status();
 }
 
-// Another description of the same file sees the claim as somebody else's.
+// Another description of the same file sees the claim as somebody else's. Where the system does not
+// answer, nothing is known to be wrong: the descriptor is still this object's, and to be closed.
 bool SlotLock::IsIntact(uint32_t slot) const {
-  if (FileIdOf(fd_.get()) != id_) return false;
+  const FileId found = FileIdOf(fd_.get());
+  if (found == FileId{}) return errno != EBADF;
+  if (found != id_) return false;
   const Result<bool> is_of_another = IsClaimed(slot);
   return !is_of_another.ok() || !*is_of_another;
 }
