@@ -255,10 +255,11 @@ void Agent::SetState(uint32_t id, EntryState state) {
   const bool waited = waits(entries_[id].state);
   entries_[id].state = state;
   if (waited == waits(state)) return;
-  queued_ += waited ? -1 : 1;
   if (waited) {
+    queued_ -= 1;
     attachment_->worker().EndWaiting();
   } else {
+    queued_ += 1;
     attachment_->worker().BeginWaiting();
   }
 }

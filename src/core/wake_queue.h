@@ -13,8 +13,10 @@ namespace holdfast::core {
 
 class WakeQueue {
  public:
+  // Without many_, which would take longest.
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
   WakeQueue(const segment::Segment& segment, segment::Host& host)
-      : segment_(segment), host_(host) {}  // NOLINT(*-member-init): many_ would take longest
+      : segment_(segment), host_(host) {}
   WakeQueue(const WakeQueue&) = delete;
   WakeQueue& operator=(const WakeQueue&) = delete;
   ~WakeQueue() { WakeAll(); }
