@@ -36,6 +36,16 @@ const CHECKS = [
   { model: 'broker-recovery', defines: ['FORGET_SLOW'], holds: false },
   { model: 'broker-recovery', defines: ['COPY_IN_PLACE'], holds: false },
   { model: 'broker-recovery', defines: ['NO_RETELL'], holds: false },
+  { model: 'intake', defines: [], holds: true },
+  { model: 'intake', defines: ['TWICE'], holds: true },
+  { model: 'intake', defines: ['TWICE', 'REUSE_EXECUTED'], holds: false },
+  { model: 'intake', defines: ['NO_RECHECK'], holds: false },
+  { model: 'intake', defines: ['NO_WORKER'], holds: false },
+  { model: 'intake', defines: ['OWN_FIRST'], holds: false },
+  { model: 'intake', defines: ['STACK_ORDER'], holds: false },
+  { model: 'intake', defines: ['BY_CELL'], holds: false },
+  { model: 'intake', defines: ['NO_LIMIT'], holds: false },
+  { model: 'intake', defines: ['NO_DOUBLE_CHECK'], holds: false },
 ];
 
 /** @param {{ model: string, defines: string[] }} check */
@@ -44,7 +54,7 @@ function isWithoutErrors({ model, defines }) {
   mkdirSync(folder, { recursive: true });
   const source = path.join(ROOT, 'test', 'models', `${model}.pml`);
   mustRun('spin', ['-a', ...defines.map((define) => `-D${define}`), source], { cwd: folder });
-  mustRun('cc', ['-O2', '-w', '-DSAFETY', '-o', 'pan', 'pan.c'], { cwd: folder });
+  mustRun('cc', ['-O2', '-w', '-DSAFETY', '-DCOLLAPSE', '-o', 'pan', 'pan.c'], { cwd: folder });
   const { stdout } = spawnSync('./pan', ['-m100000'], { cwd: folder, encoding: 'utf8' });
   const errors = /errors: (\d+)/.exec(stdout)?.[1];
   const isComplete = !/max search depth too small|Search not completed/.test(stdout);
