@@ -3,5 +3,4 @@
 // npm pack: puts the modules of lib/ into the few files of dist/, and the command line tool beside
 // them.
 
-require('./steps/bundle.js').writeBundle();
-require('./steps/bundle-cli.js').bundleCli();
+require('./steps/build.js').bundle();

@@ -3,13 +3,18 @@
 // All that is built before the package is used or tested.
 
 const { buildAddon } = require('./addon.js');
-const { bundleCli } = require('./bundle-cli.js');
-const { writeBundle } = require('./bundle.js');
+const { ensurePackages } = require('./packages.js');
+
+/** The files of dist/. What writes them uses npm packages, so it is loaded once these are there. */
+function bundle() {
+  ensurePackages();
+  require('./bundle.js').writeBundle();
+  require('./bundle-cli.js').bundleCli();
+}
 
 function build() {
   buildAddon();
-  writeBundle();
-  bundleCli();
+  bundle();
 }
 
-module.exports = { build };
+module.exports = { build, bundle };

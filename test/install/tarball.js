@@ -6,7 +6,7 @@ const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { writeBundle } = require('../../scripts/steps/bundle.js');
+const { bundle } = require('../../scripts/steps/build.js');
 const { ROOT } = require('../../scripts/steps/run.js');
 
 /** The delivered binary for this machine: `linux-x64-glibc`, as a rule. */
@@ -39,7 +39,7 @@ function addOwnBinary(unpacked) {
  * @returns {{ folder: string, file: string, unpacked: string, remove(): void }}
  */
 function makeTarball() {
-  writeBundle();
+  bundle();
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'holdfast-tarball-'));
   fs.chmodSync(folder, 0o755);
   const first = pack(ROOT, folder);

@@ -1,0 +1,35 @@
+'use strict';
+
+// In a fresh clone there are no packages yet: a script that needs them installs them first.
+
+const { readFileSync, readdirSync } = require('node:fs');
+const path = require('node:path');
+
+const SCRIPTS = path.join(__dirname, '..', '..', '..', 'scripts');
+const scripts = readdirSync(SCRIPTS).filter((name) => name.endsWith('.js'));
+
+/** What a file requires when it is loaded: a call at the start of a line, in no function. */
+const requiredAtOnce = (file) =>
+  [...readFileSync(file, 'utf8').matchAll(/^(?:const |\} = ).*\brequire\('([^']+)'\)/gm)].map(
+    ([, name]) => name,
+  );
+
+/** @returns {string[]} the packages that are loaded together with `file` */
+function packagesLoadedBy(file, known = new Set()) {
+  if (known.has(file) || !file.endsWith('.js')) return [];
+  known.add(file);
+  return requiredAtOnce(file).flatMap((name) => {
+    if (name.startsWith('node:')) return [];
+    if (!name.startsWith('.')) return [name];
+    return packagesLoadedBy(path.resolve(path.dirname(file), name), known);
+  });
+}
+
+test('what a file requires when it is loaded is seen', () => {
+  const file = path.join(SCRIPTS, 'steps', 'bundle-cli.js');
+  expect(packagesLoadedBy(file)).toContain('esbuild');
+});
+
+test.each(scripts)('scripts/%s can be loaded without any package', (name) => {
+  expect(packagesLoadedBy(path.join(SCRIPTS, name))).toEqual([]);
+});
