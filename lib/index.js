@@ -100,6 +100,9 @@ module.exports = {
     return require('./locks/async-lock.js').AsyncLock;
   },
   LockError,
+  get runOnce() {
+    return require('./locks/run-once.js').runOnce;
+  },
   get scheduler() {
     return require('./scheduler/scheduler.js').scheduler;
   },

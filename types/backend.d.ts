@@ -254,6 +254,8 @@ export interface LockBackend {
   close(): void;
   /** The name of the bucket; absent where there are none. */
   readonly bucket?: string;
+  /** Where its files are on this machine; absent where it has none. */
+  readonly folder?: string;
   /** How full the lock table is; absent where it has no limit. */
   usage?(): LockTableUsage;
   /**

@@ -70,6 +70,10 @@ class BrokerBackend {
     this.#calls = new BrokerCalls(this.#link, this.#keepAlive);
   }
 
+  get folder() {
+    return this.#place.folder;
+  }
+
   /**
    * @param {Request} request
    * @returns {LockOutcome}

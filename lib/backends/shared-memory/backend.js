@@ -1,5 +1,6 @@
 'use strict';
 
+const path = require('node:path');
 const { loadBinding } = require('../../binding.js');
 const { abortError, invalidStateError } = require('../../errors.js');
 const { lazy } = require('../../lazy.js');
@@ -83,6 +84,10 @@ class SharedMemoryBackend {
   get table() {
     this.#table ??= placeOf(this.#options);
     return this.#table;
+  }
+
+  get folder() {
+    return path.join(this.#options.directory, this.#options.bucket);
   }
 
   /**

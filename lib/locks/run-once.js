@@ -1,0 +1,182 @@
+'use strict';
+
+const { LockLostError } = require('../errors.js');
+const { dateNow } = require('../time.js');
+const {
+  enumConverter,
+  toAbortSignal,
+  toCallback,
+  toDictionarySource,
+  toDOMString,
+  toMember,
+} = require('../webidl.js');
+const { locks } = require('./default-lock-manager.js');
+const { LockManager } = require('./lock-manager.js');
+const { CombinedSignal } = require('./combined-signal.js');
+const { defaultRunStore, toRunStore } = require('./run-store.js');
+const { sleepUntil } = require('./sleep-until.js');
+
+/** @typedef {import('../../types/run-once.d.ts').RunStore} RunStore */
+/** @typedef {import('./lock.js').Lock} Lock */
+
+/**
+ * @typedef {object} Job
+ * @property {string} name
+ * @property {number} every  milliseconds
+ * @property {number} offset  milliseconds
+ * @property {boolean} isNotedFirst  at most once: before the callback is called
+ * @property {RunStore | undefined} store
+ * @property {LockManager} manager
+ * @property {AbortSignal | undefined} signal
+ * @property {string | undefined} label
+ * @property {((error: unknown) => unknown) | undefined} onError
+ * @property {(run: { due: Date, signal: AbortSignal, token: bigint }) => unknown} callback
+ */
+
+const BACKEND = Symbol.for('holdfast.backend');
+
+const toDelivery = enumConverter(
+  'RunDelivery',
+  /** @type {const} */ (['at-least-once', 'at-most-once']),
+);
+
+/** @param {unknown} value */
+function toEvery(value) {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value;
+  throw new TypeError("The member 'every' is not a positive whole number of milliseconds");
+}
+
+/** @param {unknown} value */
+function toOffset(value) {
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return value;
+  throw new TypeError("The member 'offset' is not a whole number of milliseconds");
+}
+
+/** @param {unknown} value */
+function toManager(value) {
+  if (value instanceof LockManager) return value;
+  throw new TypeError("The member 'manager' is not a LockManager");
+}
+
+/**
+ * @param {unknown} name
+ * @param {unknown} options
+ * @param {unknown} callback
+ * @returns {Job}
+ */
+function toJob(name, options, callback) {
+  const source = toDictionarySource(options, 'RunOnceOptions') ?? {};
+  return {
+    name: toDOMString(name),
+    every: toEvery(source.every),
+    offset: toMember(source.offset, toOffset, 0),
+    isNotedFirst: toMember(source.delivery, toDelivery, 'at-least-once') === 'at-most-once',
+    store: toMember(source.store, toRunStore, undefined),
+    manager: toMember(source.manager, toManager, locks),
+    signal: toMember(source.signal, toAbortSignal, undefined),
+    label: toMember(source.label, toDOMString, undefined),
+    onError: toMember(source.onError, toCallback, undefined),
+    callback: toCallback(callback),
+  };
+}
+
+/** @param {Job} job */
+const currentRun = ({ every, offset }) => Math.floor((dateNow() - offset) / every);
+
+/**
+ * The last run that was made, or the current one where there is no note of any: the first run is
+ * then the next one. A note from the future is of a clock that has been set back since.
+ * @param {Job} job
+ * @param {RunStore} store
+ */
+async function lastRun(job, store) {
+  const current = currentRun(job);
+  const noted = await store.read(job.name);
+  if (noted !== undefined && noted <= current + 1) return noted;
+  await store.write(job.name, current);
+  return current;
+}
+
+/**
+ * Calls back for one run and notes it.
+ * @param {Job} job
+ * @param {RunStore} store
+ * @param {number} run
+ * @param {{ signal: AbortSignal, token: bigint }} lock
+ */
+async function makeRun(job, store, run, { signal, token }) {
+  if (job.isNotedFirst) await store.write(job.name, run);
+  try {
+    await job.callback({ due: new Date(run * job.every + job.offset), signal, token });
+  } catch (error) {
+    if (signal.aborted) return; // it was stopped: the next process makes this run again
+    if (!job.isNotedFirst) await store.write(job.name, run);
+    if (job.onError === undefined) throw error;
+    await job.onError(error);
+    return;
+  }
+  // A process that has lost the lock writes nothing: another one may have written since.
+  if (!job.isNotedFirst && !(signal.reason instanceof LockLostError)) {
+    await store.write(job.name, run);
+  }
+}
+
+/**
+ * Makes all runs for as long as this process has the lock and the job is not stopped.
+ * @param {Job} job
+ * @param {RunStore} store
+ * @param {Lock} lock
+ */
+async function lead(job, store, lock) {
+  const stop = new CombinedSignal([lock.signal, ...(job.signal === undefined ? [] : [job.signal])]);
+  try {
+    let last = await lastRun(job, store);
+    while (!stop.signal.aborted) {
+      const current = currentRun(job);
+      if (current > last) {
+        await makeRun(job, store, current, { signal: stop.signal, token: lock.token });
+        last = current;
+      } else {
+        await sleepUntil((last + 1) * job.every + job.offset, stop.signal);
+      }
+    }
+  } finally {
+    stop.close();
+  }
+}
+
+/**
+ * Waits for the lock and leads; again, where the lock was taken away.
+ * @param {Job} job
+ */
+async function takePart(job) {
+  const { name, manager, signal, label } = job;
+  const store = job.store ?? defaultRunStore(/** @type {any} */ (manager)[BACKEND]());
+  while (!signal?.aborted) {
+    /** @type {Promise<void> | undefined} */
+    let leading;
+    try {
+      await manager.request(name, { signal, label }, (/** @type {Lock} */ lock) => {
+        leading = lead(job, store, lock);
+        return leading;
+      });
+    } catch (error) {
+      await leading; // what the lost lock protected ends before this process asks for it again
+      const hasEnded = signal?.aborted && error === signal.reason;
+      if (!hasEnded && !(error instanceof LockLostError)) throw error;
+    }
+  }
+}
+
+/**
+ * Beyond the standard: a job that is run once per interval by one of the processes that call this.
+ * @param {unknown} name
+ * @param {unknown} options
+ * @param {unknown} callback
+ * @returns {Promise<void>} nothing is thrown
+ */
+async function runOnce(name, options, callback) {
+  await takePart(toJob(name, options, callback));
+}
+
+module.exports = { runOnce };

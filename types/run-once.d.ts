@@ -1,0 +1,87 @@
+import type { LockManager } from './locks.js';
+
+/** One run of a job. */
+export interface Run {
+  /** The start of its interval. */
+  readonly due: Date;
+  /** Aborts when the lock is lost and when the job is stopped: hand it to what the run awaits. */
+  readonly signal: AbortSignal;
+  /** The fencing token of this process's turn, see {@link Lock.token}. */
+  readonly token: bigint;
+}
+
+/** Remembers, over all processes, which run of a job was the last. */
+export interface RunStore {
+  /** The number that was written last; `undefined`: none was. */
+  read(name: string): number | undefined | Promise<number | undefined>;
+  /** Called by one process at a time, the one that holds the lock. */
+  write(name: string, run: number): void | Promise<void>;
+}
+
+/** Options of {@link runOnce}. */
+export interface RunOnceOptions {
+  /** Length of the interval in milliseconds, a positive whole number. */
+  every: number;
+  /**
+   * What happens to a run whose process dies in the middle. `'at-least-once'`: another process makes
+   * it again, at once. `'at-most-once'`: it is not made again.
+   * @defaultValue 'at-least-once'
+   */
+  delivery?: 'at-least-once' | 'at-most-once' | undefined;
+  /** Free text, shown by {@link LockManager.inspect}. */
+  label?: string | undefined;
+  /**
+   * Whose lock the name means.
+   * @defaultValue `locks`, shared by all threads and processes of this user
+   */
+  manager?: LockManager | undefined;
+  /**
+   * Called with what the callback threw; the job then goes on. Without it the promise of `runOnce()`
+   * rejects, and this process makes no further runs. Either way the run counts as made.
+   */
+  onError?: ((error: unknown) => void | Promise<void>) | undefined;
+  /**
+   * Milliseconds from the multiples of `every` since 1970, UTC, at which intervals begin: `every:
+   * 86_400_000, offset: 10_800_000` is 3 o'clock UTC each day.
+   * @defaultValue 0
+   */
+  offset?: number | undefined;
+  /** Stops the job in this process. */
+  signal?: AbortSignal | undefined;
+  /**
+   * Where runs are noted: a {@link RunStore}, or the absolute path of a file for this job alone.
+   * @defaultValue a file beside the lock table, which the next boot of the machine removes; in
+   * memory for `local:`. Required for `etcd:` and for a backend of your own.
+   */
+  store?: string | RunStore | undefined;
+}
+
+/**
+ * Runs `callback` once per interval, in one of the processes and threads that call `runOnce()` with
+ * this name; beyond the standard. One of them holds the lock `name` and makes all runs. When it
+ * ends or dies, the next one goes on at once, and knows from the store which run was the last.
+ *
+ * The first run of a job is at the start of the next interval. When a run takes longer than the
+ * interval, or no process lived, only the current run is made, and those before it are left out.
+ * The job keeps the process alive until `signal` aborts.
+ * @param name - Name of the job, and of its lock.
+ * @param callback - Its promise is awaited before the next run.
+ * @returns A promise that is fulfilled when `signal` has aborted and a run in progress has ended. A
+ *   run that rejects after that counts as not made. Rejects with what `callback` threw, unless
+ *   `onError` is given; what the store threw; `TypeError` (argument of a wrong type, a `store` is
+ *   missing); and what {@link LockManager.request} rejects with, except `LockLostError`: a process
+ *   whose lock was stolen queues again. Never throws.
+ * @example
+ * ```ts
+ * const stop = new AbortController();
+ * process.once('SIGTERM', () => stop.abort());
+ * await runOnce('report', { every: 60_000, signal: stop.signal }, async ({ due, signal }) => {
+ *   await writeReport(due, signal);
+ * });
+ * ```
+ */
+export declare function runOnce(
+  name: string,
+  options: RunOnceOptions,
+  callback: (run: Run) => unknown,
+): Promise<void>;
