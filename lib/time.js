@@ -1,6 +1,5 @@
 'use strict';
 
-const { performance: nodePerformance } = require('node:perf_hooks');
 const nodeTimers = require('node:timers');
 
 /**
@@ -12,10 +11,24 @@ const { queueMicrotask } = globalThis;
 const dateNow = Date.now;
 /** In nanoseconds; on Node by a clock that all processes of the machine have in common. */
 const hrtimeNs = process.hrtime.bigint;
-const { timeOrigin } = nodePerformance;
-/** That of the prototype: fake clocks are put on the object itself, where Bun has the real one. */
-const now = Object.getPrototypeOf(nodePerformance).now ?? nodePerformance.now;
-const performance = { now: now.bind(nodePerformance), timeOrigin };
+/**
+ * That of the prototype: fake clocks are put on the object itself, where Bun has the real one. So
+ * it can be taken at the first use, and node:perf_hooks is not loaded before.
+ */
+function openClock() {
+  const { performance: nodePerformance } = require('node:perf_hooks');
+  const now = Object.getPrototypeOf(nodePerformance).now ?? nodePerformance.now;
+  const { timeOrigin } = nodePerformance;
+  return { now: now.bind(nodePerformance), timeOrigin };
+}
+/** @type {ReturnType<typeof openClock> | undefined} */
+let clock;
+const performance = {
+  now: () => (clock ??= openClock()).now(),
+  get timeOrigin() {
+    return (clock ??= openClock()).timeOrigin;
+  },
+};
 
 const MAX_DELAY_MS = 2 ** 31 - 1;
 

@@ -1,7 +1,7 @@
 'use strict';
 
 const { LockError } = require('../errors.js');
-const { LoopKeepAlive } = require('../loop-keep-alive.js');
+const { lazy } = require('../lazy.js');
 const { toCallback } = require('../webidl.js');
 
 const UNLOCKED = 0;
@@ -16,7 +16,10 @@ const CONTENDED = 2;
 const SLICE_MS = 100;
 
 /** Atomics.waitAsync() alone keeps no event loop alive. */
-const keepAlive = new LoopKeepAlive();
+const keepAlive = lazy(() => {
+  const { LoopKeepAlive } = require('../loop-keep-alive.js');
+  return new LoopKeepAlive();
+});
 
 /**
  * A lock between the threads that share a buffer: the futex mutex with three states. One word of
@@ -79,9 +82,9 @@ class AsyncLock {
       SLICE_MS,
     );
     if (!isAsleep) return;
-    keepAlive.ref();
+    keepAlive().ref();
     await value;
-    keepAlive.unref();
+    keepAlive().unref();
   }
 
   /** @returns {boolean} whether it was free, and is this thread's now */

@@ -166,4 +166,7 @@ class MutexBase {
   }
 }
 
-module.exports = { MutexBase };
+/** @param {ConstructorParameters<typeof MutexBase>} args */
+const newMutexBase = (...args) => new MutexBase(...args);
+
+module.exports = { newMutexBase };

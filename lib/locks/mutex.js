@@ -1,7 +1,9 @@
 'use strict';
 
-const { MutexBase } = require('./mutex-base.js');
-const { createRelease } = require('./lock-release.js');
+const { lazy } = require('../lazy.js');
+
+const newBase = lazy(() => require('./mutex-base.js').newMutexBase);
+const createRelease = lazy(() => require('./lock-release.js').createRelease);
 
 /** @typedef {import('../../types/mutex.d.ts').MutexRelease} MutexRelease */
 
@@ -17,7 +19,7 @@ class Mutex {
    * @param {unknown} [options]
    */
   constructor(name = undefined, options = undefined) {
-    this.#base = new MutexBase(name, options);
+    this.#base = newBase()(name, options);
   }
 
   /** Whether anybody holds it now, in whatever mode. */
@@ -35,7 +37,7 @@ class Mutex {
    */
   async acquire(options = undefined) {
     const handle = await this.#base.acquire(options, {});
-    return handle === null ? null : createRelease(handle);
+    return handle === null ? null : createRelease()(handle);
   }
 
   /**

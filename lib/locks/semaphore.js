@@ -1,8 +1,10 @@
 'use strict';
 
-const { MutexBase } = require('./mutex-base.js');
-const { toLimit } = require('./lock-extensions.js');
-const { createRelease } = require('./lock-release.js');
+const { lazy } = require('../lazy.js');
+
+const newBase = lazy(() => require('./mutex-base.js').newMutexBase);
+const toLimit = lazy(() => require('./lock-extensions.js').toLimit);
+const createRelease = lazy(() => require('./lock-release.js').createRelease);
 
 /** @typedef {import('../../types/mutex.d.ts').MutexRelease} MutexRelease */
 
@@ -26,8 +28,8 @@ class Semaphore {
           'is private: new Semaphore(undefined, 4)',
       );
     }
-    this.#permit = /** @type {const} */ ({ mode: 'shared', limit: toLimit(permits) });
-    this.#base = new MutexBase(name, options);
+    this.#permit = /** @type {const} */ ({ mode: 'shared', limit: toLimit()(permits) });
+    this.#base = newBase()(name, options);
   }
 
   /** Whether no permit is left. */
@@ -45,7 +47,7 @@ class Semaphore {
    */
   async acquire(options = undefined) {
     const handle = await this.#base.acquire(options, this.#permit);
-    return handle === null ? null : createRelease(handle);
+    return handle === null ? null : createRelease()(handle);
   }
 
   /**

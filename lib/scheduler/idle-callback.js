@@ -1,8 +1,10 @@
 'use strict';
 
+const { lazy } = require('../lazy.js');
 const { toCallback, toDictionarySource, toMember } = require('../webidl.js');
-const { dispatcher } = require('./dispatcher.js');
 const { toUnsignedLong } = require('../webidl-numbers.js');
+
+const idleCallbacks = lazy(() => require('./dispatcher.js').dispatcher.idleCallbacks);
 
 /** @typedef {import('./idle-deadline.js').IdleDeadline} IdleDeadline */
 
@@ -16,7 +18,7 @@ function requestIdleCallback(callback, options = undefined) {
   const steps = toCallback(callback);
   const source = toDictionarySource(options, 'IdleRequestOptions') ?? {};
   const timeout = toMember(source.timeout, toUnsignedLong, 0);
-  return dispatcher.idleCallbacks.request(steps, timeout);
+  return idleCallbacks().request(steps, timeout);
 }
 
 /**
@@ -25,7 +27,7 @@ function requestIdleCallback(callback, options = undefined) {
  */
 function cancelIdleCallback(handle) {
   if (arguments.length === 0) throw new TypeError('cancelIdleCallback() takes 1 argument, 0 given');
-  dispatcher.idleCallbacks.cancel(toUnsignedLong(handle));
+  idleCallbacks().cancel(toUnsignedLong(handle));
 }
 
 module.exports = { requestIdleCallback, cancelIdleCallback };

@@ -1,48 +1,19 @@
 'use strict';
 
-const { defineInterface, toCallback } = require('../webidl.js');
-const { dispatcher } = require('./dispatcher.js');
-const { DEFAULT_BUDGET, toPostTaskOptions, toSchedulerOptions } = require('./scheduler-options.js');
-const { Continuation, PostedTask } = require('./scheduler-task.js');
-const { DEFAULT_STATE, currentState } = require('./scheduling-state.js');
-const { priorityOf } = require('./signal-priority.js');
-const { DEFAULT_PRIORITY, TASK_PRIORITIES } = require('./task-priority.js');
-const { TaskSchedule } = require('./task-schedule.js');
+const { lazy } = require('../lazy.js');
+const { defineInterface } = require('../webidl.js');
+const { DEFAULT_BUDGET, toSchedulerOptions } = require('./scheduler-options.js');
 
-/** @typedef {import('./scheduler-options.js').PostTaskOptions} PostTaskOptions */
-/** @typedef {import('./scheduling-state.js').PrioritySource} PrioritySource */
-/** @typedef {import('./scheduling-state.js').SchedulingState} SchedulingState */
+/** Most programs that load the package post no task. */
+const engine = lazy(() => require('./engine.js'));
 
 const FROM_THIS_PACKAGE = Symbol('from this package');
 
-/**
- * The states of tasks without a signal, which all of them share.
- * @type {Map<PrioritySource, SchedulingState>}
- */
-const FIXED_STATES = new Map(
-  TASK_PRIORITIES.map((prioritySource) => [
-    prioritySource,
-    prioritySource === DEFAULT_PRIORITY
-      ? DEFAULT_STATE
-      : Object.freeze({ abortSource: undefined, prioritySource }),
-  ]),
-);
-
-/**
- * Standard: #schedule-a-posttask-task, the steps that make the scheduling state.
- * @param {PostTaskOptions} options
- * @returns {SchedulingState}
- */
-function toState({ priority, signal }) {
-  const fixed = signal === undefined && FIXED_STATES.get(priority ?? DEFAULT_PRIORITY);
-  if (fixed) return fixed;
-  const dynamic = priorityOf(signal) === undefined ? undefined : signal;
-  const prioritySource = /** @type {PrioritySource} */ (priority ?? dynamic ?? DEFAULT_PRIORITY);
-  return { abortSource: signal, prioritySource };
-}
-
 /** Standard: Prioritized Task Scheduling, #sec-scheduler. */
 class Scheduler {
+  #budget;
+  #starvationLimit;
+  /** @type {import('./task-schedule.js').TaskSchedule | undefined} made at the first use */
   #schedule;
 
   /**
@@ -53,7 +24,14 @@ class Scheduler {
    */
   constructor(key = undefined, budget = DEFAULT_BUDGET, starvationLimit = undefined) {
     if (key !== FROM_THIS_PACKAGE) throw new TypeError('Illegal constructor');
-    this.#schedule = new TaskSchedule(this, dispatcher, budget, starvationLimit);
+    this.#budget = budget;
+    this.#starvationLimit = starvationLimit;
+  }
+
+  /** @returns {import('./task-schedule.js').TaskSchedule} */
+  #open() {
+    this.#schedule ??= engine().createSchedule(this, this.#budget, this.#starvationLimit);
+    return this.#schedule;
   }
 
   /**
@@ -64,16 +42,7 @@ class Scheduler {
    */
   postTask(callback, options = undefined) {
     try {
-      const schedule = this.#schedule;
-      const steps = toCallback(callback);
-      const converted = toPostTaskOptions(options);
-      if (converted.signal?.aborted) return Promise.reject(converted.signal.reason);
-      dispatcher.open();
-      return new Promise((resolve, reject) => {
-        const task = new PostedTask(toState(converted), steps, resolve, reject);
-        if (converted.delay > 0) schedule.enqueueAfter(task, converted.delay);
-        else schedule.enqueue(task);
-      });
+      return engine().postTask(this.#open(), callback, options);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -85,13 +54,7 @@ class Scheduler {
    */
   yield() {
     try {
-      const schedule = this.#schedule;
-      const state = currentState();
-      if (state.abortSource?.aborted) return Promise.reject(state.abortSource.reason);
-      dispatcher.open();
-      return new Promise((resolve, reject) => {
-        schedule.enqueue(new Continuation(state, /** @type {any} */ (resolve), reject));
-      });
+      return engine().yieldTurn(this.#open());
     } catch (error) {
       return Promise.reject(error);
     }
@@ -99,7 +62,7 @@ class Scheduler {
 
   /** Beyond the standard: what is waiting. */
   inspect() {
-    return this.#schedule.inspect();
+    return this.#open().inspect();
   }
 }
 defineInterface(Scheduler, ['postTask', 'yield', 'inspect']);

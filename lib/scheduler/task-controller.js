@@ -1,9 +1,11 @@
 'use strict';
 
+const { lazy } = require('../lazy.js');
 const { defineInterface, toDictionarySource, toMember } = require('../webidl.js');
-const { attachPriority } = require('./signal-priority.js');
 const { DEFAULT_PRIORITY, toTaskPriority } = require('./task-priority.js');
 const { asTaskSignal } = require('./task-signal.js');
+
+const priorities = lazy(() => require('./signal-priority.js'));
 
 /** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
 
@@ -16,7 +18,7 @@ class TaskController extends AbortController {
     const source = toDictionarySource(init, 'TaskControllerInit') ?? {};
     const priority = toMember(source.priority, toTaskPriority, DEFAULT_PRIORITY);
     super();
-    this.#priority = attachPriority(asTaskSignal(super.signal), priority, false);
+    this.#priority = priorities().attachPriority(asTaskSignal(super.signal), priority, false);
   }
 
   /**

@@ -1,5 +1,6 @@
 'use strict';
 
+const { lazy } = require('../lazy.js');
 const { defineInterface, toDictionarySource, toDOMString, toMember } = require('../webidl.js');
 const { toTaskPriority } = require('./task-priority.js');
 
@@ -26,7 +27,7 @@ function findTrustKey() {
   return found;
 }
 
-const trustKey = findTrustKey();
+const trustKey = lazy(findTrustKey);
 
 /**
  * The dictionary TaskPriorityChangeEventInit.
@@ -67,7 +68,8 @@ defineInterface(TaskPriorityChangeEvent, ['previousPriority']);
  * @param {TaskPriority} previousPriority
  */
 function createPriorityChangeEvent(previousPriority) {
-  const init = trustKey === undefined ? {} : { [trustKey]: true };
+  const key = trustKey();
+  const init = key === undefined ? {} : { [key]: true };
   return new TaskPriorityChangeEvent('prioritychange', { ...init, previousPriority });
 }
 

@@ -1,5 +1,6 @@
 'use strict';
 
+const { lazy } = require('../lazy.js');
 const {
   defineInterface,
   isObject,
@@ -8,8 +9,9 @@ const {
   toDictionarySource,
 } = require('../webidl.js');
 const { EventHandler } = require('./event-handler.js');
-const { attachPriority, priorityOf } = require('./signal-priority.js');
 const { DEFAULT_PRIORITY, toTaskPriority } = require('./task-priority.js');
+
+const priorities = lazy(() => require('./signal-priority.js'));
 
 /** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
 
@@ -21,7 +23,7 @@ const handlers = new WeakMap();
  * @throws {TypeError} when it is not a TaskSignal
  */
 function mustHavePriority(signal) {
-  const priority = priorityOf(signal);
+  const priority = priorities().priorityOf(signal);
   if (priority === undefined) throw new TypeError('The receiver is not a TaskSignal');
   return priority;
 }
@@ -50,7 +52,7 @@ class TaskSignal extends AbortSignal {
     const priority = toMember(dictionary.priority, toPrioritySource, DEFAULT_PRIORITY);
     const isFixed = typeof priority === 'string';
     const signal = AbortSignal.any(sources);
-    const own = attachPriority(signal, isFixed ? priority : priority.value, true);
+    const own = priorities().attachPriority(signal, isFixed ? priority : priority.value, true);
     if (!isFixed) own.follow(priority, tellsOfListeners);
     return asTaskSignal(signal);
   }
@@ -81,7 +83,7 @@ Object.defineProperty(TaskSignal, 'any', { enumerable: true });
  * (TaskPriority or TaskSignal)
  * @param {unknown} value
  */
-const toPrioritySource = (value) => priorityOf(value) ?? toTaskPriority(value);
+const toPrioritySource = (value) => priorities().priorityOf(value) ?? toTaskPriority(value);
 
 /** @param {AbortSignal} signal  that has a priority */
 const asTaskSignal = (signal) =>
@@ -110,7 +112,7 @@ for (const key of listenerHooks) {
      */
     value(size, type, ...rest) {
       Reflect.apply(inherited, this, [size, type, ...rest]);
-      if (type === 'prioritychange') priorityOf(this)?.setListenerCount(size);
+      if (type === 'prioritychange') priorities().priorityOf(this)?.setListenerCount(size);
     },
     writable: true,
     configurable: true,

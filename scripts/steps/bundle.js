@@ -12,6 +12,7 @@ const { mentionsIn, replaceMentions } = require('./module-source.js');
 const { ROOT } = require('./run.js');
 
 /** @typedef {import('./module-source.js').Mention} Mention */
+/** @typedef {Mention['when']} When */
 /** @typedef {{ text: string, mentions: Mention[] }} Module */
 /** @typedef {Map<string, Module>} Modules  by name, which is that of the file, below lib/ */
 /** @typedef {{ head: string[], modules: Modules, tail: string[] }} Chunk  one file of the bundle */
@@ -22,7 +23,12 @@ const FIRST = [ENTRY, 'backends/default-backend.js', 'backends/shared-memory/bac
 /** The files of the bundle, but for the entries: what every lock needs. */
 const FIRST_CHUNK = 'core';
 /** Parts that are loaded as a whole, and by few programs. */
-const PARTS = { broker: 'backends/broker/', etcd: 'backends/etcd/', metrics: 'metrics/' };
+const PARTS = {
+  broker: 'backends/broker/',
+  etcd: 'backends/etcd/',
+  metrics: 'metrics/',
+  scheduler: 'scheduler/',
+};
 
 /**
  * @param {string} name
@@ -36,17 +42,17 @@ const isModule = (name) => !name.startsWith('..');
 /**
  * @param {string} name
  * @param {Module} module
- * @param {boolean} isAtOnce  only what is required when the module is loaded
+ * @param {When[]} [when]  without it, whenever
  */
-const requiredBy = (name, { mentions }, isAtOnce) =>
+const requiredBy = (name, { mentions }, when) =>
   mentions
-    .filter((mention) => mention.required !== undefined && (mention.isAtOnce || !isAtOnce))
+    .filter((mention) => mention.required !== undefined && (when?.includes(mention.when) ?? true))
     .map((mention) => resolve(name, /** @type {string} */ (mention.required)))
     .filter(isModule);
 
 /**
  * @param {string} lib
- * @returns {(entries: string[], isAtOnce: boolean) => Modules} what the entries lead to
+ * @returns {(entries: string[], when?: When[]) => Modules} what the entries lead to
  */
 function moduleReader(lib) {
   /** @type {Modules} */
@@ -55,7 +61,7 @@ function moduleReader(lib) {
     const text = readFileSync(path.join(lib, name), 'utf8');
     known.set(name, { text, mentions: mentionsIn(name, text) });
   };
-  return (entries, isAtOnce) => {
+  return (entries, when) => {
     const names = new Set(entries);
     /** @type {Modules} */
     const modules = new Map();
@@ -63,7 +69,7 @@ function moduleReader(lib) {
       if (!known.has(name)) read(name);
       const module = /** @type {Module} */ (known.get(name));
       modules.set(name, module);
-      for (const required of requiredBy(name, module, isAtOnce)) names.add(required);
+      for (const required of requiredBy(name, module, when)) names.add(required);
     }
     return modules;
   };
@@ -125,18 +131,21 @@ const laterChunk = (modules) => ({
 });
 
 /**
- * What every lock needs; the other interfaces of the package; what only some of their methods need;
- * and the parts.
+ * What every lock needs; the other interfaces of the package, which `import` loads; what only some
+ * of their methods need; and the parts.
  * @param {string} lib
  * @param {string[]} entries  names of modules
  * @returns {Record<string, Chunk>} by name
  */
 function chunksOf(lib, entries) {
   const modulesFrom = moduleReader(lib);
-  const first = modulesFrom(FIRST, true);
+  const first = modulesFrom(FIRST, ['at once']);
   const entry = /** @type {Module} */ (first.get(ENTRY));
-  const others = without(modulesFrom(requiredBy(ENTRY, entry, false), true), first);
-  const rest = without(modulesFrom(entries, false), first, others);
+  const others = without(
+    modulesFrom(requiredBy(ENTRY, entry, ['in a getter']), ['at once']),
+    first,
+  );
+  const rest = without(modulesFrom(entries), first, others);
   /** @type {Record<string, Chunk>} */
   const chunks = { interfaces: laterChunk(others) };
   for (const [part, folder] of Object.entries(PARTS)) {

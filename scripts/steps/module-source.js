@@ -9,7 +9,7 @@ const ts = require('typescript');
  * @property {number} start
  * @property {number} end
  * @property {string} [required]  the relative name in a `require()`; without one it is `__dirname`
- * @property {boolean} isAtOnce  runs when the module is loaded, and not in a function
+ * @property {'at once' | 'in a getter' | 'in a function'} when  it runs
  */
 
 /** @param {import('typescript').Node} node */
@@ -31,6 +31,16 @@ const isDirname = (node) =>
   /** @type {{ name?: unknown }} */ (node.parent).name !== node;
 
 /**
+ * @param {import('typescript').Node} node
+ * @param {Mention['when']} outside
+ * @returns {Mention['when']}
+ */
+function whenInside(node, outside) {
+  if (!ts.isFunctionLike(node)) return outside;
+  return outside === 'at once' && ts.isGetAccessor(node) ? 'in a getter' : 'in a function';
+}
+
+/**
  * @param {string} name  of the file
  * @param {string} text
  * @returns {Mention[]} in the order of the text
@@ -41,18 +51,18 @@ function mentionsIn(name, text) {
   const mentions = [];
   /**
    * @param {import('typescript').Node} node
-   * @param {boolean} isAtOnce
+   * @param {Mention['when']} when
    */
-  const visit = (node, isAtOnce) => {
+  const visit = (node, when) => {
     const required = requiredName(node);
     if (required !== undefined || isDirname(node)) {
-      mentions.push({ start: node.getStart(source), end: node.end, required, isAtOnce });
+      mentions.push({ start: node.getStart(source), end: node.end, required, when });
       return;
     }
-    const isInside = isAtOnce && !ts.isFunctionLike(node);
-    ts.forEachChild(node, (child) => visit(child, isInside));
+    const inside = whenInside(node, when);
+    ts.forEachChild(node, (child) => visit(child, inside));
   };
-  visit(source, true);
+  visit(source, 'at once');
   return mentions;
 }
 

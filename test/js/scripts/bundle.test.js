@@ -107,6 +107,20 @@ test('the first lock loads one of its files, and little of Node', () => {
   expect(hasWorkerThreads).toBe(false);
 });
 
+test('import loads what defines its names, and what runs tasks with the first task', () => {
+  const loaded = `Object.keys(require.cache).map((file) => require('node:path').basename(file))`;
+  const [before, after] = run(`
+    import('holdfast').then(async ({ scheduler, Mutex, TaskController }) => {
+      const before = ${loaded};
+      await scheduler.postTask(() => {}, { signal: new TaskController().signal });
+      console.log(JSON.stringify([before, ${loaded}]));
+    });
+  `);
+  expect(before).toEqual(['index.js', 'core.js', 'interfaces.js']);
+  expect(after).toContain('schedulerPart.js');
+  expect(chunkText('interfaces.js')).not.toContain("modules['scheduler/task-queue.js']");
+});
+
 test.each([[[]], [['--enable-source-maps']]])('a call site is that of the caller: %j', (flags) => {
   const file = path.join(root, 'caller.js');
   fs.writeFileSync(

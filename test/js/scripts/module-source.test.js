@@ -2,8 +2,7 @@
 
 const { mentionsIn, replaceMentions } = require('../../../scripts/steps/module-source.js');
 
-const requiredIn = (text) =>
-  mentionsIn('a.js', text).map(({ required, isAtOnce }) => [required, isAtOnce]);
+const requiredIn = (text) => mentionsIn('a.js', text).map(({ required, when }) => [required, when]);
 
 test('a require is read as code, and no text that looks like one', () => {
   const text = `
@@ -17,21 +16,22 @@ test('a require is read as code, and no text that looks like one', () => {
       './g.js',
     );`;
   expect(requiredIn(text)).toEqual([
-    ['./inside.js', true],
-    ['./g.js', true],
+    ['./inside.js', 'at once'],
+    ['./g.js', 'at once'],
   ]);
 });
 
 test.each([
-  ["const { a } = require('./a.js');", true],
-  ["const a = { b: { c: require('./a.js') } };", true],
-  ["if (x) { require('./a.js'); }", true],
-  ["class A { static b = require('./a.js'); }", true],
-  ["const a = () => require('./a.js');", false],
-  ["module.exports = { get a() { return require('./a.js'); } };", false],
-  ["class A { b() { return require('./a.js'); } }", false],
-])('%s: at once is %s', (text, isAtOnce) => {
-  expect(requiredIn(text)).toEqual([['./a.js', isAtOnce]]);
+  ["const { a } = require('./a.js');", 'at once'],
+  ["const a = { b: { c: require('./a.js') } };", 'at once'],
+  ["if (x) { require('./a.js'); }", 'at once'],
+  ["class A { static b = require('./a.js'); }", 'at once'],
+  ["const a = () => require('./a.js');", 'in a function'],
+  ["module.exports = { get a() { return require('./a.js'); } };", 'in a getter'],
+  ["class A { b() { return require('./a.js'); } }", 'in a function'],
+  ["module.exports = { get a() { return () => require('./a.js'); } };", 'in a function'],
+])('%s: %s', (text, when) => {
+  expect(requiredIn(text)).toEqual([['./a.js', when]]);
 });
 
 test('__dirname is a mention of its own, unless it is the name of a property', () => {
