@@ -3,7 +3,7 @@
 // The server: answers requests, and rebuilds indexes in the meantime.
 
 const http = require('node:http');
-const { scheduler } = require('../../lib/index.js');
+const { scheduler } = require('holdfast');
 
 const JOBS = 4;
 const CHUNK_MS = 2;

@@ -3,7 +3,7 @@
 // A process that uses the session in its worker threads, until it is told to stop or is killed.
 
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
-const { openLockManager } = require('../..');
+const { openLockManager } = require('holdfast');
 const { Client, SessionOver, TokenFile } = require('./client.js');
 
 /** @typedef {{ url: string, file: string, directory: string, withLock: boolean }} Task */

@@ -6,7 +6,7 @@
 const { appendFileSync, existsSync, readFileSync } = require('node:fs');
 const { once } = require('node:events');
 const { setTimeout: pause } = require('node:timers/promises');
-const { openLockManager } = require('../..');
+const { openLockManager } = require('holdfast');
 
 /**
  * @typedef {object} Task

@@ -5,7 +5,7 @@
 
 const { once } = require('node:events');
 const { setImmediate: think } = require('node:timers/promises');
-const { openLockManager } = require('../..');
+const { openLockManager } = require('holdfast');
 const { openStore } = require('./store.js');
 
 /** @typedef {{ directory: string, path: string, entries: number, withLock: boolean }} Task */

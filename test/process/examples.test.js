@@ -71,6 +71,24 @@ describe('single-writer', () => {
   });
 });
 
+describe('fencing', () => {
+  test('the late write of a process that has lost its lock is refused', () => {
+    const { status, errors, result } = runExample('fencing');
+    expect(errors).toBe('');
+    expect(result.writes).toEqual([
+      { who: 'thief', value: 'from the thief', isAccepted: true },
+      { who: 'victim', value: 'from the victim', isAccepted: false },
+    ]);
+    expect(status).toBe(0);
+  });
+
+  test('without the token it replaces the newer value', () => {
+    const { status, result } = runExample('fencing', '--without-token');
+    expect(result.value).toBe('from the victim');
+    expect(status).toBe(1);
+  });
+});
+
 test('metrics: prom-client and OpenTelemetry have the figures, and each request is a span', () => {
   const { status, errors, result } = runExample('metrics');
   expect(errors).toBe('');

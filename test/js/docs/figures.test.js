@@ -1,0 +1,23 @@
+'use strict';
+
+const { withFigures } = require('../../../scripts/steps/figures.js');
+const { textOf } = require('../../support/markdown.js');
+
+const RESULTS = '# Results\n\n## a\n\n|  | ns |\n| --- | --- |\n| x | 1,234 (1–2) |\n| y | 756 |\n';
+
+test('the figures of the README are those of bench/RESULTS.md (node scripts/figures.js)', () => {
+  const readme = textOf('README.md');
+  expect(readme.match(/<!-- uncontended: /g)).toHaveLength(7);
+  expect(withFigures(readme, textOf('bench/RESULTS.md'))).toBe(readme);
+});
+
+test.each([
+  ['9 µs<!-- a: x -->', '1.2 µs<!-- a: x -->'],
+  ['9 ms<!-- a: y -->', '0.76 µs<!-- a: y -->'],
+])('%s becomes %s', (text, expected) => {
+  expect(withFigures(text, RESULTS)).toBe(expected);
+});
+
+test('a figure that the results do not have is a fault', () => {
+  expect(() => withFigures('9 µs<!-- a: z -->', RESULTS)).toThrow(/'z' in 'a'/);
+});
