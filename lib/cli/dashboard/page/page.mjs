@@ -2,7 +2,10 @@
 
 import { render } from 'preact';
 import 'uplot/dist/uPlot.min.css';
+import './colors.css';
 import './page.css';
+import './tables.css';
+import './drawings.css';
 import { App } from './app.mjs';
 import { html } from './html.mjs';
 
