@@ -168,4 +168,4 @@ class LockMonitor {
   }
 }
 
-module.exports = { LockMonitor };
+module.exports = { HISTORY, LockMonitor };

@@ -50,7 +50,7 @@ function stateText({ state, processState }) {
   return REMARKABLE.has(processState) ? `${state}, ${processState}` : state;
 }
 
-/** @param {LockRow} row */
+/** @param {InspectedLock} lock */
 const isRemarkable = ({ processState }) => REMARKABLE.has(processState);
 
 /** @param {LockRow} row */

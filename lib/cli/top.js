@@ -35,9 +35,10 @@ async function printPage(monitor, options) {
   }
   const state = new TopState();
   const rows = state.rows(view.names);
+  const { delay } = options;
   const place = describePlace(options);
   const plain = { ...colors, ...colors.createColors(false) };
-  const lines = render({ view, state, rows, size: PAGE, place, colors: plain });
+  const lines = render({ view, state, rows, size: PAGE, place, delay, colors: plain });
   for (const line of lines.slice(0, -1)) if (line !== '') printLine(line.trimEnd());
 }
 

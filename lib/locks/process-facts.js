@@ -37,18 +37,38 @@ function readProc(pid, file) {
   }
 }
 
+/** Where a control group says that it is frozen: version 2, beside version 1, and version 1. */
+const FREEZERS = [
+  { group: /^0::(\/.+)$/m, at: '/sys/fs/cgroup', file: 'cgroup.events', frozen: /^frozen 1$/m },
+  {
+    group: /^0::(\/.+)$/m,
+    at: '/sys/fs/cgroup/unified',
+    file: 'cgroup.events',
+    frozen: /^frozen 1$/m,
+  },
+  {
+    group: /^\d+:(?:.*,)?freezer(?:,.*)?:(\/.+)$/m,
+    at: '/sys/fs/cgroup/freezer',
+    file: 'freezer.state',
+    frozen: /^FROZEN/,
+  },
+];
+
 /**
  * A container that was paused keeps its processes in a frozen control group.
  * @param {number} pid
  */
 function isFrozen(pid) {
-  const group = readProc(pid, 'cgroup')?.match(/^0::(.*)$/m)?.[1];
-  if (group === undefined || group === '/') return false;
-  try {
-    return readFileSync(`/sys/fs/cgroup${group}/cgroup.events`, 'utf8').includes('frozen 1');
-  } catch {
-    return false; // another version of control groups, or not mounted here
-  }
+  const groups = readProc(pid, 'cgroup') ?? '';
+  return FREEZERS.some(({ group, at, file, frozen }) => {
+    const path = group.exec(groups)?.[1];
+    if (path === undefined) return false;
+    try {
+      return frozen.test(readFileSync(`${at}${path}/${file}`, 'utf8'));
+    } catch {
+      return false; // another version of control groups, or not mounted here
+    }
+  });
 }
 
 /**

@@ -3,13 +3,14 @@
 // A bucket with life in it, from real processes: what the pictures in the documentation show.
 
 const { spawn } = require('node:child_process');
-const path = require('node:path');
 
-const WORKER = path.join(__dirname, 'scene-worker.js');
 const ROLES = [
-  ...['backup', 'report', 'report', 'report', 'debit', 'credit', 'cache'],
-  ...['work', 'work', 'work', 'work', 'crash', 'stopped'],
+  ...['report', 'report', 'report', 'debit', 'credit', 'import', 'thumbnails', 'cache'],
+  ...['work', 'work', 'work', 'work', 'crash'],
 ];
+/** The others queue behind it. */
+const FIRST = 'backup';
+const HEAD_START_MS = 1_000;
 
 /**
  * @param {string} directory  of the buckets
@@ -19,19 +20,20 @@ function startScene(directory) {
   let isOver = false;
   /** @type {Set<import('node:child_process').ChildProcess>} */
   const children = new Set();
-  const env = { ...process.env, HOLDFAST_DIR: directory };
+  // Command lines are shown: a name without a folder looks the same on all machines.
+  const env = { ...process.env, HOLDFAST_DIR: directory, NODE_NO_WARNINGS: '1' };
+  const options = /** @type {const} */ ({ argv0: 'node', cwd: __dirname, env, stdio: 'ignore' });
   const start = (/** @type {string} */ role) => {
-    const isStopped = role === 'stopped';
-    const args = ['--no-warnings', WORKER, isStopped ? 'backup' : role];
-    const child = spawn(process.execPath, args, { env, stdio: 'ignore' });
+    if (isOver) return;
+    const child = spawn(process.execPath, ['scene-worker.js', role], options);
     children.add(child);
-    if (isStopped) setTimeout(() => child.kill('SIGSTOP'), 1_500);
     child.on('exit', () => {
       children.delete(child);
-      if (role === 'crash' && !isOver) start(role);
+      if (role === 'crash') start(role);
     });
   };
-  for (const role of ROLES) start(role);
+  start(FIRST);
+  setTimeout(() => ROLES.forEach(start), HEAD_START_MS);
   const end = () => {
     isOver = true;
     for (const child of children) child.kill('SIGKILL');

@@ -81,6 +81,14 @@ const REQUIREMENTS = {
     programNeeded('flock of util-linux', 'flock', ['util-linux']),
   ],
   browser: [programNeeded('Chromium', 'chromium', ['chromium'])],
+  pictures: [
+    programNeeded('pngquant', 'pngquant', ['pngquant']),
+    {
+      name: 'a font with the bars of top',
+      isThere: () => succeeds('sh', ['-c', 'fc-list | grep -q DejaVuSansMono.ttf']),
+      packages: () => ['fonts-dejavu-core', 'fontconfig'],
+    },
+  ],
   instructions: [programNeeded('Valgrind', 'valgrind', ['valgrind'])],
   redis: [programNeeded('a Redis server', 'redis-server', ['redis-server'])],
   etcd: [
@@ -119,7 +127,8 @@ function installWithApt(packages) {
  * Makes sure that the toolchains are there, one requirement after the other, because a later one
  * may be answered by an earlier one.
  * @param {...('addon' | 'cpp' | 'sanitizers' | 'format' | 'tidy' | 'readelf' |
- *   'instructions' | 'redis' | 'postgresql' | 'etcd' | 'terminal' | 'browser')} toolchains
+ *   'instructions' | 'redis' | 'postgresql' | 'etcd' | 'terminal' | 'browser' |
+ *   'pictures')} toolchains
  */
 function ensureToolchain(...toolchains) {
   const missing = toolchains

@@ -13,13 +13,16 @@ const FLAGS = [
   '--disable-sync',
 ];
 
+/** The browser of the system. */
+const launch = () =>
+  chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: FLAGS });
+
 /** A page of the dashboard in Chromium, and what went wrong in it. */
 async function openPage(
   url,
   { colorScheme = 'light', viewport = { width: 1280, height: 900 } } = {},
 ) {
-  const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
-  const browser = await chromium.launch({ executablePath, args: FLAGS });
+  const browser = await launch();
   const page = await browser.newPage({ colorScheme, viewport });
   const problems = [];
   const requests = [];
@@ -33,4 +36,4 @@ async function openPage(
   return { browser, page, problems, requests };
 }
 
-module.exports = { openPage };
+module.exports = { launch, openPage };

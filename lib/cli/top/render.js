@@ -2,6 +2,7 @@
 
 const stringWidth = require('string-width');
 const { formatDuration, formatTime } = require('../durations.js');
+const { HISTORY } = require('../lock-monitor.js');
 const {
   COLUMNS,
   isRemarkable,
@@ -28,6 +29,7 @@ const { oldestWait } = require('./top-state.js');
  * @property {NameView[]} rows  chosen and sorted
  * @property {Size} size
  * @property {string} place
+ * @property {number} delay  ms between two views
  * @property {Colors} colors
  */
 
@@ -35,6 +37,7 @@ const SPARK_WIDTH = 12;
 const WIDE = 110;
 const WIDE_SPARK_WIDTH = 30;
 const FIXED_LINES = 5;
+const MINUTE_MS = 60_000;
 
 const HELP = [
   '  ↑ ↓  j k    move              Enter →   show the requests of a lock',
@@ -43,7 +46,7 @@ const HELP = [
   '  /           filter by name    ?  h      this help',
   '  q  Ctrl-C   quit              Ctrl-Z    suspend',
   '',
-  '  Rates are grants in a second; bars show the last minute of each lock.',
+  '  Rates are grants in a second; bars show how they were, the highest of each lock full.',
 ];
 
 /** @param {number} rate */
@@ -87,14 +90,20 @@ function holderText({ held }) {
   const [first] = held;
   const thread = first.threadId === 0 ? '' : `/${threadText(first)}`;
   const more = held.length > 1 ? ` +${held.length - 1}` : '';
-  const state = isRemarkable({ ...first, state: 'held' }) ? ` ${first.processState}` : '';
+  const state = isRemarkable(first) ? ` ${first.processState}` : '';
   const label = first.label === '' ? shortCommand(first.command) : printable(first.label);
   const who = `${pidText(first)}${thread}${more}${state}`;
   return `${who} ${formatDuration(first.held)} ${label}`.trimEnd();
 }
 
+/** @param {number} delay  ms between two views */
+function historyTitle(delay) {
+  const ms = HISTORY * delay;
+  return ms === MINUTE_MS ? 'LAST MINUTE' : `LAST ${formatDuration(ms).toUpperCase()}`;
+}
+
 /** @param {Frame} frame @returns {string[]} */
-function listLines({ view, state, rows, size, colors }) {
+function listLines({ view, state, rows, size, delay, colors }) {
   const room = size.rows - FIXED_LINES;
   const first = Math.max(0, Math.min(state.selected - room + 1, rows.length - room));
   const shown = rows.slice(first, first + room);
@@ -106,7 +115,7 @@ function listLines({ view, state, rows, size, colors }) {
     { title: 'WAIT', isNumber: true },
     { title: 'OLDEST', isNumber: true },
     { title: 'GRANTS/S', isNumber: true },
-    { title: 'LAST MINUTE' },
+    { title: historyTitle(delay) },
     { title: 'HOLDER' },
   ];
   const stuck = new Set(view.cycles.flatMap(({ members }) => members.map(({ name }) => name)));
@@ -116,7 +125,7 @@ function listLines({ view, state, rows, size, colors }) {
     String(one.pending.length),
     one.pending.length === 0 ? '-' : formatDuration(oldestWait(one)),
     formatRate(one.rate),
-    sparkline(one.history, sparkWidth),
+    sparkline(one.history, { width: sparkWidth, span: HISTORY }),
     holderText(one),
   ]);
   const lines = tableLines(columns, cells, { width: size.columns });
@@ -124,7 +133,9 @@ function listLines({ view, state, rows, size, colors }) {
     if (at === 0) return colors.bold(cut(line, size.columns));
     const text = cut(line, size.columns);
     if (first + at - 1 === state.selected) return colors.inverse(pad(text, size.columns));
-    return stuck.has(shown[at - 1].name) ? colors.red(text) : text;
+    const { name, held } = shown[at - 1];
+    if (stuck.has(name)) return colors.red(text);
+    return held.some(isRemarkable) ? colors.yellow(text) : text;
   });
 }
 

@@ -70,7 +70,8 @@ class TopSession {
     if (this.#view === undefined) return;
     const [view, state, { size }] = [this.#view, this.#state, this.#screen];
     const rows = state.rows(view.names);
-    this.#screen.draw(render({ view, state, rows, size, place: this.#place, colors }));
+    const [place, delay] = [this.#place, this.#delay];
+    this.#screen.draw(render({ view, state, rows, size, place, delay, colors }));
   }
 }
 

@@ -4,17 +4,20 @@ const BARS = '▁▂▃▄▅▆▇█';
 
 /**
  * @param {number[]} values  the newest last
- * @param {number} width
- * @returns {string} as wide; a dot where there is no value, or nothing happened
+ * @param {{ width: number, span: number }} size  span: how many values the whole width stands for
+ * @returns {string} as wide, each bar the mean of its values; a dot: nothing happened, or was known
  */
-function sparkline(values, width) {
-  const shown = values.slice(-width);
-  const most = Math.max(...shown, 0);
-  const bars = shown.map((value) => {
-    if (value === 0 || most === 0) return '·';
-    return BARS[Math.min(BARS.length - 1, Math.floor((value / most) * BARS.length))];
+function sparkline(values, { width, span }) {
+  const all = [...Array(Math.max(0, span - values.length)).fill(0), ...values.slice(-span)];
+  const startOf = (/** @type {number} */ bar) => Math.floor((bar * span) / width);
+  const means = Array.from({ length: width }, (_, bar) => {
+    const part = all.slice(startOf(bar), Math.max(startOf(bar) + 1, startOf(bar + 1)));
+    return part.reduce((sum, value) => sum + value, 0) / part.length;
   });
-  return '·'.repeat(Math.max(0, width - bars.length)) + bars.join('');
+  const most = Math.max(...means);
+  const toBar = (/** @type {number} */ mean) =>
+    mean === 0 ? '·' : BARS[Math.min(BARS.length - 1, Math.floor((mean / most) * BARS.length))];
+  return means.map(toBar).join('');
 }
 
 module.exports = { sparkline };

@@ -31,14 +31,6 @@ describe('ls', () => {
     expect(status).toBe(0);
   });
 
-  test('says that a holder is stopped', async () => {
-    const holder = await cli.hold('a lock');
-    holder.kill('SIGSTOP');
-    await untilEqual(async () => (await cli.locks.inspect()).held[0].processState, 'stopped');
-    expect(cli.run(['ls']).stdout).toMatch(/^a lock +held, stopped /m);
-    holder.kill('SIGCONT');
-  });
-
   test('--json is one object a line; a name shows that lock alone', async () => {
     await cli.hold('one');
     const { pid } = await cli.hold('two');

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
-import { bound, clock, count } from './format.mjs';
+import { bound, clock, compact, count } from './format.mjs';
 import { html } from './html.mjs';
 
 const HEIGHT = 170;
@@ -13,6 +13,12 @@ const axis = () => ({
   stroke: color('--soft'),
   grid: { stroke: color('--line'), width: 1 },
   ticks: { stroke: color('--line'), width: 1 },
+});
+
+const countAxis = () => ({
+  ...axis(),
+  size: 60,
+  values: (/** @type {any} */ _, /** @type {number[]} */ values) => values.map(compact),
 });
 
 /**
@@ -48,8 +54,8 @@ const rateOptions = () => ({
       values: (/** @type {any} */ _, /** @type {number[]} */ times) =>
         times.map((time) => clock(time * MS_PER_SECOND)),
     },
-    { ...axis(), scale: 'grants', size: 60 },
-    { ...axis(), scale: 'locks', side: 1, grid: { show: false }, size: 60 },
+    { ...countAxis(), scale: 'grants' },
+    { ...countAxis(), scale: 'locks', side: 1, grid: { show: false } },
   ],
   series: [
     {},
@@ -99,7 +105,7 @@ const histogramOptions = (labels) => () => ({
       splits: () => labels.map((_, at) => at),
       values: () => labels,
     },
-    { ...axis(), size: 60 },
+    countAxis(),
   ],
   series: [
     {},

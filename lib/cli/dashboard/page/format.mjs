@@ -21,6 +21,10 @@ export function bound(seconds) {
 /** @param {number} value */
 export const count = (value) => Math.round(value).toLocaleString('en');
 
+const short = new Intl.NumberFormat('en', { notation: 'compact' });
+/** @param {number} value  beside an axis, where there is little room */
+export const compact = (value) => short.format(value);
+
 /** @param {number} value  a second */
 export const rate = (value) => (value >= 100 ? count(value) : value.toFixed(1));
 
@@ -29,11 +33,12 @@ export const clock = (time) => new Date(time).toLocaleTimeString('en-GB');
 
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Surrogate}\u2028\u2029]/gu;
 
-/** @param {string} text  a name, which may be anything */
-export const shown = (text) =>
-  text === ''
-    ? '(empty name)'
-    : text.replace(UNPRINTABLE, (unit) => `\\u{${unit.codePointAt(0)?.toString(16)}}`);
+/** @param {string} text  of another process, which may be anything */
+export const escaped = (text) =>
+  text.replace(UNPRINTABLE, (unit) => `\\u{${unit.codePointAt(0)?.toString(16)}}`);
+
+/** @param {string} name */
+export const shown = (name) => (name === '' ? '(empty name)' : escaped(name));
 
 /** @param {{ pid: number, threadId: number }} request */
 export const who = ({ pid, threadId }) =>

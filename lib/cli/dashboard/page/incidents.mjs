@@ -36,8 +36,8 @@ export function Incidents({ incidents, counts }) {
   return html`<section aria-labelledby="incidents-title">
     <h2 id="incidents-title">Incidents</h2>
     <p class="legend">
-      ${count(counts.deaths)} deaths, ${count(counts.steals)} steals, ${count(counts.expiries)}
-      expired, ${' '}${count(counts.timeouts)} timed out since the page was opened
+      ${`${count(counts.deaths)} deaths, ${count(counts.steals)} steals, ${count(counts.expiries)} expired, `}
+      ${`${count(counts.timeouts)} timed out since the page was opened`}
     </p>
     <div class="scroll short" tabindex="0" role="group" aria-label="Table of incidents">
       <table>

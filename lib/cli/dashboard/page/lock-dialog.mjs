@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { count, duration, shown, who } from './format.mjs';
+import { count, duration, escaped, shown, who } from './format.mjs';
 import { html } from './html.mjs';
 
 /** @typedef {import('./types.d.ts').Request} Request */
@@ -29,9 +29,9 @@ const Requests = ({ title, requests, isHeld }) => html`
               <td>${request.mode}${request.limit > 0 ? ` (${request.limit})` : ''}</td>
               <td class="number">${duration(isHeld ? request.held : request.waited)}</td>
               <td>${request.processState}</td>
-              <td>${request.label}</td>
-              <td>${request.callSite}</td>
-              <td class="command">${request.command}</td>
+              <td>${escaped(request.label)}</td>
+              <td>${escaped(request.callSite)}</td>
+              <td class="command" title=${escaped(request.command)}>${escaped(request.command)}</td>
             </tr>`,
         )}
       </tbody>

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { count, duration, rate, shown, who } from './format.mjs';
+import { count, duration, escaped, rate, shown, who } from './format.mjs';
 import { html } from './html.mjs';
 
 /** @typedef {import('./types.d.ts').LockView} LockView */
@@ -10,7 +10,7 @@ const COLUMNS = [
   { title: 'Waiting', isNumber: true, value: ({ waiting }) => waiting },
   { title: 'Longest wait', isNumber: true, value: ({ oldestWait }) => oldestWait },
   { title: 'Grants a second', isNumber: true, value: (lock) => lock.rate },
-  { title: 'Held by', isNumber: true, value: ({ held }) => held },
+  { title: 'Held by', value: ({ held }) => held },
   { title: 'Held for', isNumber: true, value: ({ oldestHold }) => oldestHold },
 ];
 
@@ -33,10 +33,10 @@ function Holder({ lock }) {
   if (first === undefined) return html`<td></td>`;
   const more = lock.held > 1 ? ` and ${lock.held - 1} more` : '';
   const label = first.label === '' ? first.command : first.label;
-  return html`<td class="holder" title=${first.command}>
+  return html`<td class="holder" title=${escaped(first.command)}>
     ${who(first)}${more}
     ${NOT_RUNNING.has(first.processState) && html` <strong class="bad">${first.processState}</strong>`}
-    ${label !== '' && html` <span class="soft">${shown(label)}</span>`}
+    ${label !== '' && html` <span class="soft">${escaped(label)}</span>`}
   </td>`;
 }
 
