@@ -12,7 +12,8 @@ const { integerFrom, toMilliseconds } = require('./seconds.js');
 /**
  * @typedef {import('./place.js').Place & {
  *   shared?: boolean, nonblock?: boolean, timeout?: number, conflictExitCode: number,
- *   label?: string, close?: boolean, verbose?: boolean, onLoss: 'terminate' | 'continue',
+ *   fork: boolean, label?: string, close?: boolean, verbose?: boolean,
+ *   onLoss: 'terminate' | 'continue',
  * }} Options
  */
 
@@ -64,6 +65,9 @@ async function acquire(manager, name, { shared, nonblock, timeout, label }) {
  * @param {Options} options
  */
 async function exec(name, words, options) {
+  if (!options.fork && options.close) {
+    throw new CommandError('exec: --no-fork excludes --close', EXIT_STATUS.usage);
+  }
   const command = toCommand(words);
   const start = performance.now();
   const manager = openPlace(options);
@@ -83,9 +87,27 @@ async function exec(name, words, options) {
   manager.close();
 }
 
+/** Other names that flock(1) has for the same. */
+const SYNONYMS = [
+  new Option('-e'),
+  new Option('--nb'),
+  new Option('--nonblocking'),
+  new Option('--wait <seconds>').argParser(toMilliseconds),
+];
+
+/**
+ * @param {Options & { nb?: boolean, nonblocking?: boolean, wait?: number }} options
+ * @returns {Options}
+ */
+const withoutSynonyms = ({ nb, nonblocking, wait, ...options }) => ({
+  ...options,
+  nonblock: options.nonblock || nb || nonblocking,
+  timeout: options.timeout ?? wait,
+});
+
 /** @param {import('commander').Command} program */
-const add = (program) =>
-  program
+function add(program) {
+  const command = program
     .command('exec')
     .description('run a command under a lock, as flock(1) does, and exit as it does')
     .usage("[options] NAME [--] COMMAND [ARGUMENT…]  |  [options] NAME -c 'SHELL COMMAND'")
@@ -94,12 +116,8 @@ const add = (program) =>
     .argument('[command...]', 'the command and its arguments, or -c and a line for $SHELL')
     .option('-s, --shared', 'together with other shared holders')
     .addOption(new Option('-x, --exclusive', 'the only holder (this is the default)'))
-    .addOption(new Option('-e').hideHelp())
     .option('-n, --nonblock', 'do not wait: exit with 1 (or -E) when the lock is taken')
-    .addOption(new Option('--nb').hideHelp())
-    .addOption(new Option('--nonblocking').hideHelp())
     .option('-w, --timeout <seconds>', 'wait at most this long, then as -n', toMilliseconds)
-    .addOption(new Option('--wait <seconds>').argParser(toMilliseconds).hideHelp())
     .option(
       '-E, --conflict-exit-code <number>',
       'the exit status when the lock is taken',
@@ -110,6 +128,9 @@ const add = (program) =>
       '-o, --close',
       'what the command leaves running does not keep the lock if holdfast dies',
     )
+    .addOption(
+      new Option('-F, --no-fork', 'accepted, as flock has it; signals are passed on anyway'),
+    )
     .option('-l, --label <text>', 'shown by ls, top and inspect()')
     .addOption(
       new Option('--on-loss <action>', 'when the lock is taken away: end the command, or not')
@@ -117,12 +138,9 @@ const add = (program) =>
         .default('terminate'),
     )
     .option('--verbose', 'say how long it took to get the lock')
-    .action((name, words, options) =>
-      exec(name, words, {
-        ...options,
-        nonblock: options.nonblock || options.nb || options.nonblocking,
-        timeout: options.timeout ?? options.wait,
-      }),
-    );
+    .action((name, words, options) => exec(name, words, withoutSynonyms(options)));
+  for (const option of SYNONYMS) command.addOption(option.hideHelp());
+  return command;
+}
 
 module.exports = { add };

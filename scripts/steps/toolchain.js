@@ -79,6 +79,7 @@ const REQUIREMENTS = {
   terminal: [
     { name: 'tmux', isThere: () => succeeds('tmux', ['-V']), packages: () => ['tmux'] },
     programNeeded('flock of util-linux', 'flock', ['util-linux']),
+    programNeeded('zsh', 'zsh', ['zsh']),
   ],
   browser: [programNeeded('Chromium', 'chromium', ['chromium'])],
   pictures: [

@@ -51,6 +51,11 @@ class Terminal {
     }
   }
 
+  /** Text, letter by letter. */
+  type(text) {
+    this.#tmux(['send-keys', '-t', 'test', '-l', text]);
+  }
+
   /** Keys as tmux names them: 'q', 'Enter', 'C-c', 'Down'. */
   press(...keys) {
     this.#tmux(['send-keys', '-t', 'test', ...keys]);

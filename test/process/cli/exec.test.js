@@ -43,6 +43,7 @@ describe('a free lock: the same exit status and output as flock', () => {
     ['-w', ['-w', '5'], ['echo', 'x']],
     ['--timeout and a fraction', ['--timeout', '.5'], ['echo', 'x']],
     ['-s', ['-s'], ['echo', 'x']],
+    ['-F', ['-F'], ['sh', '-c', 'exit 3']],
     ['-x -o', ['-x', '-o'], ['echo', 'x']],
     ['long names', ['--exclusive', '--close', '--nb'], ['true']],
   ])('%s', (...row) => {
@@ -58,6 +59,7 @@ describe('wrong arguments: the same exit status as flock', () => {
     ['an unknown option', ['--nonsense', 'lock', 'true']],
     ['a time that is none', ['-w', 'soon', 'lock', 'true']],
     ['an exit status that is none', ['-E', '256', 'lock', 'true']],
+    ['-F and -o, which exclude each other', ['-F', '-o', 'lock', 'true']],
     ['two shell commands', ['lock', '-c', 'true', 'false']],
   ])('%s', (_, args) => {
     expect(cli.run(['exec', ...args]).status).toBe(64);

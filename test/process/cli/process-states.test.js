@@ -38,7 +38,8 @@ import ctypes, subprocess, sys
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 child.stdout.readline()
 PTRACE_ATTACH = 16
-print(child.pid if ctypes.CDLL(None).ptrace(PTRACE_ATTACH, child.pid, 0, 0) == 0 else 'refused', flush=True)
+refused = ctypes.CDLL(None).ptrace(PTRACE_ATTACH, child.pid, 0, 0)
+print('refused' if refused else child.pid, flush=True)
 sys.stdin.readline()
 child.kill()`;
   const holder = [process.execPath, PROGRAM, 'exec', 'a lock', 'sh', '-c', 'echo held; cat'];

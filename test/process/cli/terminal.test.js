@@ -1,5 +1,6 @@
 'use strict';
 
+const { spawnSync } = require('node:child_process');
 const stringWidth = require('string-width');
 const { CommandLine, PROGRAM } = require('../../support/cli.js');
 const { untilEqual } = require('../../support/process-bucket.js');
@@ -27,6 +28,18 @@ function open(args, size) {
   });
   return terminal;
 }
+
+/** An interactive shell, with `holdfast` as a command. */
+function openShell(...shell) {
+  terminal = new Terminal(shell, {
+    columns: 100,
+    rows: 24,
+    env: { HOLDFAST_DIR: cli.directory, NO_COLOR: '1', PROMPT: 'shell$ ' },
+  });
+  return terminal;
+}
+
+const openBash = () => openShell('env', 'PS1=shell$ ', 'bash', '--norc', '--noprofile', '-i');
 
 const inTerminal = hasTmux ? describe : describe.skip;
 
@@ -80,6 +93,25 @@ inTerminal('top', () => {
     expect(top.text()).not.toMatch(/LAST 12.0 S/);
   });
 
+  test('Ctrl-Z gives the terminal to the shell, and fg brings the picture back', async () => {
+    await startScene();
+    const shell = openBash();
+    await shell.shows(/^shell\$/m);
+    shell.type(`${process.execPath} ${PROGRAM} top --delay 0.2\n`);
+    await shell.shows(/^ledger +1 +1 /m);
+    shell.press('C-z');
+    await shell.shows(/Stopped/);
+    expect(shell.text()).not.toMatch(/^ledger/m);
+    shell.type('stty -a | grep -o "[-]*icanon"\n');
+    await shell.shows(/^icanon$/m); // lines, not keys
+    shell.type('fg\n');
+    await shell.shows(/^ledger +1 +1 /m);
+    shell.press('?');
+    await shell.shows(/sort by the next/); // keys reach it again
+    shell.press('q');
+    await shell.shows(/^shell\$ *$/m);
+  });
+
   test('follows the size of the terminal', async () => {
     await startScene();
     const top = open(['top', '--delay', '0.2'], { columns: 80, rows: 24 });
@@ -115,6 +147,22 @@ inTerminal('exec in a terminal', () => {
     expect(running.text().match(/abc/g)).toHaveLength(1);
   });
 
+  test('Ctrl-Z stops it and the command with the lock held, fg lets both go on', async () => {
+    const shell = openBash();
+    await shell.shows(/^shell\$/m);
+    const loop = 'echo ready; while :; do sleep 0.05; echo tick; done';
+    shell.type(`${process.execPath} ${PROGRAM} exec lock -c '${loop}'\n`);
+    await shell.shows(/^tick/m);
+    shell.press('C-z');
+    await shell.shows(/Stopped/);
+    expect((await cli.locks.inspect()).held).toMatchObject([{ processState: 'stopped' }]);
+    shell.type('clear; fg\n');
+    await shell.shows(/^tick/m);
+    shell.press('C-c');
+    await shell.shows(/shell\$ *$/m);
+    await untilEqual(() => cli.locks.isLocked('lock'), false);
+  });
+
   test('Ctrl-C while it waits ends it, and leaves the queue', async () => {
     await cli.hold('lock');
     const running = open(['exec', 'lock', 'echo', 'never']);
@@ -139,5 +187,39 @@ inTerminal('steal', () => {
     agreed.press('y', 'Enter');
     await agreed.shows(/taken from process[^]*status 0/);
     expect(cli.locks.isLocked('lock')).toBe(false);
+  });
+});
+
+const hasZsh = spawnSync('zsh', ['--version']).status === 0;
+
+(hasTmux && hasZsh ? describe : describe.skip)('completion in zsh', () => {
+  const openZsh = async () => {
+    const shell = openShell('zsh', '-f', '-i');
+    await shell.shows(/shell\$/);
+    const define = `holdfast() { ${process.execPath} ${PROGRAM} "$@" }`;
+    const load = 'autoload -U compinit; compinit -u -D; source <(holdfast completion zsh); clear';
+    shell.type(`${define}; ${load}; echo loaded\n`);
+    await shell.shows(/^loaded$/m);
+    return shell;
+  };
+
+  test('completes commands, options and names of locks', async () => {
+    await cli.hold('ledger');
+    await cli.hold('nightly backup');
+    const shell = await openZsh();
+    for (const [typed, expected] of [
+      ['holdfast doc', /holdfast doctor/],
+      ['holdfast graph --do', /holdfast graph --dot/],
+      ['holdfast ls led', /holdfast ls ledger/],
+      ['holdfast steal nig', /holdfast steal nightly\\ backup/],
+    ]) {
+      shell.type(typed);
+      shell.press('Tab');
+      await shell.shows(expected);
+      shell.press('C-u');
+    }
+    shell.type('holdfast ');
+    shell.press('Tab');
+    await shell.shows(/^doctor +-- .*locks/m);
   });
 });
