@@ -96,13 +96,18 @@ module.exports = [
   },
   {
     // It has packages of its own, which `npm run test:dashboard` installs.
-    files: ['test/dashboard/**'],
+    files: ['test/dashboard/**', 'test/site/**'],
     languageOptions: { globals: globals.browser },
     rules: {
       'n/no-missing-require': 'off',
       'n/no-extraneous-require': 'off',
       'n/no-unsupported-features/es-syntax': 'off',
     },
+  },
+  {
+    // It has packages of its own, which `npm run docs` installs.
+    files: ['site/**'],
+    rules: { 'n/no-missing-import': 'off', 'n/no-unpublished-import': 'off' },
   },
   {
     files: ['*.js'],

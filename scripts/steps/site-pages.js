@@ -1,0 +1,71 @@
+'use strict';
+
+// The pages of the documentation site: the Markdown files of the project and what they show, in a
+// folder of their own. Links to files that are no pages keep their text alone.
+
+const fs = require('node:fs');
+const path = require('node:path');
+
+const PAGES = [
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'docs',
+  'examples',
+  'bench/README.md',
+  'bench/RESULTS.md',
+  'bench/PROFILE.md',
+  'bench/charts',
+];
+const SHOWN = /\.(md|svg|png)$/;
+
+/**
+ * @param {string} root  of the project
+ * @returns {string[]} the files of the site, relative to the root
+ */
+function pageFiles(root) {
+  return PAGES.flatMap((name) => {
+    if (!fs.statSync(path.join(root, name)).isDirectory()) return [name];
+    return fs
+      .readdirSync(path.join(root, name), { recursive: true, encoding: 'utf8' })
+      .map((file) => path.posix.join(name, file))
+      .filter((file) => SHOWN.test(file) && !file.includes('node_modules/'));
+  });
+}
+
+/**
+ * @param {string} text  of a page
+ * @param {string} file
+ * @param {Set<string>} present  files of the site
+ */
+function withKnownLinks(text, file, present) {
+  return text.replace(/(!?)\[([^\]]*)\]\(([^)\s]+)\)/g, (all, mark, label, link) => {
+    if (/^([a-z]+:|#)/.test(link)) return all;
+    const target = path.posix.join(path.posix.dirname(file), link.split('#')[0]);
+    if (present.has(target)) return all;
+    const page = path.posix.join(target, 'README.md');
+    return present.has(page) ? `${mark}[${label}](${link}/README.md)` : label;
+  });
+}
+
+/**
+ * Collects the pages anew.
+ * @param {string} root  of the project
+ * @param {string} folder  that is made, and was made by this before
+ */
+function collectPages(root, folder) {
+  fs.rmSync(folder, { recursive: true, force: true });
+  const files = pageFiles(root);
+  const present = new Set(files);
+  for (const file of files) {
+    const target = path.join(folder, file);
+    fs.mkdirSync(path.dirname(target), { recursive: true });
+    const source = path.join(root, file);
+    if (!file.endsWith('.md')) fs.copyFileSync(source, target);
+    else fs.writeFileSync(target, withKnownLinks(fs.readFileSync(source, 'utf8'), file, present));
+  }
+  fs.copyFileSync(path.join(root, 'site', 'index.md'), path.join(folder, 'index.md'));
+}
+
+module.exports = { collectPages, withKnownLinks };

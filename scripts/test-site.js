@@ -1,0 +1,22 @@
+'use strict';
+
+// npm run test:site: builds the documentation site and looks at it in a real browser, Debian's
+// Chromium. Screenshots are in build/site-shots. Installs what it needs, as test:dashboard does.
+
+const { conclude } = require('./steps/counts.js');
+const { runJsTests } = require('./steps/js-tests.js');
+const { mustRun } = require('./steps/run.js');
+const { ensureToolchain } = require('./steps/toolchain.js');
+
+conclude([
+  {
+    title: 'The documentation site in a browser',
+    run: () => {
+      ensureToolchain('browser');
+      mustRun('node', ['scripts/docs.js']);
+      mustRun('npm', ['ci', '--no-audit', '--no-fund', '--prefix', 'test/dashboard']);
+      const tests = ['--testMatch', '<rootDir>/test/site/*.test.js'];
+      return runJsTests({ report: 'site', args: [...tests, ...process.argv.slice(2)] });
+    },
+  },
+]);

@@ -1,0 +1,105 @@
+// The documentation site. Its pages are collected in build/site-pages by scripts/docs.js, in the
+// folders that they have in the repository, so that links between them stay as they are.
+
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitepress';
+
+/** The first block of a language takes long, and a slow one is coloured in part only. */
+async function warmUp(highlighter) {
+  const tokens = (lang, theme) =>
+    highlighter.codeToTokens("import { a } from 'b'; // c\nconst d = `${a}`;", {
+      lang,
+      theme,
+      tokenizeTimeLimit: 0,
+    });
+  for (const lang of ['js', 'ts']) {
+    for (const theme of ['github-light', 'github-dark']) tokens(lang, theme);
+  }
+}
+
+const built = (name) => fileURLToPath(new URL(`../../build/${name}`, import.meta.url));
+const page = (text, link) => ({ text, link });
+const guide = (text, name) => page(text, `/docs/guides/${name}`);
+
+const sidebar = [
+  {
+    text: 'Start',
+    items: [
+      page('Why holdfast', '/README'),
+      page('Getting started', '/docs/getting-started'),
+      page('Names at a glance', '/docs/api'),
+      page('API reference', '/api/'),
+      page('Glossary', '/docs/glossary'),
+    ],
+  },
+  {
+    text: 'Guides',
+    items: [
+      guide('One token refresh', 'token-refresh'),
+      guide('A job once per interval', 'run-once'),
+      guide('One writer', 'one-writer'),
+      guide('A leader', 'leader'),
+      guide('At most n at a time', 'limits'),
+      guide('Deadlocks', 'deadlocks'),
+      guide('Stealing and fencing', 'stealing-and-fencing'),
+      guide('Background work in a server', 'scheduling'),
+    ],
+  },
+  {
+    text: 'Operate',
+    items: [
+      page('Installing', '/docs/install'),
+      page('Deploying', '/docs/deployment'),
+      page('Testing', '/docs/testing'),
+      page('Troubleshooting', '/docs/troubleshooting'),
+      page('Errors and warnings', '/docs/errors'),
+      page('Command line', '/docs/command-line'),
+      page('Metrics and traces', '/docs/seeing'),
+      page('The broker', '/docs/broker'),
+      page('Several machines: etcd', '/docs/etcd'),
+    ],
+  },
+  {
+    text: 'Migrate',
+    items: [
+      page('From async-mutex', '/docs/migrating/async-mutex'),
+      page('From proper-lockfile', '/docs/migrating/proper-lockfile'),
+      page('From redlock', '/docs/migrating/redlock'),
+      page('From navigator.locks', '/docs/migrating/navigator-locks'),
+    ],
+  },
+  {
+    text: 'Trust',
+    items: [
+      page('Guarantees', '/docs/guarantees'),
+      page('Conformance', '/docs/conformance'),
+      page('How it works', '/docs/architecture'),
+      page('Shared memory', '/docs/shared-memory'),
+      page('Decisions', '/docs/decisions/README'),
+      page('Benchmarks', '/bench/RESULTS'),
+      page('Changelog', '/CHANGELOG'),
+    ],
+  },
+];
+
+export default defineConfig({
+  title: 'holdfast',
+  description: 'Web Locks for Node.js, shared by event loops, worker threads and processes',
+  lang: 'en',
+  srcDir: built('site-pages'),
+  outDir: built('site'),
+  cacheDir: built('site-cache'),
+  base: process.env.SITE_BASE ?? '/',
+  markdown: { languages: ['js', 'ts'], shikiSetup: warmUp },
+  themeConfig: {
+    nav: [
+      page('Guides', '/docs/getting-started'),
+      page('API', '/api/'),
+      page('Guarantees', '/docs/guarantees'),
+      page('Benchmarks', '/bench/RESULTS'),
+    ],
+    sidebar: { '/': sidebar },
+    outline: [2, 3],
+    search: { provider: 'local' }, // an index in the site itself: nothing is asked of others
+  },
+});

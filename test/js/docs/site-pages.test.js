@@ -1,0 +1,33 @@
+'use strict';
+
+const { existsSync } = require('node:fs');
+const path = require('node:path');
+const { withKnownLinks } = require('../../../scripts/steps/site-pages.js');
+const { ROOT, textOf } = require('../../support/markdown.js');
+
+const present = new Set(['docs/a.md', 'docs/picture.svg', 'examples/b/README.md']);
+
+test.each([
+  ['a link to a page stays', '[a](a.md#part)', '[a](a.md#part)'],
+  ['a picture stays', '![p](picture.svg)', '![p](picture.svg)'],
+  ['a link to another site stays', '[w](https://example.org)', '[w](https://example.org)'],
+  ['a link inside the page stays', '[h](#heading)', '[h](#heading)'],
+  ['a link to a folder goes to its page', '[b](../examples/b)', '[b](../examples/b/README.md)'],
+  ['of a link to a file that is no page the text stays', '[`c.js`](../lib/c.js)', '`c.js`'],
+])('%s', (_, text, expected) => {
+  expect(withKnownLinks(text, 'docs/d.md', present)).toBe(expected);
+});
+
+test('the navigation names pages that exist', () => {
+  const config = textOf('site/.vitepress/config.mjs');
+  const links = [...config.matchAll(/(?:page\('[^']*', '|link: ')\/([\w/.-]+)'/g)].map(
+    ([, name]) => name,
+  );
+  const guides = [...config.matchAll(/guide\('[^']*', '([\w-]+)'\)/g)].map(([, name]) => name);
+  const pages = [
+    ...links.filter((name) => name !== 'api/'),
+    ...guides.map((name) => `docs/guides/${name}`),
+  ];
+  expect(pages.length).toBeGreaterThan(25);
+  expect(pages.filter((name) => !existsSync(path.join(ROOT, `${name}.md`)))).toEqual([]);
+});
