@@ -40,7 +40,9 @@ function pageFiles(root) {
  * @param {Set<string>} present  files of the site
  */
 function withKnownLinks(text, file, present) {
-  return text.replace(/(!?)\[([^\]]*)\]\(([^)\s]+)\)/g, (all, mark, label, link) => {
+  // A path in HTML is a module's name for the bundler, unless it begins with a dot.
+  const html = text.replace(/ (src|srcset)="(?![a-z]+:|\.)/g, ' $1="./');
+  return html.replace(/(!?)\[([^\]]*)\]\(([^)\s]+)\)/g, (all, mark, label, link) => {
     if (/^([a-z]+:|#)/.test(link)) return all;
     const target = path.posix.join(path.posix.dirname(file), link.split('#')[0]);
     if (present.has(target)) return all;

@@ -10,7 +10,9 @@ const present = new Set(['docs/a.md', 'docs/picture.svg', 'examples/b/README.md'
 test.each([
   ['a link to a page stays', '[a](a.md#part)', '[a](a.md#part)'],
   ['a picture stays', '![p](picture.svg)', '![p](picture.svg)'],
+  ['a picture in HTML gets a dot', '<img src="picture.svg">', '<img src="./picture.svg">'],
   ['a link to another site stays', '[w](https://example.org)', '[w](https://example.org)'],
+  ['a picture of another site stays', '<img src="https://x.org/a">', '<img src="https://x.org/a">'],
   ['a link inside the page stays', '[h](#heading)', '[h](#heading)'],
   ['a link to a folder goes to its page', '[b](../examples/b)', '[b](../examples/b/README.md)'],
   ['of a link to a file that is no page the text stays', '[`c.js`](../lib/c.js)', '`c.js`'],
