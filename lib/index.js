@@ -2,7 +2,7 @@
 
 const path = require('node:path');
 const { DeadlockError, LockError, LockLostError } = require('./errors.js');
-const { locks } = require('./locks/default-lock-manager.js');
+const { locks } = require('./locks/lock-managers.js');
 const { Lock } = require('./locks/lock.js');
 const { LockManager, createLockManager } = require('./locks/lock-manager.js');
 const { toBoolean, toDictionarySource, toDOMString, toMember } = require('./webidl.js');
@@ -88,7 +88,7 @@ module.exports = {
   DeadlockError,
   openLockManager,
   get createLocalLockManager() {
-    return require('./locks/local-lock-manager.js').createLocalLockManager;
+    return require('./locks/lock-managers.js').createLocalLockManager;
   },
   get Mutex() {
     return require('./locks/mutex.js').Mutex;

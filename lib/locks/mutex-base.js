@@ -9,8 +9,7 @@ const {
   toDOMString,
   toMember,
 } = require('../webidl.js');
-const { locks } = require('./default-lock-manager.js');
-const { createLocalLockManager } = require('./local-lock-manager.js');
+const { createLocalLockManager, locks } = require('./lock-managers.js');
 const { LockManager, hasHolders } = require('./lock-manager.js');
 
 /** @typedef {import('./lock-handle.js').LockHandle} LockHandle */

@@ -10,7 +10,7 @@ const {
   toDOMString,
   toMember,
 } = require('../webidl.js');
-const { locks } = require('./default-lock-manager.js');
+const { locks } = require('./lock-managers.js');
 const { LockManager } = require('./lock-manager.js');
 const { CombinedSignal } = require('./combined-signal.js');
 const { defaultRunStore, toRunStore } = require('./run-store.js');

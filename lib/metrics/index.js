@@ -1,6 +1,6 @@
 'use strict';
 
-const { locks } = require('../locks/default-lock-manager.js');
+const { locks } = require('../locks/lock-managers.js');
 const { BucketSource } = require('./bucket-source.js');
 const { registerOpenTelemetry } = require('./open-telemetry.js');
 const { ProcessSource } = require('./process-source.js');
