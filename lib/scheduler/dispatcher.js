@@ -1,14 +1,38 @@
 'use strict';
 
+const { channel } = require('node:diagnostics_channel');
 const { HostCallback, LEVEL } = require('./host-callback.js');
 const { IdleCallbacks } = require('./idle-callbacks.js');
-const { runObserved } = require('./task-events.js');
+const { priorityOf } = require('./signal-priority.js');
 const { performance } = require('../time.js');
 
+/** @typedef {import('./scheduler-task.js').SchedulerTask} SchedulerTask */
 /** @typedef {import('./task-schedule.js').TaskSchedule} TaskSchedule */
 
 /** In ms; less than a call takes, and more than what is lost in a number that counts for years. */
 const LEAST_STEP = 2 ** -16;
+
+const start = channel('scheduler.task.start');
+const end = channel('scheduler.task.end');
+
+/**
+ * Runs a task and publishes its start and its end, which are one object.
+ * @param {SchedulerTask} task
+ * @param {object} scheduler  that it was posted to
+ */
+function runObserved(task, scheduler) {
+  if (!start.hasSubscribers && !end.hasSubscribers) {
+    task.run();
+    return;
+  }
+  const { state, isContinuation, enqueuedAt } = task;
+  const source = state.prioritySource;
+  const priority = typeof source === 'string' ? source : priorityOf(source)?.value;
+  const message = { scheduler, priority, isContinuation, enqueuedAt };
+  start.publish(message);
+  task.run();
+  end.publish(message);
+}
 
 /**
  * Chooses what this thread runs next, of all schedulers: the oldest task of the highest effective
