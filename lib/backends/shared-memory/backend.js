@@ -317,7 +317,7 @@ class SharedMemoryBackend {
    * @param {any} agent  that the watch is of
    * @param {number} id
    * @param {number} max
-   * @returns {import('./flat-events.js').FlatEvents}
+   * @returns {import('./native-decode.js').FlatEvents}
    */
   #readWatch(agent, id, max) {
     if (this.#agent !== agent) throw invalidStateError(this.#whyLost);

@@ -1,15 +1,31 @@
 'use strict';
 
-// How the native part hands over what is held and pending: values in turns, of which objects are
-// made here, several times cheaper than there.
+// The native part hands over locks and events as flat arrays of values. The objects are made here,
+// several times cheaper than there.
 
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
+/** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
 /** @typedef {import('../../../types/locks.d.ts').LockInfo} LockInfo */
 
 /** @typedef {(string | number)[]} FlatLocks */
+/** @typedef {any[]} FlatEvents */
 
 const INFO_FIELDS = 3;
 const DETAIL_FIELDS = 16;
+const EVENT_FIELDS = 11;
+
+/** By the number of the type. */
+const EVENT_TYPES = /** @type {const} */ ([
+  undefined,
+  'queued',
+  'granted',
+  'released',
+  'aborted',
+  'timedout',
+  'stolen',
+  'expired',
+  'died',
+]);
 
 /**
  * @param {FlatLocks} flat
@@ -86,4 +102,34 @@ function toLockDetails(flat, now) {
   return details;
 }
 
-module.exports = { toLockDetails, toLockInfos };
+/**
+ * @param {FlatEvents} flat
+ * @param {number} at
+ * @returns {LockEvent}
+ */
+function toLockEvent(flat, at) {
+  return {
+    type: /** @type {LockEvent['type']} */ (EVENT_TYPES[flat[at + 1]]),
+    name: flat[at],
+    mode: flat[at + 2] === 0 ? 'exclusive' : 'shared',
+    clientId: flat[at + 3],
+    pid: flat[at + 4],
+    threadId: flat[at + 5],
+    token: toToken(flat, at + 6),
+    time: flat[at + 8],
+    lost: flat[at + 9],
+    requestId: flat[at + 10],
+  };
+}
+
+/**
+ * @param {FlatEvents} flat
+ * @returns {LockEvent[]}
+ */
+function toLockEvents(flat) {
+  const events = [];
+  for (let at = 0; at < flat.length; at += EVENT_FIELDS) events.push(toLockEvent(flat, at));
+  return events;
+}
+
+module.exports = { toLockDetails, toLockEvents, toLockInfos };

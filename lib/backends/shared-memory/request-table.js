@@ -10,12 +10,26 @@ const {
   EVENT_WORDS,
   TOKEN_WORDS,
 } = require('./native-constants.js');
-const { warnOfStall } = require('./stall-warning.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 
 /** The `backendId` of a request that the native part does not know, or not any more. */
 const NO_ID = -1;
+
+/**
+ * Warns that a request cannot even be queued: a process is stopped while it updates the lock table,
+ * by a debugger, ^Z or a frozen container.
+ * @param {string} name
+ * @param {number} pid  of the process in the way; 0: unknown
+ */
+function warnOfStall(name, pid) {
+  const who = pid === 0 ? 'a process' : `process ${pid}`;
+  process.emitWarning(
+    `The request for '${name}' has waited for a second because ${who} is stopped ` +
+      'while it updates the lock table. It is queued as soon as that process continues or ends.',
+    { type: 'HoldfastWarning', code: 'HOLDFAST_STALLED' },
+  );
+}
 
 /** What one native agent holds or waits for, and the words in which it speaks of them. */
 class RequestTable {

@@ -1,6 +1,6 @@
 'use strict';
 
-const { toLockEvents } = require('./flat-events.js');
+const { toLockEvents } = require('./native-decode.js');
 const { clearTimeout, setTimeout } = require('../../time.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
@@ -25,7 +25,7 @@ class SharedMemoryWatch {
   #look = undefined;
 
   /**
-   * @param {(max: number) => import('./flat-events.js').FlatEvents} take  what there is; throws
+   * @param {(max: number) => import('./native-decode.js').FlatEvents} take  what there is; throws
    *   when there will be nothing more
    * @param {() => void} end  the watch ring need not be written for this reader any more
    */
