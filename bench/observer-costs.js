@@ -1,0 +1,185 @@
+'use strict';
+
+// What it costs a program that somebody looks at its locks: a request, uncontended, with and
+// without each kind of observer.
+//
+//   node bench/observer-costs.js [--json] [--rounds N] [--names N]
+//
+// --names: so many other locks are held, each waited for by ten, for the observers to look at.
+//
+// All observers take turns within a round, in whose other turns they do not exist. Those outside
+// are processes of their own, as they are in use; on few cores they take their share of them, so
+// the time that this process itself ran (CPU) stands beside the time that went by. Medians over
+// the rounds.
+
+const { spawn } = require('node:child_process');
+const diagnostics = require('node:diagnostics_channel');
+const fs = require('node:fs');
+const http = require('node:http');
+const os = require('node:os');
+const path = require('node:path');
+const { createInterface } = require('node:readline');
+const { parseArgs } = require('node:util');
+const { openLockManager } = require('..');
+const { LockMetrics } = require('../lib/metrics/index.js');
+const { median } = require('./harness/statistics.js');
+
+/** @typedef {import('../types').LockManager} LockManager */
+/** @typedef {{ end: () => unknown }} Observer */
+
+const PROGRAM = path.join(__dirname, '..', 'dist', 'cli.js');
+const BATCH = 5_000;
+const BATCHES = 10;
+const NS_PER_US = 1_000;
+const WAITERS = 10;
+const nothing = () => {};
+
+/**
+ * A command of the command line tool, watching this bucket, once it has printed its first line.
+ * @param {string[]} args
+ * @param {string} directory
+ */
+async function startCommand(args, directory) {
+  const child = spawn(process.execPath, [PROGRAM, ...args], {
+    env: { ...process.env, HOLDFAST_DIR: directory },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const lines = createInterface({ input: child.stdout });
+  const first = await new Promise((resolve) => lines.once('line', resolve));
+  const end = () =>
+    new Promise((resolve) => {
+      child.once('exit', resolve);
+      child.kill();
+    });
+  return { first, end };
+}
+
+/** Resolves when the dashboard has sent its first picture. @param {string} url */
+function openPage(url) {
+  return new Promise((resolve, reject) => {
+    const request = http.get(new URL('events', url), (response) => {
+      response.on('data', (text) => {
+        if (String(text).includes('event: picture')) resolve(request);
+      });
+    });
+    request.on('error', (error) => {
+      if (!request.destroyed) reject(error);
+    });
+  });
+}
+
+/** @param {LockManager} locks @param {'bucket' | 'process'} scope */
+async function startMetrics(locks, scope) {
+  const metrics = new LockMetrics({ manager: locks, scope });
+  await metrics.collect();
+  return { end: () => metrics.close() };
+}
+
+/** `watch` prints nothing before the first event. @param {LockManager} locks @param {string} dir */
+async function startWatch(locks, dir) {
+  let isWatching = false;
+  const knock = setInterval(() => isWatching || locks.request('knock', nothing), 20);
+  const command = await startCommand(['watch', '--json'], dir);
+  isWatching = true;
+  clearInterval(knock);
+  return command;
+}
+
+/**
+ * @param {LockManager} locks
+ * @param {string} directory
+ * @returns {Record<string, () => Promise<Observer>>} the first is what the others are compared with
+ */
+const observersOf = (locks, directory) => ({
+  nobody: async () => ({ end: nothing }),
+  'a dashboard without a page': () => startCommand(['dashboard', '--json'], directory),
+  'a dashboard with a page': async () => {
+    const command = await startCommand(['dashboard', '--json'], directory);
+    const page = await openPage(JSON.parse(command.first).url);
+    return { end: () => (page.destroy(), command.end()) };
+  },
+  'holdfast watch': () => startWatch(locks, directory),
+  'metrics of the bucket, in this process': () => startMetrics(locks, 'bucket'),
+  'metrics of this thread': () => startMetrics(locks, 'process'),
+  'subscribers of all channels': async () => {
+    const names = ['start', 'grant', 'end', 'miss', 'lost'].map((name) => `locks.request.${name}`);
+    for (const name of names) diagnostics.subscribe(name, nothing);
+    return { end: () => names.forEach((name) => diagnostics.unsubscribe(name, nothing)) };
+  },
+});
+
+/**
+ * The quickest of some batches: what else the machine does only adds to it.
+ * @param {LockManager} locks
+ */
+async function measure(locks) {
+  let [ns, cpuNs] = [Infinity, Infinity];
+  for (let batch = 0; batch < BATCHES; batch += 1) {
+    const cpu = process.cpuUsage();
+    const start = process.hrtime.bigint();
+    for (let i = 0; i < BATCH; i += 1) await locks.request('a', nothing);
+    const { user, system } = process.cpuUsage(cpu);
+    ns = Math.min(ns, Number(process.hrtime.bigint() - start) / BATCH);
+    cpuNs = Math.min(cpuNs, ((user + system) * NS_PER_US) / BATCH);
+  }
+  return { ns, cpuNs };
+}
+
+/** @param {LockManager} locks @param {number} names */
+function fill(locks, names) {
+  for (let i = 0; i < names; i += 1) {
+    locks.request(`name ${i}`, () => new Promise(nothing)).catch(nothing);
+    for (let n = 0; n < WAITERS; n += 1) locks.request(`name ${i}`, nothing).catch(nothing);
+  }
+}
+
+/** @param {LockManager} locks @param {string} directory @param {number} rounds */
+async function measureAll(locks, directory, rounds) {
+  const observers = Object.entries(observersOf(locks, directory));
+  const figures = observers.map(([title]) => ({ title, ns: [], cpuNs: [], ratios: [] }));
+  for (let round = -1; round < rounds; round += 1) {
+    let base = NaN; // CPU: the time that went by has that of the observers in it
+    for (const [at, [, start]] of observers.entries()) {
+      const observer = await start();
+      const { ns, cpuNs } = await measure(locks);
+      await observer.end();
+      if (at === 0) base = cpuNs;
+      if (round < 0) continue; // it warms up
+      figures[at].ns.push(ns);
+      figures[at].cpuNs.push(cpuNs);
+      figures[at].ratios.push(cpuNs / base);
+    }
+  }
+  return figures.map(({ title, ns, cpuNs, ratios }) => ({
+    title,
+    ns: Math.round(median(ns)),
+    cpuNs: Math.round(median(cpuNs)),
+    ratio: Number(median(ratios).toFixed(2)),
+  }));
+}
+
+async function main() {
+  const { values } = parseArgs({
+    options: {
+      json: { type: 'boolean' },
+      names: { type: 'string', default: '0' },
+      rounds: { type: 'string', default: '9' },
+    },
+  });
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'holdfast-bench-'));
+  const locks = openLockManager({ directory });
+  fill(locks, Number(values.names));
+  const results = await measureAll(locks, directory, Number(values.rounds));
+  locks.close();
+  fs.rmSync(directory, { recursive: true });
+  if (values.json) {
+    console.log(JSON.stringify(results));
+    return;
+  }
+  for (const { title, ns, cpuNs, ratio } of results) {
+    const figures = [ns, cpuNs].map((value) => `${String(value).padStart(6)} ns`).join('  CPU ');
+    console.log(`${title.padEnd(40)} ${figures}  ${ratio.toFixed(2)}`);
+  }
+}
+
+main();
