@@ -4,7 +4,7 @@ const { once } = require('node:events');
 const { CommandError } = require('./exit-status.js');
 const { DashboardServer } = require('./dashboard/server.js');
 const { printLine, toJson } = require('./output.js');
-const { directoryOf, openPlace, urlOf } = require('./place.js');
+const { openPlace, placeText } = require('./place.js');
 const { integerFrom, toMilliseconds } = require('./seconds.js');
 
 /** @typedef {import('./place.js').Place & { port: number, interval: number }} Options */
@@ -16,7 +16,7 @@ const MIN_INTERVAL_MS = 100;
 /** @param {Options} options */
 async function dashboard(options) {
   const manager = openPlace(options);
-  const place = urlOf(options) ?? `${options.bucket ?? 'default'} in ${directoryOf(options)}`;
+  const place = placeText(options);
   const interval = Math.max(MIN_INTERVAL_MS, options.interval);
   const server = new DashboardServer(manager, { place, interval });
   let url;

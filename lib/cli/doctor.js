@@ -7,7 +7,7 @@ const { compareWithProcess } = require('./doctor/other-process.js');
 const { checkTable } = require('./doctor/table.js');
 const { EXIT_STATUS } = require('./exit-status.js');
 const { colors, printLine, toJson } = require('./output.js');
-const { isSharedMemory, urlOf } = require('./place.js');
+const { isSharedMemory, placeText } = require('./place.js');
 const { integerFrom } = require('./seconds.js');
 
 /** @typedef {import('./doctor/finding.js').Finding} Finding */
@@ -35,7 +35,11 @@ function printFinding({ level, title, advice }) {
 async function examine(options) {
   const findings = [];
   if (isSharedMemory(options)) findings.push(...checkNativePart(), ...checkPlace(options));
-  else findings.push({ level: /** @type {const} */ ('note'), title: `locks of ${urlOf(options)}` });
+  else
+    findings.push({
+      level: /** @type {const} */ ('note'),
+      title: `locks of ${placeText(options)}`,
+    });
   // What cannot be opened is not opened: the place says why.
   const isUsable = !findings.some(({ level }) => level === 'fault');
   if (isUsable) findings.push(...(await checkTable(options)));

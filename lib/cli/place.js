@@ -4,6 +4,7 @@ const { existsSync, readdirSync } = require('node:fs');
 const path = require('node:path');
 const { openLockManager } = require('holdfast');
 const { CommandError } = require('./exit-status.js');
+const { printable } = require('./printable.js');
 
 /** @typedef {import('commander').Command} Command */
 /** @typedef {{ bucket?: string, directory?: string, url?: string, json?: boolean }} Place */
@@ -25,6 +26,22 @@ function addPlaceOptions(command) {
 
 /** @param {Place} place */
 const urlOf = ({ url }) => url ?? (process.env.HOLDFAST_URL || undefined);
+
+/**
+ * For a person to read, who may show it to others.
+ * @param {string} url
+ */
+const shownUrl = (url) => printable(url.replace(/(:\/\/[^/@:]*):[^/@]*@/, '$1:…@'));
+
+/**
+ * Which locks a command is about.
+ * @param {Place} place
+ */
+function placeText(place) {
+  const url = urlOf(place);
+  if (url !== undefined) return shownUrl(url);
+  return `${place.bucket ?? 'default'} in ${directoryOf(place)}`;
+}
 
 /**
  * Where buckets of shared memory are.
@@ -104,6 +121,7 @@ module.exports = {
   isSharedMemory,
   openExistingPlace,
   openPlace,
+  placeText,
   segmentOf,
-  urlOf,
+  shownUrl,
 };

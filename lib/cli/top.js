@@ -2,7 +2,7 @@
 
 const { LockMonitor } = require('./lock-monitor.js');
 const { colors, printLine, toJson } = require('./output.js');
-const { directoryOf, openPlace, urlOf } = require('./place.js');
+const { openPlace, placeText } = require('./place.js');
 const { toMilliseconds } = require('./seconds.js');
 const { render } = require('./top/render.js');
 const { TopSession } = require('./top/session.js');
@@ -13,11 +13,6 @@ const { TopState } = require('./top/top-state.js');
 
 const DEFAULT_DELAY_MS = 1_000;
 const MIN_DELAY_MS = 100;
-
-/** @param {Options} options */
-function describePlace(options) {
-  return urlOf(options) ?? `${options.bucket ?? 'default'} in ${directoryOf(options)}`;
-}
 
 /** Without a terminal: what one screen would show, as text. */
 const PAGE = { columns: 132, rows: 60 };
@@ -36,7 +31,7 @@ async function printPage(monitor, options) {
   const state = new TopState();
   const rows = state.rows(view.names);
   const { delay } = options;
-  const place = describePlace(options);
+  const place = placeText(options);
   const plain = { ...colors, ...colors.createColors(false) };
   const lines = render({ view, state, rows, size: PAGE, place, delay, colors: plain });
   for (const line of lines.slice(0, -1)) if (line !== '') printLine(line.trimEnd());
@@ -49,7 +44,7 @@ async function top(options) {
   await monitor.start();
   const delay = Math.max(MIN_DELAY_MS, options.delay);
   const isScreen = process.stdout.isTTY && process.stdin.isTTY && !options.once && !options.json;
-  if (isScreen) await new TopSession(monitor, { place: describePlace(options), delay }).run();
+  if (isScreen) await new TopSession(monitor, { place: placeText(options), delay }).run();
   else await printPage(monitor, { ...options, delay });
   monitor.close();
   manager.close();

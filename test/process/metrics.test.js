@@ -1,5 +1,7 @@
 'use strict';
 
+const { readFileSync } = require('node:fs');
+const path = require('node:path');
 const { LockMetrics } = require('../../lib/metrics/index.js');
 const promClient = require('prom-client');
 const { openLockManager } = require('../../lib/index.js');
@@ -100,6 +102,21 @@ describe.each(['bucket', 'process'])('of a %s', (scope) => {
   });
 });
 
+test.each(['grafana-dashboard.json', 'alerts.yml'])(
+  '%s asks for figures that there are',
+  async (file) => {
+    await count();
+    const page = await metrics.toPrometheus();
+    const known = new Set([...page.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name));
+    const text = readFileSync(path.join(__dirname, '../../examples/metrics', file), 'utf8');
+    const asked = [...text.matchAll(/\bholdfast_\w+/g)].map(([name]) =>
+      name.replace(/_(bucket|sum|count)$/, ''),
+    );
+    expect(asked.length).toBeGreaterThan(5);
+    expect(asked.filter((name) => !known.has(name))).toEqual([]);
+  },
+);
+
 describe('of a bucket', () => {
   test('other processes count, and their deaths', async () => {
     await count();
@@ -163,7 +180,9 @@ describe('of a bucket', () => {
   test('metrics alone do not keep a process alive', async () => {
     const { spawnSync } = require('node:child_process');
     const program = `
-      const { LockMetrics } = require('./lib/metrics/index.js');
+      const { readFileSync } = require('node:fs');
+const path = require('node:path');
+const { LockMetrics } = require('./lib/metrics/index.js');
       const { openLockManager } = require('./lib/index.js');
       const manager = openLockManager({ directory: ${JSON.stringify(bucket.directory)} });
       new LockMetrics({ manager }).collect().then(() => console.log('counts'));`;

@@ -2,8 +2,8 @@
 
 const { readFileSync, readlinkSync, statSync } = require('node:fs');
 const path = require('node:path');
+const { segmentOf, shownUrl } = require('../place.js');
 const { printable } = require('../printable.js');
-const { segmentOf } = require('../place.js');
 const { fault, noted, ok, warning } = require('./finding.js');
 
 /** @typedef {import('./finding.js').Finding} Finding */
@@ -122,12 +122,12 @@ function compareFiles(view, pid, mine, theirs) {
     return [warning(`there is no ${file} ${who}`, 'nobody has used that bucket there yet')];
   }
   if (own !== other) {
-    return [
-      fault(
-        `process ${pid} has another lock table: ${theirs} is not the same file as ${mine}`,
-        'mount one directory in both containers (docker: --ipc=host, or -v) and set HOLDFAST_DIR',
-      ),
-    ];
+    const isSameMount = view.namespace('mnt') === processView(process.pid).namespace('mnt');
+    const advice = isSameMount
+      ? 'give both the same HOLDFAST_DIR, or the same option directory'
+      : 'mount one directory in both containers (docker: --ipc=host, or -v) and set HOLDFAST_DIR';
+    const files = `${theirs} is not the same file as ${mine}`;
+    return [fault(`process ${pid} has another lock table: ${files}`, advice)];
   }
   const isUsing = hasMapped(view, theirs, own);
   const use = isUsing ? 'and uses it now' : 'but has not opened it (yet), by its memory map';
@@ -152,9 +152,11 @@ function compareWithProcess(pid, options) {
   if (environment === undefined) {
     return [...findings, fault('its environment cannot be read', 'run this as the same user')];
   }
-  if (environment.HOLDFAST_URL && environment.HOLDFAST_URL !== process.env.HOLDFAST_URL) {
-    const url = printable(environment.HOLDFAST_URL);
-    findings.push(warning(`it has HOLDFAST_URL=${url}`, 'use the same value in both'));
+  const [own, other] = [process.env, environment].map((env) => env.HOLDFAST_URL || undefined);
+  if (own !== other) {
+    const what =
+      other === undefined ? 'has no HOLDFAST_URL' : `has HOLDFAST_URL=${shownUrl(other)}`;
+    findings.push(warning(`it ${what}, other than here`, 'use the same value in both'));
   }
   const theirs = segmentOfOther(uid, environment, options);
   return [

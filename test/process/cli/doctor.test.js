@@ -76,7 +76,17 @@ describe('--pid', () => {
     expect(titles(findings, 'fault')).toEqual([
       expect.stringMatching(`process ${pid} has another lock table: ${other.directory}/default/`),
     ]);
+    expect(findings.at(-1).advice).toMatch(/same HOLDFAST_DIR/);
     other.close();
+  });
+
+  test('a process with another URL, whose password is not shown', async () => {
+    await cli.hold('a lock');
+    const env = { HOLDFAST_URL: 'etcd://user:secret@host:2379/prefix' };
+    const { pid } = cli.start(['1000'], { program: ['sleep'], env });
+    const { stdout } = cli.run(['doctor', '--pid', String(pid)]);
+    expect(stdout).toMatch(/^WARN .*HOLDFAST_URL=etcd:\/\/user:…@host:2379\/prefix/m);
+    expect(stdout).not.toMatch(/secret/);
   });
 
   test('a process that is not there', () => {
