@@ -238,8 +238,18 @@ export interface LockBackend {
    * Synchronous.
    */
   isLocked(name: string, min?: number): boolean;
-  /** Who holds the lock, where that is known at once; error messages name them. */
-  holdersOf?(name: string): LockDetail[];
+  /**
+   * Who holds the lock, at most so many, where that is known at once; error messages name them. Does
+   * not throw: what cannot be read is nobody.
+   */
+  holdersOf?(name: string, max?: number): LockDetail[];
+  /**
+   * What can be reached from some queued requests of this agent, by their `backendId`: whoever holds
+   * what they ask for, what is waited for or held inside that, and so on. Not one moment, but what
+   * stands from the call until the promise is fulfilled is all there. The look for deadlocks uses
+   * this where it is there, else inspect().
+   */
+  waitsOf?(requestIds: readonly number[], options: WaitWalkOptions): Promise<LockInspection>;
   /**
    * What happens from now on to the lock of this name, or to all; `close()` of the backend closes
    * it.
@@ -263,6 +273,14 @@ export interface LockBackend {
    * for a command that is to keep them when this process is killed. The caller closes them.
    */
   lifeDescriptors?(): number[];
+}
+
+/** How much {@link LockBackend.waitsOf} reads. */
+export interface WaitWalkOptions {
+  /** Also what waits for the same names and is reached by no other way. */
+  readonly withQueues: boolean;
+  /** Also what may be inside a held lock, where its thread does not follow its callbacks. */
+  readonly withPossible: boolean;
 }
 
 /** How full a lock table is. */

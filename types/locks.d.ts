@@ -413,7 +413,10 @@ export interface OpenLockManagerOptions {
    * @defaultValue false
    */
   callSites?: boolean | undefined;
-  /** Size limit in bytes, where the bucket has to be created. */
+  /**
+   * Size limit in bytes, where the bucket has to be created. One that is there with another capacity
+   * keeps it, and a process warning (`HOLDFAST_CAPACITY`) says so.
+   */
   capacity?: number | undefined;
   /** Where buckets are, in place of the directory that all processes of a user share. */
   directory?: string | undefined;

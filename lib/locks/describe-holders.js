@@ -3,7 +3,7 @@
 /** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
 /** @typedef {import('../../types/backend.d.ts').LockDetail} LockDetail */
 
-/** Further ones are counted. */
+/** That there are further ones is said. */
 const MAX_NAMED = 3;
 
 /** @param {LockDetail} holder */
@@ -20,10 +20,10 @@ function describeHolder({ pid, threadId, label, held }) {
  * @returns {string} empty where it is not known, or where nobody holds it
  */
 function describeHolders(backend, name) {
-  const holders = backend.holdersOf?.(name) ?? [];
+  const holders = backend.holdersOf?.(name, MAX_NAMED + 1) ?? [];
   if (holders.length === 0) return '';
   const named = holders.slice(0, MAX_NAMED).map(describeHolder);
-  if (holders.length > MAX_NAMED) named.push(`${holders.length - MAX_NAMED} more`);
+  if (holders.length > MAX_NAMED) named.push('and others');
   return `; it is held by ${named.join('; ')}`;
 }
 

@@ -73,6 +73,10 @@ napi_value AgentWrap::Functions() {
   add("waitFor", &AgentWrap::WaitFor);
   add("wouldSelfDeadlock", &AgentWrap::WouldSelfDeadlock);
   add("isLocked", &AgentWrap::IsLocked);
+  add("holdersOf", &AgentWrap::HoldersOf);
+  add("beginWaitWalk", &AgentWrap::BeginWaitWalk);
+  add("goOnWaitWalk", &AgentWrap::GoOnWaitWalk);
+  add("readWaitWalk", &AgentWrap::ReadWaitWalk);
   add("openWatch", &AgentWrap::OpenWatch);
   add("readWatch", &AgentWrap::ReadWatch);
   add("closeWatch", &AgentWrap::CloseWatch);
@@ -98,6 +102,7 @@ void AgentWrap::CloseAtEnd() {
 void AgentWrap::Close(core::EndReason reason) {
   if (handles_ != nullptr) handles_->Close();
   handles_ = nullptr;
+  wait_walk_.reset();
   if (agent_ != nullptr) agent_->Close(reason);
   agent_.reset();
   events_.clear();

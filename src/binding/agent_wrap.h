@@ -16,6 +16,7 @@
 #include "binding/loop_handles.h"
 #include "binding/name_argument.h"
 #include "core/agent.h"
+#include "core/wait_walk.h"
 
 namespace holdfast::binding {
 
@@ -81,6 +82,10 @@ class AgentWrap final : private LoopHandles::Listener {
   static napi_value WaitFor(napi_env env, napi_callback_info info);
   static napi_value WouldSelfDeadlock(napi_env env, napi_callback_info info);
   static napi_value IsLocked(napi_env env, napi_callback_info info);
+  static napi_value HoldersOf(napi_env env, napi_callback_info info);
+  static napi_value BeginWaitWalk(napi_env env, napi_callback_info info);
+  static napi_value GoOnWaitWalk(napi_env env, napi_callback_info info);
+  static napi_value ReadWaitWalk(napi_env env, napi_callback_info info);
   static napi_value Inspect(napi_env env, napi_callback_info info);
   static napi_value OpenWatch(napi_env env, napi_callback_info info);
   static napi_value ReadWatch(napi_env env, napi_callback_info info);
@@ -114,7 +119,8 @@ class AgentWrap final : private LoopHandles::Listener {
   void Close(core::EndReason reason);
 
   napi_env env_;
-  std::unique_ptr<core::Agent> agent_;  // null: closed
+  std::unique_ptr<core::Agent> agent_;         // null: closed
+  std::unique_ptr<core::WaitWalk> wait_walk_;  // null: none goes on
   LoopHandles* handles_ = nullptr;
   JsReference buffer_;
   uint32_t* words_;         // of the buffer

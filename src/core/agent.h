@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/adaptive_spin.h"
@@ -26,6 +27,8 @@
 #include "segment/resource_name.h"
 
 namespace holdfast::core {
+
+class WaitWalk;
 
 // How a lock was lost, which was still to be told when it was given back.
 enum class Loss : uint8_t { kNone, kStolen, kExpired };
@@ -68,6 +71,12 @@ class Agent {
   // Whether so many that are alive hold the name, or one exclusively. True, too, when that is not
   // to be known in 1 ms: then nobody gets the lock either.
   Result<bool> IsLocked(const segment::ResourceName& name, uint32_t min);
+
+  // At most `max` of the living that hold the name. kBusy: that is not to be known in 1 ms.
+  Result<Snapshot> HoldersOf(const segment::ResourceName& name, uint32_t max);
+  // What can be reached from these queued requests; see WaitWalk. It ends before this agent does.
+  Result<std::unique_ptr<WaitWalk>> BeginWaitWalk(std::span<const uint32_t> ids, bool with_queues,
+                                                  bool with_possible);
 
   // What happens to the locks of the bucket; see AgentWatches.
   Result<uint32_t> OpenWatch(std::optional<std::u16string> name);

@@ -121,9 +121,12 @@ class LocalBackend {
     return this.#table.inspect();
   }
 
-  /** @param {string} name */
-  holdersOf(name) {
-    return this.#table.holdersOf(name);
+  /**
+   * @param {string} name
+   * @param {number} [max]
+   */
+  holdersOf(name, max = Infinity) {
+    return this.#table.holdersOf(name, max);
   }
 
   /**

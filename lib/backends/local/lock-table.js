@@ -117,10 +117,17 @@ class LocalLockTable {
     return this.#list((entry) => entry.detailAt(now, this.#clock));
   }
 
-  /** @param {string} name */
-  holdersOf(name) {
-    const held = this.#resources.get(name)?.held ?? [];
-    return [...held].map((entry) => entry.detailAt(this.#clock.now(), this.#clock));
+  /**
+   * @param {string} name
+   * @param {number} max
+   */
+  holdersOf(name, max) {
+    const held = [];
+    for (const entry of this.#resources.get(name)?.held ?? []) {
+      if (held.length === max) break;
+      held.push(entry);
+    }
+    return held.map((entry) => entry.detailAt(this.#clock.now(), this.#clock));
   }
 
   /**

@@ -38,9 +38,12 @@ const { queueMicrotask } = require('../../time.js');
 
 const createWatch = lazy(() => require('./watch.js').createWatch);
 const view = lazy(() => require('./snapshot.js'));
+const walkWaits = lazy(() => require('./wait-walk.js').walkWaits);
 
 const OUTCOME_MASK = (1 << OUTCOME_BITS) - 1;
 const SOON = Promise.resolve();
+/** So many are named when nobody says how many. */
+const MAX_HOLDERS = 100;
 
 /**
  * The backend over the lock table in shared memory: one agent of a bucket. Ids and numbers cross to
@@ -151,6 +154,25 @@ class SharedMemoryBackend {
   /** @returns {Promise<LockInspection>} */
   async inspect() {
     return view().takeInspection(() => this.#look((agent) => agent.inspect()));
+  }
+
+  /**
+   * @param {readonly number[]} requestIds
+   * @param {import('../../../types/backend.d.ts').WaitWalkOptions} options
+   * @returns {Promise<LockInspection>}
+   */
+  async waitsOf(requestIds, options) {
+    return walkWaits()((call) => this.#ask(call), requestIds, options);
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} [max]
+   * @returns {import('../../../types/backend.d.ts').LockDetail[]}
+   */
+  holdersOf(name, max = MAX_HOLDERS) {
+    if (this.#isClosed || this.#agent === null) return [];
+    return view().takeHolders(this.#agent.holdersOf(name, max));
   }
 
   /**
@@ -311,6 +333,17 @@ class SharedMemoryBackend {
     const flat = look(this.#agent);
     if (flat === undefined) throw this.#fail();
     return flat;
+  }
+
+  /**
+   * @template T
+   * @param {(agent: any) => T} call
+   * @returns {T}
+   */
+  #ask(call) {
+    const answer = call(this.#attached());
+    if (answer === undefined || answer === -1) throw this.#fail();
+    return answer;
   }
 
   /**

@@ -7,6 +7,7 @@ const { defaultDirectory, toBucketName } = require('./bucket-place.js');
  * @typedef {object} AgentOptions  what the native part opens an agent with
  * @property {string} bucket
  * @property {number} capacity  in bytes
+ * @property {boolean} asksForCapacity  or else: any will do
  * @property {string} clientId
  * @property {string} directory  that the bucket is in
  * @property {boolean} sweeps
@@ -23,6 +24,7 @@ function toAgentOptions(native, clientId, { bucket, directory, capacity, sweeps 
   return {
     bucket: toBucketName(bucket ?? 'default'),
     capacity: capacity ?? native.DEFAULT_CAPACITY,
+    asksForCapacity: capacity !== undefined,
     clientId,
     directory: path.resolve(directory ?? defaultDirectory()),
     sweeps: sweeps ?? true,
@@ -41,12 +43,32 @@ function toAgentOptions(native, clientId, { bucket, directory, capacity, sweeps 
  */
 function openAgent(native, options, words, onEvents) {
   try {
-    return native.openAgent(options, new Uint32Array(words.buffer), onEvents);
+    const agent = native.openAgent(options, new Uint32Array(words.buffer), onEvents);
+    warnOfOtherCapacity(agent, options);
+    return agent;
   } catch (error) {
     const { name, message, code } = /** @type {any} */ (error);
     const place = path.join(options.directory, options.bucket);
     throw toError({ name, message: `${message}: ${place}`, code });
   }
+}
+
+/**
+ * A bucket that is there already keeps its capacity: to refuse it would keep a program that is
+ * deployed with another one from locking beside its predecessor.
+ * @param {any} agent  native
+ * @param {AgentOptions} options
+ */
+function warnOfOtherCapacity(agent, { bucket, directory, asksForCapacity, capacity: asked }) {
+  if (!asksForCapacity) return;
+  const [capacity] = agent.usage();
+  if (capacity === asked) return;
+  process.emitWarning(
+    `The lock table of the bucket '${bucket}' in ${directory} was made with a capacity of ` +
+      `${capacity} bytes and keeps it; ${asked} were asked for. To change it, end all processes ` +
+      'that use the bucket and remove its folder.',
+    { type: 'HoldfastWarning', code: 'HOLDFAST_CAPACITY' },
+  );
 }
 
 /**

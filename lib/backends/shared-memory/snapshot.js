@@ -38,6 +38,12 @@ async function takeInspection(look) {
 }
 
 /**
+ * @param {[FlatLocks, FlatLocks] | null | undefined} flat  null, undefined: it is not known now
+ * @returns {import('../../../types/backend.d.ts').LockDetail[]}
+ */
+const takeHolders = (flat) => (flat ? toLockDetails(flat[0], dateNow()) : []);
+
+/**
  * @param {number[]} numbers  of the native part
  * @returns {import('../../../types/backend.d.ts').LockTableUsage}
  */
@@ -56,4 +62,4 @@ function takeUsage(numbers) {
   };
 }
 
-module.exports = { takeInspection, takeSnapshot, takeUsage };
+module.exports = { takeHolders, takeInspection, takeSnapshot, takeUsage };

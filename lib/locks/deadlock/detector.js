@@ -4,13 +4,14 @@ const { DeadlockError } = require('../../errors.js');
 const { performance, setTimeout } = require('../../time.js');
 const { UNSEEN, AWAITED } = require('./await-tracker.js');
 const { describeCycle, describePossibleCycle } = require('./describe-cycle.js');
-const { readEnclosingWord } = require('../enclosing-word.js');
 const { linkPossible } = require('./possible-links.js');
-const { runSliced } = require('./sliced.js');
-const { WaitGraph, eachOf, keyOf } = require('./wait-graph.js');
+const { runSliced } = require('../../sliced.js');
+const { Surroundings } = require('./surroundings.js');
+const { WaitGraph, eachOf, filter, keyOf } = require('./wait-graph.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
+/** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
 
 /**
  * @typedef {object} WatchedRequest
@@ -110,15 +111,34 @@ class DeadlockDetector {
     const due = [];
     for (const [request, { at }] of this.#watched) if (at <= now) due.push(request);
     if (due.length === 0) return;
-    const inspection = await this.#backend.inspect();
-    await runSliced(eachOf([...inspection.held, ...inspection.pending], readEnclosingWord));
     const own = this.#ownByKey();
+    const inspection = await this.#inspectAround(due, own);
+    if (inspection === undefined) return;
     const isAwaited = (/** @type {LockDetail} */ request) =>
       this.#isAwaited(own.get(keyOf(request.clientId, request.requestId)), AWAITED);
     const graph = await runSliced(WaitGraph.build(inspection, { isAwaited }));
     const chosen = new Map();
     const others = await runSliced(filter(due, (request) => !this.#judge(request, graph, chosen)));
     if (others.length > 0) await this.#lookForPossible(others, inspection, own);
+  }
+
+  /**
+   * @param {WatchedRequest[]} requests  those that are not stuck are watched no more
+   * @param {Map<string, WatchedRequest>} own
+   * @returns {Promise<LockInspection | undefined>} undefined: none of them is stuck
+   */
+  async #inspectAround(requests, own) {
+    const surroundings = new Surroundings(this.#backend, (/** @type {LockDetail} */ request) =>
+      this.#isAwaited(own.get(keyOf(request.clientId, request.requestId)), UNSEEN + 1),
+    );
+    const ids = requests.map(({ backendId }) => backendId);
+    const stuck = await surroundings.findStuck(ids);
+    if (stuck === undefined) return surroundings.inspectAll();
+    for (const request of requests) {
+      // Whoever closes a cycle around this one later, finds it then.
+      if (!stuck.has(request.backendId)) this.#watched.delete(request);
+    }
+    return stuck.size === 0 ? undefined : surroundings.inspect([...stuck]);
   }
 
   /** The watched requests by what they are called in an inspection. */
@@ -144,7 +164,7 @@ class DeadlockDetector {
 
   /**
    * @param {WatchedRequest[]} requests  that are in no deadlock that is known
-   * @param {import('../../../types/backend.d.ts').LockInspection} inspection
+   * @param {LockInspection} inspection
    * @param {Map<string, WatchedRequest>} own
    */
   async #lookForPossible(requests, inspection, own) {
@@ -219,21 +239,6 @@ class DeadlockDetector {
 function pause(watched) {
   watched.pauseMs = Math.min(2 * watched.pauseMs, MAX_PAUSE_MS);
   watched.at = performance.now() + watched.pauseMs;
-}
-
-/**
- * @template T
- * @param {T[]} items
- * @param {(item: T) => boolean} isWanted
- * @returns {Generator<void, T[], void>}
- */
-function* filter(items, isWanted) {
-  /** @type {T[]} */
-  const wanted = [];
-  yield* eachOf(items, (item) => {
-    if (isWanted(item)) wanted.push(item);
-  });
-  return wanted;
 }
 
 /**

@@ -1,6 +1,6 @@
 'use strict';
 
-const { runAtOnce } = require('./sliced.js');
+const { runAtOnce } = require('../../sliced.js');
 
 /**
  * The strongly connected components of a directed graph: each node gets the nodes that it can reach

@@ -1,6 +1,6 @@
 'use strict';
 
-const { runAtOnce } = require('./sliced.js');
+const { runAtOnce } = require('../../sliced.js');
 const { strongComponents } = require('./strong-components.js');
 const { WaitNode, Resource } = require('./wait-node.js');
 
@@ -39,6 +39,12 @@ class WaitGraph {
   /** @type {Map<WaitNode | Resource, (WaitNode | Resource)[]>} */
   #components = new Map();
   #canGoOn = /** @type {WaitNode[]} */ ([]);
+  #knowsQueues;
+
+  /** @param {boolean} knowsQueues */
+  constructor(knowsQueues) {
+    this.#knowsQueues = knowsQueues;
+  }
 
   /**
    * In one piece.
@@ -50,12 +56,15 @@ class WaitGraph {
 
   /**
    * @param {LockInspection} inspection  one consistent view, pending in the order of the queues
-   * @param {{ isAwaited?: IsAwaited, links?: PossibleLinks }} [options] `links`: what else a holder
-   *   may wait for
+   * @param {object} [options]
+   * @param {IsAwaited} [options.isAwaited]
+   * @param {PossibleLinks} [options.links]  what else a holder may wait for
+   * @param {boolean} [options.knowsQueues]  or else: what waits is taken to wait for every holder
+   *   of its name, so that nothing that is stuck is taken for going on
    * @returns {Generator<void, WaitGraph, void>}
    */
-  static *build({ held, pending }, { isAwaited = () => true, links } = {}) {
-    const graph = new WaitGraph();
+  static *build({ held, pending }, { isAwaited = () => true, links, knowsQueues = true } = {}) {
+    const graph = new WaitGraph(knowsQueues);
     yield* eachOf(held, (detail) => graph.#addHolder(detail));
     yield* eachOf(pending, (detail) => graph.#addPending(detail, isAwaited));
     yield* eachOf(held, (detail) => graph.#linkHolder(detail));
@@ -152,7 +161,7 @@ class WaitGraph {
   #resourceOf(name) {
     let resource = this.#resources.get(name);
     if (resource === undefined) {
-      resource = new Resource();
+      resource = new Resource(this.#knowsQueues);
       this.#resources.set(name, resource);
     }
     return resource;
@@ -233,6 +242,21 @@ function* eachOf(items, visit) {
 }
 
 /**
+ * @template T
+ * @param {T[]} items
+ * @param {(item: T) => boolean} isWanted
+ * @returns {Generator<void, T[], void>}
+ */
+function* filter(items, isWanted) {
+  /** @type {T[]} */
+  const wanted = [];
+  yield* eachOf(items, (item) => {
+    if (isWanted(item)) wanted.push(item);
+  });
+  return wanted;
+}
+
+/**
  * @param {Map<WaitNode | Resource, WaitNode | Resource>} from
  * @param {WaitNode} start
  * @param {WaitNode | Resource} end
@@ -257,4 +281,4 @@ function pendingOf(nodes) {
   return details;
 }
 
-module.exports = { WaitGraph, eachOf, keyOf };
+module.exports = { WaitGraph, eachOf, filter, keyOf };

@@ -48,6 +48,12 @@ class Resource {
   #granted = 0;
   #shared = 0;
   #exclusive = 0;
+  #knowsQueue;
+
+  /** @param {boolean} [knowsQueue]  or else: who may be first in it is not known */
+  constructor(knowsQueue = true) {
+    this.#knowsQueue = knowsQueue;
+  }
 
   /** @param {WaitNode} holder */
   addHolder(holder) {
@@ -85,7 +91,7 @@ class Resource {
    * @param {WaitNode} request
    */
   #isGrantable({ detail: { mode, limit } }) {
-    if (mode === 'exclusive') return this.#exclusive + this.#shared === 0;
+    if (!this.#knowsQueue || mode === 'exclusive') return this.#exclusive + this.#shared === 0;
     return this.#exclusive === 0 && (limit === 0 || this.#shared < limit);
   }
 

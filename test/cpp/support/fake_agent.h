@@ -22,6 +22,7 @@ struct Options {
   uint32_t limit = 0;
   uint64_t hold_limit_ns = 0;
   std::u16string_view label{};
+  uint64_t enclosing_token = 0;
 };
 inline constexpr Options kExclusive{};
 inline constexpr Options kShared{.mode = LockMode::kShared};
@@ -31,6 +32,8 @@ inline constexpr Options kSteal{.steal = true};
 // At most `limit` holders with it.
 constexpr Options Limited(uint32_t limit) { return {.mode = LockMode::kShared, .limit = limit}; }
 constexpr Options HeldFor(uint64_t ns) { return {.hold_limit_ns = ns}; }
+// Inside the callback of a lock.
+constexpr Options Inside(uint64_t token) { return {.enclosing_token = token}; }
 inline constexpr Options kLabelled{.label = u"what it is for"};
 
 inline constexpr uint64_t kShardTimeoutNs = 10'000'000;
@@ -74,7 +77,8 @@ class FakeAgent {
                                     .steal = options.steal,
                                     .limit = options.limit,
                                     .hold_limit_ns = options.hold_limit_ns,
-                                    .label = options.label};
+                                    .label = options.label,
+                                    .enclosing_token = options.enclosing_token};
     Result<core::RequestReply> reply = manager().Request(self_, NameOf(name), request, timeout_ns_);
     if (reply.ok() && reply->outcome != core::RequestOutcome::kMissed) {
       const bool is_held = reply->outcome == core::RequestOutcome::kGranted;

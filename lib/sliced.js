@@ -1,6 +1,6 @@
 'use strict';
 
-const { performance, setImmediate } = require('../../time.js');
+const { performance, setImmediate } = require('./time.js');
 
 /** How long a piece of long work may keep the event loop. */
 const SLICE_MS = 4;
@@ -22,6 +22,22 @@ async function runSliced(work) {
   }
 }
 
+/** Of long work that waits in between: gives the event loop a turn when a piece has been long. */
+class Slices {
+  #end = performance.now() + SLICE_MS;
+
+  /** @returns {Promise<void> | undefined} undefined: go on */
+  pause() {
+    if (performance.now() < this.#end) return undefined;
+    return new Promise((resolve) => {
+      setImmediate(() => {
+        this.#end = performance.now() + SLICE_MS;
+        resolve();
+      });
+    });
+  }
+}
+
 /**
  * Runs it in one piece.
  * @template T
@@ -35,4 +51,4 @@ function runAtOnce(work) {
   }
 }
 
-module.exports = { runAtOnce, runSliced };
+module.exports = { Slices, runAtOnce, runSliced };

@@ -1,0 +1,41 @@
+// What an agent tells of who waits for whom.
+#include "core/agent.h"
+#include "core/record_copies.h"
+#include "core/wait_walk.h"
+
+namespace holdfast::core {
+
+namespace {
+
+constexpr uint64_t kShardTimeoutNs = 1'000'000;
+
+}  // namespace
+
+Result<std::unique_ptr<WaitWalk>> Agent::BeginWaitWalk(std::span<const uint32_t> ids,
+                                                       bool with_queues, bool with_possible) {
+  const Status usable = CheckUsable();
+  if (!usable.ok()) return usable;
+  std::vector<RecordRef> starts;
+  for (const uint32_t id : ids) {
+    if (id < entries_.size() && entries_[id].state == EntryState::kQueued) {
+      starts.push_back(entries_[id].record);
+    }
+  }
+  return std::make_unique<WaitWalk>(
+      attachment_->manager(), WaitWalk::Options{with_queues, with_possible}, std::move(starts));
+}
+
+Result<Snapshot> Agent::HoldersOf(const segment::ResourceName& name, uint32_t max) {
+  const Status usable = CheckUsable();
+  if (!usable.ok()) return usable;
+  Result<std::vector<RecordCopy>> holders =
+      core::HoldersOf(attachment_->manager(), name, max, kShardTimeoutNs);
+  if (!holders.ok()) return holders.status();
+  Snapshot snapshot;
+  for (RecordCopy& holder : *holders) {
+    if (attachment_->IsAlive(holder.process)) snapshot.held.push_back(std::move(holder.info));
+  }
+  return snapshot;
+}
+
+}  // namespace holdfast::core

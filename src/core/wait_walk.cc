@@ -1,0 +1,258 @@
+#include "core/wait_walk.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace holdfast::core {
+
+using segment::AgentRef;
+using segment::CellId;
+using segment::CellState;
+using segment::kNoCell;
+using segment::NameCell;
+using segment::ProcessRef;
+using segment::RequestCell;
+using segment::ShardLock;
+using segment::ShardView;
+
+namespace {
+
+// So many records are copied in one go; then others may have the shard.
+constexpr size_t kRecordsPerVisit = 64;
+// So many are passed over; more when the place to go on at is lost, so that it comes to an end.
+constexpr uint32_t kStepsPerVisit = 512;
+constexpr int kVisitsAtOnce = 4;
+
+}  // namespace
+
+WaitWalk::WaitWalk(LockManager& manager, Options options, std::vector<RecordRef> starts)
+    : manager_(manager),
+      options_(options),
+      starts_(std::move(starts)),
+      copies_(manager, kRecordsPerVisit) {
+  // The last ones are read first, those of a shard together.
+  std::sort(starts_.begin(), starts_.end(),
+            [](const RecordRef& a, const RecordRef& b) { return a.shard < b.shard; });
+}
+
+Result<bool> WaitWalk::GoOn(uint64_t timeout_ns) {
+  for (int visit = 0; visit < kVisitsAtOnce; ++visit) {
+    if (AddReached()) continue;
+    if (!starts_.empty()) {
+      const Status read = ReadStarts(timeout_ns);
+      if (!read.ok()) return read;
+    } else if (!readings_.empty()) {
+      const Result<bool> is_read = ReadPiece(readings_.front(), timeout_ns);
+      if (!is_read.ok()) return is_read.status();
+      // What it has led to is behind it.
+      if (*is_read) readings_.pop_front();
+    } else {
+      Sort();
+      return true;
+    }
+  }
+  return false;
+}
+
+Status WaitWalk::ReadStarts(uint64_t timeout_ns) {
+  const uint32_t shard = starts_.back().shard;
+  copies_.Clear();
+  {
+    WakeQueue wake_queue(manager_.segment(), manager_.host());
+    const Result<ShardLock> lock = manager_.EnterForRead(shard, wake_queue, timeout_ns);
+    if (!lock.ok()) return lock.status();
+    const ShardView view(manager_.segment(), shard);
+    while (!starts_.empty() && starts_.back().shard == shard && !copies_.IsFull()) {
+      const RecordRef record = starts_.back();
+      starts_.pop_back();
+      const RequestCell* const request = RequestOf(view, record);
+      if (request == nullptr || request->state.Get() != CellState::kWaiting) continue;
+      copies_.Add(view, record.cell, *request);
+    }
+  }
+  for (size_t i = 0; i < copies_.size(); ++i) {
+    if (!copies_.Complete(i, timeout_ns)) continue;
+    const RecordCopy& copy = copies_[i];
+    Add(copy.record, copy.process, copy.info);
+  }
+  return Status();
+}
+
+// True: there is no more of it.
+Result<bool> WaitWalk::ReadPiece(Reading& reading, uint64_t timeout_ns) {
+  copies_.Clear();
+  bool is_read = false;
+  {
+    WakeQueue wake_queue(manager_.segment(), manager_.host());
+    const Result<ShardLock> lock = manager_.EnterForRead(reading.shard, wake_queue, timeout_ns);
+    if (!lock.ok()) return lock.status();
+    const ShardView view(manager_.segment(), reading.shard);
+    CellId id = NextOf(view, reading);
+    for (uint32_t steps = 0; id != kNoCell && steps < reading.max_steps; ++steps) {
+      const RequestCell* const request = view.RequestAt(id);
+      if (copies_.IsFull()) break;
+      // Damage, which whoever changes this list will find.
+      if (request == nullptr || !IsIn(view, reading, *request)) id = kNoCell;
+      if (id == kNoCell) break;
+      if (IsNew(reading, *request)) copies_.Add(view, id, *request);
+      reading.last = {id, reading.shard, request->ticket.Get()};
+      id = reading.list == Reading::List::kThread ? request->agent_next.Get() : request->next.Get();
+    }
+    is_read = id == kNoCell;
+  }
+  // Where it adds to readings_, this one stays where it is.
+  for (size_t i = 0; i < copies_.size(); ++i) {
+    if (copies_.Complete(i, timeout_ns)) Keep(reading, copies_[i]);
+  }
+  if (!is_read || reading.list != Reading::List::kThread) return is_read;
+  ThreadWaits& waits = threads_[reading.thread];
+  if (--waits.open_readings > 0) return true;
+  waits.Complete();
+  for (const ThreadWaits::Holder& holder : std::exchange(waits.holders, {})) {
+    Reach(reading.thread, holder);
+  }
+  return true;
+}
+
+// The record behind the last one that was read.
+CellId WaitWalk::NextOf(const ShardView& shard, Reading& reading) const {
+  if (reading.last.cell == kNoCell) return FirstOf(shard, reading);
+  const RequestCell* const last = RequestOf(shard, reading.last);
+  if (last != nullptr && IsIn(shard, reading, *last)) {
+    return reading.list == Reading::List::kThread ? last->agent_next.Get() : last->next.Get();
+  }
+  reading.max_steps = std::min(2 * reading.max_steps, shard.MaxCells());
+  return FirstOf(shard, reading);
+}
+
+CellId WaitWalk::FirstOf(const ShardView& shard, const Reading& reading) const {
+  if (reading.list == Reading::List::kThread) {
+    return manager_.segment().agent_list(reading.agent.index, reading.shard).Get();
+  }
+  const RequestCell* const anchor = RequestOf(shard, reading.anchor);
+  const NameCell* const name = anchor == nullptr ? nullptr : shard.NameAt(anchor->name.Get());
+  if (name == nullptr) return kNoCell;
+  return reading.list == Reading::List::kHolders ? name->held_head.Get() : name->queue_head.Get();
+}
+
+bool WaitWalk::IsIn(const ShardView& shard, const Reading& reading,
+                    const RequestCell& request) const {
+  if (reading.list == Reading::List::kThread) {
+    return request.agent.Get() == reading.agent.index &&
+           request.agent_generation.Get() == reading.agent.generation;
+  }
+  const RequestCell* const anchor = RequestOf(shard, reading.anchor);
+  const CellState state =
+      reading.list == Reading::List::kHolders ? CellState::kHeld : CellState::kWaiting;
+  return anchor != nullptr && request.state.Get() == state &&
+         request.name.Get() == anchor->name.Get();
+}
+
+// Of a thread, what may be inside a callback; it is not necessarily reached.
+bool WaitWalk::IsNew(const Reading& reading, const RequestCell& request) const {
+  const uint64_t ticket = request.ticket.Get();
+  if (reading.list != Reading::List::kThread) return !added_.contains({reading.shard, ticket});
+  const CellState state = request.state.Get();
+  return (state == CellState::kWaiting || state == CellState::kHeld) &&
+         EnclosingTokenOf(request.enclosing_token.Get()) != 0 &&
+         !threads_.at(reading.thread).Has(reading.shard, ticket);
+}
+
+void WaitWalk::Keep(const Reading& reading, const RecordCopy& copy) {
+  if (reading.list == Reading::List::kThread) {
+    threads_[reading.thread].Add({copy.record, copy.process, copy.info});
+  } else {
+    Add(copy.record, copy.process, copy.info);
+  }
+}
+
+void WaitWalk::Add(const RecordRef& record, ProcessRef process, const LockInfo& info) {
+  if (!added_.insert({record.shard, record.ticket}).second || !IsAlive(process)) return;
+  found_.push_back({record.ticket, info});
+  if (info.token == 0) return AddName(record, info);
+  // Whose hold is limited ends whatever it waits for.
+  if (info.hold_limit_ns != 0) return;
+  Reach({process.ToWord(), info.thread_id}, {info.token, info.granted_ms});
+}
+
+void WaitWalk::AddName(const RecordRef& record, const LockInfo& info) {
+  if (!names_.insert(info.name).second) return;
+  Reading reading{.shard = record.shard, .anchor = record, .max_steps = kStepsPerVisit};
+  readings_.push_back(reading);
+  if (!options_.with_queues) return;
+  reading.list = Reading::List::kQueue;
+  readings_.push_back(reading);
+}
+
+// A holder was met: what its thread has asked for inside it belongs to this, too.
+void WaitWalk::Reach(const ThreadKey& key, const ThreadWaits::Holder& holder) {
+  if (!threads_.contains(key)) BeginThread(key);
+  ThreadWaits& waits = threads_[key];
+  if (waits.open_readings > 0) return waits.holders.push_back(holder);
+  const auto add = [this](const std::vector<const ThreadWaits::Entry*>& entries) {
+    reached_.insert(reached_.end(), entries.begin(), entries.end());
+  };
+  add(waits.InsideOf(holder.token));
+  if (options_.with_possible) add(waits.PerhapsInsideSince(holder.granted_ms));
+}
+
+void WaitWalk::BeginThread(const ThreadKey& key) {
+  const segment::Segment& segment = manager_.segment();
+  if (agents_.empty()) {
+    for (uint32_t i = 0; i < segment.geometry().agents; ++i) {
+      const AgentRef agent = segment.AgentAt(i);
+      if (agent.process.generation == 0) continue;
+      agents_[{agent.process.ToWord(), segment.agent(i).thread_id.Get()}].push_back(agent);
+    }
+  }
+  ThreadWaits& waits = threads_[key];
+  for (const AgentRef& agent : agents_[key]) {
+    for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
+      if (segment.agent_list(agent.index, shard).Get() == kNoCell) continue;
+      readings_.push_back({.list = Reading::List::kThread,
+                           .shard = shard,
+                           .agent = agent,
+                           .thread = key,
+                           .max_steps = kStepsPerVisit});
+      ++waits.open_readings;
+    }
+  }
+  if (waits.open_readings == 0) waits.Complete();
+}
+
+// False: there is nothing to add.
+bool WaitWalk::AddReached() {
+  if (reached_.empty()) return false;
+  for (size_t i = 0; i < kRecordsPerVisit && !reached_.empty(); ++i) {
+    const ThreadWaits::Entry* const entry = reached_.front();
+    reached_.pop_front();
+    Add(entry->record, entry->process, entry->info);
+  }
+  return true;
+}
+
+bool WaitWalk::IsAlive(ProcessRef process) {
+  if (process == manager_.self()) return true;
+  const auto [known, is_new] = is_alive_.try_emplace(process.ToWord(), false);
+  if (is_new) known->second = manager_.host().IsAlive(process);
+  return known->second;
+}
+
+void WaitWalk::Sort() {
+  if (order_.size() == found_.size()) return;
+  order_.resize(found_.size());
+  std::iota(order_.begin(), order_.end(), 0U);
+  std::sort(order_.begin(), order_.end(),
+            [this](uint32_t a, uint32_t b) { return found_[a].ticket < found_[b].ticket; });
+}
+
+Snapshot WaitWalk::Take(size_t max) {
+  Snapshot snapshot;
+  for (; taken_ < order_.size() && max > 0; --max) {
+    LockInfo& info = found_[order_[taken_++]].info;
+    (info.token == 0 ? snapshot.pending : snapshot.held).push_back(std::move(info));
+  }
+  return snapshot;
+}
+
+}  // namespace holdfast::core

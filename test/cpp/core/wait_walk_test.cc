@@ -1,0 +1,217 @@
+// What can be reached from a request that waits, as the look for deadlocks reads it.
+#include "core/wait_walk.h"
+
+#include <utility>
+
+#include "support/lock_table_test.h"
+
+namespace holdfast::test {
+namespace {
+
+using core::LockInfo;
+using core::Snapshot;
+using core::WaitWalk;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::UnorderedElementsAre;
+
+// The token that a request has whose thread does not follow its callbacks.
+constexpr uint64_t kUnknown = 1;
+// What lib keeps beside a token.
+constexpr uint64_t kReject = uint64_t{1} << 62;
+
+constexpr segment::Geometry::Counts kRoomy{.shards = 2,
+                                           .processes = 5,
+                                           .agents = 6,
+                                           .buckets_per_shard = 16,
+                                           .extent_bytes = 4096,
+                                           .extents = 64};
+
+std::vector<std::string> Names(const std::vector<LockInfo>& infos) {
+  std::vector<std::string> names;
+  for (const LockInfo& info : infos) names.emplace_back(info.name.begin(), info.name.end());
+  return names;
+}
+
+class WaitWalkTest : public LockTableTest {
+ protected:
+  WaitWalkTest() : LockTableTest(kRoomy) {}
+
+  // From the newest request of `agent`; `between` runs after each piece.
+  template <typename Between>
+  Snapshot WalkWith(FakeAgent& agent, WaitWalk::Options options, Between between) {
+    core::LockManager manager = agent.manager();
+    WaitWalk walk(manager, options, {agent.mine().rbegin()->second.record});
+    for (;;) {
+      const Result<bool> is_read = walk.GoOn(kShardTimeoutNs);
+      EXPECT_TRUE(is_read.ok());
+      if (!is_read.ok() || *is_read) break;
+      between();
+    }
+    Snapshot all;
+    for (;;) {
+      Snapshot part = walk.Take(7);
+      if (part.held.empty() && part.pending.empty()) return all;
+      std::move(part.held.begin(), part.held.end(), std::back_inserter(all.held));
+      std::move(part.pending.begin(), part.pending.end(), std::back_inserter(all.pending));
+    }
+  }
+  Snapshot Walk(FakeAgent& agent, WaitWalk::Options options = {}) {
+    return WalkWith(agent, options, [] {});
+  }
+};
+
+TEST_F(WaitWalkTest, ReadsTheRequestAndItsHolder) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  const Snapshot found = Walk(b);
+  EXPECT_THAT(Names(found.held), ElementsAre("n"));
+  EXPECT_THAT(Names(found.pending), ElementsAre("n"));
+}
+
+TEST_F(WaitWalkTest, ReadsNothingThatOthersHoldAndWaitForElsewhere) {
+  Ask(c, u"elsewhere");
+  for (int i = 0; i < 20; ++i) Ask(c, u"elsewhere");
+  Ask(a, u"n");
+  Ask(b, u"n");
+  const Snapshot found = Walk(b, {.with_queues = true, .with_possible = true});
+  EXPECT_THAT(Names(found.held), ElementsAre("n"));
+  EXPECT_THAT(Names(found.pending), ElementsAre("n"));
+}
+
+TEST_F(WaitWalkTest, ReadsWhatTheHolderWaitsForInsideItsCallback) {
+  const uint64_t token = Ask(a, u"n").token;
+  Ask(c, u"inner");
+  Ask(a, u"inner", Inside(token | kReject));
+  Ask(b, u"n");
+  const Snapshot found = Walk(b);
+  EXPECT_THAT(Names(found.held), UnorderedElementsAre("n", "inner"));
+  EXPECT_THAT(Names(found.pending), UnorderedElementsAre("n", "inner"));
+}
+
+TEST_F(WaitWalkTest, ReadsThroughALockThatIsHeldInsideAnother) {
+  const uint64_t outer = Ask(a, u"outer").token;
+  const uint64_t middle = Ask(a, u"middle", Inside(outer)).token;
+  Ask(c, u"inner");
+  Ask(a, u"inner", Inside(middle));
+  Ask(b, u"outer");
+  EXPECT_THAT(Names(Walk(b).held), UnorderedElementsAre("outer", "middle", "inner"));
+}
+
+TEST_F(WaitWalkTest, PassesOverWhatTheHolderWaitsForOutside) {
+  Ask(a, u"n");
+  const uint64_t other = Ask(a, u"other").token;
+  Ask(c, u"inner");
+  Ask(a, u"inner", Inside(other));
+  Ask(b, u"n");
+  EXPECT_THAT(Names(Walk(b).held), ElementsAre("n"));
+}
+
+TEST_F(WaitWalkTest, FollowsTheOtherAgentsOfAThread) {
+  const uint64_t token = Ask(a, u"n").token;
+  machine.segment().agent(a2.ref().index).thread_id.Set(0);
+  Ask(c, u"inner");
+  Ask(a2, u"inner", Inside(token));
+  Ask(b, u"n");
+  EXPECT_THAT(Names(Walk(b).held), UnorderedElementsAre("n", "inner"));
+}
+
+TEST_F(WaitWalkTest, PassesOverAHolderWhoseTimeIsLimited) {
+  Ask(a, u"n", HeldFor(1'000'000'000));
+  const uint64_t token = a.mine().rbegin()->second.token;
+  Ask(c, u"inner");
+  Ask(a, u"inner", Inside(token));
+  Ask(b, u"n");
+  EXPECT_THAT(Names(Walk(b).held), ElementsAre("n"));
+}
+
+TEST_F(WaitWalkTest, ReadsWhatMayBeInsideOnlyWhereItIsAskedTo) {
+  Ask(a, u"n");
+  Ask(c, u"inner");
+  Ask(a, u"inner", Inside(kUnknown));
+  Ask(b, u"n");
+  EXPECT_THAT(Names(Walk(b).held), ElementsAre("n"));
+  EXPECT_THAT(Names(Walk(b, {.with_possible = true}).held), UnorderedElementsAre("n", "inner"));
+}
+
+TEST_F(WaitWalkTest, ReadsTheQueueOnlyWhereItIsAskedTo) {
+  Ask(a, u"n");
+  Ask(c, u"n");
+  Ask(b, u"n");
+  EXPECT_THAT(Walk(b).pending, SizeIs(1));
+  const Snapshot found = Walk(b, {.with_queues = true});
+  ASSERT_THAT(found.pending, SizeIs(2));
+  EXPECT_EQ(found.pending[0].client_id[0], c.ref().index);
+}
+
+TEST_F(WaitWalkTest, ReadsListsThatAreLongerThanAPiece) {
+  for (int i = 0; i < 300; ++i) Ask(a, u"n", kShared);
+  for (int i = 0; i < 300; ++i) Ask(b, u"n");
+  const Snapshot found = Walk(b, {.with_queues = true});
+  EXPECT_THAT(found.held, SizeIs(300));
+  EXPECT_THAT(found.pending, SizeIs(300));
+}
+
+TEST_F(WaitWalkTest, FindsWhatStaysWhileOthersComeAndGo) {
+  std::vector<uint32_t> going;
+  for (int i = 0; i < 300; ++i) {
+    const uint32_t id = IdOf(a, u"n", kShared);
+    if (i % 2 != 0) going.push_back(id);
+  }
+  Ask(b, u"n");
+  const Snapshot found = WalkWith(b, {}, [&] {
+    for (int i = 0; i < 70 && !going.empty(); ++i) {
+      ASSERT_TRUE(a.End(going.back()).ok());
+      going.pop_back();
+      Ask(c, u"n", kShared);
+    }
+  });
+  size_t stayed = 0;
+  for (const LockInfo& info : found.held) stayed += info.request_id % 2 != 0 ? 1 : 0;
+  EXPECT_EQ(stayed, 150U);
+}
+
+TEST_F(WaitWalkTest, PassesOverTheDead) {
+  Ask(a, u"n");
+  Ask(b, u"n");
+  machine.Kill(p);
+  EXPECT_THAT(Walk(b).held, IsEmpty());
+  core::LockManager manager = b.manager();
+  ASSERT_TRUE(manager.ReapProcess(p, kShardTimeoutNs).ok());
+}
+
+TEST_F(WaitWalkTest, ReadsLongNamesWhole) {
+  const std::u16string name(300, u'x');
+  Ask(a, name);
+  Ask(b, name);
+  const Snapshot found = Walk(b);
+  ASSERT_THAT(found.held, SizeIs(1));
+  EXPECT_EQ(found.held[0].name, name);
+  EXPECT_EQ(found.pending[0].name, name);
+}
+
+TEST_F(WaitWalkTest, EndsWhereLocksSeemToBeInsideEachOther) {
+  const uint64_t first = Ask(a, u"1").token;
+  const core::RequestReply second = Ask(a, u"2", Inside(first));
+  const segment::ShardView view(machine.segment(), a.mine().at(1).record.shard);
+  view.RequestAt(a.mine().at(1).record.cell)->enclosing_token.Set(second.token);
+  Ask(b, u"1");
+  EXPECT_THAT(Names(Walk(b, {true, true}).held), UnorderedElementsAre("1", "2"));
+}
+
+TEST_F(WaitWalkTest, HoldersOfGivesTheOldestWithWhatIsShown) {
+  Ask(a, u"n", {.mode = LockMode::kShared, .label = u"first"});
+  Ask(b, u"n", kShared);
+  Ask(c, u"n", kShared);
+  core::LockManager manager = c.manager();
+  const auto holders = core::HoldersOf(manager, NameOf(u"n"), 2, kShardTimeoutNs);
+  ASSERT_TRUE(holders.ok());
+  ASSERT_THAT(*holders, SizeIs(2));
+  EXPECT_EQ((*holders)[0].info.label, u"first");
+  EXPECT_EQ((*holders)[0].process, p);
+  EXPECT_EQ((*holders)[1].process, q);
+}
+
+}  // namespace
+}  // namespace holdfast::test
