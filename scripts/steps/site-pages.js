@@ -68,6 +68,9 @@ function collectPages(root, folder) {
     else fs.writeFileSync(target, withKnownLinks(fs.readFileSync(source, 'utf8'), file, present));
   }
   fs.copyFileSync(path.join(root, 'site', 'index.md'), path.join(folder, 'index.md'));
+  const icon = path.join('lib', 'cli', 'dashboard', 'page', 'icon.svg');
+  fs.mkdirSync(path.join(folder, 'public'));
+  fs.copyFileSync(path.join(root, icon), path.join(folder, 'public', 'icon.svg'));
 }
 
 module.exports = { collectPages, withKnownLinks };

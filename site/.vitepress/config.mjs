@@ -86,6 +86,7 @@ export default defineConfig({
   title: 'holdfast',
   description: 'Web Locks for Node.js, shared by event loops, worker threads and processes',
   lang: 'en',
+  head: [['link', { rel: 'icon', href: `${process.env.SITE_BASE ?? '/'}icon.svg` }]],
   srcDir: built('site-pages'),
   outDir: built('site'),
   cacheDir: built('site-cache'),

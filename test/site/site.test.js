@@ -98,6 +98,7 @@ test('it is dark where the system asks for it', async () => {
 
 test('the search finds a guide by a word of its text', async () => {
   const { page, problems } = await open('index.html');
+  await page.waitForLoadState('networkidle'); // before, no script listens
   await page.keyboard.press('Control+K');
   await page.locator('#localsearch-input').fill('at-most-once');
   const found = page.locator('.VPLocalSearchBox .results a').first();
