@@ -168,4 +168,18 @@ class MutexBase {
 /** @param {ConstructorParameters<typeof MutexBase>} args */
 const newMutexBase = (...args) => new MutexBase(...args);
 
-module.exports = { newMutexBase };
+/**
+ * Makes a function that releases a handle, in the style of other mutexes: with the lock as a
+ * property, and disposable.
+ * @param {LockHandle} lock
+ * @returns {import('../../types/mutex.d.ts').MutexRelease}
+ */
+function createRelease(lock) {
+  const release = /** @type {any} */ (() => lock.release());
+  release.lock = lock;
+  release[Symbol.dispose] = release;
+  release[Symbol.asyncDispose] = async () => release();
+  return release;
+}
+
+module.exports = { createRelease, newMutexBase };

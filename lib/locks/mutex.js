@@ -3,7 +3,7 @@
 const { lazy } = require('../lazy.js');
 
 const newBase = lazy(() => require('./mutex-base.js').newMutexBase);
-const createRelease = lazy(() => require('./lock-release.js').createRelease);
+const createRelease = lazy(() => require('./mutex-base.js').createRelease);
 
 /** @typedef {import('../../types/mutex.d.ts').MutexRelease} MutexRelease */
 
