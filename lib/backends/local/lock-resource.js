@@ -1,6 +1,6 @@
 'use strict';
 
-const { EntryList } = require('./entry-list.js');
+const { EntryList } = require('./lock-entry.js');
 
 /** @typedef {import('./lock-entry.js').LockEntry} LockEntry */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
