@@ -60,6 +60,34 @@ function enumConverter(enumName, members) {
 }
 
 /**
+ * [EnforceRange] unsigned long long.
+ * @param {unknown} value
+ * @returns {number}
+ */
+function toEnforcedInteger(value) {
+  const integer = Math.trunc(toNumber(value));
+  // False for NaN too, which is in no range.
+  if (!(integer >= 0 && integer <= Number.MAX_SAFE_INTEGER)) {
+    throw new TypeError(`${integer} is outside the range of 0 to ${Number.MAX_SAFE_INTEGER}`);
+  }
+  return integer + 0; // no negative zero
+}
+
+/**
+ * unsigned long: modulo 2 ** 32.
+ * @param {unknown} value
+ * @returns {number}
+ */
+const toUnsignedLong = (value) => toNumber(value) >>> 0;
+
+/**
+ * ToNumber, which refuses bigints and symbols.
+ * @param {unknown} value
+ * @returns {number}
+ */
+const toNumber = (value) => +(/** @type {any} */ (value));
+
+/**
  * Callback function: any callable object.
  * @param {unknown} value
  * @returns {(...args: any[]) => unknown}
@@ -144,6 +172,9 @@ module.exports = {
   isObject,
   toDOMString,
   toBoolean,
+  toEnforcedInteger,
+  toNumber,
+  toUnsignedLong,
   enumConverter,
   toCallback,
   toAbortSignal,

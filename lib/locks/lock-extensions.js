@@ -1,7 +1,13 @@
 'use strict';
 
-const { lazy } = require('../lazy.js');
-const { enumConverter, toBoolean, toDOMString, toMember } = require('../webidl.js');
+const {
+  enumConverter,
+  toBoolean,
+  toDOMString,
+  toEnforcedInteger,
+  toMember,
+  toNumber,
+} = require('../webidl.js');
 const { followCallChains } = require('./call-chain.js');
 
 /** The members of the options that are beyond the standard. */
@@ -15,8 +21,6 @@ const { followCallChains } = require('./call-chain.js');
  * @property {number} timeout  in milliseconds; Infinity: none
  */
 
-const numbers = lazy(() => require('../webidl-numbers.js'));
-
 /** The longest time that a timer of Node takes, and the highest limit that all backends take. */
 const INT32_MAX = 2 ** 31 - 1;
 
@@ -28,7 +32,7 @@ const NONE = Object.freeze({ extras: undefined, reentrant: false, timeout: Infin
  * @param {unknown} value
  */
 function toTimeout(value) {
-  const timeout = numbers().toNumber(value);
+  const timeout = toNumber(value);
   // False for NaN too.
   if ((timeout >= 0 && timeout <= INT32_MAX) || timeout === Infinity) return timeout;
   throw new TypeError(`The member 'timeout' is not within 0 to ${INT32_MAX} ms, nor Infinity`);
@@ -39,7 +43,7 @@ function toTimeout(value) {
  * @param {unknown} value
  */
 function toHoldLimit(value) {
-  const holdLimit = numbers().toNumber(value);
+  const holdLimit = toNumber(value);
   if (holdLimit > 0 && holdLimit <= INT32_MAX) return holdLimit;
   if (holdLimit === Infinity) return 0;
   throw new TypeError(
@@ -54,7 +58,7 @@ const toDeadlockAction = enumConverter(
 
 /** @param {unknown} value */
 function toLimit(value) {
-  const limit = numbers().toEnforcedInteger(value);
+  const limit = toEnforcedInteger(value);
   if (limit >= 1 && limit <= INT32_MAX) return limit;
   throw new TypeError(`The member 'limit' is not within 1 to ${INT32_MAX}`);
 }

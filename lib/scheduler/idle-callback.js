@@ -2,7 +2,7 @@
 
 const { lazy } = require('../lazy.js');
 const { toCallback, toDictionarySource, toMember } = require('../webidl.js');
-const { toUnsignedLong } = require('../webidl-numbers.js');
+const { toUnsignedLong } = require('../webidl.js');
 
 const idleCallbacks = lazy(() => require('./dispatcher.js').dispatcher.idleCallbacks);
 

@@ -2,7 +2,7 @@
 
 const { toAbortSignal, toDictionarySource, toMember } = require('../webidl.js');
 const { toTaskPriority } = require('./task-priority.js');
-const { toEnforcedInteger } = require('../webidl-numbers.js');
+const { toEnforcedInteger } = require('../webidl.js');
 
 /** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
 

@@ -10,7 +10,7 @@ const JS_LAYERS = [
   ['unfaked-timers'],
   ['async-contexts', 'lazy', 'c-library', 'binding-error', 'time'],
   ['addon-file'],
-  ['errors', 'webidl', 'webidl-numbers', 'loop-keep-alive', 'binding', 'sliced'],
+  ['errors', 'webidl', 'loop-keep-alive', 'binding', 'sliced'],
   ['backends'],
   ['locks'],
   ['scheduler'],
