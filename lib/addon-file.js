@@ -7,6 +7,7 @@ const { existsSync } = require('node:fs');
 const path = require('node:path');
 const { BindingError } = require('./binding-error.js');
 const { cLibrary } = require('./c-library.js');
+const { BUNDLED, installedRoot, isPackage, packageRoot } = require('./package-files.js');
 
 /**
  * @typedef {object} Machine
@@ -14,12 +15,6 @@ const { cLibrary } = require('./c-library.js');
  * @property {string} arch
  * @property {() => 'glibc' | 'musl'} [library]
  */
-
-/** The folder of the package; in a bundle of an application, some folder of the application. */
-function packageRoot() {
-  // Bundlers that write ES modules leave no __dirname.
-  return typeof __dirname === 'string' ? path.join(__dirname, '..') : process.cwd();
-}
 
 /**
  * A delivered addon of this package. Each in full and outside of an arrow function, so that tools
@@ -39,16 +34,6 @@ function deliveredHere(target) {
   return files[target] && path.normalize(files[target]);
 }
 
-/** Whether it is this package's folder, and not one of an application. @param {string} root */
-function isPackage(root) {
-  const { readFileSync } = require('node:fs');
-  try {
-    return JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')).name === 'holdfast';
-  } catch {
-    return false; // there is no package
-  }
-}
-
 /**
  * In the order of the search. The local one goes first: it is the one that somebody works on.
  * @param {string} root  folder of the package
@@ -60,28 +45,6 @@ function candidates(root, { platform, arch, library = cLibrary }) {
   const target = `${platform}-${arch}-${library()}`;
   const here = root === packageRoot() ? deliveredHere(target) : undefined;
   return [built, here ?? path.join(root, 'prebuilds', target, 'holdfast.node')];
-}
-
-/**
- * The folder of the installed package of this version, for code that was bundled away from it.
- * @param {string} from  a folder of the application
- * @returns {string | undefined}
- */
-function installedRoot(from) {
-  const { readFileSync } = require('node:fs');
-  const { createRequire } = require('node:module');
-  const { name, version } = require('../package.json');
-  for (const base of [from, path.dirname(process.argv[1] ?? '.'), process.cwd()]) {
-    try {
-      const manifest = createRequire(path.join(base, 'any.js')).resolve(`${name}/package.json`);
-      if (JSON.parse(readFileSync(manifest, 'utf8')).version === version) {
-        return path.dirname(manifest);
-      }
-    } catch {
-      continue; // not installed for that folder
-    }
-  }
-  return undefined;
 }
 
 /** @param {string} root  folder of the package */
@@ -101,8 +64,7 @@ function missing(root, searched) {
   }
   return new BindingError(
     'ERR_HOLDFAST_BUNDLED',
-    `${places} A bundler has taken the code out of its package: mark "holdfast" as external ` +
-      '(esbuild: --external:holdfast), or set HOLDFAST_BINARY to the path of holdfast.node.',
+    `${places} ${BUNDLED}, or set HOLDFAST_BINARY to the path of holdfast.node.`,
   );
 }
 
@@ -121,4 +83,4 @@ function findAddon(root, machine) {
   return findAddon(installed, machine);
 }
 
-module.exports = { findAddon, howToBuild, packageRoot };
+module.exports = { findAddon, howToBuild };

@@ -3,8 +3,9 @@
 // Loads the native addon. The only module that opens a .node file.
 
 const path = require('node:path');
-const { findAddon, howToBuild, packageRoot } = require('./addon-file.js');
+const { findAddon, howToBuild } = require('./addon-file.js');
 const { BindingError } = require('./binding-error.js');
+const { packageRoot } = require('./package-files.js');
 
 /** @typedef {import('./addon-file.js').Machine} Machine */
 

@@ -20,6 +20,8 @@ const { ownTarget } = require('./tarball.js');
  */
 
 const TOOLS = path.join(ROOT, 'packaging', 'bundlers');
+/** A program that is started by its path. It ends soon, and the folder of the locks with it. */
+const WITH_BROKER = { HOLDFAST_URL: 'broker:', HOLDFAST_BROKER_IDLE_MS: '500' };
 const LINE = 'mark "holdfast" as external (esbuild: --external:holdfast)';
 
 /** @type {Bundler[]} */
@@ -78,10 +80,19 @@ function checkBundled(sandbox, tarball, { name, copiesAddon = false, needsLine =
     return 'names the line that it needs';
   }
   expectThat(inPlace.isFine, 'it runs in place', inPlace.output);
+  const withBroker = tryToRun(sandbox, file, WITH_BROKER);
+  expectThat(withBroker.isFine, 'it runs in place with a broker', withBroker.output);
   const moved = moveAway(sandbox, file);
   const alone = tryToRun(sandbox, moved);
   const isAsExpected = copiesAddon ? alone.isFine : alone.output.includes(LINE);
   expectThat(isAsExpected, 'elsewhere it runs, or the error names the line', alone.output);
+  const movedWithBroker = tryToRun(sandbox, moved, WITH_BROKER);
+  const isStarted = copiesAddon ? movedWithBroker.isFine : movedWithBroker.output.includes(LINE);
+  expectThat(
+    isStarted,
+    'elsewhere a broker starts, or the error names the line',
+    movedWithBroker.output,
+  );
   const addon = path.join(tarball.unpacked, 'prebuilds', ownTarget(), 'holdfast.node');
   const chosen = tryToRun(sandbox, moved, { HOLDFAST_BINARY: addon });
   expectThat(chosen.isFine, 'it runs elsewhere with HOLDFAST_BINARY', chosen.output);

@@ -6,6 +6,7 @@ const net = require('node:net');
 const path = require('node:path');
 const { dateNow, setTimeout } = require('../../time.js');
 const { invalidStateError } = require('../../errors.js');
+const { packageFile } = require('../../package-files.js');
 const { machineNow } = require('./machine-clock.js');
 const { commandFor } = require('./platform.js');
 
@@ -22,7 +23,7 @@ const MAX_PAUSE_MS = 50;
 const MAX_LOG_BYTES = 2 ** 16;
 const PRIVATE_FILE = 0o600;
 
-const PROGRAM = path.join(__dirname, 'server', 'main.js');
+const PROGRAM = 'backends/broker/server/main.js';
 
 /** @param {number} ms */
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref());
@@ -113,7 +114,7 @@ class Launcher {
     const { directory, bucket } = this.#place;
     const idleMs = Number(process.env.HOLDFAST_BROKER_IDLE_MS ?? IDLE_MS);
     const options = JSON.stringify({ directory, bucket, number, idleMs });
-    const { file, args, env } = commandFor(PROGRAM, [options]);
+    const { file, args, env } = commandFor(packageFile(PROGRAM), [options]);
     const log = this.#openLog();
     const child = spawn(file, args, {
       cwd: path.parse(directory).root, // keeps no directory busy

@@ -1,14 +1,14 @@
 'use strict';
 
-const path = require('node:path');
 const { Worker } = require('node:worker_threads');
 const { invalidStateError } = require('../../errors.js');
+const { packageFile } = require('../../package-files.js');
 const { machineNow } = require('./machine-clock.js');
 const { waitInSlices } = require('../shared-memory/wait-in-slices.js');
 
 /** @typedef {{ what: string, argument: unknown[] }} Question */
 
-const PROGRAM = path.join(__dirname, 'sync-thread.js');
+const PROGRAM = 'backends/broker/sync-thread.js';
 const ANSWER_BYTES = 4096;
 /** What the words of the shared buffer mean: the number of the last answer, its length. */
 const NUMBER = 0;
@@ -30,7 +30,10 @@ class SyncHelper {
     const buffer = new SharedArrayBuffer(HEAD_BYTES + ANSWER_BYTES);
     this.#words = new Int32Array(buffer, 0, 2);
     this.#bytes = new Uint8Array(buffer, HEAD_BYTES);
-    this.#worker = new Worker(PROGRAM, { workerData: { ...place, buffer }, execArgv: [] });
+    this.#worker = new Worker(packageFile(PROGRAM), {
+      workerData: { ...place, buffer },
+      execArgv: [],
+    });
     this.#worker.unref();
   }
 

@@ -1,8 +1,8 @@
 'use strict';
 
-const path = require('node:path');
 const { createRequire } = require('node:module');
 const { invalidStateError } = require('../../errors.js');
+const { packageFile } = require('../../package-files.js');
 
 /**
  * @typedef {object} Services
@@ -37,7 +37,7 @@ function loadServices() {
     if (/** @type {any} */ (error).code !== 'MODULE_NOT_FOUND') throw error;
     throw invalidStateError(MISSING);
   }
-  const definition = loader.loadSync(path.join(__dirname, 'rpc.proto'), LOADER_OPTIONS);
+  const definition = loader.loadSync(packageFile('backends/etcd/rpc.proto'), LOADER_OPTIONS);
   const services = /** @type {any} */ (grpc.loadPackageDefinition(definition)).etcdserverpb;
   loaded = { grpc, services };
   return loaded;

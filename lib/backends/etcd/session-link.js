@@ -1,8 +1,8 @@
 'use strict';
 
-const { performance } = require('../../time.js');
-const path = require('node:path');
 const { MessageChannel, Worker, receiveMessageOnPort } = require('node:worker_threads');
+const { packageFile } = require('../../package-files.js');
+const { performance } = require('../../time.js');
 
 /** A thread that is blocked looks up so often: a worker can be terminated then. */
 const SLICE_MS = 50;
@@ -24,7 +24,7 @@ class SessionLink {
     const { port1, port2 } = new MessageChannel();
     this.#port = port1;
     this.#onMessage = onMessage;
-    const worker = new Worker(path.join(__dirname, 'session-thread.js'), {
+    const worker = new Worker(packageFile('backends/etcd/session-thread.js'), {
       name: 'holdfast etcd session',
       workerData: { ...data, port: port2, signal: this.#signal },
       transferList: [port2],

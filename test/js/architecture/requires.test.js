@@ -9,6 +9,7 @@ const { allMatches, filesBelow, isThere, textOf } = require('./project-files.js'
 const JS_LAYERS = [
   ['unfaked-timers'],
   ['async-contexts', 'lazy', 'c-library', 'binding-error', 'time'],
+  ['package-files'],
   ['addon-file'],
   ['errors', 'webidl', 'loop-keep-alive', 'binding', 'sliced'],
   ['backends'],
