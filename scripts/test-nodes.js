@@ -15,15 +15,18 @@ const MAJORS = ['20', '22', '24', '26'];
 /**
  * The binary of the newest release of `major` that npm has; this one when it is of that release.
  * @param {string} major
+ * @param {string} [arch]  another processor's, for an emulator
  */
-function nodeBinary(major) {
-  if (process.versions.node.startsWith(`${major}.`)) return process.execPath;
-  const name = `node-${process.platform}-${process.arch}`;
-  const prefix = path.join(ROOT, 'build', 'nodes', major);
+function nodeBinary(major, arch = process.arch) {
+  const isOwn = arch === process.arch;
+  if (isOwn && process.versions.node.startsWith(`${major}.`)) return process.execPath;
+  const name = `node-${process.platform}-${arch}`;
+  const prefix = path.join(ROOT, 'build', 'nodes', isOwn ? major : `${major}-${arch}`);
   const binary = path.join(prefix, 'node_modules', name, 'bin', 'node');
   if (!existsSync(binary)) {
     const options = ['--no-save', '--no-package-lock', '--no-audit', '--no-fund'];
-    mustRun('npm', ['install', ...options, '--prefix', prefix, `${name}@${major}`]);
+    const force = isOwn ? [] : ['--force'];
+    mustRun('npm', ['install', ...options, ...force, '--prefix', prefix, `${name}@${major}`]);
   }
   return binary;
 }
@@ -48,4 +51,4 @@ if (require.main === module) {
   conclude(nodeSteps(process.argv.length > 2 ? process.argv.slice(2) : MAJORS));
 }
 
-module.exports = { MAJORS, nodeSteps };
+module.exports = { MAJORS, nodeBinary, nodeSteps };

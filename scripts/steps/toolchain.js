@@ -4,6 +4,7 @@
 // possible (Debian and its relatives, as root or with a sudo that asks nothing), or asked for.
 
 const { spawnSync } = require('node:child_process');
+const { existsSync } = require('node:fs');
 const { StepError, run, succeeds } = require('./run.js');
 
 /**
@@ -76,6 +77,15 @@ const REQUIREMENTS = {
   format: [programNeeded('clang-format', 'clang-format', ['clang-format'])],
   tidy: [programNeeded('clang-tidy', 'clang-tidy', ['clang-tidy'])],
   readelf: [programNeeded('readelf', 'readelf', ['binutils'])],
+  musl: [compiler, programNeeded('a compiler for musl', 'musl-gcc', ['musl-tools'])],
+  arm64: [
+    programNeeded('an emulator of arm64', 'qemu-aarch64', ['qemu-user']),
+    {
+      name: 'the libraries of an arm64 program',
+      isThere: () => existsSync('/usr/aarch64-linux-gnu/lib/libstdc++.so.6'),
+      packages: () => ['libc6-arm64-cross', 'libstdc++6-arm64-cross'],
+    },
+  ],
   terminal: [
     { name: 'tmux', isThere: () => succeeds('tmux', ['-V']), packages: () => ['tmux'] },
     programNeeded('flock of util-linux', 'flock', ['util-linux']),
@@ -127,7 +137,7 @@ function installWithApt(packages) {
 /**
  * Makes sure that the toolchains are there, one requirement after the other, because a later one
  * may be answered by an earlier one.
- * @param {...('addon' | 'cpp' | 'sanitizers' | 'format' | 'tidy' | 'readelf' |
+ * @param {...('addon' | 'cpp' | 'sanitizers' | 'format' | 'tidy' | 'readelf' | 'musl' | 'arm64' |
  *   'instructions' | 'redis' | 'postgresql' | 'etcd' | 'terminal' | 'browser' |
  *   'pictures')} toolchains
  */

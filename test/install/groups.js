@@ -7,10 +7,12 @@ const path = require('node:path');
 const { line } = require('../../scripts/steps/counts.js');
 const { installIn } = require('../../scripts/steps/packages.js');
 const { ROOT } = require('../../scripts/steps/run.js');
+const { binaryCases } = require('./binaries.js');
 const { bundlerCases } = require('./bundlers.js');
 const { WAYS, installAndLock } = require('./managers.js');
 const { startRegistry } = require('./registry.js');
 const { Sandbox } = require('./sandbox.js');
+const { sourceCases } = require('./from-source.js');
 const { makeTarball } = require('./tarball.js');
 const { typeCases } = require('./typescripts.js');
 
@@ -64,8 +66,20 @@ async function types(tarball) {
   return { cases: typeCases(tarball), end: async () => {} };
 }
 
+/**
+ * @param {Tarball} tarball
+ * @returns {ReturnType<typeof managers>}
+ */
+const binaries = async (tarball) => ({ cases: binaryCases(tarball), end: async () => {} });
+
+/**
+ * @param {Tarball} tarball
+ * @returns {ReturnType<typeof managers>}
+ */
+const source = async (tarball) => ({ cases: sourceCases(tarball), end: async () => {} });
+
 /** @type {Record<string, (tarball: Tarball, options: Options) => ReturnType<typeof managers>>} */
-const GROUPS = { managers, bundlers, types };
+const GROUPS = { managers, bundlers, types, binaries, source };
 
 /** @param {Case} test @param {Options} options */
 const isWanted = ({ name, isShort }, { short, only }) =>

@@ -211,14 +211,24 @@ function checkAddon(file) {
  * @returns {number} milliseconds from the empty folder to the end of the program
  */
 function installAndLock(sandbox, way, source) {
-  const program = path.join(__dirname, 'exclusion-program.js');
-  sandbox.write('program.cjs', fs.readFileSync(program, 'utf8'));
   const start = performance.now();
-  const run = way.install(sandbox, source) ?? ((file) => sandbox.run('node', [file]));
-  const printed = /** @type {string} */ (run('program.cjs').trim().split('\n').at(-1));
+  const run = way.install(sandbox, source) ?? undefined;
+  const { addon } = runExclusion(sandbox, run);
   const time = performance.now() - start;
-  checkAddon(JSON.parse(printed).addon);
+  checkAddon(addon);
   return time;
 }
 
-module.exports = { WAYS, installAndLock };
+/**
+ * Two processes that exclude each other by a lock.
+ * @param {Sandbox} sandbox  in which holdfast is installed
+ * @param {Run} [run]
+ * @returns {{ addon: string | undefined }} the file that was loaded
+ */
+function runExclusion(sandbox, run = (file) => sandbox.run('node', [file])) {
+  const program = path.join(__dirname, 'exclusion-program.js');
+  sandbox.write('program.cjs', fs.readFileSync(program, 'utf8'));
+  return JSON.parse(/** @type {string} */ (run('program.cjs').trim().split('\n').at(-1)));
+}
+
+module.exports = { NPM, WAYS, installAndLock, npm, runExclusion };

@@ -72,15 +72,16 @@ class Sandbox {
    * Runs a program in the project and gives its standard output.
    * @param {string} program
    * @param {string[]} args
-   * @param {{ env?: NodeJS.ProcessEnv, uid?: number, cwd?: string }} [options]
+   * @param {{ env?: NodeJS.ProcessEnv, uid?: number, cwd?: string, minutes?: number }} [options]
+   *   `minutes`: what a program may take that hangs
    */
-  run(program, args, { env = {}, uid, cwd = this.project } = {}) {
+  run(program, args, { env = {}, uid, cwd = this.project, minutes = 10 } = {}) {
     const result = spawnSync(program, args, {
       cwd,
       encoding: 'utf8',
       env: { ...this.environment(), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: 600_000,
+      timeout: minutes * 60_000,
       ...(uid === undefined ? {} : { uid, gid: uid }),
     });
     if (result.status === 0) return result.stdout;

@@ -1,0 +1,102 @@
+'use strict';
+
+// What `npm run test:install -- binaries` does: the delivered binaries on what they are for.
+
+const { execFileSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+const { line } = require('../../scripts/steps/counts.js');
+const { runJsTests } = require('../../scripts/steps/js-tests.js');
+const { ROOT } = require('../../scripts/steps/run.js');
+const { TEST_TARGETS, runTargetTests } = require('../../scripts/steps/target-tests.js');
+const { ensureToolchain } = require('../../scripts/steps/toolchain.js');
+const { MAJORS, nodeBinary } = require('../../scripts/test-nodes.js');
+const { runWithMusl } = require('./musl-host.js');
+const { Sandbox } = require('./sandbox.js');
+
+/** @typedef {{ unpacked: string }} Tarball */
+/** @typedef {import('../../scripts/steps/counts.js').Counts} Counts */
+
+/** What an arm64 program of Debian needs. */
+const EMULATOR = ['/usr/bin/qemu-aarch64', '-L', '/usr/aarch64-linux-gnu'];
+/** The newest that runs in this emulator. */
+const ARM64_MAJOR = '24';
+
+/** What depends on the addon and on Node. */
+const JEST_TESTS = ['test/conformance', 'test/js/scheduler', 'test/process'];
+
+/** @param {string} root  of the package @param {string} target */
+function delivered(root, target) {
+  const file = path.join(root, 'prebuilds', target, 'holdfast.node');
+  if (!fs.existsSync(file)) throw new Error(`${target} is missing: npm run prebuilds`);
+  return file;
+}
+
+/** @param {Counts} counts */
+function mustBeFine(counts) {
+  if (counts.failed > 0 || counts.passed === 0) throw new Error(line(counts));
+  return line(counts);
+}
+
+/** @param {string} major */
+function runJest(major) {
+  const file = delivered(ROOT, 'linux-x64-glibc');
+  const counts = runJsTests({
+    node: nodeBinary(major),
+    report: `jest-delivered-node${major}`,
+    args: JEST_TESTS,
+    env: { HOLDFAST_BINARY: file },
+  });
+  return mustBeFine(counts);
+}
+
+/** @param {Tarball} tarball */
+function runOnArm64({ unpacked }) {
+  ensureToolchain('arm64');
+  delivered(unpacked, 'linux-arm64-glibc');
+  const command = [...EMULATOR, nodeBinary(ARM64_MAJOR, 'arm64')];
+  const sandbox = new Sandbox();
+  try {
+    const installed = path.join(sandbox.project, 'node_modules', 'holdfast');
+    fs.cpSync(unpacked, installed, { recursive: true });
+    const program = path.join(__dirname, 'processor-program.js');
+    sandbox.write('program.js', fs.readFileSync(program, 'utf8'));
+    const [emulator, ...args] = [...command, 'program.js'];
+    const printed = execFileSync(emulator, args, {
+      cwd: sandbox.project,
+      encoding: 'utf8',
+      env: { ...sandbox.environment(), HOLDFAST_TEST_NODE: JSON.stringify(command) },
+      timeout: 600_000,
+    });
+    const { arch, version, addon } = JSON.parse(printed);
+    const wanted = path.join('prebuilds', 'linux-arm64-glibc', 'holdfast.node');
+    if (arch !== 'arm64' || !addon.endsWith(wanted)) throw new Error(printed);
+    return `Node ${version}: threads, processes, a killed holder`;
+  } finally {
+    sandbox.remove();
+  }
+}
+
+/** @param {Tarball} tarball */
+function binaryCases(tarball) {
+  return [
+    {
+      name: 'Node on arm64',
+      run: () => runOnArm64(tarball),
+    },
+    {
+      name: 'linux-x64-musl with musl',
+      run: () => runWithMusl(delivered(tarball.unpacked, 'linux-x64-musl')),
+    },
+    ...Object.keys(TEST_TARGETS).map((target) => ({
+      name: `C++ tests, ${target}`,
+      run: () => mustBeFine(runTargetTests(target)),
+    })),
+    ...MAJORS.map((major) => ({
+      name: `Jest with linux-x64-glibc, Node ${major}`,
+      run: () => runJest(major),
+    })),
+  ];
+}
+
+module.exports = { binaryCases };
