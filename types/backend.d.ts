@@ -144,8 +144,8 @@ export interface LockEvent {
   /** Milliseconds since 1970, by a clock of a few milliseconds. */
   readonly time: number;
   /**
-   * How many events this watcher has missed just before this one, of whatever name: it was too slow
-   * for them, or whoever they were of died while it wrote them down. 0 as a rule.
+   * Number of events of any name that this watcher missed just before this one: it was too slow, or
+   * a process died while writing them. Usually 0.
    */
   readonly lost: number;
 }
@@ -217,7 +217,7 @@ export interface LockBackend {
    */
   cancel(request: LockBackendRequest, isTimeout?: boolean): void;
   /**
-   * From backends that answer late: whether nobody knows yet if the request has to wait. A free lock
+   * From backends that answer late: whether it is not known yet if the request has to wait. A free lock
    * is granted whatever the timeout, so a timeout waits for the answer, a second at most.
    */
   isUndecided?(request: LockBackendRequest): boolean;

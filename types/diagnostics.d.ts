@@ -22,7 +22,7 @@ export interface LockRequestMessage {
   readonly requestedAt: number;
   /** The fencing token; null: it has not been granted (yet). */
   readonly token: bigint | null;
-  /** null: it has not been granted (yet), or nobody has subscribed to `locks.request.grant`. */
+  /** null: it has not been granted (yet), or `locks.request.grant` has no subscriber. */
   readonly grantedAt: number | null;
   /** null: it goes on. */
   readonly endedAt: number | null;

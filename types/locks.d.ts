@@ -9,8 +9,8 @@ export type LockMode = 'exclusive' | 'shared';
  */
 export interface LockOptions {
   /**
-   * Do not wait: call back with `null` when the lock cannot be had at once, because somebody holds
-   * it in a mode that does not agree or waits for it. Not together with `steal` or `signal`.
+   * Do not wait: call back with `null` when the lock cannot be granted at once, because it is held in
+   * a mode that excludes this one, or other requests wait. Not together with `steal` or `signal`.
    * @defaultValue false
    */
   ifAvailable?: boolean | undefined;
@@ -19,29 +19,33 @@ export interface LockOptions {
   /** Ends the wait when it aborts; of no effect once the callback has been called. */
   signal?: AbortSignal | undefined;
   /**
-   * Take the lock away from whoever holds it and get it at once, before everybody who waits. Only
-   * with `mode: 'exclusive'`; not together with `ifAvailable` or `signal`. The holder's `request()`
-   * rejects with an `AbortError`, but its callback goes on: use it to recover from a holder that
-   * does not answer any more.
+   * Take the lock away from its holders and get it at once, before all waiters. Only with `mode:
+   * 'exclusive'`; not together with `ifAvailable` or `signal`. The holder's `request()` rejects with
+   * an `AbortError`, but its callback continues: use it to recover from a holder that no longer
+   * answers.
    * @defaultValue false
    */
   steal?: boolean | undefined;
 
   /**
-   * What is done, beyond the standard, about a deadlock that this request closes: requests that
-   * wait, over any number of threads and processes, each for a lock in whose callback the next was
-   * made. It is looked for when a request inside a callback has waited for 100 ms. `'warn'` names
-   * the whole cycle in a process warning (`HOLDFAST_DEADLOCK`), `'reject'` rejects this request
-   * with a {@link DeadlockError}. Before Node 24 a callback is followed to its first `await` only,
-   * until this option or `reentrant` is used for the first time; what is not followed is warned of
-   * as a possible deadlock after five seconds, once. Of requests that wait for each other the last
-   * one with `'reject'` is rejected, whatever the others say. A request that its callback does not
-   * wait for is in no deadlock.
+   * What happens, beyond the standard, when this request closes a deadlock: a cycle of requests,
+   * over any number of threads and processes, each waiting for a lock in whose callback the next was
+   * made. holdfast looks for cycles when a request inside a callback has waited for 100 ms.
+   *
+   * - `'warn'`: a process warning (`HOLDFAST_DEADLOCK`) names the whole cycle.
+   * - `'reject'`: this request rejects with a {@link DeadlockError}. Of several requests with
+   *   `'reject'` in a cycle, the last one is rejected.
+   * - `'ignore'`: nothing.
+   *
+   * Before Node 24 a callback is followed to its first `await` only, until this option or
+   * `reentrant` is used for the first time. A cycle that is not followed is reported once, as a
+   * possible deadlock, after five seconds. A request that its callback does not await is in no
+   * deadlock.
    * @defaultValue 'warn'
    */
   deadlock?: 'warn' | 'reject' | 'ignore' | undefined;
   /**
-   * Longest hold in milliseconds, beyond the standard: above 0 and up to 2**31 - 1, or `Infinity`
+   * Maximum hold in milliseconds, beyond the standard: above 0 and up to 2**31 - 1, or `Infinity`
    * for none. When it passes, the lock is taken away: {@link Lock.signal} aborts, `request()`
    * rejects with a {@link LockLostError} (`reason: 'expired'`), the next request is granted. A
    * callback that runs is not interrupted; one that has not run by then is not called.
@@ -55,9 +59,9 @@ export interface LockOptions {
    */
   label?: string | undefined;
   /**
-   * Most shared holders with this request among them, beyond the standard: a counting semaphore.
-   * 1 to 2**31 - 1, and only with `mode: 'shared'`; anything else is a TypeError. Holders that gave
-   * no limit count too. The queue stays strict: nobody overtakes a request that waits for room.
+   * Maximum number of shared holders, this one included; beyond the standard: a counting semaphore.
+   * 1 to 2**31 - 1, and only with `mode: 'shared'`; anything else is a TypeError. Holders without a
+   * limit count too. The queue stays strict: no request overtakes one that waits for room.
    */
   limit?: number | undefined;
   /**
@@ -73,7 +77,7 @@ export interface LockOptions {
    */
   reentrant?: boolean | undefined;
   /**
-   * Longest wait in milliseconds, beyond the standard: 0 to 2**31 - 1, or `Infinity` for none. When
+   * Maximum wait in milliseconds, beyond the standard: 0 to 2**31 - 1, or `Infinity` for none. When
    * it passes, the request leaves the queue and rejects with a `TimeoutError`. Not together with
    * `steal` or `ifAvailable`.
    * @defaultValue Infinity
@@ -116,7 +120,7 @@ export declare class Lock {
 
 /** A lock that is held until its `release()` is called: what {@link LockManager.acquire} gives. */
 export interface LockHandle extends Lock {
-  /** Gives the lock up, before it returns. No effect the second time, or when the lock was lost. */
+  /** Releases the lock before it returns. No effect the second time, or when the lock was lost. */
   release(): void;
   /** The same, for `using`. */
   [Symbol.dispose](): void;
@@ -160,7 +164,7 @@ export interface LockManagerSnapshot {
 }
 
 /**
- * The lock manager of a bucket: whoever opens the same bucket shares its locks.
+ * The lock manager of a bucket: all managers of the same bucket share its locks.
  * @see https://w3c.github.io/web-locks/#api-lock-manager
  */
 export declare class LockManager {
@@ -185,7 +189,7 @@ export declare class LockManager {
    * @example
    * ```ts
    * const balance = await locks.request('ledger', async () => {
-   *   await appendToLedger(entry); // nobody else is here
+   *   await appendToLedger(entry); // no other holder is here
    *   return readBalance();
    * });
    * ```
@@ -211,7 +215,7 @@ export declare class LockManager {
   ): Promise<Awaited<T>>;
 
   /**
-   * Takes one consistent snapshot of the whole bucket, the same for everybody who asks.
+   * Takes a consistent snapshot of the whole bucket.
    * @returns Plain data. Rejects with `InvalidStateError` after {@link LockManager.close}. Never
    *   throws.
    * @see https://w3c.github.io/web-locks/#api-lock-manager-query
@@ -304,7 +308,7 @@ export declare class LockManager {
   inspect(): Promise<LockManagerInspection>;
 
   /**
-   * Whether anybody holds the lock now, in whatever mode; beyond the standard. True for a lock that
+   * Whether the lock is held now, in any mode; beyond the standard. True for a lock that
    * was granted to the next holder, whose callback has still to run.
    * @throws TypeError without a name, DOMException `InvalidStateError` after {@link
    *   LockManager.close}, and what the bucket cannot be opened for.
@@ -317,15 +321,14 @@ export declare class LockManager {
    * happened. A request that is granted at once is never `queued`, and one that `ifAvailable`
    * refuses is no event.
    *
-   * Costs who takes and releases locks little while somebody watches and nothing otherwise, and
-   * never makes them wait. So a watcher that is too slow loses the oldest events, and learns from
-   * {@link LockEvent.lost} of the next one how many: it may be behind by 16,384 events of the
-   * bucket (at the default capacity), in plain JavaScript by 4,096. Events are seen within about
-   * 20 ms.
+   * Watching adds a small cost to each lock operation; without watchers there is none. No lock waits
+   * for a watcher: a slow one loses the oldest events, and {@link LockEvent.lost} of the next event
+   * counts them. A watcher may be behind by 16,384 events of the bucket (at the default capacity),
+   * in plain JavaScript by 4,096. Events arrive within about 20 ms.
    *
-   * `next()` keeps the event loop alive while it waits; a watch that nobody reads does not.
+   * `next()` keeps the event loop alive while it waits; a watch that is not read does not.
    * `return()`, which leaving a `for await` calls, ends it; so does {@link LockManager.close}, and
-   * so does the collection of an iterator that nobody has any more.
+   * so does the garbage collection of the iterator.
    * @param name - All locks where it is undefined.
    * @returns The iterator. `next()` rejects with the reason of `signal` once that has aborted, and
    *   with `InvalidStateError` when the lock table was removed or replaced; then it is over.
@@ -363,7 +366,7 @@ export declare class LockLostError extends DOMException {
   readonly token: bigint;
 }
 
-/** One of those that wait for each other. */
+/** One request of a cycle. */
 export interface DeadlockMember {
   name: string;
   mode: LockMode;
@@ -440,5 +443,5 @@ export interface OpenLockManagerOptions {
  */
 export declare function openLockManager(options?: OpenLockManagerOptions): LockManager;
 
-/** Makes a lock manager in plain JavaScript for this thread alone, shared with nobody. */
+/** Makes a lock manager in plain JavaScript for this thread alone, shared with no other manager. */
 export declare function createLocalLockManager(): LockManager;

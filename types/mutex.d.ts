@@ -26,7 +26,7 @@ export interface EnterOptions extends WaitForUnlockOptions {
   blocking?: boolean | undefined;
   /** Do not wait: `null` in the place of the lock. Not together with `timeout` or `signal`. */
   ifAvailable?: boolean | undefined;
-  /** Take the lock away from whoever holds it; only exclusively. */
+  /** Take the lock away from its holders; only exclusively. */
   steal?: boolean | undefined;
   /** Longest hold in milliseconds, see `LockOptions`. */
   holdLimit?: number | undefined;
@@ -34,7 +34,7 @@ export interface EnterOptions extends WaitForUnlockOptions {
   label?: string | undefined;
 }
 
-/** Gives the lock up; no effect the second time. Disposable, for `using` and `await using`. */
+/** Releases the lock; no effect the second time. Disposable, for `using` and `await using`. */
 export interface MutexRelease {
   (): void;
   readonly lock: LockHandle;
@@ -55,7 +55,7 @@ export interface MutexRelease {
 export declare class Mutex {
   /** @throws TypeError for a `manager` without a name, or that is none. */
   constructor(name?: string, options?: MutexOptions);
-  /** Whether anybody holds it now, in whatever mode. */
+  /** Whether it is held now, in any mode. */
   readonly locked: boolean;
   /** The same as {@link Mutex.locked}. */
   isLocked(): Promise<boolean>;
@@ -86,15 +86,15 @@ export declare class Mutex {
   ): Promise<Awaited<T>>;
   runShared<T>(callback: (lock: Lock | null) => T, options: EnterOptions): Promise<Awaited<T>>;
   /**
-   * Resolves when nobody holds it: at once, or when its turn in the queue comes. Somebody else may
-   * hold it by the time the caller goes on.
+   * Resolves when it is not held: at once, or when its turn in the queue comes. It may be held again
+   * by the time the caller continues.
    */
   waitForUnlock(options?: WaitForUnlockOptions): Promise<void>;
 }
 
 /**
- * A counting semaphore with the methods of {@link Mutex}; whoever uses one name should agree about
- * the number.
+ * A counting semaphore with the methods of {@link Mutex}. All users of a name should use the same
+ * number.
  * @example
  * ```ts
  * const uploads = new Semaphore('uploads', 4);
@@ -127,7 +127,7 @@ export declare class Semaphore {
     options?: EnterOptions & { ifAvailable?: false | undefined },
   ): Promise<Awaited<T>>;
   runShared<T>(callback: (lock: Lock | null) => T, options: EnterOptions): Promise<Awaited<T>>;
-  /** Resolves when a permit can be had in turn. Somebody else may take it before the caller. */
+  /** Resolves when a permit is free in turn. Another request may take it before the caller does. */
   waitForUnlock(options?: WaitForUnlockOptions): Promise<void>;
 }
 

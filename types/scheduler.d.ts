@@ -70,7 +70,7 @@ export interface CreateSchedulerOptions {
    */
   budget?: number | undefined;
   /**
-   * A task that has waited for so many milliseconds runs next, whatever its priority, also in an
+   * A task that has waited for this number of milliseconds runs next, whatever its priority, also in an
    * event loop that is never idle. After such a task one is chosen by priority again.
    */
   starvationLimit?: number | undefined;
@@ -162,7 +162,7 @@ export declare class IdleDeadline {
 
 /** Options of {@link requestIdleCallback}. */
 export interface IdleRequestOptions {
-  /** Call back after so many milliseconds even if the event loop is never idle. 0: do not. */
+  /** Call back after this number of milliseconds even if the event loop is never idle. 0: do not. */
   timeout?: number | undefined;
 }
 

@@ -4,7 +4,7 @@
 
 const { existsSync, statSync } = require('node:fs');
 const path = require('node:path');
-const { ROOT, anchorsOf, documents, linksOf } = require('../../support/markdown.js');
+const { ROOT, anchorsOf, documents, linksOf, textOf } = require('../../support/markdown.js');
 
 const files = documents();
 
@@ -45,4 +45,16 @@ test('the test itself finds a link to nothing', () => {
   expect(faultOf('README.md', 'docs/none.md')).toMatch(/no such file/);
   expect(faultOf('README.md', 'docs/install.md#none')).toMatch(/no such heading/);
   expect(faultOf('README.md', 'docs/install.md#bundlers')).toBe(undefined);
+});
+
+const sources = files.filter((file) =>
+  /^(README|CONTRIBUTING|docs\/[^/]*|docs\/guides\/.*)\.md$/.test(file),
+);
+test.each(sources)('the files of the project that %s names exist', (file) => {
+  const named = [
+    ...textOf(file).matchAll(/`((?:lib|src|test|scripts|examples|types)\/[\w./-]+\.\w+)`/g),
+  ];
+  expect(
+    named.map(([, name]) => name).filter((name) => !existsSync(path.join(ROOT, name))),
+  ).toEqual([]);
 });
