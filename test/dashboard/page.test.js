@@ -24,17 +24,20 @@ async function open(options) {
 
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-describe.each(['light', 'dark'])('%s', (colorScheme) => {
-  test('a screen reader can use all of it, by the rules of axe', async () => {
-    await cli.hold('a lock');
-    cli.start(['exec', 'a lock', 'true']);
-    await cli.startDeadlock();
-    const page = await open({ colorScheme });
-    await page.getByText(/Deadlock of 2/).waitFor();
-    await page.evaluate(AXE);
+test('a screen reader can use all of it, light and dark, by the rules of axe', async () => {
+  await cli.hold('a lock');
+  cli.start(['exec', 'a lock', 'true']);
+  await cli.startDeadlock();
+  const page = await open();
+  await page.getByText(/Deadlock of 2/).waitFor();
+  await page.getByRole('button', { name: 'Pause' }).click(); // axe looks at one picture
+  await page.getByRole('status').getByText('paused').waitFor();
+  await page.evaluate(AXE);
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme });
     const { violations } = await page.evaluate('axe.run()');
     expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
-  });
+  }
 });
 
 test('shows what happens as it happens, and asks nobody else', async () => {
@@ -100,6 +103,17 @@ test('a name from another process is text, whatever is in it', async () => {
     .waitFor();
   expect(await page.title()).toBe('holdfast');
   expect(opened.problems).toEqual([]);
+});
+
+test('the picture of a lock shows labels as text too, with their command in full', async () => {
+  const label = '\u202egpj.exe';
+  await cli.hold('a lock', '--label', label);
+  const page = await open();
+  await page.getByRole('button', { name: 'a lock' }).first().click();
+  const dialog = page.getByRole('dialog', { name: 'a lock' });
+  await dialog.getByText('\\u{202e}gpj.exe', { exact: true }).waitFor();
+  const command = dialog.locator('td.command').first();
+  expect(await command.getAttribute('title')).toMatch(/exec --label .* a lock -- sh -c/);
 });
 
 test('comes back when the table has been replaced', async () => {
