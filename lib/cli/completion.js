@@ -11,8 +11,15 @@ const takesName = (/** @type {Command} */ command) =>
   command.registeredArguments[0]?.name() === 'name';
 
 /** @param {Command} program */
+const visible = (program) =>
+  program
+    .createHelp()
+    .visibleCommands(program)
+    .filter((command) => command.name() !== 'help');
+
+/** @param {Command} program */
 const commandsOf = (program) =>
-  program.commands.map((command) => ({
+  visible(program).map((command) => ({
     name: command.name(),
     text: command.description(),
     options: command.options
@@ -124,8 +131,12 @@ const add = (program) =>
     .description('print a script that completes commands, options and locks in a shell')
     .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'names']))
     .action(async (shell) => {
-      if (shell === 'names') await printNames();
-      else process.stdout.write((shell === 'bash' ? bashScript : zshScript)(program));
+      if (shell === 'names') {
+        await printNames();
+        return;
+      }
+      const { createProgram } = require('./program.js'); // with all commands
+      process.stdout.write((shell === 'bash' ? bashScript : zshScript)(createProgram()));
     });
 
 module.exports = { add, bashScript, zshScript };

@@ -6,24 +6,31 @@ const { addPlaceOptions } = require('./place.js');
 const { printable } = require('./printable.js');
 const { version } = require('../../package.json');
 
-/** In the order of the help text. Each adds its subcommand to the program. */
-const COMMANDS = [
-  require('./ls.js'),
-  require('./top.js'),
-  require('./watch.js'),
-  require('./graph.js'),
-  require('./exec.js'),
-  require('./steal.js'),
-  require('./wait.js'),
-  require('./doctor.js'),
-  require('./dashboard.js'),
-  require('./trace.js'),
-  require('./bench.js'),
-  require('./completion.js'),
-];
+/**
+ * In the order of the help text. Each adds its subcommand to the program; one is loaded when it is
+ * used, because `exec` may be started often.
+ * @type {Record<string, () => { add: (program: Command) => Command }>}
+ */
+const COMMANDS = {
+  ls: () => require('./ls.js'),
+  top: () => require('./top.js'),
+  watch: () => require('./watch.js'),
+  graph: () => require('./graph.js'),
+  exec: () => require('./exec.js'),
+  steal: () => require('./steal.js'),
+  wait: () => require('./wait.js'),
+  doctor: () => require('./doctor.js'),
+  dashboard: () => require('./dashboard.js'),
+  trace: () => require('./trace.js'),
+  bench: () => require('./bench.js'),
+  completion: () => require('./completion.js'),
+};
 
-/** @returns {Command} */
-function createProgram() {
+/**
+ * @param {string} [only]  the name of the one command that is asked for
+ * @returns {Command}
+ */
+function createProgram(only = undefined) {
   const program = new Command('holdfast')
     .description('Sees and operates the locks of holdfast: who holds them, who waits, and why.')
     .version(version, '-V, --version', 'print the version')
@@ -32,7 +39,9 @@ function createProgram() {
     .showHelpAfterError('(holdfast COMMAND --help explains the options)')
     .enablePositionalOptions()
     .exitOverride();
-  for (const { add } of COMMANDS) addPlaceOptions(add(program)).exitOverride();
+  const isKnown = only !== undefined && Object.hasOwn(COMMANDS, only);
+  const names = isKnown ? [only] : Object.keys(COMMANDS);
+  for (const name of names) addPlaceOptions(COMMANDS[name]().add(program)).exitOverride();
   return program;
 }
 
@@ -66,7 +75,7 @@ async function run(argv) {
   endWithReader(process.stdout);
   endWithReader(process.stderr);
   try {
-    const program = createProgram();
+    const program = createProgram(argv[2]);
     if (argv.length <= 2) program.help({ error: true });
     await program.parseAsync(argv);
   } catch (error) {

@@ -279,5 +279,6 @@ describe('completion', () => {
     const { stdout } = cli.run(['completion', 'zsh']);
     expect(stdout).toMatch(/^#compdef holdfast/);
     for (const name of ['ls', 'top', 'exec', 'doctor']) expect(stdout).toContain(`'${name}:`);
+    expect(stdout).not.toContain('bench-peer'); // is not for people
   });
 });
