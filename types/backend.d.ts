@@ -28,7 +28,9 @@ export interface LockRequestExtras {
  * in its two highest bits. Two halves of 32 bits, unsigned.
  */
 export interface EnclosingLock {
+  /** Upper 32 bits of the fencing token. */
   readonly tokenHigh: number;
+  /** Lower 32 bits of the fencing token. */
   readonly tokenLow: number;
 }
 
@@ -40,6 +42,7 @@ export interface EnclosingLock {
 export interface LockBackendRequest {
   /** UTF-16 code units, any length, lone surrogates kept apart. */
   readonly name: string;
+  /** As it was requested. */
   readonly mode: LockMode;
   /** Answer {@link LockOutcome} `MISSED` (or call `missed()`) instead of queueing. */
   readonly ifAvailable: boolean;
@@ -47,6 +50,7 @@ export interface LockBackendRequest {
    * Take every held lock of the name away and grant this request at once, before everything queued.
    */
   readonly steal: boolean;
+  /** Options beyond the standard; `undefined` where none was given. */
   readonly extras: LockRequestExtras | undefined;
   /** Of no meaning to the lock manager; -1 at first. */
   backendId: number;
@@ -54,6 +58,7 @@ export interface LockBackendRequest {
    * The fencing token in two halves of 32 bits, signed or not; set before the grant is reported.
    */
   tokenHigh: number;
+  /** Lower 32 bits of the fencing token. */
   tokenLow: number;
   /** The queued request holds the lock now. */
   granted(): void;
@@ -121,12 +126,14 @@ export type LockEventType =
 
 /** What has happened to one request. */
 export interface LockEvent {
+  /** What happened. */
   readonly type: LockEventType;
   /**
    * In shared memory cut where it is longer than a 1,024th of the capacity in bytes: 65,536 code
    * units, unless chosen otherwise.
    */
   readonly name: string;
+  /** As it was requested. */
   readonly mode: LockMode;
   /** Of the agent that made the request. */
   readonly clientId: string;
@@ -163,8 +170,11 @@ export interface LockBackendWatch {
   close(): void;
 }
 
+/** What a backend knows of its requests: {@link LockBackend}. */
 export interface LockInspection {
+  /** The granted ones, oldest first. */
   readonly held: LockDetail[];
+  /** The waiting ones, in the order of their queues. */
   readonly pending: LockDetail[];
 }
 
@@ -291,12 +301,15 @@ export interface LockTableUsage {
   readonly layoutVersion: number;
   /** Cells in use: one for each request and each name, more for long names and labels. */
   readonly usedCells: number;
+  /** Most that there can be. */
   readonly maxCells: number;
   /** Processes that use the table. */
   readonly processes: number;
+  /** Most that there can be. */
   readonly maxProcesses: number;
   /** Agents (threads) that use the table. */
   readonly agents: number;
+  /** Most that there can be. */
   readonly maxAgents: number;
 }
 

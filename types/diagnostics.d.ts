@@ -8,7 +8,9 @@ import type { LockMode } from './locks.js';
 export interface LockRequestMessage {
   /** Tells the requests of this thread apart; counts up. */
   readonly requestId: number;
+  /** Of the resource. */
   readonly name: string;
+  /** As it was requested. */
   readonly mode: LockMode;
   /** '' where the locks are not in a bucket. */
   readonly bucket: string;
@@ -16,7 +18,9 @@ export interface LockRequestMessage {
   readonly clientId: string;
   /** '': none. */
   readonly label: string;
+  /** Whether the request did not wait. */
   readonly ifAvailable: boolean;
+  /** Whether the request took the lock away from its holders. */
   readonly steal: boolean;
   /** Milliseconds since 1970, with fractions, as all times here. */
   readonly requestedAt: number;

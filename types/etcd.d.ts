@@ -10,7 +10,9 @@ export interface EtcdOptions {
   cert?: string | Uint8Array;
   /** Its key, PEM. */
   key?: string | Uint8Array;
+  /** Where the cluster asks for one. */
   user?: string;
+  /** Of the user. */
   password?: string;
 }
 
@@ -26,21 +28,29 @@ export interface EtcdSessionStatus {
   leaseLeftMs: number;
   /** Requests that are held, pending or on their way. */
   requests: number;
-  /** How many sessions there have been, and how many of them were lost. */
+  /** How many sessions there have been. */
   sessions: number;
+  /** How many of them were lost. */
   lost: number;
   /** Sessions of processes of this machine that had died. */
   revoked: number;
-  /** Calls that were answered, and the time they took together. */
+  /** Calls that were answered. */
   roundTrips: number;
+  /** The time that they took together. */
   roundTripMs: number;
+  /** Answers to keep-alives of the lease. */
   keepAlives: number;
   /** Changes whose answer never came, and that were found out about. */
   inDoubt: number;
+  /** Calls that were made. */
   calls: number;
+  /** Calls that failed. */
   failures: number;
+  /** How often another member was turned to. */
   reconnects: number;
+  /** How often a token was fetched. */
   authentications: number;
+  /** What the watch streams got. */
   watch: { reconnects: number; events: number; messages: number };
 }
 
@@ -52,18 +62,25 @@ export interface EtcdBackend extends LockBackend {
 
 /** One member of a cluster, as `examineEtcd()` found it. */
 export interface EtcdMemberExamination {
+  /** Its address. */
   endpoint: string;
+  /** Whether it answered. */
   isReachable: boolean;
   /** Why it is not reached. */
   problem?: string;
+  /** Of the server. */
   version?: string;
+  /** Whether it knows a leader. */
   hasLeader?: boolean;
+  /** Size of its database. */
   databaseBytes?: number;
   /** The median of five. */
   roundTripMs?: number;
 }
 
+/** What `examineEtcd()` found. */
 export interface EtcdExamination {
+  /** One for each endpoint. */
   members: EtcdMemberExamination[];
   /** How long a change takes; undefined: none is possible. */
   changeMs: number | undefined;

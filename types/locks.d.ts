@@ -132,7 +132,9 @@ export interface LockHandle extends Lock {
 export interface LockInfo {
   /** UUID of the agent (one Node environment: the main thread or a worker thread) that asked. */
   clientId: string;
+  /** As it was requested. */
   mode: LockMode;
+  /** Of the resource. */
   name: string;
 }
 
@@ -146,6 +148,7 @@ export type ProcessState =
 
 /** One request, pending or granted, with what there is to know about it and its process. */
 export interface InspectedLock extends LockDetail {
+  /** Whether the process of the request runs. */
   readonly processState: ProcessState;
   /** The command line of the process; '' where it is not known. */
   readonly command: string;
@@ -153,13 +156,17 @@ export interface InspectedLock extends LockDetail {
 
 /** What {@link LockManager.inspect} gives: plain data, in the order of {@link LockManager.query}. */
 export interface LockManagerInspection {
+  /** The granted ones. */
   readonly held: InspectedLock[];
+  /** The waiting ones, in the order of their queues. */
   readonly pending: InspectedLock[];
 }
 
 /** What {@link LockManager.query} gives: plain data, in the order of the requests for each name. */
 export interface LockManagerSnapshot {
+  /** The granted requests. */
   held: LockInfo[];
+  /** The waiting requests, in the order of their queues. */
   pending: LockInfo[];
 }
 
@@ -208,6 +215,7 @@ export declare class LockManager {
     options: LockOptions & { ifAvailable?: false | undefined },
     callback: LockGrantedCallback<T>,
   ): Promise<Awaited<T>>;
+  /** With any options: the callback may get `null`. */
   request<T>(
     name: string,
     options: LockOptions,
@@ -239,6 +247,7 @@ export declare class LockManager {
     name: string,
     options?: LockOptions & { ifAvailable?: false | undefined },
   ): Promise<LockHandle>;
+  /** With any options: `null` where `ifAvailable` was refused. */
   acquire(name: string, options: LockOptions): Promise<LockHandle | null>;
 
   /**
@@ -260,11 +269,13 @@ export declare class LockManager {
    * ```
    */
   requestAll<T>(names: Iterable<string>, callback: (locks: Lock[]) => T): Promise<Awaited<T>>;
+  /** With options; see the first form. */
   requestAll<T>(
     names: Iterable<string>,
     options: LockOptions & { ifAvailable?: false | undefined },
     callback: (locks: Lock[]) => T,
   ): Promise<Awaited<T>>;
+  /** With options; see the first form. */
   requestAll<T>(
     names: Iterable<string>,
     options: LockOptions,
@@ -287,11 +298,13 @@ export declare class LockManager {
    * ```
    */
   requestSync<T>(name: string, callback: (lock: Lock) => T): T;
+  /** With options; see the first form. */
   requestSync<T>(
     name: string,
     options: Omit<LockOptions, 'signal'> & { ifAvailable?: false | undefined },
     callback: (lock: Lock) => T,
   ): T;
+  /** With options; see the first form. */
   requestSync<T>(
     name: string,
     options: Omit<LockOptions, 'signal'>,
@@ -361,6 +374,7 @@ export declare class LockManager {
 export declare class LockLostError extends DOMException {
   /** @internal */
   constructor(reason: LockLossReason, token: bigint);
+  /** Why it was lost. */
   readonly reason: LockLossReason;
   /** The fencing token of the lost lock. */
   readonly token: bigint;
@@ -368,10 +382,15 @@ export declare class LockLostError extends DOMException {
 
 /** One request of a cycle. */
 export interface DeadlockMember {
+  /** Of the resource. */
   name: string;
+  /** As it was requested. */
   mode: LockMode;
+  /** Of the agent that holds or waits. */
   clientId: string;
+  /** Of its process. */
   pid: number;
+  /** Of its thread; 0 is the main thread. */
   threadId: number;
 }
 
@@ -379,12 +398,14 @@ export interface DeadlockMember {
 export declare class DeadlockError extends DOMException {
   /** @internal */
   constructor(message: string, cycle: DeadlockMember[]);
+  /** Who waits for whom, each for the next one. */
   readonly cycle: DeadlockMember[];
 }
 
 /** The bucket `default` of this user on this machine, shared by all threads of all processes. */
 export declare const locks: LockManager;
 
+/** Options of {@link LockManager.watch}. */
 export interface LockWatchOptions {
   /** Ends the watch: `next()` rejects with its reason. */
   signal?: AbortSignal | undefined;
@@ -402,6 +423,7 @@ export interface LockWatch extends AsyncIterator<LockEvent, undefined, void> {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** Options of {@link openLockManager}. */
 export interface OpenLockManagerOptions {
   /** Who holds what, in place of a bucket in shared memory. */
   backend?: LockBackend | undefined;

@@ -1,6 +1,7 @@
 import type { LockTableUsage } from './backend.js';
 import type { LockManager } from './locks.js';
 
+/** Options of {@link LockMetrics}. */
 export interface LockMetricsOptions {
   /**
    * Whose figures.
@@ -23,6 +24,7 @@ export interface LockMetricsOptions {
   bounds?: readonly number[] | undefined;
 }
 
+/** How often which times were measured. */
 export interface LockHistogram {
   /** Upper bounds in seconds. */
   readonly bounds: number[];
@@ -30,6 +32,7 @@ export interface LockHistogram {
   readonly counts: number[];
   /** Seconds in all. */
   readonly sum: number;
+  /** Of all measurements. */
   readonly count: number;
 }
 
@@ -37,32 +40,47 @@ export interface LockHistogram {
 export interface LockFigures {
   /** Now. */
   readonly held: number;
+  /** Requests that wait now. */
   readonly waiting: number;
+  /** Age of the oldest lock that is held. */
   readonly oldestHoldSeconds: number;
+  /** Age of the oldest request that waits. */
   readonly oldestWaitSeconds: number;
   /** Locks whose holder is stopped, traced, frozen or a zombie. */
   readonly stoppedHolders?: number | undefined;
+  /** Requests in a cycle; `undefined` where it is not looked for. */
   readonly deadlockedRequests?: number | undefined;
   /** Since these metrics were made. */
   readonly grants: number;
+  /** Locks that were released. */
   readonly releases: number;
   /** Refused by `ifAvailable`. */
   readonly misses?: number | undefined;
+  /** Requests that waited for longer than their `timeout`. */
   readonly timeouts: number;
+  /** Requests that their `signal` ended. */
   readonly aborts: number;
+  /** Locks that were taken away. */
   readonly steals: number;
+  /** Locks whose `holdLimit` passed. */
   readonly expiries: number;
   /** Held or waiting when their thread or process ended. */
   readonly deaths?: number | undefined;
+  /** From the request to its grant. */
   readonly waitSeconds: LockHistogram;
+  /** From the grant to the release. */
   readonly holdSeconds: LockHistogram;
 }
 
+/** What {@link LockMetrics} gives at one moment. */
 export interface LockMetricsData extends LockFigures {
+  /** Whose figures they are. */
   readonly scope: 'bucket' | 'process';
+  /** Its name. */
   readonly bucket: string;
   /** Events that were not counted, because there were too many of them at a time. */
   readonly missedEvents?: number | undefined;
+  /** How full the lock table is; `undefined` without one. */
   readonly table?: LockTableUsage | undefined;
   /** By name, with the option `names`. */
   readonly names?: Record<string, LockFigures> | undefined;
@@ -81,6 +99,7 @@ export interface LockMetricsData extends LockFigures {
  * ```
  */
 export declare class LockMetrics {
+  /** Measures from now on. */
   constructor(options?: LockMetricsOptions);
   /** The figures now, as plain data. Rejects when the bucket can no longer be watched. */
   collect(): Promise<LockMetricsData>;
@@ -97,7 +116,9 @@ export declare class LockMetrics {
    * @param meter - `metrics.getMeter('holdfast')`.
    */
   registerOpenTelemetry(meter: object): void;
+  /** Stops measuring. */
   close(): void;
+  /** The same as `close()`. */
   [Symbol.dispose](): void;
 }
 

@@ -1,5 +1,6 @@
 import type { Lock, LockHandle, LockManager, LockMode } from './locks.js';
 
+/** Options of {@link Mutex} and {@link Semaphore}. */
 export interface MutexOptions {
   /**
    * Whose lock the name means. Only with a name.
@@ -36,9 +37,13 @@ export interface EnterOptions extends WaitForUnlockOptions {
 
 /** Releases the lock; no effect the second time. Disposable, for `using` and `await using`. */
 export interface MutexRelease {
+  /** Gives the lock up. */
   (): void;
+  /** What is held. */
   readonly lock: LockHandle;
+  /** Gives the lock up, for `using`. */
   [Symbol.dispose](): void;
+  /** Gives the lock up, for `await using`; settles when it is free. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -68,6 +73,7 @@ export declare class Mutex {
   acquire(
     options?: EnterOptions & { mode?: LockMode | undefined; ifAvailable?: false | undefined },
   ): Promise<MutexRelease>;
+  /** With any options: `null` where `ifAvailable` was refused. */
   acquire(options: EnterOptions & { mode?: LockMode | undefined }): Promise<MutexRelease | null>;
   /**
    * Runs `callback` while it holds the mutex alone.
@@ -78,12 +84,14 @@ export declare class Mutex {
     callback: (lock: Lock) => T,
     options?: EnterOptions & { ifAvailable?: false | undefined },
   ): Promise<Awaited<T>>;
+  /** With any options: `callback` gets `null` where `ifAvailable` was refused. */
   runExclusive<T>(callback: (lock: Lock | null) => T, options: EnterOptions): Promise<Awaited<T>>;
   /** Runs `callback` while it holds the mutex together with other shared holders. */
   runShared<T>(
     callback: (lock: Lock) => T,
     options?: EnterOptions & { ifAvailable?: false | undefined },
   ): Promise<Awaited<T>>;
+  /** With any options: `callback` gets `null` where `ifAvailable` was refused. */
   runShared<T>(callback: (lock: Lock | null) => T, options: EnterOptions): Promise<Awaited<T>>;
   /**
    * Resolves when it is not held: at once, or when its turn in the queue comes. It may be held again
@@ -114,18 +122,21 @@ export declare class Semaphore {
   isLocked(): Promise<boolean>;
   /** Takes a permit. Otherwise like {@link Mutex.acquire}. */
   acquire(options?: EnterOptions & { ifAvailable?: false | undefined }): Promise<MutexRelease>;
+  /** With any options: `null` where `ifAvailable` was refused. */
   acquire(options: EnterOptions): Promise<MutexRelease | null>;
   /** Runs `callback` while it holds a permit. Otherwise like {@link Mutex.runExclusive}. */
   runExclusive<T>(
     callback: (lock: Lock) => T,
     options?: EnterOptions & { ifAvailable?: false | undefined },
   ): Promise<Awaited<T>>;
+  /** With any options: `callback` gets `null` where `ifAvailable` was refused. */
   runExclusive<T>(callback: (lock: Lock | null) => T, options: EnterOptions): Promise<Awaited<T>>;
   /** The same as {@link Semaphore.runExclusive}: a permit has no mode. */
   runShared<T>(
     callback: (lock: Lock) => T,
     options?: EnterOptions & { ifAvailable?: false | undefined },
   ): Promise<Awaited<T>>;
+  /** With any options: `callback` gets `null` where `ifAvailable` was refused. */
   runShared<T>(callback: (lock: Lock | null) => T, options: EnterOptions): Promise<Awaited<T>>;
   /** Resolves when a permit is free in turn. Another request may take it before the caller does. */
   waitForUnlock(options?: WaitForUnlockOptions): Promise<void>;
@@ -165,6 +176,7 @@ export declare class AsyncLock {
 export declare class LockError extends Error {
   /** @internal */
   constructor(message: string, reason: LockError['reason'], options?: { cause?: unknown });
+  /** Tells it from other errors. */
   name: 'LockError';
   /** `'held'`: not at once (`blocking: false`). `'timeout'`: not in time; `cause` is the `TimeoutError`. */
   readonly reason: 'held' | 'timeout' | 'not locked';

@@ -93,7 +93,9 @@ export interface TaskControllerInit {
  * @see https://wicg.github.io/scheduling-apis/#sec-task-controller
  */
 export declare class TaskController extends AbortController {
+  /** @throws TypeError for a `priority` that is none. */
   constructor(init?: TaskControllerInit);
+  /** For the tasks that this controls. */
   readonly signal: TaskSignal;
   /**
    * Changes the priority of {@link signal}, of the signals that follow it and of all tasks that
@@ -125,6 +127,7 @@ export declare class TaskSignal extends AbortSignal {
    * @see https://wicg.github.io/scheduling-apis/#dom-tasksignal-any
    */
   static any(signals: Iterable<AbortSignal>, init?: TaskSignalAnyInit): TaskSignal;
+  /** Now; `prioritychange` tells of another one. */
   readonly priority: TaskPriority;
   /** Called, as a listener is, with each {@link TaskPriorityChangeEvent} `prioritychange`. */
   onprioritychange: ((this: TaskSignal, event: TaskPriorityChangeEvent) => unknown) | null;
@@ -132,9 +135,13 @@ export declare class TaskSignal extends AbortSignal {
 
 /** Options of {@link TaskPriorityChangeEvent}. */
 export interface TaskPriorityChangeEventInit {
+  /** Before the change. */
   previousPriority: TaskPriority;
+  /** As in `EventInit`. */
   bubbles?: boolean | undefined;
+  /** As in `EventInit`. */
   cancelable?: boolean | undefined;
+  /** As in `EventInit`. */
   composed?: boolean | undefined;
 }
 
@@ -143,7 +150,9 @@ export interface TaskPriorityChangeEventInit {
  * @see https://wicg.github.io/scheduling-apis/#sec-task-priority-change-event
  */
 export declare class TaskPriorityChangeEvent extends Event {
+  /** @throws TypeError without `previousPriority`. */
   constructor(type: string, priorityChangeEventInitDict: TaskPriorityChangeEventInit);
+  /** Before the change. */
   readonly previousPriority: TaskPriority;
 }
 
