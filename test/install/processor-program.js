@@ -26,6 +26,7 @@ async function contend(send) {
 const holdForEver = (send) =>
   locks.request('left', (lock) => {
     send(String(lock.token));
+    setInterval(() => {}, 1000); // a lock that is held keeps no process alive
     return new Promise(() => {});
   });
 
