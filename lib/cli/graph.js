@@ -95,7 +95,7 @@ async function showGraph(options) {
   manager.close();
   if (options.dot) printDot(graph);
   else if (options.json) printLine(toJson(graph.toData()));
-  else if (graph.names().length === 0) note('nobody waits for a lock');
+  else if (graph.names().length === 0) note('no request waits for a lock');
   else {
     printWaits(graph);
     printCycles(graph);

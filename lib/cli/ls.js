@@ -41,7 +41,7 @@ async function listBucket(name, options) {
 function print(rows, name) {
   if (rows.length > 0) printTable(rows);
   else if (name === undefined) note('no lock is held or waited for');
-  else note(`'${printable(name)}' is free: nobody holds it or waits for it`);
+  else note(`'${printable(name)}' is free: it is not held, and no request waits for it`);
 }
 
 /**

@@ -38,8 +38,8 @@ const describeCycle = (cycle) => `Deadlock: ${describeWaits(cycle, 'a holder of'
 function describePossibleCycle(cycle) {
   return (
     `Possible deadlock: ${describeWaits(cycle, 'the thread that holds')}. Nothing of this has ` +
-    "changed for five seconds. Where a callback is not followed beyond its first 'await', nobody " +
-    "knows whether it waits for the request: pass 'deadlock' to have it followed."
+    "changed for five seconds. Where a callback is not followed beyond its first 'await', " +
+    "it is not known whether it waits for the request: pass 'deadlock' to have it followed."
   );
 }
 
