@@ -79,6 +79,7 @@ napi_value AgentWrap::Functions() {
   add("readWaitWalk", &AgentWrap::ReadWaitWalk);
   add("openWatch", &AgentWrap::OpenWatch);
   add("readWatch", &AgentWrap::ReadWatch);
+  add("armWatch", &AgentWrap::ArmWatch);
   add("closeWatch", &AgentWrap::CloseWatch);
   add("snapshot", &AgentWrap::TakeSnapshot);
   add("inspect", &AgentWrap::Inspect);
@@ -118,8 +119,8 @@ void AgentWrap::OnPrepare() {
   const bool expects_more = agent_ != nullptr && agent_->queued() > 0 && DeliverWhatIsNear();
   if (agent_ == nullptr) return;
   // Without a request, too: another agent of this loop may make some in its turn, and grant them.
-  handles_->DoNotSleep(expects_more || !agent_->GoToSleep());
-  if (agent_->queued() > 0) handles_->NoteSleep();
+  handles_->DoNotSleep(expects_more || !GoToSleep());
+  if (agent_->AwaitsDoorbell()) handles_->NoteSleep();
 }
 
 // Nobody rings meanwhile, because this agent does not say that it sleeps. True: it is time for the
@@ -137,11 +138,15 @@ bool AgentWrap::DeliverWhatIsNear() {
 void AgentWrap::OnCheck() {
   agent_->WakeUp();
   if (HasToTell()) Deliver();
-  if (agent_ == nullptr || agent_->queued() == 0 || !handles_->HasNotSlept()) return;
+  if (agent_ == nullptr || !agent_->AwaitsDoorbell() || !handles_->HasNotSlept()) return;
   // The program drives this loop and sleeps outside of it, as Electron does: it is to be rung
   // there.
-  handles_->DoNotSleep(!agent_->GoToSleep());
+  handles_->DoNotSleep(!GoToSleep());
 }
+
+// Watchers too are rung only while the agent says that it sleeps: it looks for their news after it
+// has said so.
+bool AgentWrap::GoToSleep() { return agent_->GoToSleep() && !agent_->HasWatchNews(); }
 
 void AgentWrap::OnDoorbell() {
   agent_->WakeUp();
@@ -170,7 +175,9 @@ void AgentWrap::Deliver() {
     TakeEvents();
     const bool tells_disconnection = !agent_->IsConnected() && !has_told_disconnection_;
     has_told_disconnection_ = !agent_->IsConnected();
-    if ((tells_disconnection || !events_.empty()) && !CallJs()) return;
+    const bool tells_watchers = agent_->HasWatchNews();
+    if (tells_watchers) agent_->ToldWatchNews();
+    if ((tells_disconnection || tells_watchers || !events_.empty()) && !CallJs()) return;
     if (agent_ == nullptr) return;
   } while (HasToTell() && platform::MonotonicNs() < end);
   UpdateLoop();

@@ -89,6 +89,7 @@ class AgentWrap final : private LoopHandles::Listener {
   static napi_value Inspect(napi_env env, napi_callback_info info);
   static napi_value OpenWatch(napi_env env, napi_callback_info info);
   static napi_value ReadWatch(napi_env env, napi_callback_info info);
+  static napi_value ArmWatch(napi_env env, napi_callback_info info);
   static napi_value CloseWatch(napi_env env, napi_callback_info info);
   static napi_value Usage(napi_env env, napi_callback_info info);
   static napi_value LifeDescriptors(napi_env env, napi_callback_info info);
@@ -106,6 +107,7 @@ class AgentWrap final : private LoopHandles::Listener {
   void OnDoorbell() override;
   void OnSweep() override;
   bool DeliverWhatIsNear();
+  bool GoToSleep();
   // Gives events to JavaScript until there is none or the time is used up.
   void Deliver();
   void TakeEvents();
@@ -113,7 +115,8 @@ class AgentWrap final : private LoopHandles::Listener {
   uint32_t WriteEvents();
   void WriteToken(uint32_t at, uint64_t token);
   bool HasToTell() const {
-    return agent_->HasEvents() || (!agent_->IsConnected() && !has_told_disconnection_);
+    return agent_->HasEvents() || agent_->HasWatchNews() ||
+           (!agent_->IsConnected() && !has_told_disconnection_);
   }
   void UpdateLoop();
   void Close(core::EndReason reason);

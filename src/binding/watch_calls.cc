@@ -74,6 +74,15 @@ napi_value AgentWrap::ReadWatch(napi_env env, napi_callback_info info) {
   return array.result();
 }
 
+// armWatch(id) -> boolean: an event is being written just now. The next one after it calls
+// on_events(), once.
+napi_value AgentWrap::ArmWatch(napi_env env, napi_callback_info info) {
+  const Call<AgentWrap, 1> call(env, info);
+  uint32_t id = 0;
+  if (call.self() == nullptr || !Read(env, call[0], id)) return Quit(env);
+  return ToJs(env, call.self()->agent_ != nullptr && call.self()->agent_->ArmWatch(id));
+}
+
 // closeWatch(id)
 napi_value AgentWrap::CloseWatch(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);

@@ -82,6 +82,11 @@ class Agent {
   Result<uint32_t> OpenWatch(std::optional<std::u16string> name);
   Status ReadWatch(uint32_t id, size_t max, std::vector<WatchedEvent>& events);
   void CloseWatch(uint32_t id) { watches_.Close(id); }
+  bool ArmWatch(uint32_t id) { return watches_.Arm(id); }
+  bool HasWatchNews() const { return watches_.HasNews(); }
+  void ToldWatchNews() { watches_.Told(); }
+  // Whether the doorbell of this agent may be rung for something it waits for.
+  bool AwaitsDoorbell() const { return queued_ > 0 || watches_.is_armed(); }
 
   // Requests that wait: they keep the event loop alive.
   uint32_t queued() const { return queued_; }

@@ -39,6 +39,18 @@ void AgentWatches::Close(uint32_t id) {
   segment::WatchRegistry(attachment_.manager().segment()).Remove(agent_);
 }
 
+bool AgentWatches::Arm(uint32_t id) {
+  const auto reader = readers_.find(id);
+  if (reader == readers_.end()) return false;
+  segment::WatchRegistry(attachment_.manager().segment()).Arm(agent_);
+  is_armed_ = true;
+  return reader->second.IsBehind();
+}
+
+bool AgentWatches::HasNews() const {
+  return is_armed_ && !segment::WatchRegistry(attachment_.manager().segment()).IsArmed(agent_);
+}
+
 // Of everybody who may hold or wait already. Whoever comes later is met among the events.
 void AgentWatches::FollowLives() {
   const segment::Segment& segment = attachment_.manager().segment();

@@ -27,6 +27,14 @@ class AgentWatches {
   void Read(uint32_t id, size_t max, std::vector<WatchedEvent>& events);
   void Close(uint32_t id);
 
+  // The next event rings the doorbell of this agent, once. True: one is being written just now, and
+  // need not ring.
+  bool Arm(uint32_t id);
+  // Whether an event has come since, and nobody has been told.
+  bool HasNews() const;
+  void Told() { is_armed_ = false; }
+  bool is_armed() const { return is_armed_; }
+
  private:
   void FollowLives();
   void FollowLife(segment::ProcessRef process);
@@ -35,6 +43,7 @@ class AgentWatches {
   const segment::AgentRef agent_;
   std::map<uint32_t, WatchRingReader> readers_;
   uint32_t last_id_ = 0;
+  bool is_armed_ = false;
   std::vector<uint32_t> followed_;  // the generation whose death is noticed, by process slot
 };
 

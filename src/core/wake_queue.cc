@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "segment/watch_registry.h"
+
 namespace holdfast::core {
 
 void WakeQueue::Add(uint16_t agent) {
@@ -46,6 +48,17 @@ void WakeQueue::WakeAll() {
   count_ = 0;
   if (has_next_) Prewake();
   has_next_ = false;
+  RingWatchers();
+}
+
+// A look at a word that nobody writes while nobody watches.
+void WakeQueue::RingWatchers() {
+  const uint32_t armed = segment::WatchRegistry(segment_).TakeArmed();
+  if (armed == 0) return;
+  if (armed != segment::kAllArmed) return Ring(armed - 1);
+  for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
+    if (segment_.agent(i).watching.Get() != 0) Ring(i);
+  }
 }
 
 // After the others: they have a lock already.

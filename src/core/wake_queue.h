@@ -39,6 +39,7 @@ class WakeQueue {
  private:
   void Ring(uint32_t agent);
   void Prewake();
+  void RingWatchers();
 
   void AddToMany(uint32_t agent);
 

@@ -23,6 +23,8 @@ class WatchRingReader {
 
   // The next event, if there is one; passes over at most a round of the watch ring.
   std::optional<WatchedEvent> Next(uint64_t now_ns);
+  // Whether a number is taken whose entry it has not read.
+  bool IsBehind() const { return watch_ring_.Last() + 1 != next_; }
 
  private:
   // False: nothing to be had now.

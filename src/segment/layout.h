@@ -39,6 +39,8 @@
 //     in every shard. `watched` only rises. (Tested with every crash image.)
 // I13 What a watch ring slot says is what its check sums up, under the number it was read for; any
 //     other slot says nothing. Numbers are taken before what they tell of happens.
+//     Whoever reads an empty ring after it has put itself into `watch_armed` is rung for what is
+//     written from then on, or wakes because `watch_armed` does not name it any more.
 // I14 A lock word names a living process only while a thread of it is inside or about to be, or by
 //     damage. Nobody but this process changes it then, but for the waiters bit.
 #ifndef HOLDFAST_SEGMENT_LAYOUT_H_
@@ -103,10 +105,14 @@ struct SegmentHeader {
   uint8_t reserved2[56];                  // 136
   Shared<uint64_t> last_entry;            // 192  the newest number of the watch ring
   Shared<uint64_t> watch_ring_words;      // 200  of the watch ring's names, used so far
-  uint8_t reserved3[3888];                // 208
+  Shared<uint32_t> watch_armed;           // 208  who is rung at the next event (watch_registry.h)
+  uint8_t reserved3[3884];                // 212
 };
 static_assert(sizeof(SegmentHeader) == 4096 && offsetof(SegmentHeader, last_token) == 128 &&
-              offsetof(SegmentHeader, last_entry) == 192);
+              offsetof(SegmentHeader, last_entry) == 192 &&
+              offsetof(SegmentHeader, watch_armed) == 208);
+// In SegmentHeader::watch_armed: every agent that watches.
+inline constexpr uint32_t kAllArmed = 0xFFFFFFFF;
 
 struct ShardHeader {
   Shared<uint32_t> lock_word;    //  0  see lock_word.h

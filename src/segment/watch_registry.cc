@@ -29,6 +29,24 @@ void WatchRegistry::Remove(const AgentRef& agent) {
   }
 }
 
+void WatchRegistry::Arm(const AgentRef& agent) {
+  const uint32_t own = agent.index + 1U;
+  uint32_t seen = segment_.header().watch_armed.Get();
+  while (!segment_.header().watch_armed.CompareExchange(
+      seen, seen == 0 || seen == own ? own : kAllArmed)) {
+  }
+}
+
+bool WatchRegistry::IsArmed(const AgentRef& agent) const {
+  const uint32_t armed = segment_.header().watch_armed.LoadSeqCst();
+  return armed == agent.index + 1U || armed == kAllArmed;
+}
+
+uint32_t WatchRegistry::TakeArmed() {
+  Shared<uint32_t>& armed = segment_.header().watch_armed;
+  return armed.Get() == 0 ? 0 : armed.Exchange(0);
+}
+
 bool WatchRegistry::IsAnybodyThere() const {
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
     const AgentEntry& entry = segment_.agent(i);

@@ -106,6 +106,8 @@ void WatchRingWriter::Fill(Host& host, LockEvent event, const RequestCell& reque
   for (uint32_t i = 0; i < kEntryWords; ++i) slot.words[i].Set(words[i]);
   // Dead before this store: a number without an entry.
   slot.check.Publish(CheckOf(number_, words));
+  // Who is not there yet will find the event; whoever is, is rung outside of the shard.
+  (void)segment.header().watch_armed.LoadRmw();
 }
 
 WatchRing::Found WatchRing::Read(uint64_t number, WatchRingEntry& entry,

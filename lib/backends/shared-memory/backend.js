@@ -33,7 +33,6 @@ const { queueMicrotask } = require('../../time.js');
 /** @typedef {import('../../../types/backend.d.ts').LockOutcome} LockOutcome */
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
 /** @typedef {import('../../../types/locks.d.ts').LockManagerSnapshot} LockManagerSnapshot */
-/** @typedef {import('./native-decode.js').FlatLocks} FlatLocks */
 /** @typedef {import('./watch.js').SharedMemoryWatch} SharedMemoryWatch */
 
 const createWatch = lazy(() => require('./watch.js').createWatch);
@@ -148,12 +147,12 @@ class SharedMemoryBackend {
 
   /** @returns {Promise<LockManagerSnapshot>} */
   async snapshot() {
-    return view().takeSnapshot(() => this.#look((agent) => agent.snapshot()));
+    return view().takeSnapshot(() => this.#ask((agent) => agent.snapshot()));
   }
 
   /** @returns {Promise<LockInspection>} */
   async inspect() {
-    return view().takeInspection(() => this.#look((agent) => agent.inspect()));
+    return view().takeInspection(() => this.#ask((agent) => agent.inspect()));
   }
 
   /**
@@ -200,13 +199,15 @@ class SharedMemoryBackend {
     const create = createWatch(); // what cannot be loaded fails before there is anything to close
     const id = agent.openWatch(name);
     if (id < 0) throw this.#fail();
-    const watch = create(
-      (max) => this.#readWatch(agent, id, max),
-      () => {
+    const watch = create({
+      take: (max) => this.#readWatch(agent, id, max),
+      arm: () => agent.armWatch(id),
+      end: () => {
         this.#watches.delete(watch);
         if (this.#agent === agent) agent.closeWatch(id);
       },
-    );
+      hasNet: this.#options.sweeps,
+    });
     this.#watches.add(watch);
     return watch;
   }
@@ -270,6 +271,7 @@ class SharedMemoryBackend {
     }
     this.#agent.close(false);
     this.#agent = null;
+    for (const watch of this.#watches) watch.wake();
     queueMicrotask(() => this.#pendingLosses.flush());
   }
 
@@ -321,18 +323,6 @@ class SharedMemoryBackend {
     this.#onEvents();
     if (this.#pendingLosses.take(request) !== undefined) throw invalidStateError(this.#whyLost);
     return undefined;
-  }
-
-  /**
-   * @param {(agent: any) => [FlatLocks, FlatLocks] | null | undefined} look
-   * @returns {[FlatLocks, FlatLocks] | null} held and pending; null: the table is busy
-   */
-  #look(look) {
-    this.#checkOpen();
-    this.#agent ??= this.#open();
-    const flat = look(this.#agent);
-    if (flat === undefined) throw this.#fail();
-    return flat;
   }
 
   /**
@@ -390,6 +380,7 @@ class SharedMemoryBackend {
       }
     }
     if ((answer & DISCONNECTED) !== 0) this.#disconnect(lastError());
+    for (const watch of this.#watches) watch.wake();
   }
 
   #checkOpen() {
