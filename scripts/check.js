@@ -57,7 +57,7 @@ conclude(
     ...(isEverything
       ? [
           { title: 'Instruction counts', run: checkInstructions },
-          check('Installing', 'test:install', '--short', 'managers'),
+          check('Installing', 'test:install', '--short', 'managers', 'source'),
           ...runEtcdTests({ isShort: true }),
           check('The page in a browser', 'test:dashboard', 'page'),
           ...nodeSteps(otherMajors, DEPENDS_ON_NODE),

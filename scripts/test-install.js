@@ -1,8 +1,8 @@
 'use strict';
 
 // npm run test:install [-- --short] [group…]: the package as it would be published, in empty
-// folders without a compiler. Groups: managers, bundlers, types,
-// binaries (after `npm run prebuilds`), source. Ends with `N passed, N failed`.
+// folders without a compiler. Groups: managers, bundlers, next,
+// types, binaries (after `npm run prebuilds`), source. Ends with `N passed, N failed`.
 
 const { parseArgs } = require('node:util');
 const { StepError } = require('./steps/run.js');

@@ -10,6 +10,7 @@ const { ROOT } = require('../../scripts/steps/run.js');
 const { binaryCases } = require('./binaries.js');
 const { bundlerCases } = require('./bundlers.js');
 const { WAYS, installAndLock } = require('./managers.js');
+const { installNext, nextCases } = require('./next.js');
 const { startRegistry } = require('./registry.js');
 const { Sandbox } = require('./sandbox.js');
 const { sourceCases } = require('./from-source.js');
@@ -61,6 +62,15 @@ async function bundlers(tarball) {
  * @param {Tarball} tarball
  * @returns {ReturnType<typeof managers>}
  */
+async function next(tarball) {
+  installNext();
+  return { cases: nextCases(tarball), end: async () => {} };
+}
+
+/**
+ * @param {Tarball} tarball
+ * @returns {ReturnType<typeof managers>}
+ */
 async function types(tarball) {
   installIn(path.join(ROOT, 'packaging', 'types'));
   return { cases: typeCases(tarball), end: async () => {} };
@@ -79,7 +89,7 @@ const binaries = async (tarball) => ({ cases: binaryCases(tarball), end: async (
 const source = async (tarball) => ({ cases: sourceCases(tarball), end: async () => {} });
 
 /** @type {Record<string, (tarball: Tarball, options: Options) => ReturnType<typeof managers>>} */
-const GROUPS = { managers, bundlers, types, binaries, source };
+const GROUPS = { managers, bundlers, next, types, binaries, source };
 
 /** @param {Case} test @param {Options} options */
 const isWanted = ({ name, isShort }, { short, only }) =>
