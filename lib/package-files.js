@@ -8,7 +8,7 @@ const path = require('node:path');
 
 const BUNDLED =
   'A bundler has taken the code out of its package: mark "holdfast" as external ' +
-  '(esbuild: --external:holdfast)';
+  '(esbuild: --external:holdfast; Next: serverExternalPackages)';
 
 /** The folder of the package; in a bundle of an application, some folder of the application. */
 function packageRoot() {

@@ -22,7 +22,7 @@ const { ownTarget } = require('./tarball.js');
 const TOOLS = path.join(ROOT, 'packaging', 'bundlers');
 /** A program that is started by its path. It ends soon, and the folder of the locks with it. */
 const WITH_BROKER = { HOLDFAST_URL: 'broker:', HOLDFAST_BROKER_IDLE_MS: '500' };
-const LINE = 'mark "holdfast" as external (esbuild: --external:holdfast)';
+const LINE = 'mark "holdfast" as external (esbuild: --external:holdfast';
 
 /** @type {Bundler[]} */
 const BUNDLERS = [

@@ -19,6 +19,8 @@ const FOLDER = path.join(ROOT, 'packaging', 'next');
 const TOOLS = path.join(FOLDER, 'node_modules');
 const BUILDERS = ['webpack', 'turbopack'];
 const LINE = "serverExternalPackages: ['holdfast']";
+/** In webpack's bundle nobody sees the addon, so what is copied away does not have it. */
+const NEEDS_LINE = 'webpack';
 
 /**
  * Without a lock file: npm ci wants the packages of all systems in it, of which a registry may have
@@ -84,7 +86,8 @@ async function askUntilAnswered(url, isOver) {
   for (;;) {
     if (isOver()) throw new Error('the server has ended');
     try {
-      return await (await fetch(url)).json();
+      const response = await fetch(url);
+      return response.ok ? await response.json() : undefined;
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
       await sleep(200); // nobody listens yet
@@ -92,7 +95,10 @@ async function askUntilAnswered(url, isOver) {
   }
 }
 
-/** @param {Sandbox} sandbox */
+/**
+ * @param {Sandbox} sandbox
+ * @returns {Promise<{ answer: any, output: string }>} `answer`: undefined where the route failed
+ */
 async function askServer(sandbox) {
   const place = path.join(sandbox.root, 'elsewhere');
   fs.renameSync(path.join(sandbox.project, '.next', 'standalone'), place);
@@ -101,16 +107,30 @@ async function askServer(sandbox) {
   const server = spawn(process.execPath, ['server.js'], {
     cwd: place,
     env: { ...sandbox.environment(), PORT: String(port), HOSTNAME: '127.0.0.1' },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', 'ignore', 'pipe'],
   });
+  let output = '';
+  const ended = once(server.stderr, 'end');
+  server.stderr.setEncoding('utf8').on('data', (text) => (output += text));
+  /** @type {any} */
+  let answer;
   try {
     const url = `http://127.0.0.1:${port}/api/lock`;
-    const { token, task } = await askUntilAnswered(url, () => server.exitCode !== null);
-    if (task !== 'task' || !(BigInt(token) > 0n)) throw new Error(`it answers ${token}, ${task}`);
-    return 'runs far from its packages';
+    answer = await askUntilAnswered(url, () => server.exitCode !== null);
   } finally {
     server.kill();
+    await ended;
   }
+  return { answer, output };
+}
+
+/** @param {Sandbox} sandbox @param {boolean} needsLine */
+async function checkServer(sandbox, needsLine) {
+  const { answer, output } = await askServer(sandbox);
+  const isFine = answer?.task === 'task' && BigInt(answer.token) > 0n;
+  if (isFine) return 'runs far from its packages';
+  if (needsLine && output.includes('Next: serverExternalPackages')) return 'names the line';
+  throw new Error(`it answers ${JSON.stringify(answer)}; it said:\n${output.slice(0, 2000)}`);
 }
 
 /** @param {Tarball} tarball */
@@ -123,7 +143,7 @@ function nextCases(tarball) {
         const sandbox = new Sandbox();
         try {
           buildApplication(sandbox, tarball, builder, line);
-          return await askServer(sandbox);
+          return await checkServer(sandbox, builder === NEEDS_LINE && line === '');
         } finally {
           sandbox.remove();
         }
