@@ -21,6 +21,7 @@ const { spawnSync } = require('node:child_process');
 const path = require('node:path');
 const { PLANTED_BUGS } = require('../test/mutations/planted-bugs.js');
 const { OWNER_BUGS } = require('../test/mutations/planted-owner-bugs.js');
+const { INTAKE_BUGS } = require('../test/mutations/planted-intake-bugs.js');
 const { WATCH_BUGS } = require('../test/mutations/planted-watch-bugs.js');
 const { ensureToolchain } = require('./steps/toolchain.js');
 const { ROOT, StepError, mustRun } = require('./steps/run.js');
@@ -119,7 +120,7 @@ function earlierResults() {
 function main() {
   ensureToolchain('cpp');
   const wanted = process.argv[2] ?? '';
-  const bugs = [...PLANTED_BUGS, ...WATCH_BUGS, ...OWNER_BUGS].filter(({ name }) =>
+  const bugs = [...PLANTED_BUGS, ...WATCH_BUGS, ...OWNER_BUGS, ...INTAKE_BUGS].filter(({ name }) =>
     name.includes(wanted),
   );
   mkdirSync(COPY, { recursive: true });

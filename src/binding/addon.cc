@@ -104,12 +104,14 @@ napi_value Init(napi_env env, napi_value exports_value) {
   constant("EVENT_LOST", static_cast<uint64_t>(RequestEvent::Kind::kLost));
   constant("EVENT_EXPIRED", static_cast<uint64_t>(RequestEvent::Kind::kExpired));
   constant("EVENT_STALLED", static_cast<uint64_t>(RequestEvent::Kind::kStalled));
+  constant("EVENT_RELEASED", static_cast<uint64_t>(RequestEvent::Kind::kReleased));
   constant("HAS_EVENTS", kHasEvents);
   constant("MORE_EVENTS", kMoreEvents);
   constant("DISCONNECTED", kDisconnected);
   constant("COUNT_SHIFT", kCountShift);
   constant("LOSS_STOLEN", static_cast<uint64_t>(core::Loss::kStolen));
   constant("LOSS_EXPIRED", static_cast<uint64_t>(core::Loss::kExpired));
+  constant("LOSS_UNKNOWN", static_cast<uint64_t>(core::Loss::kUnknown));
   constant("WATCH_EVENT_FIELDS", kWatchEventFields);
   constant("TOKEN_WORDS", kTokenWords);
   constant("EVENT_WORDS", kEventWords);

@@ -14,8 +14,8 @@ namespace holdfast::binding {
 
 namespace {
 
-// The longest that a snapshot keeps the thread from running while it waits for others.
-constexpr uint64_t kSnapshotTimeoutNs = 2'000'000;
+// A snapshot that meets a locked shard is taken again, a little later.
+constexpr uint64_t kSnapshotTimeoutNs = 0;
 constexpr double kNsPerMs = 1e6;
 // More than anybody waits, and far from overflowing.
 constexpr double kMaxHoldNs = 1e18;
@@ -133,8 +133,9 @@ int32_t AgentWrap::Fail(const Status& status) {
   return -1;
 }
 
-// end(id) -> 0, or how the lock had been lost already: LOSS_STOLEN, LOSS_EXPIRED; with HAS_EVENTS
-// when a request of this agent that waited has heard something, as a rule of its grant
+// end(id) -> 0, or how the lock had been lost already: LOSS_STOLEN, LOSS_EXPIRED; LOSS_UNKNOWN: an
+// event will say it (EVENT_RELEASED: it was not lost), and the id is in use until then. With
+// HAS_EVENTS when a request of this agent that waited has heard something, as a rule of its grant
 napi_value AgentWrap::End(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   AgentWrap* const self = call.self();

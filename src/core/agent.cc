@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/blockers.h"
-#include "core/deferred_request.h"
 #include "core/self_deadlock.h"
 #include "core/submit_request.h"
 #include "segment/event_list.h"
@@ -19,9 +18,8 @@ using segment::ProcessRef;
 
 namespace {
 
-// How long a step may wait for a shard. A call on a JavaScript thread takes at most two such steps,
-// and is never to wait longer than 2 ms.
-constexpr uint64_t kShardTimeoutNs = 1'000'000;
+// No JavaScript thread waits for a shard: it only spins for a moment.
+constexpr uint64_t kNoWait = 0;
 // The background worker has other shards to care for.
 constexpr uint64_t kDeferredTimeoutNs = 1'000'000;
 
@@ -36,6 +34,8 @@ Agent::Agent(std::shared_ptr<Attachment> attachment, const AgentRef& self,
       self_(self),
       entry_(attachment_->manager().segment().agent(self.index)),
       doorbell_(std::move(doorbell)),
+      pool_(std::make_shared<OperationPool>(attachment_->manager().segment(), *attachment_,
+                                            self.process)),
       adaptive_spin_(attachment_->manager().segment(), *attachment_, self.index),
       watches_(*attachment_, self_) {}
 
@@ -61,11 +61,7 @@ Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequ
   const uint32_t id = TakeEntry();
   request.request_id = id;
   request.now_ms = turn_ms_;
-  const uint32_t shard = name.ShardOf(attachment_->manager().segment().geometry().shards);
-  Result<RequestReply> reply =
-      attachment_->worker().HasDeferred(shard)
-          ? Status(StatusCode::kBusy, "others wait for this shard")
-          : SubmitRequest(*attachment_, self_, name, request, kShardTimeoutNs);
+  const Result<RequestReply> reply = SubmitRequest(*attachment_, self_, name, request, kNoWait);
   if (reply.ok()) {
     // What it is granted is looked at when the time is over; whom it waits for, at once.
     const bool will_be_over =
@@ -73,13 +69,11 @@ Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequ
     Adopt(id, *reply, will_be_over ? attachment_->MonotonicNs() + request.hold_limit_ns : 0);
     return Answer{reply->outcome, id, reply->token};
   }
-  if (reply.status().code() != StatusCode::kBusy) {
-    FreeEntry(id);
-    return reply.status();
-  }
-  SetState(id, EntryState::kDeferred);
-  Defer(name, request);
-  return Answer{RequestOutcome::kQueued, id, 0};
+  Status status = reply.status();
+  if (status.code() == StatusCode::kBusy) status = PutInRequest(id, name, request);
+  if (status.ok()) return Answer{RequestOutcome::kQueued, id, 0};
+  FreeEntry(id);
+  return status;
 }
 
 // The place is looked at once in a turn of the event loop at most.
@@ -123,18 +117,10 @@ void Agent::CheckRecords() {
   }
 }
 
-// Leaves the request to the background worker, who may wait.
-void Agent::Defer(const segment::ResourceName& name, const LockRequest& request) {
-  const uint32_t shard = name.ShardOf(attachment_->manager().segment().geometry().shards);
-  // A task is copied before each try; what it has told is to be known in the next one.
-  auto deferred =
-      std::make_shared<DeferredRequest>(*attachment_, self_, completions_, name, request);
-  attachment_->worker().Defer(shard, this, [deferred] { return (*deferred)(); });
-}
-
 // Notes in the mirror where the request stands.
 void Agent::Adopt(uint32_t id, const RequestReply& reply, uint64_t hold_due_ns) {
   entries_[id].record = reply.record;
+  entries_[id].scan = scan_;  // what a rescan that goes on has read may be older
   if (reply.outcome == RequestOutcome::kMissed) return FreeEntry(id);
   if (reply.has_to_do_with_hold_limits) {
     entries_[id].has_hold_timer = true;
@@ -155,33 +141,30 @@ void Agent::Adopt(uint32_t id, const RequestReply& reply, uint64_t hold_due_ns) 
 Loss Agent::End(uint32_t id, EndReason reason) {
   if (id >= entries_.size()) return Loss::kNone;
   const EntryState state = entries_[id].state;
-  if (state == EntryState::kDeferred) SetState(id, EntryState::kAbandoned);
+  if (state == EntryState::kArriving) return EndLater(id, reason);
   if (state != EntryState::kQueued && state != EntryState::kHeld) return Loss::kNone;
-  const RecordRef record = entries_[id].record;
-  FreeEntry(id);
-  switch (EndRecord(record, reason)) {
-    case CellState::kStolen:
-      return Loss::kStolen;
-    case CellState::kExpired:
-      return Loss::kExpired;
-    default:
-      return Loss::kNone;
-  }
+  return EndEntry(id, reason);
 }
 
-// The state in which the record was; kFree also when only the background worker will come to know
-// it.
-CellState Agent::EndRecord(const RecordRef& record, EndReason reason) {
-  BackgroundWorker& worker = attachment_->worker();
-  if (!worker.HasDeferred(record.shard)) {
-    const Result<CellState> ended = attachment_->manager().End(record, kShardTimeoutNs, reason);
-    if (ended.ok()) return *ended;
-    if (ended.status().code() != StatusCode::kBusy) return CellState::kFree;
-  }
-  worker.Defer(record.shard, this, [attachment = attachment_.get(), record, reason] {
-    return attachment->manager().End(record, kDeferredTimeoutNs, reason).status().code();
+Loss Agent::EndEntry(uint32_t id, EndReason reason) {
+  const Result<CellState> ended = attachment_->manager().End(entries_[id].record, kNoWait, reason);
+  if (ended.status().code() == StatusCode::kBusy) return EndLater(id, reason);
+  FreeEntry(id);
+  return ended.ok() ? LossOf(*ended) : Loss::kNone;
+}
+
+Loss Agent::LossOf(CellState ended) {
+  if (ended == CellState::kStolen) return Loss::kStolen;
+  return ended == CellState::kExpired ? Loss::kExpired : Loss::kNone;
+}
+
+// Ends a record that this agent has no use for, sooner or later: nobody waits for that.
+void Agent::EndRecord(const RecordRef& record) {
+  const Result<CellState> ended = attachment_->manager().End(record, kNoWait);
+  if (ended.status().code() != StatusCode::kBusy) return;
+  attachment_->worker().Defer(record.shard, this, [attachment = attachment_.get(), record] {
+    return attachment->manager().End(record, kDeferredTimeoutNs).status().code();
   });
-  return CellState::kFree;
 }
 
 Result<Snapshot> Agent::TakeSnapshot(uint64_t timeout_ns) {
@@ -196,15 +179,14 @@ Result<Snapshot> Agent::TakeSnapshot(uint64_t timeout_ns) {
 bool Agent::WouldSelfDeadlock(uint32_t id) {
   if (id >= entries_.size() || entries_[id].state != EntryState::kQueued) return false;
   const Result<bool> waits =
-      core::WouldSelfDeadlock(attachment_->manager(), self_, entries_[id].record, kShardTimeoutNs);
+      core::WouldSelfDeadlock(attachment_->manager(), self_, entries_[id].record, kNoWait);
   return waits.ok() && *waits;
 }
 
 Result<bool> Agent::IsLocked(const segment::ResourceName& name, uint32_t min) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
-  const Result<std::vector<Holdings>> holders =
-      Holders(attachment_->manager(), name, kShardTimeoutNs);
+  const Result<std::vector<Holdings>> holders = Holders(attachment_->manager(), name, kNoWait);
   if (holders.status().code() == StatusCode::kBusy) return true;
   if (!holders.ok()) return holders.status();
   uint32_t count = 0;
@@ -250,7 +232,7 @@ void Agent::ForgetHold(Entry& entry) {
 
 void Agent::SetState(uint32_t id, EntryState state) {
   const auto waits = [](EntryState s) {
-    return s == EntryState::kDeferred || s == EntryState::kQueued;
+    return s == EntryState::kArriving || s == EntryState::kQueued || s == EntryState::kLeaving;
   };
   const bool waited = waits(entries_[id].state);
   entries_[id].state = state;
@@ -282,16 +264,22 @@ void Agent::Close(EndReason reason) {
   attachment_->worker().CancelTasks(this);
   attachment_->worker().EndWaiting(std::exchange(queued_, 0));
   for (Entry& entry : entries_) ForgetHold(entry);
-  if (attachment_->manager().TerminateAgent(self_, kShardTimeoutNs, reason).ok()) {
+  const bool has_operations = !operations_.empty() || !retired_.empty();
+  const Status done = attachment_->manager().TerminateAgent(self_, kNoWait, reason, has_operations);
+  if (done.ok()) {
+    pool_->GiveAll();
     return attachment_->ReleaseAgent(self_);
   }
   // The background worker goes on; with the end of the process everything ends anyway.
-  attachment_->worker().Defer(0, nullptr, [attachment = attachment_.get(), self = self_, reason] {
-    const StatusCode code =
-        attachment->manager().TerminateAgent(self, kDeferredTimeoutNs, reason).code();
-    if (code != StatusCode::kBusy) attachment->ReleaseAgent(self);
-    return code;
-  });
+  attachment_->worker().Defer(
+      0, nullptr, [attachment = attachment_.get(), self = self_, reason, pool = pool_] {
+        const StatusCode code =
+            attachment->manager().TerminateAgent(self, kDeferredTimeoutNs, reason).code();
+        if (code == StatusCode::kBusy) return code;
+        pool->GiveAll();
+        attachment->ReleaseAgent(self);
+        return code;
+      });
 }
 
 }  // namespace holdfast::core

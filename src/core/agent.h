@@ -7,19 +7,19 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/adaptive_spin.h"
 #include "core/agent_watches.h"
 #include "core/attachment.h"
-#include "core/completion_queue.h"
 #include "core/lock_request.h"
+#include "core/operation_pool.h"
 #include "core/record_event.h"
+#include "core/shard_visit.h"
 #include "core/snapshot.h"
 #include "core/table_usage.h"
 #include "platform/doorbell.h"
@@ -30,12 +30,13 @@ namespace holdfast::core {
 
 class WaitWalk;
 
-// How a lock was lost, which was still to be told when it was given back.
-enum class Loss : uint8_t { kNone, kStolen, kExpired };
+// How a lock was lost, which was still to be told when it was given back. kUnknown: the shard is
+// locked, and an event will say it.
+enum class Loss : uint8_t { kNone, kStolen, kExpired, kUnknown };
 
 // What became of a request after the call that made it.
 struct RequestEvent {
-  enum class Kind : uint32_t { kGranted, kMissed, kFailed, kLost, kExpired, kStalled };
+  enum class Kind : uint32_t { kGranted, kMissed, kFailed, kLost, kExpired, kStalled, kReleased };
   uint32_t id = 0;
   Kind kind = Kind::kGranted;
   uint64_t token = 0;  // when granted, lost or expired; when stalled: the process id in the way
@@ -55,21 +56,21 @@ class Agent {
     uint32_t id = 0;     // valid until End(id), or until the events that it missed or failed
     uint64_t token = 0;  // when granted
   };
-  // Never waits longer than 2 ms: a request for a shard that is not to be had by then is kQueued,
-  // and its real outcome comes as events. The agent gives `request` its id and its time.
+  // Never waits: where the shard is locked, the request takes its place in the shard's intake and
+  // is kQueued, and its outcome comes as an event. The agent gives `request` its id and its time.
   Result<Answer> Request(const segment::ResourceName& name, LockRequest& request);
-  // Takes back a queued request, or releases a granted one; the id is free afterwards, no event
-  // about it will come.
+  // Takes back a queued request, or releases a granted one, and takes effect before anything that
+  // is asked of the shard later. The id is free afterwards and no event about it will come, unless
+  // the answer is kUnknown: then one event comes, of kind kReleased, kLost or kExpired.
   Loss End(uint32_t id, EndReason ending = EndReason::kReleased);
   bool IsHeld(uint32_t id) const {
     return id < entries_.size() && entries_[id].state == EntryState::kHeld;
   }
-  // Of a valid id; none while only the background worker knows of it. For who keeps an account of
-  // tickets.
+  // Of a valid id; none while it is in the intake. For who keeps an account of tickets.
   RecordRef RecordOf(uint32_t id) const { return entries_[id].record; }
   Result<Snapshot> TakeSnapshot(uint64_t timeout_ns);
-  // Whether so many that are alive hold the name, or one exclusively. True, too, when that is not
-  // to be known in 1 ms: then nobody gets the lock either.
+  // Whether at least `min` live processes hold the name, or one exclusively. True, too, while the
+  // shard is locked: then nobody gets the lock either.
   Result<bool> IsLocked(const segment::ResourceName& name, uint32_t min);
 
   // At most `max` of the living that hold the name. kBusy: that is not to be known in 1 ms.
@@ -136,26 +137,54 @@ class Agent {
   const segment::AgentRef& ref() const { return self_; }
 
  private:
-  enum class EntryState : uint8_t { kFree, kDeferred, kAbandoned, kQueued, kHeld };
+  // kArriving: in the intake. kAbandoned: nobody waits for what becomes of it. kLeaving: its
+  // release is in the intake.
+  enum class EntryState : uint8_t { kFree, kArriving, kAbandoned, kQueued, kHeld, kLeaving };
   struct Entry {
     RecordRef record;
     EntryState state = EntryState::kFree;
     bool has_hold_timer = false;
-    uint32_t scan = 0;  // the rescan that saw it last
+    bool is_end_put_in = false;  // abandoned, and its end is in the intake, too
+    uint32_t scan = 0;           // the rescan that saw it last
+  };
+  // What this agent has put into an intake, until it has read the answer.
+  struct Operation {
+    OperationPlace place;
+    OperationPlace request_place;  // of an end: of its request, if that is an operation, too
+    uint64_t number = 0;
+    uint32_t shard = 0;
+    uint32_t id = 0;  // of the request
+    segment::OperationKind kind = segment::OperationKind::kRequest;
   };
 
   Agent(std::shared_ptr<Attachment> attachment, const segment::AgentRef& self,
         platform::Doorbell doorbell);
 
   Status CheckUsable();
-  void Defer(const segment::ResourceName& name, const LockRequest& request);
-  segment::CellState EndRecord(const RecordRef& record, EndReason ending = EndReason::kReleased);
+  Loss EndEntry(uint32_t id, EndReason reason);
+  Loss EndLater(uint32_t id, EndReason reason);
+  void EndByWorker(uint32_t id, EndReason reason);
+  static Loss LossOf(segment::CellState ended);
+  void Told(uint32_t id, segment::CellState ended, uint64_t token,
+            std::vector<RequestEvent>& events);
+  Status PutInRequest(uint32_t id, const segment::ResourceName& name, const LockRequest& request);
+  Status PutInEnd(uint32_t id, EndReason reason);
+  void PutIn(const Operation& operation);
+  Result<OperationPlace> TakePlace(uint32_t text_cells);
+  void GivePlace(const OperationPlace& place, uint32_t shard);
+  void GiveRetired();
+  segment::OperationCell& CellOf(const OperationPlace& place) const;
+  void Visit(uint32_t shard);
+  void ReadVisits(std::vector<RequestEvent>& events);
+  void ReadAnswers(std::vector<RequestEvent>& events);
+  void ReadAnswer(const Operation& operation, std::vector<RequestEvent>& events);
+  Result<RequestReply> AskAgainIfDead(const Operation& operation, const RequestReply& reply);
+  void EndRecord(const RecordRef& record);
   uint32_t TakeEntry();
   void FreeEntry(uint32_t id);
   void ForgetHold(Entry& entry);
   void SetState(uint32_t id, EntryState state);
   void Adopt(uint32_t id, const RequestReply& reply, uint64_t hold_due_ns);
-  void ReadCompletions(std::vector<RequestEvent>& events);
   void Rescan(std::vector<RequestEvent>& events);
   void Read(const RecordEvent& record, std::vector<RequestEvent>& events);
   Entry* Find(const RecordEvent& record);
@@ -165,7 +194,12 @@ class Agent {
   segment::AgentRef self_;
   segment::AgentEntry& entry_;
   platform::Doorbell doorbell_;
-  std::shared_ptr<CompletionQueue> completions_ = std::make_shared<CompletionQueue>();
+  std::shared_ptr<VisitLog> visit_log_ = std::make_shared<VisitLog>();
+  std::shared_ptr<OperationPool> pool_;
+  std::vector<Operation> operations_;
+  // Executed by a repair: perhaps still linked in the intake of the shard.
+  std::vector<std::pair<OperationPlace, uint32_t>> retired_;
+  std::vector<uint32_t> visits_;  // shards that the background worker visits now
   AdaptiveSpin adaptive_spin_;
   std::vector<Entry> entries_;  // the mirror, by id
   std::vector<uint32_t> free_ids_;

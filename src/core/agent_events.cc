@@ -13,16 +13,14 @@ using segment::kNoCell;
 
 namespace {
 
-// How long the reading of records may wait for a shard.
-constexpr uint64_t kShardTimeoutNs = 1'000'000;
+// No JavaScript thread waits for a shard: it only spins for a moment.
+constexpr uint64_t kNoWait = 0;
 // The background worker has other shards to care for.
 constexpr uint64_t kDeferredTimeoutNs = 1'000'000;
 
 }  // namespace
 
-bool Agent::HasEvents() const {
-  return segment::HasEvents(entry_) || completions_->has_completions.load();
-}
+bool Agent::HasEvents() const { return segment::HasEvents(entry_) || visit_log_->has_news.load(); }
 
 // First says that it sleeps, then looks: whoever brings events does it the other way round. Each
 // sleep has a number, so that nobody takes an earlier ring for one in this sleep.
@@ -66,45 +64,13 @@ std::optional<RequestEvent> Agent::WaitFor(uint32_t id, uint64_t timeout_ns,
 }
 
 void Agent::TakeEvents(std::vector<RequestEvent>& events) {
-  if (completions_->has_completions.load()) ReadCompletions(events);
+  if (visit_log_->has_news.load()) ReadVisits(events);
   if (entry_.rescan.LoadSeqCst() != 0) Rescan(events);
   records_.clear();
   core::TakeEvents(attachment_->manager().segment(), self_.index, records_);
+  if (entry_.answered.LoadSeqCst() != 0) ReadAnswers(events);
   if (!records_.empty()) adaptive_spin_.Heard();
   for (const RecordEvent& record : records_) Read(record, events);
-}
-
-void Agent::ReadCompletions(std::vector<RequestEvent>& events) {
-  std::deque<CompletionQueue::Completion> completions;
-  std::vector<CompletionQueue::Stall> stalls;
-  {
-    const std::lock_guard<std::mutex> guard(completions_->mutex);
-    completions.swap(completions_->completions);
-    stalls.swap(completions_->stalls);
-    completions_->has_completions.store(false);
-  }
-  for (const auto& [id, process_id] : stalls) {
-    if (entries_[id].state != EntryState::kDeferred) continue;
-    events.push_back({id, RequestEvent::Kind::kStalled, process_id, Status()});
-  }
-  for (const auto& [id, reply] : completions) {
-    const bool is_abandoned = entries_[id].state == EntryState::kAbandoned;
-    if (!reply.ok()) {
-      FreeEntry(id);
-      if (!is_abandoned) events.push_back({id, RequestEvent::Kind::kFailed, 0, reply.status()});
-      continue;
-    }
-    Adopt(id, *reply, 0);
-    // What became of the record before this agent knew its number is read from the record.
-    entry_.rescan.Exchange(1);
-    if (is_abandoned) {
-      End(id);
-    } else if (reply->outcome == RequestOutcome::kGranted) {
-      events.push_back({id, RequestEvent::Kind::kGranted, reply->token, Status()});
-    } else if (reply->outcome == RequestOutcome::kMissed) {
-      events.push_back({id, RequestEvent::Kind::kMissed, 0, Status()});
-    }
-  }
 }
 
 // Events may be missing: reads what has become of every request.
@@ -116,13 +82,11 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
   segment::DisownShards(segment, self_.process, *attachment_);
   std::vector<RecordEvent> found;
   bool is_complete = true;
-  uint64_t timeout_ns = kShardTimeoutNs;
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
     if (segment.agent_list(self_.index, shard).Get() == kNoCell) continue;
-    const Status done = attachment_->manager().Rescan(self_, shard, found, found, timeout_ns);
+    const Status done = attachment_->manager().Rescan(self_, shard, found, found, kNoWait);
     if (done.ok()) continue;
     is_complete = false;
-    timeout_ns = 0;  // whoever is in the way here may be in the way everywhere
     // Once the shard can be had, the doorbell reminds this agent to try again.
     attachment_->worker().Defer(shard, this, [attachment = attachment_.get(), self = self_, shard] {
       WakeQueue wake_queue(attachment->manager().segment(), *attachment);
@@ -133,6 +97,7 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
       return StatusCode::kOk;
     });
   }
+  ReadAnswers(events);
   for (const RecordEvent& record : found) {
     if (Entry* const entry = Find(record)) entry->scan = scan_;
     Read(record, events);

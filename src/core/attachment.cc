@@ -262,6 +262,7 @@ Result<AgentRef> Attachment::ClaimAgent(const uint64_t (&client_id)[2], uint32_t
     entry.event_head.Exchange(segment::kNoCell);
     entry.sleeping.Exchange(0);
     entry.rescan.Exchange(0);
+    entry.answered.Exchange(0);
     const AgentRef agent{static_cast<uint16_t>(index), generation, self_};
     (void)directory_.Unlink(DoorbellName(segment_, {agent.index, generation - 1, self_}));
     return agent;

@@ -95,11 +95,6 @@ void BackgroundWorker::Defer(uint32_t shard, const void* owner, Task task) {
   if (StartThread().ok()) watch_->Wake();
 }
 
-bool BackgroundWorker::HasDeferredIn(uint32_t shard) const {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  return deferred_.contains(shard);
-}
-
 void BackgroundWorker::CancelTasks(const void* owner) {
   std::unique_lock<std::mutex> lock(mutex_);
   for (auto it = deferred_.begin(); it != deferred_.end();) {

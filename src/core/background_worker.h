@@ -71,10 +71,6 @@ class BackgroundWorker {
   void ForgetHold(const RecordRef& record);
   // `owner`: whose task it is, for CancelTasks.
   void Defer(uint32_t shard, const void* owner, Task task);
-  // Whether something waits for this shard already: then everything else has to go behind it.
-  bool HasDeferred(uint32_t shard) const {
-    return deferred_count_.load(std::memory_order_acquire) != 0 && HasDeferredIn(shard);
-  }
   // Afterwards no task of this owner runs any more.
   void CancelTasks(const void* owner);
   // Cleans up after a process that is known to be dead. kBusy: the background worker goes on with
@@ -117,7 +113,6 @@ class BackgroundWorker {
   void RunDeferred();
   void EnforceHolds();
   void Sweep();
-  bool HasDeferredIn(uint32_t shard) const;
 
   LockManager& manager_;
   const platform::BucketDirectory& directory_;

@@ -5,15 +5,37 @@
 namespace holdfast::core {
 
 using segment::kExtentClaimed;
+using segment::ProcessRef;
 
-// Free, or claimed by a process that died before it could use it.
+namespace {
+
+constexpr uint32_t kSlotBits = 11;  // of ProcessRef::ToShortWord
+
+}  // namespace
+
+// Free, or claimed by a process that has died and has been reaped: until then an intake may name
+// operations that are there.
 bool ExtentGrowth::TryClaim(uint32_t extent) {
   segment::Shared<uint32_t>& owner = segment_.extent_owner(extent);
   uint32_t seen = owner.Get();
   if (seen == 0) return owner.CompareExchange(seen, ClaimWord());
   if ((seen & kExtentClaimed) == 0 || seen == ClaimWord()) return false;
-  if (host_.IsAlive(segment_.FromShortWord(seen & ~kExtentClaimed))) return false;
+  if (!IsReaped(seen & ~kExtentClaimed)) return false;
   return owner.CompareExchange(seen, ClaimWord());
+}
+
+bool ExtentGrowth::IsReaped(uint32_t short_word) const {
+  const uint32_t slot = (short_word & ProcessRef::kShortSlot) - 1;
+  if (slot >= segment_.geometry().processes) return true;  // damaged
+  const segment::ProcessEntry& entry = segment_.process(slot);
+  const uint32_t newest = entry.generation.Acquire();
+  const uint32_t cleaned = entry.cleaned_generation.Acquire();
+  // The newest generation with these bits: whose it is.
+  const uint32_t short_newest = ProcessRef{static_cast<uint16_t>(slot), newest}.ToShortWord();
+  const uint32_t age =
+      ((short_newest >> kSlotBits) - (short_word >> kSlotBits)) & ProcessRef::kShortGeneration;
+  const ProcessRef claimer{static_cast<uint16_t>(slot), newest - age};
+  return static_cast<int32_t>(cleaned - claimer.generation) >= 0 && !host_.IsAlive(claimer);
 }
 
 Result<std::vector<uint32_t>> ExtentGrowth::Claim(uint32_t cells) {

@@ -28,6 +28,7 @@ class ExtentGrowth {
 
  private:
   bool TryClaim(uint32_t extent);
+  bool IsReaped(uint32_t short_word) const;
   Status ClaimInto(std::vector<uint32_t>& extents, uint32_t count);
 
   const segment::Segment& segment_;

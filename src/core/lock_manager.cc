@@ -7,6 +7,7 @@
 #include "core/extent_growth.h"
 #include "core/extent_reclaim.h"
 #include "core/hold_limits.h"
+#include "core/operation_executor.h"
 #include "segment/record_pool.h"
 #include "segment/repair.h"
 #include "segment/request_list.h"
@@ -53,17 +54,23 @@ Result<ShardLock> LockManager::EnterForRead(uint32_t shard, WakeQueue& wake_queu
                                             uint64_t timeout_ns) {
   if (shard >= segment_.geometry().shards) return NoSuchShard();
   Result<ShardLock> lock = ShardLock::Enter(segment_, shard, self_, host_, timeout_ns);
-  if (lock.ok() && lock->NeedsRepair()) Repair(shard, wake_queue);
+  if (!lock.ok()) return lock;
+  lock->SetIntakeWorker(*this);
+  if (lock->NeedsRepair()) Repair(shard, wake_queue);
+  // What was put in earlier is done earlier.
+  if (segment_.shard(shard).intake.Get() != kNoCell) ExecuteIntake(shard, wake_queue);
   return lock;
 }
 
 void LockManager::Repair(uint32_t shard, WakeQueue& wake_queue) {
   const ShardView view(segment_, shard);
   CountChange(view.header());
+  const std::vector<CellId> operations = segment::FindOperations(view);
   const std::vector<CellId> names = segment::ShardRepair(view, host_).Run();
   view.header().dirty.Set(0);
   ShardRules rules(view, wake_queue);
   for (const CellId name : names) rules.ProcessLockRequestQueue(name);
+  ExecuteAfterRepair(view, wake_queue, operations);
   // Only now: who rescans must find the grants. Dead before: the next owner repairs again.
   wake_queue.AddRescanOfAll();
 }
@@ -107,18 +114,7 @@ Result<RequestReply> LockManager::Recover(const RecordRef& record, uint64_t time
   if (!lock.ok()) return lock.status();
   const ShardView view(segment_, record.shard);
   const RequestCell* const request = RequestOf(view, record);
-  if (request == nullptr) return RequestReply{};
-  RequestReply reply;
-  reply.has_to_do_with_hold_limits = true;  // perhaps: whoever looks finds out
-  reply.record = record;
-  if (request->state.Get() == CellState::kWaiting) {
-    reply.outcome = RequestOutcome::kQueued;
-    reply.blocker = BlockerOf(view, *request);
-  } else {
-    reply.outcome = RequestOutcome::kGranted;
-    reply.token = request->token.Get();
-  }
-  return reply;
+  return request == nullptr ? RequestReply{} : ReplyFromRecord(view, record, *request);
 }
 
 Status LockManager::Grow(uint32_t shard, uint32_t cells, uint64_t timeout_ns) {
@@ -159,10 +155,10 @@ Result<CellState> LockManager::End(const RecordRef& record, uint64_t timeout_ns,
 
 // A shard that is not to be had keeps nobody from the others.
 Status LockManager::TerminateAgent(const segment::AgentRef& agent, uint64_t timeout_ns,
-                                   EndReason reason) {
+                                   EndReason reason, bool has_operations) {
   Status result;
   for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
-    const Status done = TerminateInShard(agent, shard, timeout_ns, reason);
+    const Status done = TerminateInShard(agent, shard, timeout_ns, reason, has_operations);
     if (done.ok()) continue;
     result = done;
     timeout_ns = 0;  // whoever is in the way here may be in the way everywhere
@@ -172,11 +168,13 @@ Status LockManager::TerminateAgent(const segment::AgentRef& agent, uint64_t time
 }
 
 Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t shard,
-                                     uint64_t timeout_ns, EndReason reason) {
+                                     uint64_t timeout_ns, EndReason reason, bool has_operations) {
   const ShardView view(segment_, shard);
   const segment::AgentList list(view, agent.index);
   for (int attempt = 0; attempt < kAttempts;) {
-    if (list.First() == kNoCell) return Status();
+    const bool may_find_more = has_operations && MayFindMore(shard);
+    if (!may_find_more && list.First() == kNoCell) return Status();
+    has_operations = false;  // once inside, they are executed
     WakeQueue wake_queue(segment_, host_);
     Result<ShardLock> lock = Enter(shard, wake_queue, timeout_ns);
     if (!lock.ok()) return lock.status();
@@ -194,6 +192,24 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
     if (view.header().dirty.Get() != 0) ++attempt;
   }
   return Broken();
+}
+
+// Whether what an agent has put in may still become a record of it. In this order: what was taken
+// from the intake is in the lists before the lock is given back.
+bool LockManager::MayFindMore(uint32_t shard) const {
+  segment::ShardHeader& header = segment_.shard(shard);
+  return segment::HasOperations(header) || header.lock_word.LoadSeqCst() != 0;
+}
+
+Status LockManager::ReapInShard(ProcessRef process, uint32_t shard, uint64_t timeout_ns) {
+  for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
+    const segment::AgentRef agent = segment_.AgentAt(i);
+    if (agent.process != process) continue;
+    const Status done =
+        TerminateInShard(agent, shard, timeout_ns, EndReason::kOwnerDied, /*has_operations=*/true);
+    if (!done.ok()) return done;
+  }
+  return Status();
 }
 
 // Whoever cleans up may die at any point: an entry that is not free yet is found again, and so is

@@ -15,13 +15,14 @@
 #include "core/wake_queue.h"
 #include "platform/result.h"
 #include "segment/host.h"
+#include "segment/intake.h"
 #include "segment/resource_name.h"
 #include "segment/segment.h"
 #include "segment/shard_lock.h"
 
 namespace holdfast::core {
 
-class LockManager {
+class LockManager final : public segment::IntakeWorker {
  public:
   LockManager(const segment::Segment& segment, segment::Host& host, segment::ProcessRef self)
       : segment_(segment), host_(host), self_(self) {}
@@ -41,11 +42,31 @@ class LockManager {
   Result<segment::CellState> End(const RecordRef& record, uint64_t timeout_ns,
                                  EndReason ending = EndReason::kReleased);
 
+  // Puts an operation into the intake of its shard, for whoever is inside, and executes what is
+  // there if the shard has become free meanwhile. Never waits.
+  void PutIn(segment::CellId id, segment::OperationCell& operation);
+  // An operation, and the number under which it was put in.
+  struct OperationRef {
+    segment::CellId id = segment::kNoCell;
+    uint64_t number = 0;
+  };
+  // Enters the shard, which executes its intake, to make sure of operations that were put in
+  // before. One that is still pending then was lost by damage, and is executed here.
+  Status Visit(uint32_t shard, const std::vector<OperationRef>& operations, uint64_t timeout_ns);
+  void WorkOffIntake(uint32_t shard) override;
+  // Inside the shard: executes what has come in since.
+  void SettleIntake(uint32_t shard, WakeQueue& wake_queue) {
+    if (segment::HasOperations(segment_.shard(shard))) ExecuteIntake(shard, wake_queue);
+  }
+
   // Ends everything of an agent: its thread or its process is gone, or it closes. It watches no
-  // more, either.
+  // more, either. `has_operations`: it may have put something into an intake that is still there.
   // Standard: "terminate remaining locks and requests" (#agent-integration).
   Status TerminateAgent(const segment::AgentRef& agent, uint64_t timeout_ns,
-                        EndReason ending = EndReason::kOwnerDied);
+                        EndReason ending = EndReason::kOwnerDied, bool has_operations = true);
+  // Ends what a dead process has asked for or holds in one shard; the rest of it is for
+  // ReapProcess().
+  Status ReapInShard(segment::ProcessRef process, uint32_t shard, uint64_t timeout_ns);
 
   // What is left of a clean-up that was not to be finished at once.
   struct ReapProgress {
@@ -80,8 +101,12 @@ class LockManager {
 
  private:
   void Repair(uint32_t shard, WakeQueue& wake_queue);
+  void ExecuteIntake(uint32_t shard, WakeQueue& wake_queue);
+  void ExecuteAfterRepair(const segment::ShardView& view, WakeQueue& wake_queue,
+                          const std::vector<segment::CellId>& operations);
   Status TerminateInShard(const segment::AgentRef& agent, uint32_t shard, uint64_t timeout_ns,
-                          EndReason reason);
+                          EndReason reason, bool has_operations);
+  bool MayFindMore(uint32_t shard) const;
   std::vector<uint32_t> LockedShards() const;
   bool PassShards(std::vector<uint32_t>& shards, uint64_t timeout_ns);
   Status Grow(uint32_t shard, uint32_t cells, uint64_t timeout_ns);

@@ -9,10 +9,16 @@ using segment::ProcessRef;
 
 namespace {
 
-// Cleans up after a process if it is dead, and answers whether it was.
-Result<bool> CleanUpIfDead(Attachment& attachment, ProcessRef suspect, uint64_t timeout_ns) {
+// Somebody who keeps writing into the segment is not to keep this thread.
+constexpr int kAttempts = 3;
+
+// Ends what a dead process has in this shard, and answers whether it is dead.
+Result<bool> ReapIfDead(Attachment& attachment, ProcessRef suspect, uint32_t shard,
+                        uint64_t timeout_ns) {
   if (suspect.generation == 0 || attachment.IsAlive(suspect)) return false;
-  const Status done = attachment.worker().CleanUp(suspect, timeout_ns);
+  // The rest of it is for the background worker, or for the sweep where there is none.
+  (void)attachment.worker().Watch(suspect);
+  const Status done = attachment.manager().ReapInShard(suspect, shard, timeout_ns);
   if (!done.ok()) return done;
   return true;
 }
@@ -20,12 +26,13 @@ Result<bool> CleanUpIfDead(Attachment& attachment, ProcessRef suspect, uint64_t 
 // The same with whoever is in the way of a request that missed the lock.
 Result<bool> MakeRoom(Attachment& attachment, const segment::ResourceName& name,
                       const Blocker& blocker, uint64_t timeout_ns) {
-  if (!blocker.several) return CleanUpIfDead(attachment, blocker.process, timeout_ns);
+  const uint32_t shard = name.ShardOf(attachment.manager().segment().geometry().shards);
+  if (!blocker.several) return ReapIfDead(attachment, blocker.process, shard, timeout_ns);
   const auto holders = Holders(attachment.manager(), name, timeout_ns);
   if (!holders.ok()) return holders.status();
   bool was_one = false;
   for (const Holdings& holdings : *holders) {
-    const Result<bool> was_dead = CleanUpIfDead(attachment, holdings.process, timeout_ns);
+    const Result<bool> was_dead = ReapIfDead(attachment, holdings.process, shard, timeout_ns);
     if (!was_dead.ok()) return was_dead;
     was_one = was_one || *was_dead;
   }
@@ -37,9 +44,10 @@ Result<bool> MakeRoom(Attachment& attachment, const segment::ResourceName& name,
 Result<RequestReply> SubmitRequest(Attachment& attachment, const AgentRef& self,
                                    const segment::ResourceName& name, const LockRequest& request,
                                    uint64_t timeout_ns) {
-  for (;;) {
+  for (int attempt = 0;; ++attempt) {
     Result<RequestReply> reply = attachment.manager().Request(self, name, request, timeout_ns);
     if (!reply.ok() || reply->outcome != RequestOutcome::kMissed) return reply;
+    if (attempt == kAttempts) return reply;
     const Blocker& blocker = reply->blocker;
     if (!blocker.several && blocker.process == self.process) return reply;
     const Result<bool> made_room = MakeRoom(attachment, name, blocker, timeout_ns);

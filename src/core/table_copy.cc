@@ -47,7 +47,7 @@ Status TableCopy::Take(uint64_t timeout_ns) {
   for (int round = 0; round < kRounds; ++round) {
     const Status copied = CopyEach(shards, timeout_ns);
     if (!copied.ok()) return copied;
-    shards = Changed();
+    shards = Changed({});
     if (shards.empty()) return Status();
   }
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -82,12 +82,14 @@ Status TableCopy::CopyTogether(const Shards& shards, uint64_t timeout_ns, Shards
       if (!lock.ok()) return lock.status();
       locks.push_back(std::move(*lock));
     }
+    // What was asked for before all of them were locked belongs to the picture.
+    for (const uint32_t shard : shards) manager_.SettleIntake(shard, wake_queue);
     const bool is_complete = std::all_of(shards.begin(), shards.end(),
                                          [this](uint32_t shard) { return CopyLocked(shard); });
     if (!is_complete) continue;
     // A lock is taken and given back by a read-modify-write that orders everything, so no number is
     // read before what was copied last.
-    if (changed != nullptr) *changed = Changed();
+    if (changed != nullptr) *changed = Changed(shards);
     return Status();
   }
   return TooFast();
@@ -125,11 +127,15 @@ bool TableCopy::CopyLocked(uint32_t shard) {
   return true;
 }
 
-TableCopy::Shards TableCopy::Changed() const {
+// `locked`: nothing happens there, whatever comes into the intake.
+TableCopy::Shards TableCopy::Changed(const Shards& locked) const {
   Shards changed;
   for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
     const uint64_t changes = manager_.segment().shard(shard).changes.Acquire();
-    if (changes != shards_[shard].changes) changed.push_back(shard);
+    // What is in the intake was asked for already.
+    const bool has_operations = segment::HasOperations(manager_.segment().shard(shard)) &&
+                                !std::binary_search(locked.begin(), locked.end(), shard);
+    if (has_operations || changes != shards_[shard].changes) changed.push_back(shard);
   }
   return changed;
 }

@@ -62,7 +62,7 @@ class TableCopy {
   Status CopyTogether(const Shards& shards, uint64_t timeout_ns, Shards* changed);
   void MakeRoom(uint32_t shard);
   bool CopyLocked(uint32_t shard);
-  Shards Changed() const;
+  Shards Changed(const Shards& locked) const;
 
   LockManager& manager_;
   std::vector<ShardCopy> shards_;

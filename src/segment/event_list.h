@@ -36,7 +36,8 @@ class EventReader {
 
 // Whether there is anything to take. Ordered after the agent's store of `sleeping`.
 inline bool HasEvents(const AgentEntry& agent) {
-  return agent.event_head.LoadSeqCst() != kNoCell || agent.rescan.LoadSeqCst() != 0;
+  return agent.event_head.LoadSeqCst() != kNoCell || agent.rescan.LoadSeqCst() != 0 ||
+         agent.answered.LoadSeqCst() != 0;
 }
 
 }  // namespace holdfast::segment

@@ -43,6 +43,8 @@
 //     written from then on, or wakes because `watch_armed` does not name it any more.
 // I14 A lock word names a living process only while a thread of it is inside or about to be, or by
 //     damage. Nobody but this process changes it then, but for the waiters bit.
+// I15 An operation that is kPending and pushed is executed before anything that is asked of its
+//     shard later, and once. Its extent stays claimed until its process has been reaped.
 #ifndef HOLDFAST_SEGMENT_LAYOUT_H_
 #define HOLDFAST_SEGMENT_LAYOUT_H_
 
@@ -55,7 +57,7 @@
 namespace holdfast::segment {
 
 inline constexpr uint64_t kMagic = 0x74736166'646c6f68;  // "holdfast"
-inline constexpr uint32_t kLayoutVersion = 3;
+inline constexpr uint32_t kLayoutVersion = 4;
 
 // Cells are numbered from 1 through all extents; 0 is no cell.
 using CellId = uint32_t;
@@ -123,9 +125,12 @@ struct ShardHeader {
   Shared<uint32_t> used_count;   // 24  cells in use
   Shared<uint32_t> watched;      // 28  odd: what happens here goes into the watch ring (watchers.h)
   Shared<uint64_t> changes;      // 32  stored by whoever enters to change something, before it does
-  uint8_t reserved[216];         // 40
+  Shared<CellId> intake;         // 40  stack of operations (intake.h), linked by `next`
+  uint8_t reserved[4];           // 44
+  Shared<uint64_t> intake_last;  // 48  the newest number of an operation
+  uint8_t reserved2[200];        // 56
 };
-static_assert(sizeof(ShardHeader) == 256);
+static_assert(sizeof(ShardHeader) == 256 && offsetof(ShardHeader, intake) == 40);
 
 // A process that takes part. It is alive while it holds the lock on byte `slot` (slot_lock.h).
 struct ProcessEntry {
@@ -151,7 +156,8 @@ struct AgentEntry {
   Shared<uint32_t> sleeping;      //  68  the number of its sleep, with kRung; 0: it is awake
   Shared<uint32_t> rescan;        //  72  1: events may be missing, read all own records
   Shared<uint32_t> prewake;       //  76  kPrewakeWanted, or 1 + whose turn is before; a hint
-  uint8_t reserved2[48];          //  80
+  Shared<uint32_t> answered;      //  80  1: an operation of its own has been executed
+  uint8_t reserved2[44];          //  84
 };
 static_assert(sizeof(AgentEntry) == 128 && offsetof(AgentEntry, event_head) == 64);
 
@@ -232,6 +238,61 @@ static_assert(sizeof(RequestCell) == kCellBytes && offsetof(RequestCell, next) =
 static_assert(sizeof(NameCell) == kCellBytes && offsetof(NameCell, units) == 64);
 static_assert(sizeof(TextCell) == kCellBytes && offsetof(TextCell, units) == 16);
 static_assert(sizeof(AnyCell) == kCellBytes && offsetof(AnyCell, next) == 64);
+
+// What an agent wants done in a shard that was locked when it came, in an extent that its process
+// has claimed. The agent writes it until it is kPending; then whoever is inside the shard does,
+// until it is kExecuted or kDone.
+enum class OperationState : uint32_t {
+  kUnused = 0,
+  kPending = 0x9E4D0D01,   // to be executed
+  kExecuted = 0xE8EC0D02,  // executed by a repair; perhaps among the operations of the intake
+  kDone = 0xD04E0D03,      // executed, and not among them
+};
+enum class OperationKind : uint8_t { kRequest = 1, kEnd = 2 };
+
+struct OperationCell {
+  Shared<OperationState> state;         //  0
+  Shared<CellId> next;                  //  4  link in the intake
+  Shared<uint64_t> number;              //  8  the order in the shard, for a repair
+  Shared<uint32_t> shard;               // 16
+  Shared<OperationKind> kind;           // 20
+  Shared<uint8_t> mode;                 // 21  LockMode
+  Shared<uint8_t> flags;                // 22  kIfAvailable, kSteal
+  Shared<uint8_t> reason;               // 23  of an end
+  Shared<uint16_t> process_slot;        // 24
+  Shared<uint16_t> agent;               // 26
+  Shared<uint32_t> process_generation;  // 28
+  Shared<uint32_t> agent_generation;    // 32
+  Shared<uint32_t> request_id;          // 36
+  Shared<uint32_t> limit;               // 40
+  Shared<uint32_t> name_length;         // 44  code units; the first text
+  Shared<uint64_t> hold_limit_ns;       // 48
+  Shared<uint64_t> enclosing_token;     // 56
+  Shared<uint64_t> requested_ms;        // 64
+  Shared<uint16_t> label_length;        // 72  code units; the second text
+  Shared<uint16_t> call_site_length;    // 74  code units; the third text
+  // The record: of an end, what it is to end; of a request, part of the answer.
+  Shared<CellId> cell;      // 76
+  Shared<uint64_t> ticket;  // 80
+  // Of an end whose request is an operation, too: that one, whose answer names the record.
+  Shared<CellId> request;  // 88
+  // The answer.
+  Shared<uint32_t> outcome;          //  92  of a request: RequestOutcome, or kRefused
+  Shared<uint64_t> token;            //  96
+  Shared<uint64_t> blocker_process;  // 104  ProcessRef as one word
+  Shared<CellState> ended;           // 112  of an end: what the record was; before it is ended
+  Shared<uint32_t> blocker_holder;   // 116
+  Shared<uint8_t> has_hold_limits;   // 120
+  Shared<uint8_t> several_blockers;  // 121
+  uint8_t reserved[2];               // 122
+  Shared<CellId> text;               // 124  first of its text cells, of the same extent
+};
+inline constexpr uint8_t kOperationIfAvailable = 1;
+inline constexpr uint8_t kOperationSteals = 2;
+// In OperationCell::outcome: the request failed, with the StatusCode in the other bits.
+inline constexpr uint32_t kRefused = 0x100;
+static_assert(sizeof(OperationCell) == kCellBytes && offsetof(OperationCell, hold_limit_ns) == 48 &&
+              offsetof(OperationCell, token) == 96);
 
 // What happened to one request, as a copy: the request may be gone when it is read.
 inline constexpr uint32_t kEntryUnits = 20;

@@ -39,6 +39,7 @@ class LockWord {
     if (TryTake(self_word)) return LockOutcome::kAcquired;
     return AcquireTaken(self_word, mark, host, timeout_ns);
   }
+  bool TryAcquire(ProcessRef self) { return TryTake(self.ToShortWord()); }
   void Release(ProcessRef self, Host& host) {
     uint32_t seen = self.ToShortWord();
     if (word_.CompareExchange(seen, 0)) return;

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "segment/intake.h"
 #include "segment/invariants.h"
 #include "segment/lock_mode.h"
 #include "segment/name_table.h"
@@ -34,6 +35,7 @@ class ShardChecker {
     CheckAgentLists();
     CheckFreeList();
     CheckEveryCellIsMet();
+    CheckIntake();
   }
 
  private:
@@ -272,6 +274,22 @@ class ShardChecker {
     }
     if (count != header.free_count.Get()) Fail("I9", "the free cells are counted wrongly");
     if (cells_ - count != header.used_count.Get()) Fail("I9", "the used cells are counted wrongly");
+  }
+
+  // I15: what is in the intake is an operation for this shard, once.
+  void CheckIntake() {
+    std::set<CellId> met;
+    CellId id = shard_.header().intake.Get();
+    while (id != kNoCell) {
+      const OperationCell* const operation = OperationAt(shard_.segment(), id);
+      const bool is_pushed = operation != nullptr && operation->shard.Get() == shard_.index() &&
+                             (operation->state.Get() == OperationState::kPending ||
+                              operation->state.Get() == OperationState::kExecuted);
+      if (!is_pushed || !met.insert(id).second) {
+        return Fail("I15", CellName(id) + " does not belong into the intake");
+      }
+      id = operation->next.Get();
+    }
   }
 
   void CheckEveryCellIsMet() {

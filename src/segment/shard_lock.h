@@ -10,9 +10,18 @@
 
 #include "platform/critical_section_mark.h"
 #include "platform/result.h"
+#include "segment/intake.h"
 #include "segment/lock_word.h"
 
 namespace holdfast::segment {
+
+// Executes what has come into the intake of a shard (intake.h) while it was locked.
+class IntakeWorker {
+ public:
+  virtual ~IntakeWorker() = default;
+  // Not inside the shard. Leaves it to whoever is inside by now, if somebody is.
+  virtual void WorkOffIntake(uint32_t shard) = 0;
+};
 
 class ShardLock {
  public:
@@ -30,10 +39,22 @@ class ShardLock {
     if (outcome == LockOutcome::kOwnerDied) segment.shard(shard).dirty.Set(1);
     return ShardLock(segment, shard, self, host, mark);
   }
+  // One attempt, without any wait; kBusy also when the owner is dead.
+  static Result<ShardLock> TryEnter(const Segment& segment, uint32_t shard, ProcessRef self,
+                                    Host& host) {
+    platform::CriticalSectionMark& mark = platform::MarkOfThisThread();
+    mark.Enter();
+    if (LockWord(segment, shard).TryAcquire(self)) {
+      return ShardLock(segment, shard, self, host, mark);
+    }
+    mark.Leave();
+    return Status(StatusCode::kBusy, "the shard is locked");
+  }
   ShardLock(ShardLock&& other) noexcept
       : segment_(std::exchange(other.segment_, nullptr)),
         host_(other.host_),
         mark_(other.mark_),
+        worker_(other.worker_),
         shard_(other.shard_),
         self_(other.self_) {}
   ShardLock(const ShardLock&) = delete;
@@ -43,7 +64,14 @@ class ShardLock {
     if (segment_ == nullptr) return;
     LockWord(*segment_, shard_).Release(self_, *host_);
     mark_->Leave();
+    // Whoever pushes an operation tries the lock afterwards: one of the two sees the other.
+    if (worker_ != nullptr && HasOperations(segment_->shard(shard_))) {
+      worker_->WorkOffIntake(shard_);
+    }
   }
+
+  // From now on the end of the scope looks at the intake.
+  void SetIntakeWorker(IntakeWorker& worker) { worker_ = &worker; }
 
   // The last owner died inside, or somebody found damage: the index must not be used.
   bool NeedsRepair() const { return segment_->shard(shard_).dirty.Get() != 0; }
@@ -56,6 +84,7 @@ class ShardLock {
   const Segment* segment_;
   Host* host_;
   platform::CriticalSectionMark* mark_;
+  IntakeWorker* worker_ = nullptr;
   uint32_t shard_;
   ProcessRef self_;
 };

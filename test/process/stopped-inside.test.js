@@ -86,6 +86,28 @@ describeWithPreload(
       await bucket.isClean({ processes: 2 });
     });
 
+    test('requests are granted in the order in which they were made, whoever made them', async () => {
+      const granted = [];
+      const own = [];
+      const others = [];
+      for (let turn = 0; turn < 8; turn += 1) {
+        own.push(bucket.locks.request('a', () => void granted.push(`own ${turn}`)));
+        const other = await waiter.request('a');
+        others.push(
+          other.granted.then(() => {
+            granted.push(`other ${turn}`);
+            return other.release();
+          }),
+        );
+      }
+      stopped.thaw();
+      await asked.granted;
+      await asked.release();
+      await Promise.all([...own, ...others]);
+      const turns = Array.from({ length: 8 }, (_, turn) => [`own ${turn}`, `other ${turn}`]);
+      expect(granted).toEqual(turns.flat());
+    });
+
     test('a snapshot waits, and shows what came of it', async () => {
       const snapshot = bucket.locks.query();
       stopped.thaw();

@@ -13,7 +13,9 @@ const {
   COUNT_SHIFT,
   DISCONNECTED,
   HAS_EVENTS,
+  EVENT_RELEASED,
   LOSS_EXPIRED,
+  LOSS_UNKNOWN,
   MORE_EVENTS,
   EVENT_EXPIRED,
   EVENT_FAILED,
@@ -39,10 +41,22 @@ const createWatch = lazy(() => require('./watch.js').createWatch);
 const view = lazy(() => require('./snapshot.js'));
 const walkWaits = lazy(() => require('./wait-walk.js').walkWaits);
 
+/** How a release went whose table was lost before it was told. */
+const EVENT_DISCONNECTED = -1;
 const OUTCOME_MASK = (1 << OUTCOME_BITS) - 1;
 const SOON = Promise.resolve();
 /** So many are named when nobody says how many. */
 const MAX_HOLDERS = 100;
+
+/**
+ * @param {number} kind  of the event that told how a release went
+ * @returns {LockLossReason | undefined}
+ */
+function toLossReason(kind) {
+  if (kind === EVENT_LOST) return 'stolen';
+  if (kind === EVENT_EXPIRED) return 'expired';
+  return kind === EVENT_DISCONNECTED ? 'disconnected' : undefined;
+}
 
 /**
  * The backend over the lock table in shared memory: one agent of a bucket. Ids and numbers cross to
@@ -111,13 +125,36 @@ class SharedMemoryBackend {
 
   /**
    * @param {Request} request
-   * @returns {LockLossReason | undefined}
+   * @returns {LockLossReason | undefined | Promise<LockLossReason | undefined>} a promise where the
+   * table is busy: the release is in effect, and how it went is not known yet
    */
   release(request) {
-    if (request.backendId === NO_ID) return this.#pendingLosses.take(request);
+    const id = request.backendId;
+    if (id === NO_ID) return this.#pendingLosses.take(request);
     const loss = this.#end(request);
     if (loss === 0) return undefined;
+    if (loss === LOSS_UNKNOWN) return this.#requests.awaitRelease(id).then(toLossReason);
     return loss === LOSS_EXPIRED ? 'expired' : 'stolen';
+  }
+
+  /**
+   * Like release(), and blocks the thread where that answers later.
+   * @param {Request} request
+   * @returns {LockLossReason | undefined}
+   */
+  releaseSync(request) {
+    const id = request.backendId;
+    if (id === NO_ID) return this.#pendingLosses.take(request);
+    const loss = this.#end(request);
+    if (loss === 0) return undefined;
+    if (loss !== LOSS_UNKNOWN) return loss === LOSS_EXPIRED ? 'expired' : 'stolen';
+    const kind = waitInSlices(Infinity, (ms) => {
+      const told = this.#agent.waitFor(id, ms);
+      this.#onEvents();
+      if (told >= 0) return told;
+      return this.#agent === null ? EVENT_DISCONNECTED : undefined;
+    });
+    return toLossReason(/** @type {number} */ (kind));
   }
 
   /**
@@ -240,7 +277,10 @@ class SharedMemoryBackend {
     doNotLeaveAtExit(this);
     for (const watch of this.#watches) watch.close();
     if (this.#agent === null) return;
-    this.#giveUp(() => abortError('The lock manager was closed while the request waited'));
+    this.#giveUp(
+      () => abortError('The lock manager was closed while the request waited'),
+      EVENT_RELEASED,
+    );
     // At once: a callback that was about to run must not run beside the next holder.
     this.#pendingLosses.flush();
   }
@@ -260,8 +300,9 @@ class SharedMemoryBackend {
   /**
    * Ends the native agent; all its requests are told in a later microtask, or by the caller.
    * @param {() => DOMException} makeError  what those that wait fail with
+   * @param {number} released  the kind of the event that releases on their way are told
    */
-  #giveUp(makeError) {
+  #giveUp(makeError, released) {
     for (const request of this.#requests.takeAll()) {
       // Told of its grant, or about to be; it may be about to be told of a loss, too.
       const isHeld = request.tokenHigh !== 0 || this.#agent.isHeld(request.backendId);
@@ -272,6 +313,7 @@ class SharedMemoryBackend {
     this.#agent.close(false);
     this.#agent = null;
     for (const watch of this.#watches) watch.wake();
+    this.#requests.tellReleases(released);
     queueMicrotask(() => this.#pendingLosses.flush());
   }
 
@@ -363,7 +405,7 @@ class SharedMemoryBackend {
    */
   #disconnect({ message }) {
     this.#whyLost = message;
-    this.#giveUp(() => invalidStateError(message));
+    this.#giveUp(() => invalidStateError(message), EVENT_DISCONNECTED);
   }
 
   /** Whoever is told something may close this backend: the rest has heard that then. */

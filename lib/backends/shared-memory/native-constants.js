@@ -18,8 +18,11 @@ module.exports = Object.freeze({
   EVENT_LOST: 3,
   EVENT_EXPIRED: 4,
   EVENT_STALLED: 5,
+  EVENT_RELEASED: 6,
   // What the end of a lock may answer, with HAS_EVENTS beside it.
   LOSS_EXPIRED: 2,
+  /** An event will say it. */
+  LOSS_UNKNOWN: 3,
   HAS_EVENTS: 4,
   // What the reading of events answers, beside a count above so many low bits.
   MORE_EVENTS: 1,

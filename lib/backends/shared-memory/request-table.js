@@ -35,6 +35,8 @@ function warnOfStall(name, pid) {
 class RequestTable {
   /** @type {(Request | null)[]} by the native part's id */
   #requests = [];
+  /** @type {Map<number, (kind: number) => void>} releases that are still to be answered, by id */
+  #releases = new Map();
   /**
    * Written by the native part: the token of a grant, then events. Signed: every second unsigned
    * number of 32 bits would be an object in the heap.
@@ -64,6 +66,34 @@ class RequestTable {
   }
 
   /**
+   * @param {number} id
+   * @returns {Promise<number>} the kind of the event that says how the release went
+   */
+  awaitRelease(id) {
+    return new Promise((resolve) => {
+      this.#releases.set(id, resolve);
+    });
+  }
+
+  /**
+   * @param {number} id
+   * @param {number} kind  of the event
+   * @returns {boolean} whether a release was told
+   */
+  #tellRelease(id, kind) {
+    this.#releases.get(id)?.(kind);
+    return this.#releases.delete(id);
+  }
+
+  /**
+   * All releases whose outcome is still to be told went so.
+   * @param {number} kind
+   */
+  tellReleases(kind) {
+    for (const id of [...this.#releases.keys()]) this.#tellRelease(id, kind);
+  }
+
+  /**
    * @param {Request} request
    * @param {number} [at]  where in the words its token is; a damaged record has none
    */
@@ -80,9 +110,11 @@ class RequestTable {
    */
   tell(index, lastError) {
     const at = TOKEN_WORDS + index * EVENT_WORDS;
-    const request = this.#requests[this.words[at]];
-    if (request === null || request === undefined) return;
+    const id = this.words[at];
     const kind = this.words[at + 1];
+    if (this.#releases.size > 0 && this.#tellRelease(id, kind)) return;
+    const request = this.#requests[id];
+    if (request === null || request === undefined) return;
     if (kind === EVENT_GRANTED) {
       this.setToken(request, at + 2);
       request.granted();

@@ -110,17 +110,26 @@ TEST_F(Capacity, CostsLittleMoreThanItsUnitsForALongName) {
   EXPECT_EQ(UsedCells(), 2 + kUnits / segment::kTextCellUnits);
 }
 
-TEST_F(Capacity, TakesAnExtentThatADeadProcessHadClaimed) {
+TEST_F(Capacity, TakesAnExtentThatAReapedProcessHadClaimed) {
   machine.segment().extent_owner(0).Set(segment::kExtentClaimed | r.ToShortWord());
   machine.Kill(r);
+  ASSERT_TRUE(b.manager().ReapProcess(r, kShardTimeoutNs).ok());
   EXPECT_EQ(Fill(u"n"), kCells - 1);
 }
 
 TEST_F(Capacity, TakesAnExtentThatAnEarlierProcessOfTheSlotHadClaimed) {
   machine.segment().extent_owner(0).Set(segment::kExtentClaimed | r.ToShortWord());
   machine.Kill(r);
+  ASSERT_TRUE(b.manager().ReapProcess(r, kShardTimeoutNs).ok());
   machine.Attach(r.slot);
   EXPECT_EQ(Fill(u"n"), kCells - 1);
+}
+
+// An intake may still name operations that are there.
+TEST_F(Capacity, LeavesAnExtentToADeadProcessUntilItIsReaped) {
+  machine.segment().extent_owner(0).Set(segment::kExtentClaimed | r.ToShortWord());
+  machine.Kill(r);
+  EXPECT_EQ(Fill(u"n"), kCells - 1 - machine.segment().geometry().cells_per_extent);
 }
 
 TEST_F(Capacity, LeavesAnExtentToTheLivingProcessThatClaimedIt) {

@@ -13,8 +13,11 @@ LockLog::Number LockLog::Begin(const Ask& ask) {
 void LockLog::Granted(Number number, uint64_t token) {
   Entry& entry = entries_[number];
   if (entry.state != State::kAsked) Fail("a grant of what was not asked for", number, number);
+  // One that is overtaken may have been refused, and not have heard of that yet.
+  if (entry.overtaken_by != 0) Fail("a request was overtaken", entry.overtaken_by - 1, number);
   entry.state = State::kHeld;
   entry.token = token;
+  entry.granted_at = ++time_;
   ++grants_;
   if (!tokens_.emplace(token, number).second) Fail("a token was given twice", number, number);
   for (const Number other : by_name_[entry.ask.name]) {
@@ -32,7 +35,7 @@ void LockLog::CheckPair(Number number, Number other) {
   if (granted.ask.steals || earlier.ask.steals) return;
   if (earlier.state == State::kAsked && IsBehind(granted, earlier) && Excludes(granted, earlier) &&
       !MayBeStolen(earlier)) {
-    Fail("a request was overtaken", number, other);
+    entries_[other].overtaken_by = number + 1;
   }
   if (earlier.token == 0) return;
   const bool is_in_order = (!IsBehind(granted, earlier) || granted.token > earlier.token) &&
@@ -55,6 +58,19 @@ bool LockLog::MayBeStolen(const Entry& entry) const {
 void LockLog::Lost(Number number) {
   if (!MayBeStolen(entries_[number])) Fail("a lock was taken away", number, number);
   Ended(number);
+}
+
+// A thief that was told of its lock before this end began has taken it away.
+void LockLog::Answered(Number number, bool is_loss) {
+  const Entry& entry = entries_[number];
+  if (is_loss && !MayBeStolen(entry)) Fail("a release tells of a loss", number, number);
+  if (is_loss || entry.token == 0) return;
+  for (const Number other : steals_[entry.ask.name]) {
+    const Entry& thief = entries_[other];
+    const bool has_stolen = other != number && thief.token > entry.token &&
+                            thief.granted_at < entry.ended_at && thief.granted_at != 0;
+    if (has_stolen) Fail("a stolen lock was released as if it was held", number, other);
+  }
 }
 
 bool LockLog::IsHeld(uint64_t token) const {

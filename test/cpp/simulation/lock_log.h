@@ -26,11 +26,14 @@ class LockLog {
   };
 
   Number Begin(const Ask& ask);
-  // Stands in the queue of the table: whoever begins from now on comes behind it.
+  // request() has returned: whoever begins from now on comes behind it.
   void Queued(Number number) { entries_[number].queued_at = ++time_; }
   void Granted(Number number, uint64_t token);
   // Ends it, or was told that there is nothing (any more) to end.
   void Ended(Number number) { entries_[number].state = State::kEnded; }
+  // Its end begins, and later it is said how it was: `is_loss`: the lock had been lost.
+  void Ending(Number number) { entries_[number].ended_at = ++time_; }
+  void Answered(Number number, bool is_loss);
   // Was told that its lock is gone.
   void Lost(Number number);
   void ProcessDied(uint32_t process);
@@ -50,7 +53,10 @@ class LockLog {
     State state = State::kAsked;
     uint64_t begun_at = 0;
     uint64_t queued_at = 0;  // 0: its place in the queue is not known
+    uint64_t granted_at = 0;
+    uint64_t ended_at = 0;
     uint64_t token = 0;
+    Number overtaken_by = 0;  // + 1; 0: by none
   };
 
   static bool Excludes(const Entry& a, const Entry& b) {

@@ -134,7 +134,6 @@ void Program::AskFor(uint32_t name, core::LockRequest request) {
       log_.Begin({process_.id, name, request.mode == LockMode::kExclusive, request.steal});
   const std::u16string units = SimulatedName(name);
   const segment::ResourceName resource(units.data(), static_cast<uint32_t>(units.size()));
-  const auto queued_before = QueuedRecords();
   const Result<core::Agent::Answer> answer = agent_->Request(resource, request);
   if (world_.IsGhost()) return;
   if (!answer.ok() || answer->outcome == RequestOutcome::kMissed) {
@@ -145,31 +144,10 @@ void Program::AskFor(uint32_t name, core::LockRequest request) {
   Mine& mine = mine_[answer->id];
   mine = {number, false, World::kForever};
   if (answer->outcome == RequestOutcome::kGranted) return Hold(mine, answer->token);
-  for (const auto& [ticket, id] : QueuedRecords()) {
-    if (id == answer->id && !queued_before.contains(ticket)) log_.Queued(number);
-  }
+  if (!request.if_available) log_.Queued(number);
   if (world_.OneIn(5)) {
     mine.until_ns = world_.now_ns() + world_.Below(static_cast<uint32_t>(habits_.hold_ns));
   }
-}
-
-// The records of its requests that stand in queues, by ticket: what its background worker is still
-// to place is not among them, what its background worker is still to end is.
-std::map<uint64_t, uint32_t> Program::QueuedRecords() const {
-  const Undisturbed undisturbed;
-  const segment::Segment table(world_.kernel().memory(),
-                               segment::Geometry::ForCapacity(SimulatedCapacity()));
-  std::map<uint64_t, uint32_t> queued;
-  for (uint32_t number = 0; number < table.geometry().cells(); ++number) {
-    segment::AnyCell& cell = *table.CellByNumber(number);
-    if (cell.state.Get() != segment::CellState::kWaiting) continue;
-    const segment::RequestCell& request = segment::AsRequest(cell);
-    const bool is_mine = request.agent.Get() == agent_->ref().index &&
-                         request.agent_generation.Get() == agent_->ref().generation;
-    const uint64_t shard = table.ShardOfCell(number + 1);
-    if (is_mine) queued[request.ticket.Get() << 8 | shard] = request.request_id.Get();
-  }
-  return queued;
 }
 
 void Program::Hold(Mine& mine, uint64_t token) {
@@ -189,9 +167,16 @@ void Program::EndWhatIsDue() {
 }
 
 void Program::End(uint32_t id) {
-  log_.Ended(mine_.at(id).number);
+  Mine& mine = mine_.at(id);
+  const LockLog::Number number = mine.number;
+  log_.Ended(number);
+  log_.Ending(number);
+  mine.is_leaving = true;
+  mine.until_ns = World::kForever;
+  const core::Loss loss = agent_->End(id);
+  if (world_.IsGhost() || loss == core::Loss::kUnknown) return;
+  log_.Answered(number, loss != core::Loss::kNone);
   mine_.erase(id);
-  agent_->End(id);
 }
 
 void Program::Deliver() {
@@ -207,6 +192,13 @@ void Program::Read(const RequestEvent& events) {
   const auto it = mine_.find(events.id);
   if (it == mine_.end()) return Fail("events of a request that it does not have");
   Mine& mine = it->second;
+  if (mine.is_leaving) {
+    const bool is_loss = events.kind == RequestEvent::Kind::kLost;
+    if (!is_loss && events.kind != RequestEvent::Kind::kReleased) return Fail("an odd end");
+    log_.Answered(mine.number, is_loss);
+    mine_.erase(it);
+    return;
+  }
   switch (events.kind) {
     case RequestEvent::Kind::kGranted:
       if (mine.is_held) return Fail("granted twice");
@@ -224,6 +216,8 @@ void Program::Read(const RequestEvent& events) {
     case RequestEvent::Kind::kMissed:
       log_.Ended(mine.number);
       break;
+    case RequestEvent::Kind::kReleased:
+      return Fail("the end of a request that was not ended");
     case RequestEvent::Kind::kStalled:
       return;  // it still waits
   }

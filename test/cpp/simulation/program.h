@@ -57,6 +57,7 @@ class Program {
     LockLog::Number number = 0;
     bool is_held = false;
     uint64_t until_ns = 0;  // when it is released, or taken back
+    bool is_leaving = false;
   };
 
   void Turn();
@@ -70,7 +71,6 @@ class Program {
   void End(uint32_t id);
   void Deliver();
   void Read(const core::RequestEvent& events);
-  std::map<uint64_t, uint32_t> QueuedRecords() const;
   uint64_t NextTimer() const;
   void Fail(const std::string& what) {
     if (fault_.empty() && !world_.IsGhost()) fault_ = what;

@@ -21,7 +21,7 @@ Geometry Geometry::ForCapacity(uint64_t) {
                     .agents = 8,
                     .buckets_per_shard = 2,
                     .extent_bytes = 1024,
-                    .extents = 8,
+                    .extents = 16,
                     .watch_ring_slots = 16,
                     .watch_ring_words = 256});
 }

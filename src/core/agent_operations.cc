@@ -1,0 +1,301 @@
+// What an agent asks of a shard that is locked: operations, and their answers.
+#include <algorithm>
+#include <utility>
+
+#include "core/agent.h"
+#include "core/operation_executor.h"
+#include "core/request_record.h"
+#include "core/submit_request.h"
+
+namespace holdfast::core {
+
+using segment::CellState;
+using segment::kNoCell;
+using segment::OperationCell;
+using segment::OperationKind;
+using segment::OperationState;
+
+namespace {
+
+constexpr uint64_t kNoWait = 0;
+// The background worker has other shards to care for.
+constexpr uint64_t kDeferredTimeoutNs = 1'000'000;
+
+std::u16string_view CutText(std::u16string_view text) { return text.substr(0, TextLength(text)); }
+
+void WriteRequest(OperationCell& cell, const LockRequest& request) {
+  cell.mode.Set(static_cast<uint8_t>(request.mode));
+  cell.flags.Set(static_cast<uint8_t>((request.if_available ? segment::kOperationIfAvailable : 0) |
+                                      (request.steal ? segment::kOperationSteals : 0)));
+  cell.limit.Set(request.limit);
+  cell.hold_limit_ns.Set(request.hold_limit_ns);
+  cell.enclosing_token.Set(request.enclosing_token);
+  cell.requested_ms.Set(request.now_ms);
+  cell.cell.Set(kNoCell);  // until it is known
+  cell.ticket.Set(0);
+}
+
+}  // namespace
+
+OperationCell& Agent::CellOf(const OperationPlace& place) const {
+  return *segment::OperationAt(attachment_->manager().segment(), place.id);
+}
+
+Status Agent::PutInRequest(uint32_t id, const segment::ResourceName& name,
+                           const LockRequest& request) {
+  const segment::Segment& segment = attachment_->manager().segment();
+  const segment::OperationTexts texts{
+      {name.units(), name.length()}, CutText(request.label), CutText(request.call_site)};
+  const Result<OperationPlace> place = TakePlace(texts.cells());
+  if (!place.ok()) return place.status();
+  OperationCell& cell = CellOf(*place);
+  cell.text.Set(place->text);
+  segment::WriteTexts(segment, cell, texts);
+  WriteRequest(cell, request);
+  SetState(id, EntryState::kArriving);
+  PutIn({.place = *place,
+         .request_place = {},
+         .shard = name.ShardOf(segment.geometry().shards),
+         .id = id,
+         .kind = OperationKind::kRequest});
+  return Status();
+}
+
+Status Agent::PutInEnd(uint32_t id, EndReason reason) {
+  const Result<OperationPlace> place = TakePlace(0);
+  if (!place.ok()) return place.status();
+  OperationCell& cell = CellOf(*place);
+  Operation operation{.place = *place,
+                      .request_place = {},
+                      .shard = entries_[id].record.shard,
+                      .id = id,
+                      .kind = OperationKind::kEnd};
+  const auto request =
+      std::find_if(operations_.begin(), operations_.end(), [id](const Operation& other) {
+        return other.id == id && other.kind == OperationKind::kRequest;
+      });
+  if (entries_[id].state == EntryState::kArriving && request != operations_.end()) {
+    operation.request_place = request->place;
+    operation.shard = request->shard;
+  }
+  cell.name_length.Set(0);
+  cell.label_length.Set(0);
+  cell.call_site_length.Set(0);
+  cell.reason.Set(static_cast<uint8_t>(reason));
+  cell.cell.Set(entries_[id].record.cell);
+  cell.ticket.Set(entries_[id].record.ticket);
+  cell.request.Set(operation.request_place.id);
+  cell.ended.Set(CellState::kFree);
+  PutIn(operation);
+  return Status();
+}
+
+// What both kinds have in common. It may be executed before this returns, not only by this thread.
+void Agent::PutIn(const Operation& operation) {
+  OperationCell& cell = CellOf(operation.place);
+  cell.shard.Set(operation.shard);
+  cell.kind.Set(operation.kind);
+  cell.process_slot.Set(self_.process.slot);
+  cell.process_generation.Set(self_.process.generation);
+  cell.agent.Set(self_.index);
+  cell.agent_generation.Set(self_.generation);
+  cell.request_id.Set(operation.id);
+  cell.token.Set(0);
+  attachment_->manager().PutIn(operation.place.id, cell);
+  operations_.push_back(operation);
+  operations_.back().number = cell.number.Get();
+  if (cell.state.Acquire() == OperationState::kPending) Visit(operation.shard);
+}
+
+Result<OperationPlace> Agent::TakePlace(uint32_t text_cells) {
+  if (!retired_.empty()) GiveRetired();
+  return pool_->Take(text_cells);
+}
+
+// A cell may be written again once it is in no intake. Only one that a repair has executed may be.
+void Agent::GivePlace(const OperationPlace& place, uint32_t shard) {
+  if (CellOf(place).state.Acquire() == OperationState::kExecuted) {
+    retired_.emplace_back(place, shard);
+  } else {
+    pool_->Give(place);
+  }
+}
+
+// Who enters a shard executes its intake: what was there is there no more.
+void Agent::GiveRetired() {
+  std::vector<std::pair<OperationPlace, uint32_t>> kept;
+  for (const auto& [place, shard] : retired_) {
+    WakeQueue wake_queue(attachment_->manager().segment(), *attachment_);
+    const bool is_out = CellOf(place).state.Acquire() == OperationState::kDone ||
+                        attachment_->manager().Enter(shard, wake_queue, kNoWait).ok();
+    if (is_out) {
+      pool_->Give(place);
+    } else {
+      kept.emplace_back(place, shard);
+    }
+  }
+  retired_ = std::move(kept);
+}
+
+// Once an operation is in the intake somebody of this process looks after it until it is executed.
+void Agent::Visit(uint32_t shard) {
+  if (std::find(visits_.begin(), visits_.end(), shard) != visits_.end()) return;
+  visits_.push_back(shard);
+  std::vector<LockManager::OperationRef> operations;
+  for (const Operation& operation : operations_) {
+    if (operation.shard == shard) operations.push_back({operation.place.id, operation.number});
+  }
+  // A task is copied before each try; what it has told is to be known in the next one.
+  auto visit =
+      std::make_shared<ShardVisit>(*attachment_, self_, visit_log_, shard, std::move(operations));
+  attachment_->worker().Defer(shard, this, [visit] { return (*visit)(); });
+}
+
+void Agent::ReadVisits(std::vector<RequestEvent>& events) {
+  std::vector<uint32_t> done;
+  std::vector<VisitLog::Stall> stalls;
+  std::vector<VisitLog::End> ends;
+  {
+    const std::lock_guard<std::mutex> guard(visit_log_->mutex);
+    done.swap(visit_log_->done);
+    stalls.swap(visit_log_->stalls);
+    ends.swap(visit_log_->ends);
+    visit_log_->has_news.store(false);
+  }
+  // One of those that wait is enough for people to hear of it.
+  for (const auto& [shard, process_id] : stalls) {
+    const auto waiting = std::find_if(
+        operations_.begin(), operations_.end(), [&, at = shard](const Operation& operation) {
+          return operation.shard == at && operation.kind == OperationKind::kRequest &&
+                 entries_[operation.id].state == EntryState::kArriving;
+        });
+    if (waiting == operations_.end()) continue;
+    events.push_back({waiting->id, RequestEvent::Kind::kStalled, process_id, Status()});
+  }
+  for (const auto& [id, ended] : ends) Told(id, ended, 0, events);
+  for (const uint32_t shard : done) {
+    std::erase(visits_, shard);
+    const bool is_any_pending =
+        std::any_of(operations_.begin(), operations_.end(), [&](const Operation& operation) {
+          return operation.shard == shard &&
+                 CellOf(operation.place).state.Acquire() == OperationState::kPending;
+        });
+    if (is_any_pending) Visit(shard);
+  }
+}
+
+// To be called after the events were taken, and before they are read: who has told an event of a
+// record had answered before.
+void Agent::ReadAnswers(std::vector<RequestEvent>& events) {
+  entry_.answered.Exchange(0);
+  const std::vector<Operation> operations = std::exchange(operations_, {});
+  for (const Operation& operation : operations) {
+    if (CellOf(operation.place).state.Acquire() == OperationState::kPending) {
+      operations_.push_back(operation);
+    } else {
+      ReadAnswer(operation, events);
+    }
+  }
+}
+
+void Agent::ReadAnswer(const Operation& operation, std::vector<RequestEvent>& events) {
+  const uint32_t id = operation.id;
+  const OperationCell& cell = CellOf(operation.place);
+  if (operation.kind == OperationKind::kEnd) {
+    Told(id, cell.ended.Get(), cell.token.Get(), events);
+    GivePlace(operation.place, operation.shard);
+    if (operation.request_place.id != kNoCell) GivePlace(operation.request_place, operation.shard);
+    return;
+  }
+  // Its end follows, and needs the answer that is here.
+  if (entries_[id].is_end_put_in) return;
+  const bool is_abandoned = entries_[id].state == EntryState::kAbandoned;
+  Result<RequestReply> reply = ReplyOf(cell);
+  if (reply.ok() && reply->outcome == RequestOutcome::kMissed && !is_abandoned) {
+    reply = AskAgainIfDead(operation, *reply);
+  }
+  GivePlace(operation.place, operation.shard);
+  if (reply.status().code() == StatusCode::kBusy) return;  // it is in the intake again
+  if (!reply.ok()) {
+    FreeEntry(id);
+    if (!is_abandoned) {
+      events.push_back({id, RequestEvent::Kind::kFailed, 0, reply.status()});
+    }
+    return;
+  }
+  Adopt(id, *reply, 0);
+  if (is_abandoned) {
+    (void)End(id);
+  } else if (reply->outcome == RequestOutcome::kGranted) {
+    events.push_back({id, RequestEvent::Kind::kGranted, reply->token, Status()});
+  } else if (reply->outcome == RequestOutcome::kMissed) {
+    events.push_back({id, RequestEvent::Kind::kMissed, 0, Status()});
+  }
+}
+
+// Somebody who is dead must not be the reason why a lock is not available. kBusy: it was put in
+// again.
+Result<RequestReply> Agent::AskAgainIfDead(const Operation& operation, const RequestReply& reply) {
+  const Blocker& blocker = reply.blocker;
+  const bool may_be_dead = blocker.several || (blocker.process.generation != 0 &&
+                                               !attachment_->IsAlive(blocker.process));
+  if (!may_be_dead) return reply;
+  const OperationCell& cell = CellOf(operation.place);
+  segment::OperationTexts texts;
+  if (!segment::ReadTexts(attachment_->manager().segment(), operation.place.id, cell, texts)) {
+    return reply;
+  }
+  const segment::ResourceName name(texts.name.data(), static_cast<uint32_t>(texts.name.size()));
+  const LockRequest request = LockRequestFrom(cell, texts);
+  const Result<RequestReply> again = SubmitRequest(*attachment_, self_, name, request, kNoWait);
+  if (again.status().code() != StatusCode::kBusy) return again;
+  const Status put_in = PutInRequest(operation.id, name, request);
+  return put_in.ok() ? again : Result<RequestReply>(put_in);
+}
+
+// The end of a request is known; whoever waits for that is told.
+void Agent::Told(uint32_t id, CellState ended, uint64_t token, std::vector<RequestEvent>& events) {
+  const bool is_awaited = entries_[id].state == EntryState::kLeaving;
+  entries_[id].is_end_put_in = false;
+  FreeEntry(id);
+  if (!is_awaited) return;
+  const Loss loss = LossOf(ended);
+  const RequestEvent::Kind kind = loss == Loss::kNone      ? RequestEvent::Kind::kReleased
+                                  : loss == Loss::kExpired ? RequestEvent::Kind::kExpired
+                                                           : RequestEvent::Kind::kLost;
+  events.push_back({id, kind, token, Status()});
+}
+
+// The shard is locked: the end goes into the intake. Nobody waits for the end of a request that
+// was not granted.
+Loss Agent::EndLater(uint32_t id, EndReason reason) {
+  const bool is_held = entries_[id].state == EntryState::kHeld;
+  const bool is_arriving = entries_[id].state == EntryState::kArriving;
+  const bool is_put_in = PutInEnd(id, reason).ok();
+  ForgetHold(entries_[id]);
+  entries_[id].is_end_put_in = is_put_in;
+  SetState(id, is_held ? EntryState::kLeaving : EntryState::kAbandoned);
+  // No room for another operation. One that arrives is ended when it has arrived.
+  if (!is_put_in && !is_arriving) EndByWorker(id, reason);
+  return is_held ? Loss::kUnknown : Loss::kNone;
+}
+
+void Agent::EndByWorker(uint32_t id, EndReason reason) {
+  const RecordRef record = entries_[id].record;
+  attachment_->worker().Defer(
+      record.shard, this,
+      [attachment = attachment_.get(), log = visit_log_, self = self_, id, record, reason] {
+        const Result<CellState> ended =
+            attachment->manager().End(record, kDeferredTimeoutNs, reason);
+        if (ended.status().code() == StatusCode::kBusy) return StatusCode::kBusy;
+        {
+          const std::lock_guard<std::mutex> guard(log->mutex);
+          log->ends.push_back({id, ended.ok() ? *ended : CellState::kFree});
+          log->has_news.store(true);
+        }
+        attachment->Ring(self);
+        return ended.status().code();
+      });
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,79 @@
+// What the lock manager does with the intakes of the shards (segment/intake.h).
+#include "core/lock_manager.h"
+#include "core/operation_executor.h"
+
+namespace holdfast::core {
+
+using segment::CellId;
+using segment::OperationCell;
+using segment::OperationState;
+using segment::ShardLock;
+using segment::ShardView;
+
+namespace {
+
+// What comes in all the time is not for one thread to do: its visitors go on (shard_visit.h).
+constexpr int kMaxRounds = 16;
+
+}  // namespace
+
+void LockManager::PutIn(CellId id, OperationCell& operation) {
+  const uint32_t shard = operation.shard.Get();
+  segment::PushOperation(segment_, id, operation);
+  // Whoever unlocks looks at the intake afterwards: one of the two sees the other.
+  WorkOffIntake(shard);
+}
+
+void LockManager::WorkOffIntake(uint32_t shard) {
+  for (int round = 0; round < kMaxRounds; ++round) {
+    {
+      WakeQueue wake_queue(segment_, host_);
+      const Result<ShardLock> lock = ShardLock::TryEnter(segment_, shard, self_, host_);
+      if (!lock.ok()) return;
+      if (lock->NeedsRepair()) Repair(shard, wake_queue);
+      ExecuteIntake(shard, wake_queue);
+    }
+    if (!segment::HasOperations(segment_.shard(shard))) return;
+  }
+}
+
+// Inside the shard. Damage that is met is repaired at once, with what is still pending.
+void LockManager::ExecuteIntake(uint32_t shard, WakeQueue& wake_queue) {
+  const ShardView view(segment_, shard);
+  view.header().changes.Set(view.header().changes.Get() + 1);
+  OperationExecutor executor(view, wake_queue, self_);
+  segment::IntakeReader intake(view);
+  CellId id = segment::kNoCell;
+  while (OperationCell* const operation = intake.Next(id)) {
+    executor.Execute(id, *operation, OperationExecutor::Occasion::kIntake);
+  }
+  if (view.header().dirty.Get() != 0) Repair(shard, wake_queue);
+}
+
+void LockManager::ExecuteAfterRepair(const ShardView& view, WakeQueue& wake_queue,
+                                     const std::vector<CellId>& operations) {
+  OperationExecutor executor(view, wake_queue, self_);
+  for (const CellId id : operations) {
+    OperationCell* const operation = segment::OperationAt(segment_, id);
+    if (operation == nullptr || operation->state.Get() != OperationState::kPending) continue;
+    if (!executor.Execute(id, *operation, OperationExecutor::Occasion::kRepair)) return;
+  }
+}
+
+Status LockManager::Visit(uint32_t shard, const std::vector<OperationRef>& operations,
+                          uint64_t timeout_ns) {
+  WakeQueue wake_queue(segment_, host_);
+  const Result<ShardLock> lock = Enter(shard, wake_queue, timeout_ns);
+  if (!lock.ok()) return lock.status();
+  OperationExecutor executor(ShardView(segment_, shard), wake_queue, self_);
+  for (const auto& [id, number] : operations) {
+    OperationCell* const operation = segment::OperationAt(segment_, id);
+    const bool is_lost = operation != nullptr &&
+                         operation->state.Acquire() == OperationState::kPending &&
+                         operation->shard.Get() == shard && operation->number.Get() == number;
+    if (is_lost) executor.Execute(id, *operation, OperationExecutor::Occasion::kRepair);
+  }
+  return Status();
+}
+
+}  // namespace holdfast::core

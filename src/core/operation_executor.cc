@@ -1,0 +1,199 @@
+#include "core/operation_executor.h"
+
+#include "core/blocker_of.h"
+#include "core/extent_growth.h"
+#include "core/hold_limits.h"
+#include "core/lock_manager.h"
+#include "core/shard_rules.h"
+#include "segment/record_pool.h"
+#include "segment/request_list.h"
+
+namespace holdfast::core {
+
+using segment::AgentRef;
+using segment::CellId;
+using segment::CellState;
+using segment::kNoCell;
+using segment::OperationCell;
+using segment::OperationKind;
+using segment::OperationState;
+using segment::RequestCell;
+
+namespace {
+
+void Answer(OperationCell& operation, const RequestReply& reply) {
+  operation.cell.Set(reply.record.cell);
+  operation.ticket.Set(reply.record.ticket);
+  operation.token.Set(reply.token);
+  operation.blocker_process.Set(reply.blocker.process.ToWord());
+  operation.blocker_holder.Set(reply.blocker.holder);
+  operation.several_blockers.Set(reply.blocker.several ? 1 : 0);
+  operation.has_hold_limits.Set(reply.has_to_do_with_hold_limits ? 1 : 0);
+  operation.outcome.Set(static_cast<uint32_t>(reply.outcome));
+}
+
+EndReason ReasonOf(const OperationCell& operation) {
+  const uint8_t reason = operation.reason.Get();
+  return reason <= static_cast<uint8_t>(EndReason::kOwnerDied) ? static_cast<EndReason>(reason)
+                                                               : EndReason::kReleased;
+}
+
+}  // namespace
+
+LockRequest LockRequestFrom(const OperationCell& operation, const segment::OperationTexts& texts) {
+  LockRequest request;
+  request.request_id = operation.request_id.Get();
+  request.mode = operation.mode.Get() == static_cast<uint8_t>(LockMode::kShared)
+                     ? LockMode::kShared
+                     : LockMode::kExclusive;
+  request.if_available = (operation.flags.Get() & segment::kOperationIfAvailable) != 0;
+  request.steal = (operation.flags.Get() & segment::kOperationSteals) != 0;
+  request.limit = operation.limit.Get();
+  request.hold_limit_ns = operation.hold_limit_ns.Get();
+  request.label = texts.label;
+  request.call_site = texts.call_site;
+  request.enclosing_token = operation.enclosing_token.Get();
+  request.now_ms = operation.requested_ms.Get();
+  return request;
+}
+
+bool OperationExecutor::Execute(CellId id, OperationCell& operation, Occasion occasion) {
+  const OperationState afterwards =
+      occasion == Occasion::kRepair ? OperationState::kExecuted : OperationState::kDone;
+  if (operation.state.Get() == OperationState::kExecuted) {
+    operation.state.Publish(afterwards);
+    return true;
+  }
+  const AgentRef agent = segment::AgentOf(shard_.segment(), operation);
+  if (agent.generation != 0 && !Run(id, operation, agent, occasion)) return false;
+  operation.state.Publish(afterwards);
+  // From here on the operation is its agent's again.
+  if (agent.generation == 0) return true;
+  shard_.segment().agent(agent.index).answered.Exchange(1);
+  wake_queue_.Add(agent.index);
+  return true;
+}
+
+bool OperationExecutor::Run(CellId id, OperationCell& operation, const AgentRef& agent,
+                            Occasion occasion) {
+  if (operation.kind.Get() == OperationKind::kEnd) return RunEnd(operation);
+  return RunRequest(id, operation, agent, occasion);
+}
+
+bool OperationExecutor::RunRequest(CellId id, OperationCell& operation, const AgentRef& agent,
+                                   Occasion occasion) {
+  if (occasion == Occasion::kRepair && AnswerFromRecord(operation, agent)) return true;
+  segment::OperationTexts texts;
+  if (!segment::ReadTexts(shard_.segment(), id, operation, texts)) {
+    operation.outcome.Set(segment::kRefused | static_cast<uint32_t>(StatusCode::kSegmentBroken));
+    return true;
+  }
+  const segment::ResourceName name(texts.name.data(), static_cast<uint32_t>(texts.name.size()));
+  const LockRequest request = LockRequestFrom(operation, texts);
+  for (;;) {
+    const RequestReply reply = ShardRules(shard_, wake_queue_).Request(agent, name, request);
+    if (shard_.header().dirty.Get() != 0) return false;
+    if (reply.missing_cells == 0) {
+      Answer(operation, reply);
+      return true;
+    }
+    const Status grown = Grow(reply.missing_cells);
+    if (grown.ok()) continue;
+    operation.outcome.Set(segment::kRefused | static_cast<uint32_t>(grown.code()));
+    return true;
+  }
+}
+
+// After a death inside: was it executed, and only not marked? Then its record waits or holds.
+bool OperationExecutor::AnswerFromRecord(OperationCell& operation, const AgentRef& agent) {
+  CellId id = segment::AgentList(shard_, agent.index).First();
+  for (uint32_t steps = 0; id != kNoCell && steps <= shard_.MaxCells(); ++steps) {
+    const RequestCell* const request = shard_.RequestAt(id);
+    if (request == nullptr) return false;
+    const CellState state = request->state.Get();
+    const bool is_same = request->request_id.Get() == operation.request_id.Get() &&
+                         request->agent_generation.Get() == agent.generation &&
+                         (state == CellState::kWaiting || state == CellState::kHeld);
+    if (is_same) {
+      const RecordRef record{id, shard_.index(), request->ticket.Get()};
+      Answer(operation, ReplyFromRecord(shard_, record, *request));
+      return true;
+    }
+    id = request->agent_next.Get();
+  }
+  return false;
+}
+
+RecordRef OperationExecutor::RecordOf(const OperationCell& operation) const {
+  const CellId request_id = operation.request.Get();
+  if (request_id == kNoCell) {
+    return {operation.cell.Get(), shard_.index(), operation.ticket.Get()};
+  }
+  const OperationCell* const request = segment::OperationAt(shard_.segment(), request_id);
+  const bool is_executed = request != nullptr &&
+                           request->state.Acquire() != OperationState::kPending &&
+                           request->kind.Get() == OperationKind::kRequest &&
+                           request->agent.Get() == operation.agent.Get();
+  if (!is_executed) return {};
+  return {request->cell.Get(), shard_.index(), request->ticket.Get()};
+}
+
+bool OperationExecutor::RunEnd(OperationCell& operation) {
+  const RecordRef record = RecordOf(operation);
+  RequestCell* const request = record.cell == kNoCell ? nullptr : RequestOf(shard_, record);
+  // Gone: it was ended by one that died here, and what it was is noted; or long ago.
+  if (request == nullptr) return true;
+  const bool is_late =
+      request->hold_limit_ns.Get() != 0 && IsHeldTooLong(*request, wake_queue_.host());
+  operation.token.Set(request->token.Get());
+  operation.ended.Set(is_late ? CellState::kExpired : request->state.Get());
+  ShardRules(shard_, wake_queue_)
+      .End(record.cell, *request, is_late ? EndReason::kExpired : ReasonOf(operation));
+  return shard_.header().dirty.Get() == 0;
+}
+
+// Inside the shard, unlike elsewhere: what is not executed now would keep everything behind it from
+// being executed. It is rare, and as long as one call of the kernel.
+Status OperationExecutor::Grow(uint32_t cells) {
+  ExtentGrowth growth(shard_.segment(), wake_queue_.host(), self_);
+  const Result<std::vector<uint32_t>> extents = growth.Claim(cells);
+  if (!extents.ok()) return extents.status();
+  segment::RecordPool pool(shard_);
+  for (const uint32_t extent : *extents) pool.AddExtent(extent, growth.ClaimWord());
+  return Status();
+}
+
+Result<RequestReply> ReplyOf(const OperationCell& operation) {
+  const uint32_t outcome = operation.outcome.Get();
+  if (outcome == (segment::kRefused | static_cast<uint32_t>(StatusCode::kSegmentFull))) {
+    return Status(StatusCode::kSegmentFull, "the lock table is full (see the capacity option)");
+  }
+  if (outcome > static_cast<uint32_t>(RequestOutcome::kMissed)) {
+    return Status(StatusCode::kSegmentBroken, "the request was damaged while it was queued");
+  }
+  RequestReply reply;
+  reply.outcome = static_cast<RequestOutcome>(outcome);
+  reply.record = {operation.cell.Get(), operation.shard.Get(), operation.ticket.Get()};
+  reply.token = operation.token.Get();
+  reply.blocker = {segment::ProcessRef::FromWord(operation.blocker_process.Get()),
+                   operation.several_blockers.Get() != 0, operation.blocker_holder.Get()};
+  reply.has_to_do_with_hold_limits = operation.has_hold_limits.Get() != 0;
+  return reply;
+}
+
+RequestReply ReplyFromRecord(const segment::ShardView& shard, const RecordRef& record,
+                             const RequestCell& request) {
+  RequestReply reply;
+  reply.has_to_do_with_hold_limits = true;  // perhaps: whoever looks finds out
+  reply.record = record;
+  if (request.state.Get() == CellState::kWaiting) {
+    reply.outcome = RequestOutcome::kQueued;
+    reply.blocker = BlockerOf(shard, request);
+  } else {
+    reply.outcome = RequestOutcome::kGranted;
+    reply.token = request.token.Get();
+  }
+  return reply;
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,50 @@
+// Where an agent writes its operations (segment/intake.h): extents that its process has claimed.
+// Private to the agent, so nothing is shared while a cell is looked for. An extent is claimed when
+// it is needed, and given back with its last operation.
+#ifndef HOLDFAST_CORE_OPERATION_POOL_H_
+#define HOLDFAST_CORE_OPERATION_POOL_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/extent_growth.h"
+#include "platform/result.h"
+#include "segment/intake.h"
+
+namespace holdfast::core {
+
+// The cells of one operation.
+struct OperationPlace {
+  segment::CellId id = segment::kNoCell;
+  segment::CellId text = segment::kNoCell;
+  uint32_t text_cells = 0;
+};
+
+class OperationPool {
+ public:
+  OperationPool(const segment::Segment& segment, segment::Host& host, segment::ProcessRef self)
+      : segment_(segment), growth_(segment, host, self) {}
+
+  // kSegmentFull: there is no extent left, or one has not that much room for text.
+  Result<OperationPlace> Take(uint32_t text_cells);
+  // No one inside the shard can meet the operation any more.
+  void Give(const OperationPlace& place);
+  // Gives all extents back: the agent has ended.
+  void GiveAll();
+
+ private:
+  struct Extent {
+    uint32_t number;
+    std::vector<bool> used;
+    uint32_t used_count;
+  };
+  bool TakeIn(Extent& extent, uint32_t text_cells, OperationPlace& place);
+
+  const segment::Segment& segment_;
+  ExtentGrowth growth_;
+  std::vector<Extent> extents_;
+};
+
+}  // namespace holdfast::core
+
+#endif  // HOLDFAST_CORE_OPERATION_POOL_H_

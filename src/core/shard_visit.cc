@@ -1,0 +1,51 @@
+#include "core/shard_visit.h"
+
+#include <utility>
+
+#include "segment/lock_word.h"
+
+namespace holdfast::core {
+
+namespace {
+
+// The background worker has other shards to care for.
+constexpr uint64_t kShardTimeoutNs = 1'000'000;
+// Nobody is inside a shard so long, unless it is stopped.
+constexpr uint64_t kStallNs = 1'000'000'000;
+
+}  // namespace
+
+// The first call only asks to be called again: whoever is inside has that long to do it itself.
+StatusCode ShardVisit::operator()() {
+  if (!std::exchange(has_waited_, true)) return StatusCode::kBusy;
+  const Status visited = attachment_->manager().Visit(shard_, operations_, kShardTimeoutNs);
+  if (visited.code() == StatusCode::kBusy) {
+    TellIfStalled();
+    return StatusCode::kBusy;
+  }
+  {
+    const std::lock_guard<std::mutex> guard(log_->mutex);
+    log_->done.push_back(shard_);
+    log_->has_news.store(true);
+  }
+  attachment_->Ring(agent_);
+  return visited.code();
+}
+
+// Once: people can do something about it.
+void ShardVisit::TellIfStalled() {
+  if (has_told_ || attachment_->MonotonicNs() - begin_ns_ < kStallNs) return;
+  has_told_ = true;
+  const segment::Segment& segment = attachment_->manager().segment();
+  const segment::ProcessRef owner = segment::LockWord(segment, shard_).Owner();
+  const uint32_t process_id =
+      owner.generation == 0 ? 0 : segment.process(owner.slot).process_id.Get();
+  {
+    const std::lock_guard<std::mutex> guard(log_->mutex);
+    log_->stalls.push_back({shard_, process_id});
+    log_->has_news.store(true);
+  }
+  attachment_->Ring(agent_);
+}
+
+}  // namespace holdfast::core

@@ -1,0 +1,150 @@
+#include "segment/intake.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::segment {
+namespace {
+
+bool IsClaimed(const Segment& segment, uint32_t extent) {
+  return extent < segment.geometry().extents &&
+         (segment.extent_owner(extent).Get() & kExtentClaimed) != 0;
+}
+
+OperationCell& AsOperation(AnyCell& cell) { return reinterpret_cast<OperationCell&>(cell); }
+
+char16_t* TextIn(const Segment& segment, CellId id) {
+  return reinterpret_cast<char16_t*>(segment.CellByNumber(id - 1));
+}
+
+uint64_t UnitsOf(const OperationCell& operation, uint32_t& name, uint32_t& label, uint32_t& site) {
+  name = operation.name_length.Get();
+  label = operation.label_length.Get();
+  site = operation.call_site_length.Get();
+  return uint64_t{name} + label + site;
+}
+
+}  // namespace
+
+OperationCell* OperationAt(const Segment& segment, CellId id) {
+  const uint32_t number = id - 1;  // kNoCell becomes the largest number
+  const uint32_t extent = number / segment.geometry().cells_per_extent;
+  const uint32_t index = number % segment.geometry().cells_per_extent;
+  if (!IsClaimed(segment, extent) || index >= OperationsPerExtent(segment.geometry())) {
+    return nullptr;
+  }
+  return &AsOperation(*segment.CellByNumber(number));
+}
+
+void WriteTexts(const Segment& segment, OperationCell& operation, const OperationTexts& texts) {
+  operation.name_length.Set(static_cast<uint32_t>(texts.name.size()));
+  operation.label_length.Set(static_cast<uint16_t>(texts.label.size()));
+  operation.call_site_length.Set(static_cast<uint16_t>(texts.call_site.size()));
+  if (texts.units() == 0) return;
+  char16_t* to = TextIn(segment, operation.text.Get());
+  for (const std::u16string_view text : {texts.name, texts.label, texts.call_site}) {
+    to = std::copy(text.begin(), text.end(), to);
+  }
+}
+
+bool ReadTexts(const Segment& segment, CellId id, const OperationCell& operation,
+               OperationTexts& texts) {
+  uint32_t name = 0;
+  uint32_t label = 0;
+  uint32_t site = 0;
+  const uint64_t units = UnitsOf(operation, name, label, site);
+  if (units == 0) return true;
+  const uint32_t per_extent = segment.geometry().cells_per_extent;
+  const uint32_t text = operation.text.Get() - 1;
+  const uint64_t cells = (units + kOperationTextUnits - 1) / kOperationTextUnits;
+  const bool is_inside = text / per_extent == (id - 1) / per_extent &&
+                         text % per_extent >= OperationsPerExtent(segment.geometry()) &&
+                         text % per_extent + cells <= per_extent;
+  if (!is_inside || label > kMaxLabelUnits || site > kMaxLabelUnits) return false;
+  const char16_t* const from = TextIn(segment, text + 1);
+  texts = {{from, name}, {from + name, label}, {from + name + label, site}};
+  return true;
+}
+
+// The number first: whoever comes after this call has returned gets a larger one.
+void PushOperation(const Segment& segment, CellId id, OperationCell& operation) {
+  ShardHeader& shard = segment.shard(operation.shard.Get());
+  operation.number.Set(shard.intake_last.FetchAdd(1) + 1);
+  // Dead before this store: nothing was asked. After it: the operation of a dead agent.
+  operation.state.Publish(OperationState::kPending);
+  CellId head = shard.intake.Get();
+  do {
+    operation.next.Set(head);
+  } while (!shard.intake.CompareExchange(head, id));
+}
+
+// Turns the links round: nobody else reads them any more.
+IntakeReader::IntakeReader(const ShardView& shard) : shard_(shard) {
+  CellId id = shard_.header().intake.Exchange(kNoCell);
+  for (uint32_t steps = 0; id != kNoCell; ++steps) {
+    OperationCell* const operation = Check(id);
+    if (operation == nullptr || steps > shard_.MaxCells()) {
+      shard_.MarkDamaged();
+      return;
+    }
+    const CellId older = operation->next.Get();
+    operation->next.Set(next_);
+    next_ = std::exchange(id, older);
+  }
+}
+
+OperationCell* IntakeReader::Next(CellId& id) {
+  // What is damaged is found by the repair, without the links.
+  if (next_ == kNoCell || shard_.header().dirty.Get() != 0) return nullptr;
+  OperationCell* const operation = Check(next_);
+  if (operation == nullptr) {
+    shard_.MarkDamaged();
+    return nullptr;
+  }
+  id = std::exchange(next_, operation->next.Get());
+  return operation;
+}
+
+OperationCell* IntakeReader::Check(CellId id) const {
+  OperationCell* const operation = OperationAt(shard_.segment(), id);
+  if (operation == nullptr || operation->shard.Get() != shard_.index()) return nullptr;
+  const OperationState state = operation->state.Acquire();
+  const bool is_pushed = state == OperationState::kPending || state == OperationState::kExecuted;
+  return is_pushed ? operation : nullptr;
+}
+
+// One that is numbered above the limit is pushed after the exchange, so it is not lost. Executing
+// it here could be too early: an operation before it may have been pushed, and not have been seen.
+std::vector<CellId> FindOperations(const ShardView& shard) {
+  const Segment& segment = shard.segment();
+  shard.header().intake.Exchange(kNoCell);
+  const uint64_t limit = shard.header().intake_last.LoadRmw();
+  std::vector<std::pair<uint64_t, CellId>> found;
+  for (uint32_t extent = 0; extent < segment.geometry().extents; ++extent) {
+    if (!IsClaimed(segment, extent)) continue;
+    for (uint32_t i = 0; i < OperationsPerExtent(segment.geometry()); ++i) {
+      const CellId id = segment.FirstCell(extent) + i;
+      const OperationCell* const operation = OperationAt(segment, id);
+      if (operation == nullptr) continue;
+      const bool is_pending = operation->state.Acquire() == OperationState::kPending &&
+                              operation->shard.Get() == shard.index();
+      const uint64_t number = operation->number.Get();
+      if (is_pending && number <= limit) found.emplace_back(number, id);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<CellId> operations;
+  for (const auto& [number, id] : found) operations.push_back(id);
+  return operations;
+}
+
+AgentRef AgentOf(const Segment& segment, const OperationCell& operation) {
+  const AgentRef agent{operation.agent.Get(),
+                       operation.agent_generation.Get(),
+                       {operation.process_slot.Get(), operation.process_generation.Get()}};
+  const bool is_there = agent.index < segment.geometry().agents && agent.generation != 0 &&
+                        segment.AgentAt(agent.index) == agent;
+  return is_there ? agent : AgentRef{};
+}
+
+}  // namespace holdfast::segment

@@ -1,0 +1,68 @@
+'use strict';
+
+// Mistakes in the intake of a busy shard.
+
+const SIMULATION = 'simulation_test';
+const INTAKE = 'core_test:Intake*';
+
+/** @type {import('./planted-bugs.js').PlantedBug[]} */
+const INTAKE_BUGS = [
+  {
+    name: 'whoever enters does not execute what was put in before',
+    file: 'src/core/lock_manager.cc',
+    from: 'if (segment_.shard(shard).intake.Get() != kNoCell) ExecuteIntake(shard, wake_queue);',
+    to: '',
+    tests: [INTAKE, SIMULATION],
+  },
+  {
+    name: 'whoever unlocks does not look at the intake again',
+    file: 'src/segment/shard_lock.h',
+    from: 'if (worker_ != nullptr && HasOperations(segment_->shard(shard_))) {',
+    to: 'if (worker_ == nullptr && HasOperations(segment_->shard(shard_))) {',
+    tests: [INTAKE],
+  },
+  {
+    name: 'the intake is executed newest first',
+    file: 'src/segment/intake.cc',
+    from: '    operation->next.Set(next_);\n    next_ = std::exchange(id, older);\n',
+    to: '    next_ = next_ == kNoCell ? id : next_;\n    id = older;\n',
+    tests: [INTAKE, SIMULATION],
+  },
+  {
+    name: 'a repair executes what has been executed again',
+    file: 'src/core/operation_executor.cc',
+    from: 'if (occasion == Occasion::kRepair && AnswerFromRecord(operation, agent)) return true;',
+    to: '',
+    tests: [INTAKE],
+  },
+  {
+    name: 'a repair forgets what is in the intake',
+    file: 'src/core/lock_manager.cc',
+    from: '  ExecuteAfterRepair(view, wake_queue, operations);\n',
+    to: '',
+    tests: [INTAKE],
+  },
+  {
+    name: 'a cell that a repair has executed is used again at once',
+    file: 'src/core/agent_operations.cc',
+    from: 'if (CellOf(place).state.Acquire() == OperationState::kExecuted) {',
+    to: 'if (CellOf(place).state.Acquire() == OperationState::kUnused) {',
+    tests: [SIMULATION],
+  },
+  {
+    name: 'the end of a request that arrives is forgotten',
+    file: 'src/core/agent_operations.cc',
+    from: '  cell.request.Set(operation.request_place.id);\n',
+    to: '  cell.request.Set(kNoCell);\n',
+    tests: [SIMULATION],
+  },
+  {
+    name: 'a release that is put in says nothing of a loss',
+    file: 'src/core/operation_executor.cc',
+    from: '  operation.ended.Set(is_late ? CellState::kExpired : request->state.Get());\n',
+    to: '  operation.ended.Set(CellState::kHeld);\n',
+    tests: [INTAKE, SIMULATION],
+  },
+];
+
+module.exports = { INTAKE_BUGS };
