@@ -37,8 +37,9 @@ void WriteRequest(OperationCell& cell, const LockRequest& request) {
 
 }  // namespace
 
+// Of this agent's own: it is there whatever the directory of extents says by now.
 OperationCell& Agent::CellOf(const OperationPlace& place) const {
-  return *segment::OperationAt(attachment_->manager().segment(), place.id);
+  return segment::AsOperation(*attachment_->manager().segment().CellByNumber(place.id - 1));
 }
 
 Status Agent::PutInRequest(uint32_t id, const segment::ResourceName& name,
@@ -49,8 +50,7 @@ Status Agent::PutInRequest(uint32_t id, const segment::ResourceName& name,
   const Result<OperationPlace> place = TakePlace(texts.cells());
   if (!place.ok()) return place.status();
   OperationCell& cell = CellOf(*place);
-  cell.text.Set(place->text);
-  segment::WriteTexts(segment, cell, texts);
+  segment::WriteTexts(segment, cell, place->text, texts);
   WriteRequest(cell, request);
   SetState(id, EntryState::kArriving);
   PutIn({.place = *place,

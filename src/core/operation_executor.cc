@@ -142,7 +142,7 @@ bool OperationExecutor::RunEnd(OperationCell& operation) {
   const RecordRef record = RecordOf(operation);
   RequestCell* const request = record.cell == kNoCell ? nullptr : RequestOf(shard_, record);
   // Gone: it was ended by one that died here, and what it was is noted; or long ago.
-  if (request == nullptr) return true;
+  if (request == nullptr || request->state.Get() == CellState::kZombie) return true;
   const bool is_late =
       request->hold_limit_ns.Get() != 0 && IsHeldTooLong(*request, wake_queue_.host());
   operation.token.Set(request->token.Get());

@@ -6,13 +6,6 @@
 namespace holdfast::segment {
 namespace {
 
-bool IsClaimed(const Segment& segment, uint32_t extent) {
-  return extent < segment.geometry().extents &&
-         (segment.extent_owner(extent).Get() & kExtentClaimed) != 0;
-}
-
-OperationCell& AsOperation(AnyCell& cell) { return reinterpret_cast<OperationCell&>(cell); }
-
 char16_t* TextIn(const Segment& segment, CellId id) {
   return reinterpret_cast<char16_t*>(segment.CellByNumber(id - 1));
 }
@@ -30,18 +23,20 @@ OperationCell* OperationAt(const Segment& segment, CellId id) {
   const uint32_t number = id - 1;  // kNoCell becomes the largest number
   const uint32_t extent = number / segment.geometry().cells_per_extent;
   const uint32_t index = number % segment.geometry().cells_per_extent;
-  if (!IsClaimed(segment, extent) || index >= OperationsPerExtent(segment.geometry())) {
+  if (!segment.IsClaimed(extent) || index >= OperationsPerExtent(segment.geometry())) {
     return nullptr;
   }
   return &AsOperation(*segment.CellByNumber(number));
 }
 
-void WriteTexts(const Segment& segment, OperationCell& operation, const OperationTexts& texts) {
+void WriteTexts(const Segment& segment, OperationCell& operation, CellId text_at,
+                const OperationTexts& texts) {
+  operation.text.Set(text_at);
   operation.name_length.Set(static_cast<uint32_t>(texts.name.size()));
   operation.label_length.Set(static_cast<uint16_t>(texts.label.size()));
   operation.call_site_length.Set(static_cast<uint16_t>(texts.call_site.size()));
   if (texts.units() == 0) return;
-  char16_t* to = TextIn(segment, operation.text.Get());
+  char16_t* to = TextIn(segment, text_at);
   for (const std::u16string_view text : {texts.name, texts.label, texts.call_site}) {
     to = std::copy(text.begin(), text.end(), to);
   }
@@ -121,7 +116,7 @@ std::vector<CellId> FindOperations(const ShardView& shard) {
   const uint64_t limit = shard.header().intake_last.LoadRmw();
   std::vector<std::pair<uint64_t, CellId>> found;
   for (uint32_t extent = 0; extent < segment.geometry().extents; ++extent) {
-    if (!IsClaimed(segment, extent)) continue;
+    if (!segment.IsClaimed(extent)) continue;
     for (uint32_t i = 0; i < OperationsPerExtent(segment.geometry()); ++i) {
       const CellId id = segment.FirstCell(extent) + i;
       const OperationCell* const operation = OperationAt(segment, id);

@@ -23,6 +23,9 @@ inline uint32_t OperationsPerExtent(const Geometry& geometry) {
   return geometry.cells_per_extent / 4;
 }
 
+inline OperationCell& AsOperation(AnyCell& cell) {
+  return reinterpret_cast<OperationCell&>(cell);
+}
 // Null when `id` cannot be an operation.
 OperationCell* OperationAt(const Segment& segment, CellId id);
 
@@ -36,8 +39,9 @@ struct OperationTexts {
     return static_cast<uint32_t>((units() + kOperationTextUnits - 1) / kOperationTextUnits);
   }
 };
-// By the agent, before the operation is pending: `operation.text` has room.
-void WriteTexts(const Segment& segment, OperationCell& operation, const OperationTexts& texts);
+// By the agent, before the operation is pending. `text_at`: the first cell of the room for them.
+void WriteTexts(const Segment& segment, OperationCell& operation, CellId text_at,
+                const OperationTexts& texts);
 // False: damaged. The views are of the segment, and nobody writes there any more.
 bool ReadTexts(const Segment& segment, CellId id, const OperationCell& operation,
                OperationTexts& texts);

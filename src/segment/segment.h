@@ -79,6 +79,11 @@ class Segment {
     return extent_owner(extent).Get() == shard + 1 &&
            (backing_ == nullptr || backing_->HasExtent(extent));
   }
+  // Whether a process has claimed an extent, which no shard owns, and it may be touched.
+  bool IsClaimed(uint32_t extent) const {
+    return extent < geometry_.extents && (extent_owner(extent).Get() & kExtentClaimed) != 0 &&
+           (backing_ == nullptr || backing_->HasExtent(extent));
+  }
   // Whether the watch ring may be touched.
   bool HasWatchRing() const { return backing_ == nullptr || backing_->HasWatchRing(); }
 

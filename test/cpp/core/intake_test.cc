@@ -41,7 +41,6 @@ class Intake : public LockTableTest {
     cell.agent.Set(agent.ref().index);
     cell.agent_generation.Set(agent.ref().generation);
     cell.request_id.Set(id);
-    cell.text.Set(place->text);
     return cell;
   }
   OperationCell& PutInRequest(FakeAgent& agent, const Options& options = kExclusive,
@@ -51,7 +50,7 @@ class Intake : public LockTableTest {
     const auto steals = options.steal ? segment::kOperationSteals : 0;
     cell.flags.Set(static_cast<uint8_t>(if_available | steals));
     cell.mode.Set(static_cast<uint8_t>(options.mode));
-    segment::WriteTexts(machine.segment(), cell, {kName, u"", u""});
+    segment::WriteTexts(machine.segment(), cell, last_place_.text, {kName, u"", u""});
     agent.manager().PutIn(last_place_.id, cell);
     return cell;
   }

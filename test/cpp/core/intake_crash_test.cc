@@ -1,0 +1,409 @@
+// A process dies behind every single store while it executes for others what is in the intake of a
+// shard, or while it puts something in; the others go on.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <iostream>
+#include <list>
+#include <optional>
+#include <string>
+
+#include "core/operation_executor.h"
+#include "core/operation_pool.h"
+#include "segment/invariants.h"
+#include "support/fake_agent.h"
+#include "support/reference_model.h"
+#include "support/store_recorder.h"
+
+namespace holdfast::test {
+namespace {
+
+using core::RequestOutcome;
+using segment::CellId;
+using segment::CellState;
+using segment::OperationCell;
+using segment::OperationKind;
+using segment::OperationState;
+using segment::ProcessRef;
+
+// One shard, so that everything meets there; room for some operations in each extent.
+constexpr segment::Geometry::Counts kCounts{.shards = 1,
+                                            .processes = 5,
+                                            .agents = 6,
+                                            .buckets_per_shard = 2,
+                                            .extent_bytes = 2048,
+                                            .extents = 12};
+constexpr uint32_t kShard = 0;
+const std::u16string kLongName(100, u'l');
+
+class Scene {
+ public:
+  struct PutIn {
+    CellId id = segment::kNoCell;
+    uint32_t request_id = 0;
+    uint16_t agent = 0;
+    bool is_end = false;
+  };
+
+  Scene() : machine(kCounts) {}
+  Scene(const Scene& other, const Frame& frame)
+      : machine(other.machine.segment().geometry(), frame.image),
+        doomed_process(other.doomed_process),
+        p(other.p),
+        q(other.q),
+        rescuer(other.rescuer),
+        second_rescuer(other.second_rescuer),
+        doomed(machine, other.doomed),
+        a(machine, other.a),
+        b(machine, other.b),
+        put_in(other.put_in) {}
+
+  // The doomed process is inside the shard; it does not look at the intake when it enters.
+  void GoInside() {
+    wake_queue.emplace(machine.segment(), machine.host());
+    auto lock = manager.Enter(kShard, *wake_queue, kShardTimeoutNs);
+    ASSERT_TRUE(lock.ok());
+    inside.emplace(std::move(*lock));
+  }
+  void GoOutside() {
+    inside.reset();
+    wake_queue.reset();
+  }
+
+  uint32_t Ask(FakeAgent& agent, std::u16string_view name, const Options& options = kExclusive) {
+    (void)agent.Request(++last_id, name, options);
+    return last_id;
+  }
+  void Put(FakeAgent& agent, std::u16string_view name, const Options& options = kExclusive) {
+    OperationCell& cell = New(agent, OperationKind::kRequest, ++last_id);
+    cell.flags.Set(
+        static_cast<uint8_t>((options.if_available ? segment::kOperationIfAvailable : 0) |
+                             (options.steal ? segment::kOperationSteals : 0)));
+    cell.mode.Set(static_cast<uint8_t>(options.mode));
+    segment::WriteTexts(machine.segment(), cell, place_.text, {name, u"", u""});
+    agent.manager().PutIn(place_.id, cell);
+  }
+  void PutEnd(FakeAgent& agent, uint32_t request_id) {
+    const core::RecordRef record = agent.mine().at(request_id).record;
+    OperationCell& cell = New(agent, OperationKind::kEnd, request_id);
+    cell.cell.Set(record.cell);
+    cell.ticket.Set(record.ticket);
+    agent.manager().PutIn(place_.id, cell);
+  }
+  // Of a request that is itself still in the intake.
+  void PutEndOfTheLast(FakeAgent& agent) {
+    const PutIn request = put_in.back();
+    OperationCell& cell = New(agent, OperationKind::kEnd, request.request_id);
+    cell.request.Set(request.id);
+    agent.manager().PutIn(place_.id, cell);
+  }
+
+  void FallAsleep() {
+    for (FakeAgent* const agent : {&doomed, &a, &b}) {
+      (void)agent->TakeEvents();
+      agent->FallAsleep();
+    }
+    machine.host().ForgetRings();
+  }
+
+  OperationCell& CellOf(const PutIn& put) const {
+    return segment::AsOperation(*machine.segment().CellByNumber(put.id - 1));
+  }
+  ReferenceModel Records() const { return ReferenceModel::Read(machine.segment()); }
+
+  FakeMachine machine;
+  ProcessRef doomed_process = machine.Attach(0);
+  ProcessRef p = machine.Attach(1);
+  ProcessRef q = machine.Attach(2);
+  ProcessRef rescuer = machine.Attach(3);
+  ProcessRef second_rescuer = machine.Attach(4);
+  FakeAgent doomed{machine, doomed_process, 0};
+  FakeAgent a{machine, p, 1};
+  FakeAgent b{machine, q, 2};
+  std::vector<PutIn> put_in;
+  uint32_t last_id = 0;
+  core::LockManager manager{machine.segment(), machine.host(), doomed_process};
+  std::optional<core::WakeQueue> wake_queue;
+  std::optional<segment::ShardLock> inside;
+
+ private:
+  OperationCell& New(FakeAgent& agent, OperationKind kind, uint32_t request_id) {
+    pools_.emplace_back(machine.segment(), machine.host(), agent.ref().process);
+    const Result<core::OperationPlace> place = pools_.back().Take(1);
+    EXPECT_TRUE(place.ok());
+    place_ = *place;
+    OperationCell& cell = segment::AsOperation(*machine.segment().CellByNumber(place_.id - 1));
+    cell.shard.Set(kShard);
+    cell.kind.Set(kind);
+    cell.process_slot.Set(agent.ref().process.slot);
+    cell.process_generation.Set(agent.ref().process.generation);
+    cell.agent.Set(agent.ref().index);
+    cell.agent_generation.Set(agent.ref().generation);
+    cell.request_id.Set(request_id);
+    put_in.push_back({place_.id, request_id, agent.ref().index, kind == OperationKind::kEnd});
+    return cell;
+  }
+
+  std::list<core::OperationPool> pools_;
+  core::OperationPlace place_;
+};
+
+struct Case {
+  std::string name;
+  std::function<void(Scene&)> prepare;
+  std::function<void(Scene&)> put_in;   // while the doomed process is inside
+  std::function<void(Scene&)> operate;  // by the doomed process
+};
+
+void Leave(Scene& scene) { scene.GoOutside(); }
+
+std::vector<Case> Cases() {
+  return {
+      {"OneRequest", [](Scene&) {}, [](Scene& s) { s.Put(s.a, u"x"); }, Leave},
+      {"RequestsOfSeveral", [](Scene& s) { s.Ask(s.b, u"y"); },
+       [](Scene& s) {
+         s.Put(s.a, u"x");
+         s.Put(s.b, u"x");
+         s.Put(s.a, u"y", kShared);
+         s.Put(s.b, kLongName);
+       },
+       Leave},
+      {"RequestThatMisses", [](Scene& s) { s.Ask(s.b, u"x"); },
+       [](Scene& s) { s.Put(s.a, u"x", kIfAvailable); }, Leave},
+      {"EndsThatGrant",
+       [](Scene& s) {
+         s.Ask(s.a, u"x");
+         s.Ask(s.b, u"x");
+         s.Ask(s.a, kLongName);
+       },
+       [](Scene& s) {
+         s.PutEnd(s.a, 1);
+         s.PutEnd(s.a, 3);
+       },
+       Leave},
+      {"EndOfAWaitingRequest",
+       [](Scene& s) {
+         s.Ask(s.a, u"x", kShared);
+         s.Ask(s.b, u"x");
+         s.Ask(s.a, u"x", kShared);
+       },
+       [](Scene& s) { s.PutEnd(s.b, 2); }, Leave},
+      {"StealThenEnd", [](Scene& s) { s.Ask(s.a, u"x"); },
+       [](Scene& s) {
+         s.Put(s.b, u"x", kSteal);
+         s.PutEnd(s.a, 1);
+         s.Put(s.a, u"x");
+       },
+       Leave},
+      {"EndOfARequestThatArrives", [](Scene& s) { s.Ask(s.a, u"x"); },
+       [](Scene& s) {
+         s.Put(s.b, u"x");
+         s.PutEndOfTheLast(s.b);
+         s.Put(s.b, u"x", kShared);
+       },
+       Leave},
+      {"RequestBehindItsOwnRelease", [](Scene& s) { s.Ask(s.doomed, u"x"); },
+       [](Scene& s) { s.Put(s.a, u"x"); },
+       [](Scene& s) {
+         s.GoOutside();
+         (void)s.doomed.End(1);
+       }},
+      {"ManyThatNeedRoom", [](Scene&) {},
+       [](Scene& s) {
+         for (const char16_t* name : {u"c", u"d", u"e"}) {
+           s.Put(s.a, std::u16string(60, *name));
+         }
+       },
+       Leave},
+  };
+}
+
+class IntakeCrashes : public testing::TestWithParam<Case> {
+ protected:
+  static void TearDownTestSuite() { std::cout << images_ << " crash images" << std::endl; }
+
+  static void Arrange(Scene& scene) {
+    GetParam().prepare(scene);
+    scene.GoInside();
+    GetParam().put_in(scene);
+    scene.FallAsleep();
+  }
+
+  // The dead are gone; a survivor finds out.
+  static void CleanUp(Scene& scene, ProcessRef rescuer, const std::vector<ProcessRef>& dead) {
+    for (const ProcessRef process : dead) scene.machine.Kill(process);
+    for (const ProcessRef process : dead) {
+      (void)scene.machine.ManagerOf(rescuer).ReapProcess(process, kShardTimeoutNs);
+    }
+    core::WakeQueue wake_queue(scene.machine.segment(), scene.machine.host());
+    (void)scene.machine.ManagerOf(rescuer).Enter(kShard, wake_queue, kShardTimeoutNs);
+  }
+
+  static ReferenceModel Without(ReferenceModel model, const Scene& scene,
+                                const std::vector<ProcessRef>& dead) {
+    for (const FakeAgent* agent : {&scene.doomed, &scene.a, &scene.b}) {
+      const bool is_dead = std::find(dead.begin(), dead.end(), agent->ref().process) != dead.end();
+      if (is_dead) model.TerminateAgent(agent->ref().index);
+    }
+    return model;
+  }
+
+  // `done`: the scene in which nobody died.
+  static void Check(Scene& scene, const Scene& done, const std::vector<ProcessRef>& dead,
+                    const Frame& frame, const std::string& where) {
+    ++images_;
+    for (const std::string& violation : segment::CheckInvariants(scene.machine.segment())) {
+      ADD_FAILURE() << where << ": " << violation;
+    }
+    const ReferenceModel found = scene.Records();
+    const ReferenceModel expected = Without(done.Records(), scene, dead);
+    EXPECT_TRUE(found == expected) << where << ":\n"
+                                   << found.ToString() << "\nnot\n"
+                                   << expected.ToString();
+    std::vector<segment::AgentRef> rung = frame.rings;
+    const std::vector<segment::AgentRef> now = scene.machine.host().Rings();
+    rung.insert(rung.end(), now.begin(), now.end());
+    for (const Scene::PutIn& put : scene.put_in) {
+      const FakeAgent& agent = put.agent == scene.a.ref().index ? scene.a : scene.b;
+      CheckAnswer(scene, done, put, found, where);
+      // After a death inside a shard everybody looks at everything of his.
+      const segment::AgentEntry& entry = scene.machine.segment().agent(put.agent);
+      EXPECT_TRUE(entry.answered.Get() != 0 || entry.rescan.Get() != 0) << where;
+      EXPECT_NE(std::find(rung.begin(), rung.end(), agent.ref()), rung.end())
+          << where << ": agent " << put.agent << " has an answer and was not rung";
+    }
+  }
+
+  static void CheckAnswer(const Scene& scene, const Scene& done, const Scene::PutIn& put,
+                          const ReferenceModel& found, const std::string& where) {
+    const OperationCell& cell = scene.CellOf(put);
+    const OperationCell& other = done.CellOf(put);
+    EXPECT_NE(cell.state.Get(), OperationState::kPending) << where;
+    if (put.is_end) {
+      EXPECT_EQ(cell.ended.Get(), other.ended.Get()) << where;
+      return;
+    }
+    const Result<core::RequestReply> reply = core::ReplyOf(cell);
+    ASSERT_TRUE(reply.ok()) << where << ": " << reply.status().reason();
+    const RequestOutcome outcome = core::ReplyOf(other)->outcome;
+    // It may have been granted since, by somebody who died before the answer was complete.
+    const bool was_granted_since = outcome == RequestOutcome::kQueued &&
+                                   reply->outcome == RequestOutcome::kGranted &&
+                                   found.IsHeld(put.request_id);
+    EXPECT_TRUE(reply->outcome == outcome || was_granted_since) << where;
+    if (!found.IsHeld(put.request_id) && !found.IsQueued(put.request_id)) return;
+    const segment::ShardView view(scene.machine.segment(), kShard);
+    const segment::RequestCell* const record = core::RequestOf(view, reply->record);
+    ASSERT_NE(record, nullptr) << where;
+    EXPECT_EQ(record->request_id.Get(), put.request_id) << where;
+  }
+
+  static inline size_t images_ = 0;
+};
+
+TEST_P(IntakeCrashes, OfWhoeverExecutesLeaveEveryOperationExecutedOnce) {
+  Scene scene;
+  Arrange(scene);
+  const Scene known(scene, {scene.machine.TakeImage(), {}});
+  const std::vector<Frame> frames = [&] {
+    StoreRecorder recorder(scene.machine);
+    GetParam().operate(scene);
+    return recorder.frames();
+  }();
+  // Whatever is left is executed by then.
+  const Scene& done = scene;
+  for (size_t i = 0; i < frames.size() && !HasFailure(); ++i) {
+    const std::string where = "store " + std::to_string(i);
+    Scene left(known, frames[i]);
+    CleanUp(left, left.rescuer, {left.doomed_process});
+    Check(left, done, {left.doomed_process}, frames[i], where);
+    if (i % 5 != 0) continue;
+    // The rescuer dies, too, behind some of its stores; another one goes on.
+    Scene rescue(known, frames[i]);
+    StoreRecorder recorder(rescue.machine);
+    CleanUp(rescue, rescue.rescuer, {rescue.doomed_process});
+    const std::vector<Frame> again = recorder.frames();
+    for (size_t j = i % 17; j < again.size() && !HasFailure(); j += 17) {
+      Frame both = again[j];
+      both.rings.insert(both.rings.end(), frames[i].rings.begin(), frames[i].rings.end());
+      Scene twice(known, both);
+      CleanUp(twice, twice.second_rescuer, {twice.doomed_process, twice.rescuer});
+      Check(twice, done, {twice.doomed_process, twice.rescuer}, both,
+            where + ", store " + std::to_string(j) + " of the rescue");
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryOperation, IntakeCrashes, testing::ValuesIn(Cases()),
+                         [](const auto& test) { return test.param.name; });
+
+// The doomed process is not inside, but puts in.
+class PutInCrashes : public testing::Test {
+ protected:
+  static void DieBehindEachStore(const std::function<void(Scene&)>& prepare,
+                                 const std::function<void(Scene&)>& put_in) {
+    Scene scene;
+    prepare(scene);
+    const ReferenceModel others = [&] {
+      ReferenceModel model = scene.Records();
+      model.TerminateAgent(scene.doomed.ref().index);
+      return model;
+    }();
+    segment::LockWord word(scene.machine.segment(), kShard);
+    platform::CriticalSectionMark mark;
+    mark.Enter();
+    ASSERT_EQ(word.Acquire(scene.p, mark, scene.machine.host(), kShardTimeoutNs),
+              segment::LockOutcome::kAcquired);
+    const Scene known(scene, {scene.machine.TakeImage(), {}});
+    const std::vector<Frame> frames = [&] {
+      StoreRecorder recorder(scene.machine);
+      put_in(scene);
+      return recorder.frames();
+    }();
+    for (size_t i = 0; i < frames.size() && !HasFailure(); ++i) {
+      Scene left(known, frames[i]);
+      left.machine.Kill(left.doomed_process);
+      segment::LockWord(left.machine.segment(), kShard).Release(left.p, left.machine.host());
+      ASSERT_TRUE(left.b.manager().ReapProcess(left.doomed_process, kShardTimeoutNs).ok());
+      for (const std::string& violation : segment::CheckInvariants(left.machine.segment())) {
+        ADD_FAILURE() << "store " << i << ": " << violation;
+      }
+      EXPECT_EQ(left.Records(), others) << "store " << i << ":\n" << left.Records().ToString();
+      EXPECT_EQ(left.machine.segment().shard(kShard).intake.Get(), segment::kNoCell);
+      // What the dead one had claimed for its operations is for everybody again.
+      core::ExtentGrowth growth(left.machine.segment(), left.machine.host(), left.q);
+      const segment::Geometry& geometry = left.machine.segment().geometry();
+      uint32_t owned = 0;
+      for (uint32_t extent = 0; extent < geometry.extents; ++extent) {
+        if (left.machine.segment().extent_owner(extent).Get() == kShard + 1) ++owned;
+      }
+      EXPECT_TRUE(growth.Claim((geometry.extents - owned) * geometry.cells_per_extent).ok())
+          << "store " << i;
+    }
+  }
+};
+
+TEST_F(PutInCrashes, OfARequestLeaveNothing) {
+  DieBehindEachStore([](Scene& s) { s.Ask(s.a, u"x"); }, [](Scene& s) { s.Put(s.doomed, u"x"); });
+}
+
+TEST_F(PutInCrashes, OfAnEndLeaveNothing) {
+  DieBehindEachStore(
+      [](Scene& s) {
+        s.Ask(s.doomed, u"x");
+        s.Ask(s.a, u"x");
+      },
+      [](Scene& s) { s.PutEnd(s.doomed, 1); });
+}
+
+TEST_F(PutInCrashes, OfARequestAndItsEndLeaveNothing) {
+  DieBehindEachStore([](Scene& s) { s.Ask(s.a, u"x"); },
+                     [](Scene& s) {
+                       s.Put(s.doomed, u"x");
+                       s.PutEndOfTheLast(s.doomed);
+                     });
+}
+
+}  // namespace
+}  // namespace holdfast::test
