@@ -23,9 +23,7 @@ inline uint32_t OperationsPerExtent(const Geometry& geometry) {
   return geometry.cells_per_extent / 4;
 }
 
-inline OperationCell& AsOperation(AnyCell& cell) {
-  return reinterpret_cast<OperationCell&>(cell);
-}
+inline OperationCell& AsOperation(AnyCell& cell) { return reinterpret_cast<OperationCell&>(cell); }
 // Null when `id` cannot be an operation.
 OperationCell* OperationAt(const Segment& segment, CellId id);
 

@@ -154,11 +154,17 @@ void StormProgram::EndWhatIsDue() {
 }
 
 void StormProgram::End(uint32_t id) {
-  const Mine mine = mine_.at(id);
-  mine_.erase(id);
+  Mine& mine = mine_.at(id);
   if (mine.is_held) log_.Write(StormEvent::kLeave, mine.entry);
   const core::Loss loss = agent_->End(id);
+  if (loss == core::Loss::kUnknown) {
+    mine.is_held = false;
+    mine.is_leaving = true;
+    mine.until_ns = UINT64_MAX;
+    return;
+  }
   if (mine.is_held && loss != core::Loss::kNone) CheckLoss(mine, loss == core::Loss::kExpired);
+  mine_.erase(id);
 }
 
 void StormProgram::Deliver() {
@@ -175,7 +181,7 @@ void StormProgram::Read(const RequestEvent& events) {
   Mine& mine = it->second;
   switch (events.kind) {
     case RequestEvent::Kind::kGranted:
-      if (mine.is_held) return log_.Fail("granted twice");
+      if (mine.is_held || mine.is_leaving) return log_.Fail("granted twice");
       return Hold(events.id, mine, events.token);
     case RequestEvent::Kind::kLost:
     case RequestEvent::Kind::kExpired:
@@ -184,6 +190,9 @@ void StormProgram::Read(const RequestEvent& events) {
       break;
     case RequestEvent::Kind::kFailed:
       log_.Fail(events.status.reason());
+      break;
+    case RequestEvent::Kind::kReleased:
+      if (!mine.is_leaving) return log_.Fail("told of a release that it did not ask for");
       break;
     case RequestEvent::Kind::kMissed:
       break;
