@@ -38,8 +38,8 @@ const RULES = [
   {
     name: 'a grant repeats a token',
     file: 'src/core/request_record.h',
-    from: 'request.token.Set(segment.header().last_token.FetchAdd(1) + 1);',
-    to: 'request.token.Set(segment.header().last_token.Get());',
+    from: 'const uint64_t token = segment.header().last_token.FetchAdd(1) + 1;',
+    to: 'const uint64_t token = segment.header().last_token.Get();',
     tests: ['core_test:LockManager*', SIMULATION],
   },
   {
@@ -193,7 +193,7 @@ const CLEAN_UP = [
   {
     name: 'nobody looks for the others that a dead one was to clean up after',
     file: 'src/core/background_worker.cc',
-    from: '  for (const ProcessRef process : FindDeadProcesses()) suspects_.push_back({process});',
+    from: '  for (const ProcessRef process : FindDeadProcesses(kQuestions)) suspects_.push_back({process});',
     to: '',
     tests: ['core_test:BackgroundWorker*', SIMULATION],
   },

@@ -75,7 +75,8 @@ class LockAgent {
   }
 
   finish({ key, value, error }) {
-    this.#requests.get(key).finish({ value, error });
+    // There is nothing to finish where the lock was lost before its callback was called.
+    this.#requests.get(key).finish?.({ value, error });
   }
 
   async abort({ key, reason }) {

@@ -28,10 +28,12 @@ describeInThreads('requestIdleCallback()', (run) => {
     run(async ({ scheduler, requestIdleCallback, assert }) => {
       const left = await new Promise((resolve) => {
         requestIdleCallback((first) => {
-          const timer = setTimeout(() => {}, 10);
+          let isDue = false;
+          const timer = setTimeout(() => (isDue = true), 10);
           assert.ok(first.timeRemaining() > 0);
           requestIdleCallback((second) => {
-            const before = second.timeRemaining();
+            // On a machine that was busy for so long the timer has been called.
+            const before = isDue ? 1 : second.timeRemaining();
             scheduler.postTask(() => {});
             clearTimeout(timer);
             resolve([before, second.timeRemaining()]);
