@@ -8,19 +8,17 @@ const { RequestTable, NO_ID } = require('./request-table.js');
 const { createClientId } = require('../client-id.js');
 const { PendingLosses } = require('./pending-losses.js');
 const { doNotLeaveAtExit, leaveAtExit } = require('./exit-hook.js');
+const { EVENT_DISCONNECTED, reasonOfEvent, reasonOfLoss } = require('./loss-reasons.js');
 const { openAgent, placeOf, toAgentOptions, toError } = require('./native-agent.js');
 const {
   COUNT_SHIFT,
   DISCONNECTED,
   HAS_EVENTS,
   EVENT_RELEASED,
-  LOSS_EXPIRED,
   LOSS_UNKNOWN,
   MORE_EVENTS,
-  EVENT_EXPIRED,
   EVENT_FAILED,
   EVENT_GRANTED,
-  EVENT_LOST,
   EVENT_MISSED,
   OUTCOME_BITS,
 } = require('./native-constants.js');
@@ -41,22 +39,10 @@ const createWatch = lazy(() => require('./watch.js').createWatch);
 const view = lazy(() => require('./snapshot.js'));
 const walkWaits = lazy(() => require('./wait-walk.js').walkWaits);
 
-/** How a release went whose table was lost before it was told. */
-const EVENT_DISCONNECTED = -1;
 const OUTCOME_MASK = (1 << OUTCOME_BITS) - 1;
 const SOON = Promise.resolve();
 /** So many are named when nobody says how many. */
 const MAX_HOLDERS = 100;
-
-/**
- * @param {number} kind  of the event that told how a release went
- * @returns {LockLossReason | undefined}
- */
-function toLossReason(kind) {
-  if (kind === EVENT_LOST) return 'stolen';
-  if (kind === EVENT_EXPIRED) return 'expired';
-  return kind === EVENT_DISCONNECTED ? 'disconnected' : undefined;
-}
 
 /**
  * The backend over the lock table in shared memory: one agent of a bucket. Ids and numbers cross to
@@ -132,9 +118,8 @@ class SharedMemoryBackend {
     const id = request.backendId;
     if (id === NO_ID) return this.#pendingLosses.take(request);
     const loss = this.#end(request);
-    if (loss === 0) return undefined;
-    if (loss === LOSS_UNKNOWN) return this.#requests.awaitRelease(id).then(toLossReason);
-    return loss === LOSS_EXPIRED ? 'expired' : 'stolen';
+    if (loss !== LOSS_UNKNOWN) return reasonOfLoss(loss);
+    return this.#requests.awaitRelease(id).then(reasonOfEvent);
   }
 
   /**
@@ -146,15 +131,14 @@ class SharedMemoryBackend {
     const id = request.backendId;
     if (id === NO_ID) return this.#pendingLosses.take(request);
     const loss = this.#end(request);
-    if (loss === 0) return undefined;
-    if (loss !== LOSS_UNKNOWN) return loss === LOSS_EXPIRED ? 'expired' : 'stolen';
+    if (loss !== LOSS_UNKNOWN) return reasonOfLoss(loss);
     const kind = waitInSlices(Infinity, (ms) => {
       const told = this.#agent.waitFor(id, ms);
       this.#onEvents();
       if (told >= 0) return told;
       return this.#agent === null ? EVENT_DISCONNECTED : undefined;
     });
-    return toLossReason(/** @type {number} */ (kind));
+    return reasonOfEvent(/** @type {number} */ (kind));
   }
 
   /**
@@ -231,18 +215,14 @@ class SharedMemoryBackend {
    * @returns {SharedMemoryWatch}
    */
   watch(name) {
-    this.#checkOpen();
-    const agent = (this.#agent ??= this.#open());
+    const agent = this.#attached();
     const create = createWatch(); // what cannot be loaded fails before there is anything to close
     const id = agent.openWatch(name);
     if (id < 0) throw this.#fail();
-    const watch = create({
-      take: (max) => this.#readWatch(agent, id, max),
-      arm: () => agent.armWatch(id),
-      end: () => {
-        this.#watches.delete(watch);
-        if (this.#agent === agent) agent.closeWatch(id);
-      },
+    const watch = create(agent, id, {
+      fail: () => this.#fail(),
+      whyGone: () => (this.#agent === agent ? undefined : this.#whyLost),
+      ended: () => this.#watches.delete(watch),
       hasNet: this.#options.sweeps,
     });
     this.#watches.add(watch);
@@ -350,8 +330,8 @@ class SharedMemoryBackend {
     const error = kind === EVENT_FAILED ? toError(this.#agent.lastError()) : undefined;
     if (error === undefined) this.#requests.setToken(request);
     if (kind !== EVENT_GRANTED) this.#requests.forget(request);
-    if (kind === EVENT_LOST) this.#pendingLosses.add(request, 'stolen');
-    if (kind === EVENT_EXPIRED) this.#pendingLosses.add(request, 'expired');
+    const loss = reasonOfEvent(kind);
+    if (loss !== undefined) this.#pendingLosses.add(request, loss);
     this.#onEvents();
     if (error !== undefined) throw error;
     return kind === EVENT_MISSED ? 'missed' : 'granted';
@@ -376,19 +356,6 @@ class SharedMemoryBackend {
     const answer = call(this.#attached());
     if (answer === undefined || answer === -1) throw this.#fail();
     return answer;
-  }
-
-  /**
-   * @param {any} agent  that the watch is of
-   * @param {number} id
-   * @param {number} max
-   * @returns {import('./native-decode.js').FlatEvents}
-   */
-  #readWatch(agent, id, max) {
-    if (this.#agent !== agent) throw invalidStateError(this.#whyLost);
-    const flat = agent.readWatch(id, max);
-    if (flat === undefined) throw this.#fail();
-    return flat;
   }
 
   /** What the last call of the native agent failed with; gives the agent up if it cannot go on. */

@@ -1,5 +1,6 @@
 'use strict';
 
+const { invalidStateError } = require('../../errors.js');
 const { toLockEvents } = require('./native-decode.js');
 const { clearTimeout, performance, setTimeout } = require('../../time.js');
 
@@ -98,7 +99,31 @@ class SharedMemoryWatch {
   }
 }
 
-/** @param {WatchRingSource} source */
-const createWatch = (source) => new SharedMemoryWatch(source);
+/**
+ * @param {any} agent  the native one
+ * @param {number} id  of its watch
+ * @param {object} backend
+ * @param {() => Error} backend.fail  what the last call of the agent failed with
+ * @param {() => string | undefined} backend.whyGone  undefined: the agent is still there
+ * @param {() => void} backend.ended
+ * @param {boolean} backend.hasNet
+ */
+function createWatch(agent, id, { fail, whyGone, ended, hasNet }) {
+  return new SharedMemoryWatch({
+    take: (max) => {
+      const why = whyGone();
+      if (why !== undefined) throw invalidStateError(why);
+      const flat = agent.readWatch(id, max);
+      if (flat === undefined) throw fail();
+      return flat;
+    },
+    arm: () => agent.armWatch(id),
+    end: () => {
+      ended();
+      if (whyGone() === undefined) agent.closeWatch(id);
+    },
+    hasNet,
+  });
+}
 
 module.exports = { SharedMemoryWatch, createWatch };

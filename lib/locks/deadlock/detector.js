@@ -213,11 +213,13 @@ class DeadlockDetector {
     const detail = graph.find(this.#backend.clientId, request.backendId);
     if (watched === undefined) return;
     // Whoever closes a cycle around this one later, finds it then.
-    if (detail === undefined || !graph.isStuck(detail)) {
+    if (detail !== undefined && !graph.isStuck(detail)) {
       this.#watched.delete(request);
       return;
     }
     pause(watched);
+    // It waits, so it is still on its way into a busy table: another look will find it.
+    if (detail === undefined) return;
     const knot = graph.knotOf(detail);
     if (knot.length === 0) {
       watched.possible = '';

@@ -37,7 +37,8 @@ class Surroundings {
     const graph = await runSliced(WaitGraph.build(await this.#walk(ids, false), options));
     const stuck = filter(ids, (id) => {
       const detail = graph.find(this.#backend.clientId, id);
-      return detail !== undefined && graph.isStuck(detail);
+      // One that is not there yet is still on its way into a busy table.
+      return detail === undefined || graph.isStuck(detail);
     });
     return new Set(await runSliced(stuck));
   }
