@@ -45,12 +45,14 @@ const includes = () =>
  * @returns {string[]} Further objects to link.
  */
 function extraObjects(zig, { triple, isGlibc }, folder) {
-  if (!isGlibc) return [];
-  const object = path.join(folder, 'glibc-stat.o');
-  const source = path.join(ZIG_FOLDER, 'glibc-stat.c');
-  const options = ['-target', triple, '-O2', '-fPIC', '-c', source, '-o', object];
-  mustRun(zig, ['cc', ...options], { env: ZIG_ENV });
-  return [object];
+  const names = ['no-demangle', ...(isGlibc ? ['glibc-stat'] : [])];
+  return names.map((name) => {
+    const object = path.join(folder, `${name}.o`);
+    const source = path.join(ZIG_FOLDER, `${name}.c`);
+    const options = ['-target', triple, '-O2', '-fPIC', '-c', source, '-o', object];
+    mustRun(zig, ['cc', ...options], { env: ZIG_ENV });
+    return object;
+  });
 }
 
 /**
