@@ -155,7 +155,7 @@ napi_value AgentWrap::TimeOut(napi_env env, napi_callback_info info) {
   uint32_t id = 0;
   if (self == nullptr || !Read(env, call[0], id)) return Quit(env);
   if (self->agent_ == nullptr) return nullptr;
-  (void)self->agent_->End(id, core::EndReason::kTimedOut);
+  self->agent_->Abandon(id, core::EndReason::kTimedOut);
   self->UpdateLoop();
   return nullptr;
 }

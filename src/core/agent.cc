@@ -146,6 +146,10 @@ Loss Agent::End(uint32_t id, EndReason reason) {
   return EndEntry(id, reason);
 }
 
+void Agent::Abandon(uint32_t id, EndReason reason) {
+  if (End(id, reason) == Loss::kUnknown) SetState(id, EntryState::kAbandoned);
+}
+
 Loss Agent::EndEntry(uint32_t id, EndReason reason) {
   const Result<CellState> ended = attachment_->manager().End(entries_[id].record, kNoWait, reason);
   if (ended.status().code() == StatusCode::kBusy) return EndLater(id, reason);

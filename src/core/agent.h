@@ -63,6 +63,8 @@ class Agent {
   // is asked of the shard later. The id is free afterwards and no event about it will come, unless
   // the answer is kUnknown: then one event comes, of kind kReleased, kLost or kExpired.
   Loss End(uint32_t id, EndReason ending = EndReason::kReleased);
+  // End() of a request of which no event is to come, however it went.
+  void Abandon(uint32_t id, EndReason ending);
   bool IsHeld(uint32_t id) const {
     return id < entries_.size() && entries_[id].state == EntryState::kHeld;
   }

@@ -189,11 +189,16 @@ void Agent::ReadVisits(std::vector<RequestEvent>& events) {
 void Agent::ReadAnswers(std::vector<RequestEvent>& events) {
   entry_.answered.Exchange(0);
   const std::vector<Operation> operations = std::exchange(operations_, {});
-  for (const Operation& operation : operations) {
-    if (CellOf(operation.place).state.Acquire() == OperationState::kPending) {
-      operations_.push_back(operation);
+  // From the newest on: they are executed meanwhile, and where an end has been, its request has.
+  std::vector<bool> is_pending(operations.size());
+  for (size_t i = operations.size(); i-- > 0;) {
+    is_pending[i] = CellOf(operations[i].place).state.Acquire() == OperationState::kPending;
+  }
+  for (size_t i = 0; i < operations.size(); ++i) {
+    if (is_pending[i]) {
+      operations_.push_back(operations[i]);
     } else {
-      ReadAnswer(operation, events);
+      ReadAnswer(operations[i], events);
     }
   }
 }
@@ -225,7 +230,7 @@ void Agent::ReadAnswer(const Operation& operation, std::vector<RequestEvent>& ev
   }
   Adopt(id, *reply, 0);
   if (is_abandoned) {
-    (void)End(id);
+    Abandon(id, EndReason::kReleased);
   } else if (reply->outcome == RequestOutcome::kGranted) {
     events.push_back({id, RequestEvent::Kind::kGranted, reply->token, Status()});
   } else if (reply->outcome == RequestOutcome::kMissed) {

@@ -96,7 +96,9 @@ test.each(IN_PROCESS_BACKENDS)(
   async (kind) => {
     const open = OPENERS[kind](directory);
     const backends = Array.from({ length: MANAGERS }, open);
-    const looks = backends.map((backend) => jest.spyOn(backend, 'inspect'));
+    const looks = backends.map((backend) =>
+      jest.spyOn(backend, backend.waitsOf === undefined ? 'inspect' : 'waitsOf'),
+    );
     const managers = backends.map((backend) => openLockManager({ backend }));
     // From here on it is known what is inside a callback, on every version of Node.
     await managers[0].request('first', { reentrant: true }, () => {});

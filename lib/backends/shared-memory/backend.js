@@ -150,7 +150,7 @@ class SharedMemoryBackend {
     const id = request.backendId;
     this.#requests.forget(request);
     if (isTimeout) this.#agent.timeOut(id);
-    else this.#endById(id);
+    else if (this.#endById(id) === LOSS_UNKNOWN) void this.#requests.awaitRelease(id);
   }
 
   /**
