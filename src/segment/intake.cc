@@ -129,6 +129,7 @@ std::vector<CellId> FindOperations(const ShardView& shard) {
   }
   std::sort(found.begin(), found.end());
   std::vector<CellId> operations;
+  operations.reserve(found.size());
   for (const auto& [number, id] : found) operations.push_back(id);
   return operations;
 }
