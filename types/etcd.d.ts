@@ -1,19 +1,37 @@
 import type { LockBackend } from './backend.js';
 
-/** What may stand beside the URL of a cluster. */
+/** What may stand beside the URL of a cluster, all optional. It wins over what the URL says. */
 export interface EtcdOptions {
-  /** Default `'default'`. */
-  bucket?: string;
-  /** Certificates of the authorities to trust, PEM. Needs `etcds:`, like the next two. */
-  ca?: string | Uint8Array;
-  /** The client's certificate, PEM. */
-  cert?: string | Uint8Array;
-  /** Its key, PEM. */
-  key?: string | Uint8Array;
-  /** Where the cluster asks for one. */
-  user?: string;
-  /** Of the user. */
-  password?: string;
+  /**
+   * Name of the bucket.
+   * @defaultValue 'default'
+   */
+  bucket?: string | undefined;
+  /**
+   * Certificates of the authorities to trust, PEM. Needs `etcds:`, like `cert` and `key`.
+   * @defaultValue the file that the URL names, otherwise those that Node trusts
+   */
+  ca?: string | Uint8Array | undefined;
+  /**
+   * The client's certificate, PEM.
+   * @defaultValue the file that the URL names, if it does
+   */
+  cert?: string | Uint8Array | undefined;
+  /**
+   * The private key of `cert`, PEM.
+   * @defaultValue the file that the URL names, if it does
+   */
+  key?: string | Uint8Array | undefined;
+  /**
+   * Name of the user, for a cluster with authentication.
+   * @defaultValue the one in the URL
+   */
+  user?: string | undefined;
+  /**
+   * Password of the user.
+   * @defaultValue the one in the URL, or in the file that its `passwordFile` names
+   */
+  password?: string | undefined;
 }
 
 /** The session of a backend with its cluster. */
@@ -36,7 +54,7 @@ export interface EtcdSessionStatus {
   revoked: number;
   /** Calls that were answered. */
   roundTrips: number;
-  /** The time that they took together. */
+  /** The time that they took together, in milliseconds. */
   roundTripMs: number;
   /** Answers to keep-alives of the lease. */
   keepAlives: number;
@@ -74,7 +92,7 @@ export interface EtcdMemberExamination {
   hasLeader?: boolean;
   /** Size of its database. */
   databaseBytes?: number;
-  /** The median of five. */
+  /** Milliseconds until an answer, the median of five. */
   roundTripMs?: number;
 }
 
@@ -82,7 +100,7 @@ export interface EtcdMemberExamination {
 export interface EtcdExamination {
   /** One for each endpoint. */
   members: EtcdMemberExamination[];
-  /** How long a change takes; undefined: none is possible. */
+  /** How long a change takes, in milliseconds; undefined: none is possible. */
   changeMs: number | undefined;
   /** What is wrong, for a person. */
   problems: string[];
@@ -100,5 +118,10 @@ export interface EtcdExamination {
  */
 export function openEtcdBackend(url: string, options?: EtcdOptions): EtcdBackend;
 
-/** Whether locks can live in a cluster, and if not, why. */
+/**
+ * Whether locks can live in a cluster, and if not, why. Writes a key and removes it. A member that
+ * does not answer within 3 seconds counts as unreachable.
+ * @param url As of {@link openEtcdBackend}.
+ * @returns What was found; problems are in `problems`. Rejects as {@link openEtcdBackend} throws.
+ */
 export function examineEtcd(url: string, options?: EtcdOptions): Promise<EtcdExamination>;

@@ -14,9 +14,16 @@ export interface LockOptions {
    * @defaultValue false
    */
   ifAvailable?: boolean | undefined;
-  /** @defaultValue 'exclusive' */
+  /**
+   * Alone, or together with other shared holders.
+   * @defaultValue 'exclusive'
+   */
   mode?: LockMode | undefined;
-  /** Ends the wait when it aborts; of no effect once the callback has been called. */
+  /**
+   * Ends the wait when it aborts: the request rejects with its reason. Of no effect once the callback
+   * has been called.
+   * @defaultValue none
+   */
   signal?: AbortSignal | undefined;
   /**
    * Take the lock away from its holders and get it at once, before all waiters. Only with `mode:
@@ -62,6 +69,7 @@ export interface LockOptions {
    * Maximum number of shared holders, this one included; beyond the standard: a counting semaphore.
    * 1 to 2**31 - 1, and only with `mode: 'shared'`; anything else is a TypeError. Holders without a
    * limit count too. The queue stays strict: no request overtakes one that waits for room.
+   * @defaultValue no limit
    */
   limit?: number | undefined;
   /**
@@ -407,7 +415,10 @@ export declare const locks: LockManager;
 
 /** Options of {@link LockManager.watch}. */
 export interface LockWatchOptions {
-  /** Ends the watch: `next()` rejects with its reason. */
+  /**
+   * Ends the watch: `next()` rejects with its reason.
+   * @defaultValue none
+   */
   signal?: AbortSignal | undefined;
 }
 
@@ -425,7 +436,10 @@ export interface LockWatch extends AsyncIterator<LockEvent, undefined, void> {
 
 /** Options of {@link openLockManager}. */
 export interface OpenLockManagerOptions {
-  /** Who holds what, in place of a bucket in shared memory. */
+  /**
+   * Who holds what, in place of a bucket in shared memory. Not together with `url`.
+   * @defaultValue the one that `url` means
+   */
   backend?: LockBackend | undefined;
   /**
    * Name of the bucket.
@@ -441,9 +455,13 @@ export interface OpenLockManagerOptions {
   /**
    * Size limit in bytes, where the bucket has to be created. One that is there with another capacity
    * keeps it, and a process warning (`HOLDFAST_CAPACITY`) says so.
+   * @defaultValue 67_108_864: 64 MiB, of which only what is used takes memory
    */
   capacity?: number | undefined;
-  /** Where buckets are, in place of the directory that all processes of a user share. */
+  /**
+   * Where buckets are, in place of the directory that all processes of a user share: an absolute path.
+   * @defaultValue `HOLDFAST_DIR`; without that a directory of the user in `/dev/shm`
+   */
   directory?: string | undefined;
   /**
    * Where the locks live: `shm:`, `broker:` (both with a directory, if not the default one, as in
@@ -457,7 +475,7 @@ export interface OpenLockManagerOptions {
 /**
  * Opens another bucket, or a bucket in another place. Attaches at the first request or query:
  * problems with the place reject that one, and the next one tries again.
- * @throws TypeError for a member of a wrong type.
+ * @throws TypeError for a member of a wrong type, and for `backend` together with `url`.
  * @example
  * ```ts
  * const jobLocks = openLockManager({ bucket: 'jobs' });

@@ -20,7 +20,10 @@ export interface LockMetricsOptions {
    * @defaultValue false
    */
   names?: boolean | undefined;
-  /** Upper bounds of the histograms, in seconds, rising. */
+  /**
+   * Upper bounds of the histograms, in seconds, rising.
+   * @defaultValue [0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 600]
+   */
   bounds?: readonly number[] | undefined;
 }
 
@@ -42,9 +45,9 @@ export interface LockFigures {
   readonly held: number;
   /** Requests that wait now. */
   readonly waiting: number;
-  /** Age of the oldest lock that is held. */
+  /** Age of the oldest lock that is held, in seconds; 0: none is held. */
   readonly oldestHoldSeconds: number;
-  /** Age of the oldest request that waits. */
+  /** Age of the oldest request that waits, in seconds; 0: none waits. */
   readonly oldestWaitSeconds: number;
   /** Locks whose holder is stopped, traced, frozen or a zombie. */
   readonly stoppedHolders?: number | undefined;
@@ -99,11 +102,14 @@ export interface LockMetricsData extends LockFigures {
  * ```
  */
 export declare class LockMetrics {
-  /** Measures from now on. */
+  /**
+   * Measures from now on.
+   * @throws TypeError for a `scope` or `bounds` that is none.
+   */
   constructor(options?: LockMetricsOptions);
   /** The figures now, as plain data. Rejects when the bucket can no longer be watched. */
   collect(): Promise<LockMetricsData>;
-  /** A page in the text format of Prometheus, 0.0.4. */
+  /** A page in the text format of Prometheus, 0.0.4. Rejects like {@link LockMetrics.collect}. */
   toPrometheus(): Promise<string>;
   /**
    * Adds the figures to a registry of prom-client; each scrape reads them once.
@@ -116,7 +122,7 @@ export declare class LockMetrics {
    * @param meter - `metrics.getMeter('holdfast')`.
    */
   registerOpenTelemetry(meter: object): void;
-  /** Stops measuring. */
+  /** Stops measuring. No effect the second time. */
   close(): void;
   /** The same as `close()`. */
   [Symbol.dispose](): void;

@@ -11,9 +11,15 @@ export interface MutexOptions {
 
 /** Options of a wait, all optional. */
 export interface WaitForUnlockOptions {
-  /** Longest wait in milliseconds; then a {@link LockError} with the reason `'timeout'`. */
+  /**
+   * Longest wait in milliseconds; then a {@link LockError} with the reason `'timeout'`.
+   * @defaultValue Infinity
+   */
   timeout?: number | undefined;
-  /** Ends the wait when it aborts, with its reason. */
+  /**
+   * Ends the wait when it aborts, with its reason.
+   * @defaultValue none
+   */
   signal?: AbortSignal | undefined;
 }
 
@@ -25,13 +31,25 @@ export interface EnterOptions extends WaitForUnlockOptions {
    * @defaultValue true
    */
   blocking?: boolean | undefined;
-  /** Do not wait: `null` in the place of the lock. Not together with `timeout` or `signal`. */
+  /**
+   * Do not wait: `null` in the place of the lock. Not together with `timeout` or `signal`.
+   * @defaultValue false
+   */
   ifAvailable?: boolean | undefined;
-  /** Take the lock away from its holders; only exclusively. */
+  /**
+   * Take the lock away from its holders; only exclusively.
+   * @defaultValue false
+   */
   steal?: boolean | undefined;
-  /** Longest hold in milliseconds, see `LockOptions`. */
+  /**
+   * Longest hold in milliseconds, see `LockOptions`.
+   * @defaultValue Infinity
+   */
   holdLimit?: number | undefined;
-  /** Free text, shown by `inspect()`. */
+  /**
+   * Free text, shown by `inspect()`.
+   * @defaultValue ''
+   */
   label?: string | undefined;
 }
 
@@ -62,7 +80,7 @@ export declare class Mutex {
   constructor(name?: string, options?: MutexOptions);
   /** Whether it is held now, in any mode. */
   readonly locked: boolean;
-  /** The same as {@link Mutex.locked}. */
+  /** The same as {@link Mutex.locked}. Rejects where the bucket cannot be opened. */
   isLocked(): Promise<boolean>;
   /**
    * @param options - `mode` is `'exclusive'` by default.
@@ -96,6 +114,8 @@ export declare class Mutex {
   /**
    * Resolves when it is not held: at once, or when its turn in the queue comes. It may be held again
    * by the time the caller continues.
+   * @returns Rejects with {@link LockError} (not in time), the reason of `signal`, and otherwise like
+   *   {@link Mutex.acquire}.
    */
   waitForUnlock(options?: WaitForUnlockOptions): Promise<void>;
 }
@@ -112,8 +132,8 @@ export declare class Mutex {
 export declare class Semaphore {
   /**
    * @param name - `undefined`: private to the object.
-   * @param permits - 1 to 2**31 - 1.
-   * @throws TypeError
+   * @param permits - How many holders there may be at a time: 1 to 2**31 - 1.
+   * @throws TypeError for `permits` out of range, a `manager` without a name, or that is none.
    */
   constructor(name: string | undefined, permits: number, options?: MutexOptions);
   /** Whether no permit is left. */
@@ -138,7 +158,10 @@ export declare class Semaphore {
   ): Promise<Awaited<T>>;
   /** With any options: `callback` gets `null` where `ifAvailable` was refused. */
   runShared<T>(callback: (lock: Lock | null) => T, options: EnterOptions): Promise<Awaited<T>>;
-  /** Resolves when a permit is free in turn. Another request may take it before the caller does. */
+  /**
+   * Resolves when a permit is free in turn. Another request may take it before the caller does.
+   * Rejects like {@link Mutex.waitForUnlock}.
+   */
   waitForUnlock(options?: WaitForUnlockOptions): Promise<void>;
 }
 
@@ -154,7 +177,7 @@ export declare class Semaphore {
  */
 export declare class AsyncLock {
   /**
-   * @param byteOffset - Where the word is, a multiple of 4.
+   * @param byteOffset - Where the word is in the buffer, in bytes: a multiple of 4, 0 by default.
    * @throws TypeError for another buffer, RangeError for a place that is not in it or not aligned.
    */
   constructor(sharedArrayBuffer: SharedArrayBuffer, byteOffset?: number);
@@ -168,6 +191,7 @@ export declare class AsyncLock {
   /**
    * Runs `callback` with the lock and keeps it until what it returns has settled. Never blocks; a
    * wait keeps the event loop alive.
+   * @returns What `callback` returned, after the release. Rejects with what it threw.
    */
   executeLocked<T>(callback: () => T): Promise<Awaited<T>>;
 }

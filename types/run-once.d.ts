@@ -28,7 +28,10 @@ export interface RunOnceOptions {
    * @defaultValue 'at-least-once'
    */
   delivery?: 'at-least-once' | 'at-most-once' | undefined;
-  /** Free text, shown by {@link LockManager.inspect}. */
+  /**
+   * Free text, shown by {@link LockManager.inspect}.
+   * @defaultValue ''
+   */
   label?: string | undefined;
   /**
    * Whose lock the name means.
@@ -38,6 +41,7 @@ export interface RunOnceOptions {
   /**
    * Called with what the callback threw; the job then goes on. Without it the promise of `runOnce()`
    * rejects, and this process makes no further runs. Either way the run counts as made.
+   * @defaultValue none
    */
   onError?: ((error: unknown) => void | Promise<void>) | undefined;
   /**
@@ -46,7 +50,10 @@ export interface RunOnceOptions {
    * @defaultValue 0
    */
   offset?: number | undefined;
-  /** Stops the job in this process. */
+  /**
+   * Stops the job in this process.
+   * @defaultValue none: it goes on for as long as the process lives
+   */
   signal?: AbortSignal | undefined;
   /**
    * Where runs are noted: a {@link RunStore}, or the absolute path of a file for this job alone.

@@ -10,9 +10,13 @@ export interface SchedulerPostTaskOptions {
   /**
    * Ends the task when it aborts. Where it is a {@link TaskSignal} and there is no `priority`, the
    * task has the priority of the signal, whatever that becomes.
+   * @defaultValue none
    */
   signal?: AbortSignal | undefined;
-  /** The priority of the task for good. */
+  /**
+   * The priority of the task for good.
+   * @defaultValue that of `signal` where it is a {@link TaskSignal}, otherwise 'user-visible'
+   */
   priority?: TaskPriority | undefined;
   /**
    * The shortest wait before the task is queued: a whole number of milliseconds, 0 to 2^53 - 1.
@@ -72,11 +76,15 @@ export interface CreateSchedulerOptions {
   /**
    * A task that has waited for this number of milliseconds runs next, whatever its priority, also in an
    * event loop that is never idle. After such a task one is chosen by priority again.
+   * @defaultValue none: a task of a lower priority may wait for ever
    */
   starvationLimit?: number | undefined;
 }
 
-/** Beyond the standard: a further scheduler of this thread. */
+/**
+ * Beyond the standard: a further scheduler of this thread.
+ * @throws TypeError for an option of a wrong type or range.
+ */
 export declare function createScheduler(options?: CreateSchedulerOptions): Scheduler;
 
 /** The scheduler of this thread. */
@@ -84,7 +92,10 @@ export declare const scheduler: Scheduler;
 
 /** Options of {@link TaskController}. */
 export interface TaskControllerInit {
-  /** @defaultValue 'user-visible' */
+  /**
+   * The priority at first.
+   * @defaultValue 'user-visible'
+   */
   priority?: TaskPriority | undefined;
 }
 
@@ -137,11 +148,20 @@ export declare class TaskSignal extends AbortSignal {
 export interface TaskPriorityChangeEventInit {
   /** Before the change. */
   previousPriority: TaskPriority;
-  /** As in `EventInit`. */
+  /**
+   * As in `EventInit`.
+   * @defaultValue false
+   */
   bubbles?: boolean | undefined;
-  /** As in `EventInit`. */
+  /**
+   * As in `EventInit`.
+   * @defaultValue false
+   */
   cancelable?: boolean | undefined;
-  /** As in `EventInit`. */
+  /**
+   * As in `EventInit`.
+   * @defaultValue false
+   */
   composed?: boolean | undefined;
 }
 
@@ -171,7 +191,10 @@ export declare class IdleDeadline {
 
 /** Options of {@link requestIdleCallback}. */
 export interface IdleRequestOptions {
-  /** Call back after this number of milliseconds even if the event loop is never idle. 0: do not. */
+  /**
+   * Call back after this number of milliseconds even if the event loop is never idle. 0: do not.
+   * @defaultValue 0
+   */
   timeout?: number | undefined;
 }
 

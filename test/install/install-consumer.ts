@@ -1,46 +1,38 @@
-// What an application writes, for `npm run test:install -- types`: compiled, never run.
-import {
-  AsyncLock,
-  createLocalLockManager,
-  createScheduler,
-  DeadlockError,
-  LockError,
-  LockLostError,
-  locks,
-  Mutex,
-  openLockManager,
-  scheduler,
-  Semaphore,
-  TaskController,
-  type LockEvent,
-  type LockHandle,
-  type LockInfo,
-} from 'holdfast';
+// What an application with the globals writes, for `npm run test:install -- types`: compiled, never
+// run. With the library `dom` some of these are its own.
+import 'holdfast/install';
+import { Lock as HoldfastLock } from 'holdfast';
 
-export async function use(): Promise<string> {
-  const total: number = await locks.request('a', async (lock) => Number(lock.token));
-  const refused: boolean = await locks.request('a', { ifAvailable: true }, (lock) => lock === null);
-  const handle: LockHandle = await locks.acquire('a', { mode: 'shared', limit: 2 });
-  handle.release();
-  const { held }: { held: LockInfo[] } = await locks.query();
-  const sum: number = await locks.requestAll(['a', 'b'], ([a, b]) => a.name.length + b.name.length);
-  for await (const event of locks.watch('a')) {
-    const { type }: LockEvent = event;
-    if (type === 'released') break;
-  }
-  const release = await new Mutex('m').acquire({ timeout: 5 });
-  release();
-  await new Semaphore('s', 2).runExclusive((lock) => lock.name);
-  const low = new TaskController({ priority: 'background' });
-  await scheduler.postTask(() => total, { signal: low.signal });
-  await createScheduler({ budget: 1 }).yield();
-  void new AsyncLock(new SharedArrayBuffer(4)).executeLocked(() => refused);
-  openLockManager({ bucket: 'b' }).close();
-  return `${held.length} ${sum} ${createLocalLockManager().isLocked('a')}`;
+export async function use(): Promise<number> {
+  const total: number = await navigator.locks.request('a', async (lock) =>
+    lock === null ? 0 : lock.name.length,
+  );
+  const refused: boolean = await navigator.locks.request(
+    'a',
+    { mode: 'shared', ifAvailable: true },
+    (lock) => lock === null,
+  );
+  const { held, pending } = await navigator.locks.query();
+  const controller = new TaskController({ priority: 'background' });
+  controller.setPriority('user-visible');
+  const { signal } = controller;
+  const sum: number = await scheduler.postTask(() => total, { signal, delay: 1 });
+  await scheduler.yield();
+  const handle: number = requestIdleCallback(
+    (deadline) => {
+      if (!deadline.didTimeout) deadline.timeRemaining();
+    },
+    { timeout: 1 },
+  );
+  cancelIdleCallback(handle);
+  return refused ? sum : (held?.length ?? 0) + (pending?.length ?? 0);
 }
 
-export function why(error: unknown): string {
-  if (error instanceof LockLostError) return error.reason;
-  if (error instanceof DeadlockError) return error.cycle[0].name;
-  return error instanceof LockError ? error.reason : 'other';
-}
+export const isInterface = (value: unknown): boolean =>
+  value instanceof HoldfastLock ||
+  value instanceof Lock ||
+  value instanceof LockManager ||
+  value instanceof Scheduler ||
+  value instanceof TaskSignal ||
+  value instanceof TaskPriorityChangeEvent ||
+  value instanceof IdleDeadline;

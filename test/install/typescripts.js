@@ -21,22 +21,30 @@ const RESOLUTIONS = {
   node10: { module: 'commonjs', moduleResolution: 'node10', type: 'commonjs' },
 };
 const LIBRARIES = { 'no dom': [], dom: ['dom', 'dom.iterable'] };
-const TARGETS = ['es2020', 'es2022'];
+const TARGETS = ['es2020', 'es2022', 'esnext'];
+
+/** Node's own declarations are of version 20 unless told otherwise. */
+const NODE_TYPES = ['22', '24', '26'];
+/** From 24 on it does not fit the `dom` of TypeScript 5.9: TS2502 over its own URLPattern. */
+const NODE_TYPES_UNDER = { 5.9: ['no dom'], '7.0': ['no dom', 'dom'] };
+
+const FILES = ['consumer.ts', 'install-consumer.ts', 'parts-consumer.ts'];
 
 /** TypeScript 7 has left it out. */
 const isPossible = (/** @type {string} */ version, /** @type {string} */ resolution) =>
   !(version === '7.0' && resolution === 'node10');
 
-/** @param {{ unpacked: string }} tarball */
-function makeProject({ unpacked }) {
+/** @param {{ unpacked: string }} tarball @param {string} [nodeTypes]  folder of @types/node */
+function makeProject({ unpacked }, nodeTypes = '@types/node') {
   const sandbox = new Sandbox();
   const modules = path.join(sandbox.project, 'node_modules');
   fs.mkdirSync(modules, { recursive: true });
   fs.cpSync(unpacked, path.join(modules, 'holdfast'), { recursive: true });
-  for (const types of ['@types/node', 'undici-types']) {
-    fs.cpSync(path.join(TOOLS, types), path.join(modules, types), { recursive: true });
+  const copies = { 'undici-types': 'undici-types', [nodeTypes]: '@types/node' };
+  for (const [from, to] of Object.entries(copies)) {
+    fs.cpSync(path.join(TOOLS, from), path.join(modules, to), { recursive: true });
   }
-  for (const file of ['consumer.ts', 'install-consumer.ts']) {
+  for (const file of FILES) {
     sandbox.write(file, fs.readFileSync(path.join(__dirname, file), 'utf8'));
   }
   return sandbox;
@@ -57,29 +65,37 @@ function compile(sandbox, version, options) {
     ...(version === '6.0' ? { ignoreDeprecations: '6.0' } : {}),
     ...options,
   };
-  const files = ['consumer.ts', 'install-consumer.ts'];
-  sandbox.write('tsconfig.json', JSON.stringify({ compilerOptions, files }));
+  sandbox.write('tsconfig.json', JSON.stringify({ compilerOptions, files: FILES }));
   const tsc = path.join(TOOLS, `typescript-${version}`, 'bin', 'tsc');
   sandbox.run('node', [tsc, '--project', 'tsconfig.json', '--pretty', 'false']);
 }
 
-/** @param {string} version */
-const projectsOf = (version) =>
+/**
+ * @param {string} version
+ * @param {string[]} libraries
+ * @param {string[]} targets
+ */
+const projectsOf = (version, libraries, targets) =>
   Object.entries(RESOLUTIONS)
     .filter(([resolution]) => isPossible(version, resolution))
     .flatMap(([resolution, { type, ...modules }]) =>
-      Object.entries(LIBRARIES).flatMap(([library, names]) =>
-        TARGETS.map((target) => ({
-          name: `${resolution}, ${library}, ${target}`,
-          type,
-          options: { ...modules, target, lib: [target, ...names] },
-        })),
-      ),
+      Object.entries(LIBRARIES)
+        .filter(([library]) => libraries.includes(library))
+        .flatMap(([library, names]) =>
+          targets.map((target) => ({
+            name: `${resolution}, ${library}, ${target}`,
+            type,
+            options: { ...modules, target, lib: [target, ...names] },
+          })),
+        ),
     );
 
-/** @param {Sandbox} sandbox @param {string} version */
-function compileAll(sandbox, version) {
-  const projects = projectsOf(version);
+/**
+ * @param {Sandbox} sandbox
+ * @param {string} version
+ * @param {ReturnType<typeof projectsOf>} projects
+ */
+function compileAll(sandbox, version, projects) {
   const failures = projects.flatMap(({ name, type, options }) => {
     sandbox.write('package.json', JSON.stringify({ name: 'application', type }));
     try {
@@ -100,19 +116,42 @@ const runTool = (program, ...args) =>
     stdio: ['ignore', 'pipe', 'pipe'],
   });
 
+/**
+ * @param {string} name
+ * @param {() => Sandbox} make
+ * @param {(sandbox: Sandbox) => string} check
+ */
+const sandboxCase = (name, make, check) => ({
+  name,
+  run() {
+    const sandbox = make();
+    try {
+      return check(sandbox);
+    } finally {
+      sandbox.remove();
+    }
+  },
+});
+
 /** @param {{ file: string, unpacked: string }} tarball */
 function typeCases(tarball) {
-  const versions = VERSIONS.map((version) => ({
-    name: `TypeScript ${version}`,
-    run() {
-      const sandbox = makeProject(tarball);
-      try {
-        return compileAll(sandbox, version);
-      } finally {
-        sandbox.remove();
-      }
-    },
-  }));
+  const versions = VERSIONS.map((version) =>
+    sandboxCase(
+      `TypeScript ${version}`,
+      () => makeProject(tarball),
+      (sandbox) =>
+        compileAll(sandbox, version, projectsOf(version, Object.keys(LIBRARIES), TARGETS)),
+    ),
+  );
+  const nodeTypes = NODE_TYPES.flatMap((major) =>
+    Object.entries(NODE_TYPES_UNDER).map(([version, libraries]) =>
+      sandboxCase(
+        `@types/node ${major}, TypeScript ${version}`,
+        () => makeProject(tarball, `types-node-${major}`),
+        (sandbox) => compileAll(sandbox, version, projectsOf(version, libraries, ['es2022'])),
+      ),
+    ),
+  );
   return [
     {
       name: 'attw',
@@ -129,6 +168,7 @@ function typeCases(tarball) {
       },
     },
     ...versions,
+    ...nodeTypes,
   ];
 }
 

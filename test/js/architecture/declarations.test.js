@@ -49,3 +49,25 @@ test.each(filesBelow('types', ['.ts', '.mts']))(
     expect(silentIn(name, textOf(name))).toEqual([]);
   },
 );
+
+/** Optional members of options that do not say what happens without them. */
+function withoutDefaultIn(name, text) {
+  const source = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true);
+  const isOptions = (node) =>
+    ts.isInterfaceDeclaration(node) && /(Options|Init)$/.test(node.name.text);
+  return source.statements
+    .filter(isOptions)
+    .flatMap(({ members }) => [...members])
+    .filter((member) => member.questionToken !== undefined)
+    .filter((member) => !ts.getJSDocTags(member).some((tag) => tag.tagName.text === 'defaultValue'))
+    .map((member) => member.name.getText(source));
+}
+
+test('an option without a default is found', () => {
+  const text = 'interface AOptions {\n/** @defaultValue 1 */ a?: 1;\n/** B. */ b?: 1; c: 1 }';
+  expect(withoutDefaultIn('a.d.ts', text)).toEqual(['b']);
+});
+
+test.each(filesBelow('types', ['.ts']))('every option in %s says its default', (name) => {
+  expect(withoutDefaultIn(name, textOf(name))).toEqual([]);
+});
