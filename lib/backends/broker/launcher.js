@@ -13,6 +13,11 @@ const { commandFor } = require('./platform.js');
 /** @typedef {import('./place.js').BrokerPlace} BrokerPlace */
 /** @typedef {import('./place.js').Claim} Claim */
 
+/**
+ * A connection, to whom, and when it was asked for.
+ * @typedef {{ socket: net.Socket, claim: Claim, askedAt: number }} Found
+ */
+
 /** A broker that nobody is connected to ends after this time. */
 const IDLE_MS = 10_000;
 /** One of many clients starts a broker; when it has come to nothing, another one does. */
@@ -63,7 +68,7 @@ class Launcher {
   }
 
   /**
-   * @returns {Promise<{ socket: net.Socket, claim: Claim } | undefined>} undefined after giveUp()
+   * @returns {Promise<Found | undefined>} undefined after giveUp()
    * @throws DOMException when the place cannot be used, or no broker comes up
    */
   async reach() {
@@ -71,10 +76,12 @@ class Launcher {
     while (!this.#isOver) {
       const number = this.#place.highestClaim();
       const claim = number === 0 ? undefined : this.#place.readClaim(number);
+      const askedAt = machineNow();
       const found = claim === undefined ? undefined : await connect(claim);
       if (found !== undefined && 'socket' in found) {
-        if (!this.#isOver) return { socket: found.socket, claim: /** @type {Claim} */ (claim) };
-        found.socket.destroy();
+        const { socket } = found;
+        if (!this.#isOver) return { socket, claim: /** @type {Claim} */ (claim), askedAt };
+        socket.destroy();
         return undefined;
       }
       // Without a claim to read there is none, or a later one by the next look.

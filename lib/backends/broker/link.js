@@ -3,12 +3,12 @@
 const { setTimeout } = require('../../time.js');
 const { invalidStateError } = require('../../errors.js');
 const { Launcher } = require('./launcher.js');
-const { CLOCK_KIND, machineNow } = require('./machine-clock.js');
+const { CLOCK_KIND, clockLead, machineNow } = require('./machine-clock.js');
 const { isProof, newNonce, proofOf } = require('./proof.js');
 const { LineReader, WIRE_VERSION, toLine } = require('./wire.js');
 
 /** @typedef {import('./place.js').BrokerPlace} BrokerPlace */
-/** @typedef {import('./place.js').Claim} Claim */
+/** @typedef {import('./launcher.js').Found} Found */
 /** @typedef {import('node:net').Socket} Socket */
 
 /**
@@ -75,7 +75,7 @@ class Link {
       (found) => {
         if (this.#launcher !== launcher) return found?.socket.destroy();
         this.#launcher = undefined;
-        return found === undefined ? undefined : this.#greet(found.socket, found.claim);
+        return found === undefined ? undefined : this.#greet(found);
       },
       (error) => {
         if (this.#launcher !== launcher) return;
@@ -100,17 +100,15 @@ class Link {
     socket?.unref();
   }
 
-  /**
-   * @param {Socket} socket
-   * @param {Claim} claim
-   */
-  #greet(socket, claim) {
+  /** @param {Found} found */
+  #greet(found) {
+    const { socket } = found;
     this.#socket = socket;
     const nonce = newNonce();
     const reader = new LineReader((message) => {
       if (this.#socket !== socket) return;
       if (this.#isOpen) this.#user.onMessage(message);
-      else this.#onGreeting(message, nonce, claim);
+      else this.#onGreeting(message, nonce, found);
     });
     socket.setEncoding('utf8');
     socket.on('data', (piece) => {
@@ -127,20 +125,19 @@ class Link {
   /**
    * @param {any[]} message
    * @param {string} nonce
-   * @param {Claim} claim
+   * @param {Found} found
    */
-  #onGreeting([kind, ...rest], nonce, claim) {
+  #onGreeting([kind, ...rest], nonce, { claim, askedAt }) {
     const socket = /** @type {Socket} */ (this.#socket);
     if (kind === 'hi') {
-      const [version, brokerNonce, clockKind, now] = rest;
+      const [version, brokerNonce, ...clock] = rest;
       if (version !== WIRE_VERSION) {
         throw invalidStateError(
           `The broker in ${this.#place.folder} is of another version of holdfast ` +
             `(${version}, not ${WIRE_VERSION}): it ends when its clients have ended`,
         );
       }
-      const isCommon = clockKind === CLOCK_KIND && clockKind === 'boot';
-      this.#clockOffset = isCommon ? 0 : now - machineNow();
+      this.#clockOffset = leadOf(clock, askedAt);
       socket.write(toLine(['auth', proofOf(claim.key, 'client', brokerNonce), nonce]));
       return;
     }
@@ -177,6 +174,15 @@ class Link {
     if (this.#refusals <= MAX_REFUSALS) setTimeout(() => this.open(), RETRY_MS).unref();
     else this.#user.onFailure(invalidStateError('The broker ends every connection'));
   }
+}
+
+/**
+ * @param {any[]} clock  of the broker, as it tells it
+ * @param {number} askedAt
+ */
+function leadOf([kind, now, lead], askedAt) {
+  const ours = { kind: CLOCK_KIND, askedAt, heardAt: machineNow() };
+  return clockLead({ kind, now, wallLead: lead }, ours);
 }
 
 module.exports = { Link };

@@ -15,14 +15,27 @@ const { bun, deno } = process.versions;
 const CLOCK_KIND = bun === undefined && deno === undefined ? 'boot' : 'wall';
 
 const NS_PER_MS = 1e6;
-const sinceStart = performance.now;
-const wallStart = performance.timeOrigin;
+
+/** Milliseconds since 1970, with fractions. */
+const wallNow = () => performance.timeOrigin + performance.now();
 
 /** In milliseconds with fractions. */
-const machineNow =
-  CLOCK_KIND === 'boot' ? () => Number(hrtimeNs()) / NS_PER_MS : () => wallStart + sinceStart();
+const machineNow = CLOCK_KIND === 'boot' ? () => Number(hrtimeNs()) / NS_PER_MS : wallNow;
 
-/** Milliseconds since 1970, for people. */
-const wallNow = () => wallStart + sinceStart();
+/** How far the wall clock is ahead of machineNow(). */
+const wallLead = CLOCK_KIND === 'boot' ? () => wallNow() - machineNow() : () => 0;
 
-module.exports = { CLOCK_KIND, machineNow, wallNow };
+/**
+ * How far the clock of another process is ahead of this one's. By the wall clock, which both can
+ * read; where that was set since one of them started, by what passed between them: it spoke after
+ * `askedAt` and before `heardAt`.
+ * @param {{ kind: ClockKind, now: number, wallLead: number }} theirs
+ * @param {{ kind: ClockKind, askedAt: number, heardAt: number }} ours
+ */
+function clockLead(theirs, ours) {
+  if (theirs.kind === 'boot' && ours.kind === 'boot') return 0;
+  const byWall = wallLead() - theirs.wallLead;
+  return Math.min(Math.max(byWall, theirs.now - ours.heardAt), theirs.now - ours.askedAt);
+}
+
+module.exports = { CLOCK_KIND, clockLead, machineNow, wallLead, wallNow };

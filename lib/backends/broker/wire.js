@@ -8,9 +8,9 @@
  *   auth [proof, nonce] · hello [state] · q [id, name, flags, t, extras] · r [id, t] ·
  *   c [id, isTimeout, t] · f [id] · ? [call, what, t, argument] · bye []
  * From the broker:
- *   hi [version, nonce, clock, now] · welcome [proof] · w [id] · g [id, high, low] · m [id] ·
- *   l [id, reason, high, low] · d [id, reason] · e [id, name, message] · a [call, error, value] ·
- *   over []
+ *   hi [version, nonce, clock, now, wallLead] · welcome [proof] · w [id] · g [id, high, low] ·
+ *   m [id] · l [id, reason, high, low] · d [id, reason] · e [id, name, message] ·
+ *   a [call, value] · over []
  */
 
 const WIRE_VERSION = 1;

@@ -3,7 +3,7 @@
 const { LocalLockTable } = require('../../local/lock-table.js');
 const { TokenCounter } = require('../../local/token-counter.js');
 const { VERSION } = require('./journal.js');
-const { machineNow, wallNow } = require('../machine-clock.js');
+const { CLOCK_KIND, machineNow, wallLead, wallNow } = require('../machine-clock.js');
 const { Session } = require('./session.js');
 const { IF_AVAILABLE, SHARED, STEAL } = require('../wire.js');
 
@@ -31,7 +31,7 @@ const { IF_AVAILABLE, SHARED, STEAL } = require('../wire.js');
 
 const CLOCK = {
   now: machineNow,
-  toWall: (/** @type {number} */ t) => wallNow() - machineNow() + t,
+  toWall: (/** @type {number} */ t) => wallLead() + t,
 };
 
 /**
@@ -89,6 +89,8 @@ class BrokerTable {
   #table;
   #tokens;
   #journal;
+  /** What the times of a journal are taken to be later, by this broker's clock. */
+  #clockShift = 0;
 
   /**
    * @param {(table: BrokerTable) => Notebook} openJournal
@@ -275,7 +277,7 @@ class BrokerTable {
   /** All there is to know, as records of a journal. */
   *records() {
     const { high, low } = this.#tokens;
-    yield ['J', VERSION, this.number, high, low];
+    yield ['J', VERSION, this.number, high, low, CLOCK_KIND, wallLead()];
     for (const { id, details, entries } of this.sessions.values()) {
       yield ['S', id, details];
       for (const entry of entries.values()) yield* recordsOf(id, entry);
@@ -288,12 +290,19 @@ class BrokerTable {
    */
   restore(records) {
     for (const [kind, sessionId, ...rest] of records) {
-      if (kind === 'J') this.#tokens.raiseTo(rest[1], rest[2]);
+      if (kind === 'J') this.#restoreHead(rest);
       else if (kind === 'S') this.sessions.set(sessionId, new Session(sessionId, rest[0], this));
       else if (kind === 'E') this.#restoreEnd(sessionId);
       else this.#restoreRequest(kind, this.sessions.get(sessionId), rest);
     }
     this.#table.startHoldLimits();
+  }
+
+  /** @param {any[]} head  what is before: its version and number */
+  #restoreHead([, high, low, clockKind, lead]) {
+    this.#tokens.raiseTo(high, low);
+    // The broker before may have run on another runtime, by another clock.
+    this.#clockShift = clockKind === CLOCK_KIND ? 0 : lead - wallLead();
   }
 
   /** @param {string} sessionId */
@@ -315,6 +324,7 @@ class BrokerTable {
     const known = session.entries.get(id);
     if (kind === 'Q' || kind === 'H') {
       const request = new RemoteRequest(/** @type {Asked} */ (rest.slice(0, 5)));
+      request.t += this.#clockShift;
       const entry = this.#table.restore(session, request, request.t);
       session.entries.set(id, entry);
       if (kind === 'H') this.#restoreGrant(entry, rest.slice(5));
@@ -336,7 +346,7 @@ class BrokerTable {
     entry.request.tokenHigh = high;
     entry.request.tokenLow = low;
     this.#tokens.raiseTo(high, low);
-    this.#table.restoreGrant(entry, grantedAt);
+    this.#table.restoreGrant(entry, grantedAt + this.#clockShift);
   }
 
   /** Grants what is grantable: after restore(), when everybody has had time to come back. */

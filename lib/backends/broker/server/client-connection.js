@@ -2,7 +2,7 @@
 
 const { answerCall, isCall } = require('./calls.js');
 const { isProof, newNonce, proofOf } = require('../proof.js');
-const { CLOCK_KIND, machineNow } = require('../machine-clock.js');
+const { CLOCK_KIND, machineNow, wallLead } = require('../machine-clock.js');
 const { LineReader, MAX_LINE_UNITS, VIEW, WIRE_VERSION, WireError, toLine } = require('../wire.js');
 
 /** @typedef {import('./broker.js').Broker} Broker */
@@ -43,7 +43,7 @@ class ClientConnection {
     });
     socket.on('error', () => socket.destroy()); // 'close' follows
     socket.on('close', () => this.#onClose());
-    this.send(['hi', WIRE_VERSION, this.#nonce, CLOCK_KIND, machineNow()]);
+    this.send(['hi', WIRE_VERSION, this.#nonce, CLOCK_KIND, machineNow(), wallLead()]);
     this.flush();
   }
 

@@ -10,7 +10,7 @@ const { namesIn } = require('../place.js');
  * What survives a broker, line by line. A record is in the file before anybody is told of what it
  * says. The file belongs to the process that wrote it; the next broker reads it and writes its own.
  *
- *   [J, version, number, high, low]      the head: the last token
+ *   [J, version, number, high, low, clock, wallLead]   the head: the last token, and by which clock
  *   [S, session, details]                a client has come
  *   [E, session]                         it has gone
  *   [Q, session, id, name, flags, t, extras]                              waits

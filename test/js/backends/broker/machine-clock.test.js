@@ -1,0 +1,29 @@
+'use strict';
+
+const { clockLead, wallLead } = require('../../../../lib/backends/broker/machine-clock.js');
+
+// This process has the clock of the machine; the others here are of a runtime that has only the
+// wall clock in common with it.
+
+const RTT_MS = 2;
+
+/** What is known of a broker with the wall clock as its clock, which was asked at 100. */
+const leadOf = (now) =>
+  clockLead({ kind: 'wall', now, wallLead: 0 }, { kind: 'boot', askedAt: 100, heardAt: 102 });
+
+test('two processes with the clock of the machine have the same time', () => {
+  const theirs = { kind: 'boot', now: 5, wallLead: 7 };
+  expect(clockLead(theirs, { kind: 'boot', askedAt: 1, heardAt: 2 })).toBe(0);
+});
+
+test('clocks of other kinds are compared by the wall clock', () => {
+  expect(leadOf(wallLead() + 101)).toBeCloseTo(wallLead(), 1);
+});
+
+test.each([
+  ['forward', 3_600_000],
+  ['back', -3_600_000],
+])('a wall clock that was set %s meanwhile costs no more than one exchange', (_way, step) => {
+  const error = leadOf(wallLead() + step + 101) - (wallLead() + step);
+  expect(Math.abs(error)).toBeLessThanOrEqual(RTT_MS);
+});
