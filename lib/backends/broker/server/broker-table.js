@@ -161,6 +161,7 @@ class BrokerTable {
   request(session, asked) {
     const [id, , , t] = asked;
     session.maxId = Math.max(session.maxId, id);
+    session.decidedUpTo = Math.max(session.decidedUpTo, id);
     if (!this.#journal.hasRoom) {
       session.send(['e', id, 'QuotaExceededError', 'The journal of the broker has no room']);
       session.wake(id);
@@ -219,12 +220,16 @@ class BrokerTable {
   release(session, id) {
     const entry = session.entries.get(id);
     if (entry === undefined) return undefined;
-    if (entry.list !== null) this.#end(session, id, entry, false);
+    if (entry.list !== null) {
+      this.#end(session, id, entry, false);
+      // Too late for its hold limit: the client asks again, if it has to.
+      if (entry.lossReason !== undefined) this.#keepLost(session, id, entry);
+    }
     return entry.lossReason;
   }
 
   /**
-   * Takes back what waits, or what was granted on the way.
+   * Takes back what waits, or what was granted or lost on the way.
    * @param {Session} session
    * @param {number} id
    * @param {boolean} isTimeout
@@ -245,8 +250,6 @@ class BrokerTable {
     session.entries.delete(id);
     this.#journal.add(['D', session.id, id]);
     this.#table.remove(entry, isTimeout);
-    // Too late for its hold limit: the client asks again, if it has to.
-    if (entry.lossReason !== undefined && entry.list === null) this.#keepLost(session, id, entry);
   }
 
   /**
@@ -255,11 +258,8 @@ class BrokerTable {
    * @param {LockEntry} entry
    */
   #keepLost(session, id, entry) {
-    if (session.entries.has(id)) return;
-    const { asked, tokenHigh, tokenLow } = requestOf(entry);
     session.entries.set(id, entry);
-    this.#journal.add(['H', session.id, ...asked, tokenHigh, tokenLow, entry.grantedAt]);
-    this.#journal.add(['L', session.id, id, entry.lossReason]);
+    this.#journal.add(lossOf(session.id, entry));
   }
 
   /**
@@ -280,7 +280,7 @@ class BrokerTable {
     yield ['J', VERSION, this.number, high, low, CLOCK_KIND, wallLead()];
     for (const { id, details, entries } of this.sessions.values()) {
       yield ['S', id, details];
-      for (const entry of entries.values()) yield* recordsOf(id, entry);
+      for (const entry of entries.values()) yield recordOf(id, entry);
     }
   }
 
@@ -322,20 +322,30 @@ class BrokerTable {
     const [id] = rest;
     session.maxId = Math.max(session.maxId, id);
     const known = session.entries.get(id);
-    if (kind === 'Q' || kind === 'H') {
+    if (kind === 'Q' || kind === 'H' || kind === 'K') {
       const request = new RemoteRequest(/** @type {Asked} */ (rest.slice(0, 5)));
       request.t += this.#clockShift;
       const entry = this.#table.restore(session, request, request.t);
       session.entries.set(id, entry);
-      if (kind === 'H') this.#restoreGrant(entry, rest.slice(5));
+      if (kind !== 'Q') this.#restoreGrant(entry, rest.slice(5));
+      if (kind === 'K') this.#restoreLoss(entry, rest[8]);
     } else if (known === undefined) {
       return;
     } else if (kind === 'G') this.#restoreGrant(known, rest.slice(1));
+    else if (kind === 'L') this.#restoreLoss(known, rest[1]);
     else {
       this.#table.drop(known);
-      if (kind === 'L') known.lossReason = rest[1];
-      else session.entries.delete(id);
+      session.entries.delete(id);
     }
+  }
+
+  /**
+   * @param {LockEntry} entry
+   * @param {LossReason} reason
+   */
+  #restoreLoss(entry, reason) {
+    this.#table.drop(entry);
+    entry.lossReason = reason;
   }
 
   /**
@@ -360,13 +370,25 @@ const tokenAndTime = ({ request, grantedAt }) => [request.tokenHigh, request.tok
 
 /**
  * @param {string} sessionId
+ * @param {LockEntry} entry  lost
+ */
+const lossOf = (sessionId, entry) => [
+  'K',
+  sessionId,
+  ...requestOf(entry).asked,
+  ...tokenAndTime(entry),
+  entry.lossReason,
+];
+
+/**
+ * @param {string} sessionId
  * @param {LockEntry} entry
  */
-function* recordsOf(sessionId, entry) {
+function recordOf(sessionId, entry) {
   const request = requestOf(entry);
-  if (entry.isQueued) yield ['Q', sessionId, ...request.asked];
-  else yield ['H', sessionId, ...request.asked, ...tokenAndTime(entry)];
-  if (entry.list === null) yield ['L', sessionId, request.backendId, entry.lossReason];
+  if (entry.isQueued) return ['Q', sessionId, ...request.asked];
+  if (entry.isHeld) return ['H', sessionId, ...request.asked, ...tokenAndTime(entry)];
+  return lossOf(sessionId, entry);
 }
 
 module.exports = { BrokerTable };

@@ -7,9 +7,9 @@ const { BrokerTable } = require('./broker-table.js');
 const { ClientConnection } = require('./client-connection.js');
 const { Journal, readLastJournal } = require('./journal.js');
 const { machineNow } = require('../machine-clock.js');
+const { mergeOne } = require('./merge.js');
 const { Rounds } = require('./round.js');
 const { SessionLifelines } = require('./session-lifelines.js');
-const { VIEW } = require('../wire.js');
 
 /** @typedef {import('../place.js').BrokerPlace} BrokerPlace */
 /** @typedef {import('./session.js').Session} Session */
@@ -157,7 +157,7 @@ class Broker {
   /**
    * A client has come, or come back: it says all that it has, which puts right what the broker
    * before was asked and did not note. A helper thread says it again and again, because the socket
-   * of its client may have kept something back.
+   * of its client may have kept something back; what it says may have been overtaken by its client.
    * @param {ClientConnection} connection
    * @param {any} state
    * @param {boolean} isHelper
@@ -178,7 +178,7 @@ class Broker {
       session.outlet = connection;
       if (outlet !== undefined) /** @type {ClientConnection} */ (outlet).destroy();
     }
-    this.#merge(session, connection, state);
+    this.#merge(session, connection, { ...state, isHelper });
     this.#serveIfAllAreBack();
     this.#commitSoon();
   }
@@ -188,18 +188,22 @@ class Broker {
    * @param {ClientConnection} connection
    * @param {any} state
    */
-  #merge(session, connection, { requests, upTo }) {
+  #merge(session, connection, { requests, upTo, isHelper }) {
     const listed = new Set(requests.map((/** @type {any} */ [, asked]) => asked[0]));
-    for (const id of session.entries.keys()) {
-      if (!listed.has(id)) this.table.cancel(session, id, false);
+    for (const id of [...session.entries.keys()]) {
+      if (id <= upTo && !listed.has(id)) this.table.cancel(session, id, false);
     }
     session.maxId = Math.max(session.maxId, upTo);
+    if (!isHelper) session.decidedUpTo = Math.max(session.decidedUpTo, upTo);
     const now = machineNow();
     for (const [view, asked, high, low] of requests) {
       const t = Math.min(asked[3], now);
       this.addStep({
         t,
-        apply: () => mergeOne(this.table, session, connection, [view, asked, high, low]),
+        apply: () => {
+          const isNew = !isHelper || asked[0] > session.decidedUpTo;
+          mergeOne(this.table, session, connection, { view, asked, high, low, isNew });
+        },
       });
     }
   }
@@ -287,31 +291,6 @@ class Broker {
       if (this.table.sessions.size === 0) this.#onEnd();
       else this.#checkIdle(); // stopped clients of an earlier broker
     }, this.#idleMs);
-  }
-}
-
-/**
- * What a client says of one request, and what the table knows of it.
- * @param {BrokerTable} table
- * @param {Session} session
- * @param {ClientConnection} connection
- * @param {[number, import('./broker-table.js').Asked, number, number]} told
- */
-function mergeOne(table, session, connection, [view, asked, high, low]) {
-  const [id] = asked;
-  const entry = session.entries.get(id);
-  if (view === VIEW.RELEASING) {
-    connection.send(['d', id, table.release(session, id) ?? null]);
-  } else if (entry === undefined) {
-    if (view === VIEW.WAITING) table.request(session, asked);
-    else connection.send(['l', id, 'disconnected', high, low]);
-  } else if (entry.list === null) {
-    const { tokenHigh, tokenLow } = entry.request;
-    connection.send(['l', id, entry.lossReason, tokenHigh, tokenLow]);
-  } else if (view === VIEW.WAITING && entry.isHeld) {
-    connection.send(['g', id, entry.request.tokenHigh, entry.request.tokenLow]);
-  } else if (view === VIEW.WAITING) {
-    connection.send(['w', id]);
   }
 }
 

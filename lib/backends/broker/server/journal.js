@@ -17,6 +17,8 @@ const { namesIn } = require('../place.js');
  *   [H, session, id, name, flags, t, extras, high, low, grantedAt]        holds, without a wait
  *   [G, session, id, high, low, grantedAt]                                holds, after it waited
  *   [L, session, id, reason]             has lost its lock, and has still to hear of it
+ *   [K, session, id, name, flags, t, extras, high, low, grantedAt, reason]
+ *                                        the same, of a request that the journal does not know
  *   [D, session, id]                     is over
  *
  * Each record is true by itself, in any beginning of the file: what makes room is written before

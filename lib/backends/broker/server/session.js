@@ -30,6 +30,8 @@ class Session {
   entries = new Map();
   /** The highest number of a request so far. */
   maxId = 0;
+  /** Of a request that this broker has decided on, or that the client's own thread has dropped. */
+  decidedUpTo = 0;
   /** @type {Outlet | undefined} the connection of the client's own thread */
   outlet = undefined;
   /** How many connections it has, those of its helper thread included. */

@@ -16,6 +16,9 @@ beforeEach(() => {
 });
 afterEach(() => fs.rmSync(directory, { recursive: true, force: true }));
 
+/** Of a hold limit: over before anything else happens. */
+const SHORTEST_MS = 1e-9;
+
 const DETAILS = { clientId: 'c', pid: 1, threadId: 0, thread: 't', lifeline: 'l' };
 
 /** A broker's table with its journal, after what the one before has left. */
@@ -50,6 +53,10 @@ function play({ table, journal }) {
   table.request(one, [3, 'b', 4, 5, null]); // steals from two
   table.cancel(one, 2, false);
   journal.commit();
+  table.request(one, [4, 'c', 0, 6, [0, SHORTEST_MS, '', '', 0, 0]]);
+  table.request(two, [3, 'c', 0, 7, null]);
+  table.release(one, 4); // too late
+  journal.commit();
   return { one, two };
 }
 
@@ -58,11 +65,14 @@ test('the next broker has the same holders, places, tokens and losses', () => {
   play(first);
   const before = first.table.inspect();
   const { table } = open(2);
-  expect(view(table.snapshot())).toEqual([['a two', 'b one'], []]);
+  expect(view(table.snapshot())).toEqual([['a two', 'b one', 'c two'], []]);
   expect(table.inspect().held.map(({ token }) => token)).toEqual(
     before.held.map(({ token }) => token),
   );
   expect(table.sessions.get('two').entries.get(2).lossReason).toBe('stolen');
+  expect(table.sessions.get('one').entries.get(4).lossReason).toBe('expired');
+  const [, ...records] = first.table.records();
+  expect([...table.records()].slice(1)).toEqual(records);
   expect(fs.readdirSync(place.folder).filter((name) => name.startsWith('journal'))).toEqual([
     'journal.2',
   ]);
@@ -93,6 +103,23 @@ test('every beginning of a journal is a state in which nobody excludes wrongly',
     const names = table.snapshot().held.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length); // all of these are exclusive, but one alone
   }
+});
+
+test('a loss that the client has heard of is forgotten, and noted once', () => {
+  const { table } = open(1);
+  const [one, two] = ['one', 'two'].map((clientId) =>
+    table.openSession(clientId, { ...DETAILS, clientId }),
+  );
+  table.request(one, [1, 'a', 0, 1, null]);
+  table.request(two, [1, 'a', 4, 2, null]); // steals
+  const ids = [];
+  // As for a client that comes back and does not tell of it any more.
+  for (const id of one.entries.keys()) {
+    ids.push(id);
+    if (ids.length < 3) table.cancel(one, id, false);
+  }
+  expect(ids).toEqual([1]);
+  expect(one.entries.size).toBe(0);
 });
 
 test('a queue keeps the order of its times, whatever the order of the records', () => {

@@ -1,0 +1,79 @@
+'use strict';
+
+const fs = require('node:fs');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
+const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
+const { BrokerPlace } = require('../../../../lib/backends/broker/place.js');
+const { openLockManager } = require('../../../../lib/index.js');
+const { RawClient } = require('../../../support/raw-client.js');
+
+// The helper thread of a client tells the broker what the client has, over a connection of its own.
+// Where the helper is slow the client has gone on: what it says is old, and nothing may follow from
+// it.
+
+let directory;
+let locks;
+let main;
+let helper;
+/** The session of both, another one in each test. */
+let client;
+let tests = 0;
+beforeAll(async () => {
+  directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+  locks = openLockManager({ backend: new BrokerBackend({ directory }) });
+  await locks.query();
+});
+afterAll(() => {
+  locks.close();
+  fs.rmSync(directory, { recursive: true, force: true });
+});
+beforeEach(async () => {
+  const place = new BrokerPlace('default', directory);
+  const claim = place.readClaim(place.highestClaim());
+  [main, helper] = await Promise.all([RawClient.open(claim), RawClient.open(claim)]);
+  tests += 1;
+  client = `client ${tests}`;
+  main.hello(client);
+});
+afterEach(() => {
+  main.close();
+  helper.close();
+});
+
+const WAITING = 0;
+const asked = (id, name) => [id, name, 0, 1, null];
+
+test('a lock that was granted after what it says is kept', async () => {
+  main.request(1, 'a');
+  main.say('c', 1, 0, 0);
+  main.request(2, 'b');
+  await main.next('g');
+  helper.hello(client, [], { isHelper: true, upTo: 1 });
+  await helper.ask('snapshot');
+  expect(await locks.request('b', { ifAvailable: true }, (lock) => lock)).toBe(null);
+});
+
+test('a request that was taken back after what it says is not made again', async () => {
+  main.request(1, 'c');
+  main.say('c', 1, 0, 0);
+  await main.ask('snapshot');
+  helper.hello(client, [[WAITING, asked(1, 'c'), 0, 0]], { isHelper: true, upTo: 1 });
+  expect((await helper.ask('snapshot')).held).toEqual([]);
+});
+
+test('a request that the client has not told of any more when it came back, neither', async () => {
+  main.hello(client, [], { upTo: 1 });
+  await main.ask('snapshot');
+  helper.hello(client, [[WAITING, asked(1, 'd'), 0, 0]], { isHelper: true, upTo: 1 });
+  expect((await helper.ask('snapshot')).held).toEqual([]);
+});
+
+test('a request that has not left the socket of its client is made', async () => {
+  helper.hello(client, [[WAITING, asked(1, 'e'), 0, 0]], { isHelper: true, upTo: 1 });
+  expect((await helper.ask('snapshot')).held).toMatchObject([{ name: 'e' }]);
+  main.request(1, 'e'); // comes late
+  main.request(2, 'f');
+  const { held, pending } = await main.ask('snapshot');
+  expect([held.map(({ name }) => name), pending]).toEqual([['e', 'f'], []]);
+});

@@ -1,0 +1,76 @@
+'use strict';
+
+const net = require('node:net');
+const { proofOf } = require('../../lib/backends/broker/proof.js');
+const { machineNow } = require('../../lib/backends/broker/machine-clock.js');
+
+const NOWHERE = '/nowhere';
+
+/** A connection to a broker that says what a test wants it to say. */
+class RawClient {
+  #socket;
+  #text = '';
+  /** @type {any[][]} not yet read */
+  #messages = [];
+  #onMessage = () => {};
+  #lastCall = 0;
+
+  /** @param {{ socket: string, key: string }} claim */
+  static async open(claim) {
+    const client = new RawClient(claim);
+    const [, , nonce] = await client.next('hi');
+    client.say('auth', proofOf(claim.key, 'client', nonce), 'n');
+    await client.next('welcome');
+    return client;
+  }
+
+  /** @param {{ socket: string }} claim */
+  constructor({ socket }) {
+    this.#socket = net.connect(socket);
+    this.#socket.setEncoding('utf8');
+    this.#socket.on('data', (piece) => {
+      const lines = (this.#text + piece).split('\n');
+      this.#text = lines.pop();
+      this.#messages.push(...lines.map((line) => JSON.parse(line)));
+      this.#onMessage();
+    });
+    this.#socket.on('error', () => this.#socket.destroy());
+  }
+
+  say(...message) {
+    this.#socket.write(`${JSON.stringify(message)}\n`);
+  }
+
+  /** What a client has, or its helper thread says it has: `requests` as they cross. */
+  hello(session, requests = [], { isHelper = false, upTo = 0 } = {}) {
+    const state = { session, clientId: session, lifeline: NOWHERE, thread: session };
+    this.say('hello', { ...state, pid: process.pid, threadId: 0, upTo, requests }, isHelper);
+  }
+
+  /** Asks for an exclusive lock. */
+  request(id, name) {
+    this.say('q', id, name, 0, machineNow(), null);
+  }
+
+  /** The next message of this kind; those before it are dropped. */
+  async next(kind) {
+    for (;;) {
+      const message = this.#messages.shift();
+      if (message?.[0] === kind) return message;
+      if (message === undefined) await new Promise((resolve) => (this.#onMessage = resolve));
+    }
+  }
+
+  async ask(what, ...argument) {
+    this.#lastCall += 1;
+    this.say('?', this.#lastCall, what, machineNow(), argument);
+    const [, , value] = await this.next('a');
+    return value;
+  }
+
+  close() {
+    this.#socket.destroy();
+  }
+}
+
+module.exports = { RawClient };
