@@ -1,7 +1,7 @@
 'use strict';
 
-// Finds the file of the native addon: the one that was built here, or one of those that the package
-// is delivered with.
+// Finds the file of the native addon: one built on this machine, or a prebuilt one from the
+// package.
 
 const { existsSync } = require('node:fs');
 const path = require('node:path');
@@ -17,8 +17,8 @@ const { BUNDLED, installedRoot, isPackage, packageRoot } = require('./package-fi
  */
 
 /**
- * A delivered addon of this package. Each in full and outside of an arrow function, so that tools
- * that copy what an application needs (ncc, Next, @vercel/nft) see it.
+ * Returns the path of a prebuilt addon. Every path is written in full and outside of an arrow
+ * function, so that tools that trace an application's files (ncc, Next, @vercel/nft) find it.
  * @param {string} target
  * @returns {string | undefined}
  */
@@ -35,7 +35,8 @@ function deliveredHere(target) {
 }
 
 /**
- * In the order of the search. The local one goes first: it is the one that somebody works on.
+ * The files to try, in order. The local build goes first: a developer of this package is changing
+ * it.
  * @param {string} root  folder of the package
  * @param {Machine} machine
  */

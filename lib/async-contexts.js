@@ -3,9 +3,9 @@
 const { AsyncLocalStorage } = require('node:async_hooks');
 
 /**
- * Whether async contexts are cheap: V8 carries them along as a field (from Node 24 on, unless a
- * flag of Node turns that off). Elsewhere `AsyncLocalStorage` hooks every promise of the process
- * from its first use on, and hands contexts on by this method.
+ * Whether async contexts are cheap: from Node 24 on V8 carries them as a field, unless a flag of
+ * Node turns that off. Without it, `AsyncLocalStorage` hooks every promise of the process once it
+ * is used, and copies contexts with this method.
  */
 const contextsAreCheap = !('_propagate' in AsyncLocalStorage.prototype);
 

@@ -11,12 +11,12 @@ const { packageRoot } = require('./package-files.js');
 
 const SUPPORTED_PLATFORMS = ['linux'];
 
-/** Runtimes that have Node's API and not its event loop: the addon ends their process. */
+/** Runtimes with Node-API but without Node's event loop: the addon would end their process. */
 const OTHER_RUNTIMES = { bun: 'Bun', deno: 'Deno' };
 
 /**
- * Bun and Deno accept the addon and then end the process, in `dlopen` or at the first use of the
- * event loop, where nothing can be caught. The addon is refused before.
+ * Bun and Deno load the addon and then abort, in `dlopen` or at the first use of the event loop,
+ * where JavaScript cannot catch an error. So this throws first.
  * @param {Record<string, string | undefined>} versions
  */
 function refuseOtherRuntimes(versions) {
@@ -40,8 +40,8 @@ function refuseOtherPlatforms({ platform, arch }) {
 }
 
 /**
- * Node keeps it, so asking again is cheap. Bundlers do not see this require, for which they would
- * look when they bundle.
+ * Node caches the addon, so another call is cheap. This form of require is invisible to bundlers,
+ * which would look for the file at build time.
  * @param {string} file
  */
 function open(file) {
@@ -50,8 +50,8 @@ function open(file) {
 }
 
 /**
- * Loads the native addon, or gives what it has loaded before. A failure is not kept: the next call
- * looks again. HOLDFAST_BINARY names a file to load instead of all others.
+ * Loads the native addon, or returns the loaded one. A failure is not cached: the next call
+ * searches again. HOLDFAST_BINARY names a file to load in place of all candidates.
  * @param {object} [where] For tests.
  * @param {string} [where.root]
  * @param {Machine} [where.machine]

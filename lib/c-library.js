@@ -1,17 +1,17 @@
 'use strict';
 
-// Tells glibc from musl: a binary built for the one cannot be loaded beside the other.
+// Distinguishes glibc from musl: a binary built for one of them cannot be loaded beside the other.
 
 const { closeSync, openSync, readSync } = require('node:fs');
 
 const INTERPRETER = 3; // PT_INTERP
-const HEADER = 56; // bytes of a program header
-const HEADERS = 4096; // has the file header, the program headers and, as a rule, the interpreter
+const HEADER = 56; // bytes per program header
+const HEADERS = 4096; // covers the file header, the program headers and, usually, the interpreter
 
 /**
- * The dynamic loader that an ELF program asks for, which belongs to its C library.
+ * The dynamic loader that an ELF program names; it belongs to the program's C library.
  * @param {string} file
- * @returns {string | undefined} Undefined where the file asks for none or cannot be read.
+ * @returns {string | undefined} Undefined if the file names none or cannot be read.
  */
 function interpreterOf(file) {
   let fd;
@@ -32,7 +32,7 @@ function interpreterOf(file) {
     }
     return undefined;
   } catch {
-    return undefined; // no right to read it, or no file
+    return undefined; // no permission, or no file
   } finally {
     if (fd !== undefined) closeSync(fd);
   }
@@ -45,7 +45,7 @@ function interpreterOf(file) {
 function cLibrary(program = process.execPath) {
   const interpreter = interpreterOf(program);
   if (interpreter !== undefined) return interpreter.includes('musl') ? 'musl' : 'glibc';
-  // Where the program cannot be read its report tells the version of glibc; it takes milliseconds.
+  // If the program cannot be read, Node's report has the version of glibc; this takes milliseconds.
   const { header } = /** @type {any} */ (process.report?.getReport() ?? {});
   return header === undefined || header.glibcVersionRuntime !== undefined ? 'glibc' : 'musl';
 }

@@ -1,8 +1,7 @@
 'use strict';
 
 /**
- * The errors of this package. They are made where and when they happen, so that each carries its
- * own stack.
+ * The errors of this package. Each is created where it happens, so that it has its own stack.
  */
 
 /** @typedef {'stolen' | 'expired' | 'disconnected'} LossReason */
@@ -15,9 +14,8 @@ const LOSS_MESSAGES = {
 };
 
 /**
- * What `request()` rejects with when the lock was taken away while it was held: for the standard a
- * DOMException like any other, whose `constructor` is that one, which `instanceof` knows all the
- * same.
+ * `request()` rejects with this when a held lock was taken away. To code that knows the standard it
+ * is a plain DOMException: its `constructor` says so, and `instanceof` accepts both classes.
  */
 class LockLostError extends DOMException {
   #isLoss = true;
@@ -26,7 +24,7 @@ class LockLostError extends DOMException {
    * @param {LossReason} reason
    * @param {bigint} token  the fencing token of the lost lock
    * @param {string} [lockName]
-   * @param {string} [because]  in the place of what is known of the reason alone
+   * @param {string} [because]  replaces the default text of the reason
    */
   constructor(reason, token, lockName = undefined, because = undefined) {
     const lock = lockName === undefined ? 'The lock' : `The lock '${lockName}'`;
@@ -48,7 +46,7 @@ class LockLostError extends DOMException {
 }
 
 /**
- * @typedef {object} DeadlockMember  one of those that wait for each other
+ * @typedef {object} DeadlockMember  a member of the cycle
  * @property {string} name
  * @property {'exclusive' | 'shared'} mode
  * @property {string} clientId
@@ -56,7 +54,7 @@ class LockLostError extends DOMException {
  * @property {number} threadId
  */
 
-/** The request would never be granted: it waits, perhaps through others, for itself. */
+/** The request would never be granted: it waits for itself, directly or through other requests. */
 class DeadlockError extends DOMException {
   /**
    * @param {string} message
@@ -68,7 +66,7 @@ class DeadlockError extends DOMException {
   }
 }
 
-/** Why a mutex or semaphore was not entered: not at once (`blocking: false`), not in time. */
+/** A mutex or semaphore was not entered: it was held (`blocking: false`), or the timeout passed. */
 class LockError extends Error {
   /**
    * @param {string} message

@@ -35,7 +35,7 @@ function toBackend(value) {
 }
 
 /**
- * Relative, it would be another place for every working directory.
+ * A relative path would name another directory for every working directory.
  * @param {unknown} value
  */
 function toDirectory(value) {
@@ -52,8 +52,8 @@ function toCapacity(value) {
 }
 
 /**
- * A lock manager of its own: of a bucket, where its URL says, or over a given backend. Touches
- * nothing before its first use.
+ * Creates a lock manager: of a bucket, of the place that a URL names, or over a given backend. It
+ * opens nothing before its first use.
  * @param {unknown} [options]
  * @returns {LockManager}
  */
@@ -79,7 +79,7 @@ function openLockManager(options = undefined) {
   }, callSites);
 }
 
-// What has a getter is loaded when somebody asks for it.
+// Members with a getter are loaded at their first use.
 module.exports = {
   locks,
   Lock,

@@ -3,9 +3,9 @@
 const core = require('./index.js');
 
 /**
- * Side effect of requiring this file: the interfaces as globals, `navigator.locks`, `scheduler` and
- * the idle callbacks, so that code written for the browser runs unmodified. Node's own
- * `navigator.locks`, which knows one process only, is replaced.
+ * Requiring this file defines the interfaces, `navigator.locks`, `scheduler` and the idle callbacks
+ * as globals, so that code written for the browser runs unchanged. It replaces Node's own
+ * `navigator.locks`, which covers one process only.
  */
 
 /**
@@ -24,7 +24,7 @@ function defineGlobals(values, enumerable) {
 }
 
 /**
- * An attribute that whoever assigns to it replaces. Standard: Web IDL, [Replaceable].
+ * Defines an attribute that an assignment replaces. Standard: Web IDL, [Replaceable].
  * @param {string} name
  * @param {unknown} value
  */
@@ -39,7 +39,7 @@ function defineReplaceable(name, value) {
   });
 }
 
-/** What Node 20 lacks, with the two members of Node 21's that code looks at. */
+/** Node 20 has no Navigator; this one has the two members of Node 21's that programs use. */
 class Navigator {
   get userAgent() {
     return `Node.js/${process.versions.node.split('.')[0]}`;

@@ -1,9 +1,9 @@
 'use strict';
 
 /**
- * What only some programs need is loaded when it is first used: a file costs up to half a
- * millisecond at every start of a process. Not for what is to hear of a grant, a loss or an end:
- * loading may fail, and fails without descriptors.
+ * Defers loading a module until its first use: a file costs up to half a millisecond at every start
+ * of a process. Code that reports a grant, a loss or an end must not use it: loading can fail, for
+ * example when the process has no file descriptor left.
  * @template T
  * @param {() => T} load
  * @returns {() => T} loads once

@@ -4,7 +4,9 @@ const { setInterval } = require('./time.js');
 
 const MAX_INTERVAL_MS = 2 ** 31 - 1;
 
-/** How many wait, of all objects of this thread: one timer serves them, made at the first use. */
+/**
+ * How many objects of this thread keep the loop alive. They share one timer, made at the first use.
+ */
 let total = 0;
 /** @type {NodeJS.Timeout | undefined} */
 let timer = undefined;
@@ -17,23 +19,23 @@ function count(change) {
   else timer.ref();
 }
 
-/** Keeps the event loop alive while somebody waits for something that it does not know of. */
+/** Keeps the event loop alive while a request waits for an event that the loop cannot see. */
 class LoopKeepAlive {
   #count = 0;
 
-  /** One more waits. */
+  /** Adds a waiter. */
   ref() {
     this.#count += 1;
     if (this.#count === 1) count(1);
   }
 
-  /** One of them waits no longer. */
+  /** Removes a waiter. */
   unref() {
     this.#count -= 1;
     if (this.#count === 0) count(-1);
   }
 
-  /** For good: nobody waits any more. */
+  /** Removes all waiters, for good. */
   end() {
     if (this.#count > 0) count(-1);
     this.#count = 0;

@@ -3,7 +3,7 @@
 const { readFileSync } = require('node:fs');
 
 /**
- * A new UUID. Linux makes them itself; node:crypto would take as long to load as half of this
+ * Returns a new UUID. Linux makes them; loading node:crypto takes half as long as loading this
  * package.
  * @returns {string}
  */
@@ -11,7 +11,7 @@ function createClientId() {
   try {
     return readFileSync('/proc/sys/kernel/random/uuid', 'utf8').trim();
   } catch {
-    return require('node:crypto').randomUUID(); // no Linux, or no /proc
+    return require('node:crypto').randomUUID(); // not Linux, or no /proc
   }
 }
 

@@ -30,16 +30,17 @@ function openFallback({ bucket = 'default' }, cause) {
 }
 
 /**
- * Attaches this agent to a bucket: where its URL says, or HOLDFAST_URL; else in shared memory on
- * Linux, and by a broker where there is no native part. Where the native part should be and cannot
- * be loaded, that fails with what is missing. HOLDFAST_FALLBACK=local takes locks of one thread
- * instead wherever there is no native part.
+ * Attaches this agent to a bucket. The option `url` or HOLDFAST_URL chooses the backend; without
+ * them it is shared memory on Linux, and a broker on platforms that have no native part. If the
+ * native part should exist but cannot be loaded, this throws an error that says what is missing.
+ * With HOLDFAST_FALLBACK=local an agent without the native part gets locks of its own thread
+ * instead.
  * @param {BucketOptions} options
  * @returns {LockBackend}
  */
 function openDefaultBackend(options) {
   const url = options.url ?? process.env.HOLDFAST_URL;
-  // An empty variable is one that was unset, as for most programs.
+  // An empty variable counts as unset, as in most programs.
   if (url) return require('./url.js').openByUrl({ ...options, url });
   const hasFallback = process.env.HOLDFAST_FALLBACK === 'local';
   if (process.platform !== 'linux') {

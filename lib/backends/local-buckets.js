@@ -10,7 +10,7 @@ const { LocalLockTable } = require('./local/lock-table.js');
 const tables = new Map();
 
 /**
- * An agent of a bucket that this thread shares with nobody.
+ * Opens an agent of a bucket that belongs to this thread alone.
  * @param {string} bucket
  */
 function openLocalBucket(bucket) {

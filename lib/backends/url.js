@@ -15,7 +15,7 @@ const { fileURLToPath } = require('node:url');
 
 /**
  * @typedef {Omit<BucketOptions, 'url'> & { url: Pick<URL, 'protocol' | 'href'> }} Place  with the
- *   directory that the URL names, if it does
+ *   the directory that the URL names, if any
  */
 
 /** @type {(place: Place) => LockBackend} */
@@ -24,7 +24,7 @@ function openEtcd({ url, bucket }) {
   return openEtcdBackend(url.href, { bucket });
 }
 
-/** What opens a backend at a place. A module is loaded when its scheme is used. */
+/** Opens a backend, by scheme. A module is loaded when its scheme is used. */
 const OPENERS = {
   /** @type {(place: Place) => LockBackend} */
   'shm:': (place) => {
@@ -45,10 +45,10 @@ const OPENERS = {
   'etcds:': openEtcd,
 };
 
-/** Schemes of places that are a directory of this machine. */
+/** Schemes whose path is a directory of this machine. */
 const DIRECTORY_SCHEMES = ['shm:', 'broker:'];
 
-/** Of URLs that name several hosts, which the URL standard does not know. */
+/** URLs with several hosts, which the URL standard does not know. */
 const CLUSTER_PATTERN = /^(etcds?:)\/\//;
 
 /** @typedef {keyof typeof OPENERS} Scheme */
@@ -68,7 +68,7 @@ function parse(text) {
 /**
  * The directory that a URL like `broker:///srv/locks` names.
  * @param {URL} url
- * @returns {string | undefined} undefined: it names none
+ * @returns {string | undefined} undefined: the URL names none
  */
 function directoryOf(url) {
   const { href, host, pathname, protocol, search, hash } = url;
@@ -93,7 +93,7 @@ function toClusterPlace(protocol, text, options) {
     throw new TypeError("The member 'directory' does not go with a cluster");
   }
   const { toEtcdPlace } = require('./etcd/place.js');
-  toEtcdPlace(text); // what is wrong with it is said now
+  toEtcdPlace(text); // throws now if the URL is wrong
   return { ...options, url: { protocol, href: text } };
 }
 

@@ -3,7 +3,8 @@
 const events = require('node:events');
 
 /**
- * What Node has from 20.5 on; before, a listener that others can keep from being called.
+ * For Node before 20.5, which lacks `addAbortListener`: another listener can stop this one from
+ * being called.
  * @param {AbortSignal} signal
  * @param {() => void} listener
  */
@@ -12,13 +13,13 @@ function addPlainAbortListener(signal, listener) {
   return { [DISPOSE]: () => signal.removeEventListener('abort', listener) };
 }
 
-/** Older versions of Node have no symbol for it, nor anybody who would look for one. */
+/** Older versions of Node have no such symbol, and nothing that would look for it. */
 const DISPOSE = Symbol.dispose ?? Symbol('dispose');
 const addAbortListener = events.addAbortListener ?? addPlainAbortListener;
 
 /**
- * Which requests end when a signal aborts. A signal has one listener, however many requests share
- * it, and none when no request waits for it.
+ * The requests that end when a signal aborts. A signal has one listener for all requests that share
+ * it, and none while no such request waits.
  */
 
 /** @typedef {{ abort(reason: unknown, isTimeout?: boolean): void }} Abortable */
@@ -35,7 +36,7 @@ class AbortListeners {
     this.#subscription = this.#subscribe();
   }
 
-  // A listener of this kind is called even when an earlier one stops the propagation of the event.
+  // This kind of listener is called even if an earlier one stops the propagation of the event.
   #subscribe() {
     return addAbortListener(this.#signal, () => this.#onAbortEvent());
   }
@@ -43,10 +44,10 @@ class AbortListeners {
   #onAbortEvent() {
     const { aborted, reason } = this.#signal;
     if (!aborted) {
-      this.#subscription = this.#subscribe(); // somebody dispatched an event by hand
+      this.#subscription = this.#subscribe(); // the program dispatched an event by hand
       return;
     }
-    watches.delete(this.#signal); // it may live on, the requests need not
+    watches.delete(this.#signal); // the signal may outlive the requests
     for (const request of this.requests) request.abort(reason);
   }
 
@@ -74,7 +75,7 @@ function watchAbort(signal, request) {
 }
 
 /**
- * Takes back watchAbort(); no effect when it is not in force.
+ * Undoes watchAbort(); has no effect if that was not called.
  * @param {AbortSignal} signal
  * @param {Abortable} request
  */

@@ -6,25 +6,25 @@ const { toCallback } = require('../webidl.js');
 
 const UNLOCKED = 0;
 const LOCKED = 1;
-/** Somebody may be asleep: the one state in which unlock() has to wake. */
+/** A thread may be asleep: only in this state unlock() has to wake one. */
 const CONTENDED = 2;
 
 /**
- * No sleep is longer: the thread that was woken may have ended before it could take the lock, and
- * then nobody else is woken.
+ * The longest sleep. A woken thread may end before it takes the lock, and then no other thread is
+ * woken.
  */
 const SLICE_MS = 100;
 
-/** Atomics.waitAsync() alone keeps no event loop alive. */
+/** Atomics.waitAsync() does not keep the event loop alive. */
 const keepAlive = lazy(() => {
   const { LoopKeepAlive } = require('../loop-keep-alive.js');
   return new LoopKeepAlive();
 });
 
 /**
- * A lock between the threads that share a buffer: the futex mutex with three states. One word of
- * the buffer, zero at first, is all of it; its owner is not known, so a thread that ends while it
- * holds the lock leaves it locked.
+ * A lock for the threads that share a buffer: the futex mutex with three states. It is one word of
+ * the buffer, initially zero. It does not record its owner, so a thread that ends while it holds
+ * the lock leaves it locked.
  */
 class AsyncLock {
   #word;
@@ -40,13 +40,13 @@ class AsyncLock {
     this.#word = new Int32Array(sharedArrayBuffer, byteOffset, 1);
   }
 
-  /** Blocks the thread until it has the lock. */
+  /** Blocks the thread until the lock is acquired. */
   lock() {
     if (this.#take()) return;
     while (this.#takeContended()) Atomics.wait(this.#word, 0, CONTENDED, SLICE_MS);
   }
 
-  /** Gives the lock up, and wakes one thread if any may be asleep. */
+  /** Releases the lock, and wakes one thread if any may be asleep. */
   unlock() {
     const before = Atomics.exchange(this.#word, 0, UNLOCKED);
     if (before === UNLOCKED) throw new LockError('The lock is not locked', 'not locked');
@@ -54,7 +54,7 @@ class AsyncLock {
   }
 
   /**
-   * Runs the callback with the lock, which is kept until what it returns has settled. Never blocks.
+   * Runs the callback with the lock held until the returned promise has settled. Never blocks.
    * @template T
    * @param {() => T} callback
    * @returns {Promise<Awaited<T>>}
@@ -87,14 +87,14 @@ class AsyncLock {
     keepAlive().unref();
   }
 
-  /** @returns {boolean} whether it was free, and is this thread's now */
+  /** @returns {boolean} whether it was free and has been taken */
   #take() {
     return Atomics.compareExchange(this.#word, 0, UNLOCKED, LOCKED) === UNLOCKED;
   }
 
   /**
-   * Takes the lock, too, but so that unlock() wakes somebody: others may be asleep.
-   * @returns {boolean} whether it was held, and still is
+   * Also takes the lock, but makes unlock() wake a thread: others may be asleep.
+   * @returns {boolean} whether it was held by another thread
    */
   #takeContended() {
     return Atomics.exchange(this.#word, 0, CONTENDED) !== UNLOCKED;

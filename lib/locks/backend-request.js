@@ -5,16 +5,17 @@ const { enclosingLock, extrasInside, mayBeInside } = require('./call-chain.js');
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 /** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
 
-/** What a backend sees of a request, and those who are inside its callback. */
+/** The part of a request that a backend, and the requests made inside its callback, can see. */
 class BackendRequest {
   /**
-   * Every field gets its value here, in one piece of code: initializers would be another call.
+   * All fields are set here: field initializers would cost another call.
    * @param {Backend} backend
    * @param {string} name
-   * @param {LockOptions} options  kept, because fields of its own would take memory as it waits
+   * @param {LockOptions} options  kept as one object, because separate fields would take memory
+   * while it waits
    */
   constructor(backend, name, options) {
-    /** Belongs to the backend. */
+    /** Set and read by the backend only. */
     this.backendId = -1;
     /** The fencing token in two halves, set by the backend before it reports the grant. */
     this.tokenHigh = 0;
@@ -22,7 +23,7 @@ class BackendRequest {
     this.name = name;
     this.options = options;
     this.extras = options.extras;
-    /** The lock in whose callback this one is requested. */
+    /** The innermost lock in whose callback this request is made. */
     this.outer = enclosingLock();
     this.backend = backend;
     if (this.outer !== undefined || mayBeInside()) this.setOuter(this.outer);
@@ -49,13 +50,13 @@ class BackendRequest {
     return this.backend;
   }
 
-  /** What the mode of a reentrant request inside this one may be at most. */
+  /** The strongest mode that a reentrant request inside this one may ask for. */
   get coveredMode() {
     return this.options.mode;
   }
 
   /**
-   * Before the request is made: it is inside this one.
+   * Sets the enclosing lock, before the request is made.
    * @param {import('./call-chain.js').ChainLink | undefined} outer
    */
   setOuter(outer) {

@@ -9,8 +9,8 @@ const { UNKNOWN, toEnclosingWord } = require('./enclosing-word.js');
 /** @typedef {import('../../types/backend.d.ts').LockRequestExtras} LockRequestExtras */
 
 /**
- * A granted request with a callback, as far as those inside the callback are concerned. It encloses
- * what is requested until the callback has ended and what it returned is settled.
+ * A granted request, as requests made inside its callback see it. It encloses them until the
+ * callback has returned and the returned promise has settled.
  * @typedef {LockBackendRequest & {
  *   readonly isEnclosing: boolean,
  *   readonly isSync: boolean,
@@ -25,36 +25,37 @@ const { UNKNOWN, toEnclosingWord } = require('./enclosing-word.js');
  */
 
 /**
- * A reentrant request, as far as the lock that covers it is concerned.
+ * A reentrant request, as the lock that covers it sees it.
  * @typedef {{ coverLost(error: import('../errors.js').LockLostError): void }} NestedLink
  */
 
 /**
- * Inside whose callback is the running code? Everything that the callback calls and awaits, and
- * what it starts and does not await, is inside it: that is the async context.
+ * The request in whose callback the current code runs. All that the callback calls, awaits or
+ * starts without awaiting it is inside: it has the same async context.
  *
- * Where async contexts are dear, a callback is followed to its first `await` only, until somebody
- * asks for what needs more.
+ * Where async contexts are expensive, a callback is followed only to its first `await`, until the
+ * program uses an option that needs more.
  * @type {AsyncLocalStorage<ChainLink> | undefined}
  */
 let chains = contextsAreCheap ? new AsyncLocalStorage() : undefined;
 
-/** @type {ChainLink | undefined} where there are no contexts: whose callback runs just now */
+/** @type {ChainLink | undefined} without contexts: the request whose callback is running */
 let running = undefined;
 
 /**
- * Locks of this thread whose callback is not followed, or that are held by a handle.
+ * Locks of this thread whose callback is not followed, or which a handle holds.
  * @type {Set<object>}
  */
 const unfollowed = new Set();
 
-/** From now on callbacks are followed to their end; those that have begun are not. */
+/** Makes later callbacks be followed to their end; callbacks that have begun are not. */
 function followCallChains() {
   chains ??= new AsyncLocalStorage();
 }
 
 /**
- * Calls the callback of a lock. What it calls, and what comes from that later, is inside it.
+ * Calls the callback of a lock. Everything that it calls, and all later work that this starts, is
+ * inside it.
  * @param {ChainLink} request  in a microtask of its own
  * @param {(lock: any) => unknown} callback
  * @param {object} lock
@@ -70,8 +71,8 @@ function callInside(request, callback, lock) {
 }
 
 /**
- * Runs something inside the callback of a request. The context is taken back afterwards: the first
- * ones of a process that has none yet are noted with what all of its code has in common.
+ * Runs a function as if inside the callback of a request, and restores the context afterwards: the
+ * first context of a process would otherwise be inherited by all of its code.
  * @template T
  * @param {ChainLink | undefined} request
  * @param {() => T} run
@@ -90,7 +91,7 @@ function runInside(request, run) {
 }
 
 /**
- * From now on what is requested may be inside this lock, and nobody will know.
+ * From now on a request may be inside this lock without the call chain showing it.
  * @param {object} request  granted
  */
 function stopFollowing(request) {
@@ -98,16 +99,16 @@ function stopFollowing(request) {
 }
 
 /**
- * Nothing is inside this lock any more.
+ * Ends the effect of stopFollowing().
  * @param {object} request
  */
 function endFollowing(request) {
   if (unfollowed.size > 0) unfollowed.delete(request);
 }
 
-/** The innermost lock that the running call chain holds, of whatever bucket. */
+/** The innermost lock, of any bucket, that the running call chain holds. */
 function enclosingLock() {
-  // What began before the contexts did is in none, until its first `await`.
+  // A callback that began before followCallChains() has no context until its first `await`.
   return innermostHeld(chains === undefined ? running : (chains.getStore() ?? running));
 }
 
@@ -127,14 +128,14 @@ function shareLocks(a, b) {
 }
 
 /**
- * A request is over. What goes on in its callback is still inside what is held around it; those
- * that are over, too, are let go: requests that are made inside one another without end would keep
- * one another for ever.
+ * A request has ended. Code that continues from its callback is still inside the locks held around
+ * it. Links to ended requests are dropped: an endless chain of nested requests would otherwise
+ * never be collected.
  * @param {{ outer: ChainLink | undefined, extras: LockRequestExtras | undefined }} request
  */
 function leaveCallChain(request) {
   request.outer = innermostHeld(request.outer);
-  request.extras = undefined; // they name the enclosing lock
+  request.extras = undefined; // the extras name the enclosing lock
 }
 
 /**
@@ -154,10 +155,10 @@ const NO_EXTRAS = Object.freeze(onlyInside(undefined));
 const MAYBE_INSIDE = Object.freeze(onlyInside(UNKNOWN));
 
 /**
- * What a request tells its backend: beside its own extras, the innermost lock of this backend that
- * its call chain holds.
+ * The extras that a request passes to its backend: its own, and the innermost lock of this backend
+ * that its call chain holds.
  * @param {LockRequestExtras | undefined} extras
- * @param {ChainLink | undefined} outer  what encloses the request
+ * @param {ChainLink | undefined} outer  the innermost enclosing request
  * @param {LockBackend} backend
  */
 function extrasInside(extras, outer, backend) {
@@ -173,9 +174,8 @@ function extrasInside(extras, outer, backend) {
 const mayBeInside = () => unfollowed.size > 0;
 
 /**
- * The innermost lock of the running call chain inside which a reentrant request needs no lock of
- * its own. One of requestSync() is given back when its callback returns: what runs later is not
- * inside it.
+ * The innermost lock of the running call chain that covers a reentrant request. A lock of
+ * requestSync() covers synchronous requests only: it is released when its callback returns.
  * @param {string} name
  * @param {import('../../types/locks.d.ts').LockMode} mode
  * @param {LockBackend} backend

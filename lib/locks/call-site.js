@@ -6,19 +6,19 @@ const { NO_EXTRAS } = require('./call-chain.js');
 
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 
-/** Where the code of this package is, as it is written and as it is bundled. */
+/** The folders of this package's code: the sources and the bundle. */
 const FOLDERS = ['lib', 'dist'].map((name) => path.resolve(__dirname, '../..', name) + path.sep);
 
-/** As much as the lock table keeps. The end of a path says more than its beginning. */
+/** The lock table stores at most this much. The end of a path says more than its beginning. */
 const MAX_UNITS = 120;
 
-/** More than this package ever puts between its caller and the lock manager. */
+/** More frames than this package ever has between its caller and the lock manager. */
 const MAX_FRAMES = 16;
 
 /**
- * The place that a line of a stack names: what stands in its parentheses, or all of it.
+ * Returns the place in a line of a stack: the text in parentheses, or all of it.
  * @param {string} line  '    at name (file:line:column)' or '    at file:line:column'
- * @returns {string | undefined} undefined for a line of the package or of Node itself
+ * @returns {string | undefined} undefined for a frame of this package or of Node
  */
 function toPlace(line) {
   const place = /\((.*)\)$/.exec(line)?.[1] ?? line.trim().replace(/^at (async )?/, '');
@@ -29,13 +29,13 @@ function toPlace(line) {
 }
 
 /**
- * Where the program called this package: 'file:line:column'.
- * @returns {string} '' where that is not to be known
+ * Returns where the program called this package: 'file:line:column'.
+ * @returns {string} '' if the stack does not show it
  */
 function callSite() {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = MAX_FRAMES;
-  const { stack } = new Error(); // whatever Error.prepareStackTrace of the program gives
+  const { stack } = new Error(); // any value, by the program's Error.prepareStackTrace
   Error.stackTraceLimit = stackTraceLimit;
   for (const line of `${stack}`.split('\n').slice(1)) {
     const place = toPlace(line);

@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * A signal that aborts when one of several does. Unlike `AbortSignal.any()` it exists in every
- * Node 20, and `close()` leaves nothing behind on signals that live longer.
+ * A signal that aborts when one of several does. Unlike `AbortSignal.any()` it works in every Node
+ * 20, and `close()` removes its listeners from signals that live longer.
  */
 class CombinedSignal {
   #controller = new AbortController();
@@ -12,7 +12,7 @@ class CombinedSignal {
     if (first !== undefined) this.#controller.abort(first.reason);
   };
 
-  /** @param {AbortSignal[]} sources  the first that has aborted gives the reason */
+  /** @param {AbortSignal[]} sources  the first aborted one provides the reason */
   constructor(sources) {
     this.#sources = sources;
     for (const source of sources) source.addEventListener('abort', this.#onAbort);

@@ -3,7 +3,7 @@
 /** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
 /** @typedef {import('../../types/backend.d.ts').LockDetail} LockDetail */
 
-/** That there are further ones is said. */
+/** Further holders are only mentioned. */
 const MAX_NAMED = 3;
 
 /** @param {LockDetail} holder */
@@ -14,10 +14,10 @@ function describeHolder({ pid, threadId, label, held }) {
 }
 
 /**
- * Who holds a lock, where that is known at once.
+ * Describes the holders of a lock, if the backend knows them synchronously.
  * @param {Backend} backend
  * @param {string} name
- * @returns {string} empty where it is not known, or where nobody holds it
+ * @returns {string} '' if they are not known, or if the lock is free
  */
 function describeHolders(backend, name) {
   const holders = backend.holdersOf?.(name, MAX_NAMED + 1) ?? [];

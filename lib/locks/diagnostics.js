@@ -4,9 +4,10 @@ const { channel } = require('node:diagnostics_channel');
 const { performance, queueMicrotask } = require('../time.js');
 
 /**
- * The diagnostics channels of requests, with the names that Node's own locks have, and one more for
- * lost locks. A message has what theirs have, and more; all messages of one request are one object.
- * A channel without subscribers costs the check for them, and no request has a message then.
+ * The diagnostics channels of requests. They have the names of Node's own lock channels, and one
+ * more for lost locks. A message has the members of Node's messages, and more; all messages of one
+ * request are the same object. Without subscribers a channel costs only the check for them, and no
+ * message is created.
  */
 
 /** @typedef {import('./backend-request.js').BackendRequest} LockRequest */
@@ -19,11 +20,11 @@ const miss = channel('locks.request.miss');
 const end = channel('locks.request.end');
 const lost = channel('locks.request.lost');
 
-/** @type {WeakMap<LockRequest, Message>} of requests that a message was published of */
+/** @type {WeakMap<LockRequest, Message>} by request, once one was published */
 const messages = new WeakMap();
 let lastRequestId = 0;
 
-/** Milliseconds since 1970, by a clock that is not set. */
+/** Milliseconds since 1970, by a monotonic clock. */
 const now = () => performance.timeOrigin + performance.now();
 
 /**
@@ -78,7 +79,7 @@ function publishMiss(request) {
 
 /**
  * @param {LockRequest} request  its promise has been settled
- * @param {unknown} error  what with, undefined where it was fulfilled
+ * @param {unknown} error  the reason; undefined if it was fulfilled
  */
 function publishEnd(request, error) {
   if (end.hasSubscribers) end.publish(messageAtEnd(request, error));
@@ -92,14 +93,14 @@ function messageAtEnd(request, error) {
   const message = messageOf(request);
   message.endedAt = now();
   message.error = error;
-  // Where nobody has subscribed to grants.
+  // For programs that do not subscribe to grants.
   if (request.tokenHigh !== 0) message.token ??= request.token;
   return message;
 }
 
 /**
- * As publishEnd(), of a request that its backend is telling so: subscribers run inside publish(),
- * and a backend must not find its own methods called while it has more to tell.
+ * Like publishEnd(), but in a microtask: subscribers run inside publish(), and must not call a
+ * backend's methods while it is still reporting events.
  * @param {LockRequest} request
  * @param {unknown} error
  */
@@ -127,7 +128,7 @@ function publishLost(request, error) {
 }
 
 /**
- * As publishLost(), of a request that its backend is telling so.
+ * Like publishLost(), but in a microtask, for the same reason as publishEndSoon().
  * @param {LockRequest} request
  * @param {import('../errors.js').LockLostError} error
  */

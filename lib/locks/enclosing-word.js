@@ -1,10 +1,10 @@
 'use strict';
 
 /**
- * What a request says of what encloses it is one word of 64 bits in every backend: the token of the
- * innermost lock in whose callback it is made, and in the two highest bits, which no token reaches,
- * what it wants done about a deadlock. The agents that share a bucket have to agree who does
- * something, of those that wait for each other.
+ * Every backend stores one word of 64 bits per request about the lock that encloses it. It is the
+ * token of the innermost lock in whose callback the request was made. The two highest bits, which
+ * no token reaches, are its option `deadlock`: all agents of a bucket have to agree which request
+ * of a cycle acts.
  */
 
 /** @typedef {import('../../types/backend.d.ts').LockDeadlockAction} LockDeadlockAction */
@@ -16,7 +16,10 @@ const ACTION_SHIFT = 30;
 const TOKEN_BITS = 62n;
 const TOKEN_MASK = (1n << TOKEN_BITS) - 1n;
 
-/** No token: its agent does not follow its callbacks, it may be inside what the agent holds. */
+/**
+ * Not a token: the agent does not follow its callbacks, so the request may be inside any of its
+ * locks.
+ */
 const UNKNOWN = Object.freeze({ tokenHigh: 0, tokenLow: 1 });
 const UNKNOWN_TOKEN = 1n;
 
@@ -31,7 +34,7 @@ function toEnclosingWord({ tokenHigh, tokenLow }, action) {
 }
 
 /**
- * A detail as backends give it, its word taken apart; in its place.
+ * Splits the word of a detail into its two members, in place.
  * @param {LockDetail} detail
  * @returns {LockDetail}
  */
@@ -43,14 +46,14 @@ function readEnclosingWord(detail) {
 }
 
 /**
- * Whether a request is known to be inside nothing but what it names.
+ * Whether all locks that enclose a request are known.
  * @param {LockDetail} request
  * @param {(token: bigint) => LockDetail | undefined} find  a held lock
  */
 function isOutsideKnown(request, find) {
   /** @type {LockDetail | undefined} */
   let at = request;
-  const seen = new Set(); // whatever a damaged table says
+  const seen = new Set(); // a damaged table may contain a cycle
   while (at !== undefined && at.enclosingToken !== null && !seen.has(at)) {
     if (at.enclosingToken === UNKNOWN_TOKEN) return false;
     seen.add(at);

@@ -10,7 +10,7 @@ const {
 } = require('../webidl.js');
 const { followCallChains } = require('./call-chain.js');
 
-/** The members of the options that are beyond the standard. */
+/** The options beyond the standard. */
 
 /** @typedef {import('../../types/backend.d.ts').LockRequestExtras} LockRequestExtras */
 
@@ -21,14 +21,14 @@ const { followCallChains } = require('./call-chain.js');
  * @property {number} timeout  in milliseconds; Infinity: none
  */
 
-/** The longest time that a timer of Node takes, and the highest limit that all backends take. */
+/** The longest time of a Node timer, and the highest limit that every backend accepts. */
 const INT32_MAX = 2 ** 31 - 1;
 
 /** @type {Extensions} */
 const NONE = Object.freeze({ extras: undefined, reentrant: false, timeout: Infinity });
 
 /**
- * A time in milliseconds, fractions kept; Infinity where there is none.
+ * Converts a time in milliseconds; fractions are kept, Infinity means no limit.
  * @param {unknown} value
  */
 function toTimeout(value) {
@@ -39,7 +39,7 @@ function toTimeout(value) {
 }
 
 /**
- * The same, but no time at all is no limit to hold a lock for.
+ * The same, but 0 is refused: a lock cannot be held for no time.
  * @param {unknown} value
  */
 function toHoldLimit(value) {
@@ -64,7 +64,7 @@ function toLimit(value) {
 }
 
 /**
- * Who asks for what needs the call chain has it followed from then on.
+ * Reads the extensions. An option that needs the call chain turns on following it.
  * @param {Record<string, unknown>} source  the options as they were passed
  * @returns {Extensions}
  * @throws TypeError

@@ -8,9 +8,12 @@ const { setImmediate } = require('../time.js');
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 
-/** Handles that nobody can release any more. What it keeps of one must not keep the handle. */
+/**
+ * Reports collected handles, which nothing can release any more. Its held value must not reference
+ * the handle.
+ */
 const forgottenHandles = new FinalizationRegistry((/** @type {LockRequest} */ request) => {
-  if (!request.release()) return; // lost before
+  if (!request.release()) return; // already lost
   process.emitWarning(
     `The lock '${request.name}' was released because its handle had been garbage-collected. ` +
       "Call release(), or declare the handle with 'using' or 'await using'.",
@@ -18,11 +21,11 @@ const forgottenHandles = new FinalizationRegistry((/** @type {LockRequest} */ re
   );
 });
 
-/** A lock that is held until its release() is called: what acquire() gives. */
+/** A lock that is held until release() is called: the result of acquire(). */
 class LockHandle extends Lock {
   /**
-   * Most handles are released in the turn of the event loop in which they came: only the others are
-   * registered, which costs several times a lock.
+   * Most handles are released in the turn of the event loop in which they were granted. Only the
+   * others are registered, because that costs several times as much as a lock.
    * @type {LockHandle[]}
    */
   static #ofThisTurn = [];
@@ -48,7 +51,7 @@ class LockHandle extends Lock {
     LockHandle.#ofThisTurn.push(this);
   }
 
-  /** Gives the lock up, now. No effect the second time, or when the lock was lost. */
+  /** Releases the lock, synchronously. Has no effect the second time, or if the lock was lost. */
   release() {
     this.#release();
   }
@@ -73,7 +76,7 @@ class LockHandle extends Lock {
  * @param {LockBackend} backend
  * @param {string} name
  * @param {LockOptions} options
- * @returns {Promise<LockHandle | null>} null where an ifAvailable request was refused
+ * @returns {Promise<LockHandle | null>} null if an ifAvailable request was refused
  */
 function acquireHandle(backend, name, options) {
   if (options.reentrant) throw notSupportedError("acquire() does not take 'reentrant'");

@@ -23,7 +23,7 @@ const withCallSite = lazy(() => require('./call-site.js').withCallSite);
 const FROM_THIS_PACKAGE = Symbol('from this package');
 
 /**
- * The callback, which comes last: after the options, where there are some.
+ * Returns the callback: the last argument, after the options if there are any.
  * @param {unknown} second
  * @param {IArguments} all
  */
@@ -44,13 +44,13 @@ function refuseCallback(options) {
 }
 
 /**
- * For this package: whether so many hold the lock, or somebody exclusively.
+ * For this package: whether at least `min` holders, or an exclusive one, hold the lock.
  * @type {(manager: LockManager, name: string, min: number) => boolean}
  */
 let hasHolders;
 
 /**
- * The standard's observable behaviour over a backend, which decides who holds what.
+ * The standard's observable behaviour, over a backend that decides which requests are granted.
  * Standard: Web Locks, #api-lock-manager.
  */
 class LockManager {
@@ -115,7 +115,7 @@ class LockManager {
   }
 
   /**
-   * Beyond the standard: the lock as a handle, to be released by hand.
+   * Beyond the standard: the lock as a handle, which the caller releases.
    * @param {unknown} name
    * @param {unknown} [options]
    * @returns {Promise<import('./lock-handle.js').LockHandle | null>} nothing is thrown
@@ -175,7 +175,7 @@ class LockManager {
   }
 
   /**
-   * Beyond the standard: what query() shows, with everything there is to know.
+   * Beyond the standard: query() with all details.
    * @returns {Promise<import('../../types/locks.d.ts').LockManagerInspection>} nothing is thrown
    */
   inspect() {
@@ -191,7 +191,7 @@ class LockManager {
   }
 
   /**
-   * Beyond the standard: whether anybody holds the lock now, in whatever mode.
+   * Beyond the standard: whether the lock is held now, in any mode.
    * @param {unknown} name
    * @returns {boolean}
    */
@@ -202,7 +202,7 @@ class LockManager {
   }
 
   /**
-   * Beyond the standard: what happens from now on to the lock of this name, or to all.
+   * Beyond the standard: the events, from now on, of the lock of this name or of all locks.
    * @param {unknown} [name]
    * @param {unknown} [options]
    */
@@ -224,13 +224,13 @@ class LockManager {
     this.close();
   }
 
-  /** For the command line tool and the metrics: what the locks are kept in. */
+  /** For the command line and the metrics: the backend. */
   [Symbol.for('holdfast.backend')]() {
     return this.#attach();
   }
 
   /**
-   * First of all. A method that was taken off its manager has none.
+   * Checks `this` before any argument: a method called without its manager throws first.
    * @param {unknown} self
    * @param {string} method
    * @param {number} count
@@ -252,7 +252,7 @@ class LockManager {
     return this.#notesCallSites ? withCallSite()(options) : options;
   }
 
-  /** Where attaching fails, the next use tries again. */
+  /** If attaching fails, the next use tries again. */
   #attach() {
     if (this.#isClosed) throw invalidStateError('The lock manager is closed');
     this.#backend ??= this.#openBackend();
@@ -275,7 +275,9 @@ defineInterface(LockManager, [
   'close',
 ]);
 
-/** @param {import('../../types/backend.d.ts').LockInspection} inspection  as backends give it */
+/**
+ * @param {import('../../types/backend.d.ts').LockInspection} inspection  as a backend returns it
+ */
 function withoutWords(inspection) {
   for (const detail of inspection.held) readEnclosingWord(detail);
   for (const detail of inspection.pending) readEnclosingWord(detail);
@@ -283,7 +285,7 @@ function withoutWords(inspection) {
 }
 
 /**
- * @param {() => LockBackend} openBackend  called at the first use, and again after it has thrown
+ * @param {() => LockBackend} openBackend  called at the first use, and again if it threw
  * @param {boolean} [notesCallSites]  `inspect()` shows where requests were made
  * @returns {LockManager}
  */

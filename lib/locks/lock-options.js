@@ -18,8 +18,8 @@ const { warnOfMisspeltOptions } = require('./option-names.js');
  * @property {LockMode} mode
  * @property {AbortSignal | undefined} signal
  * @property {boolean} steal
- * @property {import('../../types/backend.d.ts').LockRequestExtras | undefined} extras  what the
- *   backend does beyond the standard, if anything
+ * @property {import('../../types/backend.d.ts').LockRequestExtras | undefined} extras  extensions
+ *   that the backend implements, if any were used
  * @property {boolean} reentrant
  * @property {number} timeout  in milliseconds; Infinity: none
  */
@@ -40,9 +40,9 @@ const DEFAULTS = Object.freeze({
 });
 
 /**
- * Converts what the caller passed as options: each member is read once, those of the standard in
- * the order of their names, then those of a dictionary that inherits from the standard's.
- * Standard: Web Locks, dictionary LockOptions; Web IDL, "convert to dictionary".
+ * Converts the options argument. Each member is read once: those of the standard in the order of
+ * their names, then the extensions, as of a dictionary that inherits from the standard's. Standard:
+ * Web Locks, dictionary LockOptions; Web IDL, "convert to dictionary".
  * @param {unknown} value
  * @returns {LockOptions}
  */
@@ -64,8 +64,8 @@ function toLockOptions(value) {
 const HYPHEN_MINUS = 0x2d;
 
 /**
- * Refuses what must not be asked for, in the order of the standard; an aborted signal comes last,
- * with its reason. Standard: Web Locks, request() (#api-lock-manager-request).
+ * Throws for arguments that the standard refuses, in its order; an aborted signal comes last, with
+ * its reason. Standard: Web Locks, request() (#api-lock-manager-request).
  * @param {string} name
  * @param {LockOptions} options
  */

@@ -28,44 +28,43 @@ const { createWaitLimits } = require('./wait-limits.js');
 const deadlockDetector = lazy(() => require('./deadlock/detector.js'));
 
 /**
- * The life of a request: it waits; it has been granted, or refused, and its callback is to run;
- * it holds the lock; it is over.
+ * The phases of a request: waiting; granted or missed, with its callback about to run; holding the
+ * lock; over.
  */
 const WAITING = 0;
 const GRANTED = 1;
 const MISSED = 2;
 const HOLDING = 3;
 const OVER = 4;
-/** Aborted between the grant and the callback; the lock has still to be given back. */
+/** Aborted between the grant and the callback; the lock is not released yet. */
 const LEAVING = 5;
 
 /** See deadlock/await-tracker.js. */
 const AWAITED = 2;
 
-/** What a callback returns that keeps the lock, and the released promise, until release(). */
+/** A callback returns this to keep the lock, and the released promise, until release(). */
 const KEEP_HOLDING = Symbol('keep holding');
 
 const alreadyCalled = () => {};
-/** What a request that is granted at once waits for: its callback never runs inside request(). */
+/** A request that is granted at once waits for this: callbacks never run inside request(). */
 const NOW = Promise.resolve();
 
 /**
- * One call of `request()`: it waits, runs its callback, and gives the lock back. A backend sees the
+ * One call of `request()`: it waits, runs its callback, and releases the lock. A backend sees the
  * public fields and calls granted(), missed(), failed() and lost(), never from inside one of its
  * own methods.
  *
- * The released promise is what `then(run)` gives, of a promise that is made in request(): one
- * promise less than one with functions that settle it, and it carries the async context of the
- * caller to the callback. What still keeps the lock when the callback has returned is the business
- * of a PendingRelease.
+ * The released promise is the result of `then(run)` on a promise made in request(). That saves one
+ * promise, and carries the caller's async context to the callback (decision 0021). After the
+ * callback has returned, a PendingRelease keeps the lock if something still needs it.
  */
 class LockRequest extends BackendRequest {
   #callback;
   #waitLimits;
   #phase;
-  /** @type {((request: LockRequest) => void) | undefined} lets the callback run; once it waited */
+  /** @type {((request: LockRequest) => void) | undefined} lets the callback run after a wait */
   #open;
-  /** @type {unknown} what the released promise rejects with: why it gave up, how it was lost */
+  /** @type {unknown} rejects the released promise: why it gave up, or how the lock was lost */
   #error;
   /** @type {PendingRelease | undefined} */
   #section;
@@ -84,11 +83,11 @@ class LockRequest extends BackendRequest {
     this.#phase = WAITING;
     this.#isHandedOut = false;
     this.#open = this.#error = this.#section = undefined;
-    /** Its maker waits for it, unless it is known that nobody does: see await-tracker.js. */
+    /** Whether the program awaits the request. Assumed until await-tracker.js knows better. */
     this.awaitState = /** @type {0 | 1 | 2} */ (AWAITED);
   }
 
-  /** Whether it waits, inside another or perhaps so. */
+  /** Whether it waits, and is or may be inside another request. */
   get isNestedWait() {
     return this.#phase === WAITING && this.extras?.enclosing !== undefined;
   }
@@ -97,7 +96,7 @@ class LockRequest extends BackendRequest {
     return this.#phase === HOLDING && this.#error === undefined;
   }
 
-  /** What is requested now, from inside the callback, is inside this lock. */
+  /** Whether a request made now in the callback is inside this lock. */
   get isEnclosing() {
     return this.isHolding && (this.#section === undefined || this.#section.isOpen);
   }
@@ -106,7 +105,7 @@ class LockRequest extends BackendRequest {
     return false;
   }
 
-  /** How the lock was lost while the callback ran or after it, if it was. */
+  /** The error if the lock was lost during the callback or after it. */
   get loss() {
     return this.#error;
   }
@@ -114,7 +113,7 @@ class LockRequest extends BackendRequest {
   /**
    * Standard: Web Locks, "request a lock" (#algorithm-request-lock).
    * @returns {Promise<any>} the released promise
-   * @throws what the backend cannot take the request for
+   * @throws if the backend refuses the request
    */
   start() {
     publishStart(this);
@@ -131,7 +130,7 @@ class LockRequest extends BackendRequest {
   /** @returns {boolean} whether the callback may run now */
   #enqueue() {
     try {
-      if (this.extras?.enclosing !== undefined) deadlockDetector(); // fails now, if it cannot load
+      if (this.extras?.enclosing !== undefined) deadlockDetector(); // throws here if it cannot load
       const outcome = this.backend.enqueue(this);
       if (outcome === QUEUED) return false;
       this.#phase = outcome === REFUSED ? MISSED : GRANTED;
@@ -153,7 +152,7 @@ class LockRequest extends BackendRequest {
     this.#watchSignal();
   }
 
-  /** Can run code of others, which may do whatever it likes with the lock manager. */
+  /** May run code of the program, which may use the lock manager in any way. */
   #watchSignal() {
     try {
       this.#waitLimits?.watchSignal();
@@ -163,7 +162,7 @@ class LockRequest extends BackendRequest {
     if (this.#phase === OVER) this.#waitLimits?.end();
   }
 
-  /** Whether the backend has still to say if it has to wait. */
+  /** Whether the backend has not yet said if the request has to wait. */
   isUndecided() {
     return this.backend.isUndecided?.(this) === true;
   }
@@ -186,7 +185,7 @@ class LockRequest extends BackendRequest {
     else waitForTurn(this);
   }
 
-  /** Its turn has come: lets the callback run. */
+  /** Lets the callback run. */
   open() {
     if (this.#phase !== LEAVING) this.#open?.(this);
   }
@@ -197,12 +196,12 @@ class LockRequest extends BackendRequest {
   }
 
   /**
-   * The lock's signal aborts, and the released promise rejects at once. A callback that is running
-   * goes on. One that has not run yet runs after a steal, and then the promise rejects: by the
-   * standard a grant is followed by the callback, whatever came after. It does not run when the
-   * hold limit has passed or the whole backend is gone: it would run beside a new holder, unasked.
+   * The lock's signal aborts, and the released promise rejects at once. A running callback
+   * continues. A callback that has not run yet runs after a steal, and then the promise rejects: by
+   * the standard every grant is followed by its callback. It does not run after a hold limit or
+   * when the backend was closed: no program asked for a callback beside a new holder.
    * @param {LossReason} reason
-   * @param {string} [because]  what the backend knows of it
+   * @param {string} [because]  the backend's explanation
    */
   lost(reason, because = undefined) {
     const error = this.#tellLoss(reason, because);
@@ -229,8 +228,8 @@ class LockRequest extends BackendRequest {
   }
 
   /**
-   * The wait was ended before the callback ran, by a signal or a timeout.
-   * Standard: Web Locks, "signal to abort the request".
+   * Ends the wait before the callback has run, because of a signal or a timeout. Standard: Web
+   * Locks, "signal to abort the request".
    * @param {unknown} reason
    * @param {boolean} [isTimeout]
    */
@@ -269,7 +268,7 @@ class LockRequest extends BackendRequest {
   /**
    * Standard: Web Locks, "process the lock request queue" (#algorithm-process-request), the steps
    * on the event loop.
-   * @returns {unknown} what the released promise resolves with
+   * @returns {unknown} the result of the released promise
    */
   run() {
     if (this.#phase === OVER) throw this.#error;
@@ -296,7 +295,7 @@ class LockRequest extends BackendRequest {
 
   #callBack() {
     const callback = this.#callback;
-    this.#callback = alreadyCalled; // what it captured may go
+    this.#callback = alreadyCalled; // lets its closure be collected
     if (this.#phase === MISSED) {
       publishMiss(this);
       return callback(null);
@@ -309,14 +308,14 @@ class LockRequest extends BackendRequest {
     return (this.#section ??= new PendingRelease(this));
   }
 
-  /** From inside the callback: what it returns is given out now, the lock kept until release(). */
+  /** Called inside the callback: passes its result on now, and keeps the lock until release(). */
   handOut() {
     stopFollowing(this);
     this.#isHandedOut = true;
   }
 
   /**
-   * Gives a lock up, now, that was handed out or is kept by KEEP_HOLDING.
+   * Releases a lock, synchronously, that was handed out or is kept by KEEP_HOLDING.
    * @returns {boolean | Promise<unknown>} whether it was still held; a promise where it was and the
    *   release is in effect when that is fulfilled
    */
@@ -330,13 +329,13 @@ class LockRequest extends BackendRequest {
     return isPending(ending) ? ending : wasHeld;
   }
 
-  /** Who may go on of the reentrant requests inside this one. */
+  /** The backend that orders the reentrant requests inside this one. */
   get nestedBackend() {
     return this.#openSection().nestedBackend;
   }
 
   /**
-   * A reentrant request inside this one: until it ends, the lock is not released.
+   * Registers a reentrant request inside this one: the lock is not released before it ends.
    * @param {import('./call-chain.js').NestedLink} request
    */
   enterNested(request) {
@@ -349,10 +348,10 @@ class LockRequest extends BackendRequest {
   }
 
   /**
-   * Gives the lock back, before the released promise is settled.
-   * @param {unknown} reason  what the promise is to reject with; undefined: it is to be fulfilled
-   * @returns {unknown} how the lock had been lost, which goes before; undefined as a rule; of late
-   *   backends a promise of it
+   * Releases the lock, before the released promise settles.
+   * @param {unknown} reason  the rejection of the promise; undefined: it will be fulfilled
+   * @returns {unknown} the error if the lock had been lost, which takes precedence; usually
+   *   undefined; a promise of it if the backend answers later
    */
   end(reason) {
     const wasHolding = this.#phase === HOLDING;
@@ -377,7 +376,7 @@ class LockRequest extends BackendRequest {
 }
 
 /**
- * Whether a backend has still to say how a release went.
+ * Whether the backend will report the result of a release later.
  * @template T
  * @param {T} loss
  * @returns {loss is T & Promise<any>}

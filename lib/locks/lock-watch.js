@@ -8,17 +8,23 @@ const { toAbortSignal, toDictionarySource, toMember } = require('../webidl.js');
 /** @typedef {import('../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
 /** @typedef {import('../../types/backend.d.ts').LockEvent} LockEvent */
 
-/** So many events are taken over at a time; the others stay where the slow lose them. */
+/**
+ * The maximum number of events read at a time. The others stay in the ring, where a slow reader
+ * loses them.
+ */
 const MAX_EVENTS = 64;
 
-/** @type {FinalizationRegistry<() => void>} of iterators that nobody has ended: what ends them */
+/**
+ * @type {FinalizationRegistry<() => void>} ends iterators that were collected before they were
+ * closed
+ */
 const forgotten = new FinalizationRegistry((end) => end());
 
-/** Of all reads of this thread: who awaits an event keeps the event loop alive. */
+/** A read that awaits an event keeps the event loop of this thread alive. */
 const keepAlive = new LoopKeepAlive();
 
 /**
- * What happens to locks, as an async iterator. Takes what it is asked for and no more.
+ * Lock events as an async iterator. It reads only when next() is called.
  */
 class LockWatch {
   #watch;
@@ -26,9 +32,9 @@ class LockWatch {
   /** @type {LockEvent[]} the newest first */
   #events = [];
   #isOver = false;
-  /** @type {{ reason: unknown } | undefined} for one call of next() */
+  /** @type {{ reason: unknown } | undefined} the error of the next call of next() */
   #failure = undefined;
-  /** Calls of next() are answered in their order. */
+  /** Settles when all earlier calls of next() have been answered. */
   #last = Promise.resolve();
   #onAbort;
 
@@ -50,7 +56,7 @@ class LockWatch {
   }
 
   /**
-   * A signal may live much longer than an iterator that is forgotten, and must not keep it.
+   * A signal may outlive an abandoned iterator, and must not keep it in memory.
    * @param {LockWatch} watch
    * @param {AbortSignal | undefined} signal
    */
@@ -132,7 +138,7 @@ function toWatchOptions(value) {
 }
 
 /**
- * Sees what happens after this returns.
+ * Watches the events from the return of this call on.
  * @param {LockBackend} backend
  * @param {string | undefined} name  undefined: all
  * @param {AbortSignal | undefined} signal

@@ -30,12 +30,12 @@ class Lock {
     return this.#request.mode;
   }
 
-  /** Beyond the standard: the fencing token, larger at every grant in the bucket. */
+  /** Beyond the standard: the fencing token, which rises with every grant in the bucket. */
   get token() {
     return this.#request.token;
   }
 
-  /** Beyond the standard: aborts with the LockLostError when the lock is lost while it is held. */
+  /** Beyond the standard: aborts with a LockLostError if the lock is lost while it is held. */
   get signal() {
     return lossSignalOf(this.#request);
   }

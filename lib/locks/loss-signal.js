@@ -3,11 +3,11 @@
 const { queueMicrotask } = require('../time.js');
 
 /**
- * The signals that say that a lock was lost. Made when they are asked for, or when a lock is lost,
- * so that nobody pays for those that nobody looks at.
+ * The signals that abort when a lock is lost. They are created at their first use or at the loss,
+ * so that an unused signal costs nothing.
  */
 
-/** @type {WeakMap<object, AbortController>} by the request that was granted */
+/** @type {WeakMap<object, AbortController>} by granted request */
 const controllers = new WeakMap();
 
 /** @param {object} request */
@@ -27,9 +27,9 @@ function controllerOf(request) {
 const lossSignalOf = (request) => controllerOf(request).signal;
 
 /**
- * Aborts the signal, also one that is still to be asked for: in a microtask, because the listeners
- * run inside the abort and a backend must not find its own methods called while it tells a loss.
- * What is rejected after this call is heard of after the abort.
+ * Aborts the signal, even before its first use. The abort runs in a microtask: listeners must not
+ * call a backend's methods while it is reporting a loss. Promises rejected after this call are
+ * observed after the abort.
  * @param {object} request
  * @param {import('../errors.js').LockLostError} error
  */

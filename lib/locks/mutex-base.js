@@ -23,13 +23,13 @@ function toManager(value) {
 }
 
 /**
- * The rejection of a request that waited in vain; everything else is passed on as it is.
+ * Translates the rejection of a request that timed out; any other error is passed on unchanged.
  * @param {any} error
  * @param {LockOptions} options
  */
 function toMutexError(error, { signal }) {
   const isTimeout = error instanceof DOMException && error.name === 'TimeoutError';
-  // A signal may have a TimeoutError as its reason: AbortSignal.timeout().
+  // The reason of AbortSignal.timeout() is a TimeoutError, too.
   if (!isTimeout || error instanceof LockLostError || error === signal?.reason) return error;
   return new LockError(error.message, 'timeout', { cause: error });
 }
@@ -50,7 +50,7 @@ function chosen(member, value, fixed) {
 }
 
 /**
- * For a request that does not wait: a signal counts if it has aborted already.
+ * For a request that does not wait: the signal matters only if it has already aborted.
  * @param {AbortSignal | undefined} signal
  * @returns {undefined}
  */
@@ -59,8 +59,8 @@ function notAborted(signal) {
 }
 
 /**
- * What the mutex and the semaphore have in common: one name of one lock manager, `blocking` among
- * the options, and a LockError where it was not entered.
+ * The common part of mutex and semaphore: one name of one lock manager, the option `blocking`, and
+ * a LockError if it was not entered.
  */
 class MutexBase {
   #name;
@@ -81,7 +81,7 @@ class MutexBase {
   }
 
   /**
-   * Whether so many hold it, or somebody exclusively.
+   * Whether at least `min` holders, or an exclusive one, hold it.
    * @param {number} min
    */
   hasHolders(min) {
@@ -90,7 +90,7 @@ class MutexBase {
 
   /**
    * @param {unknown} options
-   * @param {LockOptions} fixed  what the caller may not choose
+   * @param {LockOptions} fixed  options that the method sets
    * @returns {Promise<LockHandle | null>}
    */
   async acquire(options, fixed) {
@@ -105,14 +105,14 @@ class MutexBase {
   /**
    * @param {unknown} callback
    * @param {unknown} options
-   * @param {LockOptions} fixed  what the caller may not choose
+   * @param {LockOptions} fixed  options that the method sets
    * @returns {Promise<any>}
    */
   run(callback, options, fixed) {
     try {
       const section = toCallback(callback);
       const { isBlocking, lockOptions } = this.#convert(options, fixed);
-      // What waits without an end of its own has no error that would have to be another one here.
+      // A wait without a timeout has no error that needs translation.
       return isBlocking && lockOptions.timeout === undefined
         ? this.#manager.request(this.#name, lockOptions, section)
         : this.#runOrFail(section, isBlocking, lockOptions);
@@ -142,7 +142,8 @@ class MutexBase {
   /**
    * @param {unknown} options
    * @param {LockOptions} fixed
-   * @returns {{ isBlocking: boolean, lockOptions: LockOptions }} converted by the lock manager
+   * @returns {{ isBlocking: boolean, lockOptions: LockOptions }} in the form that the lock manager
+   * accepts
    */
   #convert(options, fixed) {
     const source = /** @type {LockOptions} */ (toDictionarySource(options, 'MutexOptions') ?? {});
@@ -152,14 +153,22 @@ class MutexBase {
     const isPermit = fixed.limit !== undefined;
     const mode = isPermit ? fixed.mode : chosen('mode', source.mode, fixed.mode);
     const limit = chosen('limit', source.limit, fixed.limit);
-    // What does not wait has no use for what ends a wait; a steal does not wait anyway.
+    // A request that does not wait needs no timeout and no signal; a steal never waits.
     const ifAvailable = isBlocking ? source.ifAvailable : !steal;
     const signal = isBlocking ? source.signal : notAborted(source.signal);
     const timeout = isBlocking ? source.timeout : undefined;
-    // One literal: objects that are spread into another cost more than the lock.
-    // prettier-ignore
+    // One literal: spreading objects costs more than the lock. prettier-ignore
     const lockOptions = {
-      deadlock, holdLimit, ifAvailable, label, limit, mode, reentrant, signal, steal, timeout,
+      deadlock,
+      holdLimit,
+      ifAvailable,
+      label,
+      limit,
+      mode,
+      reentrant,
+      signal,
+      steal,
+      timeout,
     };
     return { isBlocking, lockOptions };
   }
@@ -169,8 +178,8 @@ class MutexBase {
 const newMutexBase = (...args) => new MutexBase(...args);
 
 /**
- * Makes a function that releases a handle, in the style of other mutexes: with the lock as a
- * property, and disposable.
+ * Returns a function that releases a handle, in the style of other mutexes. It has the lock as a
+ * property, and is disposable.
  * @param {LockHandle} lock
  * @returns {import('../../types/mutex.d.ts').MutexRelease}
  */

@@ -8,8 +8,8 @@ const createRelease = lazy(() => require('./mutex-base.js').createRelease);
 /** @typedef {import('../../types/mutex.d.ts').MutexRelease} MutexRelease */
 
 /**
- * A lock in the style of the mutexes that people know. Named, it is the lock of that name in a lock
- * manager, shared by threads and processes; without a name it is private to the object.
+ * A lock with the interface of common mutex libraries. With a name it is the lock of that name in a
+ * lock manager, shared by threads and processes. Without a name it is private to the object.
  */
 class Mutex {
   #base;
@@ -22,7 +22,7 @@ class Mutex {
     this.#base = newBase()(name, options);
   }
 
-  /** Whether anybody holds it now, in whatever mode. */
+  /** Whether it is held now, in any mode. */
   get locked() {
     return this.#base.hasHolders(1);
   }
@@ -57,7 +57,7 @@ class Mutex {
   }
 
   /**
-   * Takes its turn in the queue, because nothing else would say when it has come.
+   * Takes its turn in the queue: only a grant shows that the lock was free.
    * @param {import('../../types/mutex.d.ts').WaitForUnlockOptions} [options]
    */
   async waitForUnlock({ timeout, signal } = {}) {

@@ -8,9 +8,9 @@ const { LockRequest } = require('./lock-request.js');
 /** @typedef {import('./lock-request.js').LockGrantedCallback} LockGrantedCallback */
 
 /**
- * A reentrant request inside a lock that covers it. It needs nothing of the lock's own backend. All
- * those directly inside one lock share a queue, by the rules of all locks. The covering lock is not
- * released before they have ended, and is lost for them too.
+ * A reentrant request inside a lock that covers it. It does not use the lock's own backend. All
+ * requests directly inside one lock share a queue, with the usual rules. The covering lock is not
+ * released before they have ended; if it is lost, they are lost, too.
  */
 class NestedRequest extends LockRequest {
   #covering;
@@ -34,7 +34,7 @@ class NestedRequest extends LockRequest {
   }
 
   /**
-   * A shared one inside an exclusive lock does not take away what that one covers.
+   * A shared request inside an exclusive lock does not reduce the covered mode.
    * @override
    */
   get coveredMode() {
@@ -74,7 +74,7 @@ class NestedRequest extends LockRequest {
 }
 
 /**
- * The grant that others know is that of the covering lock.
+ * Peers know the grant of the covering lock only, so its token is used.
  * @param {{ tokenHigh: number, tokenLow: number }} request
  * @param {ChainLink} covering
  */

@@ -1,6 +1,6 @@
 'use strict';
 
-/** Options that are spelt nearly right: a dictionary of Web IDL ignores what it does not know. */
+/** Detects misspelt options: a dictionary of Web IDL ignores members that it does not know. */
 
 const KNOWN = new Set([
   'ifAvailable',
@@ -15,17 +15,17 @@ const KNOWN = new Set([
   'timeout',
 ]);
 
-/** A program makes its mistakes early; later calls are not to pay for the look. */
+/** Programs make such mistakes early; later calls must not pay for the check. */
 const MAX_LOOKS = 1000;
 const MAX_DISTANCE = 2;
 
 let looksLeft = MAX_LOOKS;
-/** @type {Set<string>} that were warned of */
+/** @type {Set<string>} that were reported */
 const warned = new Set();
 
 /**
- * Warns, once for each, of members that are no options but look like one.
- * @param {object} options  as they were passed; nothing is read of them but their names
+ * Warns once for each member that is not an option but nearly has the name of one.
+ * @param {object} options  as passed; only the names of its members are read
  */
 function warnOfMisspeltOptions(options) {
   if (looksLeft === 0) return;
@@ -56,7 +56,7 @@ function isNear(a, b) {
 }
 
 /**
- * Levenshtein's.
+ * The Levenshtein distance.
  * @param {string} a
  * @param {string} b
  */

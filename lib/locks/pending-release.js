@@ -7,17 +7,17 @@ const { lazy } = require('../lazy.js');
 
 const LocalBackend = lazy(() => require('../backends/local/backend.js').LocalBackend);
 
-/** Nothing is known of the end; what the callback came to; what the promise is settled with. */
+/** Open; the callback's outcome is known; the promise is settled. */
 const OPEN = 0;
 const CONCLUDED = 1;
 const OVER = 2;
 
 /**
- * What keeps a lock when its callback has returned: the promise that it returned, a caller who will
- * release it, or reentrant requests inside it.
+ * Keeps a lock after its callback has returned: for the returned promise, for a caller that will
+ * release it, or for reentrant requests inside it.
  *
- * It is a thenable: the released promise resolves with it, asks it for its end in a microtask of
- * its own, and can be settled from then on, also by a loss.
+ * It is a thenable. The released promise resolves with it and calls its then() in a microtask; from
+ * then on the promise can be settled, also by a loss.
  */
 class PendingRelease {
   #request;
@@ -25,13 +25,18 @@ class PendingRelease {
   #isFulfilled = false;
   /** @type {unknown} */
   #outcome = undefined;
-  /** @type {Set<NestedLink> | undefined} reentrant requests inside, once there was one */
+  /** @type {Set<NestedLink> | undefined} reentrant requests inside; undefined until the first */
   #nested = undefined;
-  /** @type {import('../../types/backend.d.ts').LockBackend | undefined} the queue of these */
+  /** @type {import('../../types/backend.d.ts').LockBackend | undefined} their queue */
   #nestedBackend = undefined;
-  /** @type {Promise<void> | undefined} until a backend that answers late has given the lock back */
+  /**
+   * @type {Promise<void> | undefined} settles when a backend that answers later has released the
+   * lock
+   */
   ending = undefined;
-  /** @type {((value: unknown) => void) | undefined} these two settle the released promise */
+  /**
+   * @type {((value: unknown) => void) | undefined} these two functions settle the released promise
+   */
   #resolve = undefined;
   /** @type {((reason: unknown) => void) | undefined} */
   #reject = undefined;
@@ -63,7 +68,7 @@ class PendingRelease {
   }
 
   /**
-   * The lock is given back, when no reentrant request is inside any more.
+   * Releases the lock, once no reentrant request is inside.
    * @param {boolean} isFulfilled
    * @param {unknown} outcome  a value, or a reason
    */
@@ -75,7 +80,7 @@ class PendingRelease {
     return this;
   }
 
-  /** Nobody knows yet what the callback comes to. */
+  /** Whether the callback's outcome is still unknown. */
   get isOpen() {
     return this.#state === OPEN;
   }
@@ -84,7 +89,7 @@ class PendingRelease {
     return this.#nested !== undefined && this.#nested.size > 0;
   }
 
-  /** A lock table of their own, in which reentrant requests exclude each other. */
+  /** A separate lock table, in which the reentrant requests exclude each other. */
   get nestedBackend() {
     if (this.#nestedBackend === undefined) this.#nestedBackend = new (LocalBackend())();
     return this.#nestedBackend;
@@ -126,7 +131,9 @@ class PendingRelease {
     this.#settle();
   }
 
-  /** Keeps nothing afterwards: from Node 24 on the async context of what goes on keeps this. */
+  /**
+   * Drops all references: from Node 24 on the async context of later work keeps this object alive.
+   */
   #settle() {
     if (this.#resolve === undefined) return;
     if (this.#isFulfilled) this.#resolve(this.#outcome);

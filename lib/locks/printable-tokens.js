@@ -1,6 +1,6 @@
 'use strict';
 
-/** Tokens are bigints, which JSON does not have: there they are decimal digits in a string. */
+/** JSON has no bigints: there a token is a string of decimal digits. */
 
 /** @typedef {import('../../types/backend.d.ts').LockInspection} LockInspection */
 
@@ -19,7 +19,7 @@ const toJSON = {
 
 /**
  * @template {object} T
- * @param {T} record  gets a toJSON() that nobody sees
+ * @param {T} record  gets a non-enumerable toJSON()
  * @returns {T}
  */
 const withJson = (record) => Object.defineProperty(record, 'toJSON', toJSON);

@@ -3,8 +3,8 @@
 const { readFileSync } = require('node:fs');
 
 /**
- * What the operating system says of the processes of an inspection: whether each runs, and its
- * command line. Read from /proc, once for each process; says 'unknown' where there is no /proc.
+ * Adds facts from /proc to the processes of an inspection: whether each one runs, and its command
+ * line. Each process is read once; without /proc the state is 'unknown'.
  */
 
 /** @typedef {import('../../types/backend.d.ts').LockInspection} LockInspection */
@@ -13,7 +13,10 @@ const { readFileSync } = require('node:fs');
 
 const MAX_COMMAND_BYTES = 4096;
 
-/** By the letter in /proc/PID/stat; all others run, or sleep until there is something to do. */
+/**
+ * Indexed by the letter in /proc/PID/stat; with any other letter the process runs, or sleeps until
+ * it has work.
+ */
 const STATES = /** @type {Record<string, ProcessState>} */ ({
   T: 'stopped',
   t: 'traced',
@@ -25,7 +28,7 @@ const STATES = /** @type {Record<string, ProcessState>} */ ({
 const UNKNOWN = { processState: 'unknown', command: '' };
 
 /**
- * The text of a file of /proc; undefined where it cannot be read.
+ * The text of a file of /proc; undefined if it cannot be read.
  * @param {number | 'self'} pid
  * @param {string} file
  */
@@ -33,11 +36,11 @@ function readProc(pid, file) {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch {
-    return undefined; // it has ended meanwhile, or this user may not see it
+    return undefined; // the process has ended, or this user may not read the file
   }
 }
 
-/** Where a control group says that it is frozen: version 2, beside version 1, and version 1. */
+/** The files in which a control group says that it is frozen: version 2, hybrid, and version 1. */
 const FREEZERS = [
   { group: /^0::(\/.+)$/m, at: '/sys/fs/cgroup', file: 'cgroup.events', frozen: /^frozen 1$/m },
   {
@@ -55,7 +58,7 @@ const FREEZERS = [
 ];
 
 /**
- * A container that was paused keeps its processes in a frozen control group.
+ * Pausing a container freezes the control group of its processes.
  * @param {number} pid
  */
 function isFrozen(pid) {
@@ -78,13 +81,13 @@ function isFrozen(pid) {
 function stateOf(pid) {
   const stat = readProc(pid, 'stat');
   if (stat === undefined) return readProc('self', 'stat') === undefined ? 'unknown' : 'gone';
-  // The second field is the program's name in parentheses, which may have parentheses itself.
+  // The second field is the program's name in parentheses, and may itself contain parentheses.
   const letter = stat.charAt(stat.lastIndexOf(')') + 2);
   return STATES[letter] ?? (isFrozen(pid) ? 'frozen' : 'running');
 }
 
 /**
- * @param {number} pid  0: another PID namespace, where it means nothing
+ * @param {number} pid  0: a process of another PID namespace
  * @returns {ProcessFacts}
  */
 function factsOf(pid) {

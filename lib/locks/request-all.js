@@ -10,9 +10,8 @@ const { performance } = require('../time.js');
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 
 /**
- * One call of requestAll(). The locks are taken one after the other in the order of their names, by
- * UTF-16 code units: whoever takes several locks does so in this order, so no two can wait for each
- * other.
+ * One call of requestAll(). It takes the locks one by one in the order of their names, by UTF-16
+ * code units. All calls use this order, so no two of them can wait for each other.
  */
 class MultiRequest {
   #backend;
@@ -22,13 +21,13 @@ class MultiRequest {
   #locks = new Map();
   /** @type {LockRequest[]} granted */
   #granted = [];
-  /** @type {Promise<unknown>[]} of all that were started; each is settled when its lock is free */
+  /** @type {Promise<unknown>[]} one per started request; each settles when its lock is released */
   #ended = [];
   /** @type {LockRequest | undefined} */
   #waiting = undefined;
-  /** @type {unknown} why one of them failed, or was lost */
+  /** @type {unknown} why a request failed or its lock was lost */
   #failure = undefined;
-  /** @type {((reason: unknown) => void) | undefined} from the callback on */
+  /** @type {((reason: unknown) => void) | undefined} set once the callback runs */
   #onLoss = undefined;
 
   /**
@@ -41,8 +40,8 @@ class MultiRequest {
   }
 
   /**
-   * Settles when everything that was taken is free again; but like request(), it rejects at once
-   * when a lock is lost while the callback runs.
+   * Settles when all locks have been released. Like request(), it rejects at once if a lock is lost
+   * while the callback runs.
    * @param {string[]} names
    * @param {(locks: Lock[] | null) => unknown} callback
    * @returns {Promise<unknown>}
@@ -80,7 +79,7 @@ class MultiRequest {
 
   /**
    * @param {string[]} names
-   * @returns {Promise<boolean>} false where an ifAvailable request was refused
+   * @returns {Promise<boolean>} false if an ifAvailable request was refused
    */
   async #takeAll(names) {
     for (const name of names) {
@@ -104,7 +103,7 @@ class MultiRequest {
         this.#locks.set(name, lock);
         return KEEP_HOLDING;
       });
-      // Each is waited for while those before it are held.
+      // Each request waits while the locks before it are held.
       const before = this.#granted.at(-1);
       if (before !== undefined) request.setOuter(before);
       this.#waiting = request;
@@ -123,7 +122,7 @@ class MultiRequest {
   #fail(request, reason) {
     this.#failure = reason;
     this.#onLoss?.(reason);
-    // When a granted lock was lost, what is still waited for is of no use.
+    // After the loss of a granted lock, the request that still waits is useless.
     if (this.#waiting !== request) this.#waiting?.abort(reason);
   }
 
@@ -132,7 +131,7 @@ class MultiRequest {
     this.#options.signal?.throwIfAborted();
   }
 
-  /** One timeout for all of them. */
+  /** One timeout covers all requests. */
   #optionsNow() {
     const { timeout } = this.#options;
     if (timeout === Infinity) return this.#options;

@@ -23,11 +23,11 @@ const { takeToken } = require('./nested-request.js');
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 
 /**
- * One call of requestSync(): the thread is blocked until the lock is granted, and the callback runs
- * in the call.
+ * One call of requestSync(): it blocks the thread until the lock is granted, and runs the callback
+ * before it returns.
  */
 class SyncRequest extends BackendRequest {
-  /** @type {LossReason | undefined} heard of while the callback ran */
+  /** @type {LossReason | undefined} reported while the callback ran */
   #lossReason;
 
   /**
@@ -48,7 +48,7 @@ class SyncRequest extends BackendRequest {
     return true;
   }
 
-  // Only what blocks is inside it, one after the other.
+  // Only synchronous requests are inside it, one at a time.
   get nestedBackend() {
     return this.backend;
   }
@@ -56,7 +56,7 @@ class SyncRequest extends BackendRequest {
   enterNested() {}
   leaveNested() {}
 
-  // While it waits, the answer of waitSync() says all of this.
+  // Unused: while it waits, the result of waitSync() has the outcome.
   granted() {}
   missed() {}
   failed() {}
@@ -80,7 +80,7 @@ class SyncRequest extends BackendRequest {
     }
   }
 
-  /** @returns {boolean} false when it was refused */
+  /** @returns {boolean} false if it was refused */
   #wait() {
     const { backend, options } = this;
     const outcome = backend.enqueue(this);
@@ -126,7 +126,7 @@ class SyncRequest extends BackendRequest {
     return /** @type {LossReason | undefined} */ (backend.release(this));
   }
 
-  /** @throws LockLostError, in the place of what the callback gave or threw */
+  /** @throws LockLostError, in place of the callback's result or error */
   #release() {
     const reason = this.#lossReason ?? this.#releaseNow();
     if (reason === undefined) return;
@@ -137,7 +137,7 @@ class SyncRequest extends BackendRequest {
   }
 }
 
-/** A reentrant one inside a lock that covers it: see nested-request.js. */
+/** A reentrant request inside a lock that covers it: see nested-request.js. */
 class NestedSyncRequest extends SyncRequest {
   #covering;
 
@@ -173,7 +173,7 @@ class NestedSyncRequest extends SyncRequest {
 }
 
 /**
- * What is still to come would come without the lock.
+ * A promise would settle after the lock was released.
  * @template T
  * @param {T} result
  * @returns {T}
@@ -190,7 +190,7 @@ function refuseThenable(result) {
  * @param {string} name
  * @param {LockOptions} options  without a signal
  * @param {(lock: Lock | null) => unknown} callback
- * @returns {any} what the callback returned
+ * @returns {any} the callback's result
  */
 function requestSync(backend, name, options, callback) {
   const held = options.reentrant ? coveringLock(name, options.mode, backend, true) : undefined;

@@ -24,7 +24,7 @@ const { sleepUntil } = require('./sleep-until.js');
  * @property {string} name
  * @property {number} every  milliseconds
  * @property {number} offset  milliseconds
- * @property {boolean} isNotedFirst  at most once: before the callback is called
+ * @property {boolean} isNotedFirst  at most once: the run is recorded before the callback
  * @property {RunStore | undefined} store
  * @property {LockManager} manager
  * @property {AbortSignal | undefined} signal
@@ -84,8 +84,8 @@ function toJob(name, options, callback) {
 const currentRun = ({ every, offset }) => Math.floor((dateNow() - offset) / every);
 
 /**
- * The last run that was made, or the current one where there is no note of any: the first run is
- * then the next one. A note from the future is of a clock that has been set back since.
+ * Returns the last recorded run; without a record the current one, so that the first run is the
+ * next one. A record from the future means that the clock was set back.
  * @param {Job} job
  * @param {RunStore} store
  */
@@ -98,7 +98,7 @@ async function lastRun(job, store) {
 }
 
 /**
- * Calls back for one run and notes it.
+ * Calls the callback for one run and records it.
  * @param {Job} job
  * @param {RunStore} store
  * @param {number} run
@@ -109,20 +109,20 @@ async function makeRun(job, store, run, { signal, token }) {
   try {
     await job.callback({ due: new Date(run * job.every + job.offset), signal, token });
   } catch (error) {
-    if (signal.aborted) return; // it was stopped: the next process makes this run again
+    if (signal.aborted) return; // stopped: the next process repeats this run
     if (!job.isNotedFirst) await store.write(job.name, run);
     if (job.onError === undefined) throw error;
     await job.onError(error);
     return;
   }
-  // A process that has lost the lock writes nothing: another one may have written since.
+  // A process that has lost the lock does not write: another process may have written since.
   if (!job.isNotedFirst && !(signal.reason instanceof LockLostError)) {
     await store.write(job.name, run);
   }
 }
 
 /**
- * Makes all runs for as long as this process has the lock and the job is not stopped.
+ * Makes the runs while this process holds the lock and the job is not stopped.
  * @param {Job} job
  * @param {RunStore} store
  * @param {Lock} lock
@@ -146,7 +146,7 @@ async function lead(job, store, lock) {
 }
 
 /**
- * Waits for the lock and leads; again, where the lock was taken away.
+ * Waits for the lock and makes the runs; starts again if the lock was taken away.
  * @param {Job} job
  */
 async function takePart(job) {
@@ -161,7 +161,7 @@ async function takePart(job) {
         return leading;
       });
     } catch (error) {
-      await leading; // what the lost lock protected ends before this process asks for it again
+      await leading; // work under the lost lock ends before this process requests the lock again
       const hasEnded = signal?.aborted && error === signal.reason;
       if (!hasEnded && !(error instanceof LockLostError)) throw error;
     }
@@ -169,7 +169,7 @@ async function takePart(job) {
 }
 
 /**
- * Beyond the standard: a job that is run once per interval by one of the processes that call this.
+ * Beyond the standard: one of the processes that call this runs the job, once per interval.
  * @param {unknown} name
  * @param {unknown} options
  * @param {unknown} callback

@@ -9,12 +9,12 @@ const { isObject } = require('../webidl.js');
 
 const HASH_DIGITS = 32;
 
-/** What a job of this thread's own locks remembers, by table and name. */
+/** The last runs of jobs that use this thread's own locks, by table and name. */
 /** @type {WeakMap<object, Map<string, number>>} */
 const memories = new WeakMap();
 
 /**
- * A file with one number. It is replaced in one step, so a process that dies leaves it whole.
+ * A file with one number. It is replaced by rename, so a process that dies leaves it intact.
  * @param {(name: string) => string} fileOf
  * @returns {RunStore}
  */
@@ -32,7 +32,7 @@ const fileStore = (fileOf) => ({
   },
   write(name, run) {
     const file = fileOf(name);
-    // Only the holder of the lock writes, and one process holds it.
+    // Only the process that holds the lock writes.
     const draft = `${file}.${process.pid}`;
     try {
       writeFileSync(draft, `${run}\n`, { mode: 0o600 });
@@ -64,7 +64,7 @@ function memoryStore(table) {
  */
 function toRunStore(value) {
   if (typeof value === 'string') {
-    // Relative, it would be another file for every working directory.
+    // A relative path would name another file for every working directory.
     if (path.isAbsolute(value)) return fileStore(() => value);
     throw new TypeError(`The member 'store' is not an absolute path: ${value}`);
   }
@@ -76,10 +76,10 @@ function toRunStore(value) {
 }
 
 /**
- * Where runs are noted when the caller names no place: beside the lock table.
+ * The default place for the record of runs: beside the lock table.
  * @param {import('../../types/backend.d.ts').LockBackend} backend
  * @returns {RunStore}
- * @throws TypeError where the locks have no directory on this machine
+ * @throws TypeError if the locks have no directory on this machine
  */
 function defaultRunStore(backend) {
   const { folder } = backend;

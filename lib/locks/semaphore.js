@@ -9,7 +9,7 @@ const createRelease = lazy(() => require('./mutex-base.js').createRelease);
 /** @typedef {import('../../types/mutex.d.ts').MutexRelease} MutexRelease */
 
 /**
- * A counting semaphore with the methods of the mutex: shared locks with a limit. Named, it is
+ * A counting semaphore with the methods of the mutex: shared locks with a limit. With a name it is
  * shared by threads and processes; without a name it is private to the object.
  */
 class Semaphore {
@@ -59,7 +59,7 @@ class Semaphore {
   }
 
   /**
-   * The same: a permit has no mode.
+   * The same as runExclusive(): a permit has no mode.
    * @param {unknown} callback
    * @param {unknown} [options]
    */
@@ -68,7 +68,7 @@ class Semaphore {
   }
 
   /**
-   * Takes a permit in its turn, and gives it back at once.
+   * Acquires a permit in its turn, and releases it at once.
    * @param {import('../../types/mutex.d.ts').WaitForUnlockOptions} [options]
    */
   async waitForUnlock({ timeout, signal } = {}) {

@@ -2,7 +2,7 @@
 
 const { clearTimeout, dateNow, setTimeout } = require('../time.js');
 
-/** A clock that is set meanwhile is noticed after at most this time. */
+/** The longest time until a change of the wall clock is noticed. */
 const MAX_SLICE_MS = 30_000;
 
 /**

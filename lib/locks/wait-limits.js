@@ -5,14 +5,14 @@ const { lazy } = require('../lazy.js');
 const { clearTimeout, setTimeout } = require('../time.js');
 const { describeTimeout } = require('./describe-holders.js');
 
-/** How often, and for how many times, a late backend is asked for its answer. */
+/** How often, and how many times, a backend that answers later is checked. */
 const LOOK_MS = 5;
 const MAX_LOOKS = 200;
 
 const abortListeners = lazy(() => require('./abort-listeners.js'));
 
 /**
- * A request.
+ * A request with a limited wait.
  * @typedef {import('./abort-listeners.js').Abortable & {
  *   backend: import('../../types/backend.d.ts').LockBackend,
  *   name: string,
@@ -20,7 +20,7 @@ const abortListeners = lazy(() => require('./abort-listeners.js'));
  * }} Limited
  */
 
-/** What ends the wait of a request before its lock is granted: its signal, its timeout. */
+/** Ends the wait of a request before its grant: by its signal or its timeout. */
 class WaitLimits {
   #request;
   #signal;
@@ -41,16 +41,16 @@ class WaitLimits {
     this.#timeout = timeout;
   }
 
-  /** The request is queued. One that is granted at once pays for no timer. */
+  /** Called when the request is queued: one that is granted at once pays for no timer. */
   startTimer() {
     if (this.#timeout === Infinity) return;
     this.#timer = setTimeout(timeOut, this.#timeout, this);
   }
 
   /**
-   * The request waits, for its lock or for its callback. One that does not pays for no listener,
-   * which costs several times the lock.
-   * @throws whatever a signal does whose methods others have replaced
+   * Called when the request waits, for its lock or for its callback. Others pay for no listener,
+   * which costs several times as much as the lock.
+   * @throws if the program has replaced methods of the signal, and they throw
    */
   watchSignal() {
     if (this.#signal === undefined) return;
@@ -59,12 +59,12 @@ class WaitLimits {
     this.#throwIfAborted();
   }
 
-  /** The request is queued no longer; its signal counts until its callback runs. */
+  /** Called when the request leaves the queue; its signal counts until its callback runs. */
   stopTimer() {
     if (this.#timer !== undefined) clearTimeout(this.#timer);
   }
 
-  /** Neither counts any more. */
+  /** Ends both. */
   end() {
     this.stopTimer();
     if (!this.#isWatching) return;
@@ -73,8 +73,8 @@ class WaitLimits {
   }
 
   /**
-   * The callback is about to run.
-   * @throws the reason of a signal that has aborted, which nobody may have listened to
+   * Called just before the callback.
+   * @throws the reason of an aborted signal, also of one without a listener
    */
   endBeforeCallback() {
     this.end();
@@ -85,7 +85,9 @@ class WaitLimits {
     if (this.#signal !== undefined && this.#signal.aborted) throw this.#signal.reason;
   }
 
-  /** A backend that answers late may have granted the lock by now: its answer goes before. */
+  /**
+   * A backend that answers later may have granted the lock already: its answer takes precedence.
+   */
   timeOut() {
     if (this.#request.isUndecided() && this.#looks < MAX_LOOKS) {
       this.#looks += 1;
@@ -103,7 +105,7 @@ const timeOut = (limits) => limits.timeOut();
 /**
  * @param {Limited} request
  * @param {import('./lock-options.js').LockOptions} options
- * @returns {WaitLimits | undefined} undefined where there are no limits
+ * @returns {WaitLimits | undefined} undefined if there are no limits
  */
 function createWaitLimits(request, { signal, timeout }) {
   if (signal === undefined && timeout === Infinity) return undefined;

@@ -23,23 +23,23 @@ const NO_ID = -1;
  * @implements {LockBackend}
  */
 class LocalBackend {
-  /** @type {string | undefined} made when somebody looks */
+  /** @type {string | undefined} made at the first use */
   #clientId = undefined;
   #table;
   #isClosed = false;
   /**
-   * What this agent holds or waits for, at the index that the request knows as its backendId.
+   * Held and pending entries of this agent, indexed by the request's backendId.
    * @type {(LockEntry | null)[]}
    */
   #entries = [];
   /** @type {number[]} indexes of #entries that are free */
   #freeIds = [];
   /**
-   * @type {{ entry: LockEntry, tell: () => void }[]} what requests have still to be told, oldest
+   * @type {{ entry: LockEntry, tell: () => void }[]} reports not yet delivered to requests, oldest
    *   first
    */
   #reports = [];
-  /** Of each queued request. */
+  /** One reference per queued request. */
   #keepAlive = new LoopKeepAlive();
 
   /** @param {LocalLockTable} [table] */
@@ -60,7 +60,7 @@ class LocalBackend {
     return this.#clientId;
   }
 
-  /** The same of all that share their locks. */
+  /** Identifies the lock table: backends with the same value share their locks. */
   get table() {
     return this.#table;
   }
@@ -104,7 +104,7 @@ class LocalBackend {
   }
 
   /**
-   * Who holds the lock, or waits before it, is this thread.
+   * Always a deadlock: the holders and the requests ahead belong to this very thread.
    * @returns {import('../../../types/backend.d.ts').SyncOutcome}
    */
   waitSync() {
@@ -152,12 +152,12 @@ class LocalBackend {
     for (const entry of entries) this.#disconnect(/** @type {LockEntry} */ (entry));
     this.#table.removeAll(/** @type {LockEntry[]} */ (entries));
     this.#keepAlive.end();
-    // At once: a callback that was about to run must not run beside the next holder.
+    // Synchronously: a callback that was about to run must not run beside the next holder.
     this.#deliverReports();
   }
 
   /**
-   * The table's word that a queued entry holds the lock now.
+   * Called by the table when a queued entry is granted the lock.
    * @param {LockEntry} entry
    */
   onGranted(entry) {
@@ -171,7 +171,7 @@ class LocalBackend {
   }
 
   /**
-   * The table's word that a held entry does not hold the lock any more.
+   * Called by the table when a held entry loses its lock.
    * @param {LockEntry} entry
    */
   onLost(entry) {
@@ -199,7 +199,7 @@ class LocalBackend {
   }
 
   /**
-   * Tells a request something in a later microtask, unless it was released or cancelled by then.
+   * Calls `tell` in a later microtask, unless the request was released or cancelled by then.
    * @param {LockEntry} entry
    * @param {() => void} tell
    */
@@ -218,7 +218,7 @@ class LocalBackend {
 
   /**
    * @param {Request} request
-   * @returns {LockEntry | null} null when it was forgotten before
+   * @returns {LockEntry | null} null when it was removed before
    */
   #forget(request) {
     const id = request.backendId;

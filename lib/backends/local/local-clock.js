@@ -3,7 +3,7 @@
 const { performance } = require('../../time.js');
 
 /**
- * By which a lock table measures waits and holds, in milliseconds with fractions.
+ * The clock with which a lock table measures waits and holds, in milliseconds with fractions.
  * @typedef {object} LocalClock
  * @property {() => number} now
  * @property {(t: number) => number} toWall  milliseconds since 1970

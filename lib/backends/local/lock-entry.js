@@ -29,8 +29,7 @@ class EntryList {
   }
 
   /**
-   * Puts an entry before those that come after it. Entries come in their order as a rule, so the
-   * search begins at the end.
+   * Inserts an entry in order. Entries usually arrive in order, so the search begins at the end.
    * @param {E} entry  in no list
    * @param {(a: E, b: E) => boolean} isBefore
    */
@@ -68,14 +67,17 @@ class EntryList {
   }
 }
 
-/** @param {{ tokenHigh: number, tokenLow: number }} request  granted, or what encloses one */
+/**
+ * @param {{ tokenHigh: number, tokenLow: number }} request  granted, or the token of an enclosing
+ * lock
+ */
 const tokenOf = ({ tokenHigh, tokenLow }) => (BigInt(tokenHigh) << 32n) | BigInt(tokenLow);
 
-/** Of the newest entry. */
+/** The number of the newest entry. */
 let lastNumber = 0;
 
 /**
- * A request as the table sees it: in its resource's queue, or among its holders, or (afterwards) in
+ * A request in the table: in its resource's queue, among the holders, or (once it has ended) in
  * neither.
  */
 class LockEntry {
@@ -90,11 +92,11 @@ class LockEntry {
    *   away
    */
   lossReason = undefined;
-  /** Whether the lock was granted from the queue and the request has still to be told. */
+  /** Whether the lock was granted from the queue and the request has not been told yet. */
   isGrantOnItsWay = false;
-  /** Tells the requests of this thread apart. */
+  /** Unique among the requests of this thread. */
   number = ++lastNumber;
-  /** By the clock of the table, as what follows. */
+  /** Measured by the clock of the table, like the times below. */
   requestedAt;
   grantedAt = 0;
   /** @type {{ endsAt: number, timer: NodeJS.Timeout } | undefined} of a lock with a hold limit */

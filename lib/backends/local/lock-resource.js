@@ -5,7 +5,7 @@ const { EntryList } = require('./lock-entry.js');
 /** @typedef {import('./lock-entry.js').LockEntry} LockEntry */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 
-/** Everything of one name: its part of the held lock set and of the lock request queue. */
+/** One resource name: its part of the held lock set and of the lock request queue. */
 class LockResource {
   /** @type {EntryList<LockEntry>} */
   held = new EntryList();
@@ -18,10 +18,9 @@ class LockResource {
   }
 
   /**
-   * Standard: Web Locks, "grantable" (#concept-lock-request). With a strict queue it takes no more
-   * than this: a request that is first in its queue is grantable when its mode agrees with what is
-   * held. Beyond the standard, a request with a limit has room for so many holders, itself among
-   * them.
+   * Standard: Web Locks, "grantable" (#concept-lock-request). The queue is strict, so a request
+   * that is first is grantable if its mode is compatible with the held locks. Beyond the standard,
+   * `limit` is the maximum number of holders, this request included.
    * @param {Request} request  first in the queue
    */
   isGrantable({ mode, extras }) {

@@ -11,27 +11,26 @@ const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LossReason */
 
 /**
- * Where the table reports what it decided beyond the answer to the caller.
+ * The agent to which the table reports later events of its entries.
  * @typedef {object} Agent
  * @property {string} clientId
  * @property {number} pid
  * @property {number} threadId
- * @property {(entry: LockEntry) => void} onGranted  the entry was queued and holds the lock now
- * @property {(entry: LockEntry, reason: LossReason) => void} onLost  the entry held the lock and
- *   does not any more
+ * @property {(entry: LockEntry) => void} onGranted  a queued entry now holds the lock
+ * @property {(entry: LockEntry, reason: LossReason) => void} onLost  a held entry has lost its lock
  */
 
 /** @typedef {import('./local-clock.js').LocalClock} LocalClock */
 
 /**
- * The standard's algorithms on one table in plain JavaScript: the readable reference that the
- * shared-memory table is tested against, and the rules of the broker. Every step is complete when
- * its method returns, so the "lock task queue" is the thread itself.
+ * The standard's algorithms on one table in plain JavaScript. It is the readable reference for
+ * tests of the shared-memory table, and the table of the broker. Every step is complete when its
+ * method returns, so the thread itself is the "lock task queue".
  */
 class LocalLockTable {
   /** @type {Map<string, LockResource>} */
   #resources = new Map();
-  /** @type {LockResource | undefined} one that may still be in the map without being used */
+  /** @type {LockResource | undefined} at most one unused resource stays in the map */
   #lastUnused = undefined;
   #clock;
   #tokens;
@@ -52,7 +51,7 @@ class LocalLockTable {
    * queue.
    * @param {Agent} agent
    * @param {Request} request
-   * @param {number} [requestedAt]  its place in the queue goes by this time
+   * @param {number} [requestedAt]  determines its place in the queue
    * @returns {LockEntry | null} held or queued; null when an ifAvailable request was refused
    */
   request(agent, request, requestedAt = undefined) {
@@ -71,14 +70,14 @@ class LocalLockTable {
   }
 
   /**
-   * Standard: Web Locks, "release the lock" and "abort the request": both take the entry out and
-   * process the queue. No effect on an entry that is out already.
+   * Standard: Web Locks, "release the lock" and "abort the request": both remove the entry and
+   * process the queue. Has no effect on an entry that was removed before.
    * @param {LockEntry} entry
-   * @param {boolean} [isTimeout]  it has waited long enough
+   * @param {boolean} [isTimeout]  whether its timeout has passed
    */
   remove(entry, isTimeout = false) {
     if (entry.list === null) return;
-    // The limit has passed, but the thread was too busy for the timer.
+    // The hold limit has passed, but the thread was too busy to run the timer.
     if (entry.hold !== undefined && entry.hold.endsAt <= this.#clock.now()) {
       entry.lossReason = 'expired';
     }
@@ -88,10 +87,10 @@ class LocalLockTable {
   }
 
   /**
-   * Standard: Web Locks, #agent-integration. All are out before a queue is processed, so that none
-   * of them is granted in the place of another.
+   * Standard: Web Locks, #agent-integration. Removes all entries before it processes a queue, so
+   * that none of them is granted when another one leaves.
    * @param {LockEntry[]} entries  of one agent, each queued or held
-   * @param {boolean} [hasDied]  or else it has closed its lock manager
+   * @param {boolean} [hasDied]  whether the agent died; if not, it closed its lock manager
    */
   removeAll(entries, hasDied = false) {
     for (const entry of entries) {
@@ -101,7 +100,7 @@ class LocalLockTable {
     for (const entry of entries) this.#afterRemoval(entry.resource);
   }
 
-  /** How many names take room: those in use, and one more at most. */
+  /** The number of names in memory: those in use, and at most one more. */
   get size() {
     return this.#resources.size;
   }
@@ -111,7 +110,7 @@ class LocalLockTable {
     return this.#list((entry) => entry.info);
   }
 
-  /** The snapshot with everything there is to know. */
+  /** The snapshot with all details. */
   inspect() {
     const now = this.#clock.now();
     return this.#list((entry) => entry.detailAt(now, this.#clock));
@@ -140,7 +139,7 @@ class LocalLockTable {
   }
 
   /**
-   * Takes over a request as it was noted, and tells nobody: waiting, until restoreGrant().
+   * Adds a request from a saved state without reporting it. It is pending until restoreGrant().
    * @param {Agent} agent
    * @param {Request} request
    * @param {number} requestedAt
@@ -162,20 +161,20 @@ class LocalLockTable {
     entry.resource.held.insert(entry, isGrantedEarlier);
   }
 
-  /** @param {LockEntry} entry  restored, and over */
+  /** @param {LockEntry} entry  restored, has ended since */
   drop(entry) {
     this.#takeOut(entry);
     if (entry.resource.isUnused) this.#retire(entry.resource);
   }
 
-  /** The limits of restored locks go on from their grants. */
+  /** Starts the hold limits of restored locks; they count from the original grants. */
   startHoldLimits() {
     for (const { held } of this.#resources.values()) {
       for (const entry of held) this.#limitHold(entry);
     }
   }
 
-  /** Grants what is grantable among what was restored. */
+  /** Grants every restored request that is grantable. */
   processAll() {
     for (const resource of [...this.#resources.values()]) this.#afterRemoval(resource);
   }
@@ -204,8 +203,8 @@ class LocalLockTable {
   }
 
   /**
-   * Forgets unused names, all but the last one: a name that is locked again and again would cost an
-   * entry of the map each time (a third of an uncontended request).
+   * Removes unused names, except the last one: otherwise a name that is locked repeatedly would
+   * cost a new map entry each time (a third of an uncontended request).
    * @param {LockResource} resource  unused
    */
   #retire(resource) {
@@ -267,7 +266,7 @@ class LocalLockTable {
     if (holdLimit === 0) return;
     const endsAt = entry.grantedAt + holdLimit;
     const timer = setTimeout(() => this.#expire(entry), Math.max(0, endsAt - this.#clock.now()));
-    timer.unref(); // who waits for the lock keeps the event loop alive
+    timer.unref(); // a request that waits for the lock keeps the event loop alive
     entry.hold = { endsAt, timer };
   }
 
@@ -278,8 +277,8 @@ class LocalLockTable {
   }
 
   /**
-   * Standard: Web Locks, "process the lock request queue" (#algorithm-process-request). What
-   * follows a request that is not grantable is not grantable either: the queue is strict.
+   * Standard: Web Locks, "process the lock request queue" (#algorithm-process-request). The queue
+   * is strict: the first request that is not grantable blocks those behind it.
    * @param {LockResource} resource
    */
   #processQueue(resource) {

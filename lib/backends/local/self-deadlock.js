@@ -4,8 +4,8 @@
 /** @typedef {import('./lock-table.js').Agent} Agent */
 
 /**
- * Goes from a waiting request to what was before it. The queue is strict, so the request waits for
- * all that any of them waits for. The same as src/core/self_deadlock.cc.
+ * Walks from a waiting request to the requests and locks ahead of it. The queue is strict, so the
+ * request waits for everything that those wait for. The same rule as in src/core/self_deadlock.cc.
  */
 class WaitPath {
   #isOfThread;
@@ -24,7 +24,8 @@ class WaitPath {
 
   /**
    * @param {LockEntry} before
-   * @returns {boolean} whether it is of the thread, and what was met so far waits for its end
+   * @returns {boolean} whether it belongs to the thread, and the requests met so far wait for its
+   * end
    */
   isStoppedBy(before) {
     if (this.#isOfThread(before.agent)) {

@@ -10,7 +10,7 @@ class TokenCounter {
   #low;
 
   /**
-   * @param {number} high  of the token before the first one
+   * @param {number} high  high half of the token before the first one
    * @param {number} low
    */
   constructor(high, low) {
@@ -19,15 +19,15 @@ class TokenCounter {
   }
 
   /**
-   * Starts from the wall clock, with room for a million grants per millisecond: the tokens of a
-   * later counter are above those of an earlier one.
+   * Starts from the wall clock and leaves room for a million grants per millisecond, so a later
+   * counter's tokens are above those of an earlier one.
    * @param {number} nowMs
    */
   static startingAt(nowMs) {
     return new TokenCounter(Math.floor(nowMs / 2 ** 12), (nowMs % 2 ** 12) * 2 ** 20);
   }
 
-  /** Of the last token. */
+  /** The high half of the last token. */
   get high() {
     return this.#high;
   }

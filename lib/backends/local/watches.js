@@ -6,21 +6,21 @@ const { dateNow } = require('../../time.js');
 /** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
 /** @typedef {import('./lock-entry.js').LockEntry} LockEntry */
 
-/** So many events a watcher may be behind. */
+/** The maximum number of unread events; older ones are lost. */
 const MAX_EVENTS = 4096;
 
 /**
- * One watcher of a table, with what it has still to read.
+ * One watcher of a table, with its unread events.
  * @implements {LockBackendWatch}
  */
 class LocalWatch {
-  /** Whose watch it is. */
+  /** The agent that opened the watch. */
   owner;
   #name;
   #end;
   /** @type {LockEvent[]} oldest first */
   #events = [];
-  /** Before the oldest of them. */
+  /** How many events were lost before the oldest unread one. */
   #lost = 0;
   #isClosed = false;
   /** @type {(() => void) | undefined} ends the wait */
@@ -73,7 +73,7 @@ class LocalWatch {
   }
 }
 
-/** Who watches a table. */
+/** The watchers of a table. */
 class LocalWatches {
   /** @type {Set<LocalWatch>} */
   #watches = new Set();

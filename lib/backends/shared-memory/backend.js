@@ -41,21 +41,21 @@ const walkWaits = lazy(() => require('./wait-walk.js').walkWaits);
 
 const OUTCOME_MASK = (1 << OUTCOME_BITS) - 1;
 const SOON = Promise.resolve();
-/** So many are named when nobody says how many. */
+/** The default maximum of holdersOf(). */
 const MAX_HOLDERS = 100;
 
 /**
- * The backend over the lock table in shared memory: one agent of a bucket. Ids and numbers cross to
- * the native part, promises and callbacks stay here.
+ * The backend over the lock table in shared memory: one agent of a bucket. The native part sees ids
+ * and numbers only; promises and callbacks stay here.
  * @implements {LockBackend}
  */
 class SharedMemoryBackend {
   clientId = createClientId();
   #native = loadBinding();
   #options;
-  /** The native agent; null after the lock table was lost, until the next use opens the new one. */
+  /** The native agent; null from the loss of the lock table to the next use, which reopens it. */
   #agent;
-  /** @type {string | undefined} made when somebody asks */
+  /** @type {string | undefined} made at the first use */
   #table = undefined;
   #requests = new RequestTable();
   #caller = new RequestCaller();
@@ -68,12 +68,12 @@ class SharedMemoryBackend {
   /** @type {Set<SharedMemoryWatch>} */
   #watches = new Set();
   #isClosed = false;
-  /** Why the native agent was given up last. */
+  /** Why the last native agent was closed. */
   #whyLost = '';
 
   /**
    * @param {{ bucket?: string, directory?: string, capacity?: number, sweeps?: boolean }} [options]
-   * `sweeps: false` is for tests: it takes away the net that finds what the mechanisms might miss
+   * `sweeps: false`, for tests, turns off the fallback that finds what the mechanisms missed
    * @throws DOMException when the bucket cannot be opened, with what to do about it
    */
   constructor(options = {}) {
@@ -82,7 +82,7 @@ class SharedMemoryBackend {
     leaveAtExit(this);
   }
 
-  /** The same of all that share their locks, by whatever path they came to the bucket. */
+  /** Identifies the lock table: the same for all backends of a bucket, by whatever path. */
   get table() {
     this.#table ??= placeOf(this.#options);
     return this.#table;
@@ -111,8 +111,8 @@ class SharedMemoryBackend {
 
   /**
    * @param {Request} request
-   * @returns {LockLossReason | undefined | Promise<LockLossReason | undefined>} a promise where the
-   * table is busy: the release is in effect, and how it went is not known yet
+   * @returns {LockLossReason | undefined | Promise<LockLossReason | undefined>} how the lock had
+   * been lost, if it was; a promise of it if the table is busy
    */
   release(request) {
     const id = request.backendId;
@@ -123,7 +123,7 @@ class SharedMemoryBackend {
   }
 
   /**
-   * Like release(), and blocks the thread where that answers later.
+   * Like release(), but blocks the thread where release() would return a promise.
    * @param {Request} request
    * @returns {LockLossReason | undefined}
    */
@@ -196,8 +196,8 @@ class SharedMemoryBackend {
   }
 
   /**
-   * A holder that is dead does not count. Where a stopped process keeps the table from being read,
-   * the answer is true: then nobody gets the lock either.
+   * A dead holder does not count. If a stopped process keeps the table unreadable, this returns
+   * true: then no request can be granted either.
    * @param {string} name
    * @param {number} [min]
    * @returns {boolean}
@@ -216,7 +216,7 @@ class SharedMemoryBackend {
    */
   watch(name) {
     const agent = this.#attached();
-    const create = createWatch(); // what cannot be loaded fails before there is anything to close
+    const create = createWatch(); // load it first: if that fails, there is no watch to close
     const id = agent.openWatch(name);
     if (id < 0) throw this.#fail();
     const watch = create(agent, id, {
@@ -245,7 +245,7 @@ class SharedMemoryBackend {
     return descriptors;
   }
 
-  /** Gives everything back without telling anybody: the thread is about to end. */
+  /** Releases everything and reports nothing: the thread is about to end. */
   leave() {
     this.#isClosed = true;
     this.#agent?.close(true);
@@ -261,7 +261,7 @@ class SharedMemoryBackend {
       () => abortError('The lock manager was closed while the request waited'),
       EVENT_RELEASED,
     );
-    // At once: a callback that was about to run must not run beside the next holder.
+    // Synchronously: a callback that was about to run must not run beside the next holder.
     this.#pendingLosses.flush();
   }
 
@@ -278,13 +278,13 @@ class SharedMemoryBackend {
   }
 
   /**
-   * Ends the native agent; all its requests are told in a later microtask, or by the caller.
-   * @param {() => DOMException} makeError  what those that wait fail with
-   * @param {number} released  the kind of the event that releases on their way are told
+   * Closes the native agent. A later microtask, or the caller, tells all its requests.
+   * @param {() => DOMException} makeError  creates the error of the waiting requests
+   * @param {number} released  the event kind that answers releases in progress
    */
   #giveUp(makeError, released) {
     for (const request of this.#requests.takeAll()) {
-      // Told of its grant, or about to be; it may be about to be told of a loss, too.
+      // It was told of its grant or is about to be; a report of a loss may be pending, too.
       const isHeld = request.tokenHigh !== 0 || this.#agent.isHeld(request.backendId);
       const tell = isHeld ? () => request.lost('disconnected') : () => request.failed(makeError());
       this.#pendingLosses.add(request, 'disconnected', tell);
@@ -306,10 +306,10 @@ class SharedMemoryBackend {
   }
 
   /**
-   * What the end of one request grants to the next of this agent is heard of in a microtask: a turn
-   * of the event loop for each would cost several times the grant.
+   * If the end of one request grants another one of this agent, a microtask reports it: a turn of
+   * the event loop for each would cost several times the grant.
    * @param {number} id
-   * @returns {number} 0, or how the lock had been lost
+   * @returns {number} 0, or the way in which the lock had been lost
    */
   #endById(id) {
     const answer = this.#agent.end(id);
@@ -322,7 +322,7 @@ class SharedMemoryBackend {
   }
 
   /**
-   * What waitSync() was told of its request.
+   * Handles the event that waitSync() received for its request.
    * @param {Request} request
    * @param {number} kind  of the events
    */
@@ -338,7 +338,7 @@ class SharedMemoryBackend {
   }
 
   /**
-   * What came during waitSync() for the other requests of this agent.
+   * Handles events that arrived during waitSync() for other requests of this agent.
    * @param {Request} request  that still waits
    */
   #hearOthers(request) {
@@ -358,7 +358,7 @@ class SharedMemoryBackend {
     return answer;
   }
 
-  /** What the last call of the native agent failed with; gives the agent up if it cannot go on. */
+  /** Returns the error of the native agent's last call; closes the agent if that was final. */
   #fail() {
     const error = toError(this.#agent.lastError());
     if (!this.#agent.isConnected()) this.#disconnect(error);
@@ -366,8 +366,8 @@ class SharedMemoryBackend {
   }
 
   /**
-   * The lock table was removed or replaced, or this process has lost its part in it: all is lost,
-   * and the next use opens it anew.
+   * The lock table was removed or replaced, or this process lost its slot in it. All locks and
+   * requests are lost; the next use opens the table again.
    * @param {Error} error
    */
   #disconnect({ message }) {
@@ -375,7 +375,7 @@ class SharedMemoryBackend {
     this.#giveUp(() => invalidStateError(message), EVENT_DISCONNECTED);
   }
 
-  /** Whoever is told something may close this backend: the rest has heard that then. */
+  /** A callback of a request may close this backend, which tells all other requests. */
   #onEvents() {
     const agent = this.#agent;
     const lastError = () => toError(agent.lastError());

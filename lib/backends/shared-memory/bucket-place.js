@@ -6,14 +6,14 @@ const path = require('node:path');
 const BUCKET_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /**
- * Where the buckets of this user are: the same place however the process was started, unless
- * HOLDFAST_DIR says otherwise on purpose.
+ * The directory of this user's buckets. It does not depend on how the process was started; only
+ * HOLDFAST_DIR changes it.
  * @returns {string}
  */
 function defaultDirectory() {
   const chosen = process.env.HOLDFAST_DIR;
   if (chosen) {
-    // Relative, it would be another place for every working directory.
+    // A relative path would name another directory for every working directory.
     if (!path.isAbsolute(chosen)) throw new TypeError(`HOLDFAST_DIR is not absolute: ${chosen}`);
     return chosen;
   }

@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * Backends that give everything back when the process (or, in a worker, the thread) exits in order.
- * Others find out about any other end, too; this only spares them the search.
+ * Backends that release everything when the process (or, in a worker, the thread) exits normally.
+ * Peers detect every other end as well; a normal exit spares them the search.
  */
 
 /** @typedef {{ leave(): void }} Leaver */

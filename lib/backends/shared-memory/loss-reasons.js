@@ -1,12 +1,12 @@
 'use strict';
 
-// How a lock was lost, as the native part says it, in the words of the seam.
+// Translates the native part's codes for a lost lock into the reasons of the backend seam.
 
 const { EVENT_EXPIRED, EVENT_LOST, LOSS_EXPIRED } = require('./native-constants.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 
-/** How a release went whose table was lost before it was told. */
+/** The result of a release whose table was lost before the answer came. */
 const EVENT_DISCONNECTED = -1;
 
 /**
@@ -20,7 +20,7 @@ function reasonOfEvent(kind) {
 }
 
 /**
- * @param {number} loss  what the end of a request answered, if it knew: 0 where nothing was lost
+ * @param {number} loss  the native answer to the end of a request: 0 where the lock was not lost
  * @returns {LockLossReason | undefined}
  */
 function reasonOfLoss(loss) {

@@ -4,12 +4,12 @@ const path = require('node:path');
 const { defaultDirectory, toBucketName } = require('./bucket-place.js');
 
 /**
- * @typedef {object} AgentOptions  what the native part opens an agent with
+ * @typedef {object} AgentOptions  the native part's options for an agent
  * @property {string} bucket
  * @property {number} capacity  in bytes
- * @property {boolean} asksForCapacity  or else: any will do
+ * @property {boolean} asksForCapacity  false: any capacity is accepted
  * @property {string} clientId
- * @property {string} directory  that the bucket is in
+ * @property {string} directory  of the bucket
  * @property {boolean} sweeps
  * @property {number} threadId
  */
@@ -36,7 +36,7 @@ function toAgentOptions(native, clientId, { bucket, directory, capacity, sweeps 
 /**
  * @param {any} native
  * @param {AgentOptions} options
- * @param {Int32Array} words  where it puts tokens and events
+ * @param {Int32Array} words  the native part writes tokens and events here
  * @param {() => void} onEvents
  * @returns {any} the native agent
  * @throws DOMException when the bucket cannot be opened, with what to do about it
@@ -54,8 +54,8 @@ function openAgent(native, options, words, onEvents) {
 }
 
 /**
- * A bucket that is there already keeps its capacity: to refuse it would keep a program that is
- * deployed with another one from locking beside its predecessor.
+ * An existing bucket keeps its capacity. Refusing it would stop a new release of a program,
+ * deployed with another capacity, from sharing locks with the old one.
  * @param {any} agent  native
  * @param {AgentOptions} options
  */
@@ -72,7 +72,7 @@ function warnOfOtherCapacity(agent, { bucket, directory, asksForCapacity, capaci
 }
 
 /**
- * Says which bucket it is, whatever links lead to its directory.
+ * Returns the bucket's real path, with links resolved.
  * @param {AgentOptions} options  of an agent that is open
  */
 function placeOf({ bucket, directory }) {

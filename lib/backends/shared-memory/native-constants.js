@@ -1,15 +1,15 @@
 'use strict';
 
 /**
- * The numbers in which the native part takes flags and gives answers; the same as those that it
- * exports, which would have to be looked up in a table at each use.
+ * Flags for the native part and codes of its answers. They are copies of the numbers that it
+ * exports, because a lookup there would cost time at each use; a test compares them.
  */
 module.exports = Object.freeze({
   // Flags of a request.
   SHARED: 1,
   IF_AVAILABLE: 2,
   STEAL: 4,
-  /** So many low bits of an answer are the outcome, the others an id. */
+  /** The lowest bits of an answer are the outcome, the others an id. */
   OUTCOME_BITS: 2,
   // Kinds of events.
   EVENT_GRANTED: 0,
@@ -19,16 +19,16 @@ module.exports = Object.freeze({
   EVENT_EXPIRED: 4,
   EVENT_STALLED: 5,
   EVENT_RELEASED: 6,
-  // What the end of a lock may answer, with HAS_EVENTS beside it.
+  // Answers to the end of a lock; HAS_EVENTS may be added.
   LOSS_EXPIRED: 2,
-  /** An event will say it. */
+  /** A later event will tell. */
   LOSS_UNKNOWN: 3,
   HAS_EVENTS: 4,
-  // What the reading of events answers, beside a count above so many low bits.
+  // The answer to a read of events: these flags, with a count above the lowest bits.
   MORE_EVENTS: 1,
   DISCONNECTED: 2,
   COUNT_SHIFT: 2,
-  // The words that both sides see: a token, then events.
+  // The words in the shared array: a token, then events.
   TOKEN_WORDS: 2,
   EVENT_WORDS: 4,
   MAX_EVENTS: 255,

@@ -1,7 +1,7 @@
 'use strict';
 
-// The native part hands over locks and events as flat arrays of values. The objects are made here,
-// several times cheaper than there.
+// The native part returns locks and events as flat arrays of values. Creating the objects here is
+// several times cheaper than through Node-API.
 
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 /** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
@@ -14,7 +14,7 @@ const INFO_FIELDS = 3;
 const DETAIL_FIELDS = 16;
 const EVENT_FIELDS = 11;
 
-/** By the number of the type. */
+/** Indexed by the native number of the type. */
 const EVENT_TYPES = /** @type {const} */ ([
   undefined,
   'queued',
@@ -42,7 +42,7 @@ function toLockInfo(flat, at) {
 
 /**
  * @param {any[]} flat
- * @param {number} at  of the high half
+ * @param {number} at  index of the high half
  * @returns {bigint | null} null: none
  */
 function toToken(flat, at) {

@@ -3,15 +3,15 @@
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 
-/** What requests have still to hear when the native part knows nothing of them any more. */
+/** Losses not yet delivered, of requests that the native part has already forgotten. */
 class PendingLosses {
   /** @type {Map<Request, { loss: LockLossReason, tell: (() => void) | undefined }>} */
   #words = new Map();
 
   /**
    * @param {Request} request
-   * @param {LockLossReason} loss  for who asks first
-   * @param {() => void} [tell]  for flush(); without it nobody is told who does not ask
+   * @param {LockLossReason} loss  the answer to take()
+   * @param {() => void} [tell]  called by flush(); without it only take() delivers the loss
    */
   add(request, loss, tell = undefined) {
     this.#words.set(request, { loss, tell });
@@ -19,7 +19,7 @@ class PendingLosses {
 
   /**
    * @param {Request} request
-   * @returns {LockLossReason | undefined} undefined when there is nothing to say
+   * @returns {LockLossReason | undefined} undefined when no loss is pending
    */
   take(request) {
     const words = this.#words.get(request);

@@ -4,12 +4,15 @@ const { IF_AVAILABLE, SHARED, STEAL } = require('./native-constants.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 
-/** How a request crosses to the native part: in numbers, with the strings that it does not know. */
+/**
+ * Passes requests to the native part: as numbers, and strings only if the native part does not have
+ * them yet.
+ */
 class RequestCaller {
-  /** Of the last plain request: the native agent remembers it, too. At first it is empty. */
+  /** The name of the last plain request; the native agent remembers it, too. Empty at first. */
   #lastName = '';
 
-  /** The next call is the first of another native agent. */
+  /** To be called before the first call of another native agent. */
   reset() {
     this.#lastName = '';
   }
@@ -39,7 +42,7 @@ class RequestCaller {
   }
 
   /**
-   * A string that crosses costs as much as an uncontended lock word.
+   * Passing a string costs as much as taking a free lock word.
    * @param {any} agent
    * @param {string} name
    * @param {number} flags

@@ -13,14 +13,14 @@ const {
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 
-/** The `backendId` of a request that the native part does not know, or not any more. */
+/** The `backendId` of a request that the native part does not know. */
 const NO_ID = -1;
 
 /**
- * Warns that a request cannot even be queued: a process is stopped while it updates the lock table,
- * by a debugger, ^Z or a frozen container.
+ * Warns that a request cannot be queued: a debugger, ^Z or a frozen container has stopped a process
+ * while it updates the lock table.
  * @param {string} name
- * @param {number} pid  of the process in the way; 0: unknown
+ * @param {number} pid  the stopped process; 0: unknown
  */
 function warnOfStall(name, pid) {
   const who = pid === 0 ? 'a process' : `process ${pid}`;
@@ -31,15 +31,15 @@ function warnOfStall(name, pid) {
   );
 }
 
-/** What one native agent holds or waits for, and the words in which it speaks of them. */
+/** The requests of one native agent, and the array through which it reports their events. */
 class RequestTable {
   /** @type {(Request | null)[]} by the native part's id */
   #requests = [];
-  /** @type {Map<number, (kind: number) => void>} releases that are still to be answered, by id */
+  /** @type {Map<number, (kind: number) => void>} releases without an answer yet, by id */
   #releases = new Map();
   /**
-   * Written by the native part: the token of a grant, then events. Signed: every second unsigned
-   * number of 32 bits would be an object in the heap.
+   * Written by the native part: the token of a grant, then events. Signed, because half of all
+   * unsigned 32-bit numbers would be objects in the heap.
    */
   words = new Int32Array(TOKEN_WORDS + EVENT_WORDS * MAX_EVENTS);
 
@@ -58,7 +58,7 @@ class RequestTable {
     request.backendId = NO_ID;
   }
 
-  /** @returns {Request[]} all there were; they are forgotten */
+  /** @returns {Request[]} all requests; the table is empty afterwards */
   takeAll() {
     const requests = this.#requests.filter((request) => request !== null);
     this.#requests = [];
@@ -67,7 +67,7 @@ class RequestTable {
 
   /**
    * @param {number} id
-   * @returns {Promise<number>} the kind of the event that says how the release went
+   * @returns {Promise<number>} the kind of the event with the release's result
    */
   awaitRelease(id) {
     return new Promise((resolve) => {
@@ -78,7 +78,7 @@ class RequestTable {
   /**
    * @param {number} id
    * @param {number} kind  of the event
-   * @returns {boolean} whether a release was told
+   * @returns {boolean} whether a release waited for this event
    */
   #tellRelease(id, kind) {
     this.#releases.get(id)?.(kind);
@@ -86,7 +86,7 @@ class RequestTable {
   }
 
   /**
-   * All releases whose outcome is still to be told went so.
+   * Answers all open releases with this result.
    * @param {number} kind
    */
   tellReleases(kind) {
@@ -95,7 +95,7 @@ class RequestTable {
 
   /**
    * @param {Request} request
-   * @param {number} [at]  where in the words its token is; a damaged record has none
+   * @param {number} [at]  index of the token in the words; a damaged record has none
    */
   setToken(request, at = 0) {
     if (this.words[at] === 0) return;
@@ -123,7 +123,7 @@ class RequestTable {
     if (kind === EVENT_STALLED) return warnOfStall(request.name, this.words[at + 3]);
     this.forget(request);
     if (kind === EVENT_LOST || kind === EVENT_EXPIRED) {
-      this.setToken(request, at + 2); // the loss may be the first that is heard of the grant
+      this.setToken(request, at + 2); // the loss may arrive before any report of the grant
       request.lost(kind === EVENT_EXPIRED ? 'expired' : 'stolen');
     } else if (kind === EVENT_MISSED) request.missed();
     else request.failed(/** @type {DOMException} */ (lastError()));

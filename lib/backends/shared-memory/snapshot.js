@@ -6,7 +6,7 @@ const { dateNow, setTimeout } = require('../../time.js');
 /** @typedef {import('./native-decode.js').FlatLocks} FlatLocks */
 /** @typedef {() => [FlatLocks, FlatLocks] | null} Look  held, pending; null: the table is busy */
 
-/** How long a look that met a busy table waits before it is tried again. */
+/** The pause before another try when the table was busy. */
 const RETRY_MS = 2;
 
 /** @param {Look} look */
@@ -38,13 +38,13 @@ async function takeInspection(look) {
 }
 
 /**
- * @param {[FlatLocks, FlatLocks] | null | undefined} flat  null, undefined: it is not known now
+ * @param {[FlatLocks, FlatLocks] | null | undefined} flat  null, undefined: not known now
  * @returns {import('../../../types/backend.d.ts').LockDetail[]}
  */
 const takeHolders = (flat) => (flat ? toLockDetails(flat[0], dateNow()) : []);
 
 /**
- * @param {number[]} numbers  of the native part
+ * @param {number[]} numbers  as the native part returns them
  * @returns {import('../../../types/backend.d.ts').LockTableUsage}
  */
 function takeUsage(numbers) {

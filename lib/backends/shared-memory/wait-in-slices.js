@@ -3,8 +3,8 @@
 const { performance } = require('../../time.js');
 
 /**
- * No native wait is longer: between two of them a worker thread can be terminated, and what the
- * wait depends on is looked at again.
+ * The longest native wait. Between two of them a worker thread can be terminated, and the wait's
+ * conditions are checked again.
  */
 const SLICE_MS = 50;
 
@@ -12,7 +12,7 @@ const SLICE_MS = 50;
  * Blocks the thread until `wait` gives something.
  * @template T
  * @param {number} timeout  ms, may be Infinity
- * @param {(ms: number) => T | undefined} wait  blocks for so long at most
+ * @param {(ms: number) => T | undefined} wait  blocks for at most `ms`
  * @returns {T | 'timeout'}
  */
 function waitInSlices(timeout, wait) {

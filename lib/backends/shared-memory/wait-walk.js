@@ -8,18 +8,17 @@ const { dateNow, setTimeout } = require('../../time.js');
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
 /** @typedef {import('./native-decode.js').FlatLocks} FlatLocks */
 
-// What goOnWaitWalk() answers; 0: there is more.
+// Answers of goOnWaitWalk(); 0: there is more to read.
 const DONE = 1;
 const BUSY = 2;
 
-/** How long a step that met a busy shard waits before it is tried again. */
+/** The pause before another try when a shard was busy. */
 const RETRY_MS = 2;
 const DETAILS_AT_ONCE = 64;
 
 /**
- * Reads what can be reached from some requests, a piece at a time.
- * @param {(call: (agent: any) => any) => any} ask  calls the native agent, and throws what it fails
- *   with
+ * Reads the locks and requests that can be reached from some requests, a piece at a time.
+ * @param {(call: (agent: any) => any) => any} ask  calls the native agent, and throws its error
  * @param {readonly number[]} requestIds
  * @param {import('../../../types/backend.d.ts').WaitWalkOptions} options
  * @returns {Promise<LockInspection>}

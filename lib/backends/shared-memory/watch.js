@@ -7,25 +7,25 @@ const { clearTimeout, performance, setTimeout } = require('../../time.js');
 /** @typedef {import('../../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
 
 /**
- * Between two times that a watcher asks to be woken: while much happens it looks by itself, and
- * who takes or releases a lock pays for a wake-up no more often.
+ * The minimum time between two wake-ups of a watcher. While many events arrive it polls, so threads
+ * that take or release locks rarely pay for a wake-up.
  */
 const PAUSE_MS = 20;
-/** The net under the wake-ups; it also finds that the lock table was removed. */
+/** The interval of the fallback poll, which also detects that the lock table was removed. */
 const NET_MS = 1000;
 
 /**
  * @typedef {object} WatchRingSource
- * @property {(max: number) => import('./native-decode.js').FlatEvents} take  what there is; throws
- *   when there will be nothing more
- * @property {() => boolean} arm  from now on the next event calls wake(); true: one is being
- *   written
- * @property {() => void} end  the watch ring need not be written for this reader any more
+ * @property {(max: number) => import('./native-decode.js').FlatEvents} take returns the available
+ *   events; throws when none will follow
+ * @property {() => boolean} arm  makes the next event call wake(); true: an event is being written
+ * @property {() => void} end  tells writers that this reader is gone
  * @property {boolean} hasNet
  */
 
 /**
- * One reader of the watch ring in shared memory. What has not been read is there and nowhere else.
+ * One reader of the watch ring in shared memory. Unread events stay in the ring; nothing is
+ * buffered here.
  * @implements {LockBackendWatch}
  */
 class SharedMemoryWatch {
@@ -56,7 +56,7 @@ class SharedMemoryWatch {
       }
       this.#armedAt = performance.now();
       const isBeingWritten = this.#source.arm();
-      // What was written before is found here; who writes now wakes.
+      // Finds events written before arm(); a later writer wakes this reader.
       const late = this.#source.take(max);
       if (late.length > 0) return toLockEvents(late);
       await this.#untilWoken(isBeingWritten ? PAUSE_MS : NET_MS);
@@ -100,11 +100,11 @@ class SharedMemoryWatch {
 }
 
 /**
- * @param {any} agent  the native one
+ * @param {any} agent  the native agent
  * @param {number} id  of its watch
  * @param {object} backend
- * @param {() => Error} backend.fail  what the last call of the agent failed with
- * @param {() => string | undefined} backend.whyGone  undefined: the agent is still there
+ * @param {() => Error} backend.fail  returns the error of the agent's last call
+ * @param {() => string | undefined} backend.whyGone  undefined: the agent is still open
  * @param {() => void} backend.ended
  * @param {boolean} backend.hasNet
  */

@@ -1,6 +1,6 @@
 'use strict';
 
-/** Who has looked at a promise: nobody; somebody, who may wait for it; somebody who waits. */
+/** How a promise has been used: not at all; in a way that may wait for it; awaited. */
 const UNSEEN = 0;
 const SEEN = 1;
 const AWAITED = 2;
@@ -10,12 +10,11 @@ const AWAITED = 2;
 const promiseThen = Promise.prototype.then;
 
 /**
- * Notes in a request whether its promise, or one that comes from it by `catch()` and the like, is
- * awaited: a callback that only starts a request does not wait for it. `await`, `Promise.all()` and
- * the others read `constructor` first, and who takes over a promise passes two functions to
- * `then()`.
+ * Records whether the program awaits a request's promise, or one derived by `catch()` and the like.
+ * A callback that only starts a request does not wait for it. `await`, `Promise.all()` and their
+ * kind read `constructor` first; code that adopts a promise passes two functions to `then()`.
  * @template {Promise<any>} P
- * @param {P} promise  nobody has seen it yet
+ * @param {P} promise  not yet returned to the program
  * @param {Tracked} request
  * @returns {P}
  */
@@ -31,7 +30,7 @@ function trackAwaits(promise, request) {
  * @returns {P}
  */
 function track(promise, request) {
-  /** It is then() that reads `constructor`. */
+  /** Set while then() itself reads `constructor`. */
   let isDeriving = false;
   /**
    * @param {any} onFulfilled

@@ -2,7 +2,7 @@
 
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 
-/** Of more the first ones are named. */
+/** A longer cycle is cut after this many. */
 const MAX_NAMED = 20;
 
 /** @param {LockDetail} request  in a cycle */

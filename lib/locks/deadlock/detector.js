@@ -24,33 +24,36 @@ const { WaitGraph, eachOf, filter, keyOf } = require('./wait-graph.js');
 
 /**
  * @typedef {object} Watched
- * @property {number} at  when to look next
- * @property {number} pauseMs  that goes before
+ * @property {number} at  time of the next check
+ * @property {number} pauseMs  the pause before it
  * @property {boolean} isWarned
- * @property {string} possible  who waits for whom, perhaps; '' if nobody does
+ * @property {string} possible  the shape of a possible cycle; '' if there is none
  * @property {number} possibleSince
  */
 
-/** How long a request waits before anybody asks why. */
+/** How long a request waits before its first check. */
 const FIRST_PAUSE_MS = 100;
-/** Between two looks at a request that is stuck while another has to do something about it. */
+/** The longest pause between two checks of a stuck request when another request has to act. */
 const MAX_PAUSE_MS = 1000;
-/** To look at everything must not take more than a small part of the time. */
+/**
+ * The minimum pause, as a multiple of a check's own duration: checks must take a small part of the
+ * time.
+ */
 const LEAST_PAUSE_PER_COST = 20;
-/** How long a possible deadlock stands unchanged before it is told. */
+/** How long a possible deadlock must last unchanged before it is reported. */
 const POSSIBLE_MS = 5000;
 
 /**
- * Looks for deadlocks among the requests of one agent that wait inside a callback, or may do so: no
- * other can be part of one. Every agent looks for itself and sees the same, also who of those that
- * wait for each other does something about it: of those that want to be rejected the one that was
- * made last, otherwise the last of those that warn.
+ * Finds deadlocks among one agent's requests that wait, or may wait, inside a callback: no other
+ * request can be part of one. Every agent runs this on its own and comes to the same result, also
+ * about which request of a cycle acts. That is the last one made with `deadlock: 'reject'`,
+ * otherwise the last one that warns.
  */
 class DeadlockDetector {
   #backend;
   /** @type {Map<WatchedRequest, Watched>} */
   #watched = new Map();
-  /** There is a timer to the next look. */
+  /** A timer for the next check is set. */
   #isTimed = false;
   #isLooking = false;
 
@@ -73,7 +76,7 @@ class DeadlockDetector {
   }
 
   /**
-   * The timer goes on: to set one for each request would cost more than most of them wait.
+   * The timer stays set: one timer per request would cost more time than most requests wait.
    * @param {WatchedRequest} request  that waits no more
    */
   unwatch(request) {
@@ -94,7 +97,7 @@ class DeadlockDetector {
     try {
       await this.#lookAtDue(start);
     } catch {
-      // The backend is gone, and tells its requests so itself.
+      // The backend is closed, and reports that to its requests itself.
       this.#watched.clear();
     }
     this.#isLooking = false;
@@ -135,13 +138,13 @@ class DeadlockDetector {
     const stuck = await surroundings.findStuck(ids);
     if (stuck === undefined) return surroundings.inspectAll();
     for (const request of requests) {
-      // Whoever closes a cycle around this one later, finds it then.
+      // If a later request closes a cycle through this one, that request's check finds it.
       if (!stuck.has(request.backendId)) this.#watched.delete(request);
     }
     return stuck.size === 0 ? undefined : surroundings.inspect([...stuck]);
   }
 
-  /** The watched requests by what they are called in an inspection. */
+  /** The watched requests, by their key in an inspection. */
   #ownByKey() {
     const { clientId } = this.#backend;
     const own = new Map();
@@ -151,9 +154,9 @@ class DeadlockDetector {
   }
 
   /**
-   * Of a request of another agent nobody knows: it is taken for awaited.
+   * A request of another agent counts as awaited, because this agent cannot know.
    * @param {WatchedRequest | undefined} request
-   * @param {number} least  of its await state
+   * @param {number} least  the least await state that counts
    */
   #isAwaited(request, least) {
     if (request === undefined) return true;
@@ -163,7 +166,7 @@ class DeadlockDetector {
   }
 
   /**
-   * @param {WatchedRequest[]} requests  that are in no deadlock that is known
+   * @param {WatchedRequest[]} requests  that are not in a certain deadlock
    * @param {LockInspection} inspection
    * @param {Map<string, WatchedRequest>} own
    */
@@ -180,8 +183,8 @@ class DeadlockDetector {
   /**
    * @param {WatchedRequest} request
    * @param {WaitGraph} graph
-   * @param {Map<LockDetail[], LockDetail | undefined>} chosen  by knot: who does something
-   * @returns {boolean} whether it is in a deadlock, or waits no more
+   * @param {Map<LockDetail[], LockDetail | undefined>} chosen  by knot: the request that acts
+   * @returns {boolean} whether it is in a deadlock, or has ended
    */
   #judge(request, graph, chosen) {
     const watched = this.#watched.get(request);
@@ -205,20 +208,20 @@ class DeadlockDetector {
 
   /**
    * @param {WatchedRequest} request
-   * @param {WaitGraph} graph  with all that may be
-   * @param {Map<LockDetail[], string>} shapes  by knot: what may not change
+   * @param {WaitGraph} graph  with the possible links, too
+   * @param {Map<LockDetail[], string>} shapes  by knot: the shape that must not change
    */
   #judgePossible(request, graph, shapes) {
     const watched = this.#watched.get(request);
     const detail = graph.find(this.#backend.clientId, request.backendId);
     if (watched === undefined) return;
-    // Whoever closes a cycle around this one later, finds it then.
+    // If a later request closes a cycle through this one, that request's check finds it.
     if (detail !== undefined && !graph.isStuck(detail)) {
       this.#watched.delete(request);
       return;
     }
     pause(watched);
-    // It waits, so it is still on its way into a busy table: another look will find it.
+    // It waits but is not in the table yet, because the table is busy: another check will find it.
     if (detail === undefined) return;
     const knot = graph.knotOf(detail);
     if (knot.length === 0) {
@@ -244,8 +247,8 @@ function pause(watched) {
 }
 
 /**
- * @param {LockDetail[]} knot  that wait for each other
- * @returns {LockDetail | undefined} the one to do something; undefined: all want it ignored
+ * @param {LockDetail[]} knot  requests that wait for each other
+ * @returns {LockDetail | undefined} the request that acts; undefined: all of them ignore deadlocks
  */
 function choose(knot) {
   return (
@@ -265,7 +268,7 @@ function lastOf(requests) {
 }
 
 /**
- * All agents have to agree on the order, also of those that came at the same time.
+ * A total order that is the same for all agents, also between requests of the same millisecond.
  * @param {LockDetail} a
  * @param {LockDetail} b
  */
@@ -277,7 +280,7 @@ function isBefore(a, b) {
 
 /**
  * @param {LockDetail[]} knot
- * @param {bigint[]} tokens  that it holds
+ * @param {bigint[]} tokens  held by the knot
  */
 function shapeOf(knot, tokens) {
   const requests = knot.map(

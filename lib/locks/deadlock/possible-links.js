@@ -5,13 +5,13 @@ const { WaitNode, Resource } = require('./wait-node.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 
-/** Stands for a request and all later ones of its agent. */
+/** A node that stands for a request and all later ones of its agent. */
 const LATER_ONES = /** @type {LockDetail} */ (
   /** @type {unknown} */ ({ token: 0n, mode: 'shared' })
 );
 
 /**
- * One thread, whatever number of lock managers it has; pid 0 is that of another PID namespace.
+ * Identifies a thread, for all of its lock managers; pid 0 means another PID namespace.
  * @param {LockDetail} detail
  */
 const agentOf = ({ pid, threadId, clientId }) => (pid === 0 ? clientId : `${pid} ${threadId}`);
@@ -20,9 +20,9 @@ const agentOf = ({ pid, threadId, clientId }) => (pid === 0 ? clientId : `${pid}
 const grantedAt = ({ since, waited }) => since + waited;
 
 /**
- * Where the chain of calls is not followed, a request may be inside every lock that its agent held
- * when it was made. Links each of these locks with the first such request after its grant, and that
- * with the later ones: so many links as there are locks and requests.
+ * Where the call chain is not followed, a request may be inside every lock that its agent held when
+ * it was made. Links each of these locks with the first such request after its grant, and each
+ * request with the next one. The number of links is that of locks plus requests.
  * @param {Map<bigint, WaitNode>} held
  * @param {Map<string, WaitNode>} pending
  * @returns {Generator<void, void, void>}
@@ -56,8 +56,8 @@ function* linkPossible(held, pending) {
 
 /**
  * @param {WaitNode[]} requests  of an agent
- * @returns {{ since: number, node: WaitNode }[]} oldest first, each waits for its request and the
- *   next
+ * @returns {{ since: number, node: WaitNode }[]} oldest first; each waits for its request and the
+ *   next node
  */
 function toChain(requests) {
   requests.sort((a, b) => a.detail.since - b.detail.since);

@@ -3,22 +3,22 @@
 const { runAtOnce } = require('../../sliced.js');
 
 /**
- * The strongly connected components of a directed graph: each node gets the nodes that it can reach
- * and that can reach it, itself among them. Tarjan's algorithm, without recursion. Yields at
- * every step.
+ * Computes the strongly connected components of a directed graph: for each node the nodes that it
+ * can reach and that can reach it, itself included. Tarjan's algorithm, without recursion. Yields
+ * at every step.
  * @template N
  * @param {Iterable<N>} starts  nodes from which all others can be reached
- * @param {(node: N) => Iterable<N>} next  where a node leads; called once for each
+ * @param {(node: N) => Iterable<N>} next  the successors of a node; called once per node
  * @returns {Generator<void, Map<N, N[]>, void>} nodes of one component share one array
  */
 function* strongComponents(starts, next) {
-  /** @type {Map<N, number>} the order in which nodes were found */
+  /** @type {Map<N, number>} the order of discovery */
   const indexes = new Map();
-  /** @type {Map<N, number>} the first node found that can be reached, and is still open */
+  /** @type {Map<N, number>} the earliest reachable node that is still open */
   const lowest = new Map();
   /** @type {Map<N, N[]>} */
   const components = new Map();
-  /** @type {N[]} found, and of no component yet */
+  /** @type {N[]} discovered, but in no component yet */
   const open = [];
 
   /** @param {N} node */
@@ -43,7 +43,7 @@ function* strongComponents(starts, next) {
   };
 
   /**
-   * One step further, or back.
+   * Takes one step forward or back.
    * @param {{ node: N, rest: Iterator<N> }[]} path
    */
   const walk = (path) => {
@@ -68,7 +68,7 @@ function* strongComponents(starts, next) {
 }
 
 /**
- * The same in one piece.
+ * The same, without interruption.
  * @template N
  * @param {Iterable<N>} starts
  * @param {(node: N) => Iterable<N>} next

@@ -9,9 +9,9 @@ const { WaitGraph, eachOf, filter, keyOf } = require('./wait-graph.js');
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
 
 /**
- * What a look for deadlocks reads: as little as it can. Most requests wait for a holder that goes
- * on. That is seen from the holders alone, without a look at the queues; only what may be stuck is
- * read whole, and twice.
+ * Reads the part of the lock table that a deadlock check needs, and no more. Most requests wait for
+ * a holder that can continue, which the holders alone show, without their queues. Only requests
+ * that may be stuck are read with their queues, and twice.
  */
 class Surroundings {
   #backend;
@@ -27,9 +27,9 @@ class Surroundings {
   }
 
   /**
-   * @param {number[]} ids  of own requests that wait
-   * @returns {Promise<Set<number> | undefined>} those that may be stuck: all that are, perhaps
-   *   more; undefined: the backend can only show everything
+   * @param {number[]} ids  of this agent's waiting requests
+   * @returns {Promise<Set<number> | undefined>} a superset of the stuck ones; undefined: the
+   *   backend can only return the whole table
    */
   async findStuck(ids) {
     if (this.#backend.waitsOf === undefined) return undefined;
@@ -37,15 +37,15 @@ class Surroundings {
     const graph = await runSliced(WaitGraph.build(await this.#walk(ids, false), options));
     const stuck = filter(ids, (id) => {
       const detail = graph.find(this.#backend.clientId, id);
-      // One that is not there yet is still on its way into a busy table.
+      // A request that is missing is not in the busy table yet.
       return detail === undefined || graph.isStuck(detail);
     });
     return new Set(await runSliced(stuck));
   }
 
   /**
-   * @param {number[]} ids  of own requests that wait
-   * @returns {Promise<LockInspection>} what can be reached from them, at one moment
+   * @param {number[]} ids  of this agent's waiting requests
+   * @returns {Promise<LockInspection>} a consistent view of all that can be reached from them
    */
   async inspect(ids) {
     const first = await this.#walk(ids, true);
@@ -79,9 +79,10 @@ async function readWords(inspection) {
 }
 
 /**
- * What is in both of two looks was there all the time between them, and so at one moment.
+ * Returns the entries that are in both of two reads: all of them existed together between the
+ * reads.
  * @param {LockInspection} first
- * @param {LockInspection} second  begun when the first had ended
+ * @param {LockInspection} second  begun after the first had ended
  * @returns {Generator<void, LockInspection, void>}
  */
 function* intersect(first, second) {

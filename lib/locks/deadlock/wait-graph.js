@@ -8,8 +8,7 @@ const { WaitNode, Resource } = require('./wait-node.js');
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
 
 /**
- * Whether the callback that a request was made inside waits for it. Asked for each request that was
- * made inside one, of all agents.
+ * Whether the enclosing callback awaits a request. Called for each nested request of all agents.
  * @typedef {(request: LockDetail) => boolean} IsAwaited
  */
 
@@ -22,12 +21,13 @@ const STEPS_PER_YIELD = 64;
 const keyOf = (clientId, requestId) => `${clientId} ${requestId}`;
 
 /**
- * Who can never go on, at one moment. A request waits for holders of its name; a holder waits for
- * the requests that were made inside its callback, and for the locks that these became.
+ * Determines which requests and holders are stuck in a consistent view of the lock table. A request
+ * waits for the holders of its name. A holder waits for the requests made inside its callback, and
+ * for the locks that these became.
  *
- * A request with a limit needs one of several holders to end, so this is no search for a cycle
- * alone: whoever can go on is marked, then whoever can go on because of that. The others are stuck.
- * Every edge is looked at once.
+ * A search for cycles is not enough, because a request with a limit needs only one of several
+ * holders to end. Nodes that can continue are marked, then the nodes that can continue because of
+ * these. The others are stuck. Every edge is visited once.
  */
 class WaitGraph {
   /** @type {Map<string, Resource>} */
@@ -47,7 +47,7 @@ class WaitGraph {
   }
 
   /**
-   * In one piece.
+   * Without interruption.
    * @param {LockInspection} inspection
    */
   static of(inspection) {
@@ -55,12 +55,12 @@ class WaitGraph {
   }
 
   /**
-   * @param {LockInspection} inspection  one consistent view, pending in the order of the queues
+   * @param {LockInspection} inspection  a consistent view, with pending requests in queue order
    * @param {object} [options]
    * @param {IsAwaited} [options.isAwaited]
-   * @param {PossibleLinks} [options.links]  what else a holder may wait for
-   * @param {boolean} [options.knowsQueues]  or else: what waits is taken to wait for every holder
-   *   of its name, so that nothing that is stuck is taken for going on
+   * @param {PossibleLinks} [options.links]  further requests that a holder may wait for
+   * @param {boolean} [options.knowsQueues]  without the queues a request counts as waiting for
+   *   every holder of its name, so that no stuck one is overlooked
    * @returns {Generator<void, WaitGraph, void>}
    */
   static *build({ held, pending }, { isAwaited = () => true, links, knowsQueues = true } = {}) {
@@ -71,7 +71,7 @@ class WaitGraph {
     if (links !== undefined) yield* links(graph.#byToken, graph.#byKey);
     yield* eachOf(graph.#byToken.values(), (node) => graph.#goOnIfFree(node));
     yield* eachOf(graph.#resources.values(), (resource) => graph.#grantFrom(resource));
-    yield* eachOf(graph.#canGoOn, (node) => graph.#release(node)); // it grows meanwhile
+    yield* eachOf(graph.#canGoOn, (node) => graph.#release(node)); // the list grows
     const stuck = [...graph.#byKey.values()].filter(({ isStuck }) => isStuck);
     graph.#components = yield* strongComponents(
       /** @type {Iterable<WaitNode | Resource>} */ (stuck),
@@ -81,7 +81,7 @@ class WaitGraph {
   }
 
   /**
-   * The pending request that an agent knows by this number.
+   * Finds the pending request with this id of an agent.
    * @param {string} clientId
    * @param {number} requestId
    */
@@ -95,7 +95,7 @@ class WaitGraph {
   }
 
   /**
-   * The shortest cycle of requests through this one, each of which waits for a lock in whose
+   * Returns the shortest cycle through this request: each request waits for a lock in whose
    * callback the next was made.
    * @param {LockDetail} start  pending
    * @returns {LockDetail[]} from that request on; empty when it is in no such cycle
@@ -103,7 +103,7 @@ class WaitGraph {
   cycleThrough(start) {
     const first = this.#nodeOf(start);
     if (!first.isStuck) return [];
-    /** @type {Map<WaitNode | Resource, WaitNode | Resource>} who was come from */
+    /** @type {Map<WaitNode | Resource, WaitNode | Resource>} the predecessor of each node */
     const from = new Map();
     /** @type {(WaitNode | Resource)[]} */
     const queue = [first];
@@ -119,11 +119,11 @@ class WaitGraph {
   }
 
   /**
-   * All that wait for this request and that it waits for, through any number of others: one of them
-   * has to give way, and each of them finds the same ones here.
+   * Returns all requests that this one waits for and that wait for it, directly or indirectly. One
+   * of them has to give way; the result is the same for each of them.
    * @param {LockDetail} request  pending
-   * @returns {LockDetail[]} itself among them, the same array for all of them; empty when it is in
-   *   no such cycle
+   * @returns {LockDetail[]} itself included, the same array for all members; empty when it is in no
+   *   cycle
    */
   knotOf(request) {
     const component = this.#components.get(this.#nodeOf(request)) ?? [];
@@ -187,7 +187,7 @@ class WaitGraph {
   }
 
   /**
-   * Where a lock on the way was released, its callback did not wait for what is inside.
+   * If an enclosing lock was released, its callback did not wait for the nested requests.
    * @param {LockDetail} detail  held
    */
   #linkHolder({ token, enclosingToken }) {
@@ -196,7 +196,7 @@ class WaitGraph {
   }
 
   /**
-   * Whose hold is limited ends whatever happens.
+   * A holder with a hold limit ends in any case.
    * @param {WaitNode} holder
    */
   #goOnIfFree(holder) {
@@ -208,7 +208,7 @@ class WaitGraph {
     for (const request of resource.takeGrantable()) this.#canGoOn.push(request);
   }
 
-  /** @param {WaitNode} node  that can go on */
+  /** @param {WaitNode} node  that can continue */
   #release(node) {
     if (!node.isStuck) return;
     node.isStuck = false;

@@ -2,14 +2,14 @@
 
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 
-/** A held lock, or a pending request, in a graph of who waits for whom. */
+/** A held lock or a pending request in the wait-for graph. */
 class WaitNode {
   isStuck = true;
-  /** @type {WaitNode[]} of a held lock: all that it waits for */
+  /** @type {WaitNode[]} of a held lock: the nodes that it waits for */
   waitsFor = [];
   /** @type {WaitNode[]} held locks */
   waitedForBy = [];
-  /** How many of those that it waits for are stuck. */
+  /** How many of the nodes that it waits for are stuck. */
   missing = 0;
 
   /**
@@ -32,25 +32,25 @@ class WaitNode {
     node.waitedForBy.push(this);
   }
 
-  /** @returns {(WaitNode | Resource)[]} what keeps it from going on */
+  /** @returns {(WaitNode | Resource)[]} the nodes that block it */
   next() {
     return this.isHolder ? this.waitsFor.filter(({ isStuck }) => isStuck) : [this.resource];
   }
 }
 
-/** A name: who holds it, and its queue. */
+/** A resource name with its holders and its queue. */
 class Resource {
   /** @type {WaitNode[]} */
   #holders = [];
   /** @type {WaitNode[]} in order */
   queue = [];
-  /** How many of the queue would be granted. */
+  /** How many requests of the queue would be granted. */
   #granted = 0;
   #shared = 0;
   #exclusive = 0;
   #knowsQueue;
 
-  /** @param {boolean} [knowsQueue]  or else: who may be first in it is not known */
+  /** @param {boolean} [knowsQueue]  false: the order of the queue is not known */
   constructor(knowsQueue = true) {
     this.#knowsQueue = knowsQueue;
   }
@@ -61,7 +61,7 @@ class Resource {
     this.#count(holder, 1);
   }
 
-  /** @param {WaitNode} holder  that can end */
+  /** @param {WaitNode} holder  that can continue to its release */
   removeHolder(holder) {
     this.#count(holder, -1);
   }
@@ -76,8 +76,8 @@ class Resource {
   }
 
   /**
-   * The next of the queue that could be granted beside the holders that are stuck, and would end:
-   * the queue is strict.
+   * Counts the requests at the front of the strict queue that could be granted beside the stuck
+   * holders, and would end.
    */
   *takeGrantable() {
     while (this.#granted < this.queue.length && this.#isGrantable(this.queue[this.#granted])) {
@@ -87,7 +87,8 @@ class Resource {
   }
 
   /**
-   * Standard: Web Locks, "grantable" (#concept-lock-request), with the limits that go beyond it.
+   * Standard: Web Locks, "grantable" (#concept-lock-request), plus the limits, which are beyond the
+   * standard.
    * @param {WaitNode} request
    */
   #isGrantable({ detail: { mode, limit } }) {
@@ -95,7 +96,7 @@ class Resource {
     return this.#exclusive === 0 && (limit === 0 || this.#shared < limit);
   }
 
-  /** @returns {WaitNode[]} who keeps it from being granted */
+  /** @returns {WaitNode[]} the nodes that keep it from being granted */
   next() {
     return this.#holders.filter(({ isStuck }) => isStuck);
   }
