@@ -2,6 +2,7 @@
 
 const path = require('node:path');
 const { DeadlockError, LockError, LockLostError } = require('./errors.js');
+const { lazy } = require('./lazy.js');
 const { locks } = require('./locks/lock-managers.js');
 const { Lock } = require('./locks/lock.js');
 const { LockManager, createLockManager } = require('./locks/lock-manager.js');
@@ -79,6 +80,18 @@ function openLockManager(options = undefined) {
   }, callSites);
 }
 
+/** Its stores load cryptography, which takes longer than the rest of the package. */
+const jobs = lazy(() => require('./locks/run-once.js'));
+
+/**
+ * @param {unknown} name
+ * @param {unknown} options
+ * @param {unknown} callback
+ */
+async function runOnce(name, options, callback) {
+  await jobs().runOnce(name, options, callback);
+}
+
 // Members with a getter are loaded at their first use.
 module.exports = {
   locks,
@@ -100,9 +113,7 @@ module.exports = {
     return require('./locks/async-lock.js').AsyncLock;
   },
   LockError,
-  get runOnce() {
-    return require('./locks/run-once.js').runOnce;
-  },
+  runOnce,
   get scheduler() {
     return require('./scheduler/scheduler.js').scheduler;
   },

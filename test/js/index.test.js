@@ -5,6 +5,7 @@ const { getEventListeners } = require('node:events');
 const { existsSync, mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
+const { pathToFileURL } = require('node:url');
 const holdfast = require('../../lib/index.js');
 
 const LIBRARY = join(__dirname, '../../lib/index.js');
@@ -194,5 +195,17 @@ describe('loading the package', () => {
     });
     expect(status).toBe(0);
     expect(existsSync(directory)).toBe(false);
+  });
+
+  test('import loads none of the parts of Node that take long', () => {
+    const module = pathToFileURL(join(__dirname, '../../lib/index.mjs')).href;
+    const source = `await import('${module}'); console.log(process.moduleLoadList.join());`;
+    const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', source], {
+      encoding: 'utf8',
+    });
+    const loaded = stdout.trim().split(',');
+    expect(loaded).toContain('NativeModule diagnostics_channel');
+    const slow = ['crypto', 'net', 'child_process', 'worker_threads', 'readline'];
+    expect(slow.filter((name) => loaded.includes(`NativeModule ${name}`))).toEqual([]);
   });
 });
