@@ -9,6 +9,7 @@
 #include "binding/js_values.h"
 #include "binding/name_argument.h"
 #include "binding/snapshot_to_js.h"
+#include "platform/clock.h"
 
 namespace holdfast::binding {
 
@@ -16,7 +17,6 @@ namespace {
 
 // A snapshot that meets a locked shard is taken again, a little later.
 constexpr uint64_t kSnapshotTimeoutNs = 0;
-constexpr double kNsPerMs = 1e6;
 // More than anybody waits, and far from overflowing.
 constexpr double kMaxHoldNs = 1e18;
 
@@ -24,7 +24,9 @@ constexpr double kMaxHoldNs = 1e18;
 bool ReadMs(napi_env env, napi_value value, uint64_t& ns) {
   double ms = 0;
   if (!Read(env, value, ms)) return false;
-  ns = ms > 0 ? static_cast<uint64_t>(std::clamp(ms * kNsPerMs, 1.0, kMaxHoldNs)) : 0;
+  ns = ms > 0
+           ? static_cast<uint64_t>(std::clamp(ms * static_cast<double>(kNsPerMs), 1.0, kMaxHoldNs))
+           : 0;
   return true;
 }
 
@@ -57,8 +59,6 @@ core::LockRequest ToRequest(uint32_t flags) {
   request.steal = (flags & kSteal) != 0;
   return request;
 }
-
-Status Closed() { return Status(StatusCode::kClosed, "the lock manager is closed"); }
 
 Status TooLong() {
   return Status(StatusCode::kSegmentFull, "the name is larger than the lock table");

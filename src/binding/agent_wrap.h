@@ -49,6 +49,9 @@ inline constexpr uint32_t kBufferWords = kTokenWords + kEventWords * kMaxEvents;
 // of the request.
 inline constexpr uint32_t kWatchEventFields = 11;
 
+// What a function of a closed agent fails with.
+inline Status Closed() { return Status(StatusCode::kClosed, "the lock manager is closed"); }
+
 // Final, and never deleted through its base.
 // NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor)
 class AgentWrap final : private LoopHandles::Listener {

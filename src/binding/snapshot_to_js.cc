@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "binding/js_builders.h"
+#include "platform/clock.h"
 
 namespace holdfast::binding {
 namespace {
@@ -14,7 +15,6 @@ constexpr int kWordDigits = 16;
 
 bool IsDashAt(size_t at) { return at == 8 || at == 13 || at == 18 || at == 23; }
 
-constexpr double kNsPerMs = 1e6;
 constexpr int kHalf = 32;
 
 // Makes each string of a client id once.
@@ -47,7 +47,7 @@ void AppendDetails(JsArray& array, const core::LockInfo& info) {
   AppendToken(array, info.token);
   array.Append(info.label);
   array.Append(info.limit);
-  array.Append(static_cast<double>(info.hold_limit_ns) / kNsPerMs);
+  array.Append(static_cast<double>(info.hold_limit_ns) / static_cast<double>(kNsPerMs));
   array.Append(static_cast<double>(info.requested_ms));
   array.Append(static_cast<double>(info.granted_ms));
   array.Append(info.request_id);

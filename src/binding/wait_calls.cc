@@ -5,19 +5,15 @@
 #include "binding/agent_wrap.h"
 #include "binding/js_builders.h"
 #include "binding/snapshot_to_js.h"
+#include "core/shard_timeouts.h"
 
 namespace holdfast::binding {
 namespace {
-
-// How long a step may wait for a shard.
-constexpr uint64_t kShardTimeoutNs = 1'000'000;
 
 // What goOnWaitWalk() answers.
 constexpr int32_t kMore = 0;
 constexpr int32_t kDone = 1;
 constexpr int32_t kBusy = 2;
-
-Status Closed() { return Status(StatusCode::kClosed, "the lock manager is closed"); }
 
 }  // namespace
 
@@ -68,7 +64,7 @@ napi_value AgentWrap::GoOnWaitWalk(napi_env env, napi_callback_info info) {
   AgentWrap* const self = call.self();
   if (self == nullptr) return Quit(env);
   if (self->wait_walk_ == nullptr) return ToJs(env, self->Fail(Closed()));
-  const Result<bool> is_read = self->wait_walk_->GoOn(kShardTimeoutNs);
+  const Result<bool> is_read = self->wait_walk_->GoOn(core::kLookTimeoutNs);
   if (is_read.ok()) return ToJs(env, *is_read ? kDone : kMore);
   if (is_read.status().code() == StatusCode::kBusy) return ToJs(env, kBusy);
   return ToJs(env, self->Fail(is_read.status()));

@@ -11,8 +11,6 @@
 namespace holdfast::binding {
 namespace {
 
-Status Closed() { return Status(StatusCode::kClosed, "the lock manager is closed"); }
-
 // Eleven values per event, of which lib makes objects.
 void Append(JsArray& array, const core::WatchedEvent& event, uint64_t own_namespace) {
   const segment::WatchRingEntry& entry = event.entry;

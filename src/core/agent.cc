@@ -6,6 +6,7 @@
 
 #include "core/blockers.h"
 #include "core/self_deadlock.h"
+#include "core/shard_timeouts.h"
 #include "core/submit_request.h"
 #include "segment/event_list.h"
 
@@ -17,11 +18,6 @@ using segment::kNoCell;
 using segment::ProcessRef;
 
 namespace {
-
-// No JavaScript thread waits for a shard: it only spins for a moment.
-constexpr uint64_t kNoWait = 0;
-// The background worker has other shards to care for.
-constexpr uint64_t kDeferredTimeoutNs = 1'000'000;
 
 // So many records a sweep looks at: the thread has other things to do.
 constexpr uint32_t kRecordsPerSweep = 1000;
@@ -167,7 +163,7 @@ void Agent::EndRecord(const RecordRef& record) {
   const Result<CellState> ended = attachment_->manager().End(record, kNoWait);
   if (ended.status().code() != StatusCode::kBusy) return;
   attachment_->worker().Defer(record.shard, this, [attachment = attachment_.get(), record] {
-    return attachment->manager().End(record, kDeferredTimeoutNs).status().code();
+    return attachment->manager().End(record, kWorkerTimeoutNs).status().code();
   });
 }
 
@@ -278,7 +274,7 @@ void Agent::Close(EndReason reason) {
   attachment_->worker().Defer(
       0, nullptr, [attachment = attachment_.get(), self = self_, reason, pool = pool_] {
         const StatusCode code =
-            attachment->manager().TerminateAgent(self, kDeferredTimeoutNs, reason).code();
+            attachment->manager().TerminateAgent(self, kWorkerTimeoutNs, reason).code();
         if (code == StatusCode::kBusy) return code;
         pool->GiveAll();
         attachment->ReleaseAgent(self);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/agent.h"
+#include "core/shard_timeouts.h"
 #include "segment/event_list.h"
 #include "segment/false_owner.h"
 
@@ -10,15 +11,6 @@ namespace holdfast::core {
 
 using segment::CellState;
 using segment::kNoCell;
-
-namespace {
-
-// No JavaScript thread waits for a shard: it only spins for a moment.
-constexpr uint64_t kNoWait = 0;
-// The background worker has other shards to care for.
-constexpr uint64_t kDeferredTimeoutNs = 1'000'000;
-
-}  // namespace
 
 bool Agent::HasEvents() const { return segment::HasEvents(entry_) || visit_log_->has_news.load(); }
 
@@ -90,7 +82,7 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
     // Once the shard can be had, the doorbell reminds this agent to try again.
     attachment_->worker().Defer(shard, this, [attachment = attachment_.get(), self = self_, shard] {
       WakeQueue wake_queue(attachment->manager().segment(), *attachment);
-      const auto lock = attachment->manager().Enter(shard, wake_queue, kDeferredTimeoutNs);
+      const auto lock = attachment->manager().Enter(shard, wake_queue, kWorkerTimeoutNs);
       if (!lock.ok()) return lock.status().code();
       attachment->manager().segment().agent(self.index).rescan.Exchange(1);
       wake_queue.Add(self.index);

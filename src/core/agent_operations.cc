@@ -5,6 +5,7 @@
 #include "core/agent.h"
 #include "core/operation_executor.h"
 #include "core/request_record.h"
+#include "core/shard_timeouts.h"
 #include "core/submit_request.h"
 
 namespace holdfast::core {
@@ -16,10 +17,6 @@ using segment::OperationKind;
 using segment::OperationState;
 
 namespace {
-
-constexpr uint64_t kNoWait = 0;
-// The background worker has other shards to care for.
-constexpr uint64_t kDeferredTimeoutNs = 1'000'000;
 
 std::u16string_view CutText(std::u16string_view text) { return text.substr(0, TextLength(text)); }
 
@@ -290,8 +287,7 @@ void Agent::EndByWorker(uint32_t id, EndReason reason) {
   attachment_->worker().Defer(
       record.shard, this,
       [attachment = attachment_.get(), log = visit_log_, self = self_, id, record, reason] {
-        const Result<CellState> ended =
-            attachment->manager().End(record, kDeferredTimeoutNs, reason);
+        const Result<CellState> ended = attachment->manager().End(record, kWorkerTimeoutNs, reason);
         if (ended.status().code() == StatusCode::kBusy) return StatusCode::kBusy;
         {
           const std::lock_guard<std::mutex> guard(log->mutex);

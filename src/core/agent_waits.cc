@@ -1,15 +1,10 @@
 // What an agent tells of who waits for whom.
 #include "core/agent.h"
 #include "core/record_copies.h"
+#include "core/shard_timeouts.h"
 #include "core/wait_walk.h"
 
 namespace holdfast::core {
-
-namespace {
-
-constexpr uint64_t kShardTimeoutNs = 1'000'000;
-
-}  // namespace
 
 Result<std::unique_ptr<WaitWalk>> Agent::BeginWaitWalk(std::span<const uint32_t> ids,
                                                        bool with_queues, bool with_possible) {
@@ -29,7 +24,7 @@ Result<Snapshot> Agent::HoldersOf(const segment::ResourceName& name, uint32_t ma
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
   Result<std::vector<RecordCopy>> holders =
-      core::HoldersOf(attachment_->manager(), name, max, kShardTimeoutNs);
+      core::HoldersOf(attachment_->manager(), name, max, kLookTimeoutNs);
   if (!holders.ok()) return holders.status();
   Snapshot snapshot;
   for (RecordCopy& holder : *holders) {

@@ -23,11 +23,11 @@ namespace {
 constexpr const char* kSegmentName = "segment";
 // Cleaning up after a predecessor at the start must not take long; the background worker does the
 // rest.
-constexpr uint64_t kShardTimeoutNs = 2'000'000;
+constexpr uint64_t kOpeningTimeoutNs = 2'000'000;
 // So many dead processes a newcomer cleans up after: more than die while one comes, as a rule.
 constexpr uint32_t kMaxToCleanUp = 8;
 // Whoever makes requests notices within this time that the segment was removed or replaced.
-constexpr uint64_t kLookEveryNs = 10'000'000;
+constexpr uint64_t kPlaceLookEveryNs = 10'000'000;
 
 // Which segments this process has open. Never destroyed: threads may still run at exit.
 struct Registry {
@@ -148,7 +148,7 @@ Status Attachment::Join(const AttachOptions& options) {
   // One that left nothing behind is not looked for: that reads all agents, and wakes them.
   const bool was_clean =
       segment_.process(self_.slot).cleaned_generation.Acquire() == predecessor.generation;
-  if (!was_clean) (void)worker_->CleanUp(predecessor, kShardTimeoutNs);
+  if (!was_clean) (void)worker_->CleanUp(predecessor, kOpeningTimeoutNs);
   // Nobody may have waited for those who died: their entries and files must not pile up.
   worker_->ReapDeadProcesses(kMaxToCleanUp);
   return Status();
@@ -212,7 +212,7 @@ Status Attachment::CheckPlace() {
   if (why != nullptr) return Status(StatusCode::kDisconnected, why);
   const uint64_t now = platform::MonotonicNs();
   if (now < next_look_ns_.load(std::memory_order_relaxed)) return Status();
-  next_look_ns_.store(now + kLookEveryNs, std::memory_order_relaxed);
+  next_look_ns_.store(now + kPlaceLookEveryNs, std::memory_order_relaxed);
   why = FindWhyLost();
   if (why == nullptr) return Status();
   why_lost_.store(why, std::memory_order_relaxed);

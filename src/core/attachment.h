@@ -54,7 +54,8 @@ class Attachment final : public segment::Host {
 
   // kDisconnected once the segment was removed or replaced, so that there may be two tables of one
   // name, or once this process has lost its slot, so that its peers may take it for dead. Then
-  // nothing is granted here any more. Asks the system at most once in kLookEveryNs; any thread.
+  // nothing is granted here any more. Asks the system at most once in kPlaceLookEveryNs; any
+  // thread.
   Status CheckPlace();
 
   // An agent entry of this process. kTooManyAgents: all are taken.

@@ -7,6 +7,7 @@
 
 #include "core/blockers.h"
 #include "core/peer_doorbells.h"
+#include "core/shard_timeouts.h"
 #include "platform/clock.h"
 #include "segment/event_list.h"
 
@@ -16,8 +17,6 @@ using segment::ProcessRef;
 
 namespace {
 
-// A stalled shard must not keep the background worker from the others.
-constexpr uint64_t kShardTimeoutNs = 1'000'000;
 // The descriptors of a dying process close one after the other: so often its death is asked for,
 // once a millisecond, before it is asked for less often.
 constexpr uint32_t kSuspicions = 200;
@@ -29,7 +28,6 @@ constexpr uint32_t kQuestionsPerSweep = 16;
 constexpr uint32_t kQuestions = 128;
 // And so often after that.
 constexpr int kPatientMs = 100;
-constexpr uint64_t kNsPerMs = 1'000'000;
 // A shard that is not to be had keeps a lock for so much longer than its limit.
 constexpr uint64_t kBusyNs = 5'000'000;
 
@@ -222,7 +220,7 @@ void BackgroundWorker::TakeCommands() {
     to_review.swap(to_update_);
   }
   for (const RecordRef& record : to_review) {
-    const Result<std::vector<ProcessRef>> blockers = Blockers(manager_, record, kShardTimeoutNs);
+    const Result<std::vector<ProcessRef>> blockers = Blockers(manager_, record, kWorkerTimeoutNs);
     if (blockers.ok()) {
       to_watch.insert(to_watch.end(), blockers->begin(), blockers->end());
       const std::lock_guard<std::mutex> guard(mutex_);
@@ -274,7 +272,7 @@ void BackgroundWorker::AskSuspects() {
       return HoldLifeline(suspect.process);
     }
     const StatusCode code =
-        manager_.ReapProcess(suspect.process, kShardTimeoutNs, suspect.rest).code();
+        manager_.ReapProcess(suspect.process, kWorkerTimeoutNs, suspect.rest).code();
     was_dead = was_dead || code == StatusCode::kOk;
     return code != StatusCode::kBusy;
   });
@@ -320,7 +318,7 @@ void BackgroundWorker::EnforceHolds() {
     HoldLimitTimers::Task task = holds_.First();
     lock.unlock();
     const Result<uint64_t> next_ns =
-        EnforceHoldLimits(manager_, task.record, task.first_seen, kShardTimeoutNs);
+        EnforceHoldLimits(manager_, task.record, task.first_seen, kWorkerTimeoutNs);
     lock.lock();
     const bool is_busy = next_ns.status().code() == StatusCode::kBusy;
     holds_.Update(task, next_ns.ok() ? *next_ns : is_busy ? now_ns + kBusyNs : 0);
@@ -353,14 +351,14 @@ void BackgroundWorker::AskWatched(uint32_t max) {
     if (it == lifelines_.end()) it = lifelines_.begin();
     last_asked_ = it->first;
     const ProcessRef process = ProcessRef::FromWord(it->first);
-    if (!manager_.host().IsAlive(process)) (void)CleanUp(process, kShardTimeoutNs);
+    if (!manager_.host().IsAlive(process)) (void)CleanUp(process, kWorkerTimeoutNs);
   }
 }
 
 void BackgroundWorker::ReapDeadProcesses(uint32_t max) {
   for (const ProcessRef process : FindDeadProcesses(kQuestions)) {
     if (max-- == 0) return;
-    (void)CleanUp(process, kShardTimeoutNs);
+    (void)CleanUp(process, kWorkerTimeoutNs);
   }
 }
 
@@ -370,7 +368,7 @@ void BackgroundWorker::Sweep() {
   const segment::Segment& segment = manager_.segment();
   AskWatched(kQuestionsPerSweep);
   for (const ProcessRef process : FindDeadProcesses(kQuestionsPerSweep)) {
-    (void)CleanUp(process, kShardTimeoutNs);
+    (void)CleanUp(process, kWorkerTimeoutNs);
   }
   for (uint32_t i = 0; i < segment.geometry().agents; ++i) {
     const segment::AgentRef agent = segment.AgentAt(i);

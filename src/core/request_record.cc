@@ -1,5 +1,6 @@
 #include "core/request_record.h"
 
+#include "platform/clock.h"
 #include "segment/event_list.h"
 #include "segment/record_pool.h"
 #include "segment/text_pieces.h"
@@ -16,8 +17,6 @@ using segment::Shared;
 using segment::TextPieces;
 
 namespace {
-
-constexpr uint64_t kNsPerMs = 1'000'000;
 
 // False: damaged.
 bool WriteText(const ShardView& shard, CellId id, std::u16string_view text, Shared<CellId>& first,

@@ -2,14 +2,13 @@
 
 #include <utility>
 
+#include "core/shard_timeouts.h"
 #include "segment/lock_word.h"
 
 namespace holdfast::core {
 
 namespace {
 
-// The background worker has other shards to care for.
-constexpr uint64_t kShardTimeoutNs = 1'000'000;
 // Nobody is inside a shard so long, unless it is stopped.
 constexpr uint64_t kStallNs = 1'000'000'000;
 
@@ -18,7 +17,7 @@ constexpr uint64_t kStallNs = 1'000'000'000;
 // The first call only asks to be called again: whoever is inside has that long to do it itself.
 StatusCode ShardVisit::operator()() {
   if (!std::exchange(has_waited_, true)) return StatusCode::kBusy;
-  const Status visited = attachment_->manager().Visit(shard_, operations_, kShardTimeoutNs);
+  const Status visited = attachment_->manager().Visit(shard_, operations_, kWorkerTimeoutNs);
   if (visited.code() == StatusCode::kBusy) {
     TellIfStalled();
     return StatusCode::kBusy;

@@ -10,7 +10,7 @@ using segment::ProcessRef;
 namespace {
 
 // Somebody who keeps writing into the segment is not to keep this thread.
-constexpr int kAttempts = 3;
+constexpr int kMaxDeadBlockers = 3;
 
 // Ends what a dead process has in this shard, and answers whether it is dead.
 Result<bool> ReapIfDead(Attachment& attachment, ProcessRef suspect, uint32_t shard,
@@ -47,7 +47,7 @@ Result<RequestReply> SubmitRequest(Attachment& attachment, const AgentRef& self,
   for (int attempt = 0;; ++attempt) {
     Result<RequestReply> reply = attachment.manager().Request(self, name, request, timeout_ns);
     if (!reply.ok() || reply->outcome != RequestOutcome::kMissed) return reply;
-    if (attempt == kAttempts) return reply;
+    if (attempt == kMaxDeadBlockers) return reply;
     const Blocker& blocker = reply->blocker;
     if (!blocker.several && blocker.process == self.process) return reply;
     const Result<bool> made_room = MakeRoom(attachment, name, blocker, timeout_ns);

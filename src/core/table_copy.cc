@@ -18,7 +18,7 @@ namespace {
 // So often what has changed is copied again, each time faster, before it is kept locked.
 constexpr int kRounds = 4;
 // So often more shards are kept locked, or more room is made.
-constexpr int kAttempts = 8;
+constexpr int kMaxCopyAttempts = 8;
 
 // Copies word by word: events of an agent may clear a link at the same time.
 void CopyCell(const Segment& segment, CellId id, const segment::AnyCell& cell, CopiedCell& copy) {
@@ -50,7 +50,7 @@ Status TableCopy::Take(uint64_t timeout_ns) {
     shards = Changed({});
     if (shards.empty()) return Status();
   }
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kMaxCopyAttempts; ++attempt) {
     Shards changed;
     const Status copied = CopyTogether(shards, timeout_ns, &changed);
     if (!copied.ok() || changed.empty()) return copied;
@@ -72,7 +72,7 @@ Status TableCopy::CopyEach(const Shards& shards, uint64_t timeout_ns) {
 
 // `changed`, if it is asked for: what others have changed by the time when these were locked.
 Status TableCopy::CopyTogether(const Shards& shards, uint64_t timeout_ns, Shards* changed) {
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kMaxCopyAttempts; ++attempt) {
     for (const uint32_t shard : shards) MakeRoom(shard);
     WakeQueue wake_queue(manager_.segment(), manager_.host());
     std::vector<ShardLock> locks;

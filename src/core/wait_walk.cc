@@ -18,7 +18,7 @@ using segment::ShardView;
 namespace {
 
 // So many records are copied in one go; then others may have the shard.
-constexpr size_t kRecordsPerVisit = 64;
+constexpr size_t kRecordsPerLook = 64;
 // So many are passed over; more when the place to go on at is lost, so that it comes to an end.
 constexpr uint32_t kStepsPerVisit = 512;
 constexpr int kVisitsAtOnce = 4;
@@ -29,7 +29,7 @@ WaitWalk::WaitWalk(LockManager& manager, Options options, std::vector<RecordRef>
     : manager_(manager),
       options_(options),
       starts_(std::move(starts)),
-      copies_(manager, kRecordsPerVisit) {
+      copies_(manager, kRecordsPerLook) {
   // The last ones are read first, those of a shard together.
   std::sort(starts_.begin(), starts_.end(),
             [](const RecordRef& a, const RecordRef& b) { return a.shard < b.shard; });
@@ -223,7 +223,7 @@ void WaitWalk::BeginThread(const ThreadKey& key) {
 // False: there is nothing to add.
 bool WaitWalk::AddReached() {
   if (reached_.empty()) return false;
-  for (size_t i = 0; i < kRecordsPerVisit && !reached_.empty(); ++i) {
+  for (size_t i = 0; i < kRecordsPerLook && !reached_.empty(); ++i) {
     const ThreadWaits::Entry* const entry = reached_.front();
     reached_.pop_front();
     Add(entry->record, entry->process, entry->info);

@@ -10,6 +10,8 @@
 namespace holdfast {
 inline namespace platform {
 
+inline constexpr uint64_t kNsPerMs = 1'000'000;
+
 // Never goes back. Only differences mean anything, and only in this process: time namespaces shift
 // it.
 uint64_t MonotonicNs();

@@ -5,10 +5,6 @@
 namespace holdfast::segment {
 namespace {
 
-using Violations = std::vector<std::string>;
-
-std::string CellName(CellId id) { return "cell " + std::to_string(id); }
-
 // The records of a shard that are requests.
 template <typename Visit>
 void ForEachRequest(const Segment& segment, Visit visit) {
@@ -63,6 +59,8 @@ void CheckEvents(const Segment& segment, Violations& violations) {
 }
 
 }  // namespace
+
+std::string CellName(CellId id) { return "cell " + std::to_string(id); }
 
 Violations CheckInvariants(const Segment& segment) {
   Violations violations;

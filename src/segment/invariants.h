@@ -10,12 +10,17 @@
 
 namespace holdfast::segment {
 
+using Violations = std::vector<std::string>;
+
+// How a violation names a cell.
+std::string CellName(CellId id);
+
 // What is wrong with a shard, one sentence each, beginning with the number of the invariant; empty
 // when all is well. Nobody may be inside the shard, and no agent may be taking its events.
-std::vector<std::string> CheckInvariants(const ShardView& shard);
+Violations CheckInvariants(const ShardView& shard);
 
 // The same for all shards, and for what holds between them.
-std::vector<std::string> CheckInvariants(const Segment& segment);
+Violations CheckInvariants(const Segment& segment);
 
 }  // namespace holdfast::segment
 

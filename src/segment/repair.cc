@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "platform/clock.h"
 #include "segment/hold_limit_count.h"
 #include "segment/lock_mode.h"
 #include "segment/name_table.h"
@@ -14,7 +15,6 @@ namespace {
 
 // No segment lives so long that its counters get here: more is damage.
 constexpr uint64_t kMax = uint64_t{1} << 62;
-constexpr uint64_t kNsPerMs = 1'000'000;
 
 bool WasGranted(CellState state) {
   return state == CellState::kHeld || state == CellState::kStealing || IsLost(state);

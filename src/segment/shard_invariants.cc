@@ -11,15 +11,11 @@
 namespace holdfast::segment {
 namespace {
 
-using Violations = std::vector<std::string>;
-
 bool IsUnlockedState(CellState state) {
   const bool is_request = IsRequestState(state) && state != CellState::kStealing;
   return is_request || state == CellState::kFree || state == CellState::kName ||
          state == CellState::kText;
 }
-
-std::string CellName(CellId id) { return "cell " + std::to_string(id); }
 
 // Every cell of the shard is looked at once, every list walked once.
 class ShardChecker {

@@ -11,6 +11,7 @@
 #include <climits>
 #include <utility>
 
+#include "platform/clock.h"
 #include "platform/posix/fifo.h"
 #include "platform/posix/file_name.h"
 #include "platform/posix/os_error.h"
@@ -81,7 +82,6 @@ Doorbell::~Doorbell() {
 }
 
 void Doorbell::Wait(uint64_t timeout_ns) const {
-  constexpr uint64_t kNsPerMs = 1'000'000;
   const uint64_t timeout_ms = timeout_ns / kNsPerMs + (timeout_ns % kNsPerMs != 0 ? 1 : 0);
   pollfd doorbell{.fd = fd_.get(), .events = POLLIN, .revents = 0};
   (void)poll(&doorbell, 1, static_cast<int>(std::min<uint64_t>(timeout_ms, INT_MAX)));

@@ -13,23 +13,28 @@ namespace holdfast {
 inline namespace platform {
 namespace {
 
-Status Refuse(const char* reason) { return {StatusCode::kNoAccess, reason}; }
+Status RefuseDirectory(const char* reason) { return {StatusCode::kNoAccess, reason}; }
 
 Status CheckDirectory(const struct stat& found) {
   if (S_ISLNK(found.st_mode)) {
-    return Refuse("the bucket directory is a symbolic link; name the place that it leads to");
+    return RefuseDirectory(
+        "the bucket directory is a symbolic link; name the place that it leads to");
   }
   if (!S_ISDIR(found.st_mode)) {
-    return Refuse("something that is no directory has the name of the bucket directory; remove it");
+    return RefuseDirectory(
+        "something that is no directory has the name of the bucket directory; remove it");
   }
   if (found.st_uid != geteuid()) {
-    return Refuse("the bucket directory belongs to another user; choose another directory");
+    return RefuseDirectory(
+        "the bucket directory belongs to another user; choose another directory");
   }
   if ((found.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    return Refuse("the bucket directory is open to group or others; chmod 700, or choose another");
+    return RefuseDirectory(
+        "the bucket directory is open to group or others; chmod 700, or choose another");
   }
   if ((found.st_mode & S_IRWXU) != S_IRWXU) {
-    return Refuse("the bucket directory lacks rights of its owner; chmod 700, check the umask");
+    return RefuseDirectory(
+        "the bucket directory lacks rights of its owner; chmod 700, check the umask");
   }
   return {};
 }

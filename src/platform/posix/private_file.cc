@@ -16,7 +16,9 @@ namespace {
 constexpr mode_t kPermissionBits = 07777;
 constexpr uint64_t kStatBlockBytes = 512;  // whatever the file system's own block is
 
-Status Refuse(const char* reason, int error = 0) { return {StatusCode::kNoAccess, reason, error}; }
+Status RefuseFile(const char* reason, int error = 0) {
+  return {StatusCode::kNoAccess, reason, error};
+}
 
 Status Gone() { return {StatusCode::kClosed, "the segment file is not there", ENOENT}; }
 
@@ -25,11 +27,12 @@ Status WhyNot(int error) {
     case ENOENT:
       return Gone();
     case ELOOP:
-      return Refuse("a symbolic link is in the place of the segment file; remove it", error);
+      return RefuseFile("a symbolic link is in the place of the segment file; remove it", error);
     case EISDIR:
-      return Refuse("a directory is in the place of the segment file; remove it", error);
+      return RefuseFile("a directory is in the place of the segment file; remove it", error);
     case ENXIO:
-      return Refuse("a socket or a device is in the place of the segment file; remove it", error);
+      return RefuseFile("a socket or a device is in the place of the segment file; remove it",
+                        error);
     default:
       return OsError("cannot open the segment file; check its owner and mode", error);
   }
@@ -37,17 +40,18 @@ Status WhyNot(int error) {
 
 Status CheckFile(const struct stat& found) {
   if (!S_ISREG(found.st_mode)) {
-    return Refuse("something that is no regular file has the name of the segment file; remove it");
+    return RefuseFile(
+        "something that is no regular file has the name of the segment file; remove it");
   }
   if (found.st_uid != geteuid()) {
-    return Refuse("the segment file belongs to another user; remove it");
+    return RefuseFile("the segment file belongs to another user; remove it");
   }
   if ((found.st_mode & kPermissionBits) != (S_IRUSR | S_IWUSR)) {
-    return Refuse("the mode of the segment file is not 0600; find out why, then remove it");
+    return RefuseFile("the mode of the segment file is not 0600; find out why, then remove it");
   }
   if (found.st_nlink == 0) return Gone();
   if (found.st_nlink > 1) {
-    return Refuse("the segment file has further hard links; find out why, then remove it");
+    return RefuseFile("the segment file has further hard links; find out why, then remove it");
   }
   return {};
 }

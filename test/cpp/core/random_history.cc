@@ -19,7 +19,7 @@ constexpr uint16_t kProcesses = 4;
 constexpr uint16_t kAgents = 6;
 
 const std::u16string kLabels[] = {u"", u"", u"", u"", u"why", std::u16string(100, u't')};
-const std::u16string kNames[] = {u"", u"n", u"m", u"o", std::u16string(100, u'l')};
+const std::u16string kHistoryNames[] = {u"", u"n", u"m", u"o", std::u16string(100, u'l')};
 
 bool Has(const auto& list, const auto& value) {
   return std::find(list.begin(), list.end(), value) != list.end();
@@ -116,7 +116,7 @@ void RandomHistory::Operate(Client& client) {
 
 void RandomHistory::Ask(Client& client) {
   const Options options = AnyOptions();
-  const std::u16string& name = kNames[Below(std::size(kNames))];
+  const std::u16string& name = kHistoryNames[Below(std::size(kHistoryNames))];
   const uint32_t id = ++last_id_;
   const Result<core::RequestReply> reply = client.agent.Request(id, name, options);
   if (!reply.ok()) {

@@ -23,10 +23,10 @@ namespace holdfast::test {
 namespace {
 
 constexpr uint64_t kSegments = 40000;
-constexpr int kRounds = 6;
+constexpr int kScribbleRounds = 6;
 
-const std::u16string kNames[] = {u"", u"n", u"m", std::u16string(40, u's'),
-                                 std::u16string(150, u'l')};
+const std::u16string kScribbledNames[] = {u"", u"n", u"m", std::u16string(40, u's'),
+                                          std::u16string(150, u'l')};
 
 class ScribbledSegment {
  public:
@@ -97,7 +97,7 @@ class ScribbledSegment {
       (void)core::WouldSelfDeadlock(manager, agent.ref(), it->second.record, kShardTimeoutNs);
       machine_.host().PassTime(Below(1000));
       (void)agent.EnforceHoldLimits(it->first);
-      (void)core::Holders(manager, NameOf(kNames[Below(5)]), kShardTimeoutNs);
+      (void)core::Holders(manager, NameOf(kScribbledNames[Below(5)]), kShardTimeoutNs);
       (void)agent.End(it->first);
     } else if (dice < 18) {
       (void)agent.TakeEvents();
@@ -121,8 +121,8 @@ class ScribbledSegment {
         Limited(2),
         HeldFor(1000),
         kLabelled,
-        {.mode = LockMode::kShared, .limit = 2, .hold_limit_ns = 1, .label = kNames[4]}};
-    (void)agent.Request(++last_id_, kNames[Below(5)], kOptions[Below(12)]);
+        {.mode = LockMode::kShared, .limit = 2, .hold_limit_ns = 1, .label = kScribbledNames[4]}};
+    (void)agent.Request(++last_id_, kScribbledNames[Below(5)], kOptions[Below(12)]);
   }
 
   // Of an agent, or of a process that then goes on under its name: more damage.
@@ -146,7 +146,7 @@ using Damage = std::vector<std::string> (*)(uint64_t seed);
 std::vector<std::string> DamageBetweenOperations(uint64_t seed) {
   ScribbledSegment segment(seed);
   segment.Use(12);
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kScribbleRounds; ++round) {
     segment.Scribble();
     segment.Use(6);
   }
@@ -156,7 +156,7 @@ std::vector<std::string> DamageBetweenOperations(uint64_t seed) {
 std::vector<std::string> DamageInsideOperations(uint64_t seed) {
   ScribbledSegment segment(seed);
   segment.Use(12);
-  segment.UseWhileScribbling(kRounds * 6);
+  segment.UseWhileScribbling(kScribbleRounds * 6);
   return segment.Heal();
 }
 

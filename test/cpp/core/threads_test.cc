@@ -25,14 +25,14 @@ namespace holdfast::test {
 namespace {
 
 constexpr uint16_t kThreads = 6;
-constexpr int kRounds = 3000;
-constexpr segment::Geometry::Counts kCounts{.shards = 2,
-                                            .processes = 4,
-                                            .agents = kThreads,
-                                            .buckets_per_shard = 2,
-                                            .extent_bytes = 1024,
-                                            .extents = 32};
-const std::array<std::u16string, 3> kNames = {u"n", u"m", std::u16string(100, u'l')};
+constexpr int kThreadRounds = 3000;
+constexpr segment::Geometry::Counts kThreadGeometry{.shards = 2,
+                                                    .processes = 4,
+                                                    .agents = kThreads,
+                                                    .buckets_per_shard = 2,
+                                                    .extent_bytes = 1024,
+                                                    .extents = 32};
+const std::array<std::u16string, 3> kThreadNames = {u"n", u"m", std::u16string(100, u'l')};
 
 // What one thread sleeps on.
 class Doorbell {
@@ -79,7 +79,7 @@ class RealTime final : public segment::Host {
 
 // Who is inside a lock, as the holders themselves count it. Relaxed: only the lock itself may order
 // what its holders do, or ThreadSanitizer would see nothing.
-struct Inside {
+struct Holders {
   static constexpr auto kRelaxed = std::memory_order_relaxed;
   std::atomic<int> exclusive{0};
   std::atomic<int> shared{0};
@@ -111,7 +111,7 @@ class Threads : public testing::Test {
     for (const auto& agent : agents) EXPECT_TRUE(agent->TakeEvents().ok());
     for (const auto& agent : agents) EXPECT_TRUE(agent->mine().empty());
     EXPECT_THAT(segment::CheckInvariants(machine.segment()), testing::IsEmpty());
-    for (uint32_t shard = 0; shard < kCounts.shards; ++shard) {
+    for (uint32_t shard = 0; shard < kThreadGeometry.shards; ++shard) {
       EXPECT_EQ(machine.segment().shard(shard).used_count.Get(), 0U);
     }
   }
@@ -135,38 +135,38 @@ class Threads : public testing::Test {
   }
 
   void LockInTurn(uint16_t processes) {
-    std::array<Inside, kNames.size()> inside;
-    std::array<uint64_t, kNames.size()> written{};
+    std::array<Holders, kThreadNames.size()> inside;
+    std::array<uint64_t, kThreadNames.size()> written{};
     Run(processes, [&](FakeAgent& agent, std::mt19937& random) {
-      for (int round = 0; round < kRounds; ++round) {
-        const size_t name = random() % kNames.size();
+      for (int round = 0; round < kThreadRounds; ++round) {
+        const size_t name = random() % kThreadNames.size();
         const bool is_shared = random() % 3 == 0;
-        const uint32_t id = Ask(agent, static_cast<uint32_t>(round), kNames[name],
+        const uint32_t id = Ask(agent, static_cast<uint32_t>(round), kThreadNames[name],
                                 is_shared ? kShared : kExclusive);
         if (random() % 5 == 0) {
           ASSERT_TRUE(agent.End(id).ok());  // in whatever state it is
           continue;
         }
         ASSERT_TRUE(SpinFor(agent, id));
-        Inside& counts = inside[name];
+        Holders& counts = inside[name];
         if (is_shared) {
-          counts.shared.fetch_add(1, Inside::kRelaxed);
+          counts.shared.fetch_add(1, Holders::kRelaxed);
           std::this_thread::yield();  // the others find it held
-          EXPECT_EQ(counts.exclusive.load(Inside::kRelaxed), 0);
-          counts.shared.fetch_sub(1, Inside::kRelaxed);
+          EXPECT_EQ(counts.exclusive.load(Holders::kRelaxed), 0);
+          counts.shared.fetch_sub(1, Holders::kRelaxed);
         } else {
-          EXPECT_EQ(counts.exclusive.fetch_add(1, Inside::kRelaxed), 0);
-          EXPECT_EQ(counts.shared.load(Inside::kRelaxed), 0);
+          EXPECT_EQ(counts.exclusive.fetch_add(1, Holders::kRelaxed), 0);
+          EXPECT_EQ(counts.shared.load(Holders::kRelaxed), 0);
           std::this_thread::yield();
           ++written[name];
-          counts.exclusive.fetch_sub(1, Inside::kRelaxed);
+          counts.exclusive.fetch_sub(1, Holders::kRelaxed);
         }
         ASSERT_TRUE(agent.End(id).ok());
       }
     });
   }
 
-  FakeMachine machine{kCounts};
+  FakeMachine machine{kThreadGeometry};
   RealTime host;
 };
 
@@ -176,10 +176,10 @@ TEST_F(Threads, OfSeveralProcessesExcludeEachOtherAndMissNoWakeUp) { LockInTurn(
 
 TEST_F(Threads, ThatStealLoseNothingButTheirLocks) {
   Run(3, [&](FakeAgent& agent, std::mt19937& random) {
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kThreadRounds; ++round) {
       const Options options = random() % 3 == 0 ? kSteal : random() % 2 == 0 ? kShared : kExclusive;
-      const uint32_t id =
-          Ask(agent, static_cast<uint32_t>(round), kNames[random() % kNames.size()], options);
+      const uint32_t id = Ask(agent, static_cast<uint32_t>(round),
+                              kThreadNames[random() % kThreadNames.size()], options);
       if (SpinFor(agent, id)) std::this_thread::yield();
       ASSERT_TRUE(agent.End(id).ok());
     }
@@ -191,7 +191,7 @@ TEST_F(Threads, ThatQueueManyRequestsAtOnceAreGrantedAllOfThem) {
     constexpr uint32_t kBatch = 10;
     for (uint32_t round = 0; round < 300; ++round) {
       for (uint32_t i = 0; i < kBatch; ++i) {
-        Ask(agent, round * kBatch + i, kNames[random() % 2], kExclusive);
+        Ask(agent, round * kBatch + i, kThreadNames[random() % 2], kExclusive);
       }
       while (!agent.mine().empty()) {
         for (const auto& [id, mine] : std::map(agent.mine())) {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,14 +14,12 @@
 #include "platform/clock.h"
 #include "platform/test_directory.h"
 #include "platform/test_segment.h"
+#include "support/readable.h"
 
 namespace holdfast {
 namespace {
 
-bool IsReadable(int fd) {
-  pollfd request{.fd = fd, .events = POLLIN, .revents = 0};
-  return poll(&request, 1, 0) == 1;
-}
+using test::IsReadable;
 
 class WakeChannelTest : public testing::Test {
  protected:

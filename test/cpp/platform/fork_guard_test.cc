@@ -21,7 +21,7 @@
 namespace holdfast {
 namespace {
 
-constexpr uint32_t kSlot = 5;
+constexpr uint32_t kForkSlot = 5;
 
 void Count(void* counter) { ++*static_cast<int*>(counter); }
 void Ignore(void*) {}
@@ -127,7 +127,7 @@ class OutlivingChildTest : public testing::Test {
     const int owner = ChildProcess::Run([&] {
       const SlotLock own = *SlotLock::Open(bucket_, "segment");
       ForkGuard guard;
-      if (!*own.TryClaim(kSlot) || !guard.Register(&Ignore, nullptr).ok()) return 1;
+      if (!*own.TryClaim(kForkSlot) || !guard.Register(&Ignore, nullptr).ok()) return 1;
       if (with_guard) guard.Add(own.fd());
       lifeline_writer.reset();
       // Lives until the test closes its end of the pipe.
@@ -140,8 +140,8 @@ class OutlivingChildTest : public testing::Test {
     EXPECT_EQ(owner, 0);
     // The kernel lets go of a file a moment after the end of its last owner can be seen; so long
     // as somebody else has it, it never does.
-    for (int asked = 0; asked < kAskedOften && *lock.IsClaimed(kSlot); ++asked) usleep(1000);
-    const bool is_free = !*lock.IsClaimed(kSlot);
+    for (int asked = 0; asked < kAskedOften && *lock.IsClaimed(kForkSlot); ++asked) usleep(1000);
+    const bool is_free = !*lock.IsClaimed(kForkSlot);
     lifeline_writer.reset();
     return is_free;
   }

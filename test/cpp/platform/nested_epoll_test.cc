@@ -1,20 +1,18 @@
 #include "platform/nested_epoll.h"
 
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
 
+#include "support/readable.h"
+
 namespace holdfast {
 namespace {
 
-bool IsReadable(int fd) {
-  pollfd request{.fd = fd, .events = POLLIN, .revents = 0};
-  return poll(&request, 1, 0) == 1;
-}
+using test::IsReadable;
 
 TEST(NestedEpollTest, IsReadableWhileTheOtherIs) {
   const UniqueFd other(eventfd(0, EFD_CLOEXEC));

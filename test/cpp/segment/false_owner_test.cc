@@ -19,7 +19,7 @@ using segment::LockWord;
 using segment::ProcessRef;
 using segment::ShardLock;
 
-constexpr uint64_t kShardTimeoutNs = 2'000'000;
+constexpr uint64_t kOwnerTimeoutNs = 2'000'000;
 constexpr uint32_t kWaiters = 0x80000000;
 
 class FalseOwner : public testing::Test {
@@ -31,7 +31,7 @@ class FalseOwner : public testing::Test {
   bool IsLocked(uint32_t shard = 0) { return LockWord(machine.segment(), shard).IsLocked(); }
   void Disown(ProcessRef process) { DisownShards(machine.segment(), process, host); }
   Result<ShardLock> Enter(ProcessRef process, uint32_t shard) {
-    return ShardLock::Enter(machine.segment(), shard, process, host, kShardTimeoutNs);
+    return ShardLock::Enter(machine.segment(), shard, process, host, kOwnerTimeoutNs);
   }
 
   FakeMachine machine;

@@ -15,14 +15,14 @@ using segment::LockOutcome;
 using segment::LockWord;
 using segment::ProcessRef;
 
-constexpr uint64_t kShardTimeoutNs = 2'000'000;
+constexpr uint64_t kLockTimeoutNs = 2'000'000;
 
 class LockWordTest : public testing::Test {
  protected:
-  LockOutcome Acquire(ProcessRef process, uint64_t timeout_ns = kShardTimeoutNs) {
+  LockOutcome Acquire(ProcessRef process, uint64_t timeout_ns = kLockTimeoutNs) {
     return AcquireAt(word, process, timeout_ns);
   }
-  LockOutcome AcquireAt(LockWord& at, ProcessRef process, uint64_t timeout_ns = kShardTimeoutNs) {
+  LockOutcome AcquireAt(LockWord& at, ProcessRef process, uint64_t timeout_ns = kLockTimeoutNs) {
     platform::CriticalSectionMark mark;
     mark.Enter();
     return at.Acquire(process, mark, machine.host(), timeout_ns);
@@ -52,7 +52,7 @@ TEST_F(LockWordTest, WaitsNoLongerThanItsTimeoutForALivingOwner) {
   Acquire(p);
   const uint64_t start = machine.host().MonotonicNs();
   EXPECT_EQ(Acquire(q), LockOutcome::kTimedOut);
-  EXPECT_EQ(machine.host().MonotonicNs() - start, kShardTimeoutNs);
+  EXPECT_EQ(machine.host().MonotonicNs() - start, kLockTimeoutNs);
   EXPECT_EQ(word.Owner(), p);
 }
 
@@ -61,7 +61,7 @@ TEST_F(LockWordTest, SleepsInSlices) {
   constexpr uint64_t kLongestSliceNs = 1'000'000;
   Acquire(p);
   EXPECT_EQ(Acquire(q), LockOutcome::kTimedOut);
-  EXPECT_GE(machine.host().sleeps(), kShardTimeoutNs / kLongestSliceNs);
+  EXPECT_GE(machine.host().sleeps(), kLockTimeoutNs / kLongestSliceNs);
 }
 
 TEST_F(LockWordTest, DoesNotSleepWithoutATimeout) {
@@ -141,7 +141,7 @@ TEST_F(LockWordTest, MarksTheShardForRepairThatADeadOwnerLeft) {
   Acquire(p);
   machine.Kill(p);
   const auto lock =
-      segment::ShardLock::Enter(machine.segment(), 0, q, machine.host(), kShardTimeoutNs);
+      segment::ShardLock::Enter(machine.segment(), 0, q, machine.host(), kLockTimeoutNs);
   ASSERT_TRUE(lock.ok());
   EXPECT_TRUE(lock->NeedsRepair());
 }
@@ -149,7 +149,7 @@ TEST_F(LockWordTest, MarksTheShardForRepairThatADeadOwnerLeft) {
 TEST_F(LockWordTest, IsReleasedAtTheEndOfTheScopeOfAShardLock) {
   {
     const auto lock =
-        segment::ShardLock::Enter(machine.segment(), 0, q, machine.host(), kShardTimeoutNs);
+        segment::ShardLock::Enter(machine.segment(), 0, q, machine.host(), kLockTimeoutNs);
     EXPECT_TRUE(word.IsLocked());
   }
   EXPECT_FALSE(word.IsLocked());

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "platform/bucket_directory.h"
+#include "platform/clock.h"
 #include "platform/death_watch.h"
 #include "platform/doorbell.h"
 #include "platform/process_identity.h"
@@ -17,8 +18,8 @@ inline namespace platform {
 namespace {
 
 using Kind = test::Descriptor::Kind;
+using test::TheWorld;
 
-test::World& TheWorld() { return *test::World::Current(); }
 test::Kernel& TheKernel() { return TheWorld().kernel(); }
 // The dead ask in vain.
 bool IsGhost() { return TheWorld().IsGhost(); }
@@ -202,7 +203,6 @@ void DeathWatch::Wake() const {
 }
 
 int DeathWatch::Wait(int timeout_ms, uint64_t* keys, int capacity) const {
-  constexpr uint64_t kNsPerMs = 1'000'000;
   const std::shared_ptr<test::Watcher> watcher = TheKernel().At(epoll_.get()).watcher;
   if (watcher->deaths.empty() && !watcher->is_woken) {
     const uint64_t deadline =

@@ -21,7 +21,7 @@ namespace holdfast {
 inline namespace platform {
 namespace {
 
-test::World& TheWorld() { return *test::World::Current(); }
+using test::TheWorld;
 
 }  // namespace
 

@@ -127,6 +127,9 @@ class World {
   uint64_t last_thread_ = 0;
 };
 
+// Only where one exists.
+inline World& TheWorld() { return *World::Current(); }
+
 }  // namespace holdfast::test
 
 #endif  // HOLDFAST_TEST_SIMULATION_WORLD_H_

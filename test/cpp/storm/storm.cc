@@ -20,8 +20,7 @@ namespace holdfast::test {
 namespace {
 
 constexpr uint32_t kActionsPerRound = 40;
-constexpr uint32_t kLatestUs = 4000;  // between two actions
-constexpr uint64_t kNsPerMs = 1'000'000;
+constexpr uint32_t kLatestUs = 4000;      // between two actions
 constexpr uint64_t kWatchdogMs = 60'000;  // for what should take some milliseconds
 
 template <typename T>

@@ -17,7 +17,6 @@ namespace {
 
 constexpr uint64_t kCapacity = segment::kMinCapacity;
 constexpr uint64_t kNsPerUs = 1000;
-constexpr uint64_t kNsPerMs = 1'000'000;
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
 constexpr uint64_t kHoldLimitNs = 2 * kNsPerMs;
 
