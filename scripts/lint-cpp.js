@@ -1,19 +1,22 @@
 'use strict';
 
 // npm run lint:cpp [files…]: clang-tidy over src/, two files at a time, with the checks of
-// .clang-tidy. The flags of a file of the core are those of the default CMake build; the binding is
-// not part of that build and gets its flags here.
+// .clang-tidy. Without names, over the files that include the sources of src/ (unity builds):
+// the headers are what takes long.
 
 const { spawn } = require('node:child_process');
 const path = require('node:path');
 const { ensurePackages } = require('./steps/packages.js');
 const { ensureToolchain } = require('./steps/toolchain.js');
-const { cppFiles } = require('./steps/cpp-files.js');
-const { ROOT, mustRun } = require('./steps/run.js');
+const { addonSources } = require('../packaging/from-source/source-list.js');
+const { ROOT } = require('./steps/run.js');
+const { writeUnityFiles } = require('./steps/unity-files.js');
 
 const PARALLEL = 2;
+/** A unity file includes sources, and nothing else. */
+const UNITY_CHECKS = '--checks=-bugprone-suspicious-include';
 
-function bindingFlags() {
+function flags() {
   const addonApi = path.dirname(require.resolve('node-addon-api/package.json'));
   const nodeHeaders = path.join(path.dirname(path.dirname(process.execPath)), 'include', 'node');
   const isystem = [addonApi, nodeHeaders].flatMap((folder) => [
@@ -29,8 +32,8 @@ function bindingFlags() {
  * @returns {Promise<boolean>} Whether it is clean.
  */
 function isTidy(file) {
-  const flags = file.startsWith('src/binding/') ? bindingFlags() : ['-p', 'build/cmake-default'];
-  const args = ['--quiet', '--warnings-as-errors=*', file, ...flags];
+  const checks = file.startsWith('src/') ? [] : [UNITY_CHECKS];
+  const args = ['--quiet', '--warnings-as-errors=*', ...checks, file, ...flags()];
   return new Promise((resolve, reject) => {
     const child = spawn('clang-tidy', args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
@@ -47,9 +50,8 @@ function isTidy(file) {
 async function main() {
   ensurePackages();
   ensureToolchain('cpp', 'tidy');
-  mustRun('cmake', ['--preset', 'default', '--log-level=WARNING']);
   const named = process.argv.slice(2);
-  const queue = named.length > 0 ? named : cppFiles(['src/*.cc']);
+  const queue = named.length > 0 ? named : writeUnityFiles(addonSources());
   const total = queue.length;
   let untidy = 0;
   const work = async () => {

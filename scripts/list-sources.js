@@ -1,7 +1,10 @@
 'use strict';
 
-// Prints the entries of the given source lists, one per line, for binding.gyp.
+// Prints the files that node-gyp compiles, one a line, for binding.gyp. They include the sources of
+// the given lists.
 
 const { readSourceList } = require('../packaging/from-source/source-list.js');
+const { writeUnityFiles } = require('./steps/unity-files.js');
 
-for (const list of process.argv.slice(2)) console.log(readSourceList(list).join('\n'));
+const sources = process.argv.slice(2).flatMap(readSourceList);
+console.log(writeUnityFiles(sources).join('\n'));

@@ -1,0 +1,37 @@
+'use strict';
+
+// Files that include the sources of one folder each: to read the headers once is what saves time.
+
+const { existsSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs');
+const path = require('node:path');
+const { ROOT } = require('../../packaging/from-source/source-list.js');
+
+const FOLDER = path.join('build', 'unity');
+
+/**
+ * @param {string[]} sources  relative to the package, below src/
+ * @returns {string[]} the files, relative to the package
+ */
+function writeUnityFiles(sources) {
+  const folders = [...new Set(sources.map((source) => source.split('/')[1]))];
+  mkdirSync(path.join(ROOT, FOLDER), { recursive: true });
+  return folders.map((folder) => {
+    const inside = sources.filter((source) => source.startsWith(`src/${folder}/`));
+    const file = path.join(FOLDER, `${folder}.cc`);
+    writeIfNew(file, inside.map((source) => `#include "../../${source}"\n`).join(''));
+    return file;
+  });
+}
+
+/**
+ * What is written again is compiled again.
+ * @param {string} file
+ * @param {string} text
+ */
+function writeIfNew(file, text) {
+  const target = path.join(ROOT, file);
+  if (existsSync(target) && readFileSync(target, 'utf8') === text) return;
+  writeFileSync(target, text);
+}
+
+module.exports = { writeUnityFiles };
