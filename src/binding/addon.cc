@@ -61,7 +61,7 @@ bool IsMainThread(napi_env env) {
   return napi_get_uv_event_loop(env, &loop) == napi_ok && loop == uv_default_loop();
 }
 
-// The table of errors, for the test that walks it.
+// The table of errors, for a test that checks every row.
 napi_value ErrorTable(napi_env env) {
   JsObject table(env);
   for (int i = 0; i <= static_cast<int>(kLastStatusCode); ++i) {
@@ -79,7 +79,7 @@ bool KeepAddonData(napi_env env) {
   return true;
 }
 
-// Null: the environment ends while it loads the addon.
+// Null: the environment is ending while it loads the addon.
 napi_value Init(napi_env env, napi_value exports_value) {
   if (!KeepAddonData(env)) return nullptr;
   JsObject exports(env, exports_value);
@@ -134,8 +134,8 @@ napi_value Init(napi_env env, napi_value exports_value) {
 
 namespace {
 
-// node-addon-api registers the addon and does nothing else: its classes end the process where a
-// call of Node-API fails (decision 0023).
+// Only the registration uses node-addon-api: its classes abort the process when a call of Node-API
+// fails (decision 0023).
 Napi::Object InitAddon(Napi::Env env, Napi::Object exports) {
   return {env, holdfast::binding::Init(env, exports)};
 }

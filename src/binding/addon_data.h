@@ -1,4 +1,4 @@
-// What the addon keeps per Node environment: the agents it has opened, until the environment ends.
+// The addon's data per Node environment: the agents it has opened, kept until the environment ends.
 #ifndef HOLDFAST_BINDING_ADDON_DATA_H_
 #define HOLDFAST_BINDING_ADDON_DATA_H_
 
@@ -12,7 +12,8 @@ namespace holdfast::binding {
 
 class AddonData {
  public:
-  // The functions of an agent point to it: it stays, closed or not, as long as they can be called.
+  // The JavaScript functions of an agent point to it, so it stays, closed or not, as long as they
+  // can be called.
   void Keep(std::unique_ptr<AgentWrap> agent) { agents_.push_back(std::move(agent)); }
 
  private:

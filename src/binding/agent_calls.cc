@@ -15,12 +15,12 @@ namespace holdfast::binding {
 
 namespace {
 
-// A snapshot that meets a locked shard is taken again, a little later.
+// A snapshot that meets a locked shard is not kept waiting: lib tries again a little later.
 constexpr uint64_t kSnapshotTimeoutNs = 0;
-// More than anybody waits, and far from overflowing.
+// Longer than any real limit, and far from overflowing.
 constexpr double kMaxHoldNs = 1e18;
 
-// However short, it does not become nothing.
+// A limit above 0 stays above 0, however short it is.
 bool ReadMs(napi_env env, napi_value value, uint64_t& ns) {
   double ms = 0;
   if (!Read(env, value, ms)) return false;
@@ -38,7 +38,7 @@ bool ReadToken(napi_env env, napi_value high_half, napi_value low_half, uint64_t
   return true;
 }
 
-// A text that is shown to people, cut where it does not fit.
+// A text for display, cut if it does not fit.
 class ShownText {
  public:
   bool Read(napi_env env, napi_value value) {
@@ -79,7 +79,7 @@ napi_value AgentWrap::Request(napi_env env, napi_callback_info info) {
   return ToJs(env, self->Ask(self->last_name_, request));
 }
 
-// requestAgain(flags): request() with the name that it was given last; at first, the empty one
+// requestAgain(flags): request() with the name of the last call; at first, the empty name
 napi_value AgentWrap::RequestAgain(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   AgentWrap* const self = call.self();
@@ -123,7 +123,7 @@ int32_t AgentWrap::Ask(const NameArgument& name, core::LockRequest& request) {
   return static_cast<int32_t>(answer->id << kOutcomeBits | static_cast<uint32_t>(answer->outcome));
 }
 
-// A name that could never fit is refused before it is copied.
+// Names that can never fit are refused before they are copied.
 uint64_t AgentWrap::MaxNameUnits() const {
   return agent_ == nullptr ? 0 : agent_->capacity() / sizeof(char16_t);
 }
@@ -133,9 +133,9 @@ int32_t AgentWrap::Fail(const Status& status) {
   return -1;
 }
 
-// end(id) -> 0, or how the lock had been lost already: LOSS_STOLEN, LOSS_EXPIRED; LOSS_UNKNOWN: an
-// event will say it (EVENT_RELEASED: it was not lost), and the id is in use until then. With
-// HAS_EVENTS when a request of this agent that waited has heard something, as a rule of its grant
+// end(id) -> 0, or how the lock had been lost: LOSS_STOLEN, LOSS_EXPIRED; LOSS_UNKNOWN: a later
+// event tells (EVENT_RELEASED: it was not lost), and the id stays in use until then. HAS_EVENTS is
+// added when a waiting request of this agent has an event, usually its grant
 napi_value AgentWrap::End(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   AgentWrap* const self = call.self();
@@ -148,7 +148,7 @@ napi_value AgentWrap::End(napi_env env, napi_callback_info info) {
   return ToJs(env, static_cast<uint32_t>(loss) | (has_events ? kHasEvents : 0));
 }
 
-// timeOut(id): the end of a queued request whose time to wait is over
+// timeOut(id): ends a queued request whose timeout has passed
 napi_value AgentWrap::TimeOut(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   AgentWrap* const self = call.self();
@@ -160,7 +160,7 @@ napi_value AgentWrap::TimeOut(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-// isHeld(id) -> boolean: granted, and JavaScript knows it
+// isHeld(id) -> boolean: granted, and JavaScript was told
 napi_value AgentWrap::IsHeld(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   const AgentWrap* const self = call.self();
@@ -186,10 +186,10 @@ napi_value AgentWrap::IsLocked(napi_env env, napi_callback_info info) {
   return ToJs(env, *is_locked ? 1 : 0);
 }
 
-// waitFor(id, ms) -> the kind of the events about a queued request (EVENT_FAILED: see lastError()),
-// its token in the first words of the buffer; -1: none came. Events about other requests is for
-// readEvents(), before anything else is called. Blocks the thread, and nothing ends the wait: `ms`
-// is to be short.
+// waitFor(id, ms) -> the kind of the event of a queued request (EVENT_FAILED: see lastError()),
+// with its token in the first words of the buffer; -1: none came. readEvents() has to be called
+// next, for events of other requests. Blocks the thread, and nothing interrupts the wait: `ms` must
+// be short.
 napi_value AgentWrap::WaitFor(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 2> call(env, info);
   AgentWrap* const self = call.self();
@@ -210,7 +210,7 @@ napi_value AgentWrap::WaitFor(napi_env env, napi_callback_info info) {
   return ToJs(env, static_cast<int32_t>(events->kind));
 }
 
-// wouldSelfDeadlock(id) -> boolean: this thread would have to give something back first
+// wouldSelfDeadlock(id) -> boolean: this thread would have to release a lock or end a request first
 napi_value AgentWrap::WouldSelfDeadlock(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   AgentWrap* const self = call.self();
@@ -227,8 +227,8 @@ napi_value AgentWrap::IsConnected(napi_env env, napi_callback_info info) {
   return ToJs(env, self->agent_ != nullptr && self->agent_->IsConnected());
 }
 
-// readEvents() -> how many pieces of events are in the buffer now << COUNT_SHIFT, with MORE_EVENTS
-// and DISCONNECTED. Events that comes from now on is told in the loop's turn.
+// readEvents() -> the number of events in the buffer << COUNT_SHIFT, with MORE_EVENTS and
+// DISCONNECTED. Later events are delivered in a turn of the loop.
 napi_value AgentWrap::ReadEvents(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 0> call(env, info);
   AgentWrap* const self = call.self();
@@ -243,7 +243,7 @@ napi_value AgentWrap::ReadEvents(napi_env env, napi_callback_info info) {
   return ToJs(env, count << kCountShift | more | disconnected);
 }
 
-// snapshot() -> see snapshot_to_js.h; null: others are in the way, ask again; undefined: failed
+// snapshot() -> see snapshot_to_js.h; null: a shard is busy, try again; undefined: failed
 napi_value AgentWrap::TakeSnapshot(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 0> call(env, info);
   return call.self() == nullptr ? Quit(env) : call.self()->View(env, &InfosToJs);
@@ -272,7 +272,7 @@ napi_value AgentWrap::LastError(napi_env env, napi_callback_info info) {
   return call.self() == nullptr ? Quit(env) : ToJs(env, call.self()->last_error_);
 }
 
-// close(isEnd): the thread is about to end, or gives everything back
+// close(isEnd): isEnd: the thread is about to end; otherwise it releases everything
 napi_value AgentWrap::CloseByJs(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   AgentWrap* const self = call.self();

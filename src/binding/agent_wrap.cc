@@ -12,11 +12,11 @@ using core::RequestEvent;
 
 namespace {
 
-// Events may take this long in one turn of the loop; the rest waits for the next, so that timers
-// and I/O get their turn.
+// The longest time for events in one turn of the loop. Further events wait for the next turn, so
+// that timers and I/O are served.
 constexpr uint64_t kTurnNs = 4'000'000;
-// A loop that hands a lock to and fro without ever sleeping comes round after this time: timers and
-// I/O are late by no more, and by one AdaptiveSpin.
+// The longest turn of a loop that exchanges a lock with another without sleeping. Timers and I/O
+// are delayed by at most this time and one AdaptiveSpin.
 constexpr uint64_t kNearTurnNs = 250'000;
 
 }  // namespace
@@ -53,7 +53,7 @@ std::unique_ptr<AgentWrap> AgentWrap::Open(napi_env env, const core::AttachOptio
     Quit(env);
     return nullptr;
   }
-  wrap->handles_->DoNotSleep(true);  // opened in a turn of another agent: its own has gone by
+  wrap->handles_->DoNotSleep(true);  // opened in another agent's turn: its own is over
   return wrap;
 }
 
@@ -90,7 +90,7 @@ napi_value AgentWrap::Functions() {
   return functions.result();
 }
 
-// In whatever way it ends.
+// Called however the environment ends.
 void AgentWrap::OnEnvironmentEnd(void* self) {
   static_cast<AgentWrap*>(self)->Close(core::EndReason::kOwnerDied);
 }
@@ -118,13 +118,14 @@ void AgentWrap::OnPrepare() {
   if (HasToTell()) Deliver();
   const bool expects_more = agent_ != nullptr && agent_->queued() > 0 && DeliverWhatIsNear();
   if (agent_ == nullptr) return;
-  // Without a request, too: another agent of this loop may make some in its turn, and grant them.
+  // Also without a request: another agent of this loop may make requests in its turn, and grant
+  // them.
   handles_->DoNotSleep(expects_more || !GoToSleep());
   if (agent_->AwaitsDoorbell()) handles_->NoteSleep();
 }
 
-// Nobody rings meanwhile, because this agent does not say that it sleeps. True: it is time for the
-// others in the loop, and more may come soon.
+// No peer rings during this, because the agent has not announced its sleep. True: other work of the
+// loop is due, and more events may come soon.
 bool AgentWrap::DeliverWhatIsNear() {
   const uint64_t end = platform::MonotonicNs() + kNearTurnNs;
   while (handles_->IsAboutToSleep() && agent_->AwaitEvents()) {
@@ -139,13 +140,13 @@ void AgentWrap::OnCheck() {
   agent_->WakeUp();
   if (HasToTell()) Deliver();
   if (agent_ == nullptr || !agent_->AwaitsDoorbell() || !handles_->HasNotSlept()) return;
-  // The program drives this loop and sleeps outside of it, as Electron does: it is to be rung
-  // there.
+  // The program drives this loop and sleeps outside of it, as Electron does: there only a ring
+  // wakes it.
   handles_->DoNotSleep(!GoToSleep());
 }
 
-// Watchers too are rung only while the agent says that it sleeps: it looks for their news after it
-// has said so.
+// Watchers are also rung only while the agent has announced its sleep, so it checks for watch
+// events after the announcement.
 bool AgentWrap::GoToSleep() { return agent_->GoToSleep() && !agent_->HasWatchNews(); }
 
 void AgentWrap::OnDoorbell() {
@@ -160,8 +161,8 @@ void AgentWrap::OnSweep() {
   if (agent_ != nullptr && agent_->in_use() == 0) handles_->Sweep(false);
 }
 
-// The loop lives as long as something waits, or has been decided and is still to be told. Whoever
-// waits or holds sweeps.
+// The loop stays alive while a request waits or has an undelivered event. An agent that waits or
+// holds a lock sweeps.
 void AgentWrap::UpdateLoop() {
   handles_->KeepAlive(agent_->queued() > 0 || HasToTell());
   if (sweeps_ && agent_->in_use() > 0) handles_->Sweep(true);
@@ -197,7 +198,7 @@ bool AgentWrap::CallJs() {
   return CallBack(env_, receiver, on_events_).can_run;
 }
 
-// A failure ends the batch: lastError() tells of the last one.
+// A failed request ends the batch, because lastError() describes the last failure only.
 uint32_t AgentWrap::WriteEvents() {
   if (next_event_ == events_.size()) TakeEvents();
   uint32_t count = 0;

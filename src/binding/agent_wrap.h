@@ -1,5 +1,4 @@
-// An agent as JavaScript sees it: an object with functions (agent_calls.cc), and a function that is
-// called when there is an event.
+// An agent for JavaScript: an object with functions (agent_calls.cc), and a callback for events.
 //
 // Values in, values out, wake-ups: this folder decides nothing about locks.
 #ifndef HOLDFAST_BINDING_AGENT_WRAP_H_
@@ -28,25 +27,25 @@ inline constexpr uint32_t kSteal = 4;
 // request() answers id << kOutcomeBits | outcome, or -1: see lastError().
 inline constexpr uint32_t kOutcomeBits = 2;
 
-// A bit beside what end() answers: there is an event, which need not wait for a turn of the loop.
+// A bit in the answer of end(): there is an event, which need not wait for a turn of the loop.
 inline constexpr uint32_t kHasEvents = 4;
 
-// readEvents() answers count << kCountShift | these: there is more; the lock table was removed.
+// readEvents() answers count << kCountShift | these bits: there are more events; the lock table was
+// removed.
 inline constexpr uint32_t kMoreEvents = 1;
 inline constexpr uint32_t kDisconnected = 2;
 inline constexpr uint32_t kCountShift = 2;
 
 // The words of the buffer shared with JavaScript: the token of the grant that request() answered,
-// then kEventWords for each piece of events that readEvents() gave: id, kind, token (high, low
-// half).
+// then kEventWords for each event of readEvents(): id, kind, token (high, low half).
 inline constexpr uint32_t kTokenWords = 2;
 inline constexpr uint32_t kEventWords = 4;
 inline constexpr uint32_t kMaxEvents = 255;
 inline constexpr uint32_t kBufferWords = kTokenWords + kEventWords * kMaxEvents;
 
-// Of an event that readWatch() gives: name, type (LockEvent), mode, client id, process id, thread
-// id, token (high, low half), time, how many events were lost before it, the low half of the number
-// of the request.
+// The values of an event of readWatch(): name, type (LockEvent), mode, client id, process id,
+// thread id, token (high, low half), time, how many events were lost before it, the low half of the
+// number of the request.
 inline constexpr uint32_t kWatchEventFields = 11;
 
 // What a function of a closed agent fails with.
@@ -67,7 +66,7 @@ class AgentWrap final : private LoopHandles::Listener {
 
   // Null: JavaScript cannot run any more.
   napi_value Functions();
-  // The environment ends, or nothing can be told to it: what this agent holds ends with it.
+  // The environment ends, or cannot be called any more: ends all locks and requests of this agent.
   void CloseAtEnd();
 
  private:
@@ -111,7 +110,7 @@ class AgentWrap final : private LoopHandles::Listener {
   void OnSweep() override;
   bool DeliverWhatIsNear();
   bool GoToSleep();
-  // Gives events to JavaScript until there is none or the time is used up.
+  // Delivers events to JavaScript until there are none or the time is used up.
   void Deliver();
   void TakeEvents();
   bool CallJs();

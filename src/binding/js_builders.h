@@ -1,5 +1,5 @@
-// Objects and arrays for JavaScript. The first call of Node-API that fails ends the work: what is
-// added afterwards is dropped, and result() is null.
+// Builders of objects and arrays for JavaScript. After the first failed call of Node-API, further
+// additions are dropped and result() is null.
 #ifndef HOLDFAST_BINDING_JS_BUILDERS_H_
 #define HOLDFAST_BINDING_JS_BUILDERS_H_
 
@@ -43,7 +43,7 @@ class JsObject {
   explicit JsObject(napi_env env) : env_(env) {
     if (napi_create_object(env, &object_) != napi_ok) object_ = nullptr;
   }
-  // Adds to an object that is there already.
+  // Adds to an existing object.
   JsObject(napi_env env, napi_value object) : env_(env), object_(object) {}
 
   // Null is a value that could not be made.

@@ -33,7 +33,7 @@ CallbackOutcome CallBack(napi_env env, napi_value receiver, const JsReference& f
   napi_value error = nullptr;
   if (napi_get_and_clear_last_exception(env, &error) != napi_ok) return {};
   const napi_status reported = napi_fatal_exception(env, error);
-  // Fails where JavaScript was ended in the middle: then nothing was thrown.
+  // Fails if JavaScript was terminated during the call: then nothing was thrown.
   return {reported == napi_ok, nullptr};
 }
 

@@ -1,4 +1,4 @@
-// Values of JavaScript that C++ keeps, and calls from the event loop into JavaScript.
+// References from C++ to JavaScript values, and calls from the event loop into JavaScript.
 #ifndef HOLDFAST_BINDING_JS_CALLBACK_H_
 #define HOLDFAST_BINDING_JS_CALLBACK_H_
 
@@ -14,10 +14,10 @@ class JsReference {
   JsReference& operator=(const JsReference&) = delete;
   ~JsReference() { Reset(); }
 
-  // REQUIRES: it keeps nothing yet. False: it still does not.
+  // REQUIRES: it is empty. False: it stays empty.
   [[nodiscard]] bool Keep(napi_env env, napi_value value);
   void Reset();
-  // Null: it keeps nothing, or JavaScript cannot run any more.
+  // Null: it is empty, or JavaScript cannot run any more.
   napi_value Get() const;
 
  private:
@@ -31,8 +31,8 @@ struct CallbackOutcome {
 };
 
 // Calls a function from the event loop, outside of JavaScript; ticks and microtasks have run when
-// this returns. A null `receiver` is one that could not be made: nothing is called. A null
-// `argument` is none. REQUIRES: an open JsScope.
+// this returns. A null `receiver` could not be created: nothing is called. A null `argument` means
+// no argument. REQUIRES: an open JsScope.
 CallbackOutcome CallBack(napi_env env, napi_value receiver, const JsReference& function,
                          napi_value argument = nullptr);
 

@@ -1,8 +1,8 @@
-// Values that cross between JavaScript and C++, each by a checked call of Node-API.
+// Conversions between JavaScript and C++, each by a checked call of Node-API.
 //
-// Where an environment ends, any call may fail at any time (worker.terminate() does not ask). The
-// classes of node-addon-api end the process then, so this folder does not use them: what fails here
-// is false or null, and the function that JavaScript called returns nothing.
+// While an environment ends, any call may fail (worker.terminate() comes at any time). The classes
+// of node-addon-api then abort the process, so this folder does not use them. Here a failure is
+// false or null, and the called function returns nothing to JavaScript.
 #ifndef HOLDFAST_BINDING_JS_VALUES_H_
 #define HOLDFAST_BINDING_JS_VALUES_H_
 
@@ -16,11 +16,11 @@
 
 namespace holdfast::binding {
 
-// What a function that JavaScript calls returns when a call of Node-API failed. Throws a TypeError
-// unless something else is thrown already or JavaScript cannot run any more.
+// The return value of a function called by JavaScript after a call of Node-API failed. Throws a
+// TypeError, unless an exception is pending or JavaScript cannot run any more.
 napi_value Quit(napi_env env);
 
-// What JavaScript passes to a function of `Self`: missing arguments are undefined.
+// The arguments of a call from JavaScript to a function of `Self`; missing ones are undefined.
 template <typename Self, size_t kCount>
 class Call {
  public:
@@ -31,7 +31,7 @@ class Call {
     self_ = static_cast<Self*>(self);
   }
 
-  // Null: nothing could be read.
+  // Null: the arguments could not be read.
   Self* self() const { return self_; }
   napi_value operator[](size_t index) const { return values_[index]; }
 
@@ -42,7 +42,7 @@ class Call {
 };
 
 // These return false when the value is of another type or JavaScript cannot run any more; the
-// number or text is then as it was.
+// result is then unchanged.
 [[nodiscard]] inline bool Read(napi_env env, napi_value value, bool& result) {
   return napi_get_value_bool(env, value, &result) == napi_ok;
 }
@@ -97,7 +97,7 @@ inline napi_value ToJs(napi_env env, const char* ascii) {
 }
 napi_value ToJsFunction(napi_env env, const char* name, napi_callback callback, void* self);
 
-// The handles that are made while it lives are given back at its end.
+// Handles created during its lifetime are released at its end.
 class JsScope {
  public:
   explicit JsScope(napi_env env) : env_(env) {
@@ -109,7 +109,7 @@ class JsScope {
     if (scope_ != nullptr) (void)napi_close_handle_scope(env_, scope_);
   }
 
-  // False: no handle may be made.
+  // False: no handle may be created.
   bool is_open() const { return scope_ != nullptr; }
 
  private:

@@ -1,4 +1,4 @@
-// A resource name as JavaScript passes it: short ones are copied without an allocation.
+// A resource name argument; short names are copied without an allocation.
 #ifndef HOLDFAST_BINDING_NAME_ARGUMENT_H_
 #define HOLDFAST_BINDING_NAME_ARGUMENT_H_
 
@@ -22,8 +22,8 @@ class NameArgument {
   NameArgument& operator=(const NameArgument&) = delete;
   ~NameArgument() = default;
 
-  // A name that is longer than `max_units` is not copied and does not fit. False: it is no string,
-  // or JavaScript cannot run any more.
+  // A name of more than `max_units` is not copied and does not fit. False: not a string, or
+  // JavaScript cannot run any more.
   [[nodiscard]] bool Read(napi_env env, napi_value value, uint64_t max_units) {
     size_t length = 0;
     if (napi_get_value_string_utf16(env, value, short_.data(), kShort, &length) != napi_ok) {

@@ -17,7 +17,7 @@ bool IsDashAt(size_t at) { return at == 8 || at == 13 || at == 18 || at == 23; }
 
 constexpr int kHalf = 32;
 
-// Makes each string of a client id once.
+// Creates the string of each client id once.
 class ClientIds {
  public:
   napi_value Get(napi_env env, const core::LockInfo& info) {
@@ -30,7 +30,7 @@ class ClientIds {
   std::map<std::pair<uint64_t, uint64_t>, napi_value> texts_;
 };
 
-// What a lock is told with beside its name, mode and client id.
+// The details of a lock beside its name, mode and client id.
 struct More {
   size_t fields;
   void (*append)(JsArray& array, const core::LockInfo& info);

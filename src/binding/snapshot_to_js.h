@@ -1,5 +1,5 @@
-// A snapshot as JavaScript gets it: [held, pending], each a flat array of values in turns. lib
-// makes objects of it, which is several times cheaper there.
+// Converts a snapshot for JavaScript: [held, pending], each a flat array of values. lib turns them
+// into objects, which is several times cheaper there.
 #ifndef HOLDFAST_BINDING_SNAPSHOT_TO_JS_H_
 #define HOLDFAST_BINDING_SNAPSHOT_TO_JS_H_
 

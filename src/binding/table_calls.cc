@@ -1,4 +1,4 @@
-// The functions of an agent about its table and its process, for tools.
+// The functions of an agent that describe its table and its process, for tools.
 
 #include "binding/agent_wrap.h"
 #include "binding/js_builders.h"

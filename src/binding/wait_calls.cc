@@ -10,7 +10,7 @@
 namespace holdfast::binding {
 namespace {
 
-// What goOnWaitWalk() answers.
+// Answers of goOnWaitWalk().
 constexpr int32_t kMore = 0;
 constexpr int32_t kDone = 1;
 constexpr int32_t kBusy = 2;
@@ -39,8 +39,8 @@ napi_value AgentWrap::HoldersOf(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-// beginWaitWalk(Uint32Array of ids, with queues, with what is possible) -> 0; -1: failed. One that
-// was begun before ends.
+// beginWaitWalk(Uint32Array of ids, with queues, with possible links) -> 0; -1: failed. Ends an
+// earlier walk.
 napi_value AgentWrap::BeginWaitWalk(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 3> call(env, info);
   AgentWrap* const self = call.self();
@@ -58,7 +58,7 @@ napi_value AgentWrap::BeginWaitWalk(napi_env env, napi_callback_info info) {
   return ToJs(env, 0);
 }
 
-// goOnWaitWalk() -> 0: there is more; 1: all is read; 2: a shard is busy, try again; -1: failed
+// goOnWaitWalk() -> 0: there is more; 1: complete; 2: a shard is busy, try again; -1: failed
 napi_value AgentWrap::GoOnWaitWalk(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 0> call(env, info);
   AgentWrap* const self = call.self();
@@ -70,7 +70,8 @@ napi_value AgentWrap::GoOnWaitWalk(napi_env env, napi_callback_info info) {
   return ToJs(env, self->Fail(is_read.status()));
 }
 
-// readWaitWalk(most) -> the next of what was read, like inspect(); both empty: there is no more
+// readWaitWalk(most) -> the next requests that were read, like inspect(); both empty: there are no
+// more
 napi_value AgentWrap::ReadWaitWalk(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   AgentWrap* const self = call.self();

@@ -1,4 +1,4 @@
-// The functions of an agent with which JavaScript watches, and events as it reads them.
+// The functions of an agent for watch(), and the conversion of events.
 
 #include <optional>
 #include <string>
@@ -11,7 +11,7 @@
 namespace holdfast::binding {
 namespace {
 
-// Eleven values per event, of which lib makes objects.
+// Eleven values per event; lib turns them into objects.
 void Append(JsArray& array, const core::WatchedEvent& event, uint64_t own_namespace) {
   const segment::WatchRingEntry& entry = event.entry;
   array.Append(event.name);
@@ -72,7 +72,7 @@ napi_value AgentWrap::ReadWatch(napi_env env, napi_callback_info info) {
   return array.result();
 }
 
-// armWatch(id) -> boolean: an event is being written just now. The next one after it calls
+// armWatch(id) -> true: an event is being written right now. The next event after that calls
 // on_events(), once.
 napi_value AgentWrap::ArmWatch(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);

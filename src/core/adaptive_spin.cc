@@ -15,13 +15,13 @@ void AdaptiveSpin::Heard() {
   PublishCpu();
 }
 
-// Rung early, and it still has nothing to do but to sleep: that was in vain.
+// It was woken early and still has to sleep: the prewake was useless.
 void AdaptiveSpin::FallingAsleep() {
   if (was_prewoken_) Failed();
   self_.prewake.Set(is_skipped_ ? 0 : segment::kPrewakeWanted);
 }
 
-// Whoever rings a turn early writes whose turn is before this one.
+// A peer that wakes it one hand-off early has stored the agent whose turn is first.
 void AdaptiveSpin::Woken() {
   const uint32_t ring = self_.prewake.Get();
   if (ring == 0) return;
@@ -40,8 +40,7 @@ void AdaptiveSpin::Arm(uint32_t holder) {
   if (is_skipped_) --skips_;
 }
 
-// Only agents that have to do with others come here, so who asks for a lock that is free does not
-// pay for it.
+// Only agents that contend with others come here, so a request for a free lock does not pay for it.
 void AdaptiveSpin::PublishCpu() {
   const uint32_t cpu = host_.CurrentCpu();
   if (cpu == cpu_) return;
@@ -56,8 +55,8 @@ bool AdaptiveSpin::IsWorthwhile() {
   return IsHolderOnOtherCpu();
 }
 
-// Whoever sleeps will not release soon, unless it has just been rung. All of this is a hint: a
-// wrong one costs a wait in vain, or a sleep.
+// A sleeping holder will not release soon, unless it has just been rung. All of this is a hint: a
+// wrong one costs a useless wait, or a sleep.
 bool AdaptiveSpin::IsHolderOnOtherCpu() const {
   if (holder_ > segment_.geometry().agents) return false;
   const segment::AgentEntry& holder = segment_.agent(holder_ - 1);

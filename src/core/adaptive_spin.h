@@ -1,8 +1,7 @@
-// A short wait for events before an agent sleeps. Waking a sleeper on another processor takes
-// longer than most locks are held; who looks at its own word meanwhile hears of the grant in a
-// fraction of that. It pays only while the one whose turn it is runs on another processor, so
-// nobody waits so otherwise. The rules and their measurements:
-// docs/decisions/0017-adaptive-spinning.md
+// A short wait for events before an agent sleeps. Waking a sleeper on another CPU takes longer than
+// most locks are held; an agent that polls its own word sees the grant in a fraction of that time.
+// Polling pays only while the agent whose turn it is runs on another CPU, so it is done only then.
+// The rules and their measurements: docs/decisions/0017-adaptive-spinning.md
 #ifndef HOLDFAST_CORE_ADAPTIVE_SPIN_H_
 #define HOLDFAST_CORE_ADAPTIVE_SPIN_H_
 
@@ -14,13 +13,13 @@
 
 namespace holdfast::core {
 
-// Of one agent, and for its thread.
+// Owned by one agent; used only on its thread.
 class AdaptiveSpin {
  public:
-  // About as long as it takes to wake a sleeper on another processor: a wait in vain costs at most
-  // twice what the sleep alone would.
+  // About the time that it takes to wake a sleeper on another CPU: a useless wait costs at most
+  // twice as much as the sleep alone.
   static constexpr uint64_t kMaxNs = 50'000;
-  // After so many waits in vain in a row, 2 to this power less one are skipped.
+  // After n useless waits in a row, 2^n - 1 chances are skipped; this is the maximum of n.
   static constexpr uint32_t kMaxFailures = 6;
 
   AdaptiveSpin(const segment::Segment& segment, segment::Host& host, uint32_t agent)
@@ -28,15 +27,15 @@ class AdaptiveSpin {
 
   // A request of this agent is in a queue now.
   void Queued(const Blocker& blocker);
-  // This agent has heard something, and may be next to whom something comes.
+  // This agent has received an event, and may receive the next one.
   void Heard();
-  // It is about to sleep, and waits for something: whoever releases a turn before may ring it.
+  // It is about to sleep with a request pending: a peer may wake it one hand-off early.
   void FallingAsleep();
   // It is awake again.
   void Woken();
 
-  // Looks until `has_events()`, for kMaxNs at most. False: there is no event, or waiting would not
-  // pay; once armed (Queued, Heard, or an early ring) gives one wait.
+  // Polls `has_events()` for at most kMaxNs. False: there is no event, or polling would not pay.
+  // Queued(), Heard() or a prewake arms it for one wait.
   template <typename HasEvents>
   bool SpinFor(const HasEvents& has_events) {
     if (!is_armed_ || !IsWorthwhile()) return false;
@@ -50,7 +49,8 @@ class AdaptiveSpin {
   }
 
  private:
-  // Between two looks at the clock and at the other agent, whose words are far away.
+  // Polls between two reads of the clock and of the other agent's words, which are in remote cache
+  // lines.
   static constexpr int kLooks = 20;
 
   template <typename HasEvents>
@@ -74,13 +74,13 @@ class AdaptiveSpin {
   const segment::Segment& segment_;
   segment::Host& host_;
   segment::AgentEntry& self_;
-  uint32_t holder_ = 0;  // Blocker::holder of what was queued last, or who rang for another
+  uint32_t holder_ = 0;  // Blocker::holder of the last request, or named by a prewake
   uint32_t cpu_ = 0;     // as published
   bool is_armed_ = false;
   bool is_skipped_ = false;
   bool was_prewoken_ = false;
   uint32_t failures_ = 0;  // in a row
-  uint32_t skips_ = 0;     // so many chances are skipped now
+  uint32_t skips_ = 0;     // how many chances are still skipped
 };
 
 }  // namespace holdfast::core

@@ -21,15 +21,14 @@ using segment::ProcessRef;
 namespace {
 
 constexpr const char* kSegmentName = "segment";
-// Cleaning up after a predecessor at the start must not take long; the background worker does the
-// rest.
+// Reaping a predecessor at the start must not take long; the background worker does the rest.
 constexpr uint64_t kOpeningTimeoutNs = 2'000'000;
-// So many dead processes a newcomer cleans up after: more than die while one comes, as a rule.
+// How many dead processes a new process reaps: usually more than die while one starts.
 constexpr uint32_t kMaxToCleanUp = 8;
-// Whoever makes requests notices within this time that the segment was removed or replaced.
+// A process that makes requests notices within this time that the segment was removed or replaced.
 constexpr uint64_t kPlaceLookEveryNs = 10'000'000;
 
-// Which segments this process has open. Never destroyed: threads may still run at exit.
+// The segments that this process has open. Never destroyed: threads may still run at exit.
 struct Registry {
   std::mutex mutex;
   std::vector<std::weak_ptr<Attachment>> attachments;
@@ -40,7 +39,7 @@ Registry& TheRegistry() {
   return *registry;
 }
 
-// Of a size that no segment has: more than the file.
+// For a size that no segment has: more than the file.
 uint64_t FixedBytes(uint64_t size) {
   return segment::IsValidCapacity(size) ? Geometry::ForCapacity(size).watch_ring_at : size + 1;
 }
@@ -79,7 +78,7 @@ Result<std::shared_ptr<Attachment>> Attachment::Attach(const AttachOptions& opti
   Registry& registry = TheRegistry();
   const std::lock_guard<std::mutex> guard(registry.mutex);
   std::erase_if(registry.attachments, [](const auto& known) { return known.expired(); });
-  // The default directory is another one for another user: two threads would hold one lock.
+  // Another user has another default directory: two threads would hold one lock.
   for (const std::weak_ptr<Attachment>& known : registry.attachments) {
     const std::shared_ptr<Attachment> attachment = known.lock();
     if (attachment == nullptr || attachment->user_id_ == platform::EffectiveUserId()) continue;
@@ -97,7 +96,7 @@ Result<std::shared_ptr<Attachment>> Attachment::Attach(const AttachOptions& opti
   if (!file.ok()) return file.status();
   for (const std::weak_ptr<Attachment>& known : registry.attachments) {
     std::shared_ptr<Attachment> attachment = known.lock();
-    // Whoever was told that it lost its place joins anew, also when the file has come back.
+    // An attachment that has reported its loss is not used again, even if the file has come back.
     if (attachment != nullptr && attachment->why_lost_ == nullptr && attachment->Uses(*file))
       return attachment;
   }
@@ -136,7 +135,7 @@ Status Attachment::Join(const AttachOptions& options) {
   if (!lifeline.ok()) return lifeline.status();
   lifeline_.emplace(std::move(*lifeline));
   slot_lock_->MoveAbove(lifeline_->fd());
-  // Where it cannot be done, a stray close() of the descriptor is noticed all the same.
+  // If this fails, a stray close() of the descriptor is still detected.
   (void)slot_lock_->Keep();
   const Status guarded = fork_guard_.Register(
       [](void* self) { static_cast<Attachment*>(self)->is_forked_child_ = true; }, this);
@@ -145,16 +144,16 @@ Status Attachment::Join(const AttachOptions& options) {
   fork_guard_.Add(lifeline_->fd());
   manager_.emplace(segment_, *this, self_);
   worker_.emplace(*manager_, directory_, BackgroundWorker::Options{options.sweeps});
-  // One that left nothing behind is not looked for: that reads all agents, and wakes them.
+  // Skipped if the predecessor left nothing behind: reaping reads all agents, and wakes them.
   const bool was_clean =
       segment_.process(self_.slot).cleaned_generation.Acquire() == predecessor.generation;
   if (!was_clean) (void)worker_->CleanUp(predecessor, kOpeningTimeoutNs);
-  // Nobody may have waited for those who died: their entries and files must not pile up.
+  // No process may have watched the dead: their entries and files must not pile up.
   worker_->ReapDeadProcesses(kMaxToCleanUp);
   return Status();
 }
 
-// Slots that were left clean come first, so that the dead are cleaned up by who waits for them.
+// Clean slots come first, so that the dead are reaped by the processes that wait for them.
 Status Attachment::ClaimSlot() {
   Status failure;
   for (const bool only_clean : {true, false}) {
@@ -177,7 +176,7 @@ bool Attachment::TryClaimSlot(uint32_t slot, bool only_clean, Status& failure) {
   entry.pid_namespace.Set(platform::PidNamespace());
   uint32_t generation = entry.generation.Get() + 1;
   if (generation == 0) generation = 1;
-  // From here on whoever names an older generation is dead.
+  // From here on a record with an older generation belongs to a dead process.
   entry.generation.Publish(generation);
   self_ = {static_cast<uint16_t>(slot), generation};
   return true;
@@ -187,11 +186,11 @@ Attachment::~Attachment() {
   fork_guard_.Unregister();
   if (worker_) worker_->Stop();
   if (self_.generation == 0) return;
-  // What an agent could not end in time is left to others, who find this process dead.
+  // Records that an agent could not end in time are left to peers, which find this process dead.
   if (!WasReaped() && HasNoAgents()) {
     segment_.process(self_.slot).cleaned_generation.Publish(self_.generation);
   }
-  // A number that is another file's now is not to be closed.
+  // Must not close a number that now belongs to another file.
   if (slot_lock_->IsIntact(self_.slot)) {
     slot_lock_->Unclaim(self_.slot);
   } else {
@@ -219,7 +218,7 @@ Status Attachment::CheckPlace() {
   return Status(StatusCode::kDisconnected, why);
 }
 
-// Null: nothing is known to be wrong, also when the system does not answer.
+// Null: no fault is known; also if the system does not answer.
 const char* Attachment::FindWhyLost() const {
   const Result<bool> is_at = file_.IsAt(path_);
   if (is_at.ok() && !*is_at) {
@@ -237,7 +236,7 @@ const char* Attachment::FindWhyLost() const {
   return nullptr;
 }
 
-// Whoever finds a slot without its lock ends everything of its process.
+// A peer that finds a slot without its lock ends everything of that process.
 bool Attachment::WasReaped() const {
   const ProcessEntry& entry = segment_.process(self_.slot);
   return entry.generation.Acquire() != self_.generation ||
@@ -275,7 +274,7 @@ void Attachment::ReleaseAgent(const AgentRef& agent) {
   segment_.agent(agent.index).owner.CompareExchange(owner, 0);
 }
 
-// Of a claim that has never been: damage, which says nothing of anybody's death.
+// A generation that was never claimed: damage, which proves no death.
 bool Attachment::IsOfTheFuture(ProcessRef process) const {
   if (process.generation == 0 || process.slot >= segment_.geometry().processes) return false;
   const uint32_t newest = segment_.process(process.slot).generation.Acquire();
@@ -286,11 +285,11 @@ bool Attachment::IsAlive(ProcessRef process) {
   if (!segment_.IsNewest(process)) return IsOfTheFuture(process);
   if (process.slot == self_.slot) return true;
   const Result<bool> claimed = slot_lock_->IsClaimed(process.slot);
-  // When the kernel does not answer, nobody is declared dead.
+  // If the kernel does not answer, the process counts as alive.
   if (!claimed.ok() || *claimed) return true;
-  // Through a descriptor that is another file's now, everybody looks dead.
+  // Through a descriptor of another file, every process would look dead.
   if (slot_lock_->IsIntact(self_.slot)) return false;
-  next_look_ns_.store(0, std::memory_order_relaxed);  // this process is to find out
+  next_look_ns_.store(0, std::memory_order_relaxed);  // CheckPlace() reports this fault
   return true;
 }
 

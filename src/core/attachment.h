@@ -1,6 +1,6 @@
-// This process's part in a bucket: the mapped segment, its slot, its lifeline, its background
-// worker. Shared by all agents (threads) of the process that use the same bucket; detached with the
-// last.
+// This process's use of a bucket: the mapped segment, its slot, its lifeline, its background
+// worker. Shared by all agents (threads) of the process that use the bucket; ends with the last of
+// them.
 #ifndef HOLDFAST_CORE_ATTACHMENT_H_
 #define HOLDFAST_CORE_ATTACHMENT_H_
 
@@ -37,7 +37,7 @@ struct AttachOptions {
 
 class Attachment final : public segment::Host {
  public:
-  // Opens the bucket, or joins the agents of this process that have it open already.
+  // Opens the bucket, or returns the attachment that this process already has.
   static Result<std::shared_ptr<Attachment>> Attach(const AttachOptions& options);
   ~Attachment() override;
   Attachment(const Attachment&) = delete;
@@ -47,23 +47,22 @@ class Attachment final : public segment::Host {
   BackgroundWorker& worker() { return *worker_; }
   const platform::BucketDirectory& directory() const { return directory_; }
 
-  // Descriptors that a forked child must not keep.
+  // Closes descriptors that a forked child must not keep.
   platform::ForkGuard& fork_guard() { return fork_guard_; }
-  // This is a forked child of the process that attached: nothing here is its own.
+  // Whether this is a forked child of the process that attached: it owns nothing here.
   bool IsForkedChild() const { return is_forked_child_.load(std::memory_order_relaxed); }
 
-  // kDisconnected once the segment was removed or replaced, so that there may be two tables of one
-  // name, or once this process has lost its slot, so that its peers may take it for dead. Then
-  // nothing is granted here any more. Asks the system at most once in kPlaceLookEveryNs; any
-  // thread.
+  // kDisconnected once the segment was removed or replaced (there may be two tables of one name),
+  // or this process has lost its slot (peers may take it for dead). Then nothing is granted here
+  // any more. Asks the system at most once per kPlaceLookEveryNs. Any thread.
   Status CheckPlace();
 
   // An agent entry of this process. kTooManyAgents: all are taken.
   Result<segment::AgentRef> ClaimAgent(const uint64_t (&client_id)[2], uint32_t thread_id);
   void ReleaseAgent(const segment::AgentRef& agent);
 
-  // New descriptors, open in any process, keep this one alive in the eyes of its peers, with what
-  // it holds: for a command that is to keep a lock when this process is killed.
+  // Returns new descriptors. While they are open in any process, peers take this one for alive, and
+  // its locks stay held: for a command that keeps a lock after this process was killed.
   Result<std::array<platform::UniqueFd, 2>> ShareLife() const;
 
   // Host

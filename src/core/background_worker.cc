@@ -17,18 +17,18 @@ using segment::ProcessRef;
 
 namespace {
 
-// The descriptors of a dying process close one after the other: so often its death is asked for,
-// once a millisecond, before it is asked for less often.
+// A dying process closes its descriptors one by one. Its death is checked this often, once per
+// millisecond, and then less often.
 constexpr uint32_t kSuspicions = 200;
 constexpr uint64_t kSweepNs = 1'000'000'000;
 constexpr int kSweepMs = 1000;
-// The kernel takes longer to answer the more processes there are, and all of them may sweep: so
-// many questions a sweep may ask, and so many whoever comes, or has found somebody dead.
+// The maximum number of liveness checks per sweep, and per newcomer or finder of a death. The
+// kernel's answer takes longer the more processes there are, and all of them may sweep.
 constexpr uint32_t kQuestionsPerSweep = 16;
 constexpr uint32_t kQuestions = 128;
-// And so often after that.
+// The interval of later checks.
 constexpr int kPatientMs = 100;
-// A shard that is not to be had keeps a lock for so much longer than its limit.
+// A busy shard extends a lock's limit by this time.
 constexpr uint64_t kBusyNs = 5'000'000;
 
 }  // namespace
@@ -45,7 +45,7 @@ Status BackgroundWorker::StartThread() {
   return started;
 }
 
-// What was not watched while there was no thread, its first sweep finds.
+// The first sweep of the thread finds what was not watched before it started.
 void BackgroundWorker::RunInline() {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -56,7 +56,7 @@ void BackgroundWorker::RunInline() {
   EnforceHolds();
 }
 
-// Who hands a lock over and over to the same process must not wake the thread each time.
+// Repeated hand-offs to the same process must not wake the thread each time.
 Status BackgroundWorker::Watch(ProcessRef process) {
   if (IsWatched(process)) return Status();
   const std::lock_guard<std::mutex> guard(mutex_);
@@ -77,7 +77,7 @@ void BackgroundWorker::UpdateBlockers(const RecordRef& record) {
 void BackgroundWorker::WatchHold(const RecordRef& record, uint64_t due_ns) {
   const std::lock_guard<std::mutex> guard(mutex_);
   holds_.Add(record, due_ns);
-  // Without a thread RunInline() looks.
+  // Without a thread RunInline() checks the limits.
   if (StartThread().ok() && due_ns < wakes_at_ns_) watch_->Wake();
 }
 
@@ -142,7 +142,8 @@ void BackgroundWorker::Run() {
   }
 }
 
-// The program has closed its descriptors. What was watched is asked for, and watched anew.
+// The program has closed the watch's descriptors. Checks all watched processes, and watches them
+// again.
 void BackgroundWorker::ReplaceWatch() {
   Result<platform::DeathWatch> watch = platform::DeathWatch::Create();
   if (!watch.ok()) {
@@ -171,13 +172,13 @@ void BackgroundWorker::BeginWaiting() {
   if (is_idle_.exchange(false) && watch_ != nullptr) watch_->Wake();
 }
 
-// The first sweep after the last wait is the last one, so that nobody who asks again and again
-// wakes the thread each time.
+// One sweep follows the end of the last wait, so that repeated requests do not wake the thread each
+// time.
 bool BackgroundWorker::IsSweepDue() {
   if (!options_.sweeps || is_idle_.load() || platform::MonotonicNs() < next_sweep_ns_) return false;
   if (waiting_.load() != 0 || has_waited_.exchange(false)) return true;
   is_idle_.store(true);
-  // Whoever began meanwhile may not have seen it.
+  // A request that began just now may not have seen it.
   if (waiting_.load() != 0) is_idle_.store(false);
   return !is_idle_.load();
 }
@@ -196,17 +197,16 @@ int BackgroundWorker::TimeoutMs() {
   return static_cast<int>(std::min<uint64_t>(wait_ms, INT_MAX));
 }
 
-// How long the thread may sleep if no lock's time is over by then; -1: for ever.
+// The longest sleep of the thread, unless a hold limit passes first; -1: for ever.
 int BackgroundWorker::MaxSleepMs() const {
   const bool is_asking = std::any_of(suspects_.begin(), suspects_.end(),
                                      [](const Suspect& s) { return s.asked < kSuspicions; });
   if (is_asking || deferred_count_.load(std::memory_order_acquire) != 0) return 1;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (!to_update_.empty()) return 1;  // the shard of one was not to be had
+    if (!to_update_.empty()) return 1;  // the shard of one limit was busy
   }
-  // A dying process that is still not dead, or a shard that is still not to be had: this does not
-  // wait for the sweep.
+  // A process that is still dying, or a shard that is still busy, cannot wait for the sweep.
   if (!suspects_.empty()) return kPatientMs;
   return options_.sweeps && !is_idle_.load() ? kSweepMs : -1;
 }
@@ -224,7 +224,7 @@ void BackgroundWorker::TakeCommands() {
     if (blockers.ok()) {
       to_watch.insert(to_watch.end(), blockers->begin(), blockers->end());
       const std::lock_guard<std::mutex> guard(mutex_);
-      holds_.Add(record, 0);  // the look ends it where nobody has a hold limit
+      holds_.Add(record, 0);  // the first check ends it if there is no hold limit
     } else if (blockers.status().code() == StatusCode::kBusy) {
       const std::lock_guard<std::mutex> guard(mutex_);
       to_update_.push_back(record);
@@ -233,8 +233,8 @@ void BackgroundWorker::TakeCommands() {
   for (const ProcessRef process : to_watch) OpenLifeline(process);
 }
 
-// The write end of a FIFO that the process opened for reading: it reports an error, and cannot be
-// opened any more, once the process is gone.
+// Opens the write end of a FIFO that the process has open for reading. It reports an error, and
+// cannot be opened any more, once the process has ended.
 void BackgroundWorker::OpenLifeline(ProcessRef process) {
   const bool is_known =
       process.generation == 0 || process == manager_.self() ||
@@ -242,7 +242,8 @@ void BackgroundWorker::OpenLifeline(ProcessRef process) {
       std::any_of(suspects_.begin(), suspects_.end(),
                   [process](const Suspect& suspect) { return suspect.process == process; });
   if (is_known || HoldLifeline(process)) return;
-  // Gone, or still to make its lifeline, or out of descriptors: ask for the truth.
+  // The process has ended or has no lifeline yet, or this one has no descriptors left: ask the
+  // kernel.
   suspects_.push_back({process});
 }
 
@@ -260,15 +261,16 @@ void BackgroundWorker::SetWatched(ProcessRef process, uint32_t generation) {
   watched_[process.slot].store(generation, std::memory_order_relaxed);
 }
 
-// Whoever has died may have been cleaning up after somebody whom nobody else watched.
+// The dead process may have been reaping another one that no other process watched.
 void BackgroundWorker::AskSuspects() {
   bool was_dead = false;
   std::erase_if(suspects_, [&](Suspect& suspect) {
     ++suspect.asked;
     if (manager_.host().IsAlive(suspect.process)) {
-      // Named by damage alone: nobody to wait for.
+      // Only damage names it: there is no such process.
       if (!manager_.segment().IsNewest(suspect.process)) return true;
-      // Whoever has only just come has a lifeline by now; that of a dying process is gone for good.
+      // A process that has just started has a lifeline by now; that of a dying process is gone for
+      // good.
       return HoldLifeline(suspect.process);
     }
     const StatusCode code =
@@ -310,7 +312,7 @@ void BackgroundWorker::RunDeferred() {
   }
 }
 
-// Takes one lock away per look, so that others have the shard between two.
+// Expires one lock per visit, so that peers can use the shard in between.
 void BackgroundWorker::EnforceHolds() {
   std::unique_lock<std::mutex> lock(mutex_);
   const uint64_t now_ns = platform::MonotonicNs();
@@ -325,7 +327,7 @@ void BackgroundWorker::EnforceHolds() {
   }
 }
 
-// Those that nobody has cleaned up after. Goes on where it has ended the last time.
+// Finds dead processes that were not reaped. Continues where the last call ended.
 std::vector<ProcessRef> BackgroundWorker::FindDeadProcesses(uint32_t max_questions) {
   std::vector<ProcessRef> dead;
   const segment::Segment& segment = manager_.segment();
@@ -344,7 +346,7 @@ std::vector<ProcessRef> BackgroundWorker::FindDeadProcesses(uint32_t max_questio
   return dead;
 }
 
-// Those whose death this process has to notice come first: their lifelines may say nothing.
+// Watched processes come first: a lifeline may fail to report their death.
 void BackgroundWorker::AskWatched(uint32_t max) {
   for (uint32_t i = 0; i < max && i < lifelines_.size(); ++i) {
     auto it = lifelines_.upper_bound(last_asked_);
@@ -362,7 +364,7 @@ void BackgroundWorker::ReapDeadProcesses(uint32_t max) {
   }
 }
 
-// Looks for what the mechanisms may have missed: deaths, and events that nobody was woken for.
+// Finds what the mechanisms may have missed: deaths, and events without a wake-up.
 void BackgroundWorker::Sweep() {
   next_sweep_ns_ = platform::MonotonicNs() + kSweepNs;
   const segment::Segment& segment = manager_.segment();

@@ -1,7 +1,7 @@
-// The helper thread of an attached process. It waits for the deaths that this process has to know
-// of, cleans up after the dead, and does what a JavaScript thread may not wait for.
+// The helper thread of an attached process. It waits for the deaths that matter to this process,
+// reaps the dead, and does work that a JavaScript thread must not wait for.
 //
-// It starts when it is first needed: a process that never waits for another has no such thread.
+// It starts at the first need: a process that never waits for another one has no such thread.
 #ifndef HOLDFAST_CORE_BACKGROUND_WORKER_H_
 #define HOLDFAST_CORE_BACKGROUND_WORKER_H_
 
@@ -27,13 +27,13 @@ namespace holdfast::core {
 
 class BackgroundWorker {
  public:
-  // Something for a shard that is kept locked by a process that does not run. Answers kBusy to be
-  // asked again; tasks of one shard are done in their order.
+  // Work for a shard that a stopped process keeps locked. Returns kBusy to be called again. The
+  // tasks of a shard run in order.
   using Task = std::function<StatusCode()>;
 
   struct Options {
-    // The net under the mechanisms: looks at everything once a second. Off in tests, so that none
-    // of them passes because of it.
+    // The fallback of the mechanisms: scans everything once a second. Tests turn it off, so that
+    // none of them passes because of it.
     bool sweeps = true;
   };
 
@@ -47,42 +47,39 @@ class BackgroundWorker {
   BackgroundWorker& operator=(const BackgroundWorker&) = delete;
   ~BackgroundWorker() { Stop(); }
 
-  // From now on the death of this process is noticed and cleaned up after. To be called after what
-  // waits for that process is in the table: see IsWatched().
+  // From now on the death of this process is noticed, and it is reaped. REQUIRES: the request that
+  // waits for it is in the table already, see IsWatched().
   Status Watch(segment::ProcessRef process);
-  // Whether the thread listens for the death of this process. True may be old events, but whoever
-  // knew before that the process had a part in the table need not ask for more. Either the thread
-  // still listens, or it has heard and is to clean up. That cleaning enters each shard and cannot
-  // have left the one where the process was met after it was met there: so it comes, and finds
-  // the request that waits.
+  // Whether the thread watches for the death of this process. The answer may be outdated, but it is
+  // enough for a caller that has just seen a record of the process. Either the thread still
+  // watches, or it has noticed the death and will reap. Reaping enters every shard, and has not yet
+  // left the one with that record: so it will also find the request that waits.
   bool IsWatched(segment::ProcessRef process) const {
     return process.slot < watched_.size() && process.generation != 0 &&
            watched_[process.slot].load(std::memory_order_relaxed) == process.generation;
   }
-  // A request of this process waits, or does not wait any more. While none does, nothing sweeps.
+  // A request of this process begins or ends to wait. There are no sweeps while none waits.
   void BeginWaiting();
   void EndWaiting(uint32_t count = 1) { waiting_.fetch_sub(count); }
-  // Watches whoever a waiting request waits for now, and their hold limits.
+  // Watches the current blockers of a waiting request, and their hold limits.
   void UpdateBlockers(const RecordRef& record);
-  // Keeps the hold limits that a request of this process has to do with, from `due_ns` on
-  // (MonotonicNs).
+  // Checks the hold limits that concern a request of this process, from `due_ns` on (MonotonicNs).
   void WatchHold(const RecordRef& record, uint64_t due_ns);
   // The request has ended.
   void ForgetHold(const RecordRef& record);
-  // `owner`: whose task it is, for CancelTasks.
+  // `owner` identifies the task for CancelTasks().
   void Defer(uint32_t shard, const void* owner, Task task);
   // Afterwards no task of this owner runs any more.
   void CancelTasks(const void* owner);
-  // Cleans up after a process that is known to be dead. kBusy: the background worker goes on with
-  // it.
+  // Reaps a process that is known to be dead. kBusy: the background worker continues.
   Status CleanUp(segment::ProcessRef process, uint64_t timeout_ns);
-  // Looks for processes that died without anybody waiting for them, and cleans up after at most so
-  // many. In the thread that calls.
+  // Finds processes that died unwatched, and reaps at most `max` of them. Runs on the calling
+  // thread.
   void ReapDeadProcesses(uint32_t max);
-  // To be called about once a second by whoever waits. Where the thread could not be started, this
-  // tries again; until it runs the caller does the most urgent part of its work.
+  // Called about once a second by agents that wait. If the thread could not be started, this tries
+  // again; until it runs, the caller does the most urgent part of its work.
   void RunInline();
-  // Ends the thread; what was deferred is dropped.
+  // Ends the thread and drops deferred tasks.
   void Stop();
 
  private:
@@ -118,7 +115,7 @@ class BackgroundWorker {
   const platform::BucketDirectory& directory_;
   const Options options_;
 
-  // Guarded by mutex_: what other threads leave for the background worker.
+  // Guarded by mutex_: commands of other threads for the background worker.
   mutable std::mutex mutex_;
   std::condition_variable task_done_;
   std::vector<segment::ProcessRef> to_watch_;
@@ -135,7 +132,7 @@ class BackgroundWorker {
   std::atomic<uint32_t> waiting_{0};
   std::atomic<bool> has_waited_{false};  // since the last sweep
   std::atomic<bool> is_idle_{false};     // the thread does not sweep until something waits
-  std::atomic<uint32_t> next_slot_{0};   // whom to ask next whether it lives
+  std::atomic<uint32_t> next_slot_{0};   // the next slot whose liveness is checked
   // By slot: the generation whose lifeline is among lifelines_; 0: none. Stored by the thread.
   std::vector<std::atomic<uint32_t>> watched_;
 

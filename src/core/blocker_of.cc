@@ -8,7 +8,7 @@ namespace holdfast::core {
 using segment::NameCell;
 using segment::RequestCell;
 
-// The first two of a queue come soon: the second is the first as soon as the lock is handed over.
+// The first two of a queue are granted soon: the second becomes the first at the next hand-off.
 Blocker BlockerOf(const segment::ShardView& shard, const RequestCell& request) {
   const RequestCell* blocker = shard.RequestAt(request.previous.Get());
   const bool comes_soon = blocker == nullptr || blocker->previous.Get() == segment::kNoCell;
@@ -23,8 +23,8 @@ Blocker BlockerOf(const segment::ShardView& shard, const RequestCell& request) {
   return {shard.segment().OwnerOf(*blocker), false, comes_soon ? blocker->agent.Get() + 1U : 0};
 }
 
-// A holder, or, beside holders that would not mind, the head of the queue. A limit leaves room
-// again with the end of any holder.
+// A holder, or the head of the queue if the holders are compatible. With a limit, the end of any
+// holder makes room.
 Blocker BlockerOfMiss(const segment::ShardView& shard, const LockRequest& request,
                       const NameCell& name) {
   const HeldCounts held = CountsOf(name);

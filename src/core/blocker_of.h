@@ -1,4 +1,4 @@
-// Who is before a request. Inside the shard lock; links that are damaged give nobody.
+// Finds the blocker of a request. Inside the shard lock; with damaged links there is none.
 #ifndef HOLDFAST_CORE_BLOCKER_OF_H_
 #define HOLDFAST_CORE_BLOCKER_OF_H_
 
@@ -7,9 +7,9 @@
 
 namespace holdfast::core {
 
-// Of a request that waits.
+// For a waiting request.
 Blocker BlockerOf(const segment::ShardView& shard, const segment::RequestCell& request);
-// Of a request that is not to wait.
+// For a request that will not wait (ifAvailable).
 Blocker BlockerOfMiss(const segment::ShardView& shard, const LockRequest& request,
                       const segment::NameCell& name);
 

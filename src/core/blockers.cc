@@ -15,7 +15,7 @@ using segment::ShardView;
 
 namespace {
 
-// Has its memory before the shard is entered.
+// Allocates its memory before the shard is entered.
 class HoldingsByProcess {
  public:
   explicit HoldingsByProcess(const segment::Segment& segment)

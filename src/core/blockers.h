@@ -1,4 +1,4 @@
-// Whose death would change something: the processes before a request, or those that hold a name.
+// The processes whose death would unblock a request: its blockers, or the holders of a name.
 #ifndef HOLDFAST_CORE_BLOCKERS_H_
 #define HOLDFAST_CORE_BLOCKERS_H_
 
@@ -10,18 +10,19 @@
 
 namespace holdfast::core {
 
-// The processes before a waiting request: its predecessor's, or those of all holders. Each once.
+// The processes that block a waiting request: its predecessor's, or those of all holders. Each
+// once.
 Result<std::vector<segment::ProcessRef>> Blockers(LockManager& manager, const RecordRef& record,
                                                   uint64_t timeout_ns);
 
-// What a process holds of a name.
+// The locks of one name that a process holds.
 struct Holdings {
   segment::ProcessRef process;
   uint32_t count = 0;
   bool is_exclusive = false;
 };
 
-// The processes that hold the name, in whatever mode, each once; they may be dead.
+// The processes that hold the name, in any mode, each once; they may be dead.
 Result<std::vector<Holdings>> Holders(LockManager& manager, const segment::ResourceName& name,
                                       uint64_t timeout_ns);
 

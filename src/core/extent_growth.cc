@@ -13,8 +13,8 @@ constexpr uint32_t kSlotBits = 11;  // of ProcessRef::ToShortWord
 
 }  // namespace
 
-// Free, or claimed by a process that has died and has been reaped: until then an intake may name
-// operations that are there.
+// Claims an extent that is free, or whose claimer was reaped: before that an intake may contain its
+// operations.
 bool ExtentGrowth::TryClaim(uint32_t extent) {
   segment::Shared<uint32_t>& owner = segment_.extent_owner(extent);
   uint32_t seen = owner.Get();
@@ -30,7 +30,7 @@ bool ExtentGrowth::IsReaped(uint32_t short_word) const {
   const segment::ProcessEntry& entry = segment_.process(slot);
   const uint32_t newest = entry.generation.Acquire();
   const uint32_t cleaned = entry.cleaned_generation.Acquire();
-  // The newest generation with these bits: whose it is.
+  // The newest generation with these bits identifies the claimer.
   const uint32_t short_newest = ProcessRef{static_cast<uint16_t>(slot), newest}.ToShortWord();
   const uint32_t age =
       ((short_newest >> kSlotBits) - (short_word >> kSlotBits)) & ProcessRef::kShortGeneration;

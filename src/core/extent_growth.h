@@ -1,6 +1,6 @@
-// More room for a shard: claims an extent that nobody has, has the kernel allocate it, and writes
-// its cells; all of that outside the shard lock. Nobody waits for anybody: each thread that needs
-// an extent claims its own.
+// Makes room for a shard: claims a free extent, lets the kernel allocate it, and initialises its
+// cells, all outside the shard lock. Threads do not wait for each other: each one that needs an
+// extent claims its own.
 #ifndef HOLDFAST_CORE_EXTENT_GROWTH_H_
 #define HOLDFAST_CORE_EXTENT_GROWTH_H_
 
@@ -18,12 +18,12 @@ class ExtentGrowth {
   ExtentGrowth(const segment::Segment& segment, segment::Host& host, segment::ProcessRef self)
       : segment_(segment), host_(host), self_(self) {}
 
-  // Extents for so many cells: allocated, prepared, and claimed by this process. kSegmentFull: the
-  // capacity is used up, or the file system has no more room; nothing is claimed then.
+  // Returns extents for at least `cells` cells: allocated, prepared, and claimed by this process.
+  // kSegmentFull: the capacity or the file system is full; nothing is claimed then.
   Result<std::vector<uint32_t>> Claim(uint32_t cells);
   void Unclaim(uint32_t extent);
 
-  // What the owner word of an extent says that is claimed by this process.
+  // The owner word of an extent that this process has claimed.
   uint32_t ClaimWord() const { return segment::kExtentClaimed | self_.ToShortWord(); }
 
  private:

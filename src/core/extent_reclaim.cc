@@ -15,8 +15,8 @@ bool IsWhollyFree(const Segment& segment, uint32_t extent) {
   return true;
 }
 
-// Inside the shard lock. The free list runs through these cells: the mark for repair comes first,
-// so that nobody uses the list again, whoever dies here.
+// Inside the shard lock. The free list runs through these cells, so the shard is marked for repair
+// first: after a death here no process uses the list.
 uint32_t GiveUpExtents(const Segment& segment, uint32_t shard) {
   uint32_t given = 0;
   for (uint32_t extent = 0; extent < segment.geometry().extents; ++extent) {

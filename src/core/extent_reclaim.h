@@ -1,5 +1,4 @@
-// Room that one shard no longer needs, for the others. Only when nothing else is left: giving
-// extents back costs the shard a repair.
+// Takes unused room from shards. A last resort: it costs each of them a repair.
 #ifndef HOLDFAST_CORE_EXTENT_RECLAIM_H_
 #define HOLDFAST_CORE_EXTENT_RECLAIM_H_
 
@@ -9,8 +8,8 @@
 
 namespace holdfast::core {
 
-// Takes every extent without a record in it from its shard. How many were taken; none where the
-// shards cannot be had within `timeout_ns`. Without a shard lock.
+// Takes every extent without a record from its shard, and returns their number; busy shards are
+// skipped after `timeout_ns`. REQUIRES: no shard lock is held.
 uint32_t ReclaimExtents(LockManager& manager, uint64_t timeout_ns);
 
 }  // namespace holdfast::core

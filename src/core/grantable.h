@@ -1,5 +1,5 @@
-// The grant rule. Standard: Web Locks, "grantable" (#concept-lock-request). Beyond it: a shared
-// request may have a limit, at which it counts itself.
+// The grant rule. Standard: Web Locks, "grantable" (#concept-lock-request). Beyond the standard a
+// shared request may have a limit: the maximum number of shared holders, itself included.
 #ifndef HOLDFAST_CORE_GRANTABLE_H_
 #define HOLDFAST_CORE_GRANTABLE_H_
 

@@ -1,5 +1,5 @@
-// Which requests of this process have to do with hold limits, and when each is to be looked at next
-// (hold_limits.h). Not for several threads at once.
+// The requests of this process that hold limits concern, and when each is checked next
+// (hold_limits.h). Not thread-safe.
 #ifndef HOLDFAST_CORE_HOLD_LIMIT_TIMERS_H_
 #define HOLDFAST_CORE_HOLD_LIMIT_TIMERS_H_
 
@@ -16,19 +16,19 @@ class HoldLimitTimers {
  public:
   static constexpr uint64_t kNever = UINT64_MAX;
 
-  // `due_ns`: when it is to be looked at next at the latest (MonotonicNs).
+  // `due_ns`: the latest time of its next check (MonotonicNs).
   void Add(const RecordRef& record, uint64_t due_ns);
   void Remove(const RecordRef& record);
-  // kNever: there is nothing to look at.
+  // kNever: nothing is due.
   uint64_t NextDueNs() const { return queue_.empty() ? kNever : queue_.begin()->first; }
 
   struct Task {
     RecordRef record;
     FirstSeenTimes first_seen;
   };
-  // The one that is due first; there must be one.
+  // The task that is due first. REQUIRES: there is one.
   Task First() const;
-  // It was looked at: when next, 0: never. No effect on one that was removed meanwhile.
+  // Sets the time of the next check; 0: never. Has no effect on a removed task.
   void Update(const Task& task, uint64_t due_ns);
 
  private:

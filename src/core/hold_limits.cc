@@ -16,13 +16,13 @@ using segment::ShardView;
 
 namespace {
 
-// Whoever waits looks at least once within the shortest limit before it, so that it sees each
-// holder before that one's time is over; but not more often than this.
+// A waiter checks at least once per shortest limit ahead of it, so that it sees every holder before
+// that holder's limit passes; but not more often than this.
 constexpr uint64_t kMinIntervalNs = 10'000'000;
-// A longer one is damage, and must not overflow.
+// A longer limit is damage, and must not overflow.
 constexpr uint64_t kMaxNs = uint64_t{1} << 62;
 
-// When the lock was granted; `now_ns` where that is damage: in the future. Only where the clocks
+// The time of the grant; `now_ns` if that is in the future, which is damage. REQUIRES: the clocks
 // are comparable.
 uint64_t GrantedNs(const RequestCell& holder, uint64_t now_ns) {
   return std::min(holder.granted_ns.Get(), now_ns);
@@ -56,7 +56,7 @@ class HoldLimitCheck {
       if (holder == nullptr) break;
       const uint64_t due_ns = AtHolder(holder_id, *holder);
       if (due_ns != 0) next_ns = std::min(next_ns, due_ns);
-      // It was taken away: the list has changed.
+      // It was expired: the list has changed.
       if (holder->state.Get() != CellState::kHeld) return next_ns;
       holder_id = holder->next.Get();
     }
@@ -130,7 +130,7 @@ Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record
     next_ns = HoldLimitCheck(view, wake_queue, first_seen).At(record.cell, *request);
     if (request->state.Get() != CellState::kWaiting) agent = request->agent.Get();
   }
-  // Whoever took the lock away may have died before it rang, and nobody may be watching it.
+  // The process that expired the lock may have died, unwatched, before it rang.
   if (agent < segment.geometry().agents && segment::HasEvents(segment.agent(agent))) {
     manager.host().Ring(segment.AgentAt(agent));
   }

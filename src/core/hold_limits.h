@@ -1,8 +1,8 @@
-// Locks that may be held for so long only: whoever holds or waits looks at the time, in its own
-// process, and takes away what is over. No clock touches a lock that was asked for without limit.
+// Enforces hold limits. The holder's process and every waiting process check the time, and expire a
+// lock whose limit has passed. No clock affects a lock without a limit.
 //
-// Times of different processes are compared only when one clock gave both (Host::ClockId).
-// Of other holders counts when this process saw them first.
+// Times of different processes are compared only when one clock gave both (Host::ClockId). For
+// other holders the time counts from the moment at which this process first saw them.
 #ifndef HOLDFAST_CORE_HOLD_LIMITS_H_
 #define HOLDFAST_CORE_HOLD_LIMITS_H_
 
@@ -14,12 +14,12 @@
 
 namespace holdfast::core {
 
-// When grants by clocks of others were seen first. Those that are gone make room; for whom there is
-// none, the time begins when somebody else has gone.
+// When grants with an incomparable clock were first seen. Ended grants make room; if there is none,
+// the time of a new grant begins once an entry is free.
 class FirstSeenTimes {
  public:
   uint64_t SinceNs(uint64_t token, uint64_t now_ns);
-  // Forgets whom nobody has asked for since the last call.
+  // Removes grants that were not looked up since the last call.
   void Prune();
 
  private:
@@ -32,11 +32,11 @@ class FirstSeenTimes {
   std::array<FirstSeen, kMax> first_seen_{};
 };
 
-// Whether the time of a lock with a hold limit is over, told or not.
+// Whether a lock's hold limit has passed, even if its holder was not told.
 bool IsHeldTooLong(const segment::RequestCell& holder, segment::Host& host);
 
-// Looks at what a request holds, or at the holders that it waits for, and takes one lock away whose
-// time is over. Returns when to look again (MonotonicNs; in the past: at once), 0: never.
+// Checks the lock that a request holds, or the holders that it waits for, and expires at most one
+// of them. Returns the time of the next check (MonotonicNs; in the past: at once), 0: never.
 // Errors: kBusy.
 Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record,
                                    FirstSeenTimes& first_seen, uint64_t timeout_ns);

@@ -1,5 +1,5 @@
-// What is asked of the lock table, and what it answers. Ids and numbers only: promises and
-// callbacks are the business of JavaScript.
+// Requests to the lock table, and its replies. Ids and numbers only: promises and callbacks stay in
+// JavaScript.
 #ifndef HOLDFAST_CORE_LOCK_REQUEST_H_
 #define HOLDFAST_CORE_LOCK_REQUEST_H_
 
@@ -13,37 +13,37 @@
 namespace holdfast::core {
 
 struct LockRequest {
-  uint32_t request_id = 0;  // the agent's own number, given back with every events about it
+  uint32_t request_id = 0;  // the agent's own number; every event of the request carries it
   LockMode mode = LockMode::kExclusive;
   bool if_available = false;
   bool steal = false;
-  uint32_t limit = 0;               // with kShared: at most so many holders with it; 0: no limit
+  uint32_t limit = 0;               // with kShared: maximum holders, itself included; 0: none
   uint64_t hold_limit_ns = 0;       // from the grant on; 0: none
-  std::u16string_view label{};      // shown to people; cut at kMaxLabelUnits
-  std::u16string_view call_site{};  // likewise: where in the program it is made; empty: unknown
-  uint64_t enclosing_token = 0;     // of the lock in whose callback it is made; 0: none
-  uint64_t now_ms = 0;              // since 1970, to show; need not be exact
+  std::u16string_view label{};      // for display; cut at kMaxLabelUnits
+  std::u16string_view call_site{};  // for display: where in the program it is made; empty: unknown
+  uint64_t enclosing_token = 0;     // token of the lock in whose callback it is made; 0: none
+  uint64_t now_ms = 0;              // since 1970, for display; need not be exact
 };
 
-// A record in the segment. The ticket is never used again: a cell that has another one, or none,
-// is another record.
+// Names a record in the segment. Tickets are never reused: a cell with another ticket, or none, is
+// another record.
 struct RecordRef {
   segment::CellId cell = segment::kNoCell;
   uint32_t shard = 0;
   uint64_t ticket = 0;
 };
 
-// Why a request ends, while it waits or holds; one that has lost its lock has ended already.
+// Why a waiting or holding request ends; one that has lost its lock has ended already.
 enum class EndReason { kReleased, kTimedOut, kExpired, kOwnerDied };
 
 enum class RequestOutcome { kQueued, kGranted, kMissed };
 
-// Whose death would bring a queued request forward. `several`: more than fit in here, ask
-// Blockers() or Holders().
+// The process whose death would advance a queued request. `several`: more than one, ask Blockers()
+// or Holders().
 struct Blocker {
   segment::ProcessRef process;
   bool several = false;
-  uint32_t holder = 0;  // when the request comes soon: 1 + the agent whose turn is before; 0: none
+  uint32_t holder = 0;  // if the grant is near: 1 + the agent whose turn is first; 0: none
 };
 
 struct RequestReply {
@@ -51,8 +51,8 @@ struct RequestReply {
   bool has_to_do_with_hold_limits = false;  // its own, or of others before it (hold_limits.h)
   RecordRef record;                         // none when missed
   uint64_t token = 0;                       // when granted
-  Blocker blocker;  // when queued; when missed: who has the lock, or the first in the queue
-  uint32_t missing_cells = 0;  // not 0: nothing was done, the shard must grow by so many first
+  Blocker blocker;             // when queued; when missed: a holder, or the first in the queue
+  uint32_t missing_cells = 0;  // not 0: nothing was done, the shard needs this many cells first
 };
 
 }  // namespace holdfast::core

@@ -1,5 +1,5 @@
-// The peers to the doorbells of other agents, opened when first rung and kept: one small descriptor
-// per agent that was ever rung and still lives.
+// Cache of the write ends of peers' doorbells, opened at the first ring: one descriptor per live
+// agent that was ever rung.
 #ifndef HOLDFAST_CORE_PEER_DOORBELLS_H_
 #define HOLDFAST_CORE_PEER_DOORBELLS_H_
 
@@ -14,8 +14,8 @@
 
 namespace holdfast::core {
 
-// The names of the FIFOs in the bucket's directory. A generation is never used again in a segment,
-// and the name tells the segment, so a file that somebody left behind cannot be taken for another.
+// The names of the FIFOs in the bucket's directory. Generations are never reused in a segment, and
+// the name contains the segment's id, so an abandoned file is never taken for another agent's.
 std::string DoorbellName(const segment::Segment& segment, const segment::AgentRef& agent);
 std::string LifelineName(const segment::Segment& segment, segment::ProcessRef process);
 
@@ -24,7 +24,7 @@ class PeerDoorbells {
   PeerDoorbells(const platform::BucketDirectory& directory, const segment::Segment& segment)
       : directory_(directory), segment_(segment) {}
 
-  // From any thread. Whoever cannot be rung is gone, or finds its events by its own sweep.
+  // Any thread. If the ring fails, the peer is dead, or its own sweep finds the event.
   void Ring(const segment::AgentRef& agent);
 
  private:
@@ -32,7 +32,7 @@ class PeerDoorbells {
     uint32_t generation;
     platform::PeerDoorbell peer;
   };
-  // So many are kept; then all are dropped and opened anew when needed.
+  // The size of the cache; when it is full, all are closed and reopened at need.
   static constexpr size_t kMax = 256;
 
   const platform::BucketDirectory& directory_;

@@ -15,10 +15,10 @@ using segment::ShardView;
 
 namespace {
 
-// Of a name; for what is longer the shard is entered once more.
+// Units of a name that fit; for a longer name the shard is entered again.
 constexpr uint32_t kUnitsAtOnce = segment::kNameCellUnits + segment::kTextCellUnits;
 
-// `units` has room for them.
+// REQUIRES: `units` has room for them.
 bool ReadName(const ShardView& shard, CellId id, const NameCell& name, uint32_t length,
               std::u16string& units) {
   segment::NameReader reader(shard, id, name);
@@ -96,7 +96,7 @@ void RecordCopies::ReadShown(const RequestCell& request, LockInfo& info) const {
 
 bool RecordCopies::Complete(size_t index, uint64_t timeout_ns) {
   RecordCopy& copy = copies_[index];
-  // A damaged length must not become that much memory.
+  // A damaged length must not allocate that much memory.
   if (copy.name_length > manager_.segment().geometry().capacity / sizeof(char16_t)) return false;
   if (copy.info.name.size() == copy.name_length) return true;
   std::u16string name;

@@ -1,5 +1,5 @@
-// Copies of some requests with all that is shown of them, made inside a shard without taking
-// memory: what others wait for is as short as the room here.
+// Copies of requests with all their details, made inside a shard without allocating: the time for
+// which peers wait is bounded by the room here.
 #ifndef HOLDFAST_CORE_RECORD_COPIES_H_
 #define HOLDFAST_CORE_RECORD_COPIES_H_
 
@@ -27,13 +27,13 @@ class RecordCopies {
 
   void Clear() { count_ = 0; }
   bool IsFull() const { return count_ == copies_.size(); }
-  // Inside the shard, while this is not full.
+  // REQUIRES: inside the shard, and not full.
   void Add(const segment::ShardView& shard, segment::CellId id,
            const segment::RequestCell& request);
 
   size_t size() const { return count_; }
-  // Outside of the shard: with its whole name, which takes another look where it is long. False:
-  // the request is gone meanwhile, or the shard could not be entered in time.
+  // Outside of the shard: adds the whole name; a long one needs another visit. False: the request
+  // has ended, or the shard could not be entered in time.
   bool Complete(size_t index, uint64_t timeout_ns);
   const RecordCopy& operator[](size_t index) const { return copies_[index]; }
 
@@ -46,7 +46,7 @@ class RecordCopies {
   size_t count_ = 0;
 };
 
-// At most `max` of those that hold a name, the oldest first; those that are dead too.
+// At most `max` holders of a name, the oldest first; dead ones, too.
 Result<std::vector<RecordCopy>> HoldersOf(LockManager& manager, const segment::ResourceName& name,
                                           uint32_t max, uint64_t timeout_ns);
 

@@ -1,4 +1,4 @@
-// What an agent learns of one of its records.
+// An event of one of an agent's records.
 #ifndef HOLDFAST_CORE_RECORD_EVENT_H_
 #define HOLDFAST_CORE_RECORD_EVENT_H_
 
@@ -15,7 +15,7 @@ struct RecordEvent {
   uint32_t request_id = 0;
   segment::CellState state = segment::CellState::kFree;
   uint64_t token = 0;
-  bool may_be_blocked_by_others = true;  // while it waits: somebody new may be before it
+  bool may_be_blocked_by_others = true;  // while it waits: its blocker may have changed
 };
 
 RecordEvent ReadEvent(const segment::Segment& segment, segment::CellId id,

@@ -59,7 +59,7 @@ CellId TakeRecord(const ShardView& shard, const segment::AgentRef& agent,
   return is_whole ? id : kNoCell;
 }
 
-// Of two that find it damaged, one stores where tokens go on.
+// If two threads find it damaged, one of them stores the new value.
 uint64_t TokenAfterDamage(const segment::Segment& segment, segment::Host& host) {
   Shared<uint64_t>& last = segment.header().last_token;
   const uint64_t base = segment::TokenAt(host.RealtimeMs() * kNsPerMs);

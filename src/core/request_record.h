@@ -1,5 +1,5 @@
-// The record of a request in the segment, from the cell that is taken for it to its return. Inside
-// the shard lock; the states in between are the business of the rules.
+// Allocates, stamps and frees the record of a request. Inside the shard lock; shard_rules.h has the
+// states in between.
 #ifndef HOLDFAST_CORE_REQUEST_RECORD_H_
 #define HOLDFAST_CORE_REQUEST_RECORD_H_
 
@@ -14,26 +14,26 @@
 
 namespace holdfast::core {
 
-// Of a label or a call site.
+// The stored length of a label or a call site.
 inline uint32_t TextLength(std::u16string_view text) {
   return static_cast<uint32_t>(std::min<size_t>(text.size(), segment::kMaxLabelUnits));
 }
 
-// The record and its texts.
+// Cells for the record and its texts.
 inline uint32_t CellsForRecord(const LockRequest& request) {
   return 1 + segment::TextPieces::CellsFor(TextLength(request.label)) +
          segment::TextPieces::CellsFor(TextLength(request.call_site));
 }
 
-// Fills a free cell; it stays free until somebody stores its state. kNoCell: the pool did not have
+// Fills a free cell; it stays free until its state is stored. kNoCell: the pool did not have
 // CellsForRecord(request), or is damaged.
 segment::CellId TakeRecord(const segment::ShardView& shard, const segment::AgentRef& agent,
                            const LockRequest& request, segment::CellId name_id);
 
-// The part of StampGrant that has a hold limit.
+// The part of StampGrant() for requests with a hold limit.
 void StampHold(segment::Host& host, segment::RequestCell& request);
 
-// The next token where `last_token` is damaged: tokens go on where the clock stands.
+// The next token if `last_token` is damaged: tokens continue from the clock.
 uint64_t TokenAfterDamage(const segment::Segment& segment, segment::Host& host);
 
 inline uint64_t NextToken(const segment::Segment& segment, segment::Host& host) {
@@ -42,7 +42,7 @@ inline uint64_t NextToken(const segment::Segment& segment, segment::Host& host) 
   return is_sound ? token : TokenAfterDamage(segment, host);
 }
 
-// What is known of a grant before it is committed: its token and its time.
+// Stores the token and the time of a grant, before it is committed.
 inline void StampGrant(const segment::Segment& segment, segment::Host& host,
                        segment::RequestCell& request, uint64_t now_ms) {
   request.token.Set(NextToken(segment, host));
@@ -50,12 +50,12 @@ inline void StampGrant(const segment::Segment& segment, segment::Host& host,
   if (request.hold_limit_ns.Get() != 0) StampHold(host, request);
 }
 
-// Commits the end of a record that is in no list any more, then frees what belongs to it.
+// Commits the end of a record that is in no list, then frees its texts and its cell.
 inline void GiveRecord(const segment::ShardView& shard, segment::CellId id,
                        segment::RequestCell& request) {
   const segment::CellId label = request.label.Get();
   const segment::CellId call_site = request.call_site.Get();
-  // Dead behind this: pieces of nothing, which Repair frees.
+  // A death after this leaves pieces without an owner, which Repair frees.
   segment::RecordPool(shard).Free(id, reinterpret_cast<segment::AnyCell&>(request));
   if (label != segment::kNoCell) segment::TextPieces(shard, id).Free(label);
   if (call_site != segment::kNoCell) segment::TextPieces(shard, id).Free(call_site);

@@ -12,8 +12,8 @@ using segment::ShardView;
 
 namespace {
 
-// Goes from a waiting request to whoever was before it. The queue is strict, so the request waits
-// for all that any of them waits for.
+// Walks from a waiting request to the requests and locks ahead of it. The queue is strict, so the
+// request waits for everything that those wait for.
 class WaitPath {
  public:
   WaitPath(const segment::Segment& segment, const segment::AgentRef& agent,
@@ -24,7 +24,7 @@ class WaitPath {
     Pass(request);
   }
 
-  // True: this one is of the same thread, and somebody met so far waits for its end.
+  // True: it belongs to the same thread, and a request met so far waits for its end.
   bool IsStoppedBy(const RequestCell& before) {
     const bool is_own = IsOfThread(before);
     if (is_own && (IsExclusive(before) || has_exclusive_)) return true;
@@ -37,7 +37,7 @@ class WaitPath {
   static bool IsExclusive(const RequestCell& request) {
     return request.mode.Get() == static_cast<uint8_t>(LockMode::kExclusive);
   }
-  // A thread has an agent for each lock manager that it has opened.
+  // A thread has one agent per open lock manager.
   bool IsOfThread(const RequestCell& request) const {
     const uint16_t index = request.agent.Get();
     if (index >= segment_.geometry().agents || segment_.OwnerOf(request) != process_) return false;

@@ -1,6 +1,5 @@
-// Whether a request waits for its own thread: for what an agent of the thread holds, or has asked
-// for earlier and would have to give back first. A thread that blocks until such a request is
-// granted never goes on.
+// Whether a request waits for its own thread: for a lock that an agent of the thread holds, or for
+// an earlier request of it. A thread that blocks on such a request never continues.
 #ifndef HOLDFAST_CORE_SELF_DEADLOCK_H_
 #define HOLDFAST_CORE_SELF_DEADLOCK_H_
 
@@ -11,7 +10,7 @@
 
 namespace holdfast::core {
 
-// False, too, when the request does not wait any more. Errors: kBusy.
+// False also if the request does not wait any more. Errors: kBusy.
 Result<bool> WouldSelfDeadlock(LockManager& manager, const segment::AgentRef& agent,
                                const RecordRef& record, uint64_t timeout_ns);
 

@@ -35,7 +35,7 @@ bool IsGrantableNext(const RequestCell& request, const NameCell& name) {
   return IsGrantable(ModeOf(request), true, CountsOf(name), request.limit.Get());
 }
 
-// Where nobody holds, nobody has to wait: if somebody has to, the counts or the list are damaged.
+// Without a holder no request has to wait: if one waits, the counts or the list are damaged.
 bool HasNoHolder(const NameCell& name) { return name.held_head.Get() == kNoCell; }
 
 LockEvent EventOf(EndReason reason, LockEvent given_back) {
@@ -89,7 +89,8 @@ RequestReply ShardRules::Request(const segment::AgentRef& agent, const segment::
       Steal(id, record, *found.cell);
     } else {
       const WatchRingWriter note(shard_);
-      // Dead before this store: the cell is free. After it: a held lock, whatever the links say.
+      // A death before this store leaves a free cell; after it, a held lock, whatever the links
+      // are.
       record.state.Publish(CellState::kHeld);
       note.Write(wake_queue_.host(), LockEvent::kGranted, record, *found.cell);
       AddHeld(id, record, *found.cell);
@@ -116,8 +117,8 @@ void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
   RequestList::Queue(shard_, name).Append(id, request);
 }
 
-// Takes every held lock of the name away and holds it instead. The intent is committed first: a
-// repair finds kStealing and takes away what is still held (older tickets only).
+// Takes every held lock of the name and holds it instead. The intent is committed first: a repair
+// finds kStealing and takes the locks that are still held (older tickets only).
 void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
   WakeBeforeSteal(thief, name);
   thief.state.Publish(CellState::kStealing);
@@ -139,10 +140,10 @@ void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
   if (thief.hold_limit_ns.Get() != 0) TellOfHoldLimit(name);
 }
 
-// Who waits first watches the victims, and nobody watches the thief yet. It is rung here, inside
-// the shard and before anything is stolen, because a ring that comes after the steal may never
-// come. It cannot look before the thief has left the shard, or died in it, and then finds the
-// thief, or a shard to repair.
+// The first waiter watches the victims, and no process watches the thief yet. So it is rung here,
+// inside the shard and before the steal: the thief may die before a later ring. The waiter cannot
+// enter before the thief has left the shard or died in it; then it finds the thief, or a shard to
+// repair.
 void ShardRules::WakeBeforeSteal(const RequestCell& thief, const NameCell& name) {
   const RequestCell* const first = shard_.RequestAt(name.queue_head.Get());
   if (first == nullptr || shard_.segment().OwnerOf(*first) == shard_.segment().OwnerOf(thief))
@@ -150,8 +151,8 @@ void ShardRules::WakeBeforeSteal(const RequestCell& thief, const NameCell& name)
   wake_queue_.RingToRescan(first->agent.Get());
 }
 
-// A thief comes before those who wait already: they did not have to care for its hold limit when
-// they came. Enough of them are told that somebody runs.
+// A thief gets ahead of requests that already wait, and that did not know its hold limit. Enough of
+// them are told that at least one of their processes runs.
 void ShardRules::TellOfHoldLimit(const NameCell& name) {
   constexpr uint32_t kMaxTold = 64;
   CellId id = name.queue_head.Get();
@@ -171,7 +172,7 @@ bool ShardRules::AddHeld(CellId id, RequestCell& request, NameCell& name) {
   return true;
 }
 
-// It is in none of the name's lists any more.
+// REQUIRES: it is in none of the name's lists.
 bool ShardRules::Leave(const RequestCell& request, NameCell& name) {
   if (segment::UncountHoldLimit(name, request)) return true;
   shard_.MarkDamaged();
@@ -194,7 +195,8 @@ bool ShardRules::RemoveHeld(CellId id, RequestCell& request, NameCell& name) {
 bool ShardRules::Grant(CellId id, RequestCell& request, NameCell& name) {
   StampGrant(shard_.segment(), wake_queue_.host(), request, wake_queue_.host().RealtimeMs());
   const WatchRingWriter note(shard_);
-  // Dead before this store: still waiting. After it: held, and repair tells everybody to look.
+  // A death before this store leaves it waiting; after it, held, and repair makes all agents
+  // rescan.
   request.state.Publish(CellState::kHeld);
   note.Write(wake_queue_.host(), LockEvent::kGranted, request, name);
   if (!RequestList::Queue(shard_, name).Remove(id, request)) return false;
@@ -216,7 +218,7 @@ void ShardRules::ProcessLockRequestQueue(CellId name_id) {
     if (!Grant(head, *request, *name)) return;
   }
   if (name->queue_head.Get() != kNoCell && HasNoHolder(*name)) return shard_.MarkDamaged();
-  // Who comes first now watches the one before it, which is fine if that is the only holder.
+  // The new first waiter watches its old predecessor, which is right if that is the only holder.
   const HeldCounts held = CountsOf(*name);
   if (grants > 0 && held.exclusive + held.shared > 1) {
     PostIfBlockerChanged(name->queue_head.Get());
@@ -260,15 +262,15 @@ void ShardRules::EndWaiting(CellId id, RequestCell& request, NameCell& name, End
   Free(id, request);
   note.Write(wake_queue_.host(), EventOf(reason, LockEvent::kAborted), request, name);
   ProcessLockRequestQueue(name_id);
-  // Who stood behind has somebody else before it now, unless it was just granted.
+  // The follower has a new blocker now, unless it was just granted.
   RequestCell* const follower = shard_.RequestAt(next);
   if (follower != nullptr && follower->state.Get() == CellState::kWaiting) {
     PostIfBlockerChanged(next);
   }
 }
 
-// Dead before the state is stored: still held, and the next to look takes it away. After it: lost,
-// and repair tells everybody to look.
+// A death before the state is stored leaves it held, and the next check expires it; after it, lost,
+// and repair makes all agents rescan.
 void ShardRules::Expire(CellId id, RequestCell& request) {
   const CellId name_id = request.name.Get();
   NameCell* const name = shard_.NameAt(name_id);
@@ -281,9 +283,9 @@ void ShardRules::Expire(CellId id, RequestCell& request) {
   ProcessLockRequestQueue(name_id);
 }
 
-// Frees the record, or leaves it as a zombie to its agent, which still finds it among its events
-// (invariant I10). The zombie state comes before the second look at the link: either the agent,
-// clearing the link, sees the zombie, or the link is seen cleared here.
+// Frees the record, or leaves it as a zombie to its agent, which still has it in its event list
+// (invariant I10). The zombie state is stored before the link is read again: either the agent sees
+// the zombie when it clears the link, or this sees the cleared link.
 void ShardRules::Free(CellId id, RequestCell& request) {
   if (request.event_next.Get() != segment::kNotLinked) {
     request.state.Publish(CellState::kZombie);
@@ -300,8 +302,8 @@ void ShardRules::PostEvent(CellId id, RequestCell& request) {
   wake_queue_.Add(request.agent.Get());
 }
 
-// Makes the agent of a waiting request watch whom it waits for now. Whoever is of the same process
-// dies with it.
+// Makes the agent of a waiting request watch its new blocker. A blocker of the same process needs
+// no watch: it dies with the waiter.
 void ShardRules::PostIfBlockerChanged(CellId id) {
   RequestCell* const request = shard_.RequestAt(id);
   if (request == nullptr) return;

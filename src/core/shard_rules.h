@@ -1,8 +1,7 @@
 // The rules of the standard, on one shard, inside its lock. Each function is one step of a
-// specification algorithm; docs/shared-memory.md says for each what a crash inside it leaves
-// behind.
+// specification algorithm; docs/shared-memory.md says what a crash in each of them leaves behind.
 //
-// A step that meets damage marks the shard and gives up; whoever enters next repairs it.
+// A step that finds damage marks the shard and stops; the next process to enter repairs it.
 #ifndef HOLDFAST_CORE_SHARD_RULES_H_
 #define HOLDFAST_CORE_SHARD_RULES_H_
 
@@ -18,21 +17,22 @@ class ShardRules {
   ShardRules(segment::ShardView shard, WakeQueue& wake_queue)
       : shard_(shard), wake_queue_(wake_queue) {}
 
-  // "Request a lock" (#algorithm-request-lock), the steps on the lock task queue. Whether damage
-  // was met is to be asked of the shard afterwards.
+  // "Request a lock" (#algorithm-request-lock), the steps on the lock task queue. The caller must
+  // then ask the shard whether damage was found.
   RequestReply Request(const segment::AgentRef& agent, const segment::ResourceName& name,
                        const LockRequest& request);
 
-  // Ends a request in whatever state it is: waiting ("abort the request",
-  // #algorithm-abort-request), held ("release the lock", #algorithm-release-lock), lost.
+  // Ends a request in any state: waiting ("abort the request", #algorithm-abort-request), held
+  // ("release the lock", #algorithm-release-lock), lost.
   void End(segment::CellId id, segment::RequestCell& request,
            EndReason ending = EndReason::kReleased);
 
-  // Takes a held lock away whose time is over. Beyond the standard; like a steal without a thief.
+  // Takes a held lock whose hold limit has passed. Beyond the standard; like a steal without a
+  // thief.
   void Expire(segment::CellId id, segment::RequestCell& request);
 
   // "Process the lock request queue" (#algorithm-process-lock-request-queue). Then frees the name
-  // if nobody uses it any more.
+  // if it is unused.
   void ProcessLockRequestQueue(segment::CellId name_id);
 
  private:

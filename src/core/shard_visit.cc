@@ -9,12 +9,13 @@ namespace holdfast::core {
 
 namespace {
 
-// Nobody is inside a shard so long, unless it is stopped.
+// A process is inside a shard for this long only if it is stopped.
 constexpr uint64_t kStallNs = 1'000'000'000;
 
 }  // namespace
 
-// The first call only asks to be called again: whoever is inside has that long to do it itself.
+// The first call only asks to be called again: meanwhile the process inside may execute the intake
+// itself.
 StatusCode ShardVisit::operator()() {
   if (!std::exchange(has_waited_, true)) return StatusCode::kBusy;
   const Status visited = attachment_->manager().Visit(shard_, operations_, kWorkerTimeoutNs);
@@ -31,7 +32,7 @@ StatusCode ShardVisit::operator()() {
   return visited.code();
 }
 
-// Once: people can do something about it.
+// Once, so that people can act.
 void ShardVisit::TellIfStalled() {
   if (has_told_ || attachment_->MonotonicNs() - begin_ns_ < kStallNs) return;
   has_told_ = true;

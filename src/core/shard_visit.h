@@ -1,6 +1,6 @@
-// Looks after what an agent has left in the intake of a shard: the background worker's thread,
-// which may wait, enters the shard, takes it over if its owner has died, and so has the intake
-// executed. Whoever unlocks the shard does that sooner, as a rule.
+// Makes sure that an agent's operations in the intake of a shard are executed. The background
+// worker's thread, which may wait, enters the shard, takes it over if its owner has died, and
+// executes the intake. Usually the process that unlocks the shard does so earlier.
 #ifndef HOLDFAST_CORE_SHARD_VISIT_H_
 #define HOLDFAST_CORE_SHARD_VISIT_H_
 
@@ -17,11 +17,11 @@
 
 namespace holdfast::core {
 
-// What the visits have to say to their agent.
+// Results of visits, for their agent.
 struct VisitLog {
   struct Stall {
     uint32_t shard = 0;
-    uint32_t process_id = 0;  // of the one in the way; 0: unknown
+    uint32_t process_id = 0;  // of the stopped process; 0: unknown
   };
   // A record that the background worker has ended.
   struct End {
@@ -31,14 +31,14 @@ struct VisitLog {
   std::mutex mutex;
   std::vector<uint32_t> done;  // shards
   std::vector<End> ends;
-  std::vector<Stall> stalls;  // shards that cannot be entered for a second
+  std::vector<Stall> stalls;  // shards that could not be entered for a second
   std::atomic<bool> has_news{false};
 };
 
 class ShardVisit {
  public:
-  // `operations`: of this agent in this shard; what is still pending after a visit was lost by
-  // damage, and is executed then.
+  // `operations`: of this agent in this shard; operations still pending after a visit were lost by
+  // damage, and are executed then.
   ShardVisit(Attachment& attachment, const segment::AgentRef& agent, std::shared_ptr<VisitLog> log,
              uint32_t shard, std::vector<LockManager::OperationRef> operations)
       : attachment_(&attachment),
@@ -48,7 +48,7 @@ class ShardVisit {
         operations_(std::move(operations)),
         begin_ns_(attachment.MonotonicNs()) {}
 
-  // To be called by the background worker, again after kBusy.
+  // Called by the background worker, again after kBusy.
   StatusCode operator()();
 
  private:

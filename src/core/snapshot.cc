@@ -55,7 +55,7 @@ class Reader {
     (is_held ? snapshot_.held : snapshot_.pending).push_back(std::move(info));
   }
 
-  // What the standard does not show.
+  // Details beyond the standard's snapshot.
   void ReadDetails(const CopiedCell& request, ProcessRef process, bool is_held,
                    LockInfo& info) const {
     const segment::ProcessEntry& entry = manager_.segment().process(process.slot);
@@ -104,7 +104,7 @@ class Reader {
     const CopiedCell* cell = Find(id, CellState::kName);
     if (cell == nullptr) return false;
     const auto length = cell->Read<uint32_t>(offsetof(segment::NameCell, length));
-    // A damaged length must not become that much memory.
+    // A damaged length must not allocate that much memory.
     if (segment::NameTable::CellsFor(length) > table_.CellsOf(shard_).size()) return false;
     const uint32_t here = std::min(length, segment::kNameCellUnits);
     ReadUnits(*cell, offsetof(segment::NameCell, units), here, units);

@@ -1,4 +1,4 @@
-// One consistent picture of the whole bucket: what is held and what is pending at one moment.
+// A consistent snapshot of the whole bucket: the held locks and pending requests of one moment.
 // Standard: Web Locks "snapshot the lock state" (#algorithm-snapshot-the-lock-state).
 #ifndef HOLDFAST_CORE_SNAPSHOT_H_
 #define HOLDFAST_CORE_SNAPSHOT_H_
@@ -25,18 +25,18 @@ struct LockInfo {
   uint64_t hold_limit_ns = 0;    // 0: none
   uint64_t requested_ms = 0;     // since 1970
   uint64_t granted_ms = 0;       // likewise; 0: pending
-  uint32_t request_id = 0;       // its agent's own number for it
+  uint32_t request_id = 0;       // its agent's number for it
   uint64_t enclosing_token = 0;  // 0: none
 };
 
 struct Snapshot {
   std::vector<LockInfo> held;             // per name in the order of the requests
   std::vector<LockInfo> pending;          // likewise
-  std::vector<segment::ProcessRef> dead;  // met on the way, not shown, to be cleaned up
+  std::vector<segment::ProcessRef> dead;  // dead processes found; not shown, to be reaped
 };
 
-// Copies the cells in use, a shard at a time where nobody changes them meanwhile (table_copy.h);
-// reads the copy afterwards. kBusy when a shard was not to be had in time.
+// Copies the cells in use, shard by shard if possible (table_copy.h), and reads the copy. kBusy if
+// a shard could not be locked in time.
 Result<Snapshot> TakeSnapshot(LockManager& manager, uint64_t timeout_ns);
 
 }  // namespace holdfast::core

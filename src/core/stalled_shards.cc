@@ -11,7 +11,8 @@ using segment::ProcessRef;
 
 namespace {
 
-// Nobody who runs is inside so long. A false owner has left before anybody is warned of it.
+// No running process is inside for this long. It is short enough that a false owner frees its shard
+// before a warning.
 constexpr uint64_t kLookEveryNs = 250'000'000;
 
 }  // namespace
@@ -36,8 +37,8 @@ void StalledShards::Look() {
   }
 }
 
-// Any of its event loops can answer: what makes it read its records again makes it look at the
-// locks, too. One that sleeps for nothing is rung like all others.
+// Any of its event loops can answer: a rescan of its records also checks the lock words. A sleeping
+// loop without requests is rung like all others.
 void StalledShards::Challenge(ProcessRef process) {
   const segment::Segment& segment = manager_.segment();
   for (uint32_t i = 0; i < segment.geometry().agents; ++i) {

@@ -1,5 +1,6 @@
-// Shards that somebody has been inside for so long that it is stopped, or is not there at all: the
-// lock word may have been damaged. The process that it names is asked (segment/false_owner.h).
+// Finds shards that were locked for so long that the owner is stopped, or is not inside at all
+// because the lock word was damaged. Challenges the process that the word names
+// (segment/false_owner.h).
 #ifndef HOLDFAST_CORE_STALLED_SHARDS_H_
 #define HOLDFAST_CORE_STALLED_SHARDS_H_
 
@@ -14,7 +15,7 @@ class StalledShards {
  public:
   explicit StalledShards(LockManager& manager) : manager_(manager) {}
 
-  // Looks when the last look is a while ago. By one thread.
+  // Samples the shards at most once per kLookEveryNs. Not thread-safe.
   void Look();
 
  private:
@@ -27,7 +28,7 @@ class StalledShards {
   void Challenge(segment::ProcessRef process);
 
   LockManager& manager_;
-  std::vector<Sample> samples_;  // of the last look, by shard
+  std::vector<Sample> samples_;  // of the last sample, by shard
   uint64_t next_look_ns_ = 0;
 };
 

@@ -9,21 +9,21 @@ using segment::ProcessRef;
 
 namespace {
 
-// Somebody who keeps writing into the segment is not to keep this thread.
+// A process that keeps damaging the segment must not keep this thread here.
 constexpr int kMaxDeadBlockers = 3;
 
-// Ends what a dead process has in this shard, and answers whether it is dead.
+// Returns whether the process is dead, and if so ends its records in this shard.
 Result<bool> ReapIfDead(Attachment& attachment, ProcessRef suspect, uint32_t shard,
                         uint64_t timeout_ns) {
   if (suspect.generation == 0 || attachment.IsAlive(suspect)) return false;
-  // The rest of it is for the background worker, or for the sweep where there is none.
+  // The background worker, or a sweep if there is none, does the rest.
   (void)attachment.worker().Watch(suspect);
   const Status done = attachment.manager().ReapInShard(suspect, shard, timeout_ns);
   if (!done.ok()) return done;
   return true;
 }
 
-// The same with whoever is in the way of a request that missed the lock.
+// The same for the blockers of a request that missed the lock.
 Result<bool> MakeRoom(Attachment& attachment, const segment::ResourceName& name,
                       const Blocker& blocker, uint64_t timeout_ns) {
   const uint32_t shard = name.ShardOf(attachment.manager().segment().geometry().shards);

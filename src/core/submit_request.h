@@ -1,5 +1,5 @@
-// LockManager::Request, for who lives among others that may have died: somebody who is dead must
-// not be the reason why a lock is not available.
+// LockManager::Request, with reaping: a dead holder must not be the reason why a lock is not
+// available.
 #ifndef HOLDFAST_CORE_SUBMIT_REQUEST_H_
 #define HOLDFAST_CORE_SUBMIT_REQUEST_H_
 

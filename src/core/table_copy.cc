@@ -15,12 +15,12 @@ using segment::ShardLock;
 
 namespace {
 
-// So often what has changed is copied again, each time faster, before it is kept locked.
+// How often changed shards are copied again, each time faster, before they are kept locked.
 constexpr int kRounds = 4;
-// So often more shards are kept locked, or more room is made.
+// How often more shards are kept locked, or more room is made.
 constexpr int kMaxCopyAttempts = 8;
 
-// Copies word by word: events of an agent may clear a link at the same time.
+// Copies word by word: an agent that takes its events may clear a link at the same time.
 void CopyCell(const Segment& segment, CellId id, const segment::AnyCell& cell, CopiedCell& copy) {
   using Word = segment::Shared<uint64_t>;
   copy.id = id;
@@ -70,7 +70,7 @@ Status TableCopy::CopyEach(const Shards& shards, uint64_t timeout_ns) {
   return Status();
 }
 
-// `changed`, if it is asked for: what others have changed by the time when these were locked.
+// `changed`, if not null, gets the other shards that had changed when these were locked.
 Status TableCopy::CopyTogether(const Shards& shards, uint64_t timeout_ns, Shards* changed) {
   for (int attempt = 0; attempt < kMaxCopyAttempts; ++attempt) {
     for (const uint32_t shard : shards) MakeRoom(shard);
@@ -82,21 +82,21 @@ Status TableCopy::CopyTogether(const Shards& shards, uint64_t timeout_ns, Shards
       if (!lock.ok()) return lock.status();
       locks.push_back(std::move(*lock));
     }
-    // What was asked for before all of them were locked belongs to the picture.
+    // Operations made before all of them were locked belong to the snapshot.
     for (const uint32_t shard : shards) manager_.SettleIntake(shard, wake_queue);
     const bool is_complete = std::all_of(shards.begin(), shards.end(),
                                          [this](uint32_t shard) { return CopyLocked(shard); });
     if (!is_complete) continue;
-    // A lock is taken and given back by a read-modify-write that orders everything, so no number is
-    // read before what was copied last.
+    // Locking and unlocking are read-modify-writes with full ordering, so no change counter is read
+    // before the last copy.
     if (changed != nullptr) *changed = Changed(shards);
     return Status();
   }
   return TooFast();
 }
 
-// Before the shard is entered, and of pages that are there already; with a reserve for what comes
-// meanwhile.
+// Called before the shard is entered. Touches the pages, and adds a reserve for cells that are used
+// before that.
 void TableCopy::MakeRoom(uint32_t shard) {
   const Segment& segment = manager_.segment();
   constexpr uint64_t kReserve = 64;
@@ -127,12 +127,12 @@ bool TableCopy::CopyLocked(uint32_t shard) {
   return true;
 }
 
-// `locked`: nothing happens there, whatever comes into the intake.
+// `locked`: they cannot change, whatever is put into their intakes.
 TableCopy::Shards TableCopy::Changed(const Shards& locked) const {
   Shards changed;
   for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
     const uint64_t changes = manager_.segment().shard(shard).changes.Acquire();
-    // What is in the intake was asked for already.
+    // Operations in the intake were already made.
     const bool has_operations = segment::HasOperations(manager_.segment().shard(shard)) &&
                                 !std::binary_search(locked.begin(), locked.end(), shard);
     if (has_operations || changes != shards_[shard].changes) changed.push_back(shard);

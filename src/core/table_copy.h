@@ -1,10 +1,10 @@
-// The cells of the whole table as they were at one moment, copied while others go on working.
+// A copy of the whole table's cells as of one moment, taken while peers continue to work.
 //
-// Each shard is copied inside its own lock, with the number of its changes so far. When all are
-// copied and these numbers still stand, then no shard has changed since it was copied, so at the
-// moment between the last copy and the first look at a number the whole table was what was copied.
-// Those that have changed are copied again. Those that change all the time are kept locked together
-// while they are copied and while the others are looked at; that moment is the one that is shown.
+// Each shard is copied under its own lock, together with its change counter. If no counter has
+// changed after the last copy, then the table was equal to the copy at the moment between the last
+// copy and the first check. Shards that have changed are copied again. Shards that change all the
+// time are locked together while they are copied and the others are checked; that moment is then
+// the snapshot's.
 #ifndef HOLDFAST_CORE_TABLE_COPY_H_
 #define HOLDFAST_CORE_TABLE_COPY_H_
 
@@ -17,7 +17,7 @@
 
 namespace holdfast::core {
 
-// A cell as it was, with what its agent says of itself if it is a request.
+// A copied cell; for a request with the identity of its agent.
 struct CopiedCell {
   segment::CellId id;
   uint32_t thread_id;
@@ -43,12 +43,12 @@ class TableCopy {
   explicit TableCopy(LockManager& manager)
       : manager_(manager), shards_(manager.segment().geometry().shards) {}
 
-  // kBusy when a shard was not to be had in time, or the table grew faster than it was copied.
+  // kBusy if a shard could not be locked in time, or the table grew faster than it was copied.
   Status Take(uint64_t timeout_ns);
 
-  // Those of a shard that are in use, by their ids.
+  // The cells of a shard that are in use, by id.
   const std::vector<CopiedCell>& CellsOf(uint32_t shard) const { return shards_[shard].cells; }
-  // Null when there is none that is in this state.
+  // Null if the cell is not in this state.
   const CopiedCell* Find(uint32_t shard, segment::CellId id, segment::CellState state) const;
 
  private:

@@ -1,4 +1,4 @@
-// How full a bucket is: to show, not to decide by. Everything is read without a lock.
+// How full a bucket is. For display only: it is read without locks.
 #ifndef HOLDFAST_CORE_TABLE_USAGE_H_
 #define HOLDFAST_CORE_TABLE_USAGE_H_
 

@@ -10,7 +10,7 @@ namespace {
 
 // No lock has this token: the thread does not follow its callbacks.
 constexpr uint64_t kUnknownToken = 1;
-// A chain that is longer is damage, or goes round.
+// A longer chain is damage, or a cycle.
 constexpr size_t kMaxDepth = 1000;
 
 }  // namespace
@@ -53,7 +53,7 @@ std::vector<const ThreadWaits::Entry*> ThreadWaits::PerhapsInsideSince(uint64_t 
   return inside;
 }
 
-// `between`: where the locks on the way are appended, unless it is null.
+// `between`, if not null, gets the locks on the way.
 bool ThreadWaits::IsRootUnknown(const Entry& entry, std::vector<const Entry*>* between) const {
   uint64_t token = EnclosingTokenOf(entry.info.enclosing_token);
   for (size_t depth = 0; depth < kMaxDepth; ++depth) {

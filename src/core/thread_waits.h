@@ -1,4 +1,4 @@
-// What one thread has asked for inside callbacks, found by the lock that encloses it.
+// The requests that one thread has made inside callbacks, by enclosing lock.
 #ifndef HOLDFAST_CORE_THREAD_WAITS_H_
 #define HOLDFAST_CORE_THREAD_WAITS_H_
 
@@ -14,7 +14,7 @@
 
 namespace holdfast::core {
 
-// A thread, whatever number of lock managers it has.
+// Identifies a thread, for all of its lock managers.
 struct ThreadKey {
   uint64_t process = 0;  // ProcessRef as one word
   uint32_t thread_id = 0;
@@ -37,20 +37,20 @@ class ThreadWaits {
     uint64_t granted_ms = 0;
   };
 
-  // A request that is inside a lock, or may be; twice is once.
+  // Adds a request that is, or may be, inside a lock. Has no effect the second time.
   void Add(const Entry& entry);
   bool Has(uint32_t shard, uint64_t ticket) const { return keys_.contains(KeyOf(shard, ticket)); }
-  // All has been added.
+  // To be called when all requests were added.
   void Complete();
 
-  // What is known to be inside this lock.
+  // The requests that are certainly inside this lock.
   std::vector<const Entry*> InsideOf(uint64_t token) const;
-  // What waits and may be inside a lock that was granted then, as nobody knows what it is inside
-  // of, with the locks between; each once.
+  // The waiting requests that may be inside a lock granted at this time, because their enclosing
+  // lock is unknown; with the locks in between. Each once.
   std::vector<const Entry*> PerhapsInsideSince(uint64_t granted_ms);
 
-  uint32_t open_readings = 0;   // parts of the table that are still read
-  std::vector<Holder> holders;  // that were met before all was read
+  uint32_t open_readings = 0;   // parts of the table still to be read
+  std::vector<Holder> holders;  // added before the table was complete
 
  private:
   static uint64_t KeyOf(uint32_t shard, uint64_t ticket) { return ticket << 16 ^ shard; }
@@ -63,7 +63,7 @@ class ThreadWaits {
   std::vector<size_t> unknown_;  // the newest last
 };
 
-// The token in LockInfo::enclosing_token: lib keeps something else in the highest bits.
+// The token in LockInfo::enclosing_token: lib stores the option `deadlock` in the highest bits.
 uint64_t EnclosingTokenOf(uint64_t word);
 
 }  // namespace holdfast::core

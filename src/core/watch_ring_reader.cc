@@ -9,7 +9,8 @@ using segment::WatchRing;
 
 namespace {
 
-// Between the number and the entry lie a few stores: whoever needs longer is stopped, or dead.
+// Only a few stores lie between the number and the entry: a writer that needs longer is stopped or
+// dead.
 constexpr uint64_t kPatienceNs = 100'000'000;
 
 }  // namespace
@@ -34,7 +35,7 @@ std::optional<WatchedEvent> WatchRingReader::Next(uint64_t now_ns) {
   return std::nullopt;
 }
 
-// Goes one entry on; its type is 0 where it was lost.
+// Advances by one entry; its type is 0 if it was lost.
 bool WatchRingReader::Step(uint64_t now_ns, WatchedEvent& event) {
   const uint64_t last = watch_ring_.Last();
   event.entry.type = 0;
@@ -53,7 +54,7 @@ bool WatchRingReader::Step(uint64_t now_ns, WatchedEvent& event) {
       Skip();
       return true;
     default:
-      // Overwritten while it was read: there is more to lose.
+      // Overwritten during the read: count it as lost and continue.
       if (watch_ring_.Last() - next_ >= slots_) return true;
       if (!IsPatienceOver(now_ns)) return false;
       Skip();
@@ -66,7 +67,7 @@ void WatchRingReader::Skip() {
   ++next_;
 }
 
-// Of all numbers that are taken by now, the time begins now.
+// The wait for all numbers taken so far begins now.
 bool WatchRingReader::IsPatienceOver(uint64_t now_ns) {
   if (next_ > gap_end_) {
     gap_end_ = watch_ring_.Last();

@@ -1,4 +1,4 @@
-// One watcher's place in the watch ring. Reads what is there; waits for nobody.
+// One watcher's position in the watch ring. Reads the available entries; never waits.
 #ifndef HOLDFAST_CORE_WATCH_RING_READER_H_
 #define HOLDFAST_CORE_WATCH_RING_READER_H_
 
@@ -18,16 +18,16 @@ struct WatchedEvent {
 
 class WatchRingReader {
  public:
-  // Begins with what happens from now on. All names, or one.
+  // Begins with the events from now on, of one name or of all.
   WatchRingReader(const segment::Segment& segment, std::optional<std::u16string> name);
 
   // The next event, if there is one; passes over at most a round of the watch ring.
   std::optional<WatchedEvent> Next(uint64_t now_ns);
-  // Whether a number is taken whose entry it has not read.
+  // Whether a number was taken whose entry is not read yet.
   bool IsBehind() const { return watch_ring_.Last() + 1 != next_; }
 
  private:
-  // False: nothing to be had now.
+  // False: no entry is available now.
   bool Step(uint64_t now_ns, WatchedEvent& event);
   void Skip();
   bool IsPatienceOver(uint64_t now_ns);

@@ -1,5 +1,5 @@
-// A thread of this library's own: small stack, all signals blocked, so that the program's handlers
-// run where they would without it.
+// A thread of this library: small stack, all signals blocked, so that it never runs the program's
+// signal handlers.
 #ifndef HOLDFAST_PLATFORM_BACKGROUND_THREAD_H_
 #define HOLDFAST_PLATFORM_BACKGROUND_THREAD_H_
 
@@ -19,9 +19,9 @@ class BackgroundThread {
   BackgroundThread& operator=(const BackgroundThread&) = delete;
   ~BackgroundThread() { Join(); }
 
-  // kBusy: the system has no more threads to give.
+  // kBusy: the system allows no more threads.
   Status Start(Main main, void* context);
-  // Waits for the end of `main`. No effect when not started.
+  // Waits for the end of `main`. Has no effect if it was not started.
   void Join();
 
  private:

@@ -12,8 +12,7 @@ inline namespace platform {
 
 inline constexpr uint64_t kNsPerMs = 1'000'000;
 
-// Never goes back. Only differences mean anything, and only in this process: time namespaces shift
-// it.
+// Monotonic. Only differences have a meaning, and only in this process: time namespaces shift it.
 uint64_t MonotonicNs();
 // Equal in processes whose MonotonicNs() can be compared; 0: not known.
 uint32_t MonotonicClockId();
@@ -24,8 +23,8 @@ uint64_t CoarseRealtimeMs();
 
 using BootId = std::array<uint8_t, 16>;
 
-// Another one after every boot; all zero where the kernel's procfs is not to be seen.
-// kOsError: procfs is there and answers nonsense.
+// Changes with every boot; all zero if procfs is not mounted. kOsError: procfs returned something
+// else than an id.
 Result<BootId> ReadBootId();
 
 }  // namespace platform

@@ -1,4 +1,4 @@
-// The processor that this thread runs on.
+// The CPU on which this thread runs.
 #ifndef HOLDFAST_PLATFORM_CPU_H_
 #define HOLDFAST_PLATFORM_CPU_H_
 
@@ -7,15 +7,15 @@
 namespace holdfast {
 inline namespace platform {
 
-// 1 + its number, or 0: not known. May be another one already when this returns.
+// 1 + its number, or 0: not known. The thread may run on another one by the time this returns.
 uint32_t CurrentCpu();
 
-// Tells the processor that this thread looks again and again at what another one is to store.
+// Tells the CPU that this thread is polling a word that another one will store.
 inline void Pause() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
-  // `yield` does nothing on most of these processors; `isb` waits about as long as x86's `pause`.
+  // `yield` does nothing on most of these CPUs; `isb` waits about as long as x86's `pause`.
   __asm__ volatile("isb");
 #endif
 }

@@ -1,6 +1,6 @@
-// What every thread of this process tells the others of: whether it is inside a section that it
-// shares with other processes. A plain store of the thread's own on the way in and on the way out;
-// who wants to know that nobody is inside has the work (CriticalSectionScan).
+// Each thread of this process publishes whether it is inside a critical section that it shares with
+// other processes. Entering and leaving cost one plain store to the thread's own word; the reader
+// does the work (CriticalSectionScan).
 #ifndef HOLDFAST_PLATFORM_CRITICAL_SECTION_MARK_H_
 #define HOLDFAST_PLATFORM_CRITICAL_SECTION_MARK_H_
 
@@ -16,8 +16,8 @@ inline namespace platform {
 //   15 ..  0  in how many sections it is now
 class CriticalSectionMark {
  public:
-  // Before the store that opens the section, which has to release, and after the one that closes
-  // it.
+  // To be called before the store that opens the section, which must be a release, and after the
+  // store that closes it.
   void Enter() noexcept { Store(word_.load(std::memory_order_relaxed) + kEntry + 1); }
   void Leave() noexcept { Store(word_.load(std::memory_order_relaxed) - 1); }
 
@@ -32,11 +32,11 @@ class CriticalSectionMark {
   std::atomic<uint64_t> word_{0};
 };
 
-// This thread's own, from its first call to its end.
+// The mark of this thread. It lives from the first call to the end of the thread.
 CriticalSectionMark& MarkOfThisThread();
 
-// A look at the marks of all threads of this process. While there is one, no thread gets its first
-// mark and there is no second look, so that what it finds out is true until it acts.
+// A scan of the marks of all threads of this process. While it lives, no thread gets its first mark
+// and no other scan begins, so that its result stays true until it acts.
 class CriticalSectionScan {
  public:
   CriticalSectionScan();
@@ -48,7 +48,7 @@ class CriticalSectionScan {
     words_ = ReadAll();
     return std::none_of(words_.begin(), words_.end(), &CriticalSectionMark::IsInside);
   }
-  // Whether nobody has entered since then, either.
+  // Whether no thread has entered since the scan, either.
   bool HasNobodyEntered() const { return ReadAll() == words_; }
 
  private:

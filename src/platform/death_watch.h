@@ -1,6 +1,6 @@
-// Waits for the death of any of many peers, through this side's ends of their doorbells.
+// Waits for the death of any of many peers, through the write ends of their lifelines.
 //
-// A notice is a reason to ask (slot_lock.h), not the truth.
+// A notice is a reason to ask the kernel (slot_lock.h), not a proof.
 #ifndef HOLDFAST_PLATFORM_DEATH_WATCH_H_
 #define HOLDFAST_PLATFORM_DEATH_WATCH_H_
 
@@ -18,14 +18,13 @@ class DeathWatch {
 
   static Result<DeathWatch> Create();
 
-  // Reports `key` once when nobody reads from the FIFO behind `fd` any more, at once when nobody
-  // does already. Any thread, also during a Wait. kBusy: `fd` is watched; kInvalidArgument: the
-  // key is kReservedKey, or `fd` cannot be watched.
+  // Reports `key` once when the FIFO behind `fd` has no reader any more; at once if it has none
+  // now. Any thread, also during a Wait. kBusy: `fd` is watched; kInvalidArgument: the key is
+  // kReservedKey, or `fd` cannot be watched.
   Status Watch(int fd, uint64_t key) const;
-  // Before `fd` is closed. A Wait that is returning may still report its key.
+  // To be called before `fd` is closed. A Wait() that is returning may still report its key.
   void Unwatch(int fd) const;
-  // Makes one Wait return: the one that is waiting, or else the next. Any thread, any number of
-  // times.
+  // Makes one Wait() return: the current one, or else the next. Any thread, any number of times.
   void Wake() const;
 
   // Waits for deaths, at most `timeout_ms` (-1: for ever); writes their keys, at most `capacity`
@@ -33,7 +32,7 @@ class DeathWatch {
   // program has closed the descriptor; Abandon() and make a new one.
   int Wait(int timeout_ms, uint64_t* keys, int capacity) const;
 
-  // Leaves the descriptors to whoever has opened their numbers.
+  // Forgets the descriptors without closing them: their numbers belong to other files now.
   void Abandon();
 
   int fd() const { return epoll_.get(); }

@@ -1,7 +1,7 @@
 // A doorbell between processes: a FIFO whose owner reads and whose peers write.
 //
-// One byte wakes the owner's event loop; a peer that keeps its end open learns from it that the
-// owner has died (see death_watch.h). Works across PID and network namespaces.
+// One byte wakes the owner's event loop. A peer that keeps its end open learns of the owner's death
+// (see death_watch.h). Works across PID and network namespaces.
 #ifndef HOLDFAST_PLATFORM_DOORBELL_H_
 #define HOLDFAST_PLATFORM_DOORBELL_H_
 
@@ -18,8 +18,8 @@ inline namespace platform {
 // The owner's end. The destructor removes the FIFO, except in a forked child.
 class Doorbell {
  public:
-  // Makes the FIFO `name`, which nobody else makes at the same time; replaces one that nobody reads
-  // from any more. kBusy: the name is in use, or of a file of another kind.
+  // Creates the FIFO `name`; replaces one without a reader. REQUIRES: no other process creates it
+  // at the same time. kBusy: the name is in use, or is a file of another kind.
   static Result<Doorbell> Create(const BucketDirectory& directory, std::string name);
   Doorbell(Doorbell&& other) noexcept = default;
   Doorbell& operator=(Doorbell&& other) noexcept = delete;
@@ -31,7 +31,7 @@ class Doorbell {
   int fd() const { return fd_.get(); }
   // Blocks until it has been rung, at most `timeout_ns`; a signal ends the wait, too.
   void Wait(uint64_t timeout_ns) const;
-  // Takes every ring so far. Never blocks.
+  // Reads every ring so far. Never blocks.
   void Drain() const;
 
  private:
@@ -46,12 +46,13 @@ class Doorbell {
 // A peer's end.
 class PeerDoorbell {
  public:
-  // kClosed: the owner has gone, with or without its FIFO. kNoAccess: what is there is no doorbell.
+  // kClosed: the owner has ended, with or without removing its FIFO. kNoAccess: the file is not a
+  // doorbell.
   static Result<PeerDoorbell> Open(const BucketDirectory& directory, const std::string& name);
 
   int fd() const { return fd_.get(); }
-  // Wakes the owner; ok also when it has not yet answered earlier rings. kClosed: it has gone.
-  // Never raises SIGPIPE. Any thread.
+  // Wakes the owner; ok also if earlier rings are unanswered. kClosed: the owner has ended. Never
+  // raises SIGPIPE. Any thread.
   Status Ring() const;
 
  private:

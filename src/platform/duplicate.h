@@ -1,4 +1,4 @@
-// A second descriptor of what an open one describes.
+// A second descriptor of an open file description.
 #ifndef HOLDFAST_PLATFORM_DUPLICATE_H_
 #define HOLDFAST_PLATFORM_DUPLICATE_H_
 

@@ -1,4 +1,4 @@
-// Tells one file from all others that exist at the same time.
+// Identifies a file among all that exist at the same time.
 #ifndef HOLDFAST_PLATFORM_FILE_ID_H_
 #define HOLDFAST_PLATFORM_FILE_ID_H_
 
@@ -14,8 +14,8 @@ struct FileId {
   friend bool operator==(const FileId&, const FileId&) = default;
 };
 
-// Of an open file; an unknown one when the system does not answer: errno is EBADF when `fd` is not
-// open.
+// The id of an open file. It is unknown if the system does not answer; errno is EBADF if `fd` is
+// not open.
 FileId FileIdOf(int fd);
 
 }  // namespace platform

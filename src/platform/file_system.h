@@ -1,4 +1,4 @@
-// What kind of file system a place is on.
+// Checks the kind of file system behind a file.
 #ifndef HOLDFAST_PLATFORM_FILE_SYSTEM_H_
 #define HOLDFAST_PLATFORM_FILE_SYSTEM_H_
 
@@ -9,10 +9,10 @@
 namespace holdfast {
 inline namespace platform {
 
-// kNoAccess: the open file is on one that several machines, or a user program, may serve. Memory
-// mapped from there is not shared, and locks there may not exclude anybody.
+// kNoAccess: the open file is on a network file system, or on one that a user program serves.
+// Memory mapped from there is not shared between machines, and locks there may not exclude.
 Status CheckFileSystem(int fd);
-// Of the number that the kernel gives the kind.
+// `type` is the kernel's number of the file system.
 bool IsNetworkFileSystem(uint64_t type);
 
 }  // namespace platform

@@ -1,5 +1,5 @@
-// What a forked child must not keep: a descriptor that outlives its process in a child would keep
-// the process's slot taken and its doorbell silent.
+// Closes descriptors in a forked child. If a child kept one, its parent's slot would stay taken
+// after the parent's death, and its lifeline would stay silent.
 #ifndef HOLDFAST_PLATFORM_FORK_GUARD_H_
 #define HOLDFAST_PLATFORM_FORK_GUARD_H_
 
@@ -10,11 +10,11 @@
 namespace holdfast {
 inline namespace platform {
 
-// One user's entry in the process-wide list of things to do in a child, first thing after a fork.
-// Any thread; the object stays where it is from Register to Unregister.
+// An entry in the process-wide list of work in a child, right after a fork. Any thread; the object
+// must not move between Register() and Unregister().
 class ForkGuard {
  public:
-  // Runs in the child, before fork() returns there: may only do what a signal handler may.
+  // Runs in the child, before fork() returns there: only async-signal-safe calls are allowed.
   using Callback = void (*)(void* context);
 
   ForkGuard() = default;
@@ -22,13 +22,13 @@ class ForkGuard {
   ForkGuard& operator=(const ForkGuard&) = delete;
   ~ForkGuard() { Unregister(); }
 
-  // `in_child` marks the user's state as disabled. kBusy: is registered already.
+  // `in_child` marks the user's state as disabled. kBusy: it is already registered.
   Status Register(Callback in_child, void* context);
-  // Waits for a fork that is going on. No effect when not registered.
+  // Waits for a fork in progress. Has no effect if it is not registered.
   void Unregister();
 
-  // In the child these are closed, and their numbers stay taken by something harmless: destructors
-  // that run there close nothing of anybody else's. A descriptor is removed before it is closed.
+  // The child closes these and occupies their numbers with a harmless file, so that destructors in
+  // the child do not close an unrelated file. Remove a descriptor before it is closed.
   void Add(int fd);
   void Remove(int fd);
 

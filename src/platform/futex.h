@@ -1,4 +1,4 @@
-// Sleeping on a word of shared memory; works between processes that map the same file.
+// Sleeps on a word of shared memory; works between processes that map the same file.
 #ifndef HOLDFAST_PLATFORM_FUTEX_H_
 #define HOLDFAST_PLATFORM_FUTEX_H_
 
@@ -8,8 +8,8 @@
 namespace holdfast {
 inline namespace platform {
 
-// Sleeps while `word` is `expected`, at most `timeout_ns`. Says nothing about why it returned:
-// woken, changed, timed out or interrupted; the caller looks at the word.
+// Sleeps while `word` is `expected`, at most `timeout_ns`. Does not tell why it returned (woken,
+// changed, timed out or interrupted): the caller reads the word.
 void FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t timeout_ns);
 // Wakes at most `count` sleepers of `word`.
 void FutexWake(std::atomic<uint32_t>* word, int count);

@@ -1,8 +1,8 @@
 // A descriptor that is readable while another one is.
 //
-// Whoever writes into a FIFO tells the system that it is about to sleep, and so its reader is woken
-// on the processor of the writer, although another one is idle. Whoever sleeps on a nested epoll is
-// woken without that hint. docs/decisions/0022-nested-epoll.md
+// A write to a FIFO wakes the reader with the kernel's synchronous wake-up: on the writer's CPU,
+// although another one is idle. A sleeper on a nested epoll is woken without that hint.
+// docs/decisions/0022-nested-epoll.md
 #ifndef HOLDFAST_PLATFORM_NESTED_EPOLL_H_
 #define HOLDFAST_PLATFORM_NESTED_EPOLL_H_
 

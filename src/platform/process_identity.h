@@ -1,4 +1,4 @@
-// The names by which people and tools know this process; the lock table never judges by them (see
+// The ids by which people and tools know this process. The lock table never relies on them (see
 // slot_lock.h).
 #ifndef HOLDFAST_PLATFORM_PROCESS_IDENTITY_H_
 #define HOLDFAST_PLATFORM_PROCESS_IDENTITY_H_
@@ -9,7 +9,7 @@ namespace holdfast {
 inline namespace platform {
 
 uint32_t ProcessId();
-// Whose files it makes.
+// The owner of the files that it creates.
 uint32_t EffectiveUserId();
 // Process ids are comparable where this is equal and not 0 (unknown).
 uint64_t PidNamespace();

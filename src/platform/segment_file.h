@@ -1,7 +1,7 @@
 // The file of a segment, mapped as a whole and shared, for as long as the object lives.
 //
-// The file is sparse: only what Allocate() has been asked for has memory behind it, and nothing
-// else may be touched. A full file system is thereby a Status and never a SIGBUS.
+// The file is sparse: only allocated bytes may be touched. So a full file system is a Status and
+// never a SIGBUS.
 #ifndef HOLDFAST_PLATFORM_SEGMENT_FILE_H_
 #define HOLDFAST_PLATFORM_SEGMENT_FILE_H_
 
@@ -33,12 +33,12 @@ class SegmentFile {
   int fd() const { return fd_.get(); }
   const FileId& id() const { return id_; }
 
-  // Puts memory behind these bytes; what already has some keeps its contents. Any thread.
-  // kNoSpace: the file system is full; bytes at the beginning of the range may have got theirs.
-  // kInvalidArgument: not inside the file. kDisconnected: the descriptor is another file's now.
+  // Allocates these bytes; allocated ones keep their contents. Any thread. kNoSpace: the file
+  // system is full; the beginning of the range may be allocated. kInvalidArgument: not inside the
+  // file. kDisconnected: the descriptor now belongs to another file.
   Status Allocate(uint64_t offset, uint64_t length);
   // Whether `path` still leads to this file: false once it, or a directory above it, has been
-  // removed, moved away or replaced. Newcomers would open another one.
+  // removed, moved away or replaced. New processes would open another file.
   Result<bool> IsAt(const std::string& path) const;
 
  private:

@@ -1,14 +1,14 @@
-// The truth about who is alive: every process keeps a lock on its slot's byte of the segment file,
-// and the kernel drops it when the process ends, however it ends.
+// The proof of life: every process keeps a lock on its slot's byte of the segment file, and the
+// kernel drops it when the process ends, however it ends.
 //
-// The locks belong to an open file description, so neither an unrelated close() nor a process id
-// that is used again can confuse them, and two users of one process exclude each other too.
-// A process's descriptors are closed from the highest number down when it ends. This one is moved
-// above the lifeline, so that the slot is free by the time when that breaks; otherwise its peers
-// ask twice.
+// The locks belong to an open file description, so neither an unrelated close() nor a reused
+// process id can confuse them, and two users in one process exclude each other, too. A process's
+// descriptors are closed from the highest number down when it ends. This one is moved above the
+// lifeline, so that the slot is free when the lifeline reports the death; otherwise peers would
+// have to ask twice.
 //
-// The program may close this descriptor by mistake, and open something else under its number. The
-// claims stay (file_keeper.h), and IsIntact() finds out.
+// The program may close this descriptor by mistake, and open another file under its number. The
+// claims stay (file_keeper.h), and IsIntact() detects it.
 #ifndef HOLDFAST_PLATFORM_SLOT_LOCK_H_
 #define HOLDFAST_PLATFORM_SLOT_LOCK_H_
 
@@ -30,28 +30,28 @@ inline constexpr uint64_t kSlotLockBase = uint64_t{1} << 40;  // far behind the 
 
 class SlotLock {
  public:
-  // Opens the segment file `name` once more, for the locks alone.
-  // kClosed: there is no such file; kNoAccess: it is not one of ours.
+  // Opens the segment file `name` once more, for the locks alone. kClosed: there is no such file;
+  // kNoAccess: it is not a file of this user.
   static Result<SlotLock> Open(const BucketDirectory& directory, const char* name);
 
   int fd() const { return fd_.get(); }
-  // Takes a number above `fd`; where there is none left, it keeps its own.
+  // Takes a number above `fd`; keeps its own if there is none left.
   void MoveAbove(int fd);
   // Whether this is the same file as the mapped one. False: the file was replaced in between.
   Result<bool> Matches(const SegmentFile& file) const;
 
-  // Takes the slot; false: somebody has it. Taking one's own slot again succeeds.
+  // Takes the slot; false: it is taken. Taking the own slot again succeeds.
   Result<bool> TryClaim(uint32_t slot) const;
-  // Whether somebody else has the slot: one's own claim does not count.
+  // Whether another description has the slot; the own claim does not count.
   Result<bool> IsClaimed(uint32_t slot) const;
   void Unclaim(uint32_t slot) const;
 
   // From now on the claims outlive the descriptor, up to the end of this object or the process.
   Status Keep();
-  // Whether the descriptor is still this object's, which has claimed `slot`. Otherwise it was
-  // closed, and what IsClaimed() answers says nothing.
+  // Whether the descriptor still belongs to this object, which has claimed `slot`. Otherwise it was
+  // closed, and answers of IsClaimed() mean nothing.
   bool IsIntact(uint32_t slot) const;
-  // Leaves the descriptor to whoever has opened its number.
+  // Forgets the descriptor without closing it: its number belongs to another file now.
   void Abandon() { (void)fd_.release(); }
 
  private:

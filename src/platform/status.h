@@ -1,5 +1,5 @@
-// How every fallible operation of core, segment and platform ends: a code, what the operating
-// system said, and a sentence for the user.
+// The result of every fallible operation of core, segment and platform: a code, the operating
+// system's error, and a sentence for the user.
 #ifndef HOLDFAST_PLATFORM_STATUS_H_
 #define HOLDFAST_PLATFORM_STATUS_H_
 
@@ -7,12 +7,12 @@ namespace holdfast {
 
 enum class StatusCode {
   kOk,
-  kBusy,             // not now: somebody else is in the way
+  kBusy,             // not now: another process or thread is in the way
   kSegmentFull,      // the capacity of the segment is used up
-  kSegmentBroken,    // the file is no segment, or a damaged one
+  kSegmentBroken,    // the file is not a segment, or is damaged
   kNoAccess,         // foreign owner, wrong mode, a link or another kind of file in the way
-  kVersionMismatch,  // made by another version of the layout
-  kClosed,           // the other side, or this one, has gone
+  kVersionMismatch,  // created by another version of the layout
+  kClosed,           // the peer, or this side, has ended
   kDisconnected,     // the segment was removed, or this process has lost its part in it
   kNoSpace,          // the file system has no room left
   kTooManyAgents,
@@ -21,7 +21,7 @@ enum class StatusCode {
   kOsError,  // anything else; see os_error()
 };
 
-// For tables and tests that walk every code.
+// For tables and tests of every code.
 inline constexpr StatusCode kLastStatusCode = StatusCode::kOsError;
 
 class [[nodiscard]] Status {

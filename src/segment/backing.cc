@@ -29,7 +29,7 @@ bool Backing::AskForWatchRing() {
 
 bool Backing::Ask(uint64_t offset, uint64_t length) {
   const Status allocated = host_.Allocate(offset, length);
-  // Only what is known to be missing is missing: records must not vanish for another reason.
+  // False only if the memory is certainly missing: no other failure may make records vanish.
   if (allocated.code() == StatusCode::kSegmentFull) return false;
   Note(offset, length);
   return true;

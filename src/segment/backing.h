@@ -1,9 +1,9 @@
-// Which parts of a segment this process knows to have memory behind them.
+// The parts of a segment that this process knows to be allocated.
 //
-// The file is sparse. A damaged word may claim an extent, or switch the watch ring on, that nobody
-// has allocated; where the file system is full, touching it would end the process (SIGBUS). So the
-// kernel is asked to allocate each part once, before this process first touches it there: where the
-// memory is there already, that changes nothing.
+// The file is sparse. A damaged word may name an extent, or turn on the watch ring, that was never
+// allocated. If the file system is full, touching it would kill the process (SIGBUS). So this
+// process lets the kernel allocate each part once before it first touches it; for allocated memory
+// that changes nothing.
 #ifndef HOLDFAST_SEGMENT_BACKING_H_
 #define HOLDFAST_SEGMENT_BACKING_H_
 
@@ -21,12 +21,12 @@ class Backing {
   Backing(const Geometry& geometry, Host& host)
       : geometry_(geometry), host_(host), known_(uint64_t{geometry.extents} + 1) {}
 
-  // False: the extent may not be touched. A load of private memory, but for the first time. Any
+  // False: the extent must not be touched. A load of private memory, except at the first call. Any
   // thread.
   bool HasExtent(uint32_t extent) { return known_[extent].load(kRelaxed) || AskForExtent(extent); }
   bool HasWatchRing() { return known_[geometry_.extents].load(kRelaxed) || AskForWatchRing(); }
 
-  // These bytes have memory behind them, as the kernel said.
+  // Notes that the kernel has allocated these bytes.
   void Note(uint64_t offset, uint64_t length);
 
  private:

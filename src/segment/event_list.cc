@@ -25,7 +25,7 @@ RequestCell* EventReader::Next(CellId& id) {
     RequestCell& request = AsRequest(*cell);
     const uint16_t owner = request.agent.Get();
     if (!IsRequestState(cell->state.Acquire()) || owner != agent_) {
-      // The list runs into something else. What was missed is found by a rescan.
+      // The list leads into a foreign record. A rescan finds the missed events.
       if (owner < segment_.geometry().agents) segment_.agent(owner).rescan.Exchange(1);
       break;
     }

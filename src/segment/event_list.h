@@ -1,12 +1,12 @@
-// Events for an agent: a stack of its records, pushed by whoever changed them (inside the shard
-// lock of the record), taken by the agent alone (without any lock).
+// Events for an agent: a lock-free stack of its changed records. Peers push a record inside its
+// shard lock; only the agent takes the stack, without any lock.
 //
 // A record is in the list at most once (`event_next` is kNotLinked outside). No push is lost: the
 // pusher stores the new state, then reads `event_next`; the agent clears `event_next`, then reads
-// the state. Whoever comes second in the order of the two accesses to `event_next` sees the other.
-// A pusher that dies between its stores leaves a record that is marked but in no list; who cleans
-// up after it sets `rescan` in every agent, and the agent then reads all its records (and clears
-// the mark inside the shard lock, where no pusher is).
+// the state. Of the two accesses to `event_next`, the second one sees the other. A pusher that dies
+// between its stores leaves a record that is marked but in no list. Its reaper sets `rescan` in
+// every agent; the agent then reads all its records, and clears the mark inside the shard lock,
+// where no pusher is.
 #ifndef HOLDFAST_SEGMENT_EVENT_LIST_H_
 #define HOLDFAST_SEGMENT_EVENT_LIST_H_
 
@@ -14,17 +14,17 @@
 
 namespace holdfast::segment {
 
-// Inside the shard lock, after the state was stored.
+// REQUIRES: inside the shard lock, after the state was stored.
 void PushEvent(const Segment& segment, CellId id, RequestCell& request);
 
-// What an agent takes: all events at once, read one after the other.
+// Takes all events of an agent at once, and reads them one by one.
 class EventReader {
  public:
   // Takes the whole list of the agent.
   EventReader(const Segment& segment, uint32_t agent);
 
-  // The next record, newest first; null at the end. Its state may be read from now on. A record
-  // that belongs to another agent (damage) is passed over, and that agent is made to rescan.
+  // The next record, newest first; null at the end. Its state may be read from now on. A record of
+  // another agent (damage) is skipped, and that agent is made to rescan.
   RequestCell* Next(CellId& id);
 
  private:

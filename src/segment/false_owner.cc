@@ -6,14 +6,15 @@
 namespace holdfast::segment {
 namespace {
 
-// Where threads come and go all the time, a moment in which all are outside may take some looks.
+// If threads enter and leave all the time, it may take several scans to find a moment with all of
+// them outside.
 constexpr int kLooks = 1000;
 
-// The word as it is while nobody of this process is inside; 0: there was no such moment.
+// Reads the word while no thread of this process is inside; 0: there was no such moment.
 //
-// Was it stored by a thread of this process that is inside? That thread's mark was stored before
-// the word, so who reads the word finds the mark in the second look, and the same entry must have
-// been over in the first one: but then the word had been cleared before it was read.
+// Could a thread of this process that is inside have stored it? Its mark was stored before the
+// word, so a reader of the word finds the mark in the second scan. Then the same entry must have
+// been over in the first scan; but then the word was cleared before it was read.
 uint32_t ReadWhileNobodyIsInside(platform::CriticalSectionScan& scan,
                                  const Shared<uint32_t>& word) {
   for (int look = 0; look < kLooks; ++look) {
@@ -30,8 +31,8 @@ void Disown(const Segment& segment, uint32_t shard, ProcessRef self, Host& host)
   platform::CriticalSectionScan scan;
   uint32_t seen = ReadWhileNobodyIsInside(scan, header.lock_word);
   if (lock.OwnerOf(seen) != self) return;
-  // From here on it stays false: a thread of this process takes the lock only from 0, and nobody
-  // else takes it from a living process. Dead before the next store: taken over and repaired.
+  // From here on it stays false: a thread of this process takes the lock only from 0, and no peer
+  // takes it from a live process. A death before the next store: a peer takes over and repairs.
   header.dirty.Set(1);
   while (!header.lock_word.CompareExchange(seen, 0)) {
     if (lock.OwnerOf(seen) != self) return;  // more than the waiters bit: damaged once more

@@ -1,5 +1,5 @@
-// Where everything is in a segment of a given capacity: constants of this process, computed once
-// from the size of the file. Sizes and offsets that stand in the segment are never used.
+// The offsets in a segment of a given capacity: constants of this process, computed once from the
+// size of the file. Sizes and offsets stored in the segment are never used.
 #ifndef HOLDFAST_SEGMENT_GEOMETRY_H_
 #define HOLDFAST_SEGMENT_GEOMETRY_H_
 
@@ -37,7 +37,7 @@ struct Geometry {
   // The layout of a file of `capacity` bytes (kMinCapacity .. kMaxCapacity).
   static Geometry ForCapacity(uint64_t capacity);
 
-  // A small one for tests: few shards, few cells, so that every corner is met soon.
+  // A small geometry for tests: few shards and cells, so that limits are reached soon.
   struct Counts {
     uint32_t shards = 0, processes = 0, agents = 0;
     uint32_t buckets_per_shard = 0, extent_bytes = 0, extents = 0;

@@ -1,5 +1,5 @@
-// How many requests of a name have a hold limit, so that whoever waits knows whether it has to
-// care. Inside the shard lock.
+// Counts the requests of a name with a hold limit, so that a waiter knows whether it must check
+// limits. Inside the shard lock.
 #ifndef HOLDFAST_SEGMENT_HOLD_LIMIT_COUNT_H_
 #define HOLDFAST_SEGMENT_HOLD_LIMIT_COUNT_H_
 
@@ -7,7 +7,7 @@
 
 namespace holdfast::segment {
 
-// The request came into the queue or the held list of the name.
+// The request entered the queue or the held list of the name.
 inline void CountHoldLimit(NameCell& name, const RequestCell& request) {
   const uint64_t limit = request.hold_limit_ns.Get();
   if (limit == 0) return;
@@ -16,7 +16,7 @@ inline void CountHoldLimit(NameCell& name, const RequestCell& request) {
   name.hold_limited.Set(count + 1);
 }
 
-// It has left both; false: it was never counted.
+// The request has left both; false: it was never counted.
 inline bool UncountHoldLimit(NameCell& name, const RequestCell& request) {
   if (request.hold_limit_ns.Get() == 0) return true;
   const uint32_t count = name.hold_limited.Get();

@@ -1,5 +1,5 @@
-// What the lock table needs from the world outside: a clock, liveness, a futex, a doorbell. The
-// addon gives it the real ones, tests give fakes.
+// The operating system services that the lock table needs: a clock, liveness, a futex, a doorbell.
+// The addon provides the real ones, tests provide fakes.
 #ifndef HOLDFAST_SEGMENT_HOST_H_
 #define HOLDFAST_SEGMENT_HOST_H_
 
@@ -15,29 +15,29 @@ class Host {
  public:
   virtual ~Host() = default;
 
-  // Whether the process that claimed this slot in this generation still lives. The truth, asked of
-  // the kernel; a system call.
+  // Whether the process that claimed this slot in this generation still lives. Asks the kernel: a
+  // system call.
   virtual bool IsAlive(ProcessRef process) = 0;
   // Sleeps until woken, at most `timeout_ns`; also returns when `word` is not `expected`.
   virtual void FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t timeout_ns) = 0;
   virtual void FutexWake(std::atomic<uint32_t>* word) = 0;
-  // 1 + the number of the processor that this thread runs on; 0: not known.
+  // 1 + the number of the CPU on which this thread runs; 0: not known.
   virtual uint32_t CurrentCpu() = 0;
-  // Passes a moment of a wait that does not sleep.
+  // A pause in a loop that polls.
   virtual void Pause() = 0;
   virtual uint64_t MonotonicNs() = 0;
-  // Tells the clock of MonotonicNs() from those of other time namespaces: times of two processes
-  // can be compared where this is equal and not 0.
+  // Identifies the clock of MonotonicNs(): times of two processes are comparable if this is equal
+  // and not 0.
   virtual uint32_t ClockId() = 0;
-  // Since 1970; to show. Cheaper than exact.
+  // Since 1970, for display: cheap rather than exact.
   virtual uint64_t RealtimeMs() = 0;
-  // Wakes the agent's event loop. A doorbell that cannot be rung is no error: the agent is dead, or
-  // its own sweep finds what it missed.
+  // Wakes the agent's event loop. A failed ring is not an error: the agent is dead, or its own
+  // sweep finds the events.
   virtual void Ring(const AgentRef& agent) = 0;
-  // Remove what the dead left outside of the segment. Nothing there is no error.
+  // These remove files of a dead process. A missing file is not an error.
   virtual void RemoveDoorbell(const AgentRef& agent) = 0;
   virtual void RemoveLifeline(ProcessRef process) = 0;
-  // Makes sure that these bytes of the segment have memory behind them. kSegmentFull: none left.
+  // Allocates these bytes of the segment. kSegmentFull: there is no memory left.
   virtual Status Allocate(uint64_t offset, uint64_t length) = 0;
 };
 

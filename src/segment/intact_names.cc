@@ -23,7 +23,7 @@ CellId IntactNames::KeptAs(CellId id) const {
   return it == kept_as_.end() ? kNoCell : it->second;
 }
 
-// Each piece belongs to one name, at one place of it: no piece is read twice.
+// Each piece belongs to one position of one name: no piece is read twice.
 bool IntactNames::HasItsPieces(const Name& name) {
   CellId id = name.cell->text.Get();
   for (uint32_t left = NameTable::CellsFor(name.cell->length.Get()) - 1; left > 0; --left) {
@@ -35,8 +35,7 @@ bool IntactNames::HasItsPieces(const Name& name) {
   return true;
 }
 
-// A name is kept when its units give the hash that was stored with them, and when it is looked for
-// in this shard.
+// A name is kept if its units match its stored hash, and if the hash belongs to this shard.
 bool IntactNames::IsIntact(const Name& name) {
   const uint32_t length = name.cell->length.Get();
   const uint32_t shards = shard_.segment().geometry().shards;

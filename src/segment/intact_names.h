@@ -1,5 +1,5 @@
-// The names of a shard that a repair can believe, each once: of several cells for one name (a name
-// that had fallen out of its bucket, and was added again) the first one met counts.
+// The valid names of a shard, each once, for a repair. If a name has several cells (it had dropped
+// out of its hash bucket, and was added again), the first one found counts.
 #ifndef HOLDFAST_SEGMENT_INTACT_NAMES_H_
 #define HOLDFAST_SEGMENT_INTACT_NAMES_H_
 
@@ -15,9 +15,9 @@ class IntactNames {
   explicit IntactNames(ShardView shard)
       : shard_(shard), pieces_(shard.segment().geometry().cells()) {}
 
-  // Looks at a name cell, and keeps it if it is sound.
+  // Checks a name cell, and keeps it if it is valid.
   void Add(CellId id, const NameCell& cell);
-  // The cell that stands for the name of this one; kNoCell: not sound.
+  // The cell that was kept for this cell's name; kNoCell: the name is not valid.
   CellId KeptAs(CellId id) const;
 
  private:
@@ -33,7 +33,7 @@ class IntactNames {
   ShardView shard_;
   std::unordered_multimap<uint64_t, Name> by_hash_;
   std::unordered_map<CellId, CellId> kept_as_;
-  std::vector<bool> pieces_;  // by cell number: pieces of names that were met
+  std::vector<bool> pieces_;  // by cell number: pieces of names found so far
 };
 
 }  // namespace holdfast::segment

@@ -16,7 +16,7 @@ void ForEachRequest(const Segment& segment, Visit visit) {
   }
 }
 
-// I7: a token is used once, and the newest is known.
+// I7: a token is used once, and the newest one is recorded.
 void CheckTokens(const Segment& segment, Violations& violations) {
   std::set<uint64_t> tokens;
   ForEachRequest(segment, [&](CellId id, const RequestCell& request) {
@@ -30,8 +30,7 @@ void CheckTokens(const Segment& segment, Violations& violations) {
   });
 }
 
-// I10: a record that is marked is among the events of its agent, or the agent looks at all its
-// records anyway.
+// I10: a marked record is in the event list of its agent, or the agent is going to rescan.
 void CheckEvents(const Segment& segment, Violations& violations) {
   std::set<CellId> met;
   for (uint32_t agent = 0; agent < segment.geometry().agents; ++agent) {

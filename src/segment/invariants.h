@@ -1,5 +1,5 @@
-// The numbered invariants of layout.h, tested one by one. For tests and for looking at a segment
-// that went wrong; nothing in the core depends on it.
+// The numbered invariants of layout.h, tested one by one. For tests and for the inspection of
+// damaged segments; the core does not depend on it.
 #ifndef HOLDFAST_SEGMENT_INVARIANTS_H_
 #define HOLDFAST_SEGMENT_INVARIANTS_H_
 
@@ -15,11 +15,11 @@ using Violations = std::vector<std::string>;
 // How a violation names a cell.
 std::string CellName(CellId id);
 
-// What is wrong with a shard, one sentence each, beginning with the number of the invariant; empty
-// when all is well. Nobody may be inside the shard, and no agent may be taking its events.
+// Returns one sentence per violation, which begins with the number of the invariant. REQUIRES: no
+// thread is inside the shard, and no agent is taking its events.
 Violations CheckInvariants(const ShardView& shard);
 
-// The same for all shards, and for what holds between them.
+// The same for all shards, and for the invariants between them.
 Violations CheckInvariants(const Segment& segment);
 
 }  // namespace holdfast::segment

@@ -1,4 +1,4 @@
-// The bytes of a segment: every struct that lives in shared memory, and what always holds of them.
+// The bytes of a segment: every struct in shared memory, and their invariants.
 //
 //   +--------+---------+-----------+--------+------------+------------+---------+
 //   | header | shards  | processes | agents | list heads | extent dir | buckets |
@@ -12,39 +12,38 @@
 //   `--- for the first watcher ---'`- on demand -'
 //
 // An extent belongs to one shard and is divided into cells of 128 bytes. A cell is free, a lock
-// request, a resource name that some request uses, or a piece of text: of a long name, or of the
-// label of a request.
+// request, a resource name that at least one request uses, or a piece of text of a long name or a
+// label.
 //
-// Invariants (`CheckInvariants` tests them; "locked" means: while nobody is inside the shard)
+// Invariants (`CheckInvariants` tests them; "locked" means: while no thread is inside the shard)
 //
-// I1  A cell is what its `state` says; `state` is stored last (release) when a cell is taken into
-//     use and first when it is given back. Everything else of a record is final by then, except
-//     the index part, the token (stored before the state that needs it) and `event_next`.
-// I2  Records are the truth: which requests exist, who waits, who holds, in which order (ticket).
-//     The index (links, counts, heads, buckets, free list) can be rebuilt from them.
+// I1  `state` tells what a cell is. It is stored last (release) when a cell is taken into use, and
+//     first when it is freed. All other fields of a record are final by then, except the index
+//     part, the token (stored before the state that needs it) and `event_next`.
+// I2  Records are the truth: which requests exist, wait and hold, in which order (ticket).
+//     The index (links, counts, heads, hash buckets, free list) can be rebuilt from them.
 // I3  Locked: a request is in exactly one of its name's lists: kWaiting in the queue, by ticket;
 //     kHeld in the held list; kStolen, kExpired and kZombie in none. All are in their agent's list.
-// I4  Locked: a name cell is in its hash bucket, and some request waits for it or holds it.
-// I5  Locked: two holders of one name are both shared, and one with a limit has fewer than that
-// many
-//     before it, by token.
-// I6  Locked: the first in a queue is not grantable.
-// I7  A ticket is used once in the life of a segment, a token too; both only rise.
-// I8  An owner is named with its generation. Whoever names an older generation is dead.
-// I9  Locked: every cell of an extent of the shard is free and in the free list, or in use.
+// I4  Locked: a name cell is in its hash bucket, and at least one request waits for it or holds it.
+// I5  Locked: two holders of one name are both shared. If a holder has a limit, the number of
+//     holders with smaller tokens is below it.
+// I6  Locked: the first request of a queue is not grantable.
+// I7  A ticket is used once in the life of a segment, and so is a token; both only rise.
+// I8  An owner is named with its generation. A process with an older generation is dead.
+// I9  Locked: every cell of an extent of the shard is in use, or free and in the free list.
 // I10 A record whose `event_next` is not kNotLinked is not freed while its agent lives: it becomes
-//     kZombie, and the agent frees it when it meets it among its events.
+//     kZombie, and the agent frees it when it takes it from its event list.
 // I11 Locked: a piece of text belongs to one name or one request, which names it.
-// I12 Whoever watches (`watching` of its agent entry is the entry's generation) finds `watched` odd
-//     in every shard. `watched` only rises. (Tested with every crash image.)
-// I13 What a watch ring slot says is what its check sums up, under the number it was read for; any
-//     other slot says nothing. Numbers are taken before what they tell of happens.
-//     Whoever reads an empty ring after it has put itself into `watch_armed` is rung for what is
-//     written from then on, or wakes because `watch_armed` does not name it any more.
-// I14 A lock word names a living process only while a thread of it is inside or about to be, or by
-//     damage. Nobody but this process changes it then, but for the waiters bit.
-// I15 An operation that is kPending and pushed is executed before anything that is asked of its
-//     shard later, and once. Its extent stays claimed until its process has been reaped.
+// I12 An agent watches if `watching` of its entry is the entry's generation. A watcher finds
+//     `watched` odd in every shard. `watched` only rises. (Tested with every crash image.)
+// I13 A watch ring slot is valid only if its checksum matches its contents and its number. Numbers
+//     are taken before their events happen. A watcher stores itself in `watch_armed`, then reads
+//     the ring. If it is empty, the watcher is rung for the next event, or wakes because
+//     `watch_armed` does not name it any more.
+// I14 A lock word names a live process only while a thread of it is inside or about to be, or by
+//     damage. Then only this process changes it, except for the waiters bit.
+// I15 An operation that is kPending and pushed is executed once, and before any operation or
+//     request that comes to its shard later. Its extent stays claimed until its process was reaped.
 #ifndef HOLDFAST_SEGMENT_LAYOUT_H_
 #define HOLDFAST_SEGMENT_LAYOUT_H_
 
@@ -67,24 +66,25 @@ inline constexpr CellId kNoCell = 0;
 inline constexpr CellId kNotLinked = 0;
 inline constexpr CellId kEventEnd = 0xFFFFFFFF;
 
-// Tokens are between these, so that a small number is never taken for one. Further ones are damage:
-// no segment lives so long.
+// Tokens are between these, so that a small number is never taken for one. Any other value is
+// damage: no real segment gets there.
 inline constexpr uint64_t kFirstToken = uint64_t{1} << 32;
 inline constexpr uint64_t kLastToken = uint64_t{1} << 62;
 
 // In AgentEntry::sleeping: the doorbell has been rung in this sleep.
 inline constexpr uint32_t kRung = 0x80000000;
-// In AgentEntry::prewake: this sleeper is to be rung one turn before its own.
+// In AgentEntry::prewake: this sleeper asks for a prewake, one hand-off before its own.
 inline constexpr uint32_t kPrewakeWanted = 0xFFFFFFFF;
 
-// Far apart, so that a damaged word is not another valid state. A fresh page of zeros is free.
+// Values far apart, so that a damaged word is not another valid state. A fresh page of zeros is
+// free.
 enum class CellState : uint32_t {
   kFree = 0,
   kWaiting = 0x57A17001,   // request: in the queue
   kHeld = 0x4E1D7002,      // request: granted
-  kStealing = 0x57EA7003,  // request: intent of a steal; is to become kHeld, the holders kStolen
-  kStolen = 0x10577004,    // request: was granted and lost the lock; its agent will free it
-  kZombie = 0x20B17005,    // request: gone, but among the events of its agent, which will free it
+  kStealing = 0x57EA7003,  // request: intent of a steal; becomes kHeld, the holders kStolen
+  kStolen = 0x10577004,    // request: its lock was stolen; its agent will free it
+  kZombie = 0x20B17005,    // request: ended, in the event list of its agent, which will free it
   kName = 0x4A3E7006,      // a resource name and the heads of its lists
   kText = 0x7E877007,      // a piece of text of a name or a request
   kExpired = 0xE891ED08,   // request: lost the lock at its hold limit; otherwise like kStolen
@@ -107,7 +107,7 @@ struct SegmentHeader {
   uint8_t reserved2[56];                  // 136
   Shared<uint64_t> last_entry;            // 192  the newest number of the watch ring
   Shared<uint64_t> watch_ring_words;      // 200  of the watch ring's names, used so far
-  Shared<uint32_t> watch_armed;           // 208  who is rung at the next event (watch_registry.h)
+  Shared<uint32_t> watch_armed;           // 208  agent to ring at the next event (watch_registry.h)
   uint8_t reserved3[3884];                // 212
 };
 static_assert(sizeof(SegmentHeader) == 4096 && offsetof(SegmentHeader, last_token) == 128 &&
@@ -123,8 +123,8 @@ struct ShardHeader {
   Shared<uint32_t> free_head;    // 16  first free cell, linked by `next`
   Shared<uint32_t> free_count;   // 20
   Shared<uint32_t> used_count;   // 24  cells in use
-  Shared<uint32_t> watched;      // 28  odd: what happens here goes into the watch ring (watchers.h)
-  Shared<uint64_t> changes;      // 32  stored by whoever enters to change something, before it does
+  Shared<uint32_t> watched;      // 28  odd: events go into the watch ring (watch_registry.h)
+  Shared<uint64_t> changes;      // 32  incremented by a writer before its first change
   Shared<CellId> intake;         // 40  stack of operations (intake.h), linked by `next`
   uint8_t reserved[4];           // 44
   Shared<uint64_t> intake_last;  // 48  the newest number of an operation
@@ -135,8 +135,8 @@ static_assert(sizeof(ShardHeader) == 256 && offsetof(ShardHeader, intake) == 40)
 // A process that takes part. It is alive while it holds the lock on byte `slot` (slot_lock.h).
 struct ProcessEntry {
   Shared<uint32_t> generation;          //  0  of the newest claim of this slot; 0: never used
-  Shared<uint32_t> cleaned_generation;  //  4  up to here nothing is left to clean up
-  Shared<uint32_t> process_id;          //  8  to show; never a proof of anything
+  Shared<uint32_t> cleaned_generation;  //  4  reaped up to this generation
+  Shared<uint32_t> process_id;          //  8  for display; never a proof of life
   uint8_t reserved[4];                  // 12
   Shared<uint64_t> pid_namespace;       // 16  where process_id is valid; 0: unknown
   uint8_t reserved2[40];                // 24
@@ -147,15 +147,15 @@ static_assert(sizeof(ProcessEntry) == 64);
 struct AgentEntry {
   Shared<uint64_t> owner;         //   0  ProcessRef as one word; 0: free
   Shared<uint32_t> generation;    //   8  of the newest claim of this entry
-  Shared<uint32_t> thread_id;     //  12  to show: Node's, 0 is the main thread
+  Shared<uint32_t> thread_id;     //  12  for display: Node's, 0 is the main thread
   Shared<uint64_t> client_id[2];  //  16  UUID
   Shared<uint32_t> watching;      //  32  the generation that reads the watch ring; 0: none
-  Shared<uint32_t> cpu;           //  36  1 + the processor it ran on last; 0: unknown; a hint
+  Shared<uint32_t> cpu;           //  36  1 + the CPU it ran on last; 0: unknown; a hint
   uint8_t reserved[24];           //  40
   Shared<uint32_t> event_head;    //  64  stack of records with events, linked by event_next
   Shared<uint32_t> sleeping;      //  68  the number of its sleep, with kRung; 0: it is awake
   Shared<uint32_t> rescan;        //  72  1: events may be missing, read all own records
-  Shared<uint32_t> prewake;       //  76  kPrewakeWanted, or 1 + whose turn is before; a hint
+  Shared<uint32_t> prewake;       //  76  kPrewakeWanted, or 1 + the agent before it; a hint
   Shared<uint32_t> answered;      //  80  1: an operation of its own has been executed
   uint8_t reserved2[44];          //  84
 };
@@ -174,27 +174,27 @@ struct RequestCell {
   Shared<uint32_t> request_id;          // 36  the agent's own number for it
   Shared<uint8_t> mode;                 // 40  LockMode
   uint8_t reserved[3];                  // 41
-  Shared<uint32_t> limit;               // 44  at most so many shared holders with it; 0: none
-  Shared<uint64_t> hold_limit_ns;       // 48  it may be held so long; 0: for ever
+  Shared<uint32_t> limit;               // 44  maximum shared holders, itself included; 0: none
+  Shared<uint64_t> hold_limit_ns;       // 48  longest hold; 0: no limit
   Shared<CellId> label;                 // 56  its first TextCell; kNoCell: it has no label
-  Shared<uint32_t> label_length;        // 60  code units; says nothing without a label
+  Shared<uint32_t> label_length;        // 60  code units; meaningless without a label
   Shared<CellId> next;                  // 64  index: queue, held list or free list
   Shared<CellId> previous;              // 68
   Shared<CellId> agent_next;            // 72  index: requests of the same agent in this shard
   Shared<CellId> agent_previous;        // 76
   Shared<CellId> event_next;            // 80  link in the agent's events; kNotLinked outside
-  Shared<uint32_t> granted_clock;       // 84  by whose clock granted_ns is (see Host)
+  Shared<uint32_t> granted_clock;       // 84  the clock of granted_ns (see Host)
   Shared<uint64_t> granted_ns;          // 88  with a hold limit: when it was granted
   Shared<uint64_t> requested_ms;        // 96  since 1970, to show
-  Shared<uint64_t> granted_ms;          // 104  since 1970, to show; of no meaning while it waits
+  Shared<uint64_t> granted_ms;          // 104  since 1970, for display; meaningless while it waits
   Shared<uint64_t> enclosing_token;     // 112  of the lock in whose callback it was made; 0: none
   Shared<CellId> call_site;             // 120  its first TextCell; kNoCell: it is not known
-  Shared<uint32_t> call_site_length;    // 124  code units; says nothing without a call site
+  Shared<uint32_t> call_site_length;    // 124  code units; meaningless without a call site
 };
 
 inline constexpr uint32_t kNameCellUnits = 32;
 inline constexpr uint32_t kTextCellUnits = 56;
-inline constexpr uint32_t kMaxLabelUnits = 120;  // also of a call site; what is longer is cut
+inline constexpr uint32_t kMaxLabelUnits = 120;  // also of a call site; longer texts are cut
 
 // A resource name (UTF-16 code units), shared by all requests for it.
 struct NameCell {
@@ -223,7 +223,7 @@ struct TextCell {
   Shared<uint16_t> units[kTextCellUnits];  // 16
 };
 
-// What all cells have in common: the state, and the free list's link (index).
+// The common part of all cells: the state, and the free list's link (index).
 struct AnyCell {
   Shared<CellState> state;  //  0
   uint8_t body[60];         //  4
@@ -239,8 +239,8 @@ static_assert(sizeof(NameCell) == kCellBytes && offsetof(NameCell, units) == 64)
 static_assert(sizeof(TextCell) == kCellBytes && offsetof(TextCell, units) == 16);
 static_assert(sizeof(AnyCell) == kCellBytes && offsetof(AnyCell, next) == 64);
 
-// What an agent wants done in a shard that was locked when it came, in an extent that its process
-// has claimed. The agent writes it until it is kPending; then whoever is inside the shard does,
+// An operation of an agent on a shard that was locked, stored in an extent that the agent's process
+// has claimed. The agent writes it until it is kPending; then only a thread inside the shard does,
 // until it is kExecuted or kDone.
 enum class OperationState : uint32_t {
   kUnused = 0,
@@ -274,7 +274,8 @@ struct OperationCell {
   // The record: of an end, what it is to end; of a request, part of the answer.
   Shared<CellId> cell;      // 76
   Shared<uint64_t> ticket;  // 80
-  // Of an end whose request is an operation, too: that one, whose answer names the record.
+  // For the end of a request that is itself an operation: that operation, whose answer names the
+  // record.
   Shared<CellId> request;  // 88
   // The answer.
   Shared<uint32_t> outcome;          //  92  of a request: RequestOutcome, or kRefused
@@ -294,13 +295,13 @@ inline constexpr uint32_t kRefused = 0x100;
 static_assert(sizeof(OperationCell) == kCellBytes && offsetof(OperationCell, hold_limit_ns) == 48 &&
               offsetof(OperationCell, token) == 96);
 
-// What happened to one request, as a copy: the request may be gone when it is read.
+// An event of one request, with copied details: the request may have ended when it is read.
 inline constexpr uint32_t kEntryUnits = 20;
 struct WatchRingEntry {
   uint64_t text_at;        //   0  of a name of more than kEntryUnits: its place (watch_ring_words)
   uint64_t text_check;     //   8  and what sums it up
   uint64_t time_ms;        //  16  since 1970
-  uint64_t token;          //  24  0: it never held the lock
+  uint64_t token;          //  24  0: never granted
   uint64_t client_id[2];   //  32
   uint64_t pid_namespace;  //  48  where process_id is valid; 0: unknown
   uint64_t process;        //  56  ProcessRef as one word

@@ -1,5 +1,5 @@
-// The two modes of the standard, with the numbers that stand in the segment.
-// Standard: Web Locks, LockMode (#enumdef-lockmode).
+// The two modes of the standard, with their numbers in the segment. Standard: Web Locks, LockMode
+// (#enumdef-lockmode).
 #ifndef HOLDFAST_SEGMENT_LOCK_MODE_H_
 #define HOLDFAST_SEGMENT_LOCK_MODE_H_
 

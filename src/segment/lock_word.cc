@@ -7,10 +7,9 @@
 namespace holdfast::segment {
 namespace {
 
-// A section takes well under a microsecond: this waits for a few of them.
+// A critical section takes well under a microsecond: this spins for a few of them.
 constexpr int kSpins = 100;
-// Short enough that a wake-up which never comes costs little, long enough that asking whether the
-// owner lives is rare.
+// Short, so that a lost wake-up costs little; long, so that liveness checks are rare.
 constexpr uint64_t kSliceNs = 500'000;
 
 }  // namespace
@@ -31,7 +30,7 @@ LockOutcome LockWord::AcquireTaken(uint32_t self_word, platform::CriticalSection
 LockOutcome LockWord::AcquireSlowly(uint32_t self_word, platform::CriticalSectionMark& mark,
                                     Host& host, uint64_t timeout_ns) {
   const uint64_t start = host.MonotonicNs();
-  // Who has slept takes the lock with the waiters bit: others may sleep behind it.
+  // A thread that has slept takes the lock with the waiters bit: others may still sleep.
   const uint32_t taken = self_word | kWaiters;
   for (;;) {
     uint32_t seen = word_.Get();
@@ -41,7 +40,7 @@ LockOutcome LockWord::AcquireSlowly(uint32_t self_word, platform::CriticalSectio
     }
     const ProcessRef owner = OwnerOf(seen);
     if (owner.generation == 0 || !host.IsAlive(owner)) {
-      // Nobody but this compare-and-swap decides which waiter takes over.
+      // Only this compare-and-swap decides which waiter takes over.
       if (word_.CompareExchange(seen, taken)) return LockOutcome::kOwnerDied;
       continue;
     }
@@ -54,7 +53,7 @@ LockOutcome LockWord::AcquireSlowly(uint32_t self_word, platform::CriticalSectio
   }
 }
 
-// With waiters, or damaged: a word that names somebody else is not ours to clear.
+// There are waiters, or damage: a word that names another process must not be cleared.
 void LockWord::ReleaseChanged(uint32_t self_word, uint32_t seen, Host& host) {
   if ((seen & ~kWaiters) != self_word) return;
   word_.Exchange(0);

@@ -1,13 +1,14 @@
-// The lock of one shard: a word of 32 bits that names its owner, so that it can be taken over from
-// the dead, and a bounded futex wait, so that no wake-up that a dying process owed is ever needed.
+// The lock of one shard: a word of 32 bits. It names its owner, so that a waiter can take it over
+// from a dead process. Futex waits are bounded, so that a wake-up which a dying process failed to
+// send is never needed.
 //
 //   31        waiters   somebody may sleep on the word: who unlocks wakes one
 //   30 ..  0  the owner (ProcessRef::ToShortWord); 0 with all other bits 0: unlocked
 //
-// The lock is never broken while its owner lives: a process that is stopped inside keeps it. Should
-// damage make the word name one that is not inside, only that one itself can tell (false_owner.h),
-// by the marks of its threads: a thread is marked from before it tries to take the lock until it
-// has given it back or goes to sleep (invariant I14).
+// The lock is never broken while its owner lives: a process that is stopped inside keeps it. If
+// damage makes the word name a process that is not inside, only that process can tell
+// (false_owner.h), by the marks of its threads: a thread is marked from before it tries to take the
+// lock until it has released it or sleeps (invariant I14).
 #ifndef HOLDFAST_SEGMENT_LOCK_WORD_H_
 #define HOLDFAST_SEGMENT_LOCK_WORD_H_
 
@@ -21,7 +22,7 @@ namespace holdfast::segment {
 
 enum class LockOutcome {
   kAcquired,
-  kOwnerDied,  // acquired, from an owner that died inside: repair before anything else
+  kOwnerDied,  // acquired from an owner that died inside: repair first
   kTimedOut,   // not acquired
 };
 
@@ -30,9 +31,8 @@ class LockWord {
   LockWord(const Segment& segment, uint32_t shard)
       : segment_(segment), word_(segment.shard(shard).lock_word) {}
 
-  // Spins a little, then sleeps in slices until `timeout_ns` is over; after each slice asks whether
-  // the owner lives.
-  // `mark`: of this thread, entered for the section that begins.
+  // Spins briefly, then sleeps in slices until `timeout_ns` has passed; after each slice it checks
+  // whether the owner lives. `mark` is this thread's, and is entered for the section that begins.
   LockOutcome Acquire(ProcessRef self, platform::CriticalSectionMark& mark, Host& host,
                       uint64_t timeout_ns) {
     const uint32_t self_word = self.ToShortWord();
@@ -46,7 +46,7 @@ class LockWord {
     ReleaseChanged(self.ToShortWord(), seen, host);
   }
 
-  // The process that the word names; generation 0: unlocked, or nobody that can be alive.
+  // The process that the word names; generation 0: unlocked, or no process that can be alive.
   ProcessRef Owner() const { return OwnerOf(word_.Get()); }
   ProcessRef OwnerOf(uint32_t word) const;
   bool IsLocked() const { return word_.Get() != 0; }

@@ -66,7 +66,7 @@ NameTable::Found NameTable::Add(const ResourceName& name) {
   for (uint32_t i = 0; i < here; ++i) cell.units[i].Set(static_cast<uint16_t>(name.units()[i]));
   cell.text.Set(kNoCell);
   const uint32_t beyond = name.length() - here;
-  // What was taken so far is in no list and has no committed owner: Repair finds it.
+  // The cells allocated so far are in no list and have no committed owner: Repair frees them.
   if (beyond > 0 && !TextPieces(shard_, id).Write(name.units() + here, beyond, cell.text)) {
     return {kNoCell, nullptr, true};
   }
@@ -79,8 +79,8 @@ NameTable::Found NameTable::Add(const ResourceName& name) {
   cell.held_exclusive.Set(0);
   cell.held_shared.Set(0);
   cell.hold_limited.Set(0);
-  // Dead before this store: pieces of nothing. After it: a name that nobody uses. Repair frees
-  // both.
+  // A death before this store leaves pieces without an owner; after it, an unused name. Repair
+  // frees both.
   cell.state.Publish(CellState::kName);
   Link(id, cell);
   return {id, &cell, false};

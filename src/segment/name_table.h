@@ -19,32 +19,32 @@ class NameTable {
     NameCell* cell = nullptr;
     bool damaged = false;
   };
-  // cell is null when there is no such name; `damaged` when the table cannot be believed.
+  // `cell` is null if there is no such name; `damaged` if the table is inconsistent.
   Found Find(const ResourceName& name) const;
-  // How many cells a new name takes.
+  // The number of cells that a new name needs.
   static uint32_t CellsFor(uint32_t length) {
     return length <= kNameCellUnits ? 1 : 1 + TextPieces::CellsFor(length - kNameCellUnits);
   }
-  // Adds a name that is not there; the pool must have CellsFor(name.length()).
+  // Adds a name. REQUIRES: it is not in the table, and the pool has CellsFor(name.length()).
   Found Add(const ResourceName& name);
-  // Takes a name out that nobody uses any more; false: damaged.
+  // Removes an unused name; false: damaged.
   bool Remove(CellId id, NameCell& name);
-  // Puts a name cell (back) into its bucket.
+  // Puts a name cell into its hash bucket.
   void Link(CellId id, NameCell& name);
-  // Whether the units in the segment are these, bytes compared.
+  // Whether the units in the segment are equal to these.
   bool IsEqual(const NameCell& cell, const ResourceName& name) const;
 
  private:
   ShardView shard_;
 };
 
-// Reads a name's units one after the other, across its pieces; checks each piece.
+// Reads a name's units in order, across its pieces; checks each piece.
 class NameReader {
  public:
   NameReader(ShardView shard, CellId id, const NameCell& name)
       : shard_(shard), id_(id), name_(name), following_(name.text.Get()) {}
 
-  // False when the name ends too early, that is, when it is damaged; from then on always.
+  // False if the name ends too early, which is damage; then it stays false.
   bool Next(uint16_t& unit);
 
  private:

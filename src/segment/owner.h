@@ -1,5 +1,5 @@
-// Who owns something in the segment: a process or an agent, always named with its generation, so
-// that a name outlives its bearer without ever meaning somebody else (invariant I8).
+// The owner of a record: a process or an agent, always named with its generation, so that a
+// reference to a dead owner never means a later one (invariant I8).
 #ifndef HOLDFAST_SEGMENT_OWNER_H_
 #define HOLDFAST_SEGMENT_OWNER_H_
 
@@ -9,15 +9,15 @@ namespace holdfast::segment {
 
 struct ProcessRef {
   uint16_t slot = 0;
-  uint32_t generation = 0;  // 0: nobody
+  uint32_t generation = 0;  // 0: none
 
-  // One word that is 0 for nobody.
+  // As one word; 0 means no owner.
   uint64_t ToWord() const { return generation == 0 ? 0 : (uint64_t{slot} + 1) << 32 | generation; }
   static ProcessRef FromWord(uint64_t word) {
     if (word == 0) return {};
     return {static_cast<uint16_t>((word >> 32) - 1), static_cast<uint32_t>(word)};
   }
-  // In 31 bits, for a word that has one more thing to say: the generation is cut to its low 20.
+  // In 31 bits, for a word with one more flag: the generation is cut to its low 20 bits.
   // Segment::FromShortWord reads it.
   uint32_t ToShortWord() const { return (generation & kShortGeneration) << 11 | (slot + 1U); }
   static constexpr uint32_t kShortSlot = (1U << 11) - 1;

@@ -16,8 +16,8 @@ void RecordPool::AddExtent(uint32_t extent, uint32_t claim) {
   const Segment& segment = shard_.segment();
   ShardHeader& header = shard_.header();
   const uint32_t count = segment.geometry().cells_per_extent;
-  // Dead before this store: the extent is still claimed by a dead process. After it: its cells are
-  // the shard's, and Repair links them.
+  // A death before this store leaves the extent claimed by a dead process; after it, the cells
+  // belong to the shard, and Repair links them.
   if (!segment.extent_owner(extent).CompareExchange(claim, shard_.index() + 1)) return;
   segment.CellInExtent(extent, count - 1)->next.Set(header.free_head.Get());
   header.free_head.Set(segment.FirstCell(extent));

@@ -13,8 +13,8 @@ class RecordPool {
   explicit RecordPool(ShardView shard) : shard_(shard) {}
 
   uint32_t FreeCount() const { return shard_.header().free_count.Get(); }
-  // A free cell, not in the list any more; kNoCell when there is none or the list is damaged. Until
-  // its state is stored it is free again after a crash.
+  // Takes a free cell from the list; kNoCell if there is none or the list is damaged. Until its
+  // state is stored, a crash leaves the cell free.
   CellId Allocate();
   // Commits the end of a record, then puts its cell on the free list.
   void Free(CellId id, AnyCell& cell);
@@ -22,8 +22,8 @@ class RecordPool {
   // Writes the free list's links through the cells of an extent that this process has claimed and
   // no shard owns yet; without the shard lock.
   static void Prepare(const Segment& segment, uint32_t extent);
-  // Makes a prepared extent part of the shard, if its owner word still is `claim`: who took this
-  // process for dead may have taken the extent, too.
+  // Makes a prepared extent part of the shard, if its owner word is still `claim`: a peer that took
+  // this process for dead may have taken the extent.
   void AddExtent(uint32_t extent, uint32_t claim);
 
  private:
@@ -45,8 +45,8 @@ inline CellId RecordPool::Allocate() {
 }
 
 inline void RecordPool::Free(CellId id, AnyCell& cell) {
-  // Dead before this store: the record exists. After it: a free cell that is in no list, which
-  // Repair puts back.
+  // A death before this store leaves the record; after it, a free cell in no list, which Repair
+  // puts back.
   cell.state.Publish(CellState::kFree);
   ShardHeader& header = shard_.header();
   cell.next.Set(header.free_head.Get());

@@ -13,7 +13,7 @@
 namespace holdfast::segment {
 namespace {
 
-// No segment lives so long that its counters get here: more is damage.
+// No real counter reaches this value: a larger one is damage.
 constexpr uint64_t kMax = uint64_t{1} << 62;
 
 bool WasGranted(CellState state) {
@@ -34,14 +34,14 @@ ShardRepair::ShardRepair(ShardView shard, Host& host)
       life_(shard.segment().geometry().processes, Life::kUnknown) {}
 
 std::vector<CellId> ShardRepair::Run() {
-  shard_.MarkDamaged();  // until all is done, whoever enters starts again
+  shard_.MarkDamaged();  // until the repair is complete, the next process to enter starts again
   ReadRecords();
   MergeNames();
   DropRequestsWithoutName();
   std::sort(requests_.begin(), requests_.end(), [](const Request& a, const Request& b) {
     return a.ticket != b.ticket ? a.ticket < b.ticket : a.id < b.id;
   });
-  // Of two with one ticket, one is damaged: who can say which?
+  // Of two requests with one ticket, one is damaged, and it is unknown which.
   const auto is_same = [](const Request& a, const Request& b) { return a.ticket == b.ticket; };
   requests_.erase(std::unique(requests_.begin(), requests_.end(), is_same), requests_.end());
   SettleHolders();
@@ -65,7 +65,7 @@ void ShardRepair::ReadRecords() {
   }
 }
 
-// Sorts out one cell. What is not noted here is freed in the end.
+// Classifies one cell. Cells that are not recorded here are freed at the end.
 void ShardRepair::ReadCell(CellId id, AnyCell& cell) {
   const CellState state = cell.state.Acquire();
   if (state == CellState::kName) {
@@ -86,7 +86,7 @@ void ShardRepair::ReadCell(CellId id, AnyCell& cell) {
                        IsOwnerAlive(request, agent)};
     const bool is_sound = IsLockMode(mode) && read.ticket != 0 && read.ticket <= kMax &&
                           read.token <= kMax && (read.token != 0 || !WasGranted(state));
-    // A steal that was begun is finished, even when its thief is dead.
+    // A steal that began is completed, even if its thief is dead.
     const bool counts = read.is_alive || state == CellState::kStealing;
     if (read.is_alive) RestoreOwner(request);
     if (is_sound && counts) requests_.push_back(read);
@@ -94,13 +94,13 @@ void ShardRepair::ReadCell(CellId id, AnyCell& cell) {
   }
 }
 
-// Its agent's entry has told whose it is.
+// The entry of its agent names the owner.
 void ShardRepair::RestoreOwner(RequestCell& request) {
   const uint32_t generation = shard_.segment().OwnerOf(request).generation;
   if (request.process_generation.Get() != generation) request.process_generation.Set(generation);
 }
 
-// A repair that begins anew after the death of the one before it tells of it again.
+// A repair that restarts after a death reports the event again.
 void ShardRepair::NoteDeath(const Request& request) {
   const NameCell* const name = shard_.NameAt(request.name);
   if (name == nullptr || !UsesItsName(request.state)) return;
@@ -130,8 +130,8 @@ void ShardRepair::MergeNames() {
   }
 }
 
-// Without its name a request is nothing that could be granted or released. Its agent finds the
-// record gone when it rescans. A stolen one and a zombie have had their time with the name.
+// A request without its name can be neither granted nor released. Its agent finds the record gone
+// when it rescans. Stolen requests and zombies need no name any more.
 void ShardRepair::DropRequestsWithoutName() {
   std::erase_if(requests_, [](const Request& request) {
     const bool needs_name = !IsLost(request.state) && request.state != CellState::kZombie;
@@ -139,8 +139,8 @@ void ShardRepair::DropRequestsWithoutName() {
   });
 }
 
-// Rolls every steal forward, then leaves each name with holders that may hold it together: of two
-// that may not, the one that was granted first keeps the lock.
+// Completes every steal, then leaves each name with compatible holders: of two that are not, the
+// one granted first keeps the lock.
 void ShardRepair::SettleHolders() {
   struct Holders {
     uint64_t stolen_below = 0;
@@ -156,7 +156,7 @@ void ShardRepair::SettleHolders() {
     holders.stolen_below = std::max(holders.stolen_below, request.ticket);
     claims.push_back(&request);
   }
-  // Tokens rise from grant to grant, so a limit is kept as it was when the lock was granted.
+  // Tokens rise with each grant, so limits are applied in the order of the grants.
   std::stable_sort(claims.begin(), claims.end(),
                    [](const Request* a, const Request* b) { return a->token < b->token; });
   for (Request* const request : claims) {
@@ -174,7 +174,7 @@ void ShardRepair::SettleHolders() {
   std::erase_if(requests_, [](const Request& request) { return !request.is_alive; });
 }
 
-// Victims first. Only then does the thief hold: a repair that begins anew finds its intent.
+// Victims first, then the thief: a restarted repair still finds the intent.
 void ShardRepair::CommitHolders(const std::vector<Request*>& holders) {
   for (const CellState state : {CellState::kStolen, CellState::kHeld}) {
     for (const Request* const request : holders) {
@@ -287,8 +287,8 @@ void ShardRepair::LinkRequests() {
       count.Set(count.Get() + 1);
     }
   }
-  // Whether an agent has anything here is also asked without the shard lock: its list must not be
-  // empty in between.
+  // Agents read the heads of their lists without the shard lock: a list must not look empty in
+  // between.
   for (uint32_t agent = 0; agent < segment.geometry().agents; ++agent) {
     segment.agent_list(agent, shard_.index()).Set(firsts[agent]);
   }

@@ -1,8 +1,8 @@
-// Rebuilds a shard from its records after somebody died inside it, or found damage (invariant I2).
+// Rebuilds a shard from its records after a process died inside it, or found damage (invariant I2).
 //
-// Runs inside the shard lock. Idempotent and restartable: it may die anywhere and be run again.
-// Unlike everything else inside the lock it allocates and makes system calls: it is rare, and what
-// it asks (who lives?) cannot be known otherwise.
+// Runs inside the shard lock. Idempotent and restartable: the process may die anywhere in it.
+// Unlike all other code inside the lock it allocates memory and makes system calls: it is rare, and
+// it has to ask the kernel which processes live.
 #ifndef HOLDFAST_SEGMENT_REPAIR_H_
 #define HOLDFAST_SEGMENT_REPAIR_H_
 
@@ -20,12 +20,12 @@ class ShardRepair {
   ShardRepair(ShardView shard, Host& host);
 
   // Afterwards all invariants hold but I6: the caller clears `dirty`, grants what has become
-  // grantable and makes every agent rescan, still inside the shard: should it die before the end,
-  // the lock word says so, and the next one repairs again. Returns the names that are in use.
+  // grantable and makes every agent rescan, still inside the shard: if it dies before the end, the
+  // lock word names a dead process, and the next one repairs again. Returns the names in use.
   std::vector<CellId> Run();
 
  private:
-  // What was read and checked, once: the segment may change under a repair, too.
+  // A record, read and checked once: the segment may change even during a repair.
   struct Request {
     RequestCell* cell;
     CellId id;

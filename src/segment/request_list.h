@@ -1,8 +1,8 @@
-// The lists that a request stands in: the queue or the held list of its name (by `next`), and the
-// requests of its agent in this shard (by `agent_next`). Inside the shard lock.
+// The lists that contain a request: the queue or the held list of its name (linked by `next`), and
+// the requests of its agent in this shard (linked by `agent_next`). Inside the shard lock.
 //
-// A step first looks at every cell that it will write; false means that the links cannot be
-// believed, nothing was written, and the shard is marked for repair.
+// A step first checks every cell that it will write. False: the links are damaged, nothing was
+// written, and the shard is marked for repair.
 #ifndef HOLDFAST_SEGMENT_REQUEST_LIST_H_
 #define HOLDFAST_SEGMENT_REQUEST_LIST_H_
 

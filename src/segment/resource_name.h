@@ -1,5 +1,5 @@
-// A resource name as a request brings it: UTF-16 code units of any kind and number (the standard's
-// DOMString), and their hash. Does not own the units.
+// The resource name of a request: any number of any UTF-16 code units (the standard's DOMString),
+// and their hash. Does not own the units.
 #ifndef HOLDFAST_SEGMENT_RESOURCE_NAME_H_
 #define HOLDFAST_SEGMENT_RESOURCE_NAME_H_
 
@@ -8,7 +8,7 @@
 
 namespace holdfast::segment {
 
-// Bits of the hash that the buckets of a shard do not use.
+// Uses bits of the hash that the hash buckets of a shard do not use.
 inline uint32_t ShardOfHash(uint64_t hash, uint32_t shards) {
   return static_cast<uint32_t>(hash >> 40) % shards;
 }
@@ -31,7 +31,7 @@ class ResourceName {
 // Four units at a time go into the hash.
 inline constexpr uint32_t kUnitsPerWord = 4;
 
-// The hash of a name, part by part: names in the segment come in pieces.
+// Computes the hash of a name in parts: names in the segment consist of pieces.
 class NameHasher {
  public:
   void Add(uint16_t unit) {
@@ -40,7 +40,7 @@ class NameHasher {
     AddWord(std::exchange(word_, 0));
     count_ = 0;
   }
-  // Four units, the first in the lowest bits; behind words only.
+  // Adds four units, the first in the lowest bits. REQUIRES: only words were added before.
   void AddWord(uint64_t word) { state_ = Mix(state_ ^ word); }
   uint64_t Finish(uint32_t length) const {
     const uint64_t state = count_ == 0 ? state_ : Mix(state_ ^ word_);
@@ -57,7 +57,7 @@ class NameHasher {
     return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
   }
   uint64_t state_ = 0x2545F4914F6CDD1D;
-  uint64_t word_ = 0;  // what is not in the state yet
+  uint64_t word_ = 0;  // units that are not in the state yet
   uint32_t count_ = 0;
 };
 

@@ -1,8 +1,8 @@
 // A value in shared memory that other processes read and write at the same time.
 //
 // Every access is one machine load or store of the whole value: the compiler may neither repeat a
-// load (a checked index would be read again after the check) nor split a store. Order comes from
-// the shard lock; `Publish` and `Acquire` are for the few words that are read without it.
+// load (a checked index would be read again after the check) nor split a store. The shard lock
+// orders accesses; `Publish` and `Acquire` are for the few words that are read without it.
 #ifndef HOLDFAST_SEGMENT_SHARED_H_
 #define HOLDFAST_SEGMENT_SHARED_H_
 
@@ -24,7 +24,8 @@ class Shared {
     value_.store(value, std::memory_order_relaxed);
     StorePoint();
   }
-  // The commit point of a step: everything stored before is visible to who acquires this value.
+  // The commit point of a step: everything stored before is visible to a thread that acquires this
+  // value.
   void Publish(T value) noexcept {
     value_.store(value, std::memory_order_release);
     StorePoint();
@@ -44,9 +45,9 @@ class Shared {
     StorePoint();
     return old;
   }
-  // Reads by writing the same value back: whoever changes the value afterwards also sees every
-  // store made before this call (a plain load, even a sequentially consistent one, gives no such
-  // promise).
+  // Reads by writing the same value back: a thread that changes the value afterwards also sees
+  // every store before this call. A plain load, even a sequentially consistent one, does not
+  // guarantee this.
   T LoadRmw() noexcept { return Loaded(value_.fetch_add(0, std::memory_order_seq_cst)); }
   T LoadSeqCst() const noexcept { return Loaded(value_.load(std::memory_order_seq_cst)); }
   std::atomic<T>* atomic() noexcept { return &value_; }

@@ -1,9 +1,9 @@
-// The places where a process can die or be overtaken: behind every store to the segment and behind
+// The points at which a process can die or be overtaken: after every store to the segment and after
 // every load from it.
 //
-// The checked build of the core (HOLDFAST_STORE_POINTS) calls hooks there, with which tests take
-// an image of the segment after every store, or let other simulated processes run; elsewhere the
-// calls are empty.
+// The checked build of the core (HOLDFAST_STORE_POINTS) calls hooks there, which tests use to take
+// an image of the segment after every store, or to run other simulated processes. In other builds
+// the calls are empty.
 #ifndef HOLDFAST_SEGMENT_STORE_POINT_H_
 #define HOLDFAST_SEGMENT_STORE_POINT_H_
 

@@ -1,5 +1,5 @@
-// Text (UTF-16 code units) in cells of its own: what of a resource name does not fit into its cell,
-// and the label of a request. Inside the shard lock.
+// Text (UTF-16 code units) in separate cells: the part of a resource name that does not fit into
+// its cell, or the label of a request. Inside the shard lock.
 #ifndef HOLDFAST_SEGMENT_TEXT_PIECES_H_
 #define HOLDFAST_SEGMENT_TEXT_PIECES_H_
 
@@ -17,10 +17,10 @@ class TextPieces {
   static constexpr uint32_t CellsFor(uint32_t units) {
     return units / kTextCellUnits + (units % kTextCellUnits != 0 ? 1 : 0);
   }
-  // Links the pieces behind `first`. Dead before the owner is committed: pieces of nothing, which
-  // Repair frees. False: the pool did not have CellsFor(length), or is damaged.
+  // Links the pieces behind `first`. A death before the owner is committed leaves pieces without an
+  // owner, which Repair frees. False: the pool did not have CellsFor(length), or is damaged.
   bool Write(const char16_t* units, uint32_t length, Shared<CellId>& first);
-  // After the end of the owner was committed; false: damaged.
+  // REQUIRES: the end of the owner was committed. False: damaged.
   bool Free(CellId first);
 
  private:

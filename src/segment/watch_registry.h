@@ -1,18 +1,18 @@
-// Who reads the watch ring, so that nobody writes it for nobody (invariant I12).
+// The readers of the watch ring, so that it is written only while there is one (invariant I12).
 //
-// The truth is `watching` in the agent entries, which ends with its bearer. What the fast path
-// looks at is `watched` of its shard, in the cache line of the shard's lock: raised by who begins,
-// and by who ends when nobody is left. It only rises, so that whoever ends cannot take away what
-// somebody else has begun meanwhile: a beginning stores `watching`, then raises `watched`; an end
-// reads `watched`, then every `watching`, and raises only what it has read. Of the two, either the
-// end sees the beginner, or its compare-and-swap fails.
+// The source of truth is `watching` in the agent entries, which ends with its agent. The fast path
+// reads `watched` of its shard, in the cache line of the shard's lock. A watcher raises it when it
+// begins, and the last watcher raises it again when it ends. It only rises, so that an end cannot
+// undo a concurrent beginning: a beginning stores `watching`, then raises `watched`; an end reads
+// `watched`, then every `watching`, and raises only the value that it has read. Either the end sees
+// the new watcher, or its compare-and-swap fails.
 //
-// A watcher that has read everything sleeps until it is rung. It arms: puts itself into
+// A watcher that has read everything sleeps until it is rung. It arms: it stores itself in
 // `watch_armed` of the header, one word for all, then reads once more. A writer fills its slot,
-// then reads that word by a read-modify-write. Of the two accesses to the word one comes first:
+// then reads that word by a read-modify-write. One of the two accesses to the word comes first:
 // either the writer finds the watcher there, or the watcher's next read finds the event. Outside of
-// the shard, whoever finds somebody there takes the word away and rings; the others need not. Who
-// dies between the two is cleaned up after, and everybody is rung then.
+// the shard, the writer that takes the word rings; other writers need not. If a writer dies in
+// between, its reaper rings every agent.
 #ifndef HOLDFAST_SEGMENT_WATCH_REGISTRY_H_
 #define HOLDFAST_SEGMENT_WATCH_REGISTRY_H_
 
@@ -24,18 +24,19 @@ class WatchRegistry {
  public:
   explicit WatchRegistry(const Segment& segment) : segment_(segment) {}
 
-  // What happens after this returns is in the watch ring. Dead inside: its end is cleaned up after.
+  // Events after the return of this call are in the watch ring. After a death inside, the reaper
+  // cleans up.
   void Add(const AgentRef& agent);
-  // Also for who does not watch, and for who is gone: whoever died inside leaves shards watched by
-  // nobody, which the next end puts right.
+  // Also for an agent that does not watch, or has ended: a death inside leaves shards that count as
+  // watched without a watcher, which the next Remove() corrects.
   void Remove(const AgentRef& agent);
 
   // The next event rings this agent, once.
   void Arm(const AgentRef& agent);
-  // Whether that is still to come.
+  // Whether that ring is still to come.
   bool IsArmed(const AgentRef& agent) const;
-  // Whom an event that was written has to ring: 0, one more than the index of an agent, or
-  // kAllArmed. Nobody else gets this answer.
+  // The agent to ring after an event was written: 0 for none, 1 + the index of the agent, or
+  // kAllArmed. Only one caller gets it.
   uint32_t TakeArmed();
 
  private:

@@ -10,7 +10,7 @@
 namespace holdfast::segment {
 namespace {
 
-// Sums up words, in their order: what was torn or overwritten has another sum.
+// A checksum of words in order: a torn or overwritten entry has another sum.
 class Check {
  public:
   explicit Check(uint64_t place) { Add(place); }
@@ -35,7 +35,7 @@ uint64_t CheckOf(uint64_t number, const Words& words) {
 
 uint32_t WordsFor(uint32_t units) { return (units + kUnitsPerWord - 1) / kUnitsPerWord; }
 
-// The next units of a name; what a damaged one does not have is zero.
+// The next units of a name; zero where a damaged name ends early.
 uint64_t NextWord(NameReader& reader, uint32_t units) {
   std::array<uint16_t, kUnitsPerWord> word{};
   for (uint32_t i = 0; i < std::min(units, kUnitsPerWord); ++i) {
@@ -58,7 +58,7 @@ void WriteName(const Segment& segment, NameReader& reader, WatchRingEntry& entry
   entry.text_check = check.sum();
 }
 
-// Of the process, unless its slot has a new owner already.
+// Fills in the process, unless its slot has a new owner already.
 void NameProcess(const Segment& segment, const RequestCell& request, WatchRingEntry& entry) {
   const ProcessRef process = segment.OwnerOf(request);
   entry.process = process.ToWord();
@@ -104,9 +104,9 @@ void WatchRingWriter::Fill(Host& host, LockEvent event, const RequestCell& reque
   std::memcpy(words.data(), &entry, sizeof(entry));
   WatchRingSlot& slot = segment.watch_ring_slot(number_);
   for (uint32_t i = 0; i < kEntryWords; ++i) slot.words[i].Set(words[i]);
-  // Dead before this store: a number without an entry.
+  // A death before this store leaves a number without an entry.
   slot.check.Publish(CheckOf(number_, words));
-  // Who is not there yet will find the event; whoever is, is rung outside of the shard.
+  // A watcher that arms later finds the event; one that is armed is rung outside of the shard.
   (void)segment.header().watch_armed.LoadRmw();
 }
 

@@ -1,12 +1,12 @@
-// The watch ring: what happens to locks, for whoever watches (invariant I13). A ring that nobody
-// locks and nobody reads from but watchers, each with a place of its own: a slow one is overtaken.
+// The watch ring: lock events for watchers (invariant I13). A lossy ring without a lock. Each
+// watcher has its own position; writers overtake a slow one.
 //
-// Writers are inside the shard of what they tell of, so the entries of one name are in the order in
-// which it happened. A number is taken before its event is committed and the slot filled after
-// that: who dies in between leaves a number without an entry, which readers count as lost.
+// A writer is inside the shard of its event, so the entries of one name are in the order of the
+// events. A number is taken before its event is committed, and the slot is filled after that. A
+// death in between leaves a number without an entry, which readers count as lost.
 //
-// Nothing is trusted that its check does not confirm. Whoever was stopped while it wrote, and goes
-// on a whole round later, damages one entry, which then counts as lost, too.
+// Readers trust an entry only if its checksum matches. A writer that was stopped in between, and
+// continues a whole round later, damages one entry, which then also counts as lost.
 #ifndef HOLDFAST_SEGMENT_WATCH_RING_H_
 #define HOLDFAST_SEGMENT_WATCH_RING_H_
 
@@ -29,13 +29,14 @@ enum class LockEvent : uint8_t {
   kDied,
 };
 
-// One event that is about to happen in this shard. Costs a look at the shard where nobody watches.
+// One event that is about to happen in this shard. Without a watcher it costs one read of the
+// shard.
 class WatchRingWriter {
  public:
   explicit WatchRingWriter(const ShardView& shard)
       : shard_(shard), number_(IsWatched(shard) ? TakeNumber() : kNone) {}
 
-  // After it was committed. The request may be free by now, but not used again.
+  // To be called after the event was committed. The request may be free by now, but not reused.
   void Write(Host& host, LockEvent event, const RequestCell& request, const NameCell& name) const {
     if (number_ != kNone) Fill(host, event, request, name);
   }
@@ -57,7 +58,7 @@ class WatchRing {
  public:
   explicit WatchRing(const Segment& segment) : segment_(segment) {}
 
-  // The newest number that somebody has taken.
+  // The newest number taken.
   uint64_t Last() const { return segment_.header().last_entry.Acquire(); }
 
   enum class Found {

@@ -52,7 +52,7 @@ const RULES = [
   {
     name: 'the event comes before the state that it tells of',
     file: 'src/core/shard_rules.cc',
-    from: '  // Dead before this store: still waiting. After it: held, and repair tells everybody to look.\n',
+    from: '  // A death before this store leaves it waiting; after it, held, and repair makes all agents\n  // rescan.\n',
     to: '  PostEvent(id, request);\n  if (shard_.index() < 1000) {\n    request.state.Publish(CellState::kHeld);\n    return RequestList::Queue(shard_, name).Remove(id, request) && AddHeld(id, request, name);\n  }\n',
     tests: [SIMULATION, THREADS],
   },

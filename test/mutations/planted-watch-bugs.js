@@ -40,7 +40,7 @@ const WATCH_BUGS = [
     file: 'src/segment/watch_ring.h',
     from: `TakeNumber() : kNone) {}
 
-  // After it was committed. The request may be free by now, but not used again.
+  // To be called after the event was committed. The request may be free by now, but not reused.
   void Write(Host& host, LockEvent event, const RequestCell& request, const NameCell& name) const {
     if (number_ != kNone) Fill(host, event, request, name);
   }

@@ -5,7 +5,7 @@
 namespace holdfast {
 inline namespace platform {
 
-// The time namespace. A kernel that has none has one clock for all.
+// The id of the time namespace. A kernel without time namespaces has one clock for all.
 uint32_t MonotonicClockId() {
   struct stat found {};
   if (stat("/proc/self/ns/time", &found) == 0) return static_cast<uint32_t>(found.st_ino);

@@ -40,7 +40,7 @@ Result<DeathWatch> DeathWatch::Create() {
 
 Status DeathWatch::Watch(int fd, uint64_t key) const {
   if (key == kReservedKey) return {StatusCode::kInvalidArgument, "this key cannot be watched"};
-  // Nothing is asked for: EPOLLERR comes by itself, and with EPOLLONESHOT only once.
+  // No event is requested: EPOLLERR is always reported, and with EPOLLONESHOT only once.
   epoll_event event = EventOf(EPOLLONESHOT, key);
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return {};
   switch (errno) {

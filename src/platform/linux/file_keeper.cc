@@ -13,19 +13,19 @@ constexpr size_t kPageBytes = 4096;
 
 }  // namespace
 
-// A mapping refers to the description as a descriptor does. Nobody may read or write the page.
+// A mapping keeps the description open, as a descriptor does. The page has no access rights.
 Result<FileKeeper> FileKeeper::Keep(int fd) {
   void* const page = mmap(nullptr, kPageBytes, PROT_NONE, MAP_SHARED, fd, 0);
   if (page == MAP_FAILED) return OsError("cannot map the segment file");
   FileKeeper keeper(page, ProcessId());
-  // A forked child that lives on must not look like its dead parent.
+  // A forked child must not keep its dead parent's locks.
   if (madvise(page, kPageBytes, MADV_DONTFORK) == -1) {
     return OsError("cannot keep a mapping from forked children");
   }
   return keeper;
 }
 
-// In a forked child something else may be mapped there.
+// In a forked child this address may be another mapping.
 FileKeeper::~FileKeeper() {
   if (page_ != nullptr && owner_process_ == ProcessId()) munmap(page_, kPageBytes);
 }

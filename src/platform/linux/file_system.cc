@@ -40,9 +40,9 @@ bool IsNetworkFileSystem(uint64_t type) {
 }
 
 Status CheckFileSystem(int fd) {
-  constexpr uint64_t kLowWord = 0xFFFFFFFF;  // some kernels extend the sign
+  constexpr uint64_t kLowWord = 0xFFFFFFFF;  // some kernels sign-extend it
   struct statfs found {};
-  // A place that does not say what it is has let itself be opened.
+  // If the type is unknown, the file is accepted: it could be opened.
   if (RetryOnEintr([&] { return fstatfs(fd, &found); }) == -1) return {};
   if (!IsNetworkFileSystem(static_cast<uint64_t>(found.f_type) & kLowWord)) return {};
   return {StatusCode::kNoAccess,

@@ -15,7 +15,7 @@ namespace holdfast {
 inline namespace platform {
 namespace {
 
-// Guards the list; held across a fork, so that the child finds the list whole.
+// Guards the list; held across a fork, so that the child finds a consistent list.
 constinit std::mutex registry_mutex;
 constinit ForkGuard* first_guard = nullptr;
 
@@ -24,7 +24,7 @@ constinit ForkGuard* first_guard = nullptr;
 // The guards of this process. A child starts without any.
 class ForkRegistry {
  public:
-  // Registers the handlers; the error number of that.
+  // Registers the handlers; returns the error number.
   static int Install() noexcept { return pthread_atfork(Prepare, InParent, InChild); }
 
   static void Link(ForkGuard& guard, ForkGuard::Callback in_child, void* context) {
@@ -46,7 +46,7 @@ class ForkRegistry {
   static void Prepare() { registry_mutex.lock(); }
   static void InParent() { registry_mutex.unlock(); }
 
-  // Only what a signal handler may do.
+  // Only async-signal-safe calls.
   static void InChild() {
     const int saved = errno;
     const int harmless = eventfd(0, EFD_CLOEXEC);
@@ -66,7 +66,7 @@ class ForkRegistry {
 
 namespace {
 
-// When this is loaded, not at the first use: whoever is forked in the middle of that would wait for
+// At load time, not at the first use: a child forked during a lazy initialisation would wait for
 // ever for a thread that it does not have.
 const int kInstallError = ForkRegistry::Install();
 

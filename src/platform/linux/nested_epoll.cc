@@ -7,7 +7,7 @@
 namespace holdfast {
 inline namespace platform {
 
-// An epoll instance wakes those who poll it by itself, and says nothing of who woke it.
+// An epoll instance wakes its pollers itself, and does not pass on the waker's hint.
 Result<UniqueFd> OpenNestedEpoll(int fd) {
   UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll) return OsError("cannot create an epoll instance");

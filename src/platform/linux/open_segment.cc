@@ -11,12 +11,12 @@ namespace {
 
 using SegmentInit = BucketDirectory::SegmentInit;
 
-// Each further one means that somebody else created or removed the file in between.
+// Each further attempt means that another process created or removed the file in between.
 constexpr int kAttempts = 100;
 
 Status Broken(const char* reason) { return {StatusCode::kSegmentBroken, reason}; }
 
-// Whether a file of this size, of which so much is allocated, can be a segment.
+// Whether a file with this size and these allocated bytes can be a segment.
 Status CheckSize(uint64_t size, uint64_t allocated, const SegmentInit& init) {
   if (size == 0) return Broken("the segment file is empty; remove it");
   if (size > kMaxSegmentBytes) return Broken("the segment file is too large; remove it");
@@ -36,7 +36,7 @@ Result<SegmentFile> OpenExisting(int directory, const char* name, const SegmentI
   if (!checked.ok()) return checked;
   Result<SegmentFile> file = SegmentFile::Map(std::move(found->fd), found->size);
   if (!file.ok()) return file;
-  // No hole is left, wherever the allocated bytes are; where there is none this does nothing.
+  // Fills every hole in the fixed part; without holes this does nothing.
   const Status allocated = file->Allocate(0, init.fixed_bytes(file->size()));
   if (!allocated.ok()) return allocated;
   return file;

@@ -32,7 +32,7 @@ struct CloseDirectory {
 using DirectoryStream = std::unique_ptr<DIR, CloseDirectory>;
 
 DirectoryStream OpenStream(int directory) {
-  // A description of its own: reading moves its position.
+  // A separate description, because reading moves its position.
   UniqueFd fd(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   DirectoryStream stream(fdopendir(fd.get()));
   if (stream != nullptr) static_cast<void>(fd.release());
@@ -81,7 +81,7 @@ void SegmentDraft::RemoveAbandoned(int directory, const char* name) {
   while (const dirent* const entry = readdir(stream.get())) {
     const char* const draft = entry->d_name;
     if (!std::string_view(draft).starts_with(prefix)) continue;
-    // Should its maker publish it just now, there is nothing of this name to remove any more.
+    // If its creator publishes it just now, the draft's name is already gone.
     if (IsAbandoned(directory, draft)) unlinkat(directory, draft, 0);
   }
 }
@@ -103,7 +103,7 @@ Result<SegmentDraft> SegmentDraft::Create(int directory, const char* name) {
   const Result<bool> locked = TryLockByte(draft.fd_.get(), kDraftLockByte);
   if (!locked.ok()) return locked.status();
   if (!*locked) return Status(StatusCode::kBusy, "the new segment file was taken for abandoned");
-  // Whatever the umask took away.
+  // Restores permissions that the umask has removed.
   if (fchmod(draft.fd_.get(), kFileMode) == -1)
     return OsError("cannot set the segment file's mode");
   return draft;

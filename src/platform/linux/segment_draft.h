@@ -1,4 +1,4 @@
-// A segment file in the making, under a name of its own until it is complete.
+// A segment file under construction; it has a temporary name until it is complete.
 #ifndef HOLDFAST_PLATFORM_LINUX_SEGMENT_DRAFT_H_
 #define HOLDFAST_PLATFORM_LINUX_SEGMENT_DRAFT_H_
 
@@ -12,13 +12,13 @@
 namespace holdfast {
 inline namespace platform {
 
-// The file "<name>.new-<random>". Its maker has byte 0 locked while it lives, so a draft whose byte
-// is free was left behind by a process that died.
+// The file "<name>.new-<random>". Its creator keeps byte 0 locked, so a draft whose byte is free
+// was abandoned by a process that died.
 class SegmentDraft {
  public:
-  // Removes the drafts of `name` that nobody is working on.
+  // Removes abandoned drafts of `name`.
   static void RemoveAbandoned(int directory, const char* name);
-  // kBusy: somebody took it for abandoned before it could be locked; try again.
+  // kBusy: another process took it for abandoned before it was locked; try again.
   static Result<SegmentDraft> Create(int directory, const char* name);
   SegmentDraft(SegmentDraft&& other) noexcept;
   SegmentDraft(const SegmentDraft&) = delete;
@@ -29,8 +29,8 @@ class SegmentDraft {
 
   // Gives the file its size, its fixed part and its contents. Once.
   Result<SegmentFile> Fill(const BucketDirectory::SegmentInit& init);
-  // Gives the filled `file` its name, unless another has it. kBusy: another has it, or the draft
-  // was taken for abandoned; see what is there now.
+  // Gives the filled `file` its name, unless that is taken. kBusy: the name is taken, or the draft
+  // was removed as abandoned; open the existing file.
   Status Publish(const SegmentFile& file, const char* name);
 
  private:
@@ -38,7 +38,7 @@ class SegmentDraft {
       : directory_(directory), draft_name_(std::move(draft_name)), fd_(std::move(fd)) {}
 
   int directory_;
-  std::string draft_name_;  // empty: there is no such file any more
+  std::string draft_name_;  // empty: the draft no longer exists
   UniqueFd fd_;
 };
 

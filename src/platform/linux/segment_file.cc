@@ -16,8 +16,8 @@ namespace {
 
 static_assert(sizeof(void*) == 8 && sizeof(off_t) == 8, "a segment may not fit otherwise");
 
-// So much is asked for at a time: older kernels give back all of one request at a signal, and
-// signals that come faster than a large one takes would never let it finish.
+// The size of one allocation: older kernels undo a whole allocation at a signal, so frequent
+// signals could keep a large one from ever finishing.
 constexpr uint64_t kAllocationSlice = uint64_t{1} << 20;
 
 }  // namespace
@@ -53,13 +53,13 @@ void SegmentFile::Unmap() {
   if (base_ != nullptr) munmap(base_, size_);
 }
 
-// fallocate and not posix_fallocate: where the file system cannot do it, the latter writes to each
-// block instead, and would overwrite what others store at the same time.
+// Not posix_fallocate: where the file system has no fallocate, it writes to each block, and could
+// overwrite concurrent stores of peers.
 Status SegmentFile::Allocate(uint64_t offset, uint64_t length) {
   if (length == 0 || length > size_ || offset > size_ - length) {
     return {StatusCode::kInvalidArgument, "the range to allocate is not inside the segment"};
   }
-  // Closed by the program, and perhaps opened again as something that must not be written to.
+  // The program has closed the descriptor; its number may now be a file that must not be written.
   if (FileIdOf(fd_.get()) != id_) {
     return {StatusCode::kDisconnected, "the descriptor of the lock table was closed"};
   }

@@ -14,9 +14,8 @@ namespace holdfast {
 inline namespace platform {
 namespace {
 
-// Above what most processes have open, and among the 64 for which a process has room from its
-// start: to make more room the kernel waits for all processors, 10 ms and more where a process has
-// threads.
+// Above the descriptors of most processes, but below 64: for a larger table the kernel waits for
+// all CPUs, 10 ms and more in a process with threads.
 constexpr int kHighDescriptor = 48;
 
 }  // namespace
@@ -54,8 +53,8 @@ Status SlotLock::Keep() {
   return Status();
 }
 
-// Another description of the same file sees the claim as somebody else's. Where the system does not
-// answer, nothing is known to be wrong: the descriptor is still this object's, and to be closed.
+// Another description of the same file would see the claim as foreign. If the system does not
+// answer, no fault is known: the descriptor still belongs to this object, which closes it.
 bool SlotLock::IsIntact(uint32_t slot) const {
   const FileId found = FileIdOf(fd_.get());
   if (found == FileId{}) return errno != EBADF;

@@ -15,7 +15,8 @@ namespace holdfast {
 inline namespace platform {
 namespace {
 
-// The path without what would make the kernel follow a link in its last part ("link/", "link/.").
+// The path without an ending that makes the kernel follow a link in its last part ("link/",
+// "link/.").
 Result<std::string> WithoutTail(const std::string& directory) {
   const size_t end = directory.find_last_not_of('/');
   std::string path = directory.substr(0, end == std::string::npos ? 0 : end + 1);

@@ -35,7 +35,7 @@ class RegisteredMark {
   CriticalSectionMark mark_;
 };
 
-// Without a constructor, unlike the mark itself: it is all that is looked at from the second time.
+// Has no constructor, unlike the mark itself: later calls read only this pointer.
 constinit thread_local CriticalSectionMark* known_mark = nullptr;
 
 RegisteredMark::~RegisteredMark() {
@@ -45,7 +45,7 @@ RegisteredMark::~RegisteredMark() {
   std::erase(registry.marks, &mark_);
 }
 
-// Once in a thread: nothing of it is to weigh on every other call.
+// Runs once per thread, so it is kept out of the fast path.
 [[gnu::noinline]] CriticalSectionMark& MakeMark() {
   thread_local RegisteredMark registered;
   known_mark = &registered.mark();

@@ -23,9 +23,9 @@ inline namespace platform {
 namespace {
 
 constexpr int kFifoBytes = 4096;
-constexpr int kMaxReads = 16;  // the capacity where it could not be changed
+constexpr int kMaxReads = 16;  // the capacity if it could not be changed
 
-// Makes the FIFO, if need be in the place of one that its dead owner left behind.
+// Creates the FIFO; replaces one that a dead owner left behind.
 Status MakeFifo(int directory, const char* name) {
   constexpr mode_t kMode = S_IRUSR | S_IWUSR;
   if (mkfifoat(directory, name, kMode) == 0) return {};
@@ -39,7 +39,7 @@ Status MakeFifo(int directory, const char* name) {
   return OsError("cannot create a doorbell in the bucket directory");
 }
 
-// Whether `name` is the open file, and not one that has taken its place.
+// Whether `name` is still the open file, and not a replacement.
 bool IsNameOf(int directory, const char* name, int fd) {
   struct stat named {};
   struct stat open {};
@@ -62,7 +62,7 @@ Result<Doorbell> Doorbell::Create(const BucketDirectory& directory, std::string 
     unlinkat(own_directory.get(), name.c_str(), 0);
     return fifo.status();
   }
-  // A user may have 1,024 pipes of the usual 16 pages. Rings need no more than the least.
+  // A user may have 1,024 pipes of the default 16 pages. Rings need only the minimum.
   (void)fcntl(fifo->get(), F_SETPIPE_SZ, kFifoBytes);
   return Doorbell(std::move(own_directory), *std::move(fifo), std::move(name));
 }
@@ -75,7 +75,7 @@ Doorbell::Doorbell(UniqueFd directory, UniqueFd fd, std::string name)
 
 Doorbell::~Doorbell() {
   if (!fd_ || owner_process_ != ProcessId()) return;
-  // First the name, then the reader: a peer finds no FIFO, or one that is answered.
+  // Removes the name before the reader: a peer finds no FIFO, or one with a reader.
   if (IsNameOf(directory_.get(), name_.c_str(), fd_.get())) {
     unlinkat(directory_.get(), name_.c_str(), 0);
   }

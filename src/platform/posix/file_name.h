@@ -1,4 +1,4 @@
-// What may name a file in a directory that was opened safely.
+// Which names are allowed in a directory that was opened safely.
 #ifndef HOLDFAST_PLATFORM_POSIX_FILE_NAME_H_
 #define HOLDFAST_PLATFORM_POSIX_FILE_NAME_H_
 
@@ -7,7 +7,7 @@
 namespace holdfast {
 inline namespace platform {
 
-// One step down, and not a path that leads elsewhere.
+// A single path component that does not lead elsewhere.
 inline bool IsFileName(std::string_view name) {
   using std::string_view_literals::operator""sv;
   return !name.empty() && name != "." && name != ".." &&

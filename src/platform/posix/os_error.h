@@ -7,7 +7,7 @@
 namespace holdfast {
 inline namespace platform {
 
-// `reason` says what failed; limits of the process or the machine bring their own.
+// `reason` says what failed; limits of the process or the machine have their own reason.
 Status OsError(const char* reason, int error);
 // The same for the current errno.
 Status OsError(const char* reason);

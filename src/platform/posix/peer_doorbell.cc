@@ -28,7 +28,7 @@ Status PeerDoorbell::Ring() const {
   const SuppressedSignal no_signal(SIGPIPE);
   if (RetryOnEintr([&] { return write(fd_.get(), "", 1); }) == 1) return {};
   const int error = errno;
-  if (error == EAGAIN) return {};  // full of rings that are not answered yet
+  if (error == EAGAIN) return {};  // full of unanswered rings
   if (error != EPIPE) return OsError("cannot ring a doorbell", error);
   no_signal.Consume();
   return {StatusCode::kClosed, "the owner of the doorbell has gone", EPIPE};

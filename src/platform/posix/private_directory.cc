@@ -39,7 +39,7 @@ Status CheckDirectory(const struct stat& found) {
   return {};
 }
 
-// What stands in the way of a directory that cannot be opened.
+// Finds out why a directory cannot be opened.
 Status WhyNot(int parent, const char* path, int error) {
   struct stat found {};
   if (fstatat(parent, path, &found, AT_SYMLINK_NOFOLLOW) == 0) {

@@ -8,8 +8,8 @@
 namespace holdfast {
 inline namespace platform {
 
-// Makes the directory unless it is there, then opens it. `path` counts from the open directory
-// `parent` (or AT_FDCWD), ends in a file name, and is followed up to that but not through it.
+// Creates the directory if it is missing, then opens it. `path` is relative to the open directory
+// `parent` (or AT_FDCWD) and ends in a file name; links are followed except in its last part.
 // kNoAccess: a link, something else than a directory, another owner, or rights for others.
 Result<UniqueFd> OpenPrivateDirectory(int parent, const char* path);
 

@@ -13,7 +13,7 @@ inline namespace platform {
 struct PrivateFile {
   UniqueFd fd;
   uint64_t size;
-  uint64_t allocated;  // bytes that have memory behind them, wherever in the file
+  uint64_t allocated;  // allocated bytes, anywhere in the file
 };
 
 // Opens the file `name` for reading and writing without following a link or waiting for anything.

@@ -1,4 +1,4 @@
-// Calls that a signal may interrupt, made until they are through.
+// Repeats calls that a signal has interrupted.
 #ifndef HOLDFAST_PLATFORM_POSIX_RETRY_H_
 #define HOLDFAST_PLATFORM_POSIX_RETRY_H_
 
@@ -7,7 +7,7 @@
 namespace holdfast {
 inline namespace platform {
 
-// The result of `call`, which answers -1 and sets errno on failure.
+// Returns the result of `call`, which returns -1 and sets errno on failure.
 template <typename Call>
 auto RetryOnEintr(Call call) {
   auto result = call();

@@ -1,4 +1,4 @@
-// A scope in which a system call of this thread cannot kill the process by a signal it raises.
+// A scope in which a signal raised by a system call of this thread cannot kill the process.
 #ifndef HOLDFAST_PLATFORM_POSIX_SUPPRESSED_SIGNAL_H_
 #define HOLDFAST_PLATFORM_POSIX_SUPPRESSED_SIGNAL_H_
 
@@ -7,8 +7,8 @@
 namespace holdfast {
 inline namespace platform {
 
-// Blocks one signal for this thread (SIGPIPE of a write, SIGXFSZ of a file that grows). What was
-// blocked or pending before stays so.
+// Blocks one signal for this thread (SIGPIPE of a write, SIGXFSZ of a file that grows). A signal
+// that was blocked or pending before stays so.
 class SuppressedSignal {
  public:
   explicit SuppressedSignal(int signal);
@@ -16,7 +16,7 @@ class SuppressedSignal {
   SuppressedSignal& operator=(const SuppressedSignal&) = delete;
   ~SuppressedSignal();
 
-  // To be called when the call failed in the way that raises the signal: takes it back.
+  // To be called if the call failed in the way that raises the signal: consumes it.
   void Consume() const;
 
  private:

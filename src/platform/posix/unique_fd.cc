@@ -11,7 +11,7 @@ void UniqueFd::reset(int fd) {
   const int old = std::exchange(fd_, fd);
   if (old < 0) return;
   const int saved = errno;
-  // Not tried again after EINTR: Linux has closed it then, and the number may be somebody else's.
+  // Not repeated after EINTR: Linux has closed it then, and another thread may have the number.
   close(old);
   errno = saved;
 }
