@@ -15,7 +15,20 @@ function addPlainAbortListener(signal, listener) {
 
 /** Older versions of Node have no such symbol, and nothing that would look for it. */
 const DISPOSE = Symbol.dispose ?? Symbol('dispose');
-const addAbortListener = events.addAbortListener ?? addPlainAbortListener;
+
+/**
+ * Deno's addAbortListener() is a plain one. A private signal follows the other one, whatever the
+ * listeners of that one do.
+ * @param {AbortSignal} signal
+ * @param {() => void} listener
+ */
+const addFollower = (signal, listener) =>
+  addPlainAbortListener(AbortSignal.any([signal]), listener);
+
+const addAbortListener =
+  process.versions.deno === undefined
+    ? (events.addAbortListener ?? addPlainAbortListener)
+    : addFollower;
 
 /**
  * The requests that end when a signal aborts. A signal has one listener for all requests that share

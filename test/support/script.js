@@ -15,7 +15,8 @@ function programOf(body, { backend, directory }) {
   return `
     'use strict';
     const holdfast = require(${JSON.stringify(LIBRARY)});
-    (${body})({ locks: holdfast.${open}, print: console.log, require });`;
+    const print = (line) => process.stdout.write(line + '\\n');
+    (${body})({ locks: holdfast.${open}, print, require });`;
 }
 
 function startProcess(program) {

@@ -11,7 +11,7 @@ const { Lifeline } = require('./lifeline.js');
 const { Link } = require('./link.js');
 const { toBrokerPlace } = require('./place.js');
 const { threadName } = require('./thread-name.js');
-const { TrackedRequest } = require('./tracked-request.js');
+const { NO_ID, TrackedRequest } = require('./tracked-request.js');
 const { MAX_LINE_UNITS, VIEW } = require('./wire.js');
 const { toDetail } = require('./wire-values.js');
 
@@ -23,7 +23,6 @@ const { toDetail } = require('./wire-values.js');
 const BrokerWatch = lazy(() => require('./broker-watch.js').BrokerWatch);
 const SyncHelper = lazy(() => require('./sync-helper.js').SyncHelper);
 
-const NO_ID = -1;
 /** Escaped, a name takes up to six times as many units in a line. */
 const MAX_NAME_UNITS = MAX_LINE_UNITS / 8;
 /** A thread whose time is over waits no longer for a broker that is stopped. */
@@ -111,8 +110,7 @@ class BrokerBackend {
   /** @param {TrackedRequest} tracked  held */
   #startRelease(tracked) {
     if (tracked.view === VIEW.HELD) this.#keepAlive.ref();
-    tracked.view = VIEW.RELEASING;
-    tracked.request.backendId = NO_ID;
+    tracked.startRelease();
     this.#connect();
   }
 

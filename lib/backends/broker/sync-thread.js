@@ -60,11 +60,12 @@ class SyncThread {
   /** All that the client has, by the broker's clock. */
   #hello() {
     const requests = this.#state.requests.map(
-      (/** @type {any[]} */ [view, [id, name, flags, t, extras], high, low]) => [
+      (/** @type {any[]} */ [view, [id, name, flags, t, extras], high, low, at]) => [
         view,
         [id, name, flags, this.#link.toBrokerTime(t), extras],
         high,
         low,
+        this.#link.toBrokerTime(at),
       ],
     );
     return ['hello', { ...this.#state, requests }, true];

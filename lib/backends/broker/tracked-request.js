@@ -18,6 +18,9 @@ function wireExtrasOf({ extras }) {
   return [limit, holdLimit, label, callSite, enclosing?.tokenHigh ?? 0, enclosing?.tokenLow ?? 0];
 }
 
+/** Of a request that the backend does not know any more. */
+const NO_ID = -1;
+
 /** A request that has not ended, as its client sees it. */
 class TrackedRequest {
   /** @type {number} */
@@ -29,6 +32,8 @@ class TrackedRequest {
   #flags;
   #wireExtras;
   #t = machineNow();
+  /** When it was given back. */
+  #releasedAt = 0;
 
   /**
    * @param {Request} request
@@ -39,6 +44,12 @@ class TrackedRequest {
     this.id = id;
     this.#flags = flagsOf(request);
     this.#wireExtras = wireExtrasOf(request);
+  }
+
+  startRelease() {
+    this.view = VIEW.RELEASING;
+    this.#releasedAt = machineNow();
+    this.request.backendId = NO_ID;
   }
 
   /**
@@ -55,8 +66,9 @@ class TrackedRequest {
    * @param {(t: number) => number} toBrokerTime
    */
   told(toBrokerTime) {
-    const { tokenHigh, tokenLow } = this.request;
-    return [this.view, this.asked(toBrokerTime), tokenHigh, tokenLow];
+    const { view, request } = this;
+    const at = toBrokerTime(view === VIEW.RELEASING ? this.#releasedAt : this.#t);
+    return [view, this.asked(toBrokerTime), request.tokenHigh, request.tokenLow, at];
   }
 
   /**
@@ -70,4 +82,4 @@ class TrackedRequest {
   }
 }
 
-module.exports = { TrackedRequest };
+module.exports = { NO_ID, TrackedRequest };

@@ -49,10 +49,11 @@ class Broker {
    * @param {import('../place.js').Claim} claim
    * @param {object} options
    * @param {number} options.idleMs  how long it stays when nobody is connected
+   * @param {import('./reading-barrier.js').ReadingBarrier} options.afterReading
    * @param {() => void} options.onEnd  it has no more to do
    * @param {(text: string) => void} options.log
    */
-  constructor(place, claim, { idleMs, onEnd, log }) {
+  constructor(place, claim, { idleMs, afterReading, onEnd, log }) {
     this.#place = place;
     this.#claim = claim;
     this.#idleMs = idleMs;
@@ -66,6 +67,7 @@ class Broker {
     }, claim.number);
     this.#journal = journal;
     this.#rounds = new Rounds(
+      afterReading,
       (steps) => this.#apply(steps),
       () => this.#connections.size === 1,
     );
@@ -196,8 +198,8 @@ class Broker {
     session.maxId = Math.max(session.maxId, upTo);
     if (!isHelper) session.decidedUpTo = Math.max(session.decidedUpTo, upTo);
     const now = machineNow();
-    for (const [view, asked, high, low] of requests) {
-      const t = Math.min(asked[3], now);
+    for (const [view, asked, high, low, at] of requests) {
+      const t = Math.min(at, now);
       this.addStep({
         t,
         apply: () => {

@@ -190,8 +190,8 @@ function checkState(state) {
     if (typeof text !== 'string' || text.length > MAX_TEXT) throw new WireError('a bad hello');
   }
   if (!Array.isArray(requests)) throw new WireError('a hello without requests');
-  for (const [view, asked, high, low] of requests) {
-    numbers([view, high, low], 3);
+  for (const [view, asked, high, low, at] of requests) {
+    numbers([view, high, low, at], 4);
     checkAsked(asked);
     if (view < VIEW.WAITING || view > VIEW.RELEASING) throw new WireError('an unknown view');
   }

@@ -6,9 +6,11 @@
 
 const fs = require('node:fs');
 const { randomBytes } = require('node:crypto');
+const { setTimeout } = require('../../../time.js');
 const { Broker, listen } = require('./broker.js');
 const { BrokerPlace } = require('../place.js');
 const { isLeader } = require('./claim.js');
+const { openReadingBarrier } = require('./reading-barrier.js');
 
 const PRIVATE_FILE = 0o600;
 
@@ -32,7 +34,8 @@ async function main({ directory, bucket, number, idleMs }) {
     process.exit(0);
   };
   const log = (/** @type {string} */ text) => process.stderr.write(`broker ${number}: ${text}\n`);
-  const broker = new Broker(place, claim, { idleMs, onEnd: leave, log });
+  const afterReading = openReadingBarrier(place);
+  const broker = new Broker(place, claim, { idleMs, afterReading, onEnd: leave, log });
   server = await listen(broker, claim.socket);
   if (place.platform.hasModes) fs.chmodSync(claim.socket, PRIVATE_FILE);
   if (!(await isLeader(place, claim))) return leave();
@@ -40,11 +43,15 @@ async function main({ directory, bucket, number, idleMs }) {
   watchPlace(place, () => broker.checkPlace());
 }
 
+/** A watch may begin some time after fs.watch() has returned: Deno's does. */
+const FIRST_LOOKS_MS = [50, 250, 1000];
+
 /**
  * @param {BrokerPlace} place
  * @param {() => void} onChange
  */
 function watchPlace(place, onChange) {
+  for (const ms of FIRST_LOOKS_MS) setTimeout(onChange, ms).unref();
   try {
     fs.watch(place.claimsFolder, onChange).on('error', onChange);
   } catch {

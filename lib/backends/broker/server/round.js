@@ -1,8 +1,5 @@
 'use strict';
 
-const { setImmediate } = require('../../../time.js');
-const { machineNow } = require('../machine-clock.js');
-
 /**
  * One step that a client wants, with the time at which it was wanted.
  * @typedef {{ t: number, apply: () => void }} Step
@@ -17,18 +14,19 @@ const { machineNow } = require('../machine-clock.js');
 class Rounds {
   /** @type {Step[]} */
   #steps = [];
-  /** When the loop began to read the connections. */
-  #readingSince = machineNow();
   #isScheduled = false;
   #isPaused = false;
   #run;
   #mayRunAtOnce;
+  #afterReading;
 
   /**
+   * @param {import('./reading-barrier.js').ReadingBarrier} afterReading
    * @param {(steps: Step[]) => void} run  called with steps in their order
    * @param {() => boolean} mayRunAtOnce  there is one connection, and so nothing to be put in order
    */
-  constructor(run, mayRunAtOnce) {
+  constructor(afterReading, run, mayRunAtOnce) {
+    this.#afterReading = afterReading;
     this.#run = run;
     this.#mayRunAtOnce = mayRunAtOnce;
   }
@@ -57,10 +55,9 @@ class Rounds {
   #schedule() {
     if (this.#isScheduled || this.#isPaused || this.#steps.length === 0) return;
     this.#isScheduled = true;
-    setImmediate(() => {
+    this.#afterReading((since) => {
       this.#isScheduled = false;
-      if (!this.#isPaused) this.#runUntil(this.#readingSince);
-      this.#readingSince = machineNow();
+      if (!this.#isPaused) this.#runUntil(since);
       this.#schedule();
     });
   }

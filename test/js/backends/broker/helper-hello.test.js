@@ -5,6 +5,8 @@ const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
 const { BrokerPlace } = require('../../../../lib/backends/broker/place.js');
+const { machineNow } = require('../../../../lib/backends/broker/machine-clock.js');
+const { STEAL } = require('../../../../lib/backends/broker/wire.js');
 const { openLockManager } = require('../../../../lib/index.js');
 const { RawClient } = require('../../../support/raw-client.js');
 
@@ -42,7 +44,15 @@ afterEach(() => {
 });
 
 const WAITING = 0;
-const asked = (id, name) => [id, name, 0, 1, null];
+const RELEASING = 2;
+/** What crosses of a request that was made, and given back, at such times. */
+const told = (view, id, name, { t = 1, releasedAt = t } = {}) => [
+  view,
+  [id, name, 0, t, null],
+  0,
+  0,
+  releasedAt,
+];
 
 test('a lock that was granted after what it says is kept', async () => {
   main.request(1, 'a');
@@ -58,22 +68,32 @@ test('a request that was taken back after what it says is not made again', async
   main.request(1, 'c');
   main.say('c', 1, 0, 0);
   await main.ask('snapshot');
-  helper.hello(client, [[WAITING, asked(1, 'c'), 0, 0]], { isHelper: true, upTo: 1 });
+  helper.hello(client, [told(WAITING, 1, 'c')], { isHelper: true, upTo: 1 });
   expect((await helper.ask('snapshot')).held).toEqual([]);
 });
 
 test('a request that the client has not told of any more when it came back, neither', async () => {
   main.hello(client, [], { upTo: 1 });
   await main.ask('snapshot');
-  helper.hello(client, [[WAITING, asked(1, 'd'), 0, 0]], { isHelper: true, upTo: 1 });
+  helper.hello(client, [told(WAITING, 1, 'd')], { isHelper: true, upTo: 1 });
   expect((await helper.ask('snapshot')).held).toEqual([]);
 });
 
 test('a request that has not left the socket of its client is made', async () => {
-  helper.hello(client, [[WAITING, asked(1, 'e'), 0, 0]], { isHelper: true, upTo: 1 });
+  helper.hello(client, [told(WAITING, 1, 'e')], { isHelper: true, upTo: 1 });
   expect((await helper.ask('snapshot')).held).toMatchObject([{ name: 'e' }]);
   main.request(1, 'e'); // comes late
   main.request(2, 'f');
   const { held, pending } = await main.ask('snapshot');
   expect([held.map(({ name }) => name), pending]).toEqual([['e', 'f'], []]);
+});
+
+test('a lock is given back at the time of its release, not of its request', async () => {
+  main.request(1, 'g');
+  await main.next('g');
+  const now = machineNow();
+  const steal = [WAITING, [2, 'g', STEAL, now, null], 0, 0, now];
+  const released = told(RELEASING, 1, 'g', { releasedAt: now + 0.001 });
+  helper.hello(client, [released, steal], { isHelper: true, upTo: 2 });
+  expect((await helper.next('d'))[2]).toBe('stolen');
 });
