@@ -2,23 +2,23 @@ import type { LockMode } from './locks.js';
 
 /**
  * The message of the diagnostics channels `locks.request.start`, `.grant`, `.miss`, `.lost` and
- * `.end`. All messages of one request are one object, which is filled in as the request goes on: a
- * subscriber can keep what belongs to it in a WeakMap, such as a span.
+ * `.end`. All messages of one request are the same object, which is filled in as the request
+ * proceeds. A subscriber can keep its own data, such as a span, in a WeakMap.
  */
 export interface LockRequestMessage {
-  /** Tells the requests of this thread apart; counts up. */
+  /** Identifies a request of this thread; counts up. */
   readonly requestId: number;
-  /** Of the resource. */
+  /** Name of the resource. */
   readonly name: string;
   /** As it was requested. */
   readonly mode: LockMode;
-  /** '' where the locks are not in a bucket. */
+  /** Name of the bucket; '' without buckets. */
   readonly bucket: string;
-  /** Of this agent, as {@link LockManager.query} shows it. */
+  /** The id of this agent, as {@link LockManager.query} shows it. */
   readonly clientId: string;
   /** '': none. */
   readonly label: string;
-  /** Whether the request did not wait. */
+  /** Whether the request would not wait. */
   readonly ifAvailable: boolean;
   /** Whether the request took the lock away from its holders. */
   readonly steal: boolean;
@@ -26,10 +26,12 @@ export interface LockRequestMessage {
   readonly requestedAt: number;
   /** The fencing token; null: it has not been granted (yet). */
   readonly token: bigint | null;
-  /** null: it has not been granted (yet), or `locks.request.grant` has no subscriber. */
+  /** Time of the grant; null: not granted (yet), or `locks.request.grant` has no subscriber. */
   readonly grantedAt: number | null;
-  /** null: it goes on. */
+  /** Time of the end; null: not ended. */
   readonly endedAt: number | null;
-  /** What `request()` rejected with, or a {@link LockLostError}; undefined: nothing (yet). */
+  /**
+   * The error with which `request()` rejected, or a {@link LockLostError}; undefined: none (yet).
+   */
   readonly error: unknown;
 }

@@ -1,6 +1,6 @@
 import type { LockBackend } from './backend.js';
 
-/** What may stand beside the URL of a cluster, all optional. It wins over what the URL says. */
+/** Options beside the URL of a cluster, all optional. They take precedence over the URL. */
 export interface EtcdOptions {
   /**
    * Name of the bucket.
@@ -14,12 +14,12 @@ export interface EtcdOptions {
   ca?: string | Uint8Array | undefined;
   /**
    * The client's certificate, PEM.
-   * @defaultValue the file that the URL names, if it does
+   * @defaultValue the file that the URL names, if any
    */
   cert?: string | Uint8Array | undefined;
   /**
    * The private key of `cert`, PEM.
-   * @defaultValue the file that the URL names, if it does
+   * @defaultValue the file that the URL names, if any
    */
   key?: string | Uint8Array | undefined;
   /**
@@ -36,45 +36,45 @@ export interface EtcdOptions {
 
 /** The session of a backend with its cluster. */
 export interface EtcdSessionStatus {
-  /** The member that is talked to. */
+  /** The member of the cluster that is used now. */
   endpoint: string;
-  /** In hexadecimal, as etcdctl shows it; '' while there is none. */
+  /** The lease in hexadecimal, as etcdctl shows it; '' while there is none. */
   lease: string;
   /** Milliseconds since the lease was extended. */
   leaseAgeMs: number;
-  /** Milliseconds until the locks count as lost, unless the lease is extended before. */
+  /** Milliseconds until the locks count as lost, unless the lease is extended. */
   leaseLeftMs: number;
-  /** Requests that are held, pending or on their way. */
+  /** Requests that hold, wait or are on their way. */
   requests: number;
   /** How many sessions there have been. */
   sessions: number;
-  /** How many of them were lost. */
+  /** How many of those sessions were lost. */
   lost: number;
-  /** Sessions of processes of this machine that had died. */
+  /** Sessions of dead processes of this machine that were revoked. */
   revoked: number;
   /** Calls that were answered. */
   roundTrips: number;
-  /** The time that they took together, in milliseconds. */
+  /** Their total time in milliseconds. */
   roundTripMs: number;
   /** Answers to keep-alives of the lease. */
   keepAlives: number;
-  /** Changes whose answer never came, and that were found out about. */
+  /** Changes whose answer never came, and whose outcome was found out later. */
   inDoubt: number;
   /** Calls that were made. */
   calls: number;
   /** Calls that failed. */
   failures: number;
-  /** How often another member was turned to. */
+  /** How often the connection changed to another member. */
   reconnects: number;
   /** How often a token was fetched. */
   authentications: number;
-  /** What the watch streams got. */
+  /** What the watch streams received. */
   watch: { reconnects: number; events: number; messages: number };
 }
 
 /** Locks of all machines that reach an etcd cluster. */
 export interface EtcdBackend extends LockBackend {
-  /** What there is to know of the session. */
+  /** The state of the session. */
   status(): Promise<EtcdSessionStatus>;
 }
 
@@ -84,9 +84,9 @@ export interface EtcdMemberExamination {
   endpoint: string;
   /** Whether it answered. */
   isReachable: boolean;
-  /** Why it is not reached. */
+  /** Why it cannot be reached. */
   problem?: string;
-  /** Of the server. */
+  /** Version of the server. */
   version?: string;
   /** Whether it knows a leader. */
   hasLeader?: boolean;
@@ -96,21 +96,21 @@ export interface EtcdMemberExamination {
   roundTripMs?: number;
 }
 
-/** What `examineEtcd()` found. */
+/** The result of `examineEtcd()`. */
 export interface EtcdExamination {
   /** One for each endpoint. */
   members: EtcdMemberExamination[];
   /** How long a change takes, in milliseconds; undefined: none is possible. */
   changeMs: number | undefined;
-  /** What is wrong, for a person. */
+  /** Faults in words. */
   problems: string[];
-  /** Whether locks work there now. */
+  /** Whether locks work in this cluster now. */
   isUsable: boolean;
 }
 
 /**
- * A backend over an etcd cluster, for `openLockManager({ backend })`. Where the URL says everything,
- * `openLockManager({ url })` and `HOLDFAST_URL` do the same.
+ * A backend over an etcd cluster, for `openLockManager({ backend })`. If the URL is all that is
+ * needed, `openLockManager({ url })` and `HOLDFAST_URL` do the same.
  * @param url `etcd://user:password@host:2379,host2:2379/prefix?ttl=10`; `etcds:` with TLS, and then
  * also the parameters `ca`, `cert` and `key`, names of files. `passwordFile` names a file as well.
  * `ttl`: seconds (2 to 3600, default 10) after which a dead machine's locks are free.
@@ -119,8 +119,8 @@ export interface EtcdExamination {
 export function openEtcdBackend(url: string, options?: EtcdOptions): EtcdBackend;
 
 /**
- * Whether locks can live in a cluster, and if not, why. Writes a key and removes it. A member that
- * does not answer within 3 seconds counts as unreachable.
+ * Checks whether a cluster can hold locks, and if not, why. Writes a key and removes it. A member
+ * that does not answer within 3 seconds counts as unreachable.
  * @param url As of {@link openEtcdBackend}.
  * @returns What was found; problems are in `problems`. Rejects as {@link openEtcdBackend} throws.
  */

@@ -4,8 +4,8 @@ import type * as scheduling from './scheduler.js';
 /**
  * `import 'holdfast/install'` defines `navigator.locks`, `scheduler`, `requestIdleCallback`,
  * `cancelIdleCallback` and the interfaces of both standards as globals, so that code written for
- * the browser runs unmodified. Beside TypeScript's DOM library, globals that it declares too keep
- * its declarations.
+ * the browser runs unchanged. Globals that TypeScript's DOM library declares, too, keep its
+ * declarations.
  */
 declare global {
   /** Node 21 and newer have it; in Node 20 it is defined here. */
@@ -56,11 +56,11 @@ declare global {
   var IdleDeadline: typeof globalThis extends { onmessage: any; IdleDeadline: infer T }
     ? T
     : typeof scheduling.IdleDeadline;
-  /** Calls `callback` when the event loop has nothing else to do. Gives a handle. */
+  /** Calls `callback` when the event loop is idle. Returns a handle. */
   function requestIdleCallback(
     callback: (deadline: scheduling.IdleDeadline) => unknown,
     options?: scheduling.IdleRequestOptions,
   ): number;
-  /** Takes a callback back; no effect for an unknown handle. */
+  /** Cancels a callback; has no effect for an unknown handle. */
   function cancelIdleCallback(handle: number): void;
 }

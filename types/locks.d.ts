@@ -9,8 +9,8 @@ export type LockMode = 'exclusive' | 'shared';
  */
 export interface LockOptions {
   /**
-   * Do not wait: call back with `null` when the lock cannot be granted at once, because it is held in
-   * a mode that excludes this one, or other requests wait. Not together with `steal` or `signal`.
+   * Do not wait: call back with `null` if the lock cannot be granted at once, because it is held in
+   * an incompatible mode, or other requests wait. Not together with `steal` or `signal`.
    * @defaultValue false
    */
   ifAvailable?: boolean | undefined;
@@ -20,8 +20,8 @@ export interface LockOptions {
    */
   mode?: LockMode | undefined;
   /**
-   * Ends the wait when it aborts: the request rejects with its reason. Of no effect once the callback
-   * has been called.
+   * Ends the wait when it aborts: the request rejects with its reason. It has no effect once the
+   * callback has been called.
    * @defaultValue none
    */
   signal?: AbortSignal | undefined;
@@ -42,7 +42,7 @@ export interface LockOptions {
    * - `'warn'`: a process warning (`HOLDFAST_DEADLOCK`) names the whole cycle.
    * - `'reject'`: this request rejects with a {@link DeadlockError}. Of several requests with
    *   `'reject'` in a cycle, the last one is rejected.
-   * - `'ignore'`: nothing.
+   * - `'ignore'`: nothing happens.
    *
    * Before Node 24 a callback is followed to its first `await` only, until this option or
    * `reentrant` is used for the first time. A cycle that is not followed is reported once, as a
@@ -73,14 +73,13 @@ export interface LockOptions {
    */
   limit?: number | undefined;
   /**
-   * Needs no lock of its own inside the callback of one that covers it, beyond the standard: of the
-   * same name, held exclusively or, for a shared request, in any mode. The callback is then called
-   * with the lock that is held, which is not released before it has ended. Requests that are made
-   * side by side in one callback queue among themselves, by the rules of all locks, and their other
-   * options count there. What is begun inside and outlives the callback is covered no more, nor is
-   * what outlives the callback of `requestSync()`. Outside of such a callback it makes no
-   * difference. For `request()` and `requestSync()`; before Node 24 pass it to the outer request
-   * too.
+   * Reentrant request, beyond the standard. Inside the callback of a lock of the same name that
+   * covers it (held exclusively or, for a shared request, in any mode) it needs no lock of its own:
+   * its callback gets the held lock, which is not released before that callback has ended. Several
+   * such requests in one callback queue among themselves, with the usual rules and their other
+   * options. Work that outlives the outer callback, or the callback of `requestSync()`, is not
+   * covered any more. Outside of such a callback the option has no effect. For `request()` and
+   * `requestSync()`; before Node 24 pass it to the outer request, too.
    * @defaultValue false
    */
   reentrant?: boolean | undefined;
@@ -95,7 +94,7 @@ export interface LockOptions {
 
 /**
  * Called when the lock is granted, in a later microtask or task and in the async context of the
- * caller. The lock is held until what it returns has settled.
+ * caller. The lock is held until the returned promise has settled.
  */
 export type LockGrantedCallback<T, L extends Lock | null = Lock> = (lock: L) => T;
 
@@ -106,18 +105,19 @@ export type LockGrantedCallback<T, L extends Lock | null = Lock> = (lock: L) => 
 export declare class Lock {
   /** `new Lock()` throws a TypeError. */
   private constructor();
-  /** The resource name that was asked for. */
+  /** The requested resource name. */
   readonly name: string;
-  /** The mode that was asked for. */
+  /** The requested mode. */
   readonly mode: LockMode;
   /**
-   * Fencing token, beyond the standard: larger at every grant in the bucket. Hand it to the
-   * resource that the lock protects and let that refuse smaller ones than it has seen.
+   * Fencing token, beyond the standard: rises with every grant in the bucket. Pass it to the
+   * resource that the lock protects, which should refuse tokens smaller than the largest it has
+   * seen.
    */
   readonly token: bigint;
   /**
    * Aborts, beyond the standard, when the lock is lost while it is held; its `reason` is the {@link
-   * LockLostError} that `request()` rejects with. Hand it to what must end then.
+   * LockLostError} that `request()` rejects with. Pass it to work that must end then.
    * @example
    * ```ts
    * await locks.request('feed', ({ signal }) => fetch(url, { signal }));
@@ -126,9 +126,11 @@ export declare class Lock {
   readonly signal: AbortSignal;
 }
 
-/** A lock that is held until its `release()` is called: what {@link LockManager.acquire} gives. */
+/**
+ * A lock that is held until its `release()` is called: the result of {@link LockManager.acquire}.
+ */
 export interface LockHandle extends Lock {
-  /** Releases the lock before it returns. No effect the second time, or when the lock was lost. */
+  /** Releases the lock synchronously. Has no effect the second time, or if the lock was lost. */
   release(): void;
   /** The same, for `using`. */
   [Symbol.dispose](): void;
@@ -138,31 +140,36 @@ export interface LockHandle extends Lock {
 
 /** One held or pending request in a snapshot. */
 export interface LockInfo {
-  /** UUID of the agent (one Node environment: the main thread or a worker thread) that asked. */
+  /**
+   * UUID of the agent (one Node environment: the main thread or a worker thread) that made the
+   * request.
+   */
   clientId: string;
   /** As it was requested. */
   mode: LockMode;
-  /** Of the resource. */
+  /** Name of the resource. */
   name: string;
 }
 
 /**
- * Whether a process runs: `'stopped'` by a signal (state T), `'traced'` by a debugger, `'frozen'` with
- * its container, `'zombie'` (ended, and its parent has not asked for its status), `'gone'` (ended; a
- * command that it ran keeps the lock), `'unknown'` (of another PID namespace, or there is no /proc).
+ * Whether a process runs: `'stopped'` by a signal (state T), `'traced'` by a debugger, `'frozen'`
+ * with its container, `'zombie'` (ended, but its parent has not read its status), `'gone'` (ended;
+ * a command that it ran keeps the lock), `'unknown'` (of another PID namespace, or without /proc).
  */
 export type ProcessState =
   'running' | 'stopped' | 'traced' | 'frozen' | 'zombie' | 'gone' | 'unknown';
 
-/** One request, pending or granted, with what there is to know about it and its process. */
+/** One request, pending or granted, with all details about it and its process. */
 export interface InspectedLock extends LockDetail {
   /** Whether the process of the request runs. */
   readonly processState: ProcessState;
-  /** The command line of the process; '' where it is not known. */
+  /** The command line of the process; '' if it is not known. */
   readonly command: string;
 }
 
-/** What {@link LockManager.inspect} gives: plain data, in the order of {@link LockManager.query}. */
+/**
+ * The result of {@link LockManager.inspect}: plain data, in the order of {@link LockManager.query}.
+ */
 export interface LockManagerInspection {
   /** The granted ones. */
   readonly held: InspectedLock[];
@@ -170,7 +177,7 @@ export interface LockManagerInspection {
   readonly pending: InspectedLock[];
 }
 
-/** What {@link LockManager.query} gives: plain data, in the order of the requests for each name. */
+/** The result of {@link LockManager.query}: plain data, in request order per name. */
 export interface LockManagerSnapshot {
   /** The granted requests. */
   held: LockInfo[];
@@ -211,7 +218,7 @@ export declare class LockManager {
    */
   request<T>(name: string, callback: LockGrantedCallback<T>): Promise<Awaited<T>>;
   /**
-   * With `ifAvailable: true` the callback gets `null` where the lock cannot be had at once.
+   * With `ifAvailable: true` the callback gets `null` if the lock is not available at once.
    * @param options - See {@link LockOptions}.
    * @example
    * ```ts
@@ -241,10 +248,10 @@ export declare class LockManager {
   /**
    * The lock as a handle, beyond the standard.
    * @param options - Those of {@link LockManager.request}.
-   * @returns The lock, held until its `release()`; `null` where `ifAvailable` was refused. A handle
-   *   that is garbage-collected without a release is released then, with a warning: a net, not a
-   *   way to release. Rejects like {@link LockManager.request} while the request waits; a later
-   *   loss is told by its `signal`. Never throws.
+   * @returns The lock, held until its `release()`; `null` if `ifAvailable` was refused. The garbage
+   *   collection of an unreleased handle releases it, with a warning: do not rely on this. Rejects
+   *   like {@link LockManager.request} while the request waits; `signal` reports a later loss.
+   *   Never throws.
    * @example
    * ```ts
    * await using lock = await locks.acquire('ledger');
@@ -255,22 +262,22 @@ export declare class LockManager {
     name: string,
     options?: LockOptions & { ifAvailable?: false | undefined },
   ): Promise<LockHandle>;
-  /** With any options: `null` where `ifAvailable` was refused. */
+  /** With any options: `null` if `ifAvailable` was refused. */
   acquire(name: string, options: LockOptions): Promise<LockHandle | null>;
 
   /**
-   * Runs `callback` while all of the locks are held, beyond the standard. They are taken one after
-   * the other in the order of their names (by UTF-16 code units), whatever the order given, so
-   * calls that share names never wait for each other in a cycle.
+   * Runs `callback` while all of the locks are held, beyond the standard. They are taken one by one
+   * in the order of their names (by UTF-16 code units), so calls that share names never wait for
+   * each other in a cycle.
    * @param names - Any number; repeated ones are taken once.
    * @param options - Those of {@link LockManager.request}, for each of the locks; `timeout` and
-   *   `signal` are about the wait for all of them.
-   * @param callback - Gets the locks in the order of `names`, or `null` where `ifAvailable` was
+   *   `signal` limit the whole wait.
+   * @param callback - Gets the locks in the order of `names`, or `null` if `ifAvailable` was
    *   refused for one of them.
    * @returns What `callback` returned, once all are released. Rejects like {@link
-   *   LockManager.request}, with nothing held that was taken for it; when one of the locks is lost
-   *   during the callback it rejects at once, and the others are held until the callback ends.
-   *   Never throws.
+   *   LockManager.request}, after it has released all locks that it took. If a lock is lost during
+   *   the callback, it rejects at once, and the other locks are held until the callback ends. Never
+   *   throws.
    * @example
    * ```ts
    * await locks.requestAll([from, to], ([source, target]) => transfer(source, target));
@@ -292,14 +299,14 @@ export declare class LockManager {
 
   /**
    * Blocks the thread until the lock is granted, runs `callback`, releases; beyond the standard.
-   * For worker threads and command-line programs: while it waits nothing else of this thread runs,
-   * not even what would release the lock. A worker that waits can be terminated.
+   * For worker threads and command-line programs: while it waits nothing else runs on this thread,
+   * not even code that would release the lock. A waiting worker can be terminated.
    * @param options - Those of {@link LockManager.request} without `signal`.
    * @returns What `callback` returned, after the release.
-   * @throws `TimeoutError` (waited for longer than `timeout`), {@link DeadlockError} at once where
-   *   this manager itself holds what the request would wait for, or waits before it;
-   *   {@link LockLostError}; TypeError for a callback that returns a thenable; what `callback`
-   *   threw, and what {@link LockManager.request} rejects with.
+   * @throws `TimeoutError` (waited for longer than `timeout`); {@link DeadlockError}, at once, if
+   *   this manager holds the lock or has an earlier request for it; {@link LockLostError};
+   *   TypeError for a callback that returns a thenable; the error of `callback`, and the errors of
+   *   {@link LockManager.request}.
    * @example
    * ```ts
    * const port = locks.requestSync('ports', { timeout: 1_000 }, () => takeNextPort());
@@ -320,37 +327,35 @@ export declare class LockManager {
   ): T;
 
   /**
-   * The snapshot of {@link LockManager.query} with everything there is to know, beyond the
-   * standard: process and thread, token, label, limits, for how long, whether the process runs, and
-   * its command line.
+   * The snapshot of {@link LockManager.query} with all details, beyond the standard: process and
+   * thread, token, label, limits, times, whether the process runs, and its command line.
    * @returns Plain data. Rejects with `InvalidStateError` after {@link LockManager.close}. Never
    *   throws.
    */
   inspect(): Promise<LockManagerInspection>;
 
   /**
-   * Whether the lock is held now, in any mode; beyond the standard. True for a lock that
-   * was granted to the next holder, whose callback has still to run.
+   * Whether the lock is held now, in any mode; beyond the standard. True also for a granted lock
+   * whose callback has not run yet.
    * @throws TypeError without a name, DOMException `InvalidStateError` after {@link
    *   LockManager.close}, and what the bucket cannot be opened for.
    */
   isLocked(name: string): boolean;
 
   /**
-   * What happens from now on to the lock of this name, or to all locks of the bucket, in whatever
-   * thread and process; beyond the standard. The events of one name come in the order in which it
-   * happened. A request that is granted at once is never `queued`, and one that `ifAvailable`
-   * refuses is no event.
+   * The events, from now on, of the lock of this name or of all locks of the bucket, in all threads
+   * and processes; beyond the standard. The events of one name arrive in their order. A request
+   * that is granted at once is never `queued`, and a refused `ifAvailable` request is not an event.
    *
-   * Watching adds a small cost to each lock operation; without watchers there is none. No lock waits
-   * for a watcher: a slow one loses the oldest events, and {@link LockEvent.lost} of the next event
-   * counts them. A watcher may be behind by 16,384 events of the bucket (at the default capacity),
-   * in plain JavaScript by 4,096. Events arrive within about 20 ms.
+   * Watching adds a small cost to each lock operation; without watchers there is none. No lock
+   * waits for a watcher: a slow watcher loses the oldest events, and {@link LockEvent.lost} of the
+   * next event counts them. At most 16,384 events of the bucket may be unread (at the default
+   * capacity), in plain JavaScript 4,096. Events arrive within about 20 ms.
    *
-   * `next()` keeps the event loop alive while it waits; a watch that is not read does not.
-   * `return()`, which leaving a `for await` calls, ends it; so does {@link LockManager.close}, and
-   * so does the garbage collection of the iterator.
-   * @param name - All locks where it is undefined.
+   * A waiting `next()` keeps the event loop alive; a watch that is not being read does not.
+   * `return()`, which leaving a `for await` calls, ends it; so do {@link LockManager.close} and the
+   * garbage collection of the iterator.
+   * @param name - `undefined`: all locks.
    * @returns The iterator. `next()` rejects with the reason of `signal` once that has aborted, and
    *   with `InvalidStateError` when the lock table was removed or replaced; then it is over.
    * @throws TypeError, DOMException `InvalidStateError` after {@link LockManager.close}, and what
@@ -365,10 +370,10 @@ export declare class LockManager {
   watch(name?: string, options?: LockWatchOptions): LockWatch;
 
   /**
-   * Detaches this agent for good, beyond the standard: what it holds is released and its
-   * `request()` rejects with a {@link LockLostError} (`reason: 'disconnected'`), what it waits for
-   * rejects with an `AbortError`. Later requests reject with an `InvalidStateError`. No effect the
-   * second time.
+   * Detaches this agent for good, beyond the standard. Its locks are released, and their
+   * `request()` rejects with a {@link LockLostError} (`reason: 'disconnected'`); its waiting
+   * requests reject with an `AbortError`. Later requests reject with an `InvalidStateError`. Has no
+   * effect the second time.
    */
   close(): void;
   /** The same as {@link LockManager.close}, for `using`. */
@@ -382,7 +387,7 @@ export declare class LockManager {
 export declare class LockLostError extends DOMException {
   /** @internal */
   constructor(reason: LockLossReason, token: bigint);
-  /** Why it was lost. */
+  /** Why the lock was lost. */
   readonly reason: LockLossReason;
   /** The fencing token of the lost lock. */
   readonly token: bigint;
@@ -390,23 +395,23 @@ export declare class LockLostError extends DOMException {
 
 /** One request of a cycle. */
 export interface DeadlockMember {
-  /** Of the resource. */
+  /** Name of the resource. */
   name: string;
   /** As it was requested. */
   mode: LockMode;
-  /** Of the agent that holds or waits. */
+  /** Id of the agent that holds or waits. */
   clientId: string;
-  /** Of its process. */
+  /** Id of its process. */
   pid: number;
-  /** Of its thread; 0 is the main thread. */
+  /** Id of its thread; 0 is the main thread. */
   threadId: number;
 }
 
-/** The request would never be granted: it waits, perhaps through others, for itself. */
+/** The request would never be granted: it waits for itself, directly or through other requests. */
 export declare class DeadlockError extends DOMException {
   /** @internal */
   constructor(message: string, cycle: DeadlockMember[]);
-  /** Who waits for whom, each for the next one. */
+  /** The cycle: each request waits for the next one. */
   readonly cycle: DeadlockMember[];
 }
 
@@ -422,9 +427,9 @@ export interface LockWatchOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** What {@link LockManager.watch} gives. */
+/** The result of {@link LockManager.watch}. */
 export interface LockWatch extends AsyncIterator<LockEvent, undefined, void> {
-  /** The next event, as soon as there is one. */
+  /** Returns the next event, as soon as there is one. */
   next(): Promise<IteratorResult<LockEvent, undefined>>;
   /** Ends the watch. */
   return(): Promise<IteratorReturnResult<undefined>>;
@@ -437,7 +442,8 @@ export interface LockWatch extends AsyncIterator<LockEvent, undefined, void> {
 /** Options of {@link openLockManager}. */
 export interface OpenLockManagerOptions {
   /**
-   * Who holds what, in place of a bucket in shared memory. Not together with `url`.
+   * Decides which requests hold locks, in place of a bucket in shared memory. Not together with
+   * `url`.
    * @defaultValue the one that `url` means
    */
   backend?: LockBackend | undefined;
@@ -447,34 +453,36 @@ export interface OpenLockManagerOptions {
    */
   bucket?: string | undefined;
   /**
-   * Whether `inspect()`, in whatever process, shows where the requests of this lock manager were
-   * made. Each of them then takes a stack trace, several times what the request costs.
+   * Whether `inspect()`, in any process, shows where the program made the requests of this lock
+   * manager. Each request then takes a stack trace, which costs several times as much as the
+   * request.
    * @defaultValue false
    */
   callSites?: boolean | undefined;
   /**
-   * Size limit in bytes, where the bucket has to be created. One that is there with another capacity
-   * keeps it, and a process warning (`HOLDFAST_CAPACITY`) says so.
+   * Size limit in bytes of a bucket that is created. An existing bucket keeps its capacity; if that
+   * is another one, a process warning (`HOLDFAST_CAPACITY`) says so.
    * @defaultValue 67_108_864: 64 MiB, of which only what is used takes memory
    */
   capacity?: number | undefined;
   /**
-   * Where buckets are, in place of the directory that all processes of a user share: an absolute path.
+   * Absolute path of the directory of buckets, in place of the one that all processes of a user
+   * share.
    * @defaultValue `HOLDFAST_DIR`; without that a directory of the user in `/dev/shm`
    */
   directory?: string | undefined;
   /**
-   * Where the locks live: `shm:`, `broker:` (both with a directory, if not the default one, as in
-   * `broker:///srv/locks`) or `local:`. Two processes share locks when their URLs mean the same
-   * place.
+   * The place of the locks: `shm:`, `broker:` (both with a directory if it is not the default one,
+   * as in `broker:///srv/locks`), `local:`, or `etcd:` with hosts. Processes share locks if their
+   * URLs name the same place.
    * @defaultValue `HOLDFAST_URL`; without that `shm:` on Linux and `broker:` elsewhere
    */
   url?: string | undefined;
 }
 
 /**
- * Opens another bucket, or a bucket in another place. Attaches at the first request or query:
- * problems with the place reject that one, and the next one tries again.
+ * Opens another bucket, or a bucket in another place. It attaches at the first request or query. If
+ * that fails, the call rejects, and the next one tries again.
  * @throws TypeError for a member of a wrong type, and for `backend` together with `url`.
  * @example
  * ```ts
@@ -483,5 +491,8 @@ export interface OpenLockManagerOptions {
  */
 export declare function openLockManager(options?: OpenLockManagerOptions): LockManager;
 
-/** Makes a lock manager in plain JavaScript for this thread alone, shared with no other manager. */
+/**
+ * Creates a lock manager in plain JavaScript for this thread alone; it shares its locks with no
+ * other manager.
+ */
 export declare function createLocalLockManager(): LockManager;

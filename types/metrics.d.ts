@@ -4,19 +4,19 @@ import type { LockManager } from './locks.js';
 /** Options of {@link LockMetrics}. */
 export interface LockMetricsOptions {
   /**
-   * Whose figures.
+   * The lock manager of the bucket to measure.
    * @defaultValue `locks`: the bucket `default`
    */
   manager?: LockManager | undefined;
   /**
-   * `'bucket'`: all threads of all processes that use the bucket, seen by {@link LockManager.watch}.
-   * `'process'`: what this thread asks for, in all its buckets, with times of a microsecond, seen by
-   * the diagnostics channels.
+   * `'bucket'`: all threads of all processes that use the bucket, through {@link
+   * LockManager.watch}. `'process'`: the requests of this thread, in all its buckets, with times
+   * exact to a microsecond, through the diagnostics channels.
    * @defaultValue 'bucket'
    */
   scope?: 'bucket' | 'process' | undefined;
   /**
-   * Whether there are figures for each name. Names then become labels: only where there are few.
+   * Whether there are figures per name. Names become labels, so use it only with few names.
    * @defaultValue false
    */
   names?: boolean | undefined;
@@ -27,71 +27,72 @@ export interface LockMetricsOptions {
   bounds?: readonly number[] | undefined;
 }
 
-/** How often which times were measured. */
+/** A histogram of times. */
 export interface LockHistogram {
   /** Upper bounds in seconds. */
   readonly bounds: number[];
-  /** How many were up to each bound and above the one before; one more for those above all. */
+  /**
+   * How many were at most each bound and above the previous one; the last entry: above all bounds.
+   */
   readonly counts: number[];
-  /** Seconds in all. */
+  /** Sum in seconds. */
   readonly sum: number;
-  /** Of all measurements. */
+  /** Number of measurements. */
   readonly count: number;
 }
 
-/** The figures of some requests. What is undefined cannot be known here. */
+/** The figures of a set of requests. Undefined figures are not known in this scope. */
 export interface LockFigures {
-  /** Now. */
+  /** Locks held now. */
   readonly held: number;
-  /** Requests that wait now. */
+  /** Requests waiting now. */
   readonly waiting: number;
-  /** Age of the oldest lock that is held, in seconds; 0: none is held. */
+  /** Age of the oldest held lock in seconds; 0: none is held. */
   readonly oldestHoldSeconds: number;
-  /** Age of the oldest request that waits, in seconds; 0: none waits. */
+  /** Age of the oldest waiting request in seconds; 0: none waits. */
   readonly oldestWaitSeconds: number;
   /** Locks whose holder is stopped, traced, frozen or a zombie. */
   readonly stoppedHolders?: number | undefined;
-  /** Requests in a cycle; `undefined` where it is not looked for. */
+  /** Requests in a cycle; `undefined` where cycles are not detected. */
   readonly deadlockedRequests?: number | undefined;
-  /** Since these metrics were made. */
+  /** Grants since these metrics were created, like all counts below. */
   readonly grants: number;
   /** Locks that were released. */
   readonly releases: number;
-  /** Refused by `ifAvailable`. */
+  /** Requests refused because of `ifAvailable`. */
   readonly misses?: number | undefined;
   /** Requests that waited for longer than their `timeout`. */
   readonly timeouts: number;
-  /** Requests that their `signal` ended. */
+  /** Requests ended by their `signal`. */
   readonly aborts: number;
-  /** Locks that were taken away. */
+  /** Locks that were stolen. */
   readonly steals: number;
   /** Locks whose `holdLimit` passed. */
   readonly expiries: number;
-  /** Held or waiting when their thread or process ended. */
+  /** Requests that held or waited when their thread or process ended. */
   readonly deaths?: number | undefined;
-  /** From the request to its grant. */
+  /** Times from the request to the grant. */
   readonly waitSeconds: LockHistogram;
-  /** From the grant to the release. */
+  /** Times from the grant to the release. */
   readonly holdSeconds: LockHistogram;
 }
 
-/** What {@link LockMetrics} gives at one moment. */
+/** The figures of {@link LockMetrics} at one moment. */
 export interface LockMetricsData extends LockFigures {
-  /** Whose figures they are. */
+  /** What was measured. */
   readonly scope: 'bucket' | 'process';
-  /** Its name. */
+  /** Name of the bucket. */
   readonly bucket: string;
-  /** Events that were not counted, because there were too many of them at a time. */
+  /** Events that were not counted, because too many came at once. */
   readonly missedEvents?: number | undefined;
   /** How full the lock table is; `undefined` without one. */
   readonly table?: LockTableUsage | undefined;
-  /** By name, with the option `names`. */
+  /** Figures by name, with the option `names`. */
   readonly names?: Record<string, LockFigures> | undefined;
 }
 
 /**
- * Counts what happens to locks, from when it is made until it is closed. Costs nothing before and
- * after.
+ * Counts lock events from its creation until it is closed. Costs nothing before and after.
  * @example
  * ```ts
  * const metrics = new LockMetrics();
@@ -103,7 +104,7 @@ export interface LockMetricsData extends LockFigures {
  */
 export declare class LockMetrics {
   /**
-   * Measures from now on.
+   * Starts measuring.
    * @throws TypeError for a `scope` or `bounds` that is none.
    */
   constructor(options?: LockMetricsOptions);
@@ -114,7 +115,7 @@ export declare class LockMetrics {
   /**
    * Adds the figures to a registry of prom-client; each scrape reads them once.
    * @param client - The module `prom-client`.
-   * @param registry - Its default registry when left out.
+   * @param registry - Default: the default registry of prom-client.
    */
   registerPrometheus(client: object, registry?: object): void;
   /**

@@ -3,7 +3,7 @@ import type { Lock, LockHandle, LockManager, LockMode } from './locks.js';
 /** Options of {@link Mutex} and {@link Semaphore}. */
 export interface MutexOptions {
   /**
-   * Whose lock the name means. Only with a name.
+   * The lock manager of the named lock. Only with a name.
    * @defaultValue `locks`, shared by all threads and processes of this user
    */
   manager?: LockManager | undefined;
@@ -26,18 +26,19 @@ export interface WaitForUnlockOptions {
 /** How to enter a mutex or a semaphore, all optional. */
 export interface EnterOptions extends WaitForUnlockOptions {
   /**
-   * `false`: do not wait, reject with a {@link LockError} with the reason `'held'`; `timeout` and
-   * `signal` are of no meaning then.
+   * `false`: do not wait, but reject with a {@link LockError} with the reason `'held'`; `timeout`
+   * and `signal` are then ignored.
    * @defaultValue true
    */
   blocking?: boolean | undefined;
   /**
-   * Do not wait: `null` in the place of the lock. Not together with `timeout` or `signal`.
+   * Do not wait: the result is `null` if the lock is not available. Not together with `timeout` or
+   * `signal`.
    * @defaultValue false
    */
   ifAvailable?: boolean | undefined;
   /**
-   * Take the lock away from its holders; only exclusively.
+   * Take the lock away from its holders; exclusive requests only.
    * @defaultValue false
    */
   steal?: boolean | undefined;
@@ -53,21 +54,21 @@ export interface EnterOptions extends WaitForUnlockOptions {
   label?: string | undefined;
 }
 
-/** Releases the lock; no effect the second time. Disposable, for `using` and `await using`. */
+/** Releases the lock; has no effect the second time. Disposable, for `using` and `await using`. */
 export interface MutexRelease {
-  /** Gives the lock up. */
+  /** Releases the lock. */
   (): void;
-  /** What is held. */
+  /** The held lock. */
   readonly lock: LockHandle;
-  /** Gives the lock up, for `using`. */
+  /** Releases the lock, for `using`. */
   [Symbol.dispose](): void;
-  /** Gives the lock up, for `await using`; settles when it is free. */
+  /** Releases the lock, for `await using`; settles when it is free. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * A mutual exclusion in the style of other libraries. With a name it is the lock of that name,
- * shared by threads and processes; without one it is private to the object, in plain JavaScript.
+ * A mutex with the interface of common libraries. With a name it is the lock of that name, shared
+ * by threads and processes; without one it is private to the object, in plain JavaScript.
  * @example
  * ```ts
  * const refresh = new Mutex('refresh');
@@ -76,7 +77,7 @@ export interface MutexRelease {
  * ```
  */
 export declare class Mutex {
-  /** @throws TypeError for a `manager` without a name, or that is none. */
+  /** @throws TypeError for a `manager` without a name, or that is not a lock manager. */
   constructor(name?: string, options?: MutexOptions);
   /** Whether it is held now, in any mode. */
   readonly locked: boolean;
@@ -84,8 +85,8 @@ export declare class Mutex {
   isLocked(): Promise<boolean>;
   /**
    * @param options - `mode` is `'exclusive'` by default.
-   * @returns The function that releases it; `null` where `ifAvailable` was refused. Rejects with
-   *   {@link LockError} (not at once, not in time), the reason of `signal`, and otherwise like
+   * @returns A function that releases it; `null` if `ifAvailable` was refused. Rejects with a
+   *   {@link LockError} (held, or timed out), the reason of `signal`, and otherwise like
    *   `LockManager.acquire()`.
    */
   acquire(
@@ -94,9 +95,9 @@ export declare class Mutex {
   /** With any options: `null` where `ifAvailable` was refused. */
   acquire(options: EnterOptions & { mode?: LockMode | undefined }): Promise<MutexRelease | null>;
   /**
-   * Runs `callback` while it holds the mutex alone.
+   * Runs `callback` while it holds the mutex exclusively.
    * @returns What `callback` returned, after the release. Rejects like {@link Mutex.acquire}, with
-   *   what `callback` threw, with `LockLostError`.
+   *   the error of `callback`, or with a `LockLostError`.
    */
   runExclusive<T>(
     callback: (lock: Lock) => T,
@@ -104,7 +105,7 @@ export declare class Mutex {
   ): Promise<Awaited<T>>;
   /** With any options: `callback` gets `null` where `ifAvailable` was refused. */
   runExclusive<T>(callback: (lock: Lock | null) => T, options: EnterOptions): Promise<Awaited<T>>;
-  /** Runs `callback` while it holds the mutex together with other shared holders. */
+  /** Runs `callback` while it holds the mutex in shared mode. */
   runShared<T>(
     callback: (lock: Lock) => T,
     options?: EnterOptions & { ifAvailable?: false | undefined },
@@ -112,8 +113,8 @@ export declare class Mutex {
   /** With any options: `callback` gets `null` where `ifAvailable` was refused. */
   runShared<T>(callback: (lock: Lock | null) => T, options: EnterOptions): Promise<Awaited<T>>;
   /**
-   * Resolves when it is not held: at once, or when its turn in the queue comes. It may be held again
-   * by the time the caller continues.
+   * Resolves when it is not held: at once, or when its turn in the queue comes. It may be held
+   * again when the caller continues.
    * @returns Rejects with {@link LockError} (not in time), the reason of `signal`, and otherwise like
    *   {@link Mutex.acquire}.
    */
@@ -167,8 +168,8 @@ export declare class Semaphore {
 
 /**
  * A lock between threads that share a buffer, over `Atomics`: one 32-bit word, zero at first. It
- * does not know its owner: a thread that ends while it holds the lock leaves it locked; use {@link
- * Mutex} where that may happen.
+ * does not record its owner: a thread that ends while it holds the lock leaves it locked. Use
+ * {@link Mutex} if that may happen.
  * @example
  * ```ts
  * const lock = new AsyncLock(sharedArrayBuffer);
@@ -178,19 +179,20 @@ export declare class Semaphore {
 export declare class AsyncLock {
   /**
    * @param byteOffset - Where the word is in the buffer, in bytes: a multiple of 4, 0 by default.
-   * @throws TypeError for another buffer, RangeError for a place that is not in it or not aligned.
+   * @throws TypeError for another kind of buffer, RangeError for an offset outside of it or not
+   * aligned.
    */
   constructor(sharedArrayBuffer: SharedArrayBuffer, byteOffset?: number);
   /**
-   * Blocks the thread until it has the lock: for ever, where the thread itself holds it.
-   * @throws TypeError where the thread must not block.
+   * Blocks the thread until it has the lock: for ever if the thread itself holds it.
+   * @throws TypeError if the thread must not block.
    */
   lock(): void;
-  /** @throws LockError when it is not locked. */
+  /** @throws LockError if it is not locked. */
   unlock(): void;
   /**
-   * Runs `callback` with the lock and keeps it until what it returns has settled. Never blocks; a
-   * wait keeps the event loop alive.
+   * Runs `callback` with the lock, and holds it until the returned promise has settled. Never
+   * blocks the thread; a wait keeps the event loop alive.
    * @returns What `callback` returned, after the release. Rejects with what it threw.
    */
   executeLocked<T>(callback: () => T): Promise<Awaited<T>>;
@@ -200,8 +202,11 @@ export declare class AsyncLock {
 export declare class LockError extends Error {
   /** @internal */
   constructor(message: string, reason: LockError['reason'], options?: { cause?: unknown });
-  /** Tells it from other errors. */
+  /** Always `'LockError'`. */
   name: 'LockError';
-  /** `'held'`: not at once (`blocking: false`). `'timeout'`: not in time; `cause` is the `TimeoutError`. */
+  /**
+   * `'held'`: not available at once (`blocking: false`). `'timeout'`: timed out; `cause` is the
+   * `TimeoutError`.
+   */
   readonly reason: 'held' | 'timeout' | 'not locked';
 }

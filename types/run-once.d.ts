@@ -4,15 +4,17 @@ import type { LockManager } from './locks.js';
 export interface Run {
   /** The start of its interval. */
   readonly due: Date;
-  /** Aborts when the lock is lost and when the job is stopped: hand it to what the run awaits. */
+  /**
+   * Aborts when the lock is lost or the job is stopped: pass it to everything that the run awaits.
+   */
   readonly signal: AbortSignal;
   /** The fencing token of this process's turn, see {@link Lock.token}. */
   readonly token: bigint;
 }
 
-/** Remembers, over all processes, which run of a job was the last. */
+/** Stores the last run of a job, for all processes. */
 export interface RunStore {
-  /** The number that was written last; `undefined`: none was. */
+  /** Returns the last written number; `undefined`: none. */
   read(name: string): number | undefined | Promise<number | undefined>;
   /** Called by one process at a time, the one that holds the lock. */
   write(name: string, run: number): void | Promise<void>;
@@ -23,8 +25,8 @@ export interface RunOnceOptions {
   /** Length of the interval in milliseconds, a positive whole number. */
   every: number;
   /**
-   * What happens to a run whose process dies in the middle. `'at-least-once'`: another process makes
-   * it again, at once. `'at-most-once'`: it is not made again.
+   * What happens to a run whose process dies in the middle. `'at-least-once'`: another process
+   * repeats it at once. `'at-most-once'`: it is not repeated.
    * @defaultValue 'at-least-once'
    */
   delivery?: 'at-least-once' | 'at-most-once' | undefined;
@@ -34,13 +36,14 @@ export interface RunOnceOptions {
    */
   label?: string | undefined;
   /**
-   * Whose lock the name means.
+   * The lock manager of the named lock.
    * @defaultValue `locks`, shared by all threads and processes of this user
    */
   manager?: LockManager | undefined;
   /**
-   * Called with what the callback threw; the job then goes on. Without it the promise of `runOnce()`
-   * rejects, and this process makes no further runs. Either way the run counts as made.
+   * Called with the error of the callback; the job then continues. Without it the promise of
+   * `runOnce()` rejects, and this process makes no further runs. In both cases the run counts as
+   * made.
    * @defaultValue none
    */
   onError?: ((error: unknown) => void | Promise<void>) | undefined;
@@ -56,7 +59,7 @@ export interface RunOnceOptions {
    */
   signal?: AbortSignal | undefined;
   /**
-   * Where runs are noted: a {@link RunStore}, or the absolute path of a file for this job alone.
+   * The record of runs: a {@link RunStore}, or the absolute path of a file for this job alone.
    * @defaultValue a file beside the lock table, which the next boot of the machine removes; in
    * memory for `local:`. Required for `etcd:` and for a backend of your own.
    */
@@ -66,11 +69,11 @@ export interface RunOnceOptions {
 /**
  * Runs `callback` once per interval, in one of the processes and threads that call `runOnce()` with
  * this name; beyond the standard. One of them holds the lock `name` and makes all runs. When it
- * ends or dies, the next one goes on at once, and knows from the store which run was the last.
+ * ends or dies, the next one continues at once, and reads the last run from the store.
  *
- * The first run of a job is at the start of the next interval. When a run takes longer than the
- * interval, or no process lived, only the current run is made, and those before it are left out.
- * The job keeps the process alive until `signal` aborts.
+ * The first run of a job is at the start of the next interval. If a run takes longer than the
+ * interval, or no process was alive, missed runs are skipped: only the current one is made. The job
+ * keeps the process alive until `signal` aborts.
  * @param name - Name of the job, and of its lock.
  * @param callback - Its promise is awaited before the next run.
  * @returns A promise that is fulfilled when `signal` has aborted and a run in progress has ended. A

@@ -8,13 +8,13 @@ export type TaskPriority = 'user-blocking' | 'user-visible' | 'background';
 /** Options of {@link Scheduler.postTask}, all optional. */
 export interface SchedulerPostTaskOptions {
   /**
-   * Ends the task when it aborts. Where it is a {@link TaskSignal} and there is no `priority`, the
-   * task has the priority of the signal, whatever that becomes.
+   * Ends the task when it aborts. If it is a {@link TaskSignal} and there is no `priority`, the
+   * task follows the priority of the signal.
    * @defaultValue none
    */
   signal?: AbortSignal | undefined;
   /**
-   * The priority of the task for good.
+   * The fixed priority of the task.
    * @defaultValue that of `signal` where it is a {@link TaskSignal}, otherwise 'user-visible'
    */
   priority?: TaskPriority | undefined;
@@ -25,7 +25,7 @@ export interface SchedulerPostTaskOptions {
   delay?: number | undefined;
 }
 
-/** What waits at one priority. */
+/** The waiting tasks of one priority. */
 export interface PriorityInspection {
   /** How many tasks of `postTask()`. */
   tasks: number;
@@ -35,7 +35,10 @@ export interface PriorityInspection {
   oldestAge: number | undefined;
 }
 
-/** What {@link Scheduler.inspect} gives. `delayed`: how many tasks whose delay has not ended. */
+/**
+ * The result of {@link Scheduler.inspect}. `delayed`: the number of tasks whose delay has not
+ * ended.
+ */
 export type SchedulerInspection = Record<TaskPriority, PriorityInspection> & { delayed: number };
 
 /**
@@ -54,14 +57,14 @@ export declare class Scheduler {
    */
   postTask<T>(callback: () => T, options?: SchedulerPostTaskOptions): Promise<Awaited<T>>;
   /**
-   * Gives the event loop back and goes on in a continuation: a task that runs before the other
-   * tasks of its priority. Priority and signal are those of the task that calls, also after
-   * `await`; `'background'` in an idle callback; `'user-visible'` elsewhere.
+   * Yields to the event loop, and continues in a continuation: a task that runs before the other
+   * tasks of its priority. It inherits priority and signal from the calling task, also after
+   * `await`; in an idle callback it has `'background'`, elsewhere `'user-visible'`.
    * @returns Rejects with `signal.reason` when the signal of the task aborts.
    * @see https://wicg.github.io/scheduling-apis/#dom-scheduler-yield
    */
   yield(): Promise<undefined>;
-  /** Beyond the standard: what is waiting. Other schedulers are not counted. */
+  /** Beyond the standard: the waiting tasks of this scheduler. */
   inspect(): SchedulerInspection;
 }
 
@@ -74,8 +77,8 @@ export interface CreateSchedulerOptions {
    */
   budget?: number | undefined;
   /**
-   * A task that has waited for this number of milliseconds runs next, whatever its priority, also in an
-   * event loop that is never idle. After such a task one is chosen by priority again.
+   * A task that has waited for this number of milliseconds runs next, whatever its priority, even
+   * if the event loop is never idle. The task after it is chosen by priority again.
    * @defaultValue none: a task of a lower priority may wait for ever
    */
   starvationLimit?: number | undefined;
@@ -104,13 +107,13 @@ export interface TaskControllerInit {
  * @see https://wicg.github.io/scheduling-apis/#sec-task-controller
  */
 export declare class TaskController extends AbortController {
-  /** @throws TypeError for a `priority` that is none. */
+  /** @throws TypeError for an unknown `priority`. */
   constructor(init?: TaskControllerInit);
-  /** For the tasks that this controls. */
+  /** Pass it to the tasks that this controller controls. */
   readonly signal: TaskSignal;
   /**
    * Changes the priority of {@link signal}, of the signals that follow it and of all tasks that
-   * wait with them; their order of posting stays.
+   * wait with them. The order of posting stays.
    * @throws `NotAllowedError` from inside a `prioritychange` event of this signal.
    * @see https://wicg.github.io/scheduling-apis/#dom-taskcontroller-setpriority
    */
@@ -120,14 +123,14 @@ export declare class TaskController extends AbortController {
 /** Options of {@link TaskSignal.any}. */
 export interface TaskSignalAnyInit {
   /**
-   * The priority for good, or a signal to take it from and to follow.
+   * A fixed priority, or a signal whose priority is followed.
    * @defaultValue 'user-visible'
    */
   priority?: TaskPriority | TaskSignal | undefined;
 }
 
 /**
- * An `AbortSignal` with a priority: to be used wherever an `AbortSignal` is.
+ * An `AbortSignal` with a priority; it can be used as any `AbortSignal`.
  * @see https://wicg.github.io/scheduling-apis/#sec-task-signal
  */
 export declare class TaskSignal extends AbortSignal {
@@ -138,7 +141,7 @@ export declare class TaskSignal extends AbortSignal {
    * @see https://wicg.github.io/scheduling-apis/#dom-tasksignal-any
    */
   static any(signals: Iterable<AbortSignal>, init?: TaskSignalAnyInit): TaskSignal;
-  /** Now; `prioritychange` tells of another one. */
+  /** The current priority; `prioritychange` reports a change. */
   readonly priority: TaskPriority;
   /** Called, as a listener is, with each {@link TaskPriorityChangeEvent} `prioritychange`. */
   onprioritychange: ((this: TaskSignal, event: TaskPriorityChangeEvent) => unknown) | null;
@@ -146,7 +149,7 @@ export declare class TaskSignal extends AbortSignal {
 
 /** Options of {@link TaskPriorityChangeEvent}. */
 export interface TaskPriorityChangeEventInit {
-  /** Before the change. */
+  /** The priority before the change. */
   previousPriority: TaskPriority;
   /**
    * As in `EventInit`.
@@ -166,24 +169,24 @@ export interface TaskPriorityChangeEventInit {
 }
 
 /**
- * What a {@link TaskSignal} is told by when its priority has changed.
+ * The event that a {@link TaskSignal} fires when its priority has changed.
  * @see https://wicg.github.io/scheduling-apis/#sec-task-priority-change-event
  */
 export declare class TaskPriorityChangeEvent extends Event {
   /** @throws TypeError without `previousPriority`. */
   constructor(type: string, priorityChangeEventInitDict: TaskPriorityChangeEventInit);
-  /** Before the change. */
+  /** The priority before the change. */
   readonly previousPriority: TaskPriority;
 }
 
 /**
- * What an idle callback gets.
+ * The argument of an idle callback.
  * @see https://w3c.github.io/requestidlecallback/#the-idledeadline-interface
  */
 export declare class IdleDeadline {
   /** `new IdleDeadline()` throws a TypeError. */
   private constructor();
-  /** How long the event loop will have nothing else to do, in milliseconds: 0 to 50. */
+  /** How long the event loop will be idle, in milliseconds: 0 to 50. */
   timeRemaining(): number;
   /** Whether the callback is called because its `timeout` has passed. */
   readonly didTimeout: boolean;
@@ -199,8 +202,8 @@ export interface IdleRequestOptions {
 }
 
 /**
- * Calls back when the event loop has nothing else to do. A request that waits keeps the thread
- * alive. What `callback` throws is an uncaught exception.
+ * Calls back when the event loop is idle. A waiting request keeps the thread alive. An error of
+ * `callback` is an uncaught exception.
  * @returns A handle for {@link cancelIdleCallback}.
  * @see https://w3c.github.io/requestidlecallback/#the-requestidlecallback-method
  */
@@ -209,5 +212,5 @@ export declare function requestIdleCallback(
   options?: IdleRequestOptions,
 ): number;
 
-/** Takes back a request; of no effect for a handle that is none. */
+/** Cancels a request; has no effect for an unknown handle. */
 export declare function cancelIdleCallback(handle: number): void;
