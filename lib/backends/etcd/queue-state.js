@@ -1,5 +1,6 @@
 'use strict';
 
+const { isGrantable: isModeGrantable } = require('../grantable.js');
 const { getOldest, keyValuesOf, rangeOf, textOf } = require('./transaction.js');
 const { toLease } = require('./keys.js');
 
@@ -101,14 +102,13 @@ const leaseOf = ({ id }) => toLease(id.slice(0, 16));
 const limitOf = ({ value }) => JSON.parse(value)[2];
 
 /**
- * Web Locks, "grantable" (#concept-lock-request), for the first of the queue.
+ * Whether the first of the queue is grantable.
  * @param {{ class: RequestClass, value: string }} head
  * @param {{ exclusive: number, shared: number }} holders
  */
 function isGrantable(head, { exclusive, shared }) {
-  if (exclusive > 0) return false;
-  if (head.class === 's') return true;
-  return head.class === 'x' ? shared === 0 : shared < limitOf(head);
+  const limit = head.class === 'l' ? limitOf(head) : 0;
+  return isModeGrantable(head.class === 'x' ? 'exclusive' : 'shared', limit, exclusive, shared);
 }
 
 /** @param {Waiter[]} heads */

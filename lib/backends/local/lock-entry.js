@@ -1,7 +1,8 @@
 'use strict';
 
+const { isGrantable } = require('../grantable.js');
+
 /** @typedef {EntryList<LockEntry>} List */
-/** @typedef {import('./lock-resource.js').LockResource} LockResource */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 /** @typedef {import('../../../types/locks.d.ts').LockInfo} LockInfo */
@@ -163,4 +164,28 @@ class LockEntry {
   }
 }
 
-module.exports = { EntryList, LockEntry };
+/** One resource name: its part of the held lock set and of the lock request queue. */
+class LockResource {
+  /** @type {EntryList<LockEntry>} */
+  held = new EntryList();
+  /** @type {EntryList<LockEntry>} */
+  queue = new EntryList();
+
+  /** @param {string} name */
+  constructor(name) {
+    this.name = name;
+  }
+
+  /** @param {Request} request  first in the queue */
+  isGrantable({ mode, extras }) {
+    const { first, size } = this.held;
+    const isShared = first?.request.mode === 'shared';
+    return isGrantable(mode, extras?.limit ?? 0, isShared ? 0 : size, isShared ? size : 0);
+  }
+
+  get isUnused() {
+    return this.held.first === null && this.queue.first === null;
+  }
+}
+
+module.exports = { EntryList, LockEntry, LockResource };

@@ -1,8 +1,7 @@
 'use strict';
 
-const { LockEntry } = require('./lock-entry.js');
+const { LockEntry, LockResource } = require('./lock-entry.js');
 const { LOCAL_CLOCK } = require('./local-clock.js');
-const { LockResource } = require('./lock-resource.js');
 const { LocalWatches } = require('./watches.js');
 const { TokenCounter } = require('./token-counter.js');
 const { clearTimeout, dateNow, setTimeout } = require('../../time.js');

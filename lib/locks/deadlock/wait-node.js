@@ -1,5 +1,7 @@
 'use strict';
 
+const { isGrantable } = require('../../backends/grantable.js');
+
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 
 /** A held lock or a pending request in the wait-for graph. */
@@ -87,13 +89,12 @@ class Resource {
   }
 
   /**
-   * Standard: Web Locks, "grantable" (#concept-lock-request), plus the limits, which are beyond the
-   * standard.
+   * Without the queue a request waits for every holder, so that no stuck one is overlooked.
    * @param {WaitNode} request
    */
   #isGrantable({ detail: { mode, limit } }) {
-    if (!this.#knowsQueue || mode === 'exclusive') return this.#exclusive + this.#shared === 0;
-    return this.#exclusive === 0 && (limit === 0 || this.#shared < limit);
+    const waitsForAll = mode === 'exclusive' || !this.#knowsQueue;
+    return isGrantable(waitsForAll ? 'exclusive' : mode, limit, this.#exclusive, this.#shared);
   }
 
   /** @returns {WaitNode[]} the nodes that keep it from being granted */
