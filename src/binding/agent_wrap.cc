@@ -121,7 +121,7 @@ void AgentWrap::OnPrepare() {
   // Also without a request: another agent of this loop may make requests in its turn, and grant
   // them.
   handles_->DoNotSleep(expects_more || !GoToSleep());
-  if (agent_->AwaitsDoorbell()) handles_->NoteSleep();
+  if (agent_->AwaitsDoorbell() || !handles_->SleepsItself()) handles_->NoteSleep();
 }
 
 // No peer rings during this, because the agent has not announced its sleep. True: other work of the
@@ -137,12 +137,10 @@ bool AgentWrap::DeliverWhatIsNear() {
 }
 
 void AgentWrap::OnCheck() {
+  handles_->NoteWake();
   agent_->WakeUp();
   if (HasToTell()) Deliver();
-  if (agent_ == nullptr || !agent_->AwaitsDoorbell() || !handles_->HasNotSlept()) return;
-  // The program drives this loop and sleeps outside of it, as Electron does: there only a ring
-  // wakes it.
-  handles_->DoNotSleep(!GoToSleep());
+  if (agent_ != nullptr) UpdateLoop();
 }
 
 // Watchers are also rung only while the agent has announced its sleep, so it checks for watch
@@ -166,6 +164,13 @@ void AgentWrap::OnSweep() {
 void AgentWrap::UpdateLoop() {
   handles_->KeepAlive(agent_->queued() > 0 || HasToTell());
   if (sweeps_ && agent_->in_use() > 0) handles_->Sweep(true);
+  if (!handles_->SleepsItself()) BeReachable();
+}
+
+// The loop may sleep without another OnPrepare(): from now on this agent says that it sleeps, so
+// that it is rung. What has come already rings as well.
+void AgentWrap::BeReachable() {
+  if (agent_->AwaitsDoorbell() && !GoToSleep()) agent_->RingSelf();
 }
 
 void AgentWrap::Deliver() {

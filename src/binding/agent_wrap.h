@@ -121,6 +121,7 @@ class AgentWrap final : private LoopHandles::Listener {
            (!agent_->IsConnected() && !has_told_disconnection_);
   }
   void UpdateLoop();
+  void BeReachable();
   void Close(core::EndReason reason);
 
   napi_env env_;

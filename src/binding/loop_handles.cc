@@ -1,16 +1,18 @@
 #include "binding/loop_handles.h"
 
 #include <initializer_list>
-#include <utility>
 
+#include "platform/clock.h"
 #include "platform/nested_epoll.h"
 
 namespace holdfast::binding {
 namespace {
 
 constexpr uint64_t kSweepMs = 1000;
-// No sleep is shorter, but for one that an event ends.
-constexpr uint64_t kNoSleepNs = 200'000;
+// To poll without sleeping takes less, as a rule.
+constexpr uint64_t kSleepNs = 200'000;
+// The loop counts whole milliseconds, and its clock is late.
+constexpr uint64_t kClockErrorNs = 2 * kNsPerMs;
 
 }  // namespace
 
@@ -103,13 +105,25 @@ void LoopHandles::DoNotSleep(bool come_round) {
 }
 
 void LoopHandles::NoteSleep() {
-  sleeps_at_ns_ = IsAboutToSleep() ? uv_hrtime() : 0;
+  sleep_ms_ = uv_backend_timeout(prepare_.loop);
+  if (sleep_ms_ == 0) return;
+  sleeps_at_ns_ = uv_hrtime();
   events_before_ = CountEvents();
 }
 
-bool LoopHandles::HasNotSlept() {
-  const uint64_t begin_ns = std::exchange(sleeps_at_ns_, 0);
-  return begin_ns != 0 && uv_hrtime() - begin_ns < kNoSleepNs && CountEvents() == events_before_;
+// A loop that sleeps itself comes back with an event, or when the time is over. One that a program
+// drives is known for good: it may do without the loop for long.
+void LoopHandles::NoteWake() {
+  if (sleep_ms_ == 0 || driver_ == Driver::kProgram) return;
+  const uint64_t slept_ns = uv_hrtime() - sleeps_at_ns_;
+  const bool is_early =
+      sleep_ms_ < 0 || slept_ns + kClockErrorNs < static_cast<uint64_t>(sleep_ms_) * kNsPerMs;
+  if (is_early && CountEvents() == events_before_) {
+    driver_ = Driver::kProgram;
+  } else if (slept_ns >= kSleepNs) {
+    driver_ = Driver::kItself;
+  }
+  sleep_ms_ = 0;
 }
 
 uint64_t LoopHandles::CountEvents() const {

@@ -8,6 +8,8 @@
 
 #include <uv.h>
 
+#include <cstdint>
+
 #include "platform/unique_fd.h"
 
 namespace holdfast::binding {
@@ -36,11 +38,13 @@ class LoopHandles {
   void Sweep(bool sweeps);
   // Makes the loop come round again instead of sleeping.
   void DoNotSleep(bool come_round);
-  // At the end of OnPrepare(), for HasNotSlept().
+  // At the end of OnPrepare(), and first in OnCheck(): how the loop is driven.
   void NoteSleep();
-  // In OnCheck(): the loop was to sleep and came round at once with nothing to do, because it runs
-  // without waiting (UV_RUN_NOWAIT).
-  bool HasNotSlept();
+  void NoteWake();
+  // Whether this loop sleeps inside of uv_run(), so that OnPrepare() comes before each sleep. False
+  // until it has done so, and where the program sleeps outside of it (UV_RUN_NOWAIT), as Electron
+  // does: there JavaScript may run outside of the loop, too, and nobody says when the sleep begins.
+  bool SleepsItself() const { return driver_ == Driver::kItself; }
   // In OnPrepare(): whether nothing else in the loop is due.
   bool IsAboutToSleep() const;
 
@@ -55,6 +59,8 @@ class LoopHandles {
     handle.data = this;
     return reinterpret_cast<uv_handle_t*>(&handle);
   }
+  enum class Driver : uint8_t { kUnknown, kItself, kProgram };
+
   bool Start();
   uint64_t CountEvents() const;
 
@@ -69,7 +75,9 @@ class LoopHandles {
   bool keeps_alive_ = false;
   bool comes_round_ = false;
   bool sweeps_ = false;
-  uint64_t sleeps_at_ns_ = 0;  // 0: it was not to sleep
+  Driver driver_ = Driver::kUnknown;
+  int sleep_ms_ = 0;  // that the loop was about to sleep; 0: it was not; -1: until an event
+  uint64_t sleeps_at_ns_ = 0;
   uint64_t events_before_ = 0;
 };
 

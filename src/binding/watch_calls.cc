@@ -78,7 +78,10 @@ napi_value AgentWrap::ArmWatch(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   uint32_t id = 0;
   if (call.self() == nullptr || !Read(env, call[0], id)) return Quit(env);
-  return ToJs(env, call.self()->agent_ != nullptr && call.self()->agent_->ArmWatch(id));
+  AgentWrap* const self = call.self();
+  const bool is_armed = self->agent_ != nullptr && self->agent_->ArmWatch(id);
+  if (is_armed) self->UpdateLoop();
+  return ToJs(env, is_armed);
 }
 
 // closeWatch(id)

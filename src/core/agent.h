@@ -109,6 +109,8 @@ class Agent {
 
   // The loop is about to sleep; false when there is an event: then it may not.
   bool GoToSleep();
+  // Makes the doorbell of this agent readable.
+  void RingSelf() { attachment_->Ring(self_); }
   // The loop is awake (again): nobody needs to ring.
   void WakeUp();
   // The doorbell was rung.

@@ -1,0 +1,45 @@
+'use strict';
+
+const { spawn, spawnSync } = require('node:child_process');
+const { mkdirSync } = require('node:fs');
+const { join } = require('node:path');
+const { createInterface } = require('node:readline');
+const { nodeHeaders } = require('../../scripts/steps/addon.js');
+const { ProcessBucket } = require('../support/process-bucket.js');
+
+const ROOT = join(__dirname, '../..');
+const SOURCE = join(ROOT, 'test/support/driven-loop.cc');
+const ADDON = join(ROOT, 'build/test-addons', `driven-loop-${process.pid}.node`);
+const PROGRAM = join(__dirname, 'driven-loop-program.js');
+
+let bucket;
+let child;
+beforeAll(() => {
+  mkdirSync(join(ROOT, 'build/test-addons'), { recursive: true });
+  const options = ['-std=c++20', '-O1', '-shared', '-fPIC', '-isystem', nodeHeaders()];
+  const built = spawnSync(process.env.CXX ?? 'c++', [...options, SOURCE, '-o', ADDON]);
+  expect(String(built.stderr)).toBe('');
+});
+beforeEach(() => {
+  bucket = new ProcessBucket(); // without the sweep, which would find a grant in a second
+});
+afterEach(async () => {
+  child.kill('SIGKILL');
+  await bucket.close();
+});
+
+// Nobody tells a loop that is driven so when the sleep begins: whoever waits has to be rung always.
+test.each(['outside of the loop', 'in a timer', 'in an immediate'])(
+  'a loop that the program drives and sleeps for hears of a grant that was asked for %s',
+  async (place) => {
+    const release = await bucket.hold('a');
+    child = spawn(process.execPath, [PROGRAM, bucket.directory, place, ADDON], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const words = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const nextWord = async () => (await words.next()).value;
+    expect(await nextWord()).toBe('asked');
+    await release();
+    expect(await nextWord()).toBe('granted');
+  },
+);
