@@ -88,6 +88,45 @@ function checkBuild(sandbox) {
   return `${seconds} s, ${Math.round(bytes / 1024)} KiB, still there after npm rebuild`;
 }
 
+/**
+ * Runs `npx holdfast-build` in a terminal in which the question is answered so.
+ * @param {Sandbox} sandbox
+ * @param {string} answer
+ */
+function buildInTerminal(sandbox, answer) {
+  const command = `node ${NPM} exec --no -- holdfast-build`;
+  const file = sandbox.write('answer', `${answer}\n`);
+  sandbox.run('sh', [
+    '-c',
+    `script --quiet --return --command '${command}' log <'${file}' || true`,
+  ]);
+  return fs.readFileSync(path.join(sandbox.project, 'log'), 'utf8');
+}
+
+/** apt-get writes down what it is asked for, and installs nothing. @param {Sandbox} sandbox */
+function checkQuestion(sandbox) {
+  const calls = path.join(sandbox.root, 'calls');
+  const programs = { 'apt-get': `echo "$@" >>'${calls}'`, sudo: 'exec "$@"' };
+  for (const [name, line] of Object.entries(programs)) {
+    const file = sandbox.write(name, `#!/bin/sh\n${line}\n`);
+    fs.chmodSync(file, 0o755);
+    sandbox.link(name, file);
+  }
+  sandbox.link('script', '/usr/bin/script');
+  const install = 'install -y g++';
+  for (const [answer, isRun] of /** @type {const} */ ([
+    ['n', false],
+    ['y', true],
+  ])) {
+    fs.rmSync(calls, { force: true });
+    const log = buildInTerminal(sandbox, answer);
+    if (!log.includes(`apt-get ${install}"? [y/N]`)) throw new Error(`it does not ask:\n${log}`);
+    const wasRun = fs.readFileSync(calls, 'utf8').includes(install);
+    if (wasRun !== isRun) throw new Error(`answered ${answer}, and apt-get was run: ${wasRun}`);
+  }
+  return 'runs apt-get after a yes, and not after a no';
+}
+
 /** @param {Tarball} tarball */
 function sourceCases(tarball) {
   return [
@@ -95,6 +134,11 @@ function sourceCases(tarball) {
       name: 'no binary and no compiler',
       isShort: true,
       run: () => inProject(tarball, checkWithoutCompiler),
+    },
+    {
+      name: 'the question before apt-get',
+      isShort: true,
+      run: () => inProject(tarball, checkQuestion),
     },
     { name: 'npx holdfast-build', run: () => inProject(tarball, checkBuild) },
   ];

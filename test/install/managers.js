@@ -42,17 +42,24 @@ function declare(sandbox, dependencies, more = {}) {
 /** @param {string} tarball */
 const fromFile = (tarball) => ({ holdfast: `file:${tarball}` });
 
-/** @param {Sandbox} sandbox @param {string} linker @param {string} tarball */
-function yarn4(sandbox, linker, tarball) {
-  declare(sandbox, fromFile(tarball));
+/**
+ * @param {Sandbox} sandbox
+ * @param {string} linker
+ * @param {Record<string, string>} dependencies
+ * @param {string} [registry]
+ */
+function yarn4(sandbox, linker, dependencies, registry) {
+  declare(sandbox, dependencies);
   sandbox.write('yarn.lock', '');
-  const settings = [
-    'enableTelemetry: false',
-    'enableGlobalCache: false',
-    'pnpEnableEsmLoader: true', // otherwise import finds no package
-    `nodeLinker: ${linker}`,
-  ];
-  sandbox.write('.yarnrc.yml', `${settings.join('\n')}\n`);
+  const settings = {
+    enableTelemetry: false,
+    enableGlobalCache: false,
+    pnpEnableEsmLoader: true, // otherwise import finds no package
+    nodeLinker: linker,
+    ...(registry && { npmRegistryServer: registry, unsafeHttpWhitelist: ['127.0.0.1'] }),
+    npmMinimalAgeGate: 0,
+  };
+  sandbox.write('.yarnrc.yml', JSON.stringify(settings));
   sandbox.run('node', [YARN_4, 'install', '--no-immutable']);
 }
 
@@ -141,12 +148,17 @@ const WAYS = [
   },
   {
     name: 'Yarn 4, node-modules',
-    install: (sandbox, { tarball }) => yarn4(sandbox, 'node-modules', tarball),
+    install: (sandbox, { tarball }) => yarn4(sandbox, 'node-modules', fromFile(tarball)),
+  },
+  {
+    name: 'Yarn 4, from a registry',
+    needsRegistry: true,
+    install: (sandbox, { registry }) => yarn4(sandbox, 'node-modules', { holdfast: '*' }, registry),
   },
   {
     name: 'Yarn 4, Plug’n’Play',
     install(sandbox, { tarball }) {
-      yarn4(sandbox, 'pnp', tarball);
+      yarn4(sandbox, 'pnp', fromFile(tarball));
       return (file) => sandbox.run('node', [YARN_4, 'node', file]);
     },
   },
@@ -170,6 +182,12 @@ const WAYS = [
       declare(sandbox, fromFile(tarball));
       sandbox.run(BUN, ['install']);
     },
+  },
+  {
+    name: 'Bun as installer, from a registry',
+    needsRegistry: true,
+    install: (sandbox, { registry }) =>
+      void sandbox.run(BUN, ['add', 'holdfast', '--registry', registry]),
   },
   {
     name: 'a path with spaces and umlauts',
