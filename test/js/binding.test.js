@@ -7,13 +7,21 @@ const { BindingError, loadBinding } = require('../../lib/binding.js');
 
 const BUILT = path.resolve(__dirname, '../../build/Release');
 
+/** That of the run, which may name a delivered addon. */
+const { HOLDFAST_BINARY } = process.env;
+
 let root;
 beforeEach(() => {
+  delete process.env.HOLDFAST_BINARY;
   root = mkdtempSync(path.join(os.tmpdir(), 'holdfast-binding-'));
   // What tells the package from the folder of a bundle.
   writeFileSync(path.join(root, 'package.json'), '{ "name": "holdfast" }');
 });
-afterEach(() => rmSync(root, { recursive: true }));
+afterEach(() => {
+  rmSync(root, { recursive: true });
+  delete process.env.HOLDFAST_BINARY;
+  if (HOLDFAST_BINARY !== undefined) process.env.HOLDFAST_BINARY = HOLDFAST_BINARY;
+});
 
 /** Puts something that is no addon where an addon may be. */
 function plant(...segments) {
@@ -76,12 +84,6 @@ test('a delivered addon is looked for by platform, processor and C library', () 
 });
 
 describe('HOLDFAST_BINARY', () => {
-  const { HOLDFAST_BINARY } = process.env;
-  afterEach(() => {
-    if (HOLDFAST_BINARY === undefined) delete process.env.HOLDFAST_BINARY;
-    else process.env.HOLDFAST_BINARY = HOLDFAST_BINARY;
-  });
-
   test('names the addon, wherever the package is', () => {
     process.env.HOLDFAST_BINARY = path.join(BUILT, 'holdfast.node');
     expect(loadBinding({ root, machine: MACHINE })).toHaveProperty('openLoopHook');
