@@ -2,13 +2,14 @@
 
 // Puts the modules of lib/ into a few files below dist/, which `exports` of package.json names.
 // Node takes 0.2 ms and 20 KB for each file that it loads, whatever is in it. The text of the
-// modules stays as it is, line by line, but for what they require and the folder that they are in.
+// modules stays as it is, line by line, but for what they require and the folder that they are in,
+// and without the lines of comments, which are in lib/.
 
 const { mkdirSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 const { bundleEntries } = require('./bundle-entries.js');
 const { lineMap } = require('./line-map.js');
-const { mentionsIn, replaceMentions } = require('./module-source.js');
+const { commentLines, mentionsIn, replaceMentions } = require('./module-source.js');
 const { ROOT } = require('./run.js');
 
 /** @typedef {import('./module-source.js').Mention} Mention */
@@ -185,10 +186,16 @@ function render({ head, modules, tail }, chunkOf) {
   const lines = [...NOTICE, ...head];
   const places = lines.map(() => /** @type {import('./line-map.js').Place | null} */ (null));
   for (const [name, module] of modules) {
-    const body = linked(name, module, chunkOf).trimEnd().split('\n');
+    const comments = commentLines(name, module.text);
+    const body = linked(name, module, chunkOf)
+      .trimEnd()
+      .split('\n')
+      .map((text, line) => ({ text, line }))
+      .filter(({ line }) => !comments.has(line));
     // In parentheses: then it is compiled with the file, which costs less than to do it later.
-    lines.push(`modules['${name}'] = (function (module) {`, ...body, '});');
-    places.push(null, ...body.map((_, line) => ({ source: `../lib/${name}`, line })), null);
+    lines.push(`modules['${name}'] = (function (module) {`);
+    lines.push(...body.map(({ text }) => text), '});');
+    places.push(null, ...body.map(({ line }) => ({ source: `../lib/${name}`, line })), null);
   }
   return { lines: [...lines, ...tail], places };
 }

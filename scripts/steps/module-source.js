@@ -80,4 +80,40 @@ function replaceMentions(text, mentions, replacement) {
   return result + text.slice(from);
 }
 
-module.exports = { mentionsIn, replaceMentions };
+/**
+ * @param {string} text
+ * @param {import('typescript').CommentRange} comment
+ */
+function isAlone(text, { pos, end }) {
+  const before = text.slice(text.lastIndexOf('\n', pos - 1) + 1, pos);
+  const after = text.slice(end).split('\n', 1)[0];
+  return `${before}${after}`.trim() === '';
+}
+
+/**
+ * The lines that have a comment and nothing else: half of the text that Node would read.
+ * @param {string} name  of the file
+ * @param {string} text
+ * @returns {Set<number>} from 0 on
+ */
+function commentLines(name, text) {
+  const source = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true, ts.ScriptKind.JS);
+  const lineAt = (/** @type {number} */ at) => source.getLineAndCharacterOfPosition(at).line;
+  /** @type {Set<number>} */
+  const lines = new Set();
+  const visit = (/** @type {import('typescript').Node} */ node) => {
+    if (ts.isJSDoc(node)) return;
+    const children = node.getChildren(source);
+    children.forEach(visit);
+    if (children.length > 0 || ts.isTemplateMiddleOrTemplateTail(node)) return;
+    for (const comment of ts.getLeadingCommentRanges(text, node.pos) ?? []) {
+      if (!isAlone(text, comment)) continue;
+      const [first, last] = [lineAt(comment.pos), lineAt(comment.end)];
+      for (let line = first; line <= last; line += 1) lines.add(line);
+    }
+  };
+  visit(source);
+  return lines;
+}
+
+module.exports = { commentLines, mentionsIn, replaceMentions };

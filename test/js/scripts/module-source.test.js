@@ -1,6 +1,10 @@
 'use strict';
 
-const { mentionsIn, replaceMentions } = require('../../../scripts/steps/module-source.js');
+const {
+  commentLines,
+  mentionsIn,
+  replaceMentions,
+} = require('../../../scripts/steps/module-source.js');
 
 const requiredIn = (text) => mentionsIn('a.js', text).map(({ required, when }) => [required, when]);
 
@@ -38,4 +42,24 @@ test('__dirname is a mention of its own, unless it is the name of a property', (
   const text = "join(__dirname, x.__dirname, { __dirname: 1 }, 'a __dirname'); // __dirname";
   const mentions = mentionsIn('a.js', text);
   expect(replaceMentions(text, mentions, () => 'HERE')).toBe(text.replace('__dirname', 'HERE'));
+});
+
+test('lines of comments are those that have nothing else, and look like comments nowhere else', () => {
+  const text = `// a
+/**
+ * b
+ */
+const c = 1; // d
+const e = \`
+// no comment
+\`;
+f(
+  // g
+  1, /*
+  h */ 2,
+);
+const i = /[/]\\*/.test("//");
+/* j */ k();
+  // l`;
+  expect([...commentLines('a.js', text)]).toEqual([0, 1, 2, 3, 9, 15]);
 });
