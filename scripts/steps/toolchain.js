@@ -91,6 +91,11 @@ const REQUIREMENTS = {
     programNeeded('flock of util-linux', 'flock', ['util-linux']),
     programNeeded('zsh', 'zsh', ['zsh']),
   ],
+  flock: [
+    programNeeded('xz', 'xz', ['xz-utils']),
+    programNeeded('pgrep', 'pgrep', ['procps']),
+    programNeeded('timeout', 'timeout', ['coreutils']),
+  ],
   browser: [programNeeded('Chromium', 'chromium', ['chromium'])],
   pictures: [
     programNeeded('pngquant', 'pngquant', ['pngquant']),
@@ -139,7 +144,7 @@ function installWithApt(packages) {
  * may be answered by an earlier one.
  * @param {...('addon' | 'cpp' | 'sanitizers' | 'format' | 'tidy' | 'readelf' | 'musl' | 'arm64' |
  *   'instructions' | 'redis' | 'postgresql' | 'etcd' | 'terminal' | 'browser' |
- *   'pictures')} toolchains
+ *   'flock' | 'pictures')} toolchains
  */
 function ensureToolchain(...toolchains) {
   const missing = toolchains
