@@ -60,6 +60,7 @@ conclude(
           check('Installing', 'test:install', '--short', 'managers', 'source'),
           ...runEtcdTests({ isShort: true }),
           check('The page in a browser', 'test:dashboard', 'page'),
+          check('Monitoring', 'test:monitoring'),
           ...nodeSteps(otherMajors, DEPENDS_ON_NODE),
           { title: 'C++ tests, asan', minutes: 4, run: () => runCppTests('asan') },
           { title: 'C++ tests, tsan', minutes: 3, run: () => runCppTests('tsan') },
