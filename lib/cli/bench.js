@@ -16,6 +16,7 @@ const DEFAULT_SECONDS = 8;
 const MS_PER_SECOND = 1_000;
 const NS_PER_US = 1_000;
 const NS_PER_MS = 1_000_000;
+const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']);
 
 /** @param {number} ns */
 function formatTime(ns) {
@@ -39,12 +40,32 @@ const COLUMNS = [
   { title: 'A SECOND' },
 ];
 
+/**
+ * Cleans up before a signal ends this program.
+ * @param {() => void} cleanUp
+ * @returns {() => void} ends that
+ */
+function onInterruption(cleanUp) {
+  const end = () => {
+    for (const signal of SIGNALS) process.off(signal, interrupt);
+  };
+  const interrupt = (/** @type {NodeJS.Signals} */ signal) => {
+    end();
+    cleanUp();
+    process.kill(process.pid, signal); // as if it had not been heard
+  };
+  for (const signal of SIGNALS) process.on(signal, interrupt);
+  return end;
+}
+
 /** @param {{ url?: string, directory?: string, seconds: number, json?: boolean }} options */
 async function bench({ url, directory, seconds: ms, json }) {
   // A table of its own: figures are not disturbed by others, and disturb nobody.
   const own = mkdtempSync(path.join(directory ?? defaultRoot(), 'holdfast-bench-'));
   const place = url === undefined ? { directory: own } : { url, bucket: 'bench' };
   const manager = openLockManager(place);
+  const removeOwn = () => rmSync(own, { recursive: true, force: true });
+  const endWatching = onInterruption(removeOwn);
   const results = [];
   try {
     for (const scenario of SCENARIOS) {
@@ -53,8 +74,9 @@ async function bench({ url, directory, seconds: ms, json }) {
       results.push(await scenario.run({ manager, title: scenario.title, ms, start }));
     }
   } finally {
+    endWatching();
     manager.close();
-    rmSync(own, { recursive: true, force: true });
+    removeOwn();
   }
   if (!json && process.stderr.isTTY) process.stderr.write('\r\u001b[K');
   report(results, json);

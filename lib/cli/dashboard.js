@@ -16,6 +16,7 @@ const MIN_INTERVAL_MS = 100;
 /** @param {Options} options */
 async function dashboard(options) {
   const manager = openPlace(options);
+  await manager.query(); // what the table cannot be opened for is said here, not in the page
   const place = placeText(options);
   const interval = Math.max(MIN_INTERVAL_MS, options.interval);
   const server = new DashboardServer(manager, { place, interval });

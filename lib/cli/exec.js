@@ -20,6 +20,27 @@ const { integerFrom, toMilliseconds } = require('./seconds.js');
 const MS_PER_SECOND = 1_000;
 const MAX_STATUS = 255;
 
+/** Options of flock(1) that are about a file or a descriptor. */
+const OF_FILES = [
+  new Option('-u, --unlock'),
+  new Option('--fd <number>'),
+  new Option('--fcntl'),
+  new Option('--start <offset>'),
+  new Option('--length <number>'),
+];
+
+/**
+ * @param {string} what
+ * @returns {never}
+ */
+function refuseFile(what) {
+  throw new CommandError(
+    `exec: ${what} is about a file, and holdfast locks a name while a command runs: ` +
+      "holdfast exec NAME -- COMMAND… or NAME -c 'SHELL COMMAND'",
+    EXIT_STATUS.usage,
+  );
+}
+
 /**
  * What stands after the name: a command with its arguments, perhaps behind `--`, or `-c` and a line
  * for the shell.
@@ -65,6 +86,9 @@ async function acquire(manager, name, { shared, nonblock, timeout, label }) {
  * @param {Options} options
  */
 async function exec(name, words, options) {
+  const ofFile = OF_FILES.find((option) => Object.hasOwn(options, option.attributeName()));
+  if (ofFile !== undefined) refuseFile(/** @type {string} */ (ofFile.long));
+  if (words.length === 0 && /^\d+$/.test(name)) refuseFile(`a descriptor (${name})`);
   if (!options.fork && options.close) {
     throw new CommandError('exec: --no-fork excludes --close', EXIT_STATUS.usage);
   }
@@ -139,7 +163,7 @@ function add(program) {
     )
     .option('--verbose', 'say how long it took to get the lock')
     .action((name, words, options) => exec(name, words, withoutSynonyms(options)));
-  for (const option of SYNONYMS) command.addOption(option.hideHelp());
+  for (const option of [...SYNONYMS, ...OF_FILES]) command.addOption(option.hideHelp());
   return command;
 }
 

@@ -15,6 +15,8 @@ const EXIT_STATUS = /** @type {const} */ ({
   unavailable: 69,
   /** A fault of this program. */
   internal: 70,
+  /** The output cannot be written. */
+  output: 74,
   /** This user may not use the lock table. */
   noPermission: 77,
 });
@@ -26,6 +28,7 @@ const MEANINGS = /** @type {const} */ ([
   ['64', 'the command line is wrong'],
   ['69', 'the command cannot be run, or the lock table cannot be opened'],
   ['70', 'a fault of holdfast'],
+  ['74', 'the output cannot be written, because the disk is full for example'],
   ['77', 'this user may not use the lock table'],
   ['128+N', 'exec: the command was ended by signal N'],
 ]);
@@ -52,6 +55,7 @@ function statusOf(error) {
   if (error instanceof CommandError) return error.status;
   const { name, code } = /** @type {any} */ (error ?? {});
   if (name === 'SecurityError') return EXIT_STATUS.noPermission;
+  if (name === 'NotSupportedError') return EXIT_STATUS.usage; // a name that is reserved
   if (error instanceof DOMException) return EXIT_STATUS.unavailable;
   if (name === 'BindingError' || /^ERR_HOLDFAST/.test(code ?? '')) return EXIT_STATUS.unavailable;
   if (error instanceof TypeError && !/\bis not a function|of undefined/.test(error.message)) {

@@ -62,14 +62,14 @@ function modeText({ mode, limit }) {
 }
 
 const COLUMNS = [
-  { title: 'NAME' },
+  { title: 'NAME', isFree: true },
   { title: 'STATE' },
   { title: 'MODE' },
   { title: 'FOR', isNumber: true },
   { title: 'PID', isNumber: true },
   { title: 'THREAD', isNumber: true },
-  { title: 'LABEL' },
-  { title: 'CALL SITE' },
+  { title: 'LABEL', isFree: true },
+  { title: 'CALL SITE', isFree: true },
   { title: 'COMMAND' },
 ];
 

@@ -16,13 +16,17 @@ const { printable } = require('./printable.js');
  * @property {bigint | null} token
  */
 
-const START = '{"displayTimeUnit":"ms","traceEvents":[\n';
+/** Without a unit to display: some versions of Perfetto take it for the unit of the times. */
+const START = '{"traceEvents":[\n';
 const US_PER_MS = 1_000;
 const REQUEST_ID_MASK = 0xffff;
 /** The group of tracks by lock, beside those by process; no process has such an id. */
 const LOCKS_GROUP = 2 ** 30;
 /** Groups of processes whose ids are not known here. */
 const FIRST_UNKNOWN = 2 ** 30 + 1;
+
+/** @param {string} name  may be empty, which no track may be */
+const titleOf = (name) => (name === '' ? "''" : printable(name));
 
 /** @param {{ clientId: string, requestId: number }} request */
 const keyOf = ({ clientId, requestId }) => `${clientId} ${requestId & REQUEST_ID_MASK}`;
@@ -142,14 +146,14 @@ class LockTrace {
    * @param {{ time: number, verb: string }} what
    */
   #slice(ph, request, { time, verb }) {
-    const { mode, threadId, token } = request;
+    const { mode, token } = request;
     return this.#write({
       ph,
       cat: verb,
-      name: `${verb} ${printable(request.name)}`,
+      name: `${verb} ${titleOf(request.name)}`,
       id2: { local: verb === 'hold' ? `t${token}` : `w${keyOf(request)}` },
       pid: this.#groupOf(request),
-      tid: threadId,
+      tid: this.#trackOf(request),
       ts: time * US_PER_MS,
       args: ph === 'b' ? { mode, token: token === null ? undefined : String(token) } : undefined,
     });
@@ -161,10 +165,10 @@ class LockTrace {
     return this.#write({
       ph,
       cat: 'lock',
-      name: printable(lock.name),
+      name: titleOf(lock.name),
       id2: { local: `l${lock.token}` },
       pid: LOCKS_GROUP,
-      tid: 0,
+      tid: LOCKS_GROUP,
       ts: time * US_PER_MS,
       args: ph === 'b' ? { holder: who, thread: lock.threadId, mode: lock.mode } : undefined,
     });
@@ -182,9 +186,9 @@ class LockTrace {
     const ts = time * US_PER_MS;
     return this.#write({
       ph: 'C',
-      name: printable(name),
+      name: titleOf(name),
       pid: LOCKS_GROUP,
-      tid: 0,
+      tid: LOCKS_GROUP,
       ts,
       args: counts,
     });
@@ -195,9 +199,9 @@ class LockTrace {
     return this.#write({
       ph: 'i',
       s: 'p',
-      name: `${event.type} ${printable(event.name)}`,
+      name: `${event.type} ${titleOf(event.name)}`,
       pid: this.#groupOf(event),
-      tid: event.threadId,
+      tid: this.#trackOf(event),
       ts: time * US_PER_MS,
     });
   }
@@ -218,11 +222,19 @@ class LockTrace {
           ph: 'M',
           name: 'process_name',
           pid: one.pid,
-          tid: 0,
+          tid: one.pid,
           args: { name: printable(one.what) },
         }),
       )
       .join('');
+  }
+
+  /**
+   * The main thread has the number of its process, as Linux has it: 0 is no thread for Perfetto.
+   * @param {Request} request
+   */
+  #trackOf(request) {
+    return request.threadId === 0 ? this.#groupOf(request) : request.threadId;
   }
 
   /** @param {Request} request */

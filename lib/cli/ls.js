@@ -1,8 +1,15 @@
 'use strict';
 
+const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { COLUMNS, isRemarkable, lockRows, toCells } = require('./lock-rows.js');
 const { colors, note, outputWidth, printLine, toJson } = require('./output.js');
-const { bucketsIn, directoryOf, openExistingPlace } = require('./place.js');
+const {
+  bucketsIn,
+  checkDirectory,
+  directoryOf,
+  isSharedMemory,
+  openExistingPlace,
+} = require('./place.js');
 const { printable } = require('./printable.js');
 const { tableLines } = require('./table.js');
 
@@ -44,13 +51,23 @@ function print(rows, name) {
   else note(`'${printable(name)}' is free: it is not held, and no request waits for it`);
 }
 
+/** @param {Options} options */
+function allBuckets(options) {
+  if (!isSharedMemory(options)) {
+    throw new CommandError('ls: --all knows buckets in shared memory only', EXIT_STATUS.usage);
+  }
+  const directory = directoryOf(options);
+  checkDirectory(directory);
+  return bucketsIn(directory);
+}
+
 /**
  * @param {string | undefined} name
  * @param {Options} options
  */
 async function ls(name, options) {
   const buckets = options.all
-    ? bucketsIn(directoryOf(options))
+    ? allBuckets(options)
     : [/** @type {string | undefined} */ (options.bucket)];
   if (options.all && buckets.length === 0) note(`there is no bucket in ${directoryOf(options)}`);
   for (const [index, bucket] of buckets.entries()) {

@@ -1,9 +1,12 @@
 'use strict';
 
-const { existsSync, readdirSync } = require('node:fs');
+const { lstatSync, readdirSync, statSync } = require('node:fs');
 const path = require('node:path');
+const { fileURLToPath } = require('node:url');
+const { InvalidArgumentError } = require('commander');
 const { openLockManager } = require('holdfast');
-const { CommandError } = require('./exit-status.js');
+const { toBucketName } = require('../backends/shared-memory/bucket-place.js');
+const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { printable } = require('./printable.js');
 
 /** @typedef {import('commander').Command} Command */
@@ -11,6 +14,12 @@ const { printable } = require('./printable.js');
 
 /** The file of a bucket in shared memory. */
 const SEGMENT = 'segment';
+
+/** @param {string} text */
+function toPath(text) {
+  if (text !== '') return text;
+  throw new InvalidArgumentError('It is empty.'); // from a variable that is not set
+}
 
 /**
  * The options of every subcommand that say which locks are meant.
@@ -20,7 +29,7 @@ function addPlaceOptions(command) {
   if (command.name() === 'completion') return command;
   return command
     .option('--bucket <name>', "the bucket (default: 'default')")
-    .option('--directory <path>', 'where buckets are (default: $HOLDFAST_DIR or /dev/shm)')
+    .option('--directory <path>', 'where buckets are (default: $HOLDFAST_DIR or /dev/shm)', toPath)
     .option('--url <url>', 'where the locks live (default: $HOLDFAST_URL)');
 }
 
@@ -44,13 +53,32 @@ function placeText(place) {
 }
 
 /**
+ * @param {string} text  of the scheme shm:
+ * @returns {string | undefined}  undefined: it names none
+ */
+function directoryOfUrl(text) {
+  try {
+    const { host, href, pathname, search, hash } = new URL(text);
+    if (pathname === '' || pathname === '/') return undefined;
+    const isPath = host + search + hash === '' && pathname.startsWith('/');
+    if (isPath) return fileURLToPath(`file:${href.slice('shm:'.length)}`);
+  } catch {
+    // It is no URL, or its escapes are wrong.
+  }
+  const wrong = `the lock URL '${printable(text)}' is not shm: or shm:///directory`;
+  throw new CommandError(wrong, EXIT_STATUS.usage);
+}
+
+/**
  * Where buckets of shared memory are.
  * @param {Place} place
  * @returns {string}
  */
-function directoryOf({ directory, url }) {
-  if (directory !== undefined) return path.resolve(directory);
-  if (url?.startsWith('shm:///')) return decodeURIComponent(new URL(url).pathname);
+function directoryOf(place) {
+  if (place.directory !== undefined) return path.resolve(place.directory);
+  const url = urlOf(place);
+  const named = url?.startsWith('shm:') ? directoryOfUrl(url) : undefined;
+  if (named !== undefined) return named;
   const uid = /** @type {() => number} */ (process.geteuid)();
   return process.env.HOLDFAST_DIR || `/dev/shm/holdfast-${uid}`;
 }
@@ -70,10 +98,56 @@ function isSharedMemory(place) {
  * @returns {string} the file of the bucket in shared memory
  */
 const segmentOf = (place) =>
-  path.join(directoryOf({ ...place, url: urlOf(place) }), place.bucket ?? 'default', SEGMENT);
+  path.join(directoryOf(place), toBucketName(place.bucket ?? 'default'), SEGMENT);
 
-/** @param {Place} place */
-const bucketExists = (place) => !isSharedMemory(place) || existsSync(segmentOf(place));
+/**
+ * What is at a path, where this user may know it.
+ * @template T
+ * @param {(file: string) => T} look  of node:fs
+ * @param {string} file
+ * @returns {T | undefined}  undefined: nothing is there
+ */
+function lookAt(look, file) {
+  try {
+    return look(file);
+  } catch (error) {
+    const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
+    if (code === 'ENOENT') return undefined;
+    const status = code === 'EACCES' ? EXIT_STATUS.noPermission : EXIT_STATUS.unavailable;
+    throw new CommandError(message, status);
+  }
+}
+
+/**
+ * Refuses a directory that no bucket of this user can be in: there "no bucket" would be no answer.
+ * @param {string} directory
+ */
+function checkDirectory(directory) {
+  if (!path.isAbsolute(directory)) {
+    throw new CommandError(`HOLDFAST_DIR is not absolute: ${directory}`, EXIT_STATUS.usage);
+  }
+  const found = lookAt(statSync, directory);
+  if (found === undefined) return;
+  if (!found.isDirectory()) throw new CommandError(`${directory} is not a directory`);
+  const user = /** @type {() => number} */ (process.geteuid)();
+  if (found.uid === user) return;
+  throw new CommandError(
+    `${directory} belongs to user ${found.uid}, and this is user ${user}: ` +
+      'run as that user, or choose another directory',
+    EXIT_STATUS.noPermission,
+  );
+}
+
+/**
+ * @param {Place} place
+ * @throws CommandError where that cannot be known
+ */
+function bucketExists(place) {
+  if (!isSharedMemory(place)) return true;
+  const segment = segmentOf(place);
+  checkDirectory(directoryOf(place));
+  return lookAt(lstatSync, segment) !== undefined;
+}
 
 /**
  * The buckets of a directory, by name.
@@ -81,10 +155,12 @@ const bucketExists = (place) => !isSharedMemory(place) || existsSync(segmentOf(p
  * @returns {string[]}
  */
 function bucketsIn(directory) {
-  if (!existsSync(directory)) return [];
-  return readdirSync(directory, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && existsSync(path.join(directory, entry.name, SEGMENT)))
-    .map((entry) => entry.name)
+  const entries = lookAt((file) => readdirSync(file, { withFileTypes: true }), directory) ?? [];
+  const isBucket = (/** @type {string} */ name) =>
+    lookAt(lstatSync, path.join(directory, name, SEGMENT))?.isFile() ?? false;
+  return entries
+    .filter((entry) => entry.isDirectory() && isBucket(entry.name))
+    .map(({ name }) => name)
     .sort();
 }
 
@@ -101,7 +177,7 @@ function openPlace({ bucket, directory, url }) {
  */
 function openExistingPlace(place) {
   if (bucketExists(place)) return openPlace(place);
-  const directory = directoryOf({ ...place, url: urlOf(place) });
+  const directory = directoryOf(place);
   const others = bucketsIn(directory);
   const hint =
     others.length === 0
@@ -117,6 +193,7 @@ module.exports = {
   addPlaceOptions,
   bucketExists,
   bucketsIn,
+  checkDirectory,
   directoryOf,
   isSharedMemory,
   openExistingPlace,

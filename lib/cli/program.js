@@ -2,6 +2,7 @@
 
 const { Command, CommanderError } = require('commander');
 const { EXIT_STATUS, statusOf } = require('./exit-status.js');
+const { acceptOptionsBefore } = require('./options-before.js');
 const { addPlaceOptions } = require('./place.js');
 const { printable } = require('./printable.js');
 const { version } = require('../../package.json');
@@ -42,17 +43,20 @@ function createProgram(only = undefined) {
   const isKnown = only !== undefined && Object.hasOwn(COMMANDS, only);
   const names = isKnown ? [only] : Object.keys(COMMANDS);
   for (const name of names) addPlaceOptions(COMMANDS[name]().add(program)).exitOverride();
-  return program;
+  return acceptOptionsBefore(program);
 }
 
 /**
- * Ends quietly when the reader of the output has gone, as `holdfast ls | head` does.
+ * Ends quietly when the reader of the output has gone, as that of `holdfast ls | head` does, and
+ * with a message where the output cannot be written.
  * @param {NodeJS.WriteStream} stream
  */
 function endWithReader(stream) {
   stream.on('error', (error) => {
-    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EPIPE') throw error;
-    process.exit(EXIT_STATUS.ok);
+    const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
+    if (code === 'EPIPE') process.exit(EXIT_STATUS.ok);
+    if (stream === process.stdout) process.stderr.write(`holdfast: standard output: ${message}\n`);
+    process.exit(EXIT_STATUS.output);
   });
 }
 

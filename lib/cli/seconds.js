@@ -14,6 +14,10 @@ const MAX_MS = 2 ** 31 - 1;
 function toMilliseconds(text) {
   const ms = /^(\d+\.?\d*|\.\d+)$/.test(text) ? Number(text) * MS_PER_SECOND : NaN;
   if (ms <= MAX_MS) return ms;
+  if (ms > MAX_MS) {
+    const most = Math.floor(MAX_MS / MS_PER_SECOND);
+    throw new InvalidArgumentError(`It is at most ${most} seconds, which is 24 days.`);
+  }
   throw new InvalidArgumentError('It is a number of seconds, such as 2 or 0.5.');
 }
 

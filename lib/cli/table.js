@@ -2,11 +2,21 @@
 
 const stringWidth = require('string-width');
 
-/** @typedef {{ title: string, isNumber?: boolean }} Column */
+/**
+ * @typedef {object} Column
+ * @property {string} title
+ * @property {boolean} [isNumber]
+ * @property {boolean} [isFree]  its text comes from a program, and may be of any length
+ */
 /** @typedef {(text: string, row: number, column: number) => string} Style */
 
 const GAP = '  ';
 const ELLIPSIS = '…';
+/** A free column gets at most this share of a terminal; one name cannot push the others out. */
+const FREE_SHARE = 1 / 4;
+const MIN_FREE_WIDTH = 12;
+/** Without a terminal text is whole, and what is longer than this does not widen other rows. */
+const MAX_PADDING = 60;
 
 /**
  * Cuts text to a width in terminal cells.
@@ -36,18 +46,33 @@ function pad(text, width, isNumber = false) {
 }
 
 /**
- * Lines of a table. Columns that are empty in all rows are left out; the last one is cut at the
- * width of the terminal, so that a row is a line.
- * @param {Column[]} columns
  * @param {string[][]} rows
+ * @param {Column[]} columns
+ * @param {number} width
+ */
+function cutFree(rows, columns, width) {
+  if (width === Infinity) return rows;
+  const most = Math.max(MIN_FREE_WIDTH, Math.floor(width * FREE_SHARE));
+  return rows.map((row) => row.map((text, at) => (columns[at].isFree ? cut(text, most) : text)));
+}
+
+/**
+ * Lines of a table. Columns that are empty in all rows are left out; free ones and the last one are
+ * cut to the width of the terminal, so that a row is a line.
+ * @param {Column[]} columns
+ * @param {string[][]} allRows
  * @param {{ width?: number, style?: Style }} [options]
  *   style: colours a cell that has been padded; row -1 is the head
  * @returns {string[]}
  */
-function tableLines(columns, rows, { width = Infinity, style = (text) => text } = {}) {
+function tableLines(columns, allRows, { width = Infinity, style = (text) => text } = {}) {
+  const rows = cutFree(allRows, columns, width);
   const shown = columns.map((_, at) => at).filter((at) => rows.some((row) => row[at] !== ''));
   const widths = columns.map((column, at) =>
-    rows.reduce((most, row) => Math.max(most, stringWidth(row[at])), stringWidth(column.title)),
+    rows.reduce(
+      (most, row) => Math.max(most, Math.min(stringWidth(row[at]), MAX_PADDING)),
+      stringWidth(column.title),
+    ),
   );
   const before = shown.slice(0, -1).reduce((sum, at) => sum + widths[at] + GAP.length, 0);
   const last = shown.at(-1) ?? 0;

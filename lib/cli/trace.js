@@ -4,10 +4,11 @@ const { createWriteStream } = require('node:fs');
 const { finished } = require('node:stream/promises');
 const { createGzip } = require('node:zlib');
 const { Option } = require('commander');
-const { CommandError } = require('./exit-status.js');
+const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { LockTrace } = require('./lock-trace.js');
-const { note } = require('./output.js');
+const { note, printLine, toJson } = require('./output.js');
 const { openPlace } = require('./place.js');
+const { printable } = require('./printable.js');
 const { toMilliseconds } = require('./seconds.js');
 
 /** @typedef {import('./place.js').Place & { seconds?: number, name?: string }} Options */
@@ -21,6 +22,8 @@ function openOutput(file) {
   return { output, target };
 }
 
+const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']);
+
 /**
  * Aborts when the time is over, or the program is interrupted.
  * @param {number | undefined} ms
@@ -28,9 +31,14 @@ function openOutput(file) {
 function endSignal(ms) {
   const ending = new AbortController();
   const end = () => ending.abort();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, end);
-  if (ms !== undefined) setTimeout(end, ms);
-  return ending.signal;
+  for (const signal of SIGNALS) process.on(signal, end);
+  const timer = ms === undefined ? undefined : setTimeout(end, ms);
+  const close = () => {
+    clearTimeout(timer);
+    for (const signal of SIGNALS) process.off(signal, end);
+    end();
+  };
+  return { signal: ending.signal, close };
 }
 
 /**
@@ -53,7 +61,10 @@ async function record(manager, trace, { name, signal, write }) {
  * @param {string} file
  * @param {Options} options
  */
-async function traceTo(file, { seconds, name, ...place }) {
+async function traceTo(file, { seconds, name, json, ...place }) {
+  if (file === '-' && json) {
+    throw new CommandError("trace: '-' writes the trace to standard output", EXIT_STATUS.usage);
+  }
   const manager = openPlace(place);
   const { output, target } = openOutput(file);
   const failure = finished(target, { readable: false }).catch((error) => {
@@ -61,16 +72,35 @@ async function traceTo(file, { seconds, name, ...place }) {
   });
   failure.catch(() => {}); // looked at below
   const lockTrace = new LockTrace(name);
-  const signal = endSignal(seconds);
+  const ending = endSignal(seconds);
   if (seconds === undefined && process.stderr.isTTY) note('recording; Ctrl-C ends it');
   const write = (/** @type {string} */ text) => void output.write(text);
-  await Promise.race([record(manager, lockTrace, { name, signal, write }), failure]);
-  manager.close();
+  try {
+    await Promise.race([
+      record(manager, lockTrace, { name, signal: ending.signal, write }),
+      failure,
+    ]);
+  } finally {
+    ending.close();
+    manager.close();
+  }
   if (file === '-') return;
   output.end();
   await failure;
-  const { events, missed } = lockTrace;
-  note(`${events} events in ${file}: open it at https://ui.perfetto.dev`);
+  report(file, lockTrace, json);
+}
+
+/**
+ * @param {string} file
+ * @param {LockTrace} trace
+ * @param {boolean | undefined} json
+ */
+function report(file, { events, missed }, json) {
+  if (json) {
+    printLine(toJson({ file, events, missed }));
+    return;
+  }
+  note(`${events} events in ${printable(file)}: open it at https://ui.perfetto.dev`);
   if (missed > 0) note(`${missed} events were missed: there were too many at a time`);
 }
 
@@ -82,6 +112,7 @@ const add = (program) =>
     .argument('<file>', "where to; '….gz' is compressed, '-' is standard output")
     .option('--seconds <seconds>', 'for how long (default: until Ctrl-C)', toMilliseconds)
     .addOption(new Option('--name <name>', 'only the lock of this name'))
+    .option('--json', 'say what was recorded as JSON')
     .action(traceTo);
 
 module.exports = { add };

@@ -2,7 +2,7 @@
 
 const { LockError, Mutex } = require('holdfast');
 const { EXIT_STATUS } = require('./exit-status.js');
-const { note } = require('./output.js');
+const { note, printLine, toJson } = require('./output.js');
 const { bucketExists, openPlace } = require('./place.js');
 const { printable } = require('./printable.js');
 const { toMilliseconds } = require('./seconds.js');
@@ -12,14 +12,26 @@ const { toMilliseconds } = require('./seconds.js');
  * @param {import('./place.js').Place & { timeout?: number }} options
  */
 async function wait(name, options) {
-  if (!bucketExists(options)) return; // nobody can hold anything there
+  const isFree = await becomesFree(name, options);
+  if (options.json) printLine(toJson({ name, isFree }));
+  else if (!isFree) note(`'${printable(name)}' is still held`);
+  if (!isFree) process.exitCode = EXIT_STATUS.no;
+}
+
+/**
+ * @param {string} name
+ * @param {import('./place.js').Place & { timeout?: number }} options
+ * @returns {Promise<boolean>} false: the time is over
+ */
+async function becomesFree(name, options) {
+  if (!bucketExists(options)) return true; // nobody can hold anything there
   const manager = openPlace(options);
   try {
     await new Mutex(name, { manager }).waitForUnlock({ timeout: options.timeout });
+    return true;
   } catch (error) {
-    if (!(error instanceof LockError)) throw error;
-    note(`'${printable(name)}' is still held`);
-    process.exitCode = EXIT_STATUS.no;
+    if (error instanceof LockError) return false;
+    throw error;
   } finally {
     manager.close();
   }
@@ -32,6 +44,7 @@ const add = (program) =>
     .description('wait until a lock is free, and those who wait already have had it')
     .argument('<name>', 'the lock')
     .option('-w, --timeout <seconds>', 'wait at most this long, then exit with 1', toMilliseconds)
+    .option('--json', 'say whether it is free as JSON')
     .action(wait);
 
 module.exports = { add };

@@ -1,6 +1,7 @@
 'use strict';
 
 const { performance } = require('node:perf_hooks');
+const { setImmediate: nextTurn } = require('node:timers/promises');
 
 /** @typedef {import('holdfast').LockManager} LockManager */
 /** @typedef {{ title: string, medianNs: number, p99Ns: number, perSecond?: number }} Result */
@@ -44,6 +45,7 @@ async function timeBatches({ title, ms }, batch, size = BATCH) {
     const start = performance.now();
     await batch(size);
     times.push(((performance.now() - start) * NS_PER_MS) / size);
+    await nextTurn(); // of the event loop, which hears of Ctrl-C
   } while (performance.now() < end);
   return summarize(title, times);
 }

@@ -141,7 +141,12 @@ function checkPlace(options) {
     if (existsSync(parent)) findings.push(...checkFileSystem(parent, false));
     return [...findings, ...checkNeighbours()];
   }
+  if (!statSync(directory).isDirectory()) {
+    return [...findings, fault(`${directory} is not a directory`, 'choose another one')];
+  }
   findings.push(...checkOwner(directory));
+  // What this user may not look into is not looked into.
+  if (findings.some(({ level }) => level === 'fault')) return [...findings, ...checkNeighbours()];
   const segment = segmentOf(options);
   const isMade = existsSync(segment);
   findings.push(...checkFileSystem(directory, isMade));

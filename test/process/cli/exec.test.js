@@ -67,6 +67,29 @@ describe('wrong arguments: the same exit status as flock', () => {
   });
 });
 
+// There a lock is of a file, and lives as long as its descriptor.
+describe('what flock does to files and descriptors is refused, with what to do instead', () => {
+  test.each([
+    ['a descriptor', ['9']],
+    ['-n and a descriptor', ['-n', '9']],
+    ['-u', ['-u', '9']],
+    ['--fd', ['--fd', '9', 'true']],
+    ['--fcntl', ['--fcntl', 'lock', 'true']],
+    ['--start and --length', ['--start', '0', '--length', '1', 'lock', 'true']],
+  ])('%s', (_, args) => {
+    const { status, stderr } = cli.run(['exec', ...args]);
+    expect(status).toBe(64);
+    expect(stderr).toMatch(/is about a file.*: holdfast exec NAME -- COMMAND…/);
+  });
+
+  test('a number before a command is a name, as it is a file for flock', () => {
+    const ours = cli.run(['exec', '9', 'echo', 'x']);
+    const options = { cwd: cli.directory, encoding: 'utf8' };
+    const theirs = spawnSync('flock', ['9', 'echo', 'x'], options);
+    expect([ours.status, ours.stdout]).toEqual([theirs.status, theirs.stdout]);
+  });
+});
+
 describe('a taken lock', () => {
   let holder;
   let theirHolder;
