@@ -52,8 +52,10 @@ Result<ShardLock> LockManager::Enter(uint32_t shard, WakeQueue& wake_queue, uint
 
 Result<ShardLock> LockManager::EnterForRead(uint32_t shard, WakeQueue& wake_queue,
                                             uint64_t timeout_ns) {
-  if (shard >= segment_.geometry().shards) return NoSuchShard();
-  Result<ShardLock> lock = ShardLock::Enter(segment_, shard, self_, host_, timeout_ns);
+  // One variable for all answers is made where the caller wants it, and never moved.
+  Result<ShardLock> lock = shard < segment_.geometry().shards
+                               ? ShardLock::Enter(segment_, shard, self_, host_, timeout_ns)
+                               : NoSuchShard();
   if (!lock.ok()) return lock;
   lock->SetIntakeWorker(*this);
   if (lock->NeedsRepair()) Repair(shard, wake_queue);

@@ -18,6 +18,10 @@ class [[nodiscard]] Result {
   // Both implicit, so that a function can return either.
   Result(T value) : value_(std::move(value)) {}
   Result(Status status) : status_(status) { assert(!status.ok()); }
+  // Makes the value where it stays.
+  template <typename... Arguments>
+  explicit Result(std::in_place_t, Arguments&&... arguments)
+      : value_(std::in_place, std::forward<Arguments>(arguments)...) {}
 
   bool ok() const { return value_.has_value(); }
   const Status& status() const { return status_; }

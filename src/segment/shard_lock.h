@@ -24,6 +24,8 @@ class IntakeWorker {
 };
 
 class ShardLock {
+  class Key {};
+
  public:
   // kBusy when the lock was not to be had within `timeout_ns`.
   static Result<ShardLock> Enter(const Segment& segment, uint32_t shard, ProcessRef self,
@@ -37,7 +39,7 @@ class ShardLock {
     }
     // Should this process die too before the repair is over, its own death says so again.
     if (outcome == LockOutcome::kOwnerDied) segment.shard(shard).dirty.Set(1);
-    return ShardLock(segment, shard, self, host, mark);
+    return Result<ShardLock>(std::in_place, Key(), segment, shard, self, host, mark);
   }
   // One attempt, without any wait; kBusy also when the owner is dead.
   static Result<ShardLock> TryEnter(const Segment& segment, uint32_t shard, ProcessRef self,
@@ -45,7 +47,7 @@ class ShardLock {
     platform::CriticalSectionMark& mark = platform::MarkOfThisThread();
     mark.Enter();
     if (LockWord(segment, shard).TryAcquire(self)) {
-      return ShardLock(segment, shard, self, host, mark);
+      return Result<ShardLock>(std::in_place, Key(), segment, shard, self, host, mark);
     }
     mark.Leave();
     return Status(StatusCode::kBusy, "the shard is locked");
@@ -76,11 +78,12 @@ class ShardLock {
   // The last owner died inside, or somebody found damage: the index must not be used.
   bool NeedsRepair() const { return segment_->shard(shard_).dirty.Get() != 0; }
 
- private:
-  ShardLock(const Segment& segment, uint32_t shard, ProcessRef self, Host& host,
+  // For Enter() and TryEnter() alone.
+  ShardLock(Key, const Segment& segment, uint32_t shard, ProcessRef self, Host& host,
             platform::CriticalSectionMark& mark)
       : segment_(&segment), host_(&host), mark_(&mark), shard_(shard), self_(self) {}
 
+ private:
   const Segment* segment_;
   Host* host_;
   platform::CriticalSectionMark* mark_;
