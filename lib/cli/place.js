@@ -5,7 +5,7 @@ const path = require('node:path');
 const { fileURLToPath } = require('node:url');
 const { InvalidArgumentError } = require('commander');
 const { openLockManager } = require('holdfast');
-const { toBucketName } = require('../backends/shared-memory/bucket-place.js');
+const { toBucketName } = require('../backends/bucket-place.js');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { printable } = require('./printable.js');
 

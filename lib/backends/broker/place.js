@@ -3,7 +3,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { createClientId } = require('../client-id.js');
-const { toBucketName } = require('../shared-memory/bucket-place.js');
+const { toBucketName } = require('../bucket-place.js');
 const { defaultDirectory, folderNameOf, platformOf } = require('./platform.js');
 
 /** @typedef {import('./platform.js').Platform} Platform */

@@ -4,7 +4,7 @@ const { Worker } = require('node:worker_threads');
 const { invalidStateError } = require('../../errors.js');
 const { packageFile } = require('../../package-files.js');
 const { machineNow } = require('./machine-clock.js');
-const { waitInSlices } = require('../shared-memory/wait-in-slices.js');
+const { waitInSlices } = require('../wait-in-slices.js');
 
 /** @typedef {{ what: string, argument: unknown[] }} Question */
 

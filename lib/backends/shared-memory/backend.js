@@ -9,7 +9,7 @@ const { createClientId } = require('../client-id.js');
 const { PendingLosses } = require('./pending-losses.js');
 const { doNotLeaveAtExit, leaveAtExit } = require('./exit-hook.js');
 const { EVENT_DISCONNECTED, reasonOfEvent, reasonOfLoss } = require('./loss-reasons.js');
-const { openAgent, placeOf, toAgentOptions, toError } = require('./native-agent.js');
+const { RequestCaller, openAgent, placeOf, toAgentOptions, toError } = require('./native-agent.js');
 const {
   COUNT_SHIFT,
   DISCONNECTED,
@@ -23,8 +23,7 @@ const {
   OUTCOME_BITS,
 } = require('./native-constants.js');
 const { MISSED, GRANTED } = require('../outcome.js');
-const { RequestCaller } = require('./request-caller.js');
-const { waitInSlices } = require('./wait-in-slices.js');
+const { waitInSlices } = require('../wait-in-slices.js');
 const { queueMicrotask } = require('../../time.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */

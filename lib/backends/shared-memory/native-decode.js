@@ -11,7 +11,39 @@
 /** @typedef {any[]} FlatEvents */
 
 const INFO_FIELDS = 3;
-const DETAIL_FIELDS = 16;
+
+/** Where the values of a lock are, as src/binding/snapshot_to_js.h lists them; a token has two. */
+const LOCK = Object.freeze({
+  NAME: 0,
+  MODE: 1,
+  CLIENT_ID: 2,
+  PID: 3,
+  THREAD_ID: 4,
+  TOKEN: 5,
+  LABEL: 7,
+  LIMIT: 8,
+  HOLD_LIMIT: 9,
+  REQUESTED_AT: 10,
+  GRANTED_AT: 11,
+  REQUEST_ID: 12,
+  ENCLOSING_TOKEN: 13,
+  CALL_SITE: 15,
+});
+const LOCK_FIELDS = 16;
+
+/** Where the values of an event are: kWatchEventFields in src/binding/agent_wrap.h. */
+const EVENT = Object.freeze({
+  NAME: 0,
+  TYPE: 1,
+  MODE: 2,
+  CLIENT_ID: 3,
+  PID: 4,
+  THREAD_ID: 5,
+  TOKEN: 6,
+  TIME: 8,
+  LOST: 9,
+  REQUEST_ID: 10,
+});
 const EVENT_FIELDS = 11;
 
 /** Indexed by the native number of the type. */
@@ -34,9 +66,9 @@ const EVENT_TYPES = /** @type {const} */ ([
  */
 function toLockInfo(flat, at) {
   return {
-    clientId: /** @type {string} */ (flat[at + 2]),
-    mode: flat[at + 1] === 0 ? 'exclusive' : 'shared',
-    name: /** @type {string} */ (flat[at]),
+    clientId: /** @type {string} */ (flat[at + LOCK.CLIENT_ID]),
+    mode: flat[at + LOCK.MODE] === 0 ? 'exclusive' : 'shared',
+    name: /** @type {string} */ (flat[at + LOCK.NAME]),
   };
 }
 
@@ -57,25 +89,25 @@ function toToken(flat, at) {
  * @returns {LockDetail}
  */
 function toLockDetail(flat, at, now) {
-  const since = flat[at + 10];
-  const grantedAt = flat[at + 11];
-  const token = toToken(flat, at + 5);
+  const since = flat[at + LOCK.REQUESTED_AT];
+  const grantedAt = flat[at + LOCK.GRANTED_AT];
+  const token = toToken(flat, at + LOCK.TOKEN);
   const isHeld = token !== null;
   return {
     ...toLockInfo(flat, at),
-    pid: flat[at + 3],
-    threadId: flat[at + 4],
+    pid: flat[at + LOCK.PID],
+    threadId: flat[at + LOCK.THREAD_ID],
     token,
-    label: flat[at + 7],
-    limit: flat[at + 8],
-    holdLimit: flat[at + 9],
+    label: flat[at + LOCK.LABEL],
+    limit: flat[at + LOCK.LIMIT],
+    holdLimit: flat[at + LOCK.HOLD_LIMIT],
     since,
     // The clock may have been set back meanwhile.
     waited: Math.max(0, (isHeld ? grantedAt : now) - since),
     held: isHeld ? Math.max(0, now - grantedAt) : null,
-    requestId: flat[at + 12],
-    enclosingToken: toToken(flat, at + 13),
-    callSite: flat[at + 15],
+    requestId: flat[at + LOCK.REQUEST_ID],
+    enclosingToken: toToken(flat, at + LOCK.ENCLOSING_TOKEN),
+    callSite: flat[at + LOCK.CALL_SITE],
   };
 }
 
@@ -96,7 +128,7 @@ function toLockInfos(flat) {
  */
 function toLockDetails(flat, now) {
   const details = [];
-  for (let at = 0; at < flat.length; at += DETAIL_FIELDS) {
+  for (let at = 0; at < flat.length; at += LOCK_FIELDS) {
     details.push(toLockDetail(flat, at, now));
   }
   return details;
@@ -109,16 +141,16 @@ function toLockDetails(flat, now) {
  */
 function toLockEvent(flat, at) {
   return {
-    type: /** @type {LockEvent['type']} */ (EVENT_TYPES[flat[at + 1]]),
-    name: flat[at],
-    mode: flat[at + 2] === 0 ? 'exclusive' : 'shared',
-    clientId: flat[at + 3],
-    pid: flat[at + 4],
-    threadId: flat[at + 5],
-    token: toToken(flat, at + 6),
-    time: flat[at + 8],
-    lost: flat[at + 9],
-    requestId: flat[at + 10],
+    type: /** @type {LockEvent['type']} */ (EVENT_TYPES[flat[at + EVENT.TYPE]]),
+    name: flat[at + EVENT.NAME],
+    mode: flat[at + EVENT.MODE] === 0 ? 'exclusive' : 'shared',
+    clientId: flat[at + EVENT.CLIENT_ID],
+    pid: flat[at + EVENT.PID],
+    threadId: flat[at + EVENT.THREAD_ID],
+    token: toToken(flat, at + EVENT.TOKEN),
+    time: flat[at + EVENT.TIME],
+    lost: flat[at + EVENT.LOST],
+    requestId: flat[at + EVENT.REQUEST_ID],
   };
 }
 

@@ -16,6 +16,12 @@ const {
 /** The `backendId` of a request that the native part does not know. */
 const NO_ID = -1;
 
+/** Where the words of an event are; EVENT_STALLED has a process id in place of a token's half. */
+const EVENT_ID = 0;
+const EVENT_KIND = 1;
+const EVENT_TOKEN = 2;
+const EVENT_PID = 3;
+
 /**
  * Warns that a request cannot be queued: a debugger, ^Z or a frozen container has stopped a process
  * while it updates the lock table.
@@ -110,20 +116,20 @@ class RequestTable {
    */
   tell(index, lastError) {
     const at = TOKEN_WORDS + index * EVENT_WORDS;
-    const id = this.words[at];
-    const kind = this.words[at + 1];
+    const id = this.words[at + EVENT_ID];
+    const kind = this.words[at + EVENT_KIND];
     if (this.#releases.size > 0 && this.#tellRelease(id, kind)) return;
     const request = this.#requests[id];
     if (request === null || request === undefined) return;
     if (kind === EVENT_GRANTED) {
-      this.setToken(request, at + 2);
+      this.setToken(request, at + EVENT_TOKEN);
       request.granted();
       return;
     }
-    if (kind === EVENT_STALLED) return warnOfStall(request.name, this.words[at + 3]);
+    if (kind === EVENT_STALLED) return warnOfStall(request.name, this.words[at + EVENT_PID]);
     this.forget(request);
     if (kind === EVENT_LOST || kind === EVENT_EXPIRED) {
-      this.setToken(request, at + 2); // the loss may arrive before any report of the grant
+      this.setToken(request, at + EVENT_TOKEN); // a loss may arrive before the grant
       request.lost(kind === EVENT_EXPIRED ? 'expired' : 'stolen');
     } else if (kind === EVENT_MISSED) request.missed();
     else request.failed(/** @type {DOMException} */ (lastError()));

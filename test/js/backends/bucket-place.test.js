@@ -1,9 +1,6 @@
 'use strict';
 
-const {
-  defaultDirectory,
-  toBucketName,
-} = require('../../../../lib/backends/shared-memory/bucket-place.js');
+const { defaultDirectory, toBucketName } = require('../../../lib/backends/bucket-place.js');
 
 describe('the default directory', () => {
   const before = process.env.HOLDFAST_DIR;

@@ -1,6 +1,6 @@
 'use strict';
 
-const { performance } = require('../../time.js');
+const { performance } = require('../time.js');
 
 /**
  * The longest native wait. Between two of them a worker thread can be terminated, and the wait's

@@ -1,6 +1,6 @@
 'use strict';
 
-const { RequestCaller } = require('../../../../lib/backends/shared-memory/request-caller.js');
+const { RequestCaller } = require('../../../../lib/backends/shared-memory/native-agent.js');
 
 let calls;
 const note =

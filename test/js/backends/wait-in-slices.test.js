@@ -1,6 +1,6 @@
 'use strict';
 
-const { waitInSlices } = require('../../../../lib/backends/shared-memory/wait-in-slices.js');
+const { waitInSlices } = require('../../../lib/backends/wait-in-slices.js');
 
 test('gives what the first wait gives', () => {
   expect(waitInSlices(Infinity, () => 'found')).toBe('found');
