@@ -90,6 +90,7 @@ const REQUIREMENTS = {
     { name: 'tmux', isThere: () => succeeds('tmux', ['-V']), packages: () => ['tmux'] },
     programNeeded('flock of util-linux', 'flock', ['util-linux']),
     programNeeded('zsh', 'zsh', ['zsh']),
+    programNeeded('groff', 'groff', ['groff-base']),
   ],
   flock: [
     programNeeded('xz', 'xz', ['xz-utils']),

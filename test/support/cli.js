@@ -10,6 +10,8 @@ const { openLockManager } = require('../../lib/index.js');
 const LIBRARY = path.join(__dirname, '..', '..', 'lib', 'index.js');
 const PROGRAM = path.join(__dirname, '..', '..', 'lib', 'cli', 'holdfast.js');
 
+const MAX_OUTPUT = 64 * 2 ** 20;
+
 /** A command that goes on: what it prints can be waited for. */
 class RunningCommand {
   #child;
@@ -82,6 +84,7 @@ class CommandLine {
       encoding: 'utf8',
       env: this.environment(env),
       input,
+      maxBuffer: MAX_OUTPUT,
     });
     return { status, signal, stdout, stderr };
   }

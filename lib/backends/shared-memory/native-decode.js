@@ -94,7 +94,10 @@ function toLockDetail(flat, at, now) {
   const token = toToken(flat, at + LOCK.TOKEN);
   const isHeld = token !== null;
   return {
-    ...toLockInfo(flat, at),
+    // In one piece: a spread of the other object takes three times as long.
+    clientId: /** @type {string} */ (flat[at + LOCK.CLIENT_ID]),
+    mode: flat[at + LOCK.MODE] === 0 ? 'exclusive' : 'shared',
+    name: /** @type {string} */ (flat[at + LOCK.NAME]),
     pid: flat[at + LOCK.PID],
     threadId: flat[at + LOCK.THREAD_ID],
     token,

@@ -105,4 +105,4 @@ async function checkTable(options) {
   }
 }
 
-module.exports = { checkTable };
+module.exports = { checkHolders, checkTable };

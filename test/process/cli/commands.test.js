@@ -1,11 +1,16 @@
 'use strict';
 
+const { spawnSync } = require('node:child_process');
 const { existsSync, readFileSync } = require('node:fs');
 const path = require('node:path');
 const { gunzipSync } = require('node:zlib');
+const { MEANINGS } = require('../../../lib/cli/exit-status.js');
 const { createProgram } = require('../../../lib/cli/program.js');
+const { manualPage } = require('../../../scripts/steps/manual-page.js');
 const { CommandLine } = require('../../support/cli.js');
 const { untilEqual } = require('../../support/process-bucket.js');
+
+const hasGroff = spawnSync('groff', ['--version']).status === 0;
 
 let cli;
 beforeEach(() => {
@@ -321,5 +326,31 @@ describe('completion', () => {
     expect(stdout).toMatch(/^#compdef holdfast/);
     for (const name of ['ls', 'top', 'exec', 'doctor']) expect(stdout).toContain(`'${name}:`);
     expect(stdout).not.toContain('bench-peer'); // is not for people
+  });
+});
+
+describe('the manual page', () => {
+  const visible = (list) => list.filter((one) => !one.hidden && !one._hidden);
+
+  test('has every command, argument and option that --help has, and every exit status', () => {
+    const page = manualPage().replaceAll('\\-', '-');
+    const { commands } = createProgram();
+    for (const command of visible(commands)) {
+      expect(page).toContain(`\n.SS\n${command.name()} `);
+      for (const { flags } of visible(command.options)) expect(page).toContain(`\n.B ${flags}\n`);
+    }
+    for (const [status] of MEANINGS) expect(page).toContain(`\n.B ${status}\n`);
+    expect(page).not.toMatch(/bench-peer|--fcntl/); // are not for people
+  });
+
+  (hasGroff ? test : test.skip)('is set by groff without a warning', () => {
+    const args = ['-man', '-Tutf8', '-ww', '-Kutf8', '-P-cbou'];
+    const { status, stdout, stderr } = spawnSync('groff', args, {
+      encoding: 'utf8',
+      input: manualPage(),
+    });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toMatch(/EXIT STATUS/);
+    expect(stdout).toMatch(/holdfast exec -n nightly -- .\/backup.sh/);
   });
 });
