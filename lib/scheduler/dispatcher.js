@@ -1,8 +1,9 @@
 'use strict';
 
 const { channel } = require('node:diagnostics_channel');
-const { HostCallback, LEVEL } = require('./host-callback.js');
+const { HostCallback } = require('./host-callback.js');
 const { IdleCallbacks } = require('./idle-callbacks.js');
+const { LEVEL } = require('./loop-cells.js');
 const { priorityOf } = require('./signal-priority.js');
 const { performance } = require('../time.js');
 

@@ -1,31 +1,13 @@
 'use strict';
 
-const { loadBinding } = require('../binding.js');
+const { BindingError, loadBinding } = require('../binding.js');
+const { CELL_COUNT, CELL_IDLE_MS, CELL_LEVEL, CELL_RUN, CELL_TURN } = require('./loop-cells.js');
 
 /**
  * The scheduler's only way to the event loop. The native part knows the phases of the loop's turns
  * and calls back when tasks may run; what it has to know stands in a few numbers that both sides
  * see.
  */
-
-/** What a turn of the event loop owes to the work that is waiting, from the least up. */
-const LEVEL = Object.freeze({
-  /** Nothing is waiting. */
-  NONE: 0,
-  /** Only in a turn that found nothing else to do. */
-  IDLE: 1,
-  /** Once per turn, beside timers and setImmediate(). */
-  NORMAL: 2,
-  /** Ahead of the next timers and the next I/O. */
-  URGENT: 3,
-});
-
-// The numbers that both sides see; the same as in src/binding/loop_hook.h.
-const CELL_LEVEL = 0;
-const CELL_TURN = 1;
-const CELL_RUN = 2;
-const CELL_IDLE_MS = 3;
-const CELL_COUNT = 4;
 
 const tickCallback = /** @type {any} */ (process)._tickCallback;
 
@@ -37,16 +19,51 @@ const tickCallback = /** @type {any} */ (process)._tickCallback;
  */
 const runNextTicks = tickCallback?.name === 'runNextTicks' ? tickCallback : undefined;
 
+/** Nothing can load the native part there. */
+const WITHOUT_NATIVE_PART = ['ERR_HOLDFAST_RUNTIME', 'ERR_HOLDFAST_PLATFORM'];
+
+/**
+ * Whether the scheduler has to do without the native part: where there is none for this runtime or
+ * system, or where the environment says that locks do without it.
+ * @param {unknown} error  of loading it
+ * @param {NodeJS.ProcessEnv} env
+ */
+function doesWithoutNativePart(error, env) {
+  if (!(error instanceof BindingError)) return false;
+  if (WITHOUT_NATIVE_PART.includes(error.code)) return true;
+  if (env.HOLDFAST_URL) return !env.HOLDFAST_URL.startsWith('shm:');
+  return env.HOLDFAST_FALLBACK === 'local';
+}
+
+/**
+ * @param {Float64Array} cells
+ * @param {(minLevel: number) => boolean} run
+ * @returns {{ hook: any, drain: (() => void) | undefined }} what runs ticks and microtasks, where
+ *   the callbacks of the hook may do that: an immediate does not survive an error of a tick
+ */
+function openLoopHook(cells, run) {
+  try {
+    return { hook: loadBinding().openLoopHook(cells, run), drain: runNextTicks };
+  } catch (error) {
+    if (!doesWithoutNativePart(error, process.env)) throw error;
+    const { openPlainLoopHook } = require('./plain-loop-hook.js');
+    return { hook: openPlainLoopHook(cells, run), drain: undefined };
+  }
+}
+
 class HostCallback {
   #cells = new Float64Array(CELL_COUNT);
   #hook;
+  #runNextTicks;
 
   /**
    * @param {(leastLevel: number) => boolean} run  runs work of that level or above; called until
    *   it gives false: there was none that may run in this turn
    */
   constructor(run) {
-    this.#hook = loadBinding().openLoopHook(this.#cells, run);
+    const { hook, drain } = openLoopHook(this.#cells, run);
+    this.#hook = hook;
+    this.#runNextTicks = drain;
   }
 
   /** The level of the most urgent work that is waiting. */
@@ -75,9 +92,9 @@ class HostCallback {
    * @returns {boolean} false: the callback has to return now, and Node runs what is left then
    */
   drain() {
-    if (runNextTicks === undefined) return false;
+    if (this.#runNextTicks === undefined) return false;
     try {
-      runNextTicks();
+      this.#runNextTicks();
     } catch (error) {
       this.#hook.report(error);
       return false; // Node has forgotten the async context of this call
@@ -99,4 +116,4 @@ class HostCallback {
   }
 }
 
-module.exports = { HostCallback, LEVEL };
+module.exports = { HostCallback };

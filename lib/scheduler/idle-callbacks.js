@@ -1,7 +1,7 @@
 'use strict';
 
 const { AsyncResource } = require('node:async_hooks');
-const { LEVEL } = require('./host-callback.js');
+const { LEVEL } = require('./loop-cells.js');
 const { createIdleDeadline } = require('./idle-deadline.js');
 const { enterState } = require('./scheduling-state.js');
 const { clearTimeout, performance, setTimeout } = require('../time.js');

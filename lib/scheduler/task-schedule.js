@@ -1,7 +1,7 @@
 'use strict';
 
 const { DelayedTasks } = require('./delayed-tasks.js');
-const { LEVEL } = require('./host-callback.js');
+const { LEVEL } = require('./loop-cells.js');
 const { StarvationGuard } = require('./starvation-guard.js');
 const { EFFECTIVE_PRIORITIES, TASK_PRIORITIES, effectivePriority } = require('./task-priority.js');
 const { TaskQueueSet } = require('./task-queue-set.js');
