@@ -13,6 +13,7 @@ const { checkInstructions } = require('./steps/instructions.js');
 const { runCppTests } = require('./steps/cpp-tests.js');
 const { runJsTests } = require('./steps/js-tests.js');
 const { run } = require('./steps/run.js');
+const { runtimeSteps } = require('./steps/runtime-steps.js');
 const { ensureToolchain } = require('./steps/toolchain.js');
 const { MAJORS, nodeSteps } = require('./test-nodes.js');
 
@@ -61,6 +62,7 @@ conclude(
           ...runEtcdTests({ isShort: true }),
           check('The page in a browser', 'test:dashboard', 'page'),
           check('Monitoring', 'test:monitoring'),
+          ...runtimeSteps({ isShort: true }),
           ...nodeSteps(otherMajors, DEPENDS_ON_NODE),
           { title: 'C++ tests, asan', minutes: 4, run: () => runCppTests('asan') },
           { title: 'C++ tests, tsan', minutes: 3, run: () => runCppTests('tsan') },

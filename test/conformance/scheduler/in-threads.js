@@ -11,7 +11,8 @@ const PROGRAM = `
   const api = { ...require(workerData), assert: require('node:assert/strict'), require };
   parentPort.on('message', async (source) => {
     try {
-      await eval('(' + source + ')')(api);
+      // Said here because not every runtime takes the directive above for one.
+      await eval('"use strict"; (' + source + ')')(api);
       parentPort.postMessage(undefined);
     } catch (error) {
       parentPort.postMessage(error);
