@@ -2,8 +2,8 @@
 
 // Runs one test file of Jest in the global scope of the runtime that runs this, Bun or Deno as
 // well: Jest itself makes scopes with node:vm, which only Node.js does well enough. Describes,
-// hooks and tests are those of Jest (jest-circus), and so is expect(). Arguments: the test file, and
-// the file for the result, which is one JSON object. Prints the title of each test when it begins.
+// hooks and tests are those of Jest (jest-circus), and so is expect(). Arguments: the test file,
+// and the file for the result, which is one JSON object. Prints the titles of tests as they begin.
 
 const { writeFileSync } = require('node:fs');
 const path = require('node:path');
