@@ -33,3 +33,19 @@ test('what a file requires when it is loaded is seen', () => {
 test.each(scripts)('scripts/%s can be loaded without any package', (name) => {
   expect(packagesLoadedBy(path.join(SCRIPTS, name))).toEqual([]);
 });
+
+const ROOT = path.join(SCRIPTS, '..');
+const LOCK_FILES = ['.', 'bench', 'site', 'test/dashboard', 'packaging/managers'].map((folder) =>
+  path.posix.join(folder, 'package-lock.json'),
+);
+
+// npm writes a lock file without the optional packages that it does not find, and `npm ci` refuses
+// such a file.
+test.each(LOCK_FILES)('%s has an entry for every optional package, of any platform', (name) => {
+  const { packages } = JSON.parse(readFileSync(path.join(ROOT, name), 'utf8'));
+  const names = new Set(Object.keys(packages).map((key) => key.split('node_modules/').at(-1)));
+  const optional = Object.values(packages).flatMap((entry) =>
+    Object.keys(entry.optionalDependencies ?? {}),
+  );
+  expect(optional.filter((dependency) => !names.has(dependency))).toEqual([]);
+});
