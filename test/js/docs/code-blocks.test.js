@@ -16,7 +16,10 @@ const { ROOT, codeBlocks, documents } = require('../../support/markdown.js');
 // Inside the package, so that `holdfast` is found by its own name.
 const FOLDER = path.join(ROOT, 'build', 'doc-blocks');
 
-/** Blocks of these are not run: what they show is not ours, or was printed by a program. */
+/**
+ * Blocks of these are not run here: deployment.test.js checks `ini` and `yaml`; the others show
+ * foreign programs, or what a program has printed.
+ */
 const NOT_RUN = ['', 'console', 'dockerfile', 'ini', 'sql', 'yaml'];
 /** What `ts` blocks use without saying where it comes from. */
 const AMBIENT = `
