@@ -210,7 +210,9 @@ class LocalLockTable {
     const previous = this.#lastUnused;
     if (previous === resource) return;
     this.#lastUnused = resource;
-    if (previous?.isUnused) this.#resources.delete(previous.name);
+    if (previous === undefined || !previous.isUnused) return;
+    // Forgotten before, it may have a successor that is in use.
+    if (this.#resources.get(previous.name) === previous) this.#resources.delete(previous.name);
   }
 
   /** @param {string} name */

@@ -125,3 +125,15 @@ describe('the hold limit', () => {
     expect(agent.events).toEqual([]);
   });
 });
+
+test('a name whose requests ended together with others, in any order, has one table entry', () => {
+  const [first, other, second] = ['a', 'b', 'a'].map((name, id) => ask(id, { name }));
+  table.removeAll([first, other, second]);
+  const holder = ask(3, { name: 'a' });
+  // Another name is forgotten, and with it what was forgotten before.
+  table.remove(ask(4, { name: 'c' }));
+  table.remove(ask(5, { name: 'd' }));
+  const waiting = ask(6, { name: 'a' });
+  expect([holder.isHeld, waiting.isQueued]).toEqual([true, true]);
+  expect(table.snapshot()).toMatchObject({ held: [{ name: 'a' }], pending: [{ name: 'a' }] });
+});
