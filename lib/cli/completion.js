@@ -35,6 +35,26 @@ const commandsOf = (program) =>
 /** @param {string} text  inside single quotes of a shell */
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
+/** Completes the name of a lock, which may have any letter in it. */
+const BASH_NAMES = String.raw`# Names are quoted here; compgen -W would run what is in $( ) in one.
+_holdfast_names() {
+  local typed=${'$'}{COMP_LINE:0:COMP_POINT} name quoted
+  typed=${'$'}{typed#*"${'$'}{COMP_WORDS[0]}"}
+  typed=${'$'}{typed#*"$1"}
+  typed=${'$'}{typed#"${'$'}{typed%%[! ]*}"}
+  # The name is the first argument: an unquoted blank is behind it.
+  case ${'$'}{typed//\\?/} in *' '*) return 1 ;; esac
+  compopt +o filenames 2>/dev/null
+  # Of what was typed, only what is behind a colon and the like is replaced.
+  local word=${'$'}{2##*[:=@]}
+  while IFS= read -r name; do
+    printf -v quoted %q "$name"
+    [[ $quoted == "$typed"* ]] && COMPREPLY+=("${'$'}{quoted:${'$'}{#typed}-${'$'}{#word}}")
+  done < <(holdfast completion names 2>/dev/null)
+  return 0
+}
+`;
+
 /** @param {Command} program */
 function bashScript(program) {
   const commands = commandsOf(program);
@@ -44,7 +64,7 @@ function bashScript(program) {
   });
   const named = commands.filter(({ hasName }) => hasName).map(({ name }) => name);
   return `# bash completion for holdfast: source <(holdfast completion bash)
-_holdfast() {
+${BASH_NAMES}_holdfast() {
   local word=\${COMP_WORDS[COMP_CWORD]} command=\${COMP_WORDS[1]} flags=''
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
@@ -58,12 +78,7 @@ ${cases.join('\n')}
     -*) mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$word") ; return ;;
   esac
   case $command in
-    ${named.join('|')})
-      if [ "$COMP_CWORD" -eq 2 ]; then
-        local IFS=$'\\n'
-        mapfile -t COMPREPLY < <(compgen -W "$(holdfast completion names 2>/dev/null)" -- "$word")
-        return
-      fi ;;
+    ${named.join('|')}) _holdfast_names "$command" "$word" && return ;;
   esac
   mapfile -t COMPREPLY < <(compgen -o default -- "$word")
 }

@@ -303,6 +303,7 @@ describe('completion', () => {
     const script = `
       holdfast() { "${process.execPath}" "${require('../../support/cli.js').PROGRAM}" "$@"; }
       source <(holdfast completion bash)
+      COMP_LINE="$*"; COMP_POINT=\${#COMP_LINE};
       COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _holdfast; printf '%s\\n' "\${COMPREPLY[@]}"`;
     const running = cli.start([], { program: ['bash', '-c', script, 'bash', ...words] });
     return running.ended.then(async () => {
@@ -319,6 +320,18 @@ describe('completion', () => {
     expect(await bashComplete('holdfast', 'do')).toEqual(['doctor']);
     expect(await bashComplete('holdfast', 'graph', '--d')).toEqual(['--dot', '--directory']);
     expect(await bashComplete('holdfast', 'ls', 'le')).toEqual(['ledger']);
+  });
+
+  test('bash takes names as they are, and runs nothing that is in them', async () => {
+    const mark = path.join(cli.directory, 'was-run');
+    const names = [`$(touch ${mark})`, '`touch x`', 'it is "odd" $HOME *', 'nightly backup'];
+    for (const name of names) await cli.hold(name);
+    const quoted = await bashComplete('holdfast', 'ls', '');
+    const { stdout } = spawnSync('bash', ['-c', `printf '%s\\n' ${quoted.join(' ')}`], {
+      encoding: 'utf8',
+    });
+    expect(stdout.split('\n').slice(0, -1).sort()).toEqual([...names].sort());
+    expect(existsSync(mark)).toBe(false);
   });
 
   test('the script for zsh names every command', () => {

@@ -190,6 +190,32 @@ inTerminal('steal', () => {
   });
 });
 
+inTerminal('completion in bash', () => {
+  test('completes commands and names of locks, which are quoted', async () => {
+    await cli.hold('nightly backup');
+    await cli.hold('cache:user=7');
+    const shell = openBash();
+    await shell.shows(/^shell\$/m);
+    const define = `holdfast() { ${process.execPath} ${PROGRAM} "$@"; }`;
+    shell.type(`${define}; source <(holdfast completion bash); clear; echo loaded\n`);
+    await shell.shows(/^loaded$/m);
+    for (const [typed, expected] of [
+      ['holdfast doc', /holdfast doctor/],
+      ['holdfast ls nig', /holdfast ls nightly\\ backup/],
+      ['holdfast steal nightly\\ b', /holdfast steal nightly\\ backup/],
+      ['holdfast ls cac', /holdfast ls cache:user=7/],
+      ['holdfast ls cache:us', /holdfast ls cache:user=7/],
+      ['holdfast ls cache:', /holdfast ls cache:user=7/],
+      ['holdfast ls cache:user=', /holdfast ls cache:user=7/],
+    ]) {
+      shell.type(typed);
+      shell.press('Tab');
+      await shell.shows(expected);
+      shell.press('C-u');
+    }
+  });
+});
+
 const hasZsh = spawnSync('zsh', ['--version']).status === 0;
 
 (hasTmux && hasZsh ? describe : describe.skip)('completion in zsh', () => {
