@@ -2,7 +2,7 @@
 
 // The long runs over the real platform, and of what damage and crashes leave behind:
 // `npm run test:soak [kills]`, 20,000 kills by default in the storm of the C++ core with 500 grants
-// each, and a tenth of the kills in that of Node processes.
+// each, a tenth of the kills in that of Node processes, and as many stops.
 
 const path = require('node:path');
 const { build } = require('./steps/build.js');
@@ -15,6 +15,7 @@ const KILLS = Number(process.argv[2] ?? 20_000);
 const GRANTS_PER_KILL = 500;
 const NODE_KILLS = Math.ceil(KILLS / 10); // each starts Node and two workers
 const NODE_PROCESSES = 8;
+const STOPS = KILLS;
 
 /**
  * @param {string} title
@@ -50,6 +51,13 @@ conclude([
       process.env.HOLDFAST_STORM_KILLS = String(NODE_KILLS);
       process.env.HOLDFAST_STORM_PROCESSES = String(NODE_PROCESSES);
       return runJsTests({ report: 'soak', args: ['test/process/kill-storm.test.js'] });
+    },
+  },
+  {
+    title: `storm of ${STOPS} stops`,
+    run: () => {
+      process.env.HOLDFAST_STOPS = String(STOPS);
+      return runJsTests({ report: 'soak-stops', args: ['test/process/stop-storm.test.js'] });
     },
   },
 ]);

@@ -1,0 +1,73 @@
+'use strict';
+
+/**
+ * What a process of the storm notes of one request; times in nanoseconds.
+ * @typedef {object} Note
+ * @property {string} name
+ * @property {boolean} steals
+ * @property {number} askedBefore  request() was called after this
+ * @property {number} askedAfter  and had returned by then
+ * @property {number} [grantedAt]  the callback began
+ * @property {number} [token]
+ * @property {number} [releasedAt]  the callback was over, and nothing given back yet
+ * @property {number} settledAt
+ * @property {boolean} isLost
+ * @property {boolean} isStillHeld  the lock was seen to be held after the promise had settled
+ */
+
+/**
+ * What contradicts the promises of the queue; all locks are exclusive.
+ * @param {Note[]} notes
+ * @returns {string[]}
+ */
+function findViolations(notes) {
+  const granted = notes.filter(({ token }) => token !== undefined);
+  const names = [...new Set(granted.map(({ name }) => name))];
+  return names.flatMap((wanted) => {
+    const ofName = granted.filter(({ name }) => name === wanted);
+    const byToken = ofName.sort((a, b) => a.token - b.token);
+    return [...overlaps(byToken), ...overtakings(byToken), ...lies(byToken)];
+  });
+}
+
+/** Whoever holds has given back before the next one gets it, unless that one steals. */
+function overlaps(byToken) {
+  return byToken.slice(1).flatMap((next, i) => {
+    const before = byToken[i];
+    const isTold = before.isLost || next.steals;
+    return isTold || before.releasedAt <= next.grantedAt
+      ? []
+      : [`${next.token} of ${next.name} is granted while ${before.token} is held`];
+  });
+}
+
+/** A request that had returned before another one began is granted before it. */
+function overtakings(byToken) {
+  const violations = [];
+  let latest = { askedBefore: -Infinity };
+  for (const note of byToken) {
+    if (note.steals) continue;
+    if (note.askedAfter < latest.askedBefore) {
+      violations.push(`${latest.token} of ${note.name} overtakes ${note.token}`);
+    }
+    if (note.askedBefore > latest.askedBefore) latest = note;
+  }
+  return violations;
+}
+
+/** A promise that fulfils after the lock was stolen, or before it is given back. */
+function lies(byToken) {
+  let thief;
+  return byToken.toReversed().flatMap((note) => {
+    const isStolen = thief !== undefined && thief.grantedAt < note.releasedAt;
+    if (note.steals) thief = note;
+    return [
+      ...(note.isStillHeld
+        ? [`${note.token} of ${note.name} settles before it is given back`]
+        : []),
+      ...(isStolen && !note.isLost ? [`${note.token} of ${note.name} fulfils, but is stolen`] : []),
+    ];
+  });
+}
+
+module.exports = { findViolations };
