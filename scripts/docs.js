@@ -3,9 +3,9 @@
 // npm run docs [-- --serve | --dev]: the documentation site, in build/site; then shown on this
 // machine. Installs what builds it, in site/; after that it needs no network.
 
-const { existsSync } = require('node:fs');
 const path = require('node:path');
 const { ROOT, StepError, mustRun } = require('./steps/run.js');
+const { installIn } = require('./steps/packages.js');
 const { collectPages } = require('./steps/site-pages.js');
 
 const SITE = path.join(ROOT, 'site');
@@ -14,9 +14,7 @@ const SITE = path.join(ROOT, 'site');
 const tool = (...args) => mustRun('npm', ['exec', '--prefix', SITE, '--', ...args]);
 
 try {
-  if (!existsSync(path.join(SITE, 'node_modules', 'vitepress'))) {
-    mustRun('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix', SITE]);
-  }
+  installIn(SITE);
   collectPages(ROOT, path.join(ROOT, 'build', 'site-pages'));
   tool('typedoc', '--options', path.join(SITE, 'typedoc.json'));
   if (process.argv.includes('--dev')) tool('vitepress', 'dev', SITE);

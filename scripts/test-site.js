@@ -3,9 +3,11 @@
 // npm run test:site: builds the documentation site and looks at it in a real browser, Debian's
 // Chromium. Screenshots are in build/site-shots. Installs what it needs, as test:dashboard does.
 
+const path = require('node:path');
 const { conclude } = require('./steps/counts.js');
 const { runJsTests } = require('./steps/js-tests.js');
-const { mustRun } = require('./steps/run.js');
+const { installIn } = require('./steps/packages.js');
+const { ROOT, mustRun } = require('./steps/run.js');
 const { ensureToolchain } = require('./steps/toolchain.js');
 
 conclude([
@@ -14,7 +16,7 @@ conclude([
     run: () => {
       ensureToolchain('browser');
       mustRun('node', ['scripts/docs.js']);
-      mustRun('npm', ['ci', '--no-audit', '--no-fund', '--prefix', 'test/dashboard']);
+      installIn(path.join(ROOT, 'test', 'dashboard'));
       const tests = ['--testMatch', '<rootDir>/test/site/*.test.js'];
       return runJsTests({ report: 'site', args: [...tests, ...process.argv.slice(2)] });
     },
