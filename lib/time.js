@@ -1,6 +1,7 @@
 'use strict';
 
 const nodeTimers = require('node:timers');
+const { areTimersReal } = require('./node-internals.js');
 
 /**
  * The timers and clocks of this package, taken once, when it loads: a test that puts fake ones in
@@ -30,23 +31,12 @@ const performance = {
   },
 };
 
-const MAX_DELAY_MS = 2 ** 31 - 1;
-
-/** Whether a timer is Node's own: each has a number for node:async_hooks, which no fake one has. */
-function areTimersReal() {
-  const { setTimeout, clearTimeout } = nodeTimers;
-  const probe = setTimeout(() => {}, MAX_DELAY_MS);
-  const isReal = Object.getOwnPropertySymbols(Object(probe)).some(
-    ({ description }) => description === 'asyncId',
-  );
-  clearTimeout(probe);
-  return isReal;
-}
-
 /** Other runtimes have other timers; what fakes them is not looked for. */
 const isNode = process.versions.bun === undefined && process.versions.deno === undefined;
 const timers =
-  !isNode || areTimersReal() ? nodeTimers : require('./unfaked-timers.js').findRealTimers();
+  !isNode || areTimersReal(nodeTimers)
+    ? nodeTimers
+    : require('./unfaked-timers.js').findRealTimers();
 const { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = timers;
 
 module.exports = {

@@ -9,8 +9,8 @@ export interface LockMetricsOptions {
    */
   manager?: LockManager | undefined;
   /**
-   * `'bucket'`: all threads of all processes that use the bucket, through {@link
-   * LockManager.watch}. `'process'`: the requests of this thread, in all its buckets, with times
+   * `'bucket'`: all threads of all processes that use the bucket, through
+   * `LockManager.watch()`. `'process'`: the requests of this thread, in all its buckets, with times
    * exact to a microsecond, through the diagnostics channels.
    * @defaultValue 'bucket'
    */

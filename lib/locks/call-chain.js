@@ -1,7 +1,7 @@
 'use strict';
 
 const { AsyncLocalStorage } = require('node:async_hooks');
-const { contextsAreCheap } = require('../async-contexts.js');
+const { contextsAreCheap } = require('../node-internals.js');
 const { UNKNOWN, toEnclosingWord } = require('./enclosing-word.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */

@@ -1,6 +1,7 @@
 'use strict';
 
 const { BindingError, loadBinding } = require('../binding.js');
+const { findRunNextTicks } = require('../node-internals.js');
 const { CELL_COUNT, CELL_IDLE_MS, CELL_LEVEL, CELL_RUN, CELL_TURN } = require('./loop-cells.js');
 
 /**
@@ -9,15 +10,7 @@ const { CELL_COUNT, CELL_IDLE_MS, CELL_LEVEL, CELL_RUN, CELL_TURN } = require('.
  * see.
  */
 
-const tickCallback = /** @type {any} */ (process)._tickCallback;
-
-/**
- * What Node itself calls between two immediates: runs ticks and microtasks. No documented function
- * does (decision 0010), so it is used as long as it goes by this name. With --pending-deprecation
- * it does not.
- * @type {(() => void) | undefined}
- */
-const runNextTicks = tickCallback?.name === 'runNextTicks' ? tickCallback : undefined;
+const runNextTicks = findRunNextTicks();
 
 /** Nothing can load the native part there. */
 const WITHOUT_NATIVE_PART = ['ERR_HOLDFAST_RUNTIME', 'ERR_HOLDFAST_PLATFORM'];

@@ -7,7 +7,7 @@ const {
   executionAsyncResource,
 } = require('node:async_hooks');
 const { types } = require('node:util');
-const { contextsAreCheap } = require('../async-contexts.js');
+const { contextsAreCheap } = require('../node-internals.js');
 const { DEFAULT_PRIORITY } = require('./task-priority.js');
 
 /** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */

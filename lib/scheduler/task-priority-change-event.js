@@ -1,31 +1,11 @@
 'use strict';
 
 const { lazy } = require('../lazy.js');
+const { findTrustKey } = require('../node-internals.js');
 const { defineInterface, toDictionarySource, toDOMString, toMember } = require('../webidl.js');
 const { toTaskPriority } = require('./task-priority.js');
 
 /** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
-
-/**
- * The key under which Node's own Event is told that the platform fires it, or undefined in a Node
- * that has none; there `isTrusted` stays false.
- * @returns {symbol | undefined}
- */
-function findTrustKey() {
-  /** @type {symbol | undefined} */
-  let found;
-  const options = new Proxy(
-    {},
-    {
-      get(_target, key) {
-        if (typeof key === 'symbol' && key.description === 'kTrustEvent') found = key;
-        return undefined;
-      },
-    },
-  );
-  void new Event('', options);
-  return found;
-}
 
 const trustKey = lazy(findTrustKey);
 

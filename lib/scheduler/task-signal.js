@@ -8,6 +8,7 @@ const {
   toAbortSignal,
   toDictionarySource,
 } = require('../webidl.js');
+const { findListenerHooks } = require('../node-internals.js');
 const { EventHandler } = require('./event-handler.js');
 const { DEFAULT_PRIORITY, toTaskPriority } = require('./task-priority.js');
 
@@ -89,16 +90,7 @@ const toPrioritySource = (value) => priorities().priorityOf(value) ?? toTaskPrio
 const asTaskSignal = (signal) =>
   /** @type {TaskSignal} */ (Object.setPrototypeOf(signal, TaskSignal.prototype));
 
-/**
- * How Node's own EventTarget tells its subclasses that a listener came or went.
- * @param {string} description
- * @returns {symbol | undefined}
- */
-const hookKey = (description) =>
-  Object.getOwnPropertySymbols(AbortSignal.prototype).find(
-    (key) => key.description === description,
-  );
-const listenerHooks = [hookKey('kNewListener'), hookKey('kRemoveListener')];
+const listenerHooks = findListenerHooks();
 const tellsOfListeners = !listenerHooks.includes(undefined);
 
 for (const key of listenerHooks) {

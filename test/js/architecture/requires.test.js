@@ -7,8 +7,8 @@ const { allMatches, filesBelow, isThere, textOf } = require('./project-files.js'
 
 /** From the lowest up; a file may require what stands before its own part, or its own folder. */
 const JS_LAYERS = [
-  ['unfaked-timers'],
-  ['async-contexts', 'lazy', 'c-library', 'binding-error', 'time'],
+  ['node-internals', 'unfaked-timers'],
+  ['lazy', 'c-library', 'binding-error', 'time'],
   ['package-files'],
   ['addon-file'],
   ['errors', 'webidl', 'loop-keep-alive', 'binding', 'sliced'],
@@ -106,6 +106,19 @@ describe('requires below lib/', () => {
     const ofScheduler = files.filter((file) => partOf(file) === 'scheduler');
     const knowing = ofScheduler.filter((file) => requiredBy(file).files.includes('lib/binding.js'));
     expect(knowing).toEqual(['lib/scheduler/host-callback.js']);
+  });
+
+  test("Node's internals are known to node-internals.js and its two neighbours alone", () => {
+    const internals = /_propagate|_tickCallback|getOwnPropertySymbols|\bk[A-Z]\w*(Event|Listener)'/;
+    const knowing = files.filter(
+      (file) =>
+        partOf(file) !== 'cli' && internals.test(textOf(file).replace(/^\s*\/?\*.*$/gm, '')),
+    );
+    expect(knowing).toEqual([
+      'lib/node-internals.js',
+      'lib/scheduler/scheduling-state.js',
+      'lib/unfaked-timers.js',
+    ]);
   });
 
   test('lib/binding.js is the only one that loads a .node file', () => {

@@ -5,7 +5,7 @@
 const { spawn } = require('node:child_process');
 const { mkdtempSync, rmSync } = require('node:fs');
 const { join } = require('node:path');
-const { contextsAreCheap } = require('../../../lib/async-contexts.js');
+const { contextsAreCheap } = require('../../../lib/node-internals.js');
 
 const LIBRARY = join(__dirname, '../../../lib/index.js');
 const HOW_LONG = 8000;

@@ -1,0 +1,82 @@
+'use strict';
+
+// All that this package knows of Node's internals: what no documentation promises, and what the
+// package does without it. Two neighbours use more of the same: unfaked-timers.js, which is loaded
+// only under fake timers, and scheduler/scheduling-state.js, which overrides `_propagate`.
+
+const { AsyncLocalStorage } = require('node:async_hooks');
+
+/**
+ * Whether async contexts are cheap: from Node 24 on V8 carries them as a field, unless a flag of
+ * Node turns that off. Without it, `AsyncLocalStorage` hooks every promise of the process once it
+ * is used, and copies contexts with this method.
+ */
+const contextsAreCheap = !('_propagate' in AsyncLocalStorage.prototype);
+
+const MAX_DELAY_MS = 2 ** 31 - 1;
+
+/**
+ * Whether timers are Node's own: each of these has a number for node:async_hooks under a symbol,
+ * and no fake timer has. Without the symbol all timers count as fake, see unfaked-timers.js.
+ * @param {typeof import('node:timers')} timers
+ */
+function areTimersReal({ setTimeout, clearTimeout }) {
+  const probe = setTimeout(() => {}, MAX_DELAY_MS);
+  const isReal = Object.getOwnPropertySymbols(Object(probe)).some(
+    ({ description }) => description === 'asyncId',
+  );
+  clearTimeout(probe);
+  return isReal;
+}
+
+/**
+ * The function that Node calls between two immediates: it runs ticks and microtasks. No documented
+ * function does (decision 0010), so this one is used as long as it has this name. With
+ * --pending-deprecation, and without it, a task waits for a turn of the event loop.
+ * @returns {(() => void) | undefined}
+ */
+function findRunNextTicks() {
+  const callback = /** @type {any} */ (process)._tickCallback;
+  return callback?.name === 'runNextTicks' ? callback : undefined;
+}
+
+/**
+ * The key of an option of Event by which Node marks an event as trusted. Without it `isTrusted`
+ * stays false.
+ * @returns {symbol | undefined}
+ */
+function findTrustKey() {
+  /** @type {symbol | undefined} */
+  let found;
+  const options = new Proxy(
+    {},
+    {
+      get(_target, key) {
+        if (typeof key === 'symbol' && key.description === 'kTrustEvent') found = key;
+        return undefined;
+      },
+    },
+  );
+  void new Event('', options);
+  return found;
+}
+
+/**
+ * The keys of the methods by which Node's EventTarget tells a subclass that a listener was added or
+ * removed. Without them a signal counts as having listeners.
+ * @returns {(symbol | undefined)[]}
+ */
+const findListenerHooks = () =>
+  ['kNewListener', 'kRemoveListener'].map((description) =>
+    Object.getOwnPropertySymbols(AbortSignal.prototype).find(
+      (key) => key.description === description,
+    ),
+  );
+
+module.exports = {
+  areTimersReal,
+  contextsAreCheap,
+  findListenerHooks,
+  findRunNextTicks,
+  findTrustKey,
+};
