@@ -6,7 +6,7 @@
 const path = require('node:path');
 const { conclude } = require('./steps/counts.js');
 const { runJsTests } = require('./steps/js-tests.js');
-const { installIn } = require('./steps/packages.js');
+const { ensurePackages, installIn } = require('./steps/packages.js');
 const { ROOT, mustRun } = require('./steps/run.js');
 const { ensureToolchain } = require('./steps/toolchain.js');
 
@@ -16,6 +16,7 @@ conclude([
     run: () => {
       ensureToolchain('browser');
       mustRun('node', ['scripts/docs.js']);
+      ensurePackages();
       installIn(path.join(ROOT, 'test', 'dashboard'));
       const tests = ['--testMatch', '<rootDir>/test/site/*.test.js'];
       return runJsTests({ report: 'site', args: [...tests, ...process.argv.slice(2)] });
