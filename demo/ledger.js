@@ -12,8 +12,19 @@ const fs = require('node:fs');
  * @property {number} number  1 for the first line, and so on
  * @property {bigint} token  fencing token of the lock under which it was written
  * @property {string} writer
- * @property {bigint} at  when the lock was granted, in ns of this machine's monotonic clock
+ * @property {bigint} at  when the lock was granted, by machineNs()
  */
+
+const { bun, deno } = process.versions;
+
+/**
+ * Nanoseconds of a clock that all processes of the machine share. Bun and Deno count from the start
+ * of each process, and have only the wall clock in common.
+ */
+const machineNs =
+  bun === undefined && deno === undefined
+    ? process.hrtime.bigint
+    : () => BigInt(Math.round((performance.timeOrigin + performance.now()) * 1e6));
 
 const MAX_LINE = 128;
 
@@ -76,4 +87,4 @@ function countViolations(entries) {
   return violations;
 }
 
-module.exports = { Ledger, countViolations };
+module.exports = { Ledger, countViolations, machineNs };

@@ -3,7 +3,7 @@
 const { fork } = require('node:child_process');
 const { once } = require('node:events');
 const path = require('node:path');
-const { Ledger, countViolations } = require('./ledger.js');
+const { Ledger, countViolations, machineNs } = require('./ledger.js');
 
 const PROCESSES = 4;
 const THREADS = 2;
@@ -37,7 +37,7 @@ class Run {
   /** @type {import('node:child_process').ChildProcess[]} the first one is to be killed */
   #writers = [];
   #threadsReady = 0;
-  #startedAt = process.hrtime.bigint();
+  #startedAt = machineNs();
   #task;
   #view;
 
@@ -66,7 +66,7 @@ class Run {
       this.#audits = /** @type {any} */ (message);
     });
     await writersEnd;
-    const seconds = Number(process.hrtime.bigint() - this.#startedAt) / 1e9;
+    const seconds = Number(machineNs() - this.#startedAt) / 1e9;
     auditor.send('stop', ignore);
     await auditorEnds;
     this.#view.end();
@@ -104,13 +104,13 @@ class Run {
   #oneMoreIsReady() {
     this.#threadsReady += 1;
     if (this.#threadsReady < PROCESSES * THREADS) return;
-    this.#startedAt = process.hrtime.bigint();
+    this.#startedAt = machineNs();
     for (const writer of this.#writers) writer.send('start');
   }
 
   /** @param {import('node:child_process').ChildProcess} writer  that says it holds the lock */
   #kill(writer) {
-    this.#killedAt = process.hrtime.bigint();
+    this.#killedAt = machineNs();
     writer.kill('SIGKILL');
     this.#event = `process ${writer.pid} killed with SIGKILL while it held the lock`;
     for (const other of this.#writers.slice(1)) other.send('killed', ignore);

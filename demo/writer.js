@@ -8,7 +8,7 @@ const { Worker, isMainThread, parentPort, threadId, workerData } = require('node
 const { once } = require('node:events');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { openLockManager } = require('..');
-const { Ledger } = require('./ledger.js');
+const { Ledger, machineNs } = require('./ledger.js');
 
 const REPORT_EVERY = 25;
 const FOREVER = 2 ** 31 - 1;
@@ -29,7 +29,7 @@ async function write({ file, directory, increments, withLock, isVictim }) {
    * @returns {Promise<boolean>} whether there is something left to write
    */
   const appendOne = async (token) => {
-    const at = process.hrtime.bigint();
+    const at = machineNs();
     const last = ledger.last();
     const number = (last?.number ?? 0) + 1;
     if (isVictim && number > increments / 2) {
@@ -47,7 +47,7 @@ async function write({ file, directory, increments, withLock, isVictim }) {
 
   const request = withLock
     ? () => locks.request('ledger', (lock) => appendOne(/** @type {any} */ (lock).token))
-    : () => appendOne(process.hrtime.bigint());
+    : () => appendOne(machineNs());
   await locks.query(); // attaches
   tell({ ready: true });
   const messages = /** @type {import('node:worker_threads').MessagePort} */ (parentPort);

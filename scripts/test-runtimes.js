@@ -2,8 +2,10 @@
 
 // npm run test:runtimes [--short] [bun] [deno] [plain] [patterns…]: the conformance suite, the
 // extensions, the broker and the scheduler on Bun, on Deno, and on this Node without the native
-// part. What cannot pass there is in test/runtimes/differences.js, with its reason.
+// part; the demonstration and the examples there; processes of Node, Bun and Deno with one broker.
+// What cannot pass is in test/runtimes/differences.js, with its reason.
 
+const { build } = require('./steps/build.js');
 const { conclude } = require('./steps/counts.js');
 const { RUNTIME_NAMES, runtimeSteps } = require('./steps/runtime-steps.js');
 
@@ -11,6 +13,7 @@ const args = process.argv.slice(2);
 const names = args.filter((arg) => RUNTIME_NAMES.includes(arg));
 const patterns = args.filter((arg) => !arg.startsWith('--') && !names.includes(arg));
 
+build(); // the demonstration and the examples use what is built
 conclude(
   runtimeSteps({
     isShort: args.includes('--short'),

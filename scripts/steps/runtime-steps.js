@@ -4,6 +4,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { runJsTests } = require('./js-tests.js');
 const { ROOT, mustRun } = require('./run.js');
 const { RUNTIMES } = require('./runtimes.js');
 
@@ -71,14 +72,30 @@ function runOn({ name, program, env }, files) {
   return JSON.parse(fs.readFileSync(result, 'utf8'));
 }
 
+/** Processes of all runtimes with one broker: a test of this Node, which starts them. */
+function runTogether() {
+  const programs = RUNTIMES.filter(({ name }) => name !== 'plain').map(({ name, program }) => [
+    name,
+    program(),
+  ]);
+  const node = { command: process.execPath, args: [] };
+  const env = {
+    HOLDFAST_RUNTIMES: JSON.stringify(Object.fromEntries([['node', node], ...programs])),
+  };
+  const tests = ['--testMatch', '<rootDir>/test/runtimes/together/*.test.js'];
+  return runJsTests({ report: 'runtimes-together', args: tests, env });
+}
+
 /**
  * @param {{ isShort?: boolean, names?: string[], patterns?: string[] }} [options]
  */
 function runtimeSteps({ isShort = false, names = RUNTIME_NAMES, patterns = [] } = {}) {
-  return RUNTIMES.filter(({ name }) => names.includes(name)).map((runtime) => ({
+  const steps = RUNTIMES.filter(({ name }) => names.includes(name)).map((runtime) => ({
     title: `Tests on ${runtime.title}`,
     run: () => runOn(runtime, chosenFiles({ isShort, patterns, name: runtime.name })),
   }));
+  if (isShort || patterns.length > 0 || names.length < RUNTIMES.length) return steps;
+  return [...steps, { title: 'Node, Bun and Deno together', run: runTogether }];
 }
 
 module.exports = { RUNTIME_NAMES, runtimeSteps };

@@ -1,0 +1,36 @@
+'use strict';
+
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
+
+// The demonstration and the examples, on the runtime of the tests, with the locks of a broker.
+
+const ROOT = path.join(__dirname, '..', '..');
+const RUN = process.versions.deno === undefined ? [] : ['run', '-A'];
+
+let directory;
+beforeEach(() => {
+  directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+});
+afterEach(() => fs.rmSync(directory, { recursive: true, force: true }));
+
+test.each([
+  ['demo', ['--increments', '300']],
+  ['examples/refresh-token', ['--seconds', '3']],
+  ['examples/run-once', []],
+  ['examples/single-writer', ['--entries', '30']],
+])('%s', (name, options) => {
+  const program = path.join(ROOT, name, 'main.js');
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [...RUN, program, '--json', ...options],
+    {
+      encoding: 'utf8',
+      env: { ...process.env, HOLDFAST_URL: 'broker:', HOLDFAST_DIR: directory },
+    },
+  );
+  expect([status, stderr.includes('Error')]).toEqual([0, false]);
+  expect(JSON.parse(stdout)).toMatchObject({ ok: true });
+});
