@@ -46,16 +46,39 @@ class Navigator {
   }
 }
 
-function navigatorPrototype() {
+/** @returns {object} Node's navigator, or one that this defines as Node does. */
+function ensureNavigator() {
   const current = /** @type {{ navigator?: object }} */ (globalThis).navigator;
-  if (current !== undefined) return Object.getPrototypeOf(current);
+  if (current !== undefined) return current;
   const navigator = new Navigator();
   Object.defineProperty(globalThis, 'navigator', {
     get: () => navigator,
     enumerable: false,
     configurable: true,
   });
-  return Navigator.prototype;
+  defineGlobals({ Navigator }, false);
+  return navigator;
+}
+
+/**
+ * An attribute of an interface: its getter refuses every other object. Standard: Web IDL, section
+ * 3.7.6.
+ * @param {object} navigator
+ */
+function defineLocksOf(navigator) {
+  const { get } = /** @type {PropertyDescriptor} */ (
+    Object.getOwnPropertyDescriptor(
+      {
+        get locks() {
+          if (this !== navigator) throw new TypeError('Illegal invocation');
+          return core.locks;
+        },
+      },
+      'locks',
+    )
+  );
+  const attribute = { get, enumerable: true, configurable: true };
+  Object.defineProperty(Object.getPrototypeOf(navigator), 'locks', attribute);
 }
 
 const { Lock, LockManager } = core;
@@ -76,8 +99,4 @@ defineGlobals(
 );
 defineGlobals({ requestIdleCallback, cancelIdleCallback }, true);
 defineReplaceable('scheduler', core.scheduler);
-Object.defineProperty(navigatorPrototype(), 'locks', {
-  get: () => core.locks,
-  enumerable: true,
-  configurable: true,
-});
+defineLocksOf(ensureNavigator());

@@ -52,6 +52,25 @@ test('navigator.locks is an accessor of the prototype without a setter', () => {
   expect(result).toEqual(['function', 'undefined', true, true, false]);
 });
 
+test('the getter is called `get locks`, and refuses what is no navigator', () => {
+  const result = run(`${install}
+    const prototype = Object.getPrototypeOf(navigator);
+    const { get } = Object.getOwnPropertyDescriptor(prototype, 'locks');
+    const thrown = [prototype, {}, undefined].map((receiver) => {
+      try { get.call(receiver); } catch (error) { return error.name; }
+    });
+    print([get.name, ...thrown, get.call(navigator) === core.locks])`);
+  expect(result).toEqual(['get locks', 'TypeError', 'TypeError', 'TypeError', true]);
+});
+
+test('Navigator is a global, whether Node has one or not', () => {
+  const result = run(`${install}
+    const { enumerable } = Object.getOwnPropertyDescriptor(globalThis, 'Navigator');
+    const hasLocks = Object.hasOwn(Navigator.prototype, 'locks');
+    print([navigator instanceof Navigator, hasLocks, enumerable])`);
+  expect(result).toEqual([true, true, false]);
+});
+
 test('a second time changes nothing', () => {
   const isSame = run(`${install}
     const before = navigator.locks;
