@@ -138,7 +138,7 @@ inTerminal('exec in a terminal', () => {
   });
 
   test('the command has the terminal: its input, its size, a password without echo', async () => {
-    const script = 'stty size; stty -echo; read secret; stty echo; echo "had $secret"; exit 3';
+    const script = 'stty -echo; stty size; read secret; stty echo; echo "had $secret"; exit 3';
     const running = open(['exec', 'lock', '--', 'sh', '-c', script], { columns: 80, rows: 24 });
     await running.shows(/24 80/);
     running.press('abc', 'Enter');
