@@ -60,7 +60,7 @@ function onInterruption(cleanUp) {
 
 /** @param {{ url?: string, directory?: string, seconds: number, json?: boolean }} options */
 async function bench({ url, directory, seconds: ms, json }) {
-  // A table of its own: figures are not disturbed by others, and disturb nobody.
+  // A separate table: other programs do not disturb the figures, and are not disturbed.
   const own = mkdtempSync(path.join(directory ?? defaultRoot(), 'holdfast-bench-'));
   const place = url === undefined ? { directory: own } : { url, bucket: 'bench' };
   const manager = openLockManager(place);

@@ -25,9 +25,9 @@ const nameOf = ({ name }) => name;
 const clientOf = ({ clientId }) => clientId;
 
 /**
- * Who waits for whom, at one moment, over the names that are waited for. Deadlocks are certain
- * where the requests say in whose callback they were made; otherwise agents that wait for each
- * other in a cycle are told of as a possible one.
+ * The wait-for graph of one moment, over the names with waiters. A deadlock is certain if the
+ * requests record in whose callback they were made; otherwise a cycle of agents is reported as a
+ * possible one.
  */
 class BlockGraph {
   #held;
@@ -64,7 +64,7 @@ class BlockGraph {
     return this.#pending.get(name) ?? [];
   }
 
-  /** What the thread that waits holds. @param {InspectedLock} request */
+  /** The locks that the waiting thread holds. @param {InspectedLock} request */
   heldBy(request) {
     return this.#heldByClient.get(request.clientId) ?? [];
   }
@@ -116,7 +116,7 @@ class BlockGraph {
   }
 
   /**
-   * The other agents that hold what this one waits for.
+   * The other agents that hold a lock for which this one waits.
    * @param {string} client
    */
   #blockersOf(client) {

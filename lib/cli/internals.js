@@ -1,7 +1,7 @@
 'use strict';
 
-// What the command line tool asks a lock manager beyond its public methods. Backends need not have
-// it: then the answer is that nothing is known.
+// What the command line reads of a lock manager beyond its public methods. A backend may lack it:
+// then nothing is known.
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 

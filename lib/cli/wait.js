@@ -24,7 +24,7 @@ async function wait(name, options) {
  * @returns {Promise<boolean>} false: the time is over
  */
 async function becomesFree(name, options) {
-  if (!bucketExists(options)) return true; // nobody can hold anything there
+  if (!bucketExists(options)) return true; // a missing bucket has no holders
   const manager = openPlace(options);
   try {
     await new Mutex(name, { manager }).waitForUnlock({ timeout: options.timeout });

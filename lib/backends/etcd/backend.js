@@ -24,19 +24,19 @@ const { SessionLink } = require('./session-link.js');
  * @typedef {object} Entry
  * @property {number} number
  * @property {Request} request
- * @property {boolean} isAnswered  it is known to wait
+ * @property {boolean} isAnswered  the cluster has answered that it waits
  * @property {boolean} isHeld
  * @property {((loss: LockLossReason | undefined) => void) | undefined} onEnded  it is being ended
  */
 
 const NO_ID = -1;
 const CLOSED = 'The lock manager is closed';
-/** How long an exit waits for the cluster; the lease ends by itself then. */
+/** How long an exit waits for the cluster; later the lease ends by itself. */
 const EXIT_WAIT_MS = 1000;
 
 /**
- * The backend over an etcd cluster: what is to be done is told to the session's thread, and what it
- * answers is told to the requests.
+ * The backend over an etcd cluster: it passes requests to the session's thread, and the thread's
+ * answers to the requests.
  * @implements {LockBackend}
  */
 class EtcdBackend {
@@ -61,7 +61,7 @@ class EtcdBackend {
 
   /** @param {import('./place.js').EtcdPlace} place */
   constructor(place) {
-    loadServices(); // what is missing is missed here, not in the other thread
+    loadServices(); // a missing library is reported here, not in the other thread
     const about = { clientId: this.clientId, pid: process.pid, threadId, host: os.hostname() };
     this.#link = new SessionLink(
       { place, about },
@@ -214,14 +214,14 @@ class EtcdBackend {
     this.#dropAll(() => abortError('The lock manager was closed while the request waited'));
   }
 
-  /** The thread is about to end: waits until everything is given back, not long. */
+  /** The thread is about to end: waits briefly until everything is released. */
   leave() {
     if (!this.#isClosed) this.#link.post({ type: 'close' });
     this.#isClosed = true;
     this.#block(EXIT_WAIT_MS, () => this.#link.isOver);
   }
 
-  /** @param {() => DOMException} makeError  what those that wait fail with */
+  /** @param {() => DOMException} makeError  creates the error of the waiting requests */
   #dropAll(makeError) {
     for (const watch of [...this.#watches.values()]) watch.close();
     const entries = [...this.#entries.values()];
@@ -264,7 +264,7 @@ class EtcdBackend {
   }
 
   /**
-   * While the thread is blocked: what is about other requests is told afterwards.
+   * Called while the thread is blocked: messages about other requests are delivered afterwards.
    * @param {any} message
    */
   #onMessageInside(message) {
@@ -342,7 +342,7 @@ class EtcdBackend {
   }
 
   /**
-   * Of a request that the agent has given back, or no longer waits for.
+   * Handles a message about a request that the agent has released or cancelled.
    * @param {Entry} entry
    * @param {any} message
    */
@@ -364,7 +364,7 @@ class EtcdBackend {
   }
 
   /**
-   * How a lock was lost that nobody has been told of yet.
+   * Returns how a lock was lost, if that was not reported yet.
    * @param {Entry} entry
    * @returns {LockLossReason | undefined}
    */

@@ -9,7 +9,7 @@ const { getNewestBefore, keyValuesOf, textOf } = require('./transaction.js');
 /** @typedef {import('./name-access.js').NameAccess} NameAccess */
 
 /**
- * What a waiter waits for: the nearest request before it that it has to wait for, else a holder.
+ * The blocker of a waiter: the nearest request ahead that it has to wait for, otherwise a holder.
  * @typedef {object} Blocker
  * @property {string} key
  * @property {string} [end]  where any of several may make room

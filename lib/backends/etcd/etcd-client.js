@@ -5,7 +5,7 @@ const { loadServices } = require('./grpc-library.js');
 
 /** @typedef {import('./place.js').EtcdPlace} EtcdPlace */
 
-/** gRPC's status codes after which nobody knows whether the request was carried out. */
+/** gRPC's status codes that leave open whether the request was carried out. */
 const CANCELLED = 1;
 const UNKNOWN = 2;
 const DEADLINE_EXCEEDED = 4;
@@ -13,7 +13,7 @@ const INTERNAL = 13;
 const UNAVAILABLE = 14;
 const IN_DOUBT = [CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE];
 
-/** What the server says where a token of authentication is of no use any more. */
+/** The server's message for an authentication token that has become invalid. */
 const STALE_TOKEN = /invalid auth token|auth store is old/;
 
 /**
@@ -53,7 +53,7 @@ class EtcdError extends Error {
     return !this.isInDoubt && !this.isLeaseGone && !this.details.includes('too many requests');
   }
 
-  /** It is the member that has answered, not the connection that has failed. */
+  /** Whether the member has answered, rather than the connection failed. */
   get isAnswer() {
     return this.details.startsWith('etcdserver: ');
   }

@@ -4,7 +4,7 @@
 /** @typedef {import('./keys.js').RequestClass} RequestClass */
 
 /**
- * What the agent asks the session for.
+ * A request as the agent sends it to the session.
  * @typedef {object} Ask
  * @property {number} number
  * @property {string} name
@@ -27,7 +27,7 @@ const OVER = 3;
 /** A request as the session sees it. */
 class EtcdRequest {
   phase = NEW;
-  /** The agent wants no more of it; what it is granted is given back. */
+  /** The agent has ended it; a later grant is released. */
   isEnding = false;
   /** The revision at which it took its place in the queue. */
   created = '0';
@@ -68,7 +68,7 @@ class EtcdRequest {
  */
 
 /**
- * What others are shown of it, without what is not there.
+ * The details that peers can read, without absent ones.
  * @param {number} since
  * @param {Ask['extras']} extras
  */

@@ -3,11 +3,11 @@
 /** @typedef {import('../../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
 /** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
 
-/** So many events a watcher may be behind. */
+/** The maximum number of unread events; older ones are lost. */
 const MAX_EVENTS = 4096;
 
 /**
- * One watcher, with what it has still to read.
+ * One watcher, with its unread events.
  * @implements {LockBackendWatch}
  */
 class EtcdWatch {

@@ -55,7 +55,7 @@ class LockChanges {
   }
 
   /**
-   * Takes the lock where nobody is in the way, or a place in the queue.
+   * Takes the lock if no other request is in the way, otherwise a place in the queue.
    * @param {EtcdRequest} request
    * @param {string} lease
    * @returns {Change}
@@ -89,7 +89,7 @@ class LockChanges {
   }
 
   /**
-   * An `ifAvailable` request with a limit: nobody has come since its turn was found.
+   * An `ifAvailable` request with a limit: no other request has come since its turn was found.
    * @param {EtcdRequest} request
    * @param {string} revision
    * @param {string} lease
@@ -105,7 +105,7 @@ class LockChanges {
   }
 
   /**
-   * The first of the queue gets the lock (E3: who is first stays so, and holders only leave).
+   * Grants the lock to the first of the queue (E3: the first stays first, and holders only leave).
    * @param {Waiter} head
    * @param {Waiter[]} rest  that follows it in the queue
    * @param {string} ownId  of the session, which needs no mail
@@ -124,7 +124,7 @@ class LockChanges {
   }
 
   /**
-   * Gives the lock back where nobody waits.
+   * Releases the lock if no request waits.
    * @param {EtcdRequest} request
    * @param {object[]} extra
    * @param {number} length  of the queue, as far as known
@@ -140,7 +140,7 @@ class LockChanges {
   }
 
   /**
-   * Gives the lock back, whoever waits.
+   * Releases the lock, even if requests wait.
    * @param {EtcdRequest} request
    * @returns {Change}
    */
@@ -154,8 +154,8 @@ class LockChanges {
   }
 
   /**
-   * Gives the lock to the first of the queue. A shared lock goes to an exclusive request only where
-   * no other holder is left; else it is given back, and the last one hands it over.
+   * Hands the lock to the first of the queue. An exclusive request gets a shared lock only if no
+   * other holder is left; otherwise the lock is released, and the last holder hands it off.
    * @param {EtcdRequest} request
    * @param {object[]} extra
    * @param {{ head: Waiter, rest: Waiter[], ownId: string, hasRoom: boolean }} next
@@ -183,7 +183,7 @@ class LockChanges {
   }
 
   /**
-   * Leaves the queue; where no exclusive holder is there, others may be grantable then.
+   * Leaves the queue; without an exclusive holder, other requests may become grantable.
    * @param {EtcdRequest} request
    * @param {object[]} extra
    * @returns {Change}
@@ -202,8 +202,8 @@ class LockChanges {
   }
 
   /**
-   * Takes the lock from all who hold it, and tells them. A transaction must not name a key twice:
-   * the range of the new key is not removed as a whole.
+   * Takes the lock from all holders, and tells them. A transaction must not name a key twice: the
+   * range of the new key is not removed as a whole.
    * @param {EtcdRequest} request
    * @param {string} lease
    * @param {{ class: import('./keys.js').RequestClass, id: string }[]} victims  all holders then

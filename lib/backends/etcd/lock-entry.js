@@ -67,7 +67,7 @@ async function stealLock(access, request) {
     const change = changes.steal(request, session.lease, victims, about);
     const answer = await access.tryChange(change, () => access.findOwn(request));
     const found = answer && toFound(answer, undefined);
-    if (found === undefined) continue; // somebody came, or died
+    if (found === undefined) continue; // a request came, or a session died
     for (const { id } of victims.slice(MAX_BATCH)) {
       const success = [changes.theftNotice(id)];
       await access.tryChange({ compare: [], success, failure: [] }, async () => undefined);

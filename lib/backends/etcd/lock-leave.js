@@ -7,7 +7,7 @@ const { keyValuesOf } = require('./transaction.js');
 /** @typedef {import('./name-access.js').NameAccess} NameAccess */
 
 /**
- * Whether the queue has to be served: somebody is in it, and no exclusive holder is there to do so.
+ * Whether the queue has to be served: it is not empty, and there is no exclusive holder to do so.
  * @param {any} answer
  * @param {EtcdRequest} request  that has left
  */

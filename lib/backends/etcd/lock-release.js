@@ -20,7 +20,7 @@ const { keyValuesOf } = require('./transaction.js');
  */
 
 /**
- * Gives a lock back, and in the same transaction to the next in the queue where there is one (E4).
+ * Releases a lock, and in the same transaction grants it to the next request of the queue (E4).
  * @param {NameAccess} access
  * @param {EtcdRequest} request  held
  * @param {object[]} extra  what is changed with it

@@ -26,8 +26,8 @@ const { WaiterLook } = require('./waiter-look.js');
 /** @typedef {import('./etcd-request.js').RequestHost} RequestHost */
 
 /**
- * The requests of one session for one name. What they need is done one step after the other, so
- * that the cluster sees them in their order.
+ * The requests of one session for one name. Its steps run one after the other, so that the cluster
+ * sees the requests in order.
  */
 class NameQueue {
   #access;
@@ -71,7 +71,7 @@ class NameQueue {
   }
 
   /**
-   * Gives a lock back, or a place in the queue.
+   * Releases a lock, or a place in the queue.
    * @param {EtcdRequest} request
    * @param {'timedout' | 'expired' | undefined} why  shown to those who watch
    */
@@ -123,7 +123,7 @@ class NameQueue {
     this.#hold(request, revision, fromHints(mail.heads));
   }
 
-  /** Mail may have been missed: reads what has become of each request. */
+  /** Mail may have been missed: reads the state of each request. */
   reread() {
     this.#steps.add(async () => {
       for (const request of [...this.#waiting, ...this.#held]) await this.#reread(request);
@@ -145,7 +145,7 @@ class NameQueue {
 
   /** @param {unknown} error */
   #onError(error) {
-    if (error instanceof SessionLost) return; // everybody is told of that
+    if (error instanceof SessionLost) return; // the session tells all its queues
     if (!(error instanceof EtcdError)) throw error;
     this.#session.abandon();
   }

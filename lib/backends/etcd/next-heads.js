@@ -2,7 +2,7 @@
 
 /** @typedef {import('./queue-state.js').Waiter} Waiter */
 
-/** Who comes next after the exclusive holder, as far as known. */
+/** The next requests after the exclusive holder, as far as they are known. */
 class NextHeads {
   /** @type {Waiter[]} */
   #heads = [];

@@ -1,6 +1,6 @@
 'use strict';
 
-/** Steps that are done one after the other. */
+/** Runs steps one after the other. */
 class StepQueue {
   /** @type {(() => Promise<void>)[]} */
   #steps = [];

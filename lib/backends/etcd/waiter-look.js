@@ -7,12 +7,12 @@ const { WAITING } = require('./etcd-request.js');
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./name-access.js').NameAccess} NameAccess */
 
-/** A waiter is served by whoever leaves before it; after so long it looks for itself. */
+/** The request that leaves before a waiter serves it; after this time the waiter checks itself. */
 const LOOK_AFTER_MS = 50;
 
 /**
- * The oldest waiter of a session looks what it waits for, and waits for the end of that: the
- * session that was to serve it may have died (E6).
+ * The oldest waiter of a session reads its blocker and watches for its end: the session that should
+ * serve the waiter may have died (E6).
  */
 class WaiterLook {
   #access;

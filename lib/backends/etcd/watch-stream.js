@@ -21,7 +21,7 @@ const { bytes, textOf } = require('./transaction.js');
  * @property {boolean} [onlyRemovals]
  * @property {boolean} [withPrevious]
  * @property {(events: WatchEvent[]) => void} onEvents  all of one revision come together
- * @property {() => void} [onGap]  events were compacted away: what is watched has to be read again
+ * @property {() => void} [onGap]  events were compacted away: the watched keys must be read again
  */
 
 const NO_PUTS = 0;
