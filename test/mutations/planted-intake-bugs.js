@@ -32,7 +32,7 @@ const INTAKE_BUGS = [
     name: 'a repair executes what has been executed again',
     file: 'src/core/operation_executor.cc',
     from: 'if (occasion == Occasion::kRepair && AnswerFromRecord(operation, agent)) return true;',
-    to: '',
+    to: 'if (occasion == Occasion::kRepair && AnswerFromRecord(operation, agent) && id == 0) return true;',
     tests: [INTAKE],
   },
   {
