@@ -6,6 +6,6 @@ module.exports = {
   testMatch: ['<rootDir>/test/{js,conformance,process,fuzz}/**/*.test.js'],
   modulePathIgnorePatterns: ['<rootDir>/build/', '<rootDir>/prebuilds/'],
   transform: {},
-  maxWorkers: 2,
+  maxWorkers: 3,
   testTimeout: 60_000, // a watchdog, not a measure: no test is expected to come near it
 };

@@ -58,12 +58,13 @@ conclude(
     ...(isEverything
       ? [
           { title: 'Instruction counts', run: checkInstructions },
+          ...nodeSteps(otherMajors, DEPENDS_ON_NODE),
           check('Installing', 'test:install', '--short', 'managers', 'source'),
           ...runEtcdTests({ isShort: true }),
           check('The page in a browser', 'test:dashboard', 'page'),
           check('Monitoring', 'test:monitoring'),
           ...runtimeSteps({ isShort: true }),
-          ...nodeSteps(otherMajors, DEPENDS_ON_NODE),
+          check('The documentation site', 'test:site', '-t', 'wide and light'),
           { title: 'C++ tests, asan', minutes: 4, run: () => runCppTests('asan') },
           { title: 'C++ tests, tsan', minutes: 3, run: () => runCppTests('tsan') },
         ]
