@@ -108,7 +108,7 @@ class Link {
     const reader = new LineReader((message) => {
       if (this.#socket !== socket) return;
       if (this.#isOpen) this.#user.onMessage(message);
-      else this.#onGreeting(message, nonce, found);
+      else if (this.#onGreeting(message, nonce, found)) reader.trust();
     });
     socket.setEncoding('utf8');
     socket.on('data', (piece) => {
@@ -126,6 +126,7 @@ class Link {
    * @param {any[]} message
    * @param {string} nonce
    * @param {Found} found
+   * @returns {boolean} whether the greetings are over
    */
   #onGreeting([kind, ...rest], nonce, { claim, askedAt }) {
     const socket = /** @type {Socket} */ (this.#socket);
@@ -139,7 +140,7 @@ class Link {
       }
       this.#clockOffset = leadOf(clock, askedAt);
       socket.write(toLine(['auth', proofOf(claim.key, 'client', brokerNonce), nonce]));
-      return;
+      return false;
     }
     if (kind !== 'welcome' || !isProof(claim.key, 'broker', nonce, rest[0])) {
       throw new DOMException(
@@ -151,6 +152,7 @@ class Link {
     this.#refusals = 0;
     this.send(this.#user.hello((t) => this.toBrokerTime(t)));
     this.#user.onOpen();
+    return true;
   }
 
   /** @param {Error} error */

@@ -23,6 +23,7 @@ class ClientConnection {
   /** @type {string[]} */
   #out = [];
   #lastT = 0;
+  #reader = new LineReader((message) => this.#receive(message));
 
   /**
    * @param {Broker} broker
@@ -31,11 +32,10 @@ class ClientConnection {
   constructor(broker, socket) {
     this.#broker = broker;
     this.#socket = socket;
-    const reader = new LineReader((message) => this.#receive(message));
     socket.setEncoding('utf8');
     socket.on('data', (piece) => {
       try {
-        reader.push(/** @type {any} */ (piece));
+        this.#reader.push(/** @type {any} */ (piece));
       } catch (error) {
         this.#fail(/** @type {Error} */ (error));
       }
@@ -94,6 +94,7 @@ class ClientConnection {
       throw new WireError('a wrong proof');
     }
     this.#isKnown = true;
+    this.#reader.trust();
     this.send(['welcome', proofOf(key, 'broker', nonce)]);
     this.flush();
   }
