@@ -47,7 +47,7 @@ const INTAKE_BUGS = [
     file: 'src/core/agent_operations.cc',
     from: 'if (CellOf(place).state.Acquire() == OperationState::kExecuted) {',
     to: 'if (CellOf(place).state.Acquire() == OperationState::kUnused) {',
-    tests: [SIMULATION],
+    tests: ['core_test:AgentOperations*', SIMULATION],
   },
   {
     name: 'the end of a request that arrives is forgotten',

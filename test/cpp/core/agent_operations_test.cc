@@ -1,0 +1,143 @@
+// What an agent of the real platform does with the room of its operations.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/agent.h"
+#include "core/attachment.h"
+#include "segment/intake.h"
+#include "segment/shard_lock.h"
+#include "segment/store_point.h"
+
+namespace holdfast::test {
+namespace {
+
+using segment::OperationState;
+using segment::ShardLock;
+
+constexpr std::u16string_view kAskedName = u"asked";
+
+class AgentOperations : public testing::Test {
+ protected:
+  void SetUp() override {
+    core::AttachOptions options;
+    options.directory = path_;
+    options.bucket = "bucket";
+    options.capacity = segment::kMinCapacity;
+    options.sweeps = false;
+    attachment_ = *core::Attachment::Attach(options);
+    agent_ = *core::Agent::Open(options, {1, 1});
+  }
+  void TearDown() override {
+    segment::store_observer = {};
+    agent_.reset();
+    attachment_.reset();
+    std::filesystem::remove_all(path_);
+  }
+
+  const segment::Segment& Table() const { return attachment_->manager().segment(); }
+  uint32_t Shard() const { return Name().ShardOf(Table().geometry().shards); }
+  static segment::ResourceName Name() { return {kAskedName.data(), kAskedName.size()}; }
+  segment::CellId Head() const { return Table().shard(Shard()).intake.Get(); }
+
+  void Lock() {
+    Result<ShardLock> lock = ShardLock::TryEnter(Table(), Shard(), attachment_->manager().self(),
+                                                 attachment_->manager().host());
+    ASSERT_TRUE(lock.ok());
+    lock_.emplace(*std::move(lock));
+  }
+  void Unlock() { lock_.reset(); }
+
+  // Whether an operation is pending, and not yet in the intake.
+  bool IsOneBetween() const {
+    for (uint32_t extent = 0; extent < Table().geometry().extents; ++extent) {
+      for (uint32_t i = 0; i < segment::OperationsPerExtent(Table().geometry()); ++i) {
+        const segment::OperationCell* const operation =
+            segment::OperationAt(Table(), Table().FirstCell(extent) + i);
+        if (operation != nullptr && operation->state.Get() == OperationState::kPending) {
+          return Head() == segment::kNoCell;
+        }
+      }
+    }
+    return false;
+  }
+
+  // The owner of the shard dies, another process repairs, and a third one is inside then.
+  void RepairBetween() {
+    Unlock();
+    Table().shard(Shard()).dirty.Set(1);
+    {
+      core::WakeQueue wake_queue(Table(), attachment_->manager().host());
+      ASSERT_TRUE(attachment_->manager().Enter(Shard(), wake_queue, 0).ok());
+    }
+    Lock();
+  }
+
+  // Puts a request in; a repair comes between its being pending and its being in the intake.
+  void PutInAroundARepair() {
+    Lock();
+    segment::store_observer = {[](void* self) {
+                                 auto& test = *static_cast<AgentOperations*>(self);
+                                 if (!test.IsOneBetween()) return;
+                                 segment::store_observer = {};
+                                 test.RepairBetween();
+                               },
+                               this};
+    core::LockRequest request;
+    const auto answer = agent_->Request(Name(), request);
+    segment::store_observer = {};
+    ASSERT_TRUE(answer.ok());
+    EXPECT_EQ(answer->outcome, core::RequestOutcome::kQueued);
+  }
+
+  std::shared_ptr<core::Attachment> attachment_;
+  std::unique_ptr<core::Agent> agent_;
+
+ private:
+  static std::string MakeDirectory() {
+    std::string path = "/dev/shm/holdfast-operations-XXXXXX";
+    return mkdtemp(path.data()) == nullptr ? std::string() : path;
+  }
+
+  const std::string path_ = MakeDirectory();
+  std::optional<ShardLock> lock_;
+};
+
+TEST_F(AgentOperations, KeepTheirRoomAfterTheAnswerUntilTheyAreOutOfTheIntake) {
+  PutInAroundARepair();
+  const segment::CellId id = Head();
+  ASSERT_NE(id, segment::kNoCell);
+  std::vector<core::RequestEvent> events;
+  agent_->TakeEvents(events);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, core::RequestEvent::Kind::kGranted);
+
+  const segment::OperationCell* const operation = segment::OperationAt(Table(), id);
+  ASSERT_NE(operation, nullptr);
+  EXPECT_EQ(operation->state.Get(), OperationState::kExecuted);
+  Unlock();
+}
+
+TEST_F(AgentOperations, GiveTheirRoomBackOnceTheyAreOutOfTheIntake) {
+  PutInAroundARepair();
+  const segment::CellId id = Head();
+  std::vector<core::RequestEvent> events;
+  agent_->TakeEvents(events);
+  ASSERT_EQ(events.size(), 1U);
+  Unlock();
+  agent_->End(events[0].id);  // whoever enters executes the intake
+  Lock();
+  core::LockRequest request;
+  const auto again = agent_->Request(Name(), request);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(Head(), id);  // the same room, used again
+  Unlock();
+}
+
+}  // namespace
+}  // namespace holdfast::test
