@@ -5,10 +5,15 @@
 const { spawn } = require('node:child_process');
 const { mkdtempSync, rmSync } = require('node:fs');
 const { join } = require('node:path');
+const { createInterface } = require('node:readline');
+const { setTimeout: pause } = require('node:timers/promises');
 const { contextsAreCheap } = require('../../../lib/node-internals.js');
 
 const LIBRARY = join(__dirname, '../../../lib/index.js');
-const HOW_LONG = 8000;
+/** A possible deadlock is told after five seconds: what is none is looked at for longer. */
+const HOW_LONG_MS = 8000;
+/** After the first warning, for a second one that must not come. */
+const LINGER_MS = 2000;
 
 let directory;
 beforeAll(() => {
@@ -16,28 +21,40 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** Starts a program with `locks`, which ends by itself; gives what it was warned of. */
-function run(manager, body) {
+/** Starts a program with `locks`, which prints each warning as a line of JSON. */
+function start(manager, body) {
   const program = `
     const lib = require(${JSON.stringify(LIBRARY)});
     const locks = ${manager};
     const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-    const messages = [];
-    process.on('warning', ({ code, message }) => messages.push({ code, message }));
-    setTimeout(() => {
-      console.log(JSON.stringify(messages));
-      process.exit();
-    }, ${HOW_LONG});
+    process.on('warning', ({ message }) => console.log(JSON.stringify(message)));
+    setInterval(() => {}, ${HOW_LONG_MS});
     ${body}`;
-  const child = spawn(process.execPath, ['-e', program], {
+  return spawn(process.execPath, ['-e', program], {
     env: { ...process.env, HOLDFAST_DIR: directory },
     stdio: ['ignore', 'pipe', 'ignore'],
   });
-  let output = '';
-  child.stdout.on('data', (text) => (output += text));
-  return new Promise((resolve) => {
-    child.on('close', () => resolve(JSON.parse(output).map(({ message }) => message)));
+}
+
+/**
+ * @param {string} manager
+ * @param {string[]} bodies  of programs that run side by side
+ * @param {Promise<unknown>} [end]  without it: some time after the first warning, whenever it comes
+ * @returns {Promise<string[]>} what all of them were warned of
+ */
+async function warningsOf(manager, bodies, end) {
+  const children = bodies.map((body) => start(manager, body));
+  const messages = [];
+  const isWarned = new Promise((resolve) => {
+    for (const { stdout } of children) {
+      createInterface({ input: stdout }).on('line', (line) =>
+        resolve(messages.push(JSON.parse(line))),
+      );
+    }
   });
+  await (end ?? isWarned.then(() => pause(LINGER_MS)));
+  for (const child of children) child.kill('SIGKILL');
+  return messages;
 }
 
 const MANAGERS = [
@@ -48,13 +65,12 @@ const MANAGERS = [
 test.concurrent.each(MANAGERS)(
   'a thread that waits for its own handle (%s)',
   async (_, manager) => {
-    const messages = await run(
-      manager,
+    const messages = await warningsOf(manager, [
       `locks.acquire('own', { label: 'first' }).then((handle) => {
-      globalThis.handle = handle;
-      locks.acquire('own', { label: 'second' });
-    });`,
-    );
+        globalThis.handle = handle;
+        locks.acquire('own', { label: 'second' });
+      });`,
+    ]);
     expect(messages).toHaveLength(1);
     expect(messages[0]).toMatch(/^Possible deadlock: .*'own' \(label 'second', .*process \d+/);
   },
@@ -66,11 +82,10 @@ test.concurrent('two processes that take two names in opposite order, after an a
       while ((await locks.query()).held.filter(({ name }) => /^opposite/.test(name)).length < 2);
       await locks.request('${second}', () => {});
     });`;
-  const both = await Promise.all([
-    run('lib.locks', take('opposite 1', 'opposite 2')),
-    run('lib.locks', take('opposite 2', 'opposite 1')),
+  const messages = await warningsOf('lib.locks', [
+    take('opposite 1', 'opposite 2'),
+    take('opposite 2', 'opposite 1'),
   ]);
-  const messages = both.flat();
   expect(messages).toHaveLength(1);
   expect(messages[0]).toMatch(/eadlock: /);
   for (const name of ["'opposite 1'", "'opposite 2'"]) expect(messages[0]).toContain(name);
@@ -79,14 +94,18 @@ test.concurrent('two processes that take two names in opposite order, after an a
 test.concurrent.each(MANAGERS)(
   'a reentrant request under a lock that was taken without it (%s)',
   async (_, manager) => {
-    const messages = await run(
-      manager,
-      `locks.request('mine', async () => {
-        await sleep(1);
-        await locks.request('mine', { reentrant: true }, () => console.error('granted'));
-      });`,
-    );
     // From Node 24 on the chain is followed, and the request granted.
+    const end = contextsAreCheap ? pause(HOW_LONG_MS) : undefined;
+    const messages = await warningsOf(
+      manager,
+      [
+        `locks.request('mine', async () => {
+          await sleep(1);
+          await locks.request('mine', { reentrant: true }, () => console.error('granted'));
+        });`,
+      ],
+      end,
+    );
     expect(messages).toHaveLength(contextsAreCheap ? 0 : 1);
   },
 );
@@ -95,6 +114,5 @@ test.concurrent.each(MANAGERS)('but not who waits for a leader (%s)', async (_, 
   const lead = (name) => `locks.request('${name}', () => new Promise(() => {}));`;
   const programs = [lead('leader'), `locks.acquire('leader');`, lead('leader') + lead('other')];
   const all = manager === 'lib.locks' ? programs : [programs.join('')];
-  const messages = await Promise.all(all.map((program) => run(manager, program)));
-  expect(messages.flat()).toEqual([]);
+  expect(await warningsOf(manager, all, pause(HOW_LONG_MS))).toEqual([]);
 });
