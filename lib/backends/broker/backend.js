@@ -12,7 +12,7 @@ const { Link } = require('./link.js');
 const { toBrokerPlace } = require('./place.js');
 const { threadName } = require('./thread-name.js');
 const { NO_ID, TrackedRequest } = require('./tracked-request.js');
-const { MAX_LINE_UNITS, VIEW } = require('./wire.js');
+const { VIEW } = require('./wire.js');
 const { toDetail } = require('./wire-values.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
@@ -23,8 +23,8 @@ const { toDetail } = require('./wire-values.js');
 const BrokerWatch = lazy(() => require('./broker-watch.js').BrokerWatch);
 const SyncHelper = lazy(() => require('./sync-helper.js').SyncHelper);
 
-/** Escaped, a name takes up to six times as many units in a line. */
-const MAX_NAME_UNITS = MAX_LINE_UNITS / 8;
+/** Escaped, a name takes up to six times as many units, far fewer than the longest line has. */
+const MAX_NAME_UNITS = 2 ** 21;
 /** A thread whose time is over waits no longer for a broker that is stopped. */
 const CANCEL_MS = 500;
 const REPLACED = 'The directory of the broker was removed or replaced';

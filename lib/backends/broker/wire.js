@@ -23,8 +23,6 @@ const STEAL = 4;
 /** What a client says of its request when it comes back. */
 const VIEW = Object.freeze({ WAITING: 0, HELD: 1, RELEASING: 2 });
 
-/** A name or a label crosses in a line of this length. */
-const MAX_LINE_UNITS = 2 ** 24;
 /** No greeting is longer, so a stranger cannot fill the memory of the other side with one line. */
 const MAX_GREETING_UNITS = 2 ** 16;
 /** No line is longer. What `inspect()` says of 100,000 requests takes 16 million. */
@@ -87,7 +85,6 @@ function toMessage(line) {
 module.exports = {
   IF_AVAILABLE,
   LineReader,
-  MAX_LINE_UNITS,
   SHARED,
   STEAL,
   VIEW,

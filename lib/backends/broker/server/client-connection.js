@@ -3,7 +3,7 @@
 const { answerCall, isCall } = require('./calls.js');
 const { isProof, newNonce, proofOf } = require('../proof.js');
 const { CLOCK_KIND, machineNow, wallLead } = require('../machine-clock.js');
-const { LineReader, MAX_LINE_UNITS, VIEW, WIRE_VERSION, WireError, toLine } = require('../wire.js');
+const { LineReader, VIEW, WIRE_VERSION, WireError, toLine } = require('../wire.js');
 
 /** @typedef {import('./broker.js').Broker} Broker */
 /** @typedef {import('./session.js').Session} Session */
@@ -200,4 +200,4 @@ function checkState(state) {
 
 const MAX_TEXT = 4096;
 
-module.exports = { ClientConnection, MAX_LINE_UNITS };
+module.exports = { ClientConnection };
