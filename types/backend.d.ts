@@ -248,10 +248,15 @@ export interface LockBackend {
    */
   isLocked(name: string, min?: number): boolean;
   /**
-   * At most `max` holders of the lock, if they are known synchronously; error messages name them.
-   * Does not throw: returns none if they cannot be read.
+   * At most `max` holders of the lock; the message of a timeout names them. With `isBlocking` they
+   * are returned synchronously, and the thread may be blocked for that. Neither throws nor rejects:
+   * gives none if they cannot be read.
    */
-  holdersOf?(name: string, max?: number): LockDetail[];
+  holdersOf?(
+    name: string,
+    max?: number,
+    isBlocking?: boolean,
+  ): LockDetail[] | Promise<LockDetail[]>;
   /**
    * Everything that can be reached from queued requests of this agent, given by their `backendId`:
    * the holders that they wait for, the requests and locks inside those, and so on. Not a snapshot,

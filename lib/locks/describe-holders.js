@@ -14,13 +14,10 @@ function describeHolder({ pid, threadId, label, held }) {
 }
 
 /**
- * Describes the holders of a lock, if the backend knows them synchronously.
- * @param {Backend} backend
- * @param {string} name
+ * @param {LockDetail[]} holders
  * @returns {string} '' if they are not known, or if the lock is free
  */
-function describeHolders(backend, name) {
-  const holders = backend.holdersOf?.(name, MAX_NAMED + 1) ?? [];
+function describeHolders(holders) {
   if (holders.length === 0) return '';
   const named = holders.slice(0, MAX_NAMED).map(describeHolder);
   if (holders.length > MAX_NAMED) named.push('and others');
@@ -28,11 +25,27 @@ function describeHolders(backend, name) {
 }
 
 /**
- * @param {Backend} backend
  * @param {string} name
  * @param {number} timeout  ms
+ * @param {LockDetail[]} holders
  */
-const describeTimeout = (backend, name, timeout) =>
-  `The lock '${name}' was not granted within ${timeout} ms${describeHolders(backend, name)}`;
+const describeTimeout = (name, timeout, holders) =>
+  `The lock '${name}' was not granted within ${timeout} ms${describeHolders(holders)}`;
 
-module.exports = { describeHolders, describeTimeout };
+/**
+ * Those whom describeTimeout() names.
+ * @param {Backend} backend
+ * @param {string} name
+ * @returns {LockDetail[] | Promise<LockDetail[]>} a promise from backends that answer later
+ */
+const findHolders = (backend, name) => backend.holdersOf?.(name, MAX_NAMED + 1) ?? [];
+
+/**
+ * The same, for a thread that is blocked.
+ * @param {Backend} backend
+ * @param {string} name
+ */
+const findHoldersSync = (backend, name) =>
+  /** @type {LockDetail[]} */ (backend.holdersOf?.(name, MAX_NAMED + 1, true) ?? []);
+
+module.exports = { describeTimeout, findHolders, findHoldersSync };

@@ -12,7 +12,7 @@ const {
   publishMiss,
   publishStart,
 } = require('./diagnostics.js');
-const { describeTimeout } = require('./describe-holders.js');
+const { describeTimeout, findHoldersSync } = require('./describe-holders.js');
 const { createLock } = require('./lock.js');
 const { signalLoss } = require('./loss-signal.js');
 const { takeToken } = require('./nested-request.js');
@@ -90,7 +90,8 @@ class SyncRequest extends BackendRequest {
     if (answer === 'missed') return false;
     backend.cancel(this, answer === 'timeout');
     if (answer === 'timeout') {
-      throw timeoutError(describeTimeout(backend, this.name, options.timeout));
+      const holders = findHoldersSync(backend, this.name);
+      throw timeoutError(describeTimeout(this.name, options.timeout, holders));
     }
     if (answer === undefined) throw notSupportedError('The backend cannot block a thread');
     const { threadId } = require('node:worker_threads');

@@ -3,11 +3,15 @@
 const { timeoutError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { clearTimeout, setTimeout } = require('../time.js');
-const { describeTimeout } = require('./describe-holders.js');
+const { describeTimeout, findHolders } = require('./describe-holders.js');
 
 /** How often, and how many times, a backend that answers later is checked. */
 const LOOK_MS = 5;
 const MAX_LOOKS = 200;
+/** The longest wait for the holders' names. */
+const MAX_NAMING_MS = 250;
+
+/** @typedef {import('../../types/backend.d.ts').LockDetail} LockDetail */
 
 const abortListeners = lazy(() => require('./abort-listeners.js'));
 
@@ -61,7 +65,9 @@ class WaitLimits {
 
   /** Called when the request leaves the queue; its signal counts until its callback runs. */
   stopTimer() {
-    if (this.#timer !== undefined) clearTimeout(this.#timer);
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 
   /** Ends both. */
@@ -95,7 +101,27 @@ class WaitLimits {
       return;
     }
     const { backend, name } = this.#request;
-    this.#request.abort(timeoutError(describeTimeout(backend, name, this.#timeout)), true);
+    const holders = findHolders(backend, name);
+    if (Array.isArray(holders)) this.#rejectWith(holders);
+    else this.#rejectWhenKnown(holders);
+  }
+
+  /**
+   * A grant or an abort that comes before the names counts.
+   * @param {Promise<LockDetail[]>} holders
+   */
+  #rejectWhenKnown(holders) {
+    const timer = setTimeout(() => this.#rejectWith([]), MAX_NAMING_MS);
+    this.#timer = timer;
+    holders.then((known) => {
+      if (this.#timer === timer) this.#rejectWith(known);
+    });
+  }
+
+  /** @param {LockDetail[]} holders */
+  #rejectWith(holders) {
+    const message = describeTimeout(this.#request.name, this.#timeout, holders);
+    this.#request.abort(timeoutError(message), true);
   }
 }
 

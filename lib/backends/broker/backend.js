@@ -7,9 +7,11 @@ const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { createClientId } = require('../client-id.js');
 const { QUEUED } = require('../outcome.js');
 const { BrokerCalls } = require('./broker-calls.js');
+const { askHolders, askHoldersSync } = require('./holders.js');
 const { Lifeline } = require('./lifeline.js');
 const { Link } = require('./link.js');
 const { toBrokerPlace } = require('./place.js');
+const { SyncCalls } = require('./sync-calls.js');
 const { threadName } = require('./thread-name.js');
 const { NO_ID, TrackedRequest } = require('./tracked-request.js');
 const { VIEW } = require('./wire.js');
@@ -21,13 +23,11 @@ const { toDetail } = require('./wire-values.js');
 /** @typedef {import('../../../types/backend.d.ts').LockOutcome} LockOutcome */
 
 const BrokerWatch = lazy(() => require('./broker-watch.js').BrokerWatch);
-const SyncHelper = lazy(() => require('./sync-helper.js').SyncHelper);
 
 /** Escaped, a name takes up to six times as many units, far fewer than the longest line has. */
 const MAX_NAME_UNITS = 2 ** 21;
 /** A thread whose time is over waits no longer for a broker that is stopped. */
-const CANCEL_MS = 500;
-const REPLACED = 'The directory of the broker was removed or replaced';
+const BRIEF_MS = 500;
 
 /**
  * The backend over a broker: one agent of a bucket. It decides nothing. What it has asked for is
@@ -48,8 +48,7 @@ class BrokerBackend {
   #keepAlive = new LoopKeepAlive();
   /** @type {Set<import('./broker-watch.js').BrokerWatch>} */
   #watches = new Set();
-  /** @type {import('./sync-helper.js').SyncHelper | undefined} */
-  #helper = undefined;
+  #syncCalls;
   #isClosed = false;
 
   /**
@@ -67,6 +66,7 @@ class BrokerBackend {
       onFailure: (error) => this.#failAll(error),
     });
     this.#calls = new BrokerCalls(this.#link, this.#keepAlive);
+    this.#syncCalls = new SyncCalls(this.#place, () => this.#state((t) => t));
   }
 
   get folder() {
@@ -159,7 +159,7 @@ class BrokerBackend {
     if (tracked === undefined) throw invalidStateError('The request has ended');
     const answer = this.#callSync('wait', [tracked.id], timeout);
     if (answer.isTimeout) {
-      this.#callSync('cancel', [tracked.id, true], CANCEL_MS);
+      this.#callSync('cancel', [tracked.id, true], BRIEF_MS);
       return 'timeout';
     }
     const [outcome, high, low] = answer.value;
@@ -168,7 +168,7 @@ class BrokerBackend {
       tracked.view = VIEW.HELD;
       this.#keepAlive.unref();
     } else if (outcome === 'deadlock') {
-      this.#callSync('cancel', [tracked.id, false], CANCEL_MS);
+      this.#callSync('cancel', [tracked.id, false], BRIEF_MS);
     } else {
       this.#forget(tracked);
       if (!request.ifAvailable) {
@@ -204,6 +204,18 @@ class BrokerBackend {
     return this.#callSync('isLocked', [name, min]).value;
   }
 
+  /**
+   * @param {string} name
+   * @param {number} [max]
+   * @param {boolean} [isBlocking]
+   * @returns {ReturnType<typeof askHoldersSync> | ReturnType<typeof askHolders>}
+   */
+  holdersOf(name, max = 64, isBlocking = false) {
+    if (this.#isClosed) return [];
+    if (!isBlocking) return askHolders(this.#calls, name, max);
+    return askHoldersSync(() => this.#callSync('holdersOf', [name, max], BRIEF_MS), name);
+  }
+
   /** @param {string | undefined} name */
   watch(name) {
     this.#checkOpen();
@@ -230,8 +242,7 @@ class BrokerBackend {
 
   #end() {
     this.#link.close();
-    this.#helper?.close();
-    this.#helper = undefined;
+    this.#syncCalls.close();
     this.#session?.lifeline.close();
     this.#session = undefined;
   }
@@ -268,13 +279,7 @@ class BrokerBackend {
    */
   #callSync(what, argument, timeout = Infinity) {
     this.#connect();
-    const { directory, bucket } = this.#place;
-    if (this.#helper === undefined) {
-      const Helper = SyncHelper();
-      this.#helper = new Helper({ directory, bucket });
-    }
-    const { isFlushed } = this.#link;
-    return this.#helper.call({ what, argument }, isFlushed, timeout, () => this.#state((t) => t));
+    return this.#syncCalls.ask({ what, argument }, this.#link.isFlushed, timeout);
   }
 
   #onOpen() {
@@ -294,7 +299,7 @@ class BrokerBackend {
       return;
     }
     if (kind === 'over') {
-      this.#failAll(invalidStateError(REPLACED));
+      this.#failAll(invalidStateError('The directory of the broker was removed or replaced'));
       return;
     }
     const tracked = this.#tracked.get(id);

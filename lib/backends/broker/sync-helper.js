@@ -1,7 +1,6 @@
 'use strict';
 
 const { Worker } = require('node:worker_threads');
-const { invalidStateError } = require('../../errors.js');
 const { packageFile } = require('../../package-files.js');
 const { machineNow } = require('./machine-clock.js');
 const { waitInSlices } = require('../wait-in-slices.js');
@@ -10,6 +9,9 @@ const { waitInSlices } = require('../wait-in-slices.js');
 
 const PROGRAM = 'backends/broker/sync-thread.js';
 const ANSWER_BYTES = 4096;
+/** Escaped, a message takes up to six times as many bytes. */
+const MAX_MESSAGE_UNITS = 600;
+const TOO_LONG = 'The answer of the broker is too long for a blocked thread';
 /** What the words of the shared buffer mean: the number of the last answer, its length. */
 const NUMBER = 0;
 const LENGTH = 1;
@@ -89,9 +91,15 @@ class SyncHelper {
   }
 }
 
-/** What an answer may take in the shared buffer. */
-const checkLength = (/** @type {number} */ length) => {
-  if (length > ANSWER_BYTES) throw invalidStateError('An answer of the broker is too long');
-};
+/**
+ * @param {{ value?: any, isLost?: boolean, error?: string[] }} answer
+ * @returns {Buffer} for the shared buffer, which has no room for a longer one
+ */
+function toAnswerBytes(answer) {
+  const bytes = Buffer.from(JSON.stringify(answer), 'utf8');
+  if (bytes.length <= ANSWER_BYTES) return bytes;
+  const [name, message] = answer.error ?? ['InvalidStateError', TOO_LONG];
+  return Buffer.from(JSON.stringify({ error: [name, message.slice(0, MAX_MESSAGE_UNITS)] }));
+}
 
-module.exports = { SyncHelper, checkLength, LENGTH, NUMBER, HEAD_BYTES };
+module.exports = { SyncHelper, toAnswerBytes, LENGTH, NUMBER, HEAD_BYTES };

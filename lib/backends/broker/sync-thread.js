@@ -7,7 +7,7 @@ const { parentPort, workerData } = require('node:worker_threads');
 const { machineNow } = require('./machine-clock.js');
 const { Link } = require('./link.js');
 const { BrokerPlace } = require('./place.js');
-const { HEAD_BYTES, LENGTH, NUMBER, checkLength } = require('./sync-helper.js');
+const { HEAD_BYTES, LENGTH, NUMBER, toAnswerBytes } = require('./sync-helper.js');
 
 /**
  * @typedef {object} Question
@@ -82,8 +82,7 @@ class SyncThread {
     if (this.#question === undefined) return;
     const { number } = this.#question;
     this.#question = undefined;
-    const bytes = Buffer.from(JSON.stringify(answer), 'utf8');
-    checkLength(bytes.length);
+    const bytes = toAnswerBytes(answer);
     this.#bytes.set(bytes);
     this.#words[LENGTH] = bytes.length;
     Atomics.store(this.#words, NUMBER, number);

@@ -4,77 +4,20 @@ const { LocalLockTable } = require('../../local/lock-table.js');
 const { TokenCounter } = require('../../local/token-counter.js');
 const { VERSION } = require('./journal.js');
 const { CLOCK_KIND, machineNow, wallLead, wallNow } = require('../machine-clock.js');
+const { RemoteRequest } = require('./remote-request.js');
 const { Session } = require('./session.js');
-const { IF_AVAILABLE, SHARED, STEAL } = require('../wire.js');
 
 /** @typedef {import('../../local/lock-entry.js').LockEntry} LockEntry */
 /** @typedef {import('../../../../types/backend.d.ts').LockLossReason} LossReason */
-/** @typedef {import('../../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('./session.js').SessionDetails} SessionDetails */
 
-/**
- * What crosses of a request: its number, its name, flags, the time at which it was made, extras.
- * @typedef {[id: number, name: string, flags: number, t: number, extras: WireExtras | null]} Asked
- */
-/**
- * @typedef {[
- *   limit: number,
- *   holdLimit: number,
- *   label: string,
- *   callSite: string,
- *   high: number,
- *   low: number,
- * ]} WireExtras  the last two: the token of the lock in whose callback it was made
- */
-
+/** @typedef {import('./remote-request.js').Asked} Asked */
 /** @typedef {{ add(record: unknown[]): void, readonly hasRoom: boolean }} Notebook */
 
 const CLOCK = {
   now: machineNow,
   toWall: (/** @type {number} */ t) => wallLead() + t,
 };
-
-/**
- * @param {WireExtras | null} extras
- * @returns {import('../../../../types/backend.d.ts').LockRequestExtras | undefined}
- */
-function toExtras(extras) {
-  if (extras === null) return undefined;
-  const [limit, holdLimit, label, callSite, tokenHigh, tokenLow] = extras;
-  const enclosing = /** @type {any} */ (
-    tokenHigh === 0 && tokenLow === 0 ? undefined : { tokenHigh, tokenLow }
-  );
-  return { limit, holdLimit, label, callSite, deadlock: 'ignore', enclosing };
-}
-
-/** A request as the lock table sees it: it is told by its session, so it has no ears of its own. */
-class RemoteRequest {
-  tokenHigh = 0;
-  tokenLow = 0;
-
-  /** @param {Asked} asked */
-  constructor([id, name, flags, t, extras]) {
-    this.backendId = id;
-    this.name = name;
-    this.flags = flags;
-    this.t = t;
-    this.wireExtras = extras;
-    this.extras = toExtras(extras);
-    /** @type {'shared' | 'exclusive'} */
-    this.mode = (flags & SHARED) === 0 ? 'exclusive' : 'shared';
-    this.ifAvailable = (flags & IF_AVAILABLE) !== 0;
-    this.steal = (flags & STEAL) !== 0;
-  }
-
-  granted() {}
-  missed() {}
-  failed() {}
-  lost() {}
-
-  get asked() {
-    return [this.backendId, this.name, this.flags, this.t, this.wireExtras];
-  }
-}
 
 /** @param {LockEntry} entry */
 const requestOf = (entry) => /** @type {RemoteRequest} */ (/** @type {any} */ (entry.request));
@@ -113,6 +56,14 @@ class BrokerTable {
 
   inspect() {
     return this.#table.inspect();
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} max
+   */
+  holdersOf(name, max) {
+    return this.#table.holdersOf(name, max);
   }
 
   /**

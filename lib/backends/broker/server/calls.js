@@ -11,6 +11,7 @@ const { toPlain } = require('../wire-values.js');
 /** Questions of clients, and their answers. */
 
 const MAX_EVENTS = 1024;
+const MAX_HOLDERS = 1024;
 
 /**
  * @typedef {(
@@ -26,6 +27,12 @@ const ANSWERS = {
   snapshot: (table, _session, _argument, reply) => reply(table.snapshot()),
 
   inspect: (table, _session, _argument, reply) => reply(toPlain(table.inspect())),
+
+  /** Without the name, which may be longer than an answer to a blocked thread. */
+  holdersOf(table, _session, [name, max], reply) {
+    const holders = table.holdersOf(name, Math.min(max, MAX_HOLDERS));
+    reply(toPlain(holders.map((holder) => ({ ...holder, name: '' }))));
+  },
 
   isLocked: (table, _session, [name, least], reply) => reply(table.isLocked(name, least)),
 

@@ -117,7 +117,7 @@ class ClientConnection {
     const { table } = this.#broker;
     if (kind === 'q') {
       checkAsked(rest);
-      const asked = /** @type {import('./broker-table.js').Asked} */ (rest);
+      const asked = /** @type {import('./remote-request.js').Asked} */ (rest);
       // Asked before, and over: it comes once more by another connection.
       this.#at(rest[3], () => rest[0] > session.maxId && table.request(session, asked));
     } else if (kind === 'r') {

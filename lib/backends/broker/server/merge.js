@@ -9,7 +9,7 @@ const { VIEW } = require('../wire.js');
 /**
  * @typedef {object} Told  what a client says of one request
  * @property {number} view
- * @property {import('./broker-table.js').Asked} asked
+ * @property {import('./remote-request.js').Asked} asked
  * @property {number} high
  * @property {number} low
  * @property {boolean} isNew  it is asked for where the table does not know it

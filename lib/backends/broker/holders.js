@@ -1,0 +1,39 @@
+'use strict';
+
+const { toDetail } = require('./wire-values.js');
+
+/** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
+
+/**
+ * @param {any[]} holders  as they cross: without their name
+ * @param {string} name
+ * @returns {LockDetail[]}
+ */
+const toHolders = (holders, name) => holders.map((holder) => toDetail({ ...holder, name }));
+
+/**
+ * @param {import('./broker-calls.js').BrokerCalls} calls
+ * @param {string} name
+ * @param {number} max
+ * @returns {Promise<LockDetail[]>} none, where there is no broker any more
+ */
+const askHolders = (calls, name, max) =>
+  calls.ask('holdersOf', [name, max], false).then(
+    (holders) => toHolders(holders, name),
+    () => [],
+  );
+
+/**
+ * @param {() => { value: any }} ask  blocks the thread
+ * @param {string} name
+ * @returns {LockDetail[]} none, where no answer comes, or one that a blocked thread cannot take
+ */
+function askHoldersSync(ask, name) {
+  try {
+    return toHolders(ask().value ?? [], name);
+  } catch {
+    return [];
+  }
+}
+
+module.exports = { askHolders, askHoldersSync };
