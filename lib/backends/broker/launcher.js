@@ -8,6 +8,7 @@ const { dateNow, setTimeout } = require('../../time.js');
 const { invalidStateError } = require('../../errors.js');
 const { packageFile } = require('../../package-files.js');
 const { machineNow } = require('./machine-clock.js');
+const { isProcessThere } = require('./place.js');
 const { commandFor } = require('./platform.js');
 
 /** @typedef {import('./place.js').BrokerPlace} BrokerPlace */
@@ -20,8 +21,12 @@ const { commandFor } = require('./platform.js');
 
 /** A broker that nobody is connected to ends after this time. */
 const IDLE_MS = 10_000;
-/** One of many clients starts a broker; when it has come to nothing, another one does. */
+/**
+ * One of many clients starts a broker. Another one does after this time, or at once when the
+ * starting process is gone: this often, for one that cannot run would be started without end.
+ */
 const START_MS = 3000;
+const MAX_QUICK_STARTS = 5;
 const GIVE_UP_MS = 30_000;
 const FIRST_PAUSE_MS = 2;
 const MAX_PAUSE_MS = 50;
@@ -56,6 +61,7 @@ class Launcher {
   #isOver = false;
   #startedAt = machineNow();
   #pauseMs = FIRST_PAUSE_MS;
+  #starts = 0;
 
   /** @param {BrokerPlace} place */
   constructor(place) {
@@ -100,15 +106,15 @@ class Launcher {
    * @param {number} number
    */
   #mayStart(number) {
-    const mark = path.join(this.#place.folder, `starting.${number}`);
+    const mark = this.#markFile(number);
     try {
-      fs.closeSync(fs.openSync(mark, 'wx', PRIVATE_FILE));
+      fs.writeFileSync(mark, `${process.pid}`, { flag: 'wx', mode: PRIVATE_FILE });
       return true;
     } catch (error) {
       if (/** @type {any} */ (error).code !== 'EEXIST') throw error;
     }
     try {
-      if (dateNow() - fs.statSync(mark).mtimeMs < START_MS) return false;
+      if (this.#isAtWork(mark)) return false;
       fs.rmSync(mark, { force: true });
     } catch {
       // The broker has come and removed it.
@@ -116,8 +122,21 @@ class Launcher {
     return false;
   }
 
+  /** @param {number} number  of the broker that is being started */
+  #markFile(number) {
+    return path.join(this.#place.folder, `starting.${number}`);
+  }
+
+  /** @param {string} mark */
+  #isAtWork(mark) {
+    if (dateNow() - fs.statSync(mark).mtimeMs >= START_MS) return false;
+    const pid = Number(fs.readFileSync(mark, 'utf8'));
+    return this.#starts >= MAX_QUICK_STARTS || pid === 0 || isProcessThere(pid);
+  }
+
   /** @param {number} number */
   #start(number) {
+    this.#starts += 1;
     const { directory, bucket } = this.#place;
     const idleMs = Number(process.env.HOLDFAST_BROKER_IDLE_MS ?? IDLE_MS);
     const options = JSON.stringify({ directory, bucket, number, idleMs });
@@ -133,6 +152,21 @@ class Launcher {
     fs.closeSync(log);
     child.on('error', () => {}); // the log or the time tells
     child.unref();
+    this.#writeMark(number, child.pid);
+  }
+
+  /**
+   * Now the broker is what others wait for, not this client.
+   * @param {number} number
+   * @param {number | undefined} pid  undefined: it could not be started
+   */
+  #writeMark(number, pid) {
+    try {
+      if (pid === undefined) fs.rmSync(this.#markFile(number), { force: true });
+      else fs.writeFileSync(this.#markFile(number), `${pid}`, { flag: 'r+' });
+    } catch {
+      // The broker has come and removed it.
+    }
   }
 
   get #logFile() {

@@ -236,4 +236,4 @@ function toBrokerPlace({ bucket = 'default', directory }) {
   return new BrokerPlace(bucket, chosen || defaultDirectory(platformOf()));
 }
 
-module.exports = { BrokerPlace, namesIn, toBrokerPlace };
+module.exports = { BrokerPlace, isProcessThere, namesIn, toBrokerPlace };
