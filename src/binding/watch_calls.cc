@@ -79,9 +79,10 @@ napi_value AgentWrap::ArmWatch(napi_env env, napi_callback_info info) {
   uint32_t id = 0;
   if (call.self() == nullptr || !Read(env, call[0], id)) return Quit(env);
   AgentWrap* const self = call.self();
-  const bool is_armed = self->agent_ != nullptr && self->agent_->ArmWatch(id);
-  if (is_armed) self->UpdateLoop();
-  return ToJs(env, is_armed);
+  if (self->agent_ == nullptr) return ToJs(env, false);
+  const bool is_behind = self->agent_->ArmWatch(id);
+  self->UpdateLoop();
+  return ToJs(env, is_behind);
 }
 
 // closeWatch(id)

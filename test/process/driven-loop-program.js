@@ -1,43 +1,60 @@
 'use strict';
 
-// A process whose event loop is driven from outside, as in Electron's main process. It asks for a
-// lock in the given place of a turn, and tells when it has asked and when it is granted.
+// A process whose event loop is driven from outside, as in Electron's main process. In the given
+// place of a turn it asks for a lock, or watches; it tells when it has, and when it hears of it.
 
 const { writeSync } = require('node:fs');
 const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 
-const [directory, place, addon] = process.argv.slice(2);
+const [directory, what, place, addon] = process.argv.slice(2);
 const { drive } = require(addon);
-/** A few turns pass first, in which the agent can get to know the loop. */
-const TURNS_BEFORE = 3;
 
 const backend = new SharedMemoryBackend({ directory, bucket: 'process', sweeps: false });
 const locks = openLockManager({ backend });
 const tell = (word) => writeSync(1, `${word}\n`);
-let isGranted = false;
+let hasStarted = false;
+let hasTold = false;
+let isOver = false;
+
+function hear(word) {
+  isOver = true;
+  tell(word);
+}
 
 function ask() {
-  locks.request('a', () => {
-    isGranted = true;
-    tell('granted');
-  });
-  tell('asked');
+  locks.request('a', () => hear('granted'));
+  hasStarted = true;
 }
 
+function watch() {
+  const first = locks.watch()[Symbol.asyncIterator]().next();
+  first.then(({ value }) => hear(value.type));
+  hasStarted = true;
+}
+
+const START = { 'asks for a lock': ask, watches: watch };
 const PLACES = {
-  'outside of the loop': ask,
-  'in a timer': () => setTimeout(ask),
-  'in an immediate': () => setImmediate(ask),
+  'outside of the loop': (start) => start(),
+  'in a timer': (start) => setTimeout(start),
+  'in an immediate': (start) => setImmediate(start),
 };
 
-let turns = 0;
+let hasTurned = false;
+let isPlaced = false;
 function between() {
+  if (hasTurned && !isPlaced) {
+    isPlaced = true; // nothing else keeps the loop from sleeping now
+    PLACES[place](START[what]);
+  }
   process._tickCallback(); // ticks and microtasks, as the program that embeds Node runs them
-  turns += 1;
-  if (turns < TURNS_BEFORE) setImmediate(() => {});
-  if (turns === TURNS_BEFORE) PLACES[place]();
-  return !isGranted;
+  if (hasStarted && !hasTold) {
+    hasTold = true; // the loop sleeps next
+    tell('asked');
+  }
+  return !isOver;
 }
 
+// In the turn of the timer the agent gets to know the loop.
+setTimeout(() => (hasTurned = true), 1);
 setImmediate(() => drive(between));

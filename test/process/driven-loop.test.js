@@ -28,18 +28,24 @@ afterEach(async () => {
   await bucket.close();
 });
 
-// Nobody tells a loop that is driven so when the sleep begins: whoever waits has to be rung always.
-test.each(['outside of the loop', 'in a timer', 'in an immediate'])(
-  'a loop that the program drives and sleeps for hears of a grant that was asked for %s',
-  async (place) => {
+const PLACES = ['outside of the loop', 'in a timer', 'in an immediate'];
+const WORDS = [
+  ['asks for a lock', 'granted'],
+  ['watches', 'released'],
+];
+
+// No phase of a loop that is driven so says when the sleep begins: it has to be rung always.
+test.each(WORDS.flatMap(([what, heard]) => PLACES.map((place) => [what, place, heard])))(
+  'a loop that the program drives and sleeps for %s, %s, and hears: %s',
+  async (what, place, heard) => {
     const release = await bucket.hold('a');
-    child = spawn(process.execPath, [PROGRAM, bucket.directory, place, ADDON], {
+    child = spawn(process.execPath, [PROGRAM, bucket.directory, what, place, ADDON], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const words = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const nextWord = async () => (await words.next()).value;
     expect(await nextWord()).toBe('asked');
     await release();
-    expect(await nextWord()).toBe('granted');
+    expect(await nextWord()).toBe(heard);
   },
 );
