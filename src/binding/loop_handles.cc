@@ -2,17 +2,12 @@
 
 #include <initializer_list>
 
-#include "platform/clock.h"
 #include "platform/nested_epoll.h"
 
 namespace holdfast::binding {
 namespace {
 
 constexpr uint64_t kSweepMs = 1000;
-// To poll without sleeping takes less, as a rule.
-constexpr uint64_t kSleepNs = 200'000;
-// The loop counts whole milliseconds, and its clock is late.
-constexpr uint64_t kClockErrorNs = 2 * kNsPerMs;
 
 }  // namespace
 
@@ -105,25 +100,23 @@ void LoopHandles::DoNotSleep(bool come_round) {
 }
 
 void LoopHandles::NoteSleep() {
-  sleep_ms_ = uv_backend_timeout(prepare_.loop);
-  if (sleep_ms_ == 0) return;
-  sleeps_at_ns_ = uv_hrtime();
+  is_about_to_sleep_ = IsAboutToSleep();
+  if (!is_about_to_sleep_) return;
+  idle_before_ns_ = uv_metrics_idle_time(prepare_.loop);
   events_before_ = CountEvents();
 }
 
-// A loop that sleeps itself comes back with an event, or when the time is over. One that a program
-// drives is known for good: it may do without the loop for long.
+// libuv counts idle time only where it polls with a timeout, which it does unless it finds an event
+// at once; with UV_RUN_NOWAIT it never does. Where nobody asks libuv to count, as Node does, the
+// loop stays one that is rung always.
 void LoopHandles::NoteWake() {
-  if (sleep_ms_ == 0 || driver_ == Driver::kProgram) return;
-  const uint64_t slept_ns = uv_hrtime() - sleeps_at_ns_;
-  const bool is_early =
-      sleep_ms_ < 0 || slept_ns + kClockErrorNs < static_cast<uint64_t>(sleep_ms_) * kNsPerMs;
-  if (is_early && CountEvents() == events_before_) {
-    driver_ = Driver::kProgram;
-  } else if (slept_ns >= kSleepNs) {
-    driver_ = Driver::kItself;
+  if (!is_about_to_sleep_) return;
+  is_about_to_sleep_ = false;
+  if (uv_metrics_idle_time(prepare_.loop) != idle_before_ns_) {
+    sleeps_itself_ = true;
+  } else if (CountEvents() == events_before_) {
+    sleeps_itself_ = false;
   }
-  sleep_ms_ = 0;
 }
 
 uint64_t LoopHandles::CountEvents() const {

@@ -44,7 +44,7 @@ class LoopHandles {
   // Whether this loop sleeps inside of uv_run(), so that OnPrepare() comes before each sleep. False
   // until it has done so, and where the program sleeps outside of it (UV_RUN_NOWAIT), as Electron
   // does: there JavaScript may run outside of the loop, too, and nobody says when the sleep begins.
-  bool SleepsItself() const { return driver_ == Driver::kItself; }
+  bool SleepsItself() const { return sleeps_itself_; }
   // In OnPrepare(): whether nothing else in the loop is due.
   bool IsAboutToSleep() const;
 
@@ -59,8 +59,6 @@ class LoopHandles {
     handle.data = this;
     return reinterpret_cast<uv_handle_t*>(&handle);
   }
-  enum class Driver : uint8_t { kUnknown, kItself, kProgram };
-
   bool Start();
   uint64_t CountEvents() const;
 
@@ -75,9 +73,9 @@ class LoopHandles {
   bool keeps_alive_ = false;
   bool comes_round_ = false;
   bool sweeps_ = false;
-  Driver driver_ = Driver::kUnknown;
-  int sleep_ms_ = 0;  // that the loop was about to sleep; 0: it was not; -1: until an event
-  uint64_t sleeps_at_ns_ = 0;
+  bool sleeps_itself_ = false;
+  bool is_about_to_sleep_ = false;  // at the last NoteSleep(), and what libuv had counted then:
+  uint64_t idle_before_ns_ = 0;
   uint64_t events_before_ = 0;
 };
 
