@@ -26,6 +26,8 @@ class BackendRequest {
     /** The innermost lock in whose callback this request is made. */
     this.outer = enclosingLock();
     this.backend = backend;
+    /** Of call-chain.js: requests may be inside this lock without the call chain showing it. */
+    this.isUnfollowed = false;
     if (this.outer !== undefined || mayBeInside()) this.setOuter(this.outer);
   }
 

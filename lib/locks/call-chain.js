@@ -19,6 +19,7 @@ const { UNKNOWN, toEnclosingWord } = require('./enclosing-word.js');
  *   readonly coveredMode: import('../../types/locks.d.ts').LockMode,
  *   readonly nestedBackend: LockBackend,
  *   readonly outer: ChainLink | undefined,
+ *   isUnfollowed: boolean,
  *   enterNested(request: NestedLink): void,
  *   leaveNested(request: NestedLink): void,
  * }} ChainLink
@@ -42,11 +43,8 @@ let chains = contextsAreCheap ? new AsyncLocalStorage() : undefined;
 /** @type {ChainLink | undefined} without contexts: the request whose callback is running */
 let running = undefined;
 
-/**
- * Locks of this thread whose callback is not followed, or which a handle holds.
- * @type {Set<object>}
- */
-const unfollowed = new Set();
+/** How many locks of this thread have a callback that is not followed, or are held by a handle. */
+let unfollowed = 0;
 
 /** Makes later callbacks be followed to their end; callbacks that have begun are not. */
 function followCallChains() {
@@ -63,7 +61,7 @@ function followCallChains() {
  */
 function callInside(request, callback, lock) {
   if (!contextsAreCheap) {
-    if (chains === undefined) unfollowed.add(request);
+    if (chains === undefined) stopFollowing(request);
     return runInside(request, () => callback(lock));
   }
   /** @type {AsyncLocalStorage<ChainLink>} */ (chains).enterWith(request); // for this microtask
@@ -92,18 +90,22 @@ function runInside(request, run) {
 
 /**
  * From now on a request may be inside this lock without the call chain showing it.
- * @param {object} request  granted
+ * @param {{ isUnfollowed: boolean }} request  granted
  */
 function stopFollowing(request) {
-  unfollowed.add(request);
+  if (request.isUnfollowed) return;
+  request.isUnfollowed = true;
+  unfollowed += 1;
 }
 
 /**
  * Ends the effect of stopFollowing().
- * @param {object} request
+ * @param {{ isUnfollowed: boolean }} request
  */
 function endFollowing(request) {
-  if (unfollowed.size > 0) unfollowed.delete(request);
+  if (!request.isUnfollowed) return;
+  request.isUnfollowed = false;
+  unfollowed -= 1;
 }
 
 /** The innermost lock, of any bucket, that the running call chain holds. */
@@ -163,7 +165,7 @@ const MAYBE_INSIDE = Object.freeze(onlyInside(UNKNOWN));
  */
 function extrasInside(extras, outer, backend) {
   const enclosing = heldAround(outer, (request) => shareLocks(request.home, backend));
-  if (enclosing === undefined && unfollowed.size === 0) return extras;
+  if (enclosing === undefined && unfollowed === 0) return extras;
   if (extras === undefined) {
     return enclosing === undefined ? MAYBE_INSIDE : onlyInside(toEnclosingWord(enclosing, 'warn'));
   }
@@ -171,7 +173,7 @@ function extrasInside(extras, outer, backend) {
 }
 
 /** Whether a request may be inside a lock although no call chain says so. */
-const mayBeInside = () => unfollowed.size > 0;
+const mayBeInside = () => unfollowed > 0;
 
 /**
  * The innermost lock of the running call chain that covers a reentrant request. A lock of
