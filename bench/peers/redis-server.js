@@ -14,13 +14,14 @@ const whyNoRedis = () =>
 /** @param {string} directory */
 const socketIn = (directory) => path.join(directory, 'redis.sock');
 
-/** @param {string} directory */
+/** @param {string} directory @returns {Promise<import('node:child_process').ChildProcess>} */
 async function serveRedis(directory) {
   const socket = socketIn(directory);
   const options = ['--port', '0', '--unixsocket', socket, '--save', '', '--dir', directory];
   const server = spawn(PROGRAM, options, { stdio: 'ignore' });
   process.prependListener('exit', () => server.kill('SIGKILL'));
   while (!fs.existsSync(socket)) await new Promise((resolve) => setTimeout(resolve, 5));
+  return server;
 }
 
 /** @param {string} directory */

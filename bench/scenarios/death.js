@@ -10,6 +10,7 @@ const { makeLifeline } = require('../harness/lifeline.js');
 const { startProgram } = require('../harness/programs.js');
 const { now } = require('../harness/section-log.js');
 const { quantile } = require('../harness/statistics.js');
+const { openBroker } = require('../peers/holdfast-broker.js');
 
 const DEATHS = 8;
 const { O_NONBLOCK, O_RDONLY } = fs.constants;
@@ -21,11 +22,8 @@ const { O_NONBLOCK, O_RDONLY } = fs.constants;
  *   => Promise<unknown>>}
  */
 const NOTICES = {
-  async grant(directory) {
-    const locks = openLockManager({ directory });
-    await locks.request('ledger', () => {});
-    setImmediate(() => locks.close());
-  },
+  grant: (directory) => takeLock(openLockManager({ directory })),
+  brokerGrant: (directory) => takeLock(openBroker(`${directory}/locks`)),
   /** The end of file of a FIFO that only the other process has open for writing. */
   fifo(directory) {
     const fd = fs.openSync(path.join(directory, 'lifeline'), O_RDONLY | O_NONBLOCK);
@@ -36,6 +34,12 @@ const NOTICES = {
   exit: (_directory, child) => once(child, 'exit'),
 };
 
+/** @param {import('../../types').LockManager} locks */
+async function takeLock(locks) {
+  await locks.request('ledger', () => {});
+  setImmediate(() => locks.close());
+}
+
 /**
  * @param {keyof typeof NOTICES} notice
  * @param {number} mebibytes
@@ -43,7 +47,11 @@ const NOTICES = {
 async function measureDeath(notice, mebibytes) {
   const directory = makeDirectory();
   const closeReader = makeLifeline(directory);
-  const { child, ended } = await startProgram('death-holder', [directory, String(mebibytes)]);
+  const { child, ended } = await startProgram('death-holder', [
+    directory,
+    String(mebibytes),
+    ...(notice === 'brokerGrant' ? [`broker://${directory}/locks`] : []),
+  ]);
   let noticed = 0;
   const notices = NOTICES[notice](directory, child).then(() => (noticed = now()));
   closeReader();
@@ -77,11 +85,13 @@ module.exports = {
   rounds: 3,
   contenders: {
     holdfast: contender('grant'),
+    'holdfast, broker': contender('brokerGrant'),
     'end of file of a FIFO': contender('fifo'),
     'exit of a child process': contender('exit'),
   },
   goals: [
     { of: 'holdfast', per: 'end of file of a FIFO', figure: 'small p50 ms', atMost: 1.5 },
+    { of: 'holdfast, broker', figure: 'small longest ms', atMost: 20 },
     { of: 'holdfast', per: 'exit of a child process', figure: '256 MB p50 ms', atMost: 1.2 },
   ],
   chart: { figure: 'small p50 ms', title: 'Notice of the death of a small process, ms' },

@@ -1,0 +1,39 @@
+'use strict';
+
+// No lock at all: a line of the length of a request goes to another process over a Unix socket, and
+// comes back. What a lock costs at least whose state another process keeps.
+
+const { once } = require('node:events');
+const net = require('node:net');
+const path = require('node:path');
+const { startProgram } = require('../harness/programs.js');
+
+const LINE = '["q",123456,"ledger",0,123456789.123456,null]\n';
+
+/** @param {string} directory */
+const socketIn = (directory) => path.join(directory, 'echo.sock');
+
+/** @param {string} directory */
+async function serve(directory) {
+  const { child } = await startProgram('echo', [socketIn(directory)]);
+  process.prependListener('exit', () => child.kill('SIGKILL'));
+}
+
+/** @param {import('./peers.js').Place} place */
+async function open({ directory }) {
+  const socket = net.connect(socketIn(directory));
+  await once(socket, 'connect');
+  socket.setEncoding('utf8');
+  let onLine = () => {};
+  socket.on('data', () => onLine());
+  const run = async (section) => {
+    await new Promise((resolve) => {
+      onLine = () => resolve(undefined);
+      socket.write(LINE);
+    });
+    return section();
+  };
+  return { run, close: () => socket.destroy() };
+}
+
+module.exports = { open, serve };

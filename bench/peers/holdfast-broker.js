@@ -1,0 +1,21 @@
+'use strict';
+
+const { BrokerPlace } = require('../../lib/backends/broker/place.js');
+const { openLockManager } = require('../../lib/index.js');
+
+/** @param {string} directory */
+const openBroker = (directory) => openLockManager({ url: `broker://${directory}` });
+
+/** @param {import('./peers.js').Place} place */
+function open({ directory, name }) {
+  const locks = openBroker(directory);
+  return { run: (section) => locks.request(name, section), close: () => locks.close() };
+}
+
+/** The number of the process that serves the bucket. @param {string} directory */
+function brokerPid(directory) {
+  const place = new BrokerPlace('default', directory);
+  return place.readClaim(place.highestClaim()).pid;
+}
+
+module.exports = { brokerPid, open, openBroker };

@@ -1,0 +1,39 @@
+'use strict';
+
+const { makeDirectory } = require('../harness/bucket.js');
+const { figuresOfIdle } = require('../harness/idle.js');
+const { startProgram } = require('../harness/programs.js');
+const { brokerPid, openBroker } = require('../peers/holdfast-broker.js');
+const { serveRedis, whyNoRedis } = require('../peers/redis-server.js');
+
+/** @type {import('../harness/scenarios.js').Scenario} */
+module.exports = {
+  goal: 14,
+  title: 'The broker: what it takes while a client is connected and wants nothing',
+  note: 'Wake-ups are the voluntary context switches of all its threads in ten seconds.',
+  rounds: 1,
+  contenders: {
+    'holdfast, broker': {
+      async measure() {
+        const directory = makeDirectory();
+        await openBroker(directory).request('ledger', () => {});
+        return figuresOfIdle(brokerPid(directory));
+      },
+    },
+    'plain Node with a socket': {
+      async measure() {
+        const { child } = await startProgram('echo', [`${makeDirectory()}/echo.sock`]);
+        process.prependListener('exit', () => child.kill('SIGKILL'));
+        return figuresOfIdle(child.pid);
+      },
+    },
+    'Redis server': {
+      whyNot: whyNoRedis,
+      measure: async () => figuresOfIdle((await serveRedis(makeDirectory())).pid),
+    },
+  },
+  goals: [
+    { of: 'holdfast, broker', figure: 'resident MB', atMost: 45 },
+    { of: 'holdfast, broker', figure: 'wake-ups', atMost: 0 },
+  ],
+};
