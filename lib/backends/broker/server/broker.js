@@ -215,9 +215,13 @@ class Broker {
     this.#rounds.add(step);
   }
 
-  /** A connection has been read. */
-  onRead() {
-    if (this.#isServing) this.#rounds.flushIfAlone();
+  /** A connection is about to be read: its steps are put in order together. */
+  beginReading() {
+    this.#rounds.beginReading();
+  }
+
+  endReading() {
+    this.#rounds.endReading();
   }
 
   /** @param {import('./round.js').Step[]} steps */

@@ -34,12 +34,13 @@ class ClientConnection {
     this.#socket = socket;
     socket.setEncoding('utf8');
     socket.on('data', (piece) => {
+      broker.beginReading();
       try {
         this.#reader.push(/** @type {any} */ (piece));
       } catch (error) {
         this.#fail(/** @type {Error} */ (error));
       }
-      broker.onRead();
+      broker.endReading();
     });
     socket.on('error', () => socket.destroy()); // 'close' follows
     socket.on('close', () => this.#onClose());

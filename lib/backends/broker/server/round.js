@@ -16,6 +16,7 @@ class Rounds {
   #steps = [];
   #isScheduled = false;
   #isPaused = false;
+  #isReading = false;
   #run;
   #mayRunAtOnce;
   #afterReading;
@@ -34,12 +35,18 @@ class Rounds {
   /** @param {Step} step */
   add(step) {
     this.#steps.push(step);
-    this.#schedule();
+    if (!this.#isReading) this.#schedule();
   }
 
-  /** The steps of one reading of one connection have been added. */
-  flushIfAlone() {
+  /** The steps of one reading of one connection follow. */
+  beginReading() {
+    this.#isReading = true;
+  }
+
+  endReading() {
+    this.#isReading = false;
     if (!this.#isPaused && this.#mayRunAtOnce()) this.#runUntil(Infinity);
+    this.#schedule();
   }
 
   /** Keeps all steps until resume(). */
