@@ -80,6 +80,7 @@ napi_value AgentWrap::Functions() {
   add("openWatch", &AgentWrap::OpenWatch);
   add("readWatch", &AgentWrap::ReadWatch);
   add("armWatch", &AgentWrap::ArmWatch);
+  add("pauseWatch", &AgentWrap::PauseWatch);
   add("closeWatch", &AgentWrap::CloseWatch);
   add("snapshot", &AgentWrap::TakeSnapshot);
   add("inspect", &AgentWrap::Inspect);

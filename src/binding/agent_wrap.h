@@ -92,6 +92,7 @@ class AgentWrap final : private LoopHandles::Listener {
   static napi_value OpenWatch(napi_env env, napi_callback_info info);
   static napi_value ReadWatch(napi_env env, napi_callback_info info);
   static napi_value ArmWatch(napi_env env, napi_callback_info info);
+  static napi_value PauseWatch(napi_env env, napi_callback_info info);
   static napi_value CloseWatch(napi_env env, napi_callback_info info);
   static napi_value Usage(napi_env env, napi_callback_info info);
   static napi_value LifeDescriptors(napi_env env, napi_callback_info info);

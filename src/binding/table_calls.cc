@@ -5,13 +5,14 @@
 
 namespace holdfast::binding {
 
-// usage() -> numbers in the order of TableUsage, and the layout version; undefined: closed
+// usage() -> numbers in the order of TableUsage, the layout version, and the newest token in two
+// halves; undefined: closed
 napi_value AgentWrap::Usage(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 0> call(env, info);
   if (call.self() == nullptr) return Quit(env);
   if (call.self()->agent_ == nullptr) return nullptr;
   const core::TableUsage usage = call.self()->agent_->Usage();
-  JsArray array(env, 8);
+  JsArray array(env, 10);
   array.Append(static_cast<double>(usage.capacity));
   array.Append(usage.used_cells);
   array.Append(usage.max_cells);
@@ -20,6 +21,9 @@ napi_value AgentWrap::Usage(napi_env env, napi_callback_info info) {
   array.Append(usage.agents);
   array.Append(usage.max_agents);
   array.Append(segment::kLayoutVersion);
+  const uint64_t newest_token = call.self()->agent_->segment().header().last_token.Get();
+  array.Append(static_cast<uint32_t>(newest_token >> 32));
+  array.Append(static_cast<uint32_t>(newest_token));
   return array.result();
 }
 

@@ -85,6 +85,18 @@ napi_value AgentWrap::ArmWatch(napi_env env, napi_callback_info info) {
   return ToJs(env, is_behind);
 }
 
+// pauseWatch(id, boolean): true: incidents only from now on
+napi_value AgentWrap::PauseWatch(napi_env env, napi_callback_info info) {
+  const Call<AgentWrap, 2> call(env, info);
+  uint32_t id = 0;
+  bool is_paused = false;
+  if (call.self() == nullptr || !Read(env, call[0], id) || !Read(env, call[1], is_paused)) {
+    return Quit(env);
+  }
+  if (call.self()->agent_ != nullptr) call.self()->agent_->SetWatchPaused(id, is_paused);
+  return nullptr;
+}
+
 // closeWatch(id)
 napi_value AgentWrap::CloseWatch(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);

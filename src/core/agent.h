@@ -84,6 +84,7 @@ class Agent {
   // What happens to the locks of the bucket; see AgentWatches.
   Result<uint32_t> OpenWatch(std::optional<std::u16string> name);
   Status ReadWatch(uint32_t id, size_t max, std::vector<WatchedEvent>& events);
+  void SetWatchPaused(uint32_t id, bool is_paused) { watches_.SetPaused(id, is_paused); }
   void CloseWatch(uint32_t id) { watches_.Close(id); }
   bool ArmWatch(uint32_t id) { return watches_.Arm(id); }
   bool HasWatchNews() const { return watches_.HasNews(); }

@@ -1,5 +1,6 @@
 #include "core/agent_watches.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "segment/watch_registry.h"
@@ -15,11 +16,31 @@ Result<uint32_t> AgentWatches::Open(std::optional<std::u16string> name) {
     const segment::Geometry& g = segment.geometry();
     const Status allocated = attachment_.Allocate(g.watch_ring_at, g.extents_at - g.watch_ring_at);
     if (!allocated.ok()) return allocated;
+    followed_.assign(g.processes, 0);
+  }
+  if (!IsAnyActive()) {
     segment::WatchRegistry(segment).Add(agent_);
     FollowLives();
   }
   readers_.emplace(++last_id_, WatchRingReader(segment, std::move(name)));
   return last_id_;
+}
+
+void AgentWatches::SetPaused(uint32_t id, bool is_paused) {
+  const auto reader = readers_.find(id);
+  if (reader == readers_.end() || reader->second.is_paused() == is_paused) return;
+  const bool was_any_active = IsAnyActive();
+  reader->second.SetPaused(is_paused);
+  if (IsAnyActive() == was_any_active) return;
+  segment::WatchRegistry watchers(attachment_.manager().segment());
+  if (is_paused) return watchers.Remove(agent_);
+  watchers.Add(agent_);
+  FollowLives();
+}
+
+bool AgentWatches::IsAnyActive() const {
+  return std::any_of(readers_.begin(), readers_.end(),
+                     [](const auto& entry) { return !entry.second.is_paused(); });
 }
 
 void AgentWatches::Read(uint32_t id, size_t max, std::vector<WatchedEvent>& events) {
@@ -35,7 +56,7 @@ void AgentWatches::Read(uint32_t id, size_t max, std::vector<WatchedEvent>& even
 }
 
 void AgentWatches::Close(uint32_t id) {
-  if (readers_.erase(id) == 0 || !readers_.empty()) return;
+  if (readers_.erase(id) == 0 || IsAnyActive()) return;
   segment::WatchRegistry(attachment_.manager().segment()).Remove(agent_);
 }
 
@@ -54,7 +75,6 @@ bool AgentWatches::HasNews() const {
 // Of everybody who may hold or wait already. Whoever comes later is met among the events.
 void AgentWatches::FollowLives() {
   const segment::Segment& segment = attachment_.manager().segment();
-  followed_.assign(segment.geometry().processes, 0);
   for (uint32_t slot = 0; slot < segment.geometry().processes; ++slot) {
     const segment::ProcessEntry& entry = segment.process(slot);
     const uint32_t generation = entry.generation.Acquire();

@@ -1,5 +1,6 @@
-// What one agent watches: readers of the watch ring by number. As long as there is one, the agent
-// is among the watchers and its process notices every death, so that it is told of.
+// What one agent watches: readers of the watch ring by number. As long as there is one, its process
+// notices every death, so that it is told of. The agent is among the watchers while one of them has
+// not paused.
 #ifndef HOLDFAST_CORE_AGENT_WATCHES_H_
 #define HOLDFAST_CORE_AGENT_WATCHES_H_
 
@@ -25,6 +26,9 @@ class AgentWatches {
   Result<uint32_t> Open(std::optional<std::u16string> name);
   // Appends at most `most` events; none where the watch is not open.
   void Read(uint32_t id, size_t max, std::vector<WatchedEvent>& events);
+  // While it pauses it finds incidents only (segment::IsIncident), and should not be armed: every
+  // operation rings who is.
+  void SetPaused(uint32_t id, bool is_paused);
   void Close(uint32_t id);
 
   // The next event rings the doorbell of this agent, once. True: one is being written just now, and
@@ -36,6 +40,7 @@ class AgentWatches {
   bool is_armed() const { return is_armed_; }
 
  private:
+  bool IsAnyActive() const;
   void FollowLives();
   void FollowLife(segment::ProcessRef process);
 

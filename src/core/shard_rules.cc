@@ -38,6 +38,10 @@ bool IsGrantableNext(const RequestCell& request, const NameCell& name) {
 // Without a holder no request has to wait: if one waits, the counts or the list are damaged.
 bool HasNoHolder(const NameCell& name) { return name.held_head.Get() == kNoCell; }
 
+// For a WatchRingWriter.
+constexpr bool kRoutine = false;
+constexpr bool kIncident = true;
+
 LockEvent EventOf(EndReason reason, LockEvent given_back) {
   switch (reason) {
     case EndReason::kTimedOut:
@@ -88,7 +92,7 @@ RequestReply ShardRules::Request(const segment::AgentRef& agent, const segment::
     if (request.steal) {
       Steal(id, record, *found.cell);
     } else {
-      const WatchRingWriter note(shard_);
+      const WatchRingWriter note(shard_, kRoutine);
       // A death before this store leaves a free cell; after it, a held lock, whatever the links
       // are.
       record.state.Publish(CellState::kHeld);
@@ -111,7 +115,7 @@ RequestReply ShardRules::Request(const segment::AgentRef& agent, const segment::
 
 void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
   request.requested_ms.Set(wake_queue_.host().RealtimeMs());
-  const WatchRingWriter note(shard_);
+  const WatchRingWriter note(shard_, kRoutine);
   request.state.Publish(CellState::kWaiting);
   note.Write(wake_queue_.host(), LockEvent::kQueued, request, name);
   RequestList::Queue(shard_, name).Append(id, request);
@@ -127,13 +131,13 @@ void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
     if (victim_id == kNoCell) break;
     RequestCell* const victim = shard_.RequestAt(victim_id);
     if (victim == nullptr) return shard_.MarkDamaged();
-    const WatchRingWriter note(shard_);
+    const WatchRingWriter note(shard_, kIncident);
     victim->state.Publish(CellState::kStolen);
     note.Write(wake_queue_.host(), LockEvent::kStolen, *victim, name);
     if (!RemoveHeld(victim_id, *victim, name)) return;
     PostEvent(victim_id, *victim);
   }
-  const WatchRingWriter note(shard_);
+  const WatchRingWriter note(shard_, kRoutine);
   thief.state.Publish(CellState::kHeld);
   note.Write(wake_queue_.host(), LockEvent::kGranted, thief, name);
   if (!AddHeld(id, thief, name)) return;
@@ -194,7 +198,7 @@ bool ShardRules::RemoveHeld(CellId id, RequestCell& request, NameCell& name) {
 
 bool ShardRules::Grant(CellId id, RequestCell& request, NameCell& name) {
   StampGrant(shard_.segment(), wake_queue_.host(), request, wake_queue_.host().RealtimeMs());
-  const WatchRingWriter note(shard_);
+  const WatchRingWriter note(shard_, kRoutine);
   // A death before this store leaves it waiting; after it, held, and repair makes all agents
   // rescan.
   request.state.Publish(CellState::kHeld);
@@ -248,7 +252,7 @@ void ShardRules::End(CellId id, RequestCell& request, EndReason reason) {
 void ShardRules::EndHeld(CellId id, RequestCell& request, NameCell& name, EndReason reason) {
   const CellId name_id = request.name.Get();
   if (!RemoveHeld(id, request, name)) return;
-  const WatchRingWriter note(shard_);
+  const WatchRingWriter note(shard_, reason != EndReason::kReleased);
   Free(id, request);
   note.Write(wake_queue_.host(), EventOf(reason, LockEvent::kReleased), request, name);
   ProcessLockRequestQueue(name_id);
@@ -258,7 +262,7 @@ void ShardRules::EndWaiting(CellId id, RequestCell& request, NameCell& name, End
   const CellId name_id = request.name.Get();
   const CellId next = request.next.Get();
   if (!RemoveFromQueue(id, request, name)) return;
-  const WatchRingWriter note(shard_);
+  const WatchRingWriter note(shard_, reason != EndReason::kReleased);
   Free(id, request);
   note.Write(wake_queue_.host(), EventOf(reason, LockEvent::kAborted), request, name);
   ProcessLockRequestQueue(name_id);
@@ -275,7 +279,7 @@ void ShardRules::Expire(CellId id, RequestCell& request) {
   const CellId name_id = request.name.Get();
   NameCell* const name = shard_.NameAt(name_id);
   if (name == nullptr) return shard_.MarkDamaged();
-  const WatchRingWriter note(shard_);
+  const WatchRingWriter note(shard_, kIncident);
   request.state.Publish(CellState::kExpired);
   note.Write(wake_queue_.host(), LockEvent::kExpired, request, *name);
   if (!RemoveHeld(id, request, *name)) return;

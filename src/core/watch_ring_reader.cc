@@ -77,6 +77,9 @@ bool WatchRingReader::IsPatienceOver(uint64_t now_ns) {
 }
 
 bool WatchRingReader::IsOfInterest(const WatchedEvent& event) const {
+  if (is_paused_ && !segment::IsIncident(static_cast<segment::LockEvent>(event.entry.type))) {
+    return false;
+  }
   return !name_.has_value() || event.name == *name_;
 }
 

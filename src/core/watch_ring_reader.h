@@ -23,6 +23,9 @@ class WatchRingReader {
 
   // The next event, if there is one; passes over at most a round of the watch ring.
   std::optional<WatchedEvent> Next(uint64_t now_ns);
+  // Passes over all but incidents (segment::IsIncident).
+  void SetPaused(bool is_paused) { is_paused_ = is_paused; }
+  bool is_paused() const { return is_paused_; }
   // Whether a number was taken whose entry is not read yet.
   bool IsBehind() const { return watch_ring_.Last() + 1 != next_; }
 
@@ -36,6 +39,7 @@ class WatchRingReader {
   segment::WatchRing watch_ring_;
   const uint64_t slots_;
   std::optional<std::u16string> name_;  // as long as the watch ring keeps it
+  bool is_paused_ = false;
   uint64_t next_;
   uint64_t lost_ = 0;
   uint64_t gap_end_ = 0;       // of numbers up to here ...

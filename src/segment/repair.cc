@@ -104,7 +104,7 @@ void ShardRepair::RestoreOwner(RequestCell& request) {
 void ShardRepair::NoteDeath(const Request& request) {
   const NameCell* const name = shard_.NameAt(request.name);
   if (name == nullptr || !UsesItsName(request.state)) return;
-  WatchRingWriter(shard_).Write(host_, LockEvent::kDied, *request.cell, *name);
+  WatchRingWriter(shard_, true).Write(host_, LockEvent::kDied, *request.cell, *name);
 }
 
 bool ShardRepair::IsOwnerAlive(const RequestCell& request, uint16_t agent) {
@@ -189,7 +189,7 @@ void ShardRepair::CommitHolder(const Request& request) {
     return request.cell->state.Publish(request.state);
   }
   const bool is_held = request.state == CellState::kHeld;
-  const WatchRingWriter note(shard_);
+  const WatchRingWriter note(shard_, !is_held);
   request.cell->state.Publish(request.state);
   note.Write(host_, is_held ? LockEvent::kGranted : LockEvent::kStolen, *request.cell, *name);
 }

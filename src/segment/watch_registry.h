@@ -13,6 +13,9 @@
 // either the writer finds the watcher there, or the watcher's next read finds the event. Outside of
 // the shard, the writer that takes the word rings; other writers need not. If a writer dies in
 // between, its reaper rings every agent.
+//
+// A reader that is not among the watchers still finds incidents (watch_ring.h): those are written
+// where `watched` is not zero, so in every table that was ever watched.
 #ifndef HOLDFAST_SEGMENT_WATCH_REGISTRY_H_
 #define HOLDFAST_SEGMENT_WATCH_REGISTRY_H_
 

@@ -29,12 +29,20 @@ enum class LockEvent : uint8_t {
   kDied,
 };
 
-// One event that is about to happen in this shard. Without a watcher it costs one read of the
-// shard.
+// What a person wants to learn of even if nobody watched every request: written for watchers that
+// have paused, too. Each of these costs its process far more than an entry.
+constexpr bool IsIncident(LockEvent event) {
+  return event == LockEvent::kTimedOut || event == LockEvent::kStolen ||
+         event == LockEvent::kExpired || event == LockEvent::kDied;
+}
+
+// One event that is about to happen in this shard. In a table that was never watched it costs one
+// read of the shard.
 class WatchRingWriter {
  public:
-  explicit WatchRingWriter(const ShardView& shard)
-      : shard_(shard), number_(IsWatched(shard) ? TakeNumber() : kNone) {}
+  // `may_be_incident`: whether Write() may be called with an event that IsIncident().
+  WatchRingWriter(const ShardView& shard, bool may_be_incident)
+      : shard_(shard), number_(IsWanted(shard, may_be_incident) ? TakeNumber() : kNone) {}
 
   // To be called after the event was committed. The request may be free by now, but not reused.
   void Write(Host& host, LockEvent event, const RequestCell& request, const NameCell& name) const {
@@ -44,8 +52,10 @@ class WatchRingWriter {
  private:
   static constexpr uint64_t kNone = 0;
 
-  static bool IsWatched(const ShardView& shard) {
-    return (shard.header().watched.Get() & 1) != 0 && shard.segment().HasWatchRing();
+  static bool IsWanted(const ShardView& shard, bool may_be_incident) {
+    const uint32_t watched = shard.header().watched.Get();
+    if (watched == 0) return false;
+    return ((watched & 1) != 0 || may_be_incident) && shard.segment().HasWatchRing();
   }
   uint64_t TakeNumber() const;
   void Fill(Host& host, LockEvent event, const RequestCell& request, const NameCell& name) const;

@@ -39,7 +39,7 @@ class Watching : public LockTableTest {
   }
   bool IsWatched() const { return (machine.segment().shard(0).watched.Get() & 1) != 0; }
   void TakeNumber() {
-    const segment::WatchRingWriter note(segment::ShardView(machine.segment(), 0));
+    const segment::WatchRingWriter note(segment::ShardView(machine.segment(), 0), false);
   }
 
   segment::WatchRegistry watchers{machine.segment()};
@@ -201,6 +201,45 @@ TEST_F(Watching, IsNotWrittenForNobody) {
   const uint64_t last = machine.segment().header().last_entry.Get();
   ASSERT_TRUE(a.End(IdOf(a, u"n")).ok());
   EXPECT_EQ(machine.segment().header().last_entry.Get(), last);
+}
+
+TEST_F(Watching, WritesIncidentsAlsoWhenNobodyWatchesAnyMore) {
+  watchers.Remove(c.ref());
+  Ask(a, u"n");
+  const core::RecordRef aborted = Ask(b, u"n").record;
+  const core::RecordRef timed_out = Ask(b, u"n").record;
+  ASSERT_TRUE(b.manager().End(aborted, kShardTimeoutNs).ok());
+  ASSERT_TRUE(b.manager().End(timed_out, kShardTimeoutNs, core::EndReason::kTimedOut).ok());
+  Ask(b, u"n", kSteal);
+  const uint32_t limited = IdOf(a2, u"limited", HeldFor(1000));
+  machine.host().PassTime(2000);
+  (void)a2.EnforceHoldLimits(limited);
+  machine.Kill(q);
+  ASSERT_TRUE(a.manager().ReapProcess(q, kShardTimeoutNs).ok());
+  EXPECT_THAT(Read(all), ElementsAre("timedout n", "stolen n", "expired limi", "died n"));
+  watchers.Add(c.ref());
+  Ask(a, u"m");
+  EXPECT_THAT(Read(all), ElementsAre("granted m"));
+}
+
+TEST_F(Watching, PassesOverAllButIncidentsWhilePaused) {
+  all.SetPaused(true);
+  Ask(a, u"n");
+  Ask(b, u"n", kSteal);
+  EXPECT_THAT(Read(all), ElementsAre("stolen n"));
+  all.SetPaused(false);
+  Ask(a, u"m");
+  EXPECT_THAT(Read(all), ElementsAre("granted m"));
+}
+
+class NeverWatched : public LockTableTest {};
+
+TEST_F(NeverWatched, WritesNothing) {
+  Ask(a, u"n");
+  Ask(b, u"n", kSteal);
+  machine.Kill(q);
+  ASSERT_TRUE(a.manager().ReapProcess(q, kShardTimeoutNs).ok());
+  EXPECT_EQ(machine.segment().header().last_entry.Get(), 0U);
 }
 
 TEST_F(Watching, GoesOnUntilTheLastHasEnded) {

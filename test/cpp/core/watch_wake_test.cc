@@ -85,7 +85,7 @@ TEST_F(WatchWake, PassesOverADamagedWord) {
 TEST_F(WatchWake, SaysThatAnEntryIsBeingWritten) {
   core::WatchRingReader reader(machine.segment(), std::nullopt);
   EXPECT_FALSE(reader.IsBehind());
-  const segment::WatchRingWriter begun(segment::ShardView(machine.segment(), 0));
+  const segment::WatchRingWriter begun(segment::ShardView(machine.segment(), 0), false);
   EXPECT_TRUE(reader.IsBehind());
 }
 

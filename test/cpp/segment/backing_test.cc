@@ -126,7 +126,7 @@ TEST_F(BackingTest, AWriterPassesByAWatchRingWithoutMemory) {
   segment.shard(kShard).watched.Set(1);
   segment::RequestCell request{};
   segment::NameCell name{};
-  segment::WatchRingWriter(ShardView(segment, kShard))
+  segment::WatchRingWriter(ShardView(segment, kShard), false)
       .Write(host, segment::LockEvent::kQueued, request, name);
   EXPECT_EQ(segment.header().last_entry.Get(), 0U);
 }
