@@ -3,9 +3,11 @@
 // What it costs a program that somebody looks at its locks: a request, uncontended, with and
 // without each kind of observer.
 //
-//   node bench/observer-costs.js [--json] [--rounds N] [--names N]
+//   node bench/observer-costs.js [--json] [--rounds N] [--names N] [--seconds N]
 //
 // --names: so many other locks are held, each waited for by ten, for the observers to look at.
+// --seconds: of each turn. A page and metrics look closely for a part of the time only, so a turn
+// must be longer than the second from one picture to the next.
 //
 // All observers take turns within a round, in whose other turns they do not exist. Those outside
 // are processes of their own, as they are in use; on few cores they take their share of them, so
@@ -28,9 +30,9 @@ const { median } = require('./harness/statistics.js');
 /** @typedef {{ end: () => unknown }} Observer */
 
 const PROGRAM = path.join(__dirname, '..', 'dist', 'cli.js');
-const BATCH = 5_000;
-const BATCHES = 10;
+const BATCH = 2_000;
 const NS_PER_US = 1_000;
+const NS_PER_SECOND = 1e9;
 const WAITERS = 10;
 const nothing = () => {};
 
@@ -109,20 +111,24 @@ const observersOf = (locks, directory) => ({
 });
 
 /**
- * The quickest of some batches: what else the machine does only adds to it.
+ * All that is spent in the time, so that what an observer does now and then is part of it.
  * @param {LockManager} locks
+ * @param {number} seconds
  */
-async function measure(locks) {
-  let [ns, cpuNs] = [Infinity, Infinity];
-  for (let batch = 0; batch < BATCHES; batch += 1) {
-    const cpu = process.cpuUsage();
-    const start = process.hrtime.bigint();
+async function measure(locks, seconds) {
+  for (let i = 0; i < BATCH; i += 1) await locks.request('a', nothing);
+  const cpu = process.cpuUsage();
+  const start = process.hrtime.bigint();
+  let ns = 0;
+  let requests = 0;
+  while (ns < seconds * NS_PER_SECOND) {
     for (let i = 0; i < BATCH; i += 1) await locks.request('a', nothing);
-    const { user, system } = process.cpuUsage(cpu);
-    ns = Math.min(ns, Number(process.hrtime.bigint() - start) / BATCH);
-    cpuNs = Math.min(cpuNs, ((user + system) * NS_PER_US) / BATCH);
+    requests += BATCH;
+    await new Promise((resolve) => setImmediate(resolve));
+    ns = Number(process.hrtime.bigint() - start);
   }
-  return { ns, cpuNs };
+  const { user, system } = process.cpuUsage(cpu);
+  return { ns: ns / requests, cpuNs: ((user + system) * NS_PER_US) / requests };
 }
 
 /** @param {LockManager} locks @param {number} names */
@@ -133,15 +139,19 @@ function fill(locks, names) {
   }
 }
 
-/** @param {LockManager} locks @param {string} directory @param {number} rounds */
-async function measureAll(locks, directory, rounds) {
+/**
+ * @param {LockManager} locks
+ * @param {string} directory
+ * @param {{ rounds: number, seconds: number }} options
+ */
+async function measureAll(locks, directory, { rounds, seconds }) {
   const observers = Object.entries(observersOf(locks, directory));
   const figures = observers.map(([title]) => ({ title, ns: [], cpuNs: [], ratios: [] }));
   for (let round = -1; round < rounds; round += 1) {
     let base = NaN; // CPU: the time that went by has that of the observers in it
     for (const [at, [, start]] of observers.entries()) {
       const observer = await start();
-      const { ns, cpuNs } = await measure(locks);
+      const { ns, cpuNs } = await measure(locks, round < 0 ? seconds / 4 : seconds);
       await observer.end();
       if (at === 0) base = cpuNs;
       if (round < 0) continue; // it warms up
@@ -164,12 +174,16 @@ async function main() {
       json: { type: 'boolean' },
       names: { type: 'string', default: '0' },
       rounds: { type: 'string', default: '9' },
+      seconds: { type: 'string', default: '2' },
     },
   });
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'holdfast-bench-'));
   const locks = openLockManager({ directory });
   fill(locks, Number(values.names));
-  const results = await measureAll(locks, directory, Number(values.rounds));
+  const results = await measureAll(locks, directory, {
+    rounds: Number(values.rounds),
+    seconds: Number(values.seconds),
+  });
   locks.close();
   fs.rmSync(directory, { recursive: true });
   if (values.json) {

@@ -165,6 +165,18 @@ export interface LockBackendWatch {
    * @throws DOMException if there will be no more events (rejects).
    */
   read(max: number): Promise<LockEvent[]>;
+  /**
+   * While it pauses it is told only of incidents: `timedout`, `stolen`, `expired` and `died`. Absent
+   * where a watch costs those who are watched nothing.
+   */
+  pause?(isPaused: boolean): void;
+  /** Takes what there is to read now. Comes with `pause()`. */
+  drain?(): LockEvent[];
+  /**
+   * The newest fencing token, which rises by one with each grant; undefined if it is not known any
+   * more. Comes with `pause()`.
+   */
+  newestToken?(): bigint | undefined;
   /** Ends a waiting read. Idempotent. */
   close(): void;
 }

@@ -57,7 +57,7 @@ export interface LockFigures {
   readonly deadlockedRequests?: number | undefined;
   /** Grants since these metrics were created, like all counts below. */
   readonly grants: number;
-  /** Locks that were released. */
+  /** Locks that were released; an estimate where there were too many events to record all. */
   readonly releases: number;
   /** Requests refused because of `ifAvailable`. */
   readonly misses?: number | undefined;
@@ -71,9 +71,9 @@ export interface LockFigures {
   readonly expiries: number;
   /** Requests that held or waited when their thread or process ended. */
   readonly deaths?: number | undefined;
-  /** Times from the request to the grant. */
+  /** Times from the request to the grant; of a sample where there were too many events. */
   readonly waitSeconds: LockHistogram;
-  /** Times from the grant to the release. */
+  /** Times from the grant to the release; of a sample where there were too many events. */
   readonly holdSeconds: LockHistogram;
 }
 

@@ -27,4 +27,4 @@ const lifeDescriptors = (manager) => backendOf(manager).lifeDescriptors?.() ?? [
  */
 const usageOf = (manager) => backendOf(manager).usage?.();
 
-module.exports = { lifeDescriptors, usageOf };
+module.exports = { backendOf, lifeDescriptors, usageOf };

@@ -1,6 +1,9 @@
 'use strict';
 
 const { createBlockGraph } = require('./block-graph.js');
+const { backendOf } = require('./internals.js');
+const { CountEstimate, factorOf } = require('../metrics/count-estimate.js');
+const { EventSampler } = require('../metrics/event-sampler.js');
 const { LockStatistics } = require('../metrics/lock-statistics.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockEvent} LockEvent */
@@ -26,6 +29,8 @@ const { LockStatistics } = require('../metrics/lock-statistics.js');
  * @property {Counts} counts  since the monitor began
  * @property {Counts} rates  a second, since the last view
  * @property {number} missed  events since the monitor began
+ * @property {boolean} isSampled  requests were too many to see each: rates of names and times are
+ *   of a sample; grants and incidents are of all
  * @property {import('../metrics/histogram.js').HistogramData} waits
  * @property {import('../metrics/histogram.js').HistogramData} holds
  * @property {LockEvent[]} incidents  since the last view
@@ -43,43 +48,50 @@ const MS_PER_SECOND = 1_000;
 
 /** @typedef {{ grants: number, history: number[], idleViews: number }} NameStatistics */
 
+/**
+ * @param {Counts} counts
+ * @param {number} seconds
+ */
+const ratesOf = (counts, seconds) =>
+  /** @type {Counts} */ (
+    Object.fromEntries(Object.entries(counts).map(([kind, count]) => [kind, count / seconds]))
+  );
+
 /** Follows a bucket: events are counted as they come, a view is taken when it is asked for. */
 class LockMonitor {
   #manager;
-  #watch;
+  #sampler;
+  #estimate = new CountEstimate();
   #statistics = new LockStatistics();
   /** @type {Map<string, NameStatistics>} */
   #names = new Map();
   /** @type {LockEvent[]} */
   #incidents = [];
-  /** @type {Counts} */
-  #lastCounts = { ...this.#statistics.counts };
   #lastTime = Date.now();
-  /** @type {unknown} */
-  #failure = undefined;
-  /** @type {((event: LockEvent) => void) | undefined} */
-  #onEvent;
 
-  /**
-   * @param {import('holdfast').LockManager} manager
-   * @param {(event: LockEvent) => void} [onEvent]
-   */
-  constructor(manager, onEvent = undefined) {
+  /** @param {import('holdfast').LockManager} manager */
+  constructor(manager) {
     this.#manager = manager;
-    this.#onEvent = onEvent;
-    this.#watch = manager.watch();
+    this.#sampler = new EventSampler(backendOf(manager), {
+      seed: (inspection) => this.#statistics.seed(inspection),
+      follow: (event) => this.#statistics.follow(event),
+      record: (event) => this.#record(event),
+    });
   }
 
   /** Begins to count; resolves when what was there before is known. */
   async start() {
-    this.#statistics.seed(await this.#manager.inspect());
-    void this.#read();
+    this.#sampler.start(await this.#manager.inspect());
   }
 
   /** @returns {Promise<View>} */
   async view() {
-    if (this.#failure !== undefined) throw this.#failure;
-    const inspection = await this.#manager.inspect();
+    if (this.#sampler.failure !== undefined) throw this.#sampler.failure;
+    const inspection = await this.#sampler.next(() => this.#manager.inspect());
+    const taken = this.#sampler.take();
+    const deltas = this.#estimate.deltas(this.#statistics.counts);
+    const factor = factorOf(deltas.grants, taken);
+    this.#estimate.add(deltas, factor, taken.grants);
     const time = Date.now();
     const seconds = Math.max(time - this.#lastTime, 1) / MS_PER_SECOND;
     this.#lastTime = time;
@@ -87,12 +99,13 @@ class LockMonitor {
     const agents = new Set([...held, ...pending].map(({ clientId }) => clientId)).size;
     return {
       time,
-      names: this.#nameViews(inspection, seconds),
+      names: this.#nameViews(inspection, seconds / factor),
       cycles: createBlockGraph(inspection).cycles(),
       totals: { held: held.length, pending: pending.length, agents },
-      counts: { ...this.#statistics.counts },
-      rates: this.#rates(seconds),
+      counts: { ...this.#estimate.totals },
+      rates: ratesOf(deltas, seconds),
       missed: this.#statistics.lost,
+      isSampled: taken.isSample,
       waits: this.#statistics.waits.toData(),
       holds: this.#statistics.holds.toData(),
       incidents: this.#incidents.splice(0),
@@ -100,15 +113,7 @@ class LockMonitor {
   }
 
   close() {
-    void this.#watch.return();
-  }
-
-  async #read() {
-    try {
-      for await (const event of this.#watch) this.#record(event);
-    } catch (error) {
-      this.#failure = error;
-    }
+    this.#sampler.close();
   }
 
   /** @param {LockEvent} event */
@@ -119,7 +124,6 @@ class LockMonitor {
       if (this.#incidents.length >= MAX_INCIDENTS) this.#incidents.shift();
       this.#incidents.push(event);
     }
-    this.#onEvent?.(event);
   }
 
   /** @param {string} name */
@@ -133,20 +137,9 @@ class LockMonitor {
     return known;
   }
 
-  /** @param {number} seconds */
-  #rates(seconds) {
-    const { counts } = this.#statistics;
-    const entries = Object.entries(counts).map(([kind, count]) => {
-      const before = this.#lastCounts[/** @type {keyof Counts} */ (kind)];
-      return [kind, (count - before) / seconds];
-    });
-    this.#lastCounts = { ...counts };
-    return Object.fromEntries(entries);
-  }
-
   /**
    * @param {Inspection} inspection
-   * @param {number} seconds
+   * @param {number} seconds  in which those grants that were counted would happen
    * @returns {NameView[]}
    */
   #nameViews({ held, pending }, seconds) {

@@ -1,7 +1,10 @@
 'use strict';
 
 const { WaitGraph } = require('../locks/deadlock/wait-graph.js');
+const { CountEstimate, factorOf } = require('./count-estimate.js');
+const { EventSampler } = require('./event-sampler.js');
 const { LockStatistics } = require('./lock-statistics.js');
+const { clearInterval, setInterval } = require('../time.js');
 
 /** @typedef {import('../../types/metrics.d.ts').LockMetricsData} Data */
 /** @typedef {import('../../types/locks.d.ts').InspectedLock} InspectedLock */
@@ -10,8 +13,9 @@ const { LockStatistics } = require('./lock-statistics.js');
 
 const BACKEND = Symbol.for('holdfast.backend');
 const MS_PER_SECOND = 1_000;
-/** So many events are read at a time. */
-const MAX_EVENTS = 256;
+const WINDOW_MS = 1_000;
+/** Of a bucket that is too busy to see each request, one window of so many: this thread pays. */
+const WINDOWS_OF_A_SAMPLE = 10;
 const NOT_RUNNING = new Set(['stopped', 'traced', 'frozen', 'zombie']);
 
 /** @param {number[]} values  ms */
@@ -34,9 +38,12 @@ function present({ held, pending }, deadlocked) {
   };
 }
 
-/** @param {InspectedLock[]} locks */
+/**
+ * @template {{ name: string }} L
+ * @param {readonly L[]} locks
+ */
 function groupByName(locks) {
-  /** @type {Map<string, InspectedLock[]>} */
+  /** @type {Map<string, L[]>} */
   const groups = new Map();
   for (const lock of locks) {
     const group = groups.get(lock.name);
@@ -52,24 +59,49 @@ function findDeadlocked(inspection) {
   return new Set(inspection.pending.filter((request) => graph.knotOf(request).length > 0));
 }
 
-/** @param {LockStatistics} statistics */
-const toPast = (statistics) => ({
-  ...statistics.counts,
-  waitSeconds: statistics.waits.toData(),
-  holdSeconds: statistics.holds.toData(),
-});
+/** What was seen, and what it is an estimate of. */
+class Past {
+  statistics;
+  #estimate = new CountEstimate();
+
+  /** @param {readonly number[] | undefined} bounds */
+  constructor(bounds) {
+    this.statistics = new LockStatistics(bounds);
+  }
+
+  deltas() {
+    return this.#estimate.deltas(this.statistics.counts);
+  }
+
+  /**
+   * @param {import('./lock-statistics.js').Counts} deltas
+   * @param {number} factor
+   * @param {number} [grants]
+   */
+  add(deltas, factor, grants) {
+    this.#estimate.add(deltas, factor, grants);
+  }
+
+  toData() {
+    return {
+      ...this.#estimate.totals,
+      waitSeconds: this.statistics.waits.toData(),
+      holdSeconds: this.statistics.holds.toData(),
+    };
+  }
+}
 
 /** All threads of all processes of a bucket, seen by a watch of its events. */
 class BucketSource {
   #manager;
   #bounds;
-  #watch;
+  #sampler;
   #all;
-  /** @type {Map<string, LockStatistics> | undefined} */
+  /** @type {Map<string, Past> | undefined} */
   #byName;
-  /** @type {unknown} what the watch ended with */
-  #failure = undefined;
   #seeded;
+  #timer;
+  #pausedFor = 0;
 
   /**
    * @param {LockManager} manager
@@ -78,27 +110,33 @@ class BucketSource {
   constructor(manager, { names, bounds }) {
     this.#manager = manager;
     this.#bounds = bounds;
-    this.#all = new LockStatistics(bounds);
+    this.#all = new Past(bounds);
     this.#byName = names ? new Map() : undefined;
     // The backend's own watch: it does not keep the process alive.
-    this.#watch = this.#backend().watch(undefined);
-    this.#seeded = this.#follow();
+    this.#sampler = new EventSampler(this.#backend(), {
+      seed: (inspection) => this.#seed(inspection),
+      follow: (event) => this.#each(event, (statistics) => statistics.follow(event)),
+      record: (event) => this.#each(event, (statistics) => statistics.record(event)),
+    });
+    this.#seeded = this.#start();
     this.#seeded.catch(() => {}); // collect() rejects with it
+    this.#timer = setInterval(() => this.#endWindow(), WINDOW_MS).unref();
   }
 
   /** @returns {Promise<Data>} */
   async collect() {
     await this.#seeded;
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#sampler.failure !== undefined) throw this.#sampler.failure;
     const inspection = await this.#manager.inspect();
+    this.#count();
     const deadlocked = findDeadlocked(inspection);
     const backend = this.#backend();
     return {
       scope: 'bucket',
       bucket: backend.bucket ?? '',
       ...present(inspection, deadlocked),
-      ...toPast(this.#all),
-      missedEvents: this.#all.lost,
+      ...this.#all.toData(),
+      missedEvents: this.#all.statistics.lost,
       table: backend.usage?.(),
       names: this.#byName && this.#dataByName(this.#byName, inspection, deadlocked),
     };
@@ -109,11 +147,12 @@ class BucketSource {
    *   instruments that take single values
    */
   onTime(listener) {
-    this.#all.onTime = listener;
+    this.#all.statistics.onTime = listener;
   }
 
   close() {
-    this.#watch.close();
+    clearInterval(this.#timer);
+    this.#sampler.close();
   }
 
   /** @returns {import('../../types/backend.d.ts').LockBackend} */
@@ -122,50 +161,72 @@ class BucketSource {
   }
 
   /** Resolves when what was there at first is known; goes on with the events. */
-  async #follow() {
-    this.#all.seed(await this.#manager.inspect());
-    void this.#read();
+  async #start() {
+    this.#sampler.start(await this.#manager.inspect());
   }
 
-  async #read() {
+  async #endWindow() {
+    if (!this.#sampler.isPaused) return this.#sampler.renew();
+    this.#pausedFor = (this.#pausedFor + 1) % WINDOWS_OF_A_SAMPLE;
+    if (this.#pausedFor !== 0) return;
     try {
-      for (;;) {
-        const events = await this.#watch.read(MAX_EVENTS);
-        if (events.length === 0) return; // it was closed
-        for (const event of events) this.#record(event);
-      }
+      await this.#sampler.next(() => this.#manager.inspect());
+      this.#count();
     } catch (error) {
-      this.#failure = error;
+      this.#sampler.failure ??= error;
     }
   }
 
-  /** @param {import('../../types/backend.d.ts').LockEvent} event */
-  #record(event) {
-    this.#all.record(event);
-    if (this.#byName !== undefined) this.#statisticsOf(this.#byName, event.name).record(event);
+  /** What was seen since the last call becomes part of the counts. */
+  #count() {
+    const taken = this.#sampler.take();
+    const deltas = this.#all.deltas();
+    const factor = factorOf(deltas.grants, taken);
+    this.#all.add(deltas, factor, taken.grants);
+    for (const past of this.#byName?.values() ?? []) past.add(past.deltas(), factor);
+  }
+
+  /** @param {import('../../types/backend.d.ts').LockInspection} inspection */
+  #seed(inspection) {
+    this.#all.statistics.seed(inspection);
+    if (this.#byName === undefined) return;
+    const [held, pending] = [groupByName(inspection.held), groupByName(inspection.pending)];
+    for (const name of new Set([...this.#byName.keys(), ...held.keys(), ...pending.keys()])) {
+      const parts = { held: held.get(name) ?? [], pending: pending.get(name) ?? [] };
+      this.#pastOf(this.#byName, name).statistics.seed(parts);
+    }
   }
 
   /**
-   * @param {Map<string, LockStatistics>} byName
+   * @param {import('../../types/backend.d.ts').LockEvent} event
+   * @param {(statistics: LockStatistics) => void} use
+   */
+  #each(event, use) {
+    use(this.#all.statistics);
+    if (this.#byName !== undefined) use(this.#pastOf(this.#byName, event.name).statistics);
+  }
+
+  /**
+   * @param {Map<string, Past>} byName
    * @param {string} name
    */
-  #statisticsOf(byName, name) {
-    const known = byName.get(name) ?? new LockStatistics(this.#bounds);
+  #pastOf(byName, name) {
+    const known = byName.get(name) ?? new Past(this.#bounds);
     byName.set(name, known);
     return known;
   }
 
   /**
-   * @param {Map<string, LockStatistics>} byName
+   * @param {Map<string, Past>} byName
    * @param {Inspection} inspection
    * @param {Set<InspectedLock>} deadlocked
    */
   #dataByName(byName, { held, pending }, deadlocked) {
-    for (const { name } of [...held, ...pending]) this.#statisticsOf(byName, name);
+    for (const { name } of [...held, ...pending]) this.#pastOf(byName, name);
     const [heldOf, pendingOf] = [groupByName(held), groupByName(pending)];
-    const entries = [...byName].map(([name, statistics]) => {
+    const entries = [...byName].map(([name, past]) => {
       const parts = { held: heldOf.get(name) ?? [], pending: pendingOf.get(name) ?? [] };
-      return [name, { ...present(parts, deadlocked), ...toPast(statistics) }];
+      return [name, { ...present(parts, deadlocked), ...past.toData() }];
     });
     return Object.fromEntries(entries);
   }

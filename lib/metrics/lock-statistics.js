@@ -65,10 +65,12 @@ class LockStatistics {
   }
 
   /**
-   * What waited and what was held when the watch began.
+   * What waited and what was held when the events began; nothing that began before is known.
    * @param {import('../../types/backend.d.ts').LockInspection} inspection
    */
   seed({ held, pending }) {
+    this.#queued.clear();
+    this.#granted.clear();
     for (const request of pending) this.#follow(this.#queued, keyOf(request), request.since);
     for (const lock of held) {
       const grantedAt = lock.since + lock.waited;
@@ -84,6 +86,19 @@ class LockStatistics {
     if (event.type === 'queued') this.#follow(this.#queued, keyOf(event), event.time);
     else if (event.type === 'granted') this.#recordGrant(event);
     else this.#recordEnd(event);
+  }
+
+  /**
+   * An event from before the counting: what begins with it may end later.
+   * @param {LockEvent} event
+   */
+  follow(event) {
+    const { type, token, time } = event;
+    if (type === 'queued') return this.#follow(this.#queued, keyOf(event), time);
+    this.#queued.delete(keyOf(event));
+    if (token === null) return;
+    if (type === 'granted') this.#follow(this.#granted, token, time);
+    else this.#granted.delete(token);
   }
 
   /** @param {LockEvent} event */

@@ -2,7 +2,7 @@
 
 const { invalidStateError } = require('../../errors.js');
 const { toLockEvents } = require('./native-decode.js');
-const { clearTimeout, performance, setTimeout } = require('../../time.js');
+const { clearTimeout, performance, setImmediate, setTimeout } = require('../../time.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
 
@@ -11,6 +11,14 @@ const { clearTimeout, performance, setTimeout } = require('../../time.js');
  * that take or release locks rarely pay for a wake-up.
  */
 const PAUSE_MS = 20;
+/** Between two looks while it pauses. */
+const PAUSED_MS = 50;
+/** So long a reader that finds events all the time keeps its event loop from turning. */
+const TURN_MS = 10;
+/** Among the numbers of usage(): the upper half, then the lower. */
+const NEWEST_TOKEN_AT = 8;
+/** More events than fit into the ring. */
+const ALL = 1 << 20;
 /** The interval of the fallback poll, which also detects that the lock table was removed. */
 const NET_MS = 1000;
 
@@ -19,6 +27,8 @@ const NET_MS = 1000;
  * @property {(max: number) => import('./native-decode.js').FlatEvents} take returns the available
  *   events; throws when none will follow
  * @property {() => boolean} arm  makes the next event call wake(); true: an event is being written
+ * @property {(isPaused: boolean) => void} pause
+ * @property {() => number[] | undefined} usage
  * @property {() => void} end  tells writers that this reader is gone
  * @property {boolean} hasNet
  */
@@ -31,6 +41,9 @@ const NET_MS = 1000;
 class SharedMemoryWatch {
   #source;
   #isClosed = false;
+  #isPaused = false;
+  /** When the event loop turned last. */
+  #turnedAt = performance.now();
   #armedAt = -Infinity;
   /** @type {NodeJS.Timeout | undefined} */
   #timer = undefined;
@@ -46,9 +59,14 @@ class SharedMemoryWatch {
 
   /** @param {number} max */
   async read(max) {
+    if (performance.now() - this.#turnedAt > TURN_MS) await this.#turn();
     while (!this.#isClosed) {
       const flat = this.#source.take(max);
       if (flat.length > 0) return toLockEvents(flat);
+      if (this.#isPaused) {
+        await this.#sleep(PAUSED_MS);
+        continue;
+      }
       const rest = this.#armedAt + PAUSE_MS - performance.now();
       if (rest > 0) {
         await this.#sleep(rest);
@@ -69,12 +87,36 @@ class SharedMemoryWatch {
     this.#wake?.();
   }
 
+  /** @param {boolean} isPaused */
+  pause(isPaused) {
+    if (this.#isClosed) return;
+    this.#isPaused = isPaused;
+    this.#source.pause(isPaused);
+    this.#look?.(); // no longer at the pace of a pause
+  }
+
+  drain() {
+    return this.#isClosed ? [] : toLockEvents(this.#source.take(ALL));
+  }
+
+  newestToken() {
+    const numbers = this.#isClosed ? undefined : this.#source.usage();
+    if (numbers === undefined) return undefined;
+    return (BigInt(numbers[NEWEST_TOKEN_AT]) << 32n) | BigInt(numbers[NEWEST_TOKEN_AT + 1]);
+  }
+
   close() {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#source.end();
     clearTimeout(this.#timer);
     this.#look?.();
+  }
+
+  /** A reader that is slower than the writers would never wait, and nothing else would run. */
+  async #turn() {
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#turnedAt = performance.now();
   }
 
   /** @param {number} ms */
@@ -93,8 +135,12 @@ class SharedMemoryWatch {
    */
   #sleep(ms) {
     return new Promise((look) => {
-      this.#look = look;
-      if (ms !== undefined) this.#timer = setTimeout(look, ms).unref();
+      const wake = () => {
+        this.#turnedAt = performance.now();
+        look();
+      };
+      this.#look = wake;
+      if (ms !== undefined) this.#timer = setTimeout(wake, ms).unref();
     });
   }
 }
@@ -118,6 +164,10 @@ function createWatch(agent, id, { fail, whyGone, ended, hasNet }) {
       return flat;
     },
     arm: () => agent.armWatch(id),
+    usage: () => (whyGone() === undefined ? agent.usage() : undefined),
+    pause: (isPaused) => {
+      if (whyGone() === undefined) agent.pauseWatch(id, isPaused);
+    },
     end: () => {
       ended();
       if (whyGone() === undefined) agent.closeWatch(id);

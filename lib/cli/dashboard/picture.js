@@ -87,6 +87,7 @@ function toPicture(view, { place, usage }) {
     counts: view.counts,
     rates: view.rates,
     missed: view.missed,
+    isSampled: view.isSampled,
     usage,
     waits: view.waits,
     holds: view.holds,

@@ -66,12 +66,13 @@ function headLines({ view, state, place, size, colors }) {
     `deaths ${counts.deaths}  stolen ${counts.steals}  expired ${counts.expiries}  ` +
     `timeouts ${counts.timeouts}  aborts ${counts.aborts}`;
   const missed = view.missed > 0 ? `  missed ${view.missed}` : '';
+  const sampled = view.isSampled ? '  times and single locks: of a sample' : '';
   const alarm = deadlocks > 0 ? colors.red(colors.bold(`  DEADLOCKS ${deadlocks}`)) : '';
   const width = size.columns - (deadlocks > 0 ? 14 : 0);
   return [
     colors.bold(cut(title + gap + time, size.columns)),
     cut(figures, width) + alarm,
-    colors.dim(cut(incidents + missed, size.columns)),
+    colors.dim(cut(incidents + missed + sampled, size.columns)),
   ];
 }
 

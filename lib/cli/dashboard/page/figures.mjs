@@ -26,7 +26,7 @@ const Fill = ({ label, part, of }) => html`
 
 /** @param {{ picture: import('./types.d.ts').Picture }} properties */
 export function Figures({ picture }) {
-  const { totals, rates, counts, usage, locks, missed } = picture;
+  const { totals, rates, counts, usage, locks, missed, isSampled } = picture;
   const oldestWait = locks.reduce((most, lock) => Math.max(most, lock.oldestWait), 0);
   return html`<section aria-labelledby="figures-title">
     <h2 id="figures-title" class="hidden">Figures</h2>
@@ -38,7 +38,11 @@ export function Figures({ picture }) {
         value=${count(totals.pending)}
         hint=${`longest ${duration(oldestWait)}`}
       />
-      <${Figure} label="Grants a second" value=${rate(rates.grants)} />
+      <${Figure}
+        label="Grants a second"
+        value=${rate(rates.grants)}
+        hint=${isSampled ? 'times and single locks: of a sample' : ''}
+      />
       <${Figure} label="Deaths" value=${count(counts.deaths)} isBad=${rates.deaths > 0} />
       <${Figure} label="Stolen" value=${count(counts.steals)} isBad=${rates.steals > 0} />
       <${Figure} label="Expired" value=${count(counts.expiries)} isBad=${rates.expiries > 0} />

@@ -76,6 +76,7 @@ export interface Picture {
   counts: Counts;
   rates: Counts;
   missed: number;
+  isSampled: boolean;
   usage?: Usage;
   waits: Histogram;
   holds: Histogram;

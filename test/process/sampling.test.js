@@ -1,0 +1,136 @@
+'use strict';
+
+// What statistics cost a busy bucket: a bounded number of events, and not one for each request.
+
+const { closeSync, openSync, readSync } = require('node:fs');
+const { join } = require('node:path');
+const { LockMonitor } = require('../../lib/cli/lock-monitor.js');
+const { LockMetrics } = require('../../lib/metrics/index.js');
+const { ProcessBucket, untilEqual } = require('../support/process-bucket.js');
+
+const REQUESTS = 20_000;
+const MAX_IN_WINDOW = 5_000;
+const BATCH = 500;
+/** Where the header keeps the newest number of the watch ring. */
+const LAST_ENTRY_AT = 192;
+
+let bucket;
+beforeEach(() => {
+  bucket = new ProcessBucket();
+});
+afterEach(() => bucket.close());
+
+function eventsWritten() {
+  const file = openSync(join(bucket.directory, 'process', 'segment'), 'r');
+  const word = Buffer.alloc(8);
+  readSync(file, word, 0, word.length, LAST_ENTRY_AT);
+  closeSync(file);
+  return Number(word.readBigUInt64LE());
+}
+
+/** Many requests, between which the statistics get their turn. */
+async function beBusy(name = 'busy') {
+  for (let i = 0; i < REQUESTS / BATCH; i += 1) {
+    for (let n = 0; n < BATCH; n += 1) await bucket.locks.request(name, () => {});
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+const nextTurns = () => new Promise((resolve) => setTimeout(resolve, 100));
+
+describe('metrics of a busy bucket', () => {
+  let metrics;
+  beforeEach(async () => {
+    metrics = new LockMetrics({ manager: bucket.locks, names: true });
+    await metrics.collect();
+  });
+  afterEach(() => metrics.close());
+
+  test('count each grant, and record few', async () => {
+    await beBusy();
+    const { grants, waitSeconds, names } = await metrics.collect();
+    expect(grants).toBe(REQUESTS);
+    expect(eventsWritten()).toBeLessThan(REQUESTS); // of two for each
+    expect(waitSeconds.count).toBeGreaterThanOrEqual(MAX_IN_WINDOW / 2);
+    expect(waitSeconds.count).toBeLessThan(REQUESTS);
+    // All were of this name, so that its estimate is what there was.
+    expect(Math.abs(names.busy.grants - REQUESTS)).toBeLessThanOrEqual(1);
+  });
+
+  test('count each loss, each timeout and each death, also of who came since', async () => {
+    const first = await bucket.open('process');
+    await first.hold('of the first');
+    await beBusy();
+    await nextTurns();
+    const written = eventsWritten();
+    await bucket.locks.request('unrecorded', () => {});
+    expect(eventsWritten()).toBe(written);
+    const stolen = bucket.locks.request('s', () => new Promise(() => {})).catch(() => {});
+    await bucket.locks.request('s', { steal: true }, () => stolen);
+    await bucket.locks.request('t', () =>
+      bucket.locks.request('t', { timeout: 1 }, () => {}).catch(() => {}),
+    );
+    await bucket.locks.request('e', { holdLimit: 1 }, () => new Promise(() => {})).catch(() => {});
+    first.endBy('SIGKILL');
+    const second = await bucket.open('process');
+    const held = await second.hold('of the second');
+    await held.granted;
+    second.endBy('SIGKILL');
+    // A newcomer reaps who died while nobody waited or watched.
+    await untilEqual(
+      async () => {
+        await bucket.receiveNewcomer();
+        const { steals, timeouts, expiries, deaths } = await metrics.collect();
+        return { steals, timeouts, expiries, deaths };
+      },
+      { steals: 1, timeouts: 1, expiries: 1, deaths: 2 },
+    );
+  });
+});
+
+describe('the monitor of a busy bucket', () => {
+  let monitor;
+  beforeEach(async () => {
+    monitor = new LockMonitor(bucket.locks);
+    await monitor.start();
+    await monitor.view();
+  });
+  afterEach(() => monitor.close());
+
+  test('gives all grants, and rates of names from a sample, and says so', async () => {
+    await beBusy();
+    const view = await monitor.view();
+    expect(view.counts.grants).toBe(REQUESTS);
+    expect(view.isSampled).toBe(true);
+    const { rate } = view.names.find(({ name }) => name === 'busy');
+    expect(rate / view.rates.grants).toBeCloseTo(1);
+    expect(eventsWritten()).toBeLessThan(REQUESTS);
+  });
+
+  test('records each request again once they are few', async () => {
+    await beBusy();
+    await monitor.view();
+    await nextTurns();
+    await monitor.view();
+    const before = eventsWritten();
+    await bucket.locks.request('few', () => {});
+    expect(eventsWritten()).toBe(before + 2);
+    await nextTurns();
+    const view = await monitor.view();
+    expect(view.isSampled).toBe(false);
+    expect(view.names.find(({ name }) => name === 'few').rate).toBeGreaterThan(0);
+  });
+
+  test('times a hold from its beginning, which was not recorded', async () => {
+    await beBusy();
+    await nextTurns();
+    const release = await bucket.hold('long');
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    await monitor.view(); // a new window, which begins with what is held
+    await release();
+    await nextTurns();
+    const { holds } = await monitor.view();
+    const above = holds.counts.filter((_, at) => at > 0 && holds.bounds[at - 1] >= 0.05);
+    expect(above.reduce((sum, count) => sum + count, 0)).toBe(1);
+  });
+});
