@@ -1,6 +1,7 @@
 'use strict';
 
 const path = require('node:path');
+require('./time.js'); // takes Node's timers, before a test puts fake ones in their place
 const { DeadlockError, LockError, LockLostError } = require('./errors.js');
 const { lazy } = require('./lazy.js');
 const { locks } = require('./locks/lock-managers.js');

@@ -18,7 +18,7 @@ const MAX_DELAY_MS = 2 ** 31 - 1;
 /**
  * Whether timers are Node's own: each of these has a number for node:async_hooks under a symbol,
  * and no fake timer has. Without the symbol all timers count as fake, see unfaked-timers.js.
- * @param {typeof import('node:timers')} timers
+ * @param {Pick<typeof import('node:timers'), 'setTimeout' | 'clearTimeout'>} timers
  */
 function areTimersReal({ setTimeout, clearTimeout }) {
   const probe = setTimeout(() => {}, MAX_DELAY_MS);

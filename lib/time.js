@@ -1,6 +1,13 @@
 'use strict';
 
-const nodeTimers = require('node:timers');
+const {
+  clearInterval,
+  clearTimeout,
+  setImmediate,
+  setInterval,
+  setTimeout,
+} = require('node:timers');
+const { lazy } = require('./lazy.js');
 const { areTimersReal } = require('./node-internals.js');
 
 /**
@@ -31,22 +38,32 @@ const performance = {
   },
 };
 
+const taken = { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout };
 /** Other runtimes have other timers; what fakes them is not looked for. */
 const isNode = process.versions.bun === undefined && process.versions.deno === undefined;
-const timers =
-  !isNode || areTimersReal(nodeTimers)
-    ? nodeTimers
-    : require('./unfaked-timers.js').findRealTimers();
-const { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = timers;
+/** The check sets a timer, so it waits for the first module that uses one. */
+const timers = lazy(() =>
+  !isNode || areTimersReal(taken) ? taken : require('./unfaked-timers.js').findRealTimers(),
+);
 
 module.exports = {
-  clearInterval,
-  clearTimeout,
   dateNow,
   hrtimeNs,
   performance,
   queueMicrotask,
-  setImmediate,
-  setInterval,
-  setTimeout,
+  get clearInterval() {
+    return timers().clearInterval;
+  },
+  get clearTimeout() {
+    return timers().clearTimeout;
+  },
+  get setImmediate() {
+    return timers().setImmediate;
+  },
+  get setInterval() {
+    return timers().setInterval;
+  },
+  get setTimeout() {
+    return timers().setTimeout;
+  },
 };

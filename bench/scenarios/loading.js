@@ -13,7 +13,8 @@ const LIBRARY = path.join(__dirname, '..', '..', 'dist', 'index.js');
 const MODULE = pathToFileURL(path.join(__dirname, '..', '..', 'dist', 'index.mjs')).href;
 
 /**
- * What a program says: the time that `work` took, and the time from the start of Node to its end.
+ * What a program says: the time and the processor time that `work` took, and the time from the
+ * start of Node to its end.
  * @param {string} program
  * @param {string} directory
  */
@@ -29,10 +30,13 @@ function writeProgram(directory, name, work) {
   const program = path.join(directory, name);
   const source = `
     const start = performance.now();
+    const used = process.cpuUsage();
     const work = async () => { ${work} };
     work().then(() => {
       const end = performance.now();
-      console.log(JSON.stringify({ inside: end - start, end }));
+      const { user, system } = process.cpuUsage(used);
+      const processor = (user + system) / 1000;
+      console.log(JSON.stringify({ inside: end - start, end, processor }));
     });`;
   writeFileSync(program, source);
   return program;
@@ -55,7 +59,7 @@ const contender = (work, system = 'cjs') => ({
       const own = startOnce(program, directory);
       return { ...own, over: own.end - base.end };
     });
-    const middle = (/** @type {'inside' | 'over' | 'process'} */ figure) =>
+    const middle = (/** @type {'inside' | 'over' | 'processor' | 'process'} */ figure) =>
       quantile(
         starts.map((start) => start[figure]),
         0.5,
@@ -63,6 +67,7 @@ const contender = (work, system = 'cjs') => ({
     return {
       'inside ms': middle('inside'),
       'over plain ms': middle('over'),
+      'processor inside ms': middle('processor'),
       'process ms': middle('process'),
     };
   },

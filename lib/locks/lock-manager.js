@@ -3,13 +3,16 @@
 const { invalidStateError, notSupportedError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { defineInterface, isObject, toCallback, toDOMString, toSequence } = require('../webidl.js');
-const { coveringLock } = require('./call-chain.js');
-const { checkLockRequest, toLockOptions } = require('./lock-options.js');
-const { readEnclosingWord } = require('./enclosing-word.js');
-const { LockRequest } = require('./lock-request.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 
+// All of these load with the first call that needs them: many programs load the package and lock
+// nothing.
+const toLockOptions = lazy(() => require('./lock-options.js').toLockOptions);
+const checkLockRequest = lazy(() => require('./lock-options.js').checkLockRequest);
+const lockRequest = lazy(() => require('./lock-request.js').LockRequest);
+const coveringLock = lazy(() => require('./call-chain.js').coveringLock);
+const readEnclosingWord = lazy(() => require('./enclosing-word.js').readEnclosingWord);
 const acquireHandle = lazy(() => require('./lock-handle.js').acquireHandle);
 const requestNested = lazy(() => require('./nested-request.js').requestNested);
 const watching = lazy(() => require('./lock-watch.js'));
@@ -87,12 +90,13 @@ class LockManager {
       const resourceName = toDOMString(name);
       const options = this.#toOptions(hasOptions ? optionsOrCallback : undefined);
       const callback = toLastCallback(optionsOrCallback, arguments);
-      checkLockRequest(resourceName, options);
+      checkLockRequest()(resourceName, options);
       const backend = this.#attach();
       if (options.reentrant) {
-        const held = coveringLock(resourceName, options.mode, backend);
+        const held = coveringLock()(resourceName, options.mode, backend);
         if (held !== undefined) return requestNested()(held, options, callback);
       }
+      const LockRequest = lockRequest();
       const request = new LockRequest(backend, resourceName, options, callback);
       const released = request.start();
       return request.isNestedWait ? trackAwaits()(released, request) : released;
@@ -126,7 +130,7 @@ class LockManager {
       const resourceName = toDOMString(name);
       refuseCallback(options);
       const lockOptions = this.#toOptions(options);
-      checkLockRequest(resourceName, lockOptions);
+      checkLockRequest()(resourceName, lockOptions);
       return acquireHandle()(this.#attach(), resourceName, lockOptions);
     } catch (error) {
       return Promise.reject(error);
@@ -147,7 +151,7 @@ class LockManager {
       const resourceNames = toSequence(names, toDOMString);
       const options = this.#toOptions(hasOptions ? optionsOrCallback : undefined);
       const callback = toLastCallback(optionsOrCallback, arguments);
-      for (const name of resourceNames) checkLockRequest(name, options);
+      for (const name of resourceNames) checkLockRequest()(name, options);
       return requestAll()(this.#attach(), resourceNames, options, callback);
     } catch (error) {
       return Promise.reject(error);
@@ -170,7 +174,7 @@ class LockManager {
     if (options.signal !== undefined) {
       throw notSupportedError("'signal' cannot abort while the thread is blocked: use 'timeout'");
     }
-    checkLockRequest(resourceName, options);
+    checkLockRequest()(resourceName, options);
     return requestSync()(this.#attach(), resourceName, options, callback);
   }
 
@@ -248,7 +252,7 @@ class LockManager {
 
   /** @param {unknown} value */
   #toOptions(value) {
-    const options = toLockOptions(value);
+    const options = toLockOptions()(value);
     return this.#notesCallSites ? withCallSite()(options) : options;
   }
 
@@ -279,8 +283,8 @@ defineInterface(LockManager, [
  * @param {import('../../types/backend.d.ts').LockInspection} inspection  as a backend returns it
  */
 function withoutWords(inspection) {
-  for (const detail of inspection.held) readEnclosingWord(detail);
-  for (const detail of inspection.pending) readEnclosingWord(detail);
+  for (const detail of inspection.held) readEnclosingWord()(detail);
+  for (const detail of inspection.pending) readEnclosingWord()(detail);
   return inspection;
 }
 

@@ -23,6 +23,18 @@ function filesOf(target) {
   return Object.values(/** @type {object} */ (target)).flatMap(filesOf);
 }
 
+/** @param {string[]} lines */
+const fileText = (...lines) => ["'use strict';", '', ...lines, ''].join('\n');
+
+/**
+ * `import` reads the text of a CommonJS file once more, in search of names. So it gets one of two
+ * lines in place of all that `require` runs.
+ */
+const SHORT_INDEX = {
+  file: 'imported.js',
+  text: fileText("const core = require('./index.js');", 'module.exports = core;'),
+};
+
 /**
  * @param {string} lib
  * @param {string} name
@@ -31,22 +43,20 @@ function filesOf(target) {
 function toEntry(lib, name) {
   const module = existsSync(path.join(lib, `${name}.js`)) ? `${name}.js` : `${name}/index.js`;
   const forImport = path.join(lib, module.replace(/\.js$/, '.mjs'));
+  /** @param {string} chunk */
+  const entryFile = (chunk) => ({
+    file: `${name}.js`,
+    text: fileText(
+      "const load = require('./index.js')[Symbol.for('holdfast.load')];",
+      `module.exports = load('${module}', '${chunk}');`,
+    ),
+  });
   return {
     module,
     files(chunkOf) {
-      const text = [
-        "'use strict';",
-        '',
-        "const { load } = require('./core.js');",
-        '',
-        `module.exports = load('${module}', '${chunkOf(module)}');`,
-        '',
-      ].join('\n');
-      const imported = readFileSync(forImport, 'utf8').replace("'./index.js'", `'./${name}.js'`);
-      return [
-        { file: `${name}.js`, text },
-        { file: `${name}.mjs`, text: imported },
-      ];
+      const required = name === 'index' ? SHORT_INDEX : entryFile(chunkOf(module));
+      const text = readFileSync(forImport, 'utf8').replace("'./index.js'", `'./${required.file}'`);
+      return [required, { file: `${name}.mjs`, text }];
     },
   };
 }

@@ -16,13 +16,21 @@ const { ROOT } = require('./run.js');
 /** @typedef {Mention['when']} When */
 /** @typedef {{ text: string, mentions: Mention[] }} Module */
 /** @typedef {Map<string, Module>} Modules  by name, which is that of the file, below lib/ */
-/** @typedef {{ head: string[], modules: Modules, tail: string[] }} Chunk  one file of the bundle */
+/**
+ * One file of the bundle; `isWhole`: who loads it needs nearly all of its modules.
+ * @typedef {{ head: string[], modules: Modules, tail: string[], isWhole: boolean }} Chunk
+ */
 
 const ENTRY = 'index.js';
-/** With the entry, and what both require at once: what the first lock needs. */
-const FIRST = [ENTRY, 'backends/default-backend.js', 'backends/shared-memory/backend.js'];
-/** The files of the bundle, but for the entries: what every lock needs. */
-const FIRST_CHUNK = 'core';
+/** The file with the entry and what it requires at once: all that `require` of the package runs. */
+const FIRST_CHUNK = 'index';
+/** With what these require at once: what the first lock needs in addition. */
+const FIRST_LOCK = [
+  'locks/lock-options.js',
+  'locks/lock-request.js',
+  'backends/default-backend.js',
+  'backends/shared-memory/backend.js',
+];
 /** Parts that are loaded as a whole, and by few programs. */
 const PARTS = {
   broker: 'backends/broker/',
@@ -113,7 +121,7 @@ const chunks = {
 ${later.map((chunk) => `  ${chunk}: () => require('./${chunk}.js'),`).join('\n')}
 };
 
-// What a module exports, as require() gives it. A module whose code throws is not loaded.
+// Runs a module once and gives what it exports. A module whose code throws is not loaded.
 function load(name, chunk) {
   if (name in loaded) return loaded[name];
   if (!(name in modules)) chunks[chunk]().define(modules, load);
@@ -124,39 +132,52 @@ function load(name, chunk) {
 }
 `.split('\n');
 
-/** @param {Modules} modules @returns {Chunk} */
-const laterChunk = (modules) => ({
-  head: ['exports.define = (modules, load) => {'],
+const FIRST_TAIL = [
+  '',
+  `module.exports = load('${ENTRY}');`,
+  '// For the other entries of the package, which are loaded less often.',
+  "Object.defineProperty(module.exports, Symbol.for('holdfast.load'), { value: load });",
+];
+
+/**
+ * @param {Modules} modules
+ * @param {boolean} isWhole
+ * @returns {Chunk}
+ */
+const laterChunk = (modules, isWhole) => ({
+  head: ['exports.define = (function (modules, load) {'],
   modules,
-  tail: ['};'],
+  tail: ['});'],
+  isWhole,
 });
 
 /**
- * What every lock needs; the other interfaces of the package, which `import` loads; what only some
- * of their methods need; and the parts.
+ * What `require` runs; what the first lock needs; the other interfaces of the package, which
+ * `import` loads; what only some of their methods need; and the parts.
  * @param {string} lib
  * @param {string[]} entries  names of modules
  * @returns {Record<string, Chunk>} by name
  */
 function chunksOf(lib, entries) {
   const modulesFrom = moduleReader(lib);
-  const first = modulesFrom(FIRST, ['at once']);
+  const first = modulesFrom([ENTRY], ['at once']);
   const entry = /** @type {Module} */ (first.get(ENTRY));
   const others = without(
     modulesFrom(requiredBy(ENTRY, entry, ['in a getter']), ['at once']),
     first,
   );
-  const rest = without(modulesFrom(entries), first, others);
+  const lock = without(modulesFrom(FIRST_LOCK, ['at once']), first, others);
+  const rest = without(modulesFrom(entries), first, others, lock);
   /** @type {Record<string, Chunk>} */
-  const chunks = { interfaces: laterChunk(others) };
+  const chunks = { firstLock: laterChunk(lock, true), interfaces: laterChunk(others, true) };
   for (const [part, folder] of Object.entries(PARTS)) {
     const modules = new Map([...rest].filter(([name]) => name.startsWith(folder)));
-    if (modules.size > 0) chunks[`${part}Part`] = laterChunk(modules);
+    if (modules.size > 0) chunks[`${part}Part`] = laterChunk(modules, false);
     for (const name of modules.keys()) rest.delete(name);
   }
-  chunks.rest = laterChunk(rest);
+  chunks.rest = laterChunk(rest, false);
   const head = firstHead(Object.keys(chunks));
-  return { [FIRST_CHUNK]: { head, modules: first, tail: ['exports.load = load;'] }, ...chunks };
+  return { [FIRST_CHUNK]: { head, modules: first, tail: FIRST_TAIL, isWhole: true }, ...chunks };
 }
 
 /**
@@ -182,7 +203,9 @@ function linked(name, { text, mentions }, chunkOf) {
  * @param {(name: string) => string} chunkOf  the chunk that a module is in
  * @returns {{ lines: string[], places: (import('./line-map.js').Place | null)[] }}
  */
-function render({ head, modules, tail }, chunkOf) {
+function render({ head, modules, tail, isWhole }, chunkOf) {
+  // V8 compiles a function in parentheses with the file, which costs less than to do it later.
+  const [open, close] = isWhole ? ['(', ')'] : ['', ''];
   const lines = [...NOTICE, ...head];
   const places = lines.map(() => /** @type {import('./line-map.js').Place | null} */ (null));
   for (const [name, module] of modules) {
@@ -192,9 +215,8 @@ function render({ head, modules, tail }, chunkOf) {
       .split('\n')
       .map((text, line) => ({ text, line }))
       .filter(({ line }) => !comments.has(line));
-    // In parentheses: then it is compiled with the file, which costs less than to do it later.
-    lines.push(`modules['${name}'] = (function (module) {`);
-    lines.push(...body.map(({ text }) => text), '});');
+    lines.push(`modules['${name}'] = ${open}function (module) {`);
+    lines.push(...body.map(({ text }) => text), `}${close};`);
     places.push(null, ...body.map(({ line }) => ({ source: `../lib/${name}`, line })), null);
   }
   return { lines: [...lines, ...tail], places };

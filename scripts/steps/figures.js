@@ -5,7 +5,7 @@
 
 const { readFileSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
-const { ROOT } = require('./run.js');
+const { ROOT, StepError } = require('./run.js');
 
 const MARKED = /([\d.,]+ (?:ns|µs|ms))<!-- ([\w-]+): ([^>]*?) -->/g;
 
@@ -20,7 +20,9 @@ function figureOf(results, section, row) {
   const text = results.split(/^## /m).find((part) => part.startsWith(`${section}\n`)) ?? '';
   const line = text.split('\n').find((each) => each.startsWith(`| ${row} |`));
   const figure = Number.parseFloat((line?.split('|')[2] ?? '').replaceAll(',', ''));
-  if (Number.isNaN(figure)) throw new Error(`bench/RESULTS.md has no '${row}' in '${section}'`);
+  if (Number.isNaN(figure)) {
+    throw new StepError(`README.md stays: bench/RESULTS.md has no '${row}' in '${section}'`);
+  }
   return figure;
 }
 
@@ -42,7 +44,10 @@ const withFigures = (text, results) =>
     return `${format(figureOf(results, section, row))}<!-- ${section}: ${row} -->`;
   });
 
-/** Writes the figures of bench/RESULTS.md into README.md. */
+/**
+ * Writes the figures of bench/RESULTS.md into README.md.
+ * @throws {StepError} where some are missing, as in a clone that has measured one scenario only
+ */
 function putFigures() {
   const readme = path.join(ROOT, 'README.md');
   const results = readFileSync(path.join(ROOT, 'bench', 'RESULTS.md'), 'utf8');

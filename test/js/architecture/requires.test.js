@@ -7,8 +7,8 @@ const { allMatches, filesBelow, isThere, textOf } = require('./project-files.js'
 
 /** From the lowest up; a file may require what stands before its own part, or its own folder. */
 const JS_LAYERS = [
-  ['node-internals', 'unfaked-timers'],
-  ['lazy', 'c-library', 'binding-error', 'time'],
+  ['lazy', 'node-internals', 'unfaked-timers'],
+  ['c-library', 'binding-error', 'time'],
   ['package-files'],
   ['addon-file'],
   ['errors', 'webidl', 'loop-keep-alive', 'binding', 'sliced'],

@@ -13,20 +13,20 @@ let openAnother;
 beforeEach(() => {
   const tracked = createTrackedTimers();
   ({ live } = tracked);
-  jest.isolateModules(() => {
-    jest.doMock('../../../lib/time.js', () => ({
-      ...jest.requireActual('../../../lib/time.js'),
-      ...tracked.timers,
-    }));
-    const { openLockManager } = require('../../../lib/index.js');
-    const { LocalBackend } = require('../../../lib/backends/local/backend.js');
-    const { LocalLockTable } = require('../../../lib/backends/local/lock-table.js');
-    const table = new LocalLockTable();
-    openAnother = () => openLockManager({ backend: new LocalBackend(table) });
-  });
-  jest.dontMock('../../../lib/time.js');
+  jest.resetModules();
+  jest.doMock('../../../lib/time.js', () => ({
+    ...jest.requireActual('../../../lib/time.js'),
+    ...tracked.timers,
+  }));
+  const { openLockManager } = require('../../../lib/index.js');
+  const { LocalBackend } = require('../../../lib/backends/local/backend.js');
+  const { LocalLockTable } = require('../../../lib/backends/local/lock-table.js');
+  const table = new LocalLockTable();
+  openAnother = () => openLockManager({ backend: new LocalBackend(table) });
   locks = openAnother();
 });
+
+afterEach(() => jest.dontMock('../../../lib/time.js'));
 
 /** After which a wait inside a callback is looked at. */
 const LOOK_MS = 100;
