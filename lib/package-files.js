@@ -3,7 +3,7 @@
 // Finds the folder of the package, also for code that a bundler has taken out of it, and the files
 // that are started or read by their path.
 
-const { readFileSync } = require('node:fs');
+const { existsSync, readFileSync } = require('node:fs');
 const path = require('node:path');
 
 const BUNDLED =
@@ -61,7 +61,18 @@ function fileHere(name) {
     'backends/etcd/session-thread.js': `${__dirname}/../lib/backends/etcd/session-thread.js`,
     'backends/etcd/rpc.proto': `${__dirname}/../lib/backends/etcd/rpc.proto`,
   };
-  return files[name] && path.normalize(files[name]);
+  return files[name] && path.normalize(bundledFile(name) ?? files[name]);
+}
+
+/**
+ * A broker of one file has 5 MB less than one of thirty. Beside lib/ it may be of another day.
+ * @param {string} name
+ * @returns {string | undefined}
+ */
+function bundledFile(name) {
+  if (name !== 'backends/broker/server/main.js') return undefined;
+  const file = `${__dirname}/broker.js`;
+  return path.basename(__dirname) === 'dist' && existsSync(file) ? file : undefined;
 }
 
 /**

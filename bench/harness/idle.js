@@ -29,8 +29,8 @@ async function figuresOfIdle(pid) {
   await sleep(WATCHED_MS);
   return {
     'wake-ups': sleepsOf(pid) - before,
-    'resident MB': (numberIn(`/proc/${pid}/status`, 'VmRSS') * 1024) / 1e6,
-    'own MB': (numberIn(`/proc/${pid}/status`, 'RssAnon') * 1024) / 1e6,
+    'resident MiB': numberIn(`/proc/${pid}/status`, 'VmRSS') / 1024,
+    'own MiB': numberIn(`/proc/${pid}/status`, 'RssAnon') / 1024,
   };
 }
 

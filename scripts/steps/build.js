@@ -10,6 +10,7 @@ function bundle() {
   ensurePackages();
   require('./bundle.js').writeBundle();
   require('./bundle-cli.js').bundleCli();
+  require('./bundle-broker.js').bundleBroker();
 }
 
 function build() {

@@ -5,6 +5,7 @@ const path = require('node:path');
 const { createClientId } = require('../client-id.js');
 const { toBucketName } = require('../bucket-place.js');
 const { defaultDirectory, folderNameOf, platformOf } = require('./platform.js');
+const { removeFile } = require('./remove-file.js');
 
 /** @typedef {import('./platform.js').Platform} Platform */
 
@@ -154,7 +155,7 @@ class BrokerPlace {
       if (/** @type {any} */ (error).code === 'EEXIST') return false;
       throw error;
     } finally {
-      fs.rmSync(draft, { force: true });
+      removeFile(draft);
     }
   }
 
@@ -170,7 +171,7 @@ class BrokerPlace {
   removeClaimsBelow(number) {
     for (const name of namesIn(this.claimsFolder)) {
       const claimed = Number(CLAIM_NAME.exec(name)?.[1] ?? Infinity);
-      if (claimed < number) fs.rmSync(this.claimFile(claimed), { force: true });
+      if (claimed < number) removeFile(this.claimFile(claimed));
     }
   }
 
@@ -182,11 +183,11 @@ class BrokerPlace {
     this.removeClaimsBelow(number);
     for (const name of namesIn(this.claimsFolder)) {
       const file = path.join(this.claimsFolder, name);
-      if (SOCKET_NAME.test(name) && file !== socket) fs.rmSync(file, { force: true });
+      if (SOCKET_NAME.test(name) && file !== socket) removeFile(file);
     }
     for (const name of namesIn(this.folder)) {
       const marked = Number(MARK_NAME.exec(name)?.[1] ?? Infinity);
-      if (marked <= number) fs.rmSync(path.join(this.folder, name), { force: true });
+      if (marked <= number) removeFile(path.join(this.folder, name));
     }
   }
 

@@ -1,6 +1,5 @@
 'use strict';
 
-const os = require('node:os');
 const path = require('node:path');
 
 /**
@@ -74,7 +73,7 @@ const platformOf = (name = process.platform) =>
  * @param {Platform} platform
  */
 function defaultDirectory(platform) {
-  const { uid, homedir } = os.userInfo();
+  const { uid, homedir } = require('node:os').userInfo();
   return platform.directory({ uid, homedir });
 }
 

@@ -7,6 +7,7 @@ const fs = require('node:fs');
 const { SourceMap } = require('node:module');
 const os = require('node:os');
 const path = require('node:path');
+const { bundleBroker } = require('../../../scripts/steps/bundle-broker.js');
 const { writeBundle } = require('../../../scripts/steps/bundle.js');
 const { mentionsIn } = require('../../../scripts/steps/module-source.js');
 const { filesBelow, textOf } = require('../architecture/project-files.js');
@@ -129,6 +130,25 @@ test('the first lock loads one more of its files, and little of Node', () => {
     'dist/firstLock.js',
   ]);
   expect(hasWorkerThreads).toBe(false);
+});
+
+test('a broker runs from one file, and from those of lib/ where there is none', () => {
+  const program = `
+    const fs = require('node:fs');
+    const { openLockManager } = require('./dist/index.js');
+    const directory = process.cwd() + '/' + process.pid;
+    const locks = openLockManager({ url: 'broker://' + directory });
+    locks.query().then(() => {
+      const { pid } = JSON.parse(fs.readFileSync(directory + '/~default~/claims/broker.1', 'utf8'));
+      const words = fs.readFileSync('/proc/' + pid + '/cmdline', 'utf8').split('\\0');
+      const script = words.find((word) => word.endsWith('.js'));
+      console.log(JSON.stringify(script.slice(process.cwd().length + 1)));
+      locks.close();
+    });
+  `;
+  expect(run(program)).toBe('lib/backends/broker/server/main.js');
+  bundleBroker(root);
+  expect(run(program)).toBe('dist/broker.js');
 });
 
 test('import loads what defines its names, and what runs tasks with the first task', () => {

@@ -1,6 +1,5 @@
 'use strict';
 
-const fs = require('node:fs');
 const net = require('node:net');
 const { clearTimeout, setImmediate, setTimeout } = require('../../../time.js');
 const { BrokerTable } = require('./broker-table.js');
@@ -8,6 +7,7 @@ const { ClientConnection } = require('./client-connection.js');
 const { Journal, readLastJournal } = require('./journal.js');
 const { machineNow } = require('../machine-clock.js');
 const { mergeOne } = require('./merge.js');
+const { removeFile } = require('../remove-file.js');
 const { Rounds } = require('./round.js');
 const { SessionLifelines } = require('./session-lifelines.js');
 
@@ -285,7 +285,7 @@ class Broker {
 
   /** @param {Session} session */
   #removeLifeline({ lifeline }) {
-    if (lifeline.startsWith(this.#place.lifelinesFolder)) fs.rmSync(lifeline, { force: true });
+    if (lifeline.startsWith(this.#place.lifelinesFolder)) removeFile(lifeline);
   }
 
   /** Nobody needs a broker: it ends, and the next one starts when somebody does. */

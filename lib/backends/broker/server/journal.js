@@ -2,6 +2,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { removeFile } = require('../remove-file.js');
 const { namesIn } = require('../place.js');
 
 /** @typedef {import('../place.js').BrokerPlace} BrokerPlace */
@@ -97,7 +98,7 @@ class Journal {
   /** Writes the file anew, complete, and puts it in the place of the old one in one step. */
   writeWhole() {
     const draft = path.join(this.#place.folder, `draft-journal.${this.#number}`);
-    fs.rmSync(draft, { force: true });
+    removeFile(draft);
     const fd = fs.openSync(draft, 'wx', PRIVATE_FILE);
     const text = [...this.#listAll()].map(toLine).join('');
     const bytes = Buffer.from(text, 'utf8');
@@ -106,7 +107,7 @@ class Journal {
       fs.renameSync(draft, journalFile(this.#place, this.#number));
     } catch (error) {
       fs.closeSync(fd);
-      fs.rmSync(draft, { force: true });
+      removeFile(draft);
       throw error;
     }
     if (this.#fd !== -1) fs.closeSync(this.#fd);
@@ -118,7 +119,7 @@ class Journal {
   /** The older files say nothing any more. */
   removeOlder() {
     for (const [name, number] of journalsIn(this.#place)) {
-      if (number < this.#number) fs.rmSync(path.join(this.#place.folder, name), { force: true });
+      if (number < this.#number) removeFile(path.join(this.#place.folder, name));
     }
   }
 
