@@ -1,9 +1,10 @@
 'use strict';
 
 // npm run check: both test suites, formats, linters and types. With --all, what the build server
-// runs: the counts of instructions, the JavaScript tests of what depends on Node on every other
-// version of it (all of them: npm run test:nodes), and the C++ tests under the sanitizers, which
-// come last and are left out where the time would not be enough.
+// runs: also the counts of instructions; the JavaScript tests of what depends on Node on every
+// other version of it (all of them: npm run test:nodes); the short forms of installing, etcd, the
+// page, monitoring, Bun, Deno and Node without the native part; the documentation site; and the C++
+// tests under the sanitizers. What comes late is left out where the time would not be enough.
 // Ends with the line `N passed, N failed`, in which each check that is no test suite counts as one.
 
 const { ONE_FAILED, ONE_PASSED, conclude } = require('./steps/counts.js');
