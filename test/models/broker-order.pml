@@ -1,0 +1,125 @@
+/* In which order a broker decides what its clients ask for (lib/backends/broker/server/round.js and
+ * reading-barrier.js). A request carries the time at which it was made; it is in the kernel some
+ * time later. The event loop asks the kernel which connections can be read, and reads these in any
+ * order, all that is there by then. What is asked for meanwhile on another connection is not seen
+ * before the next time.
+ *
+ * So a request waits until a whole reading has begun after it was made, and what is due then is
+ * decided in the order of the times.
+ *
+ * Promised: what was in the kernel before another request was made is decided before that one.
+ *
+ * AT_ONCE:     a request is decided when it is read. Known to be wrong: connections are read in any
+ *              order.
+ * SAME_READING: what a reading has brought is decided after it, whenever it was made. Known to be
+ *              wrong: a connection that is read late brings what is younger than what was written
+ *              on one that this reading does not visit.
+ * LATE_SINCE:  the beginning of the reading is taken to be its end. Known to be wrong, alike.
+ * BY_ARRIVAL:  what is due is decided in the order of the connections. Known to be wrong.
+ */
+#define CLIENTS 2
+#define ASKS 2            /* of each client */
+#define ALL (CLIENTS * ASKS)
+
+byte now = 1;             /* moments, counted */
+byte made[ALL];           /* when; the requests of client c are c * ASKS and those after it */
+byte written[ALL];        /* when it was in the kernel; 0: not yet */
+bool is_decided[ALL];
+byte sent[CLIENTS];       /* how many are in the kernel */
+
+proctype Client(byte me) {
+  byte n = 0;
+  do
+  :: n < ASKS ->
+     atomic { now++; made[me * ASKS + n] = now };
+     /* It may lose the processor here. */
+     atomic { now++; written[me * ASKS + n] = now; sent[me]++; n++ }
+  :: else -> break
+  od
+}
+
+inline decide(k) {
+  j = 0;
+  do
+  :: j < ALL ->
+     assert(j == k || is_decided[j] || written[j] == 0 || written[j] > made[k]);
+     j++
+  :: else -> break
+  od;
+  is_decided[k] = true;
+  left--
+}
+
+/* Decides what has been read and was made at `end` or before, in the order of the times. */
+inline decide_until(end) {
+  do
+  :: true ->
+     first = ALL;
+     k = 0;
+     do
+     :: k < ALL ->
+        if
+        :: k % ASKS < read[k / ASKS] && !is_decided[k] && made[k] <= end ->
+           if
+#ifdef BY_ARRIVAL
+           :: first == ALL -> first = k
+#else
+           :: first == ALL || made[k] < made[first] -> first = k
+#endif
+           :: else
+           fi
+        :: else
+        fi;
+        k++
+     :: else -> break
+     od;
+     if
+     :: first == ALL -> break
+     :: else -> decide(first)
+     fi
+  od;
+  k = 0; j = 0; first = 0
+}
+
+inline visit(c) {
+  atomic {
+    can_read[c] = false;
+    read[c] = sent[c];
+#ifdef AT_ONCE
+    decide_until(now)
+#endif
+  }
+}
+
+active proctype Broker() {
+  byte read[CLIENTS];
+  bool can_read[CLIENTS];
+  byte left = ALL;
+  byte since, k, j, first;
+  atomic { run Client(0); run Client(1) };
+  do
+  :: left == 0 -> break
+  :: else ->
+     /* The kernel is asked. */
+     atomic {
+       can_read[0] = sent[0] > read[0];
+       can_read[1] = sent[1] > read[1]
+     };
+     do
+     :: can_read[0] -> visit(0)
+     :: can_read[1] -> visit(1)
+     :: !can_read[0] && !can_read[1] -> break
+     od;
+     atomic {
+#ifdef LATE_SINCE
+       since = now;
+#endif
+#ifdef SAME_READING
+       decide_until(now);
+#else
+       decide_until(since);
+#endif
+       since = now
+     }
+  od
+}
