@@ -94,7 +94,7 @@ async function exec(name, words, options) {
   }
   const command = toCommand(words);
   const start = performance.now();
-  const manager = openPlace(options);
+  const manager = openPlace(options, { isPatient: true });
   const lock = await acquire(manager, name, options);
   const seconds = ((performance.now() - start) / MS_PER_SECOND).toFixed(6);
   if (lock === null) {

@@ -7,11 +7,14 @@ const { InvalidArgumentError } = require('commander');
 const { openLockManager } = require('holdfast');
 const { toBucketName } = require('../backends/bucket-place.js');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
+const { note } = require('./output.js');
 const { printable } = require('./printable.js');
 
 /** @typedef {import('commander').Command} Command */
 /** @typedef {{ bucket?: string, directory?: string, url?: string, json?: boolean }} Place */
 
+/** So long a place may take to answer. */
+const ANSWER_MS = 5_000;
 /** The file of a bucket in shared memory. */
 const SEGMENT = 'segment';
 
@@ -165,10 +168,47 @@ function bucketsIn(directory) {
 }
 
 /** @param {Place} place */
-function openPlace({ bucket, directory, url }) {
+function checkPlace(place) {
+  if (/^local:$/i.test(urlOf(place) ?? '')) {
+    const why = 'local: is the table of one thread of one program: nothing of it can be seen or';
+    throw new CommandError(`${why} locked from here`, EXIT_STATUS.usage);
+  }
+  if (!isSharedMemory(place)) return;
+  const parent = path.dirname(directoryOf(place));
+  if (lookAt(statSync, parent) !== undefined) return;
+  throw new CommandError(`${parent} does not exist, where the directory of buckets is to be`);
+}
+
+/**
+ * Tells the person when locks that live elsewhere are not to be reached: the lock manager itself
+ * tries for ever.
+ * @param {import('holdfast').LockManager} manager
+ * @param {Place} place
+ * @param {boolean} isPatient
+ */
+function expectAnswer(manager, place, isPatient) {
+  const timer = setTimeout(() => {
+    const silence = `no answer from ${placeText(place)} in ${ANSWER_MS / 1_000} s`;
+    note(isPatient ? `${silence}; still trying` : `${silence}; is it there, and reachable?`);
+    if (!isPatient) process.exit(EXIT_STATUS.unavailable);
+  }, ANSWER_MS);
+  if (isPatient) timer.unref();
+  const answered = () => clearTimeout(timer);
+  manager.query().then(answered, answered); // what is wrong is an error of the command, too
+}
+
+/**
+ * @param {Place} place
+ * @param {{ isPatient?: boolean }} [options]  isPatient: it waits for a place that does not answer
+ */
+function openPlace(place, { isPatient = false } = {}) {
+  checkPlace(place);
+  const { bucket, directory, url } = place;
   const isChosen = /** @type {Record<string, string | undefined>} */ ({ bucket, directory, url });
   const chosen = Object.entries(isChosen).filter(([, value]) => value !== undefined);
-  return openLockManager(Object.fromEntries(chosen));
+  const manager = openLockManager(Object.fromEntries(chosen));
+  if (!isSharedMemory(place)) expectAnswer(manager, place, isPatient);
+  return manager;
 }
 
 /**

@@ -25,7 +25,7 @@ async function wait(name, options) {
  */
 async function becomesFree(name, options) {
   if (!bucketExists(options)) return true; // a missing bucket has no holders
-  const manager = openPlace(options);
+  const manager = openPlace(options, { isPatient: true });
   try {
     await new Mutex(name, { manager }).waitForUnlock({ timeout: options.timeout });
     return true;

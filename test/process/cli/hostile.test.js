@@ -1,8 +1,10 @@
 'use strict';
 
 const { spawnSync } = require('node:child_process');
+const { once } = require('node:events');
 const { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync } = require('node:fs');
 const { writeFileSync } = require('node:fs');
+const { createServer } = require('node:net');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { CommandLine, PROGRAM } = require('../../support/cli.js');
@@ -112,7 +114,48 @@ describe('doctor finds, and goes on after,', () => {
   });
 });
 
+test('a directory whose parent does not exist is said to miss it, by each command that makes it', () => {
+  for (const args of [['exec', 'a', 'true'], ['top', '--once'], ['watch']]) {
+    const { status, stderr } = cli.run(['--directory', '/nowhere/at/all', ...args]);
+    expect({ status, stderr }).toEqual({
+      status: 69,
+      stderr: 'holdfast: /nowhere/at does not exist, where the directory of buckets is to be\n',
+    });
+  }
+});
+
 describe('a URL', () => {
+  test('locks of one program only are refused: they would exclude nobody', () => {
+    for (const args of [['ls'], ['exec', 'a', 'true'], ['doctor'], ['top', '--once']]) {
+      const { status, stderr } = cli.run([...args], { env: { HOLDFAST_URL: 'local:' } });
+      expect({ status, stderr }).toEqual({
+        status: 64,
+        stderr: expect.stringMatching(/^holdfast: local: is the table of one thread/),
+      });
+    }
+  });
+
+  test('a place that does not answer is said so, and only a command that waits goes on', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const urls = ['etcd://127.0.0.1:1', `etcd://127.0.0.1:${silent.address().port}`];
+    const looking = urls.flatMap((url) =>
+      ['ls', 'doctor', 'top'].map((command) => cli.start([command, '--url', url])),
+    );
+    const waiting = cli.start(['exec', '--url', urls[0], 'a', 'true']);
+    for (const command of looking) {
+      expect(await command.ended).toEqual({ status: 69, signal: null });
+      expect(command.errors).toMatch(
+        /no answer from etcd:\/\/127\.0\.0\.1:\d+ in 5 s; is it there/,
+      );
+    }
+    while (!waiting.errors.includes('still trying')) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    waiting.kill('SIGKILL');
+    silent.close();
+  });
+
   test.each(['shm:///%zz', 'shm://host/directory', 'shm:///a?b', 'nonsense', 'foo:', 'local:x'])(
     '%s is a wrong argument',
     (url) => {
