@@ -12,7 +12,8 @@
 // All observers take turns within a round, in whose other turns they do not exist. Those outside
 // are processes of their own, as they are in use; on few cores they take their share of them, so
 // the time that this process itself ran (CPU) stands beside the time that went by. Medians over
-// the rounds.
+// the rounds. Also how many events were written for each request: two, where all are watched. That
+// is what those who are looked at pay for, and no noise of the machine is in it.
 
 const { spawn } = require('node:child_process');
 const diagnostics = require('node:diagnostics_channel');
@@ -128,7 +129,19 @@ async function measure(locks, seconds) {
     ns = Number(process.hrtime.bigint() - start);
   }
   const { user, system } = process.cpuUsage(cpu);
-  return { ns: ns / requests, cpuNs: ((user + system) * NS_PER_US) / requests };
+  return { ns: ns / requests, cpuNs: ((user + system) * NS_PER_US) / requests, requests };
+}
+
+/** Where the table's header keeps the newest number of the watch ring. */
+const LAST_ENTRY_AT = 192;
+
+/** How many events have been written, ever. @param {string} directory */
+function eventsWritten(directory) {
+  const file = fs.openSync(path.join(directory, 'default', 'segment'), 'r');
+  const word = Buffer.alloc(8);
+  fs.readSync(file, word, 0, word.length, LAST_ENTRY_AT);
+  fs.closeSync(file);
+  return Number(word.readBigUInt64LE());
 }
 
 /** @param {LockManager} locks @param {number} names */
@@ -146,25 +159,35 @@ function fill(locks, names) {
  */
 async function measureAll(locks, directory, { rounds, seconds }) {
   const observers = Object.entries(observersOf(locks, directory));
-  const figures = observers.map(([title]) => ({ title, ns: [], cpuNs: [], ratios: [] }));
+  const figures = observers.map(([title]) => ({
+    title,
+    ns: [],
+    cpuNs: [],
+    ratios: [],
+    events: [],
+  }));
   for (let round = -1; round < rounds; round += 1) {
     let base = NaN; // CPU: the time that went by has that of the observers in it
     for (const [at, [, start]] of observers.entries()) {
       const observer = await start();
-      const { ns, cpuNs } = await measure(locks, round < 0 ? seconds / 4 : seconds);
+      const before = eventsWritten(directory);
+      const { ns, cpuNs, requests } = await measure(locks, round < 0 ? seconds / 4 : seconds);
+      const events = (eventsWritten(directory) - before) / (requests + BATCH);
       await observer.end();
       if (at === 0) base = cpuNs;
       if (round < 0) continue; // it warms up
       figures[at].ns.push(ns);
       figures[at].cpuNs.push(cpuNs);
+      figures[at].events.push(events);
       figures[at].ratios.push(cpuNs / base);
     }
   }
-  return figures.map(({ title, ns, cpuNs, ratios }) => ({
+  return figures.map(({ title, ns, cpuNs, ratios, events }) => ({
     title,
     ns: Math.round(median(ns)),
     cpuNs: Math.round(median(cpuNs)),
     ratio: Number(median(ratios).toFixed(2)),
+    eventsPerRequest: Number(median(events).toFixed(4)),
   }));
 }
 
@@ -190,9 +213,10 @@ async function main() {
     console.log(JSON.stringify(results));
     return;
   }
-  for (const { title, ns, cpuNs, ratio } of results) {
+  for (const { title, ns, cpuNs, ratio, eventsPerRequest } of results) {
     const figures = [ns, cpuNs].map((value) => `${String(value).padStart(6)} ns`).join('  CPU ');
-    console.log(`${title.padEnd(40)} ${figures}  ${ratio.toFixed(2)}`);
+    const events = `${eventsPerRequest.toFixed(4)} events`;
+    console.log(`${title.padEnd(40)} ${figures}  ${ratio.toFixed(2)}  ${events}`);
   }
 }
 
