@@ -30,21 +30,21 @@ Agent::Agent(std::shared_ptr<Attachment> attachment, const AgentRef& self,
       self_(self),
       entry_(attachment_->manager().segment().agent(self.index)),
       doorbell_(std::move(doorbell)),
-      pool_(std::make_shared<OperationPool>(attachment_->manager().segment(), *attachment_,
+      pool_(std::make_shared<OperationPool>(attachment_->manager().segment(), attachment_->host(),
                                             self.process)),
-      adaptive_spin_(attachment_->manager().segment(), *attachment_, self.index),
+      adaptive_spin_(attachment_->manager().segment(), attachment_->host(), self.index),
       watches_(*attachment_, self_) {}
 
 Result<std::unique_ptr<Agent>> Agent::Open(const AttachOptions& options,
                                            const uint64_t (&client_id)[2]) {
   Result<std::shared_ptr<Attachment>> attachment = Attachment::Attach(options);
   if (!attachment.ok()) return attachment.status();
-  const Result<AgentRef> self = (*attachment)->ClaimAgent(client_id, options.thread_id);
+  const Result<AgentRef> self = (*attachment)->slots().ClaimAgent(client_id, options.thread_id);
   if (!self.ok()) return self.status();
   Result<platform::Doorbell> doorbell = platform::Doorbell::Create(
       (*attachment)->directory(), DoorbellName((*attachment)->manager().segment(), *self));
   if (!doorbell.ok()) {
-    (*attachment)->ReleaseAgent(*self);
+    (*attachment)->slots().ReleaseAgent(*self);
     return doorbell.status();
   }
   (*attachment)->fork_guard().Add(doorbell->fd());
@@ -62,7 +62,7 @@ Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequ
     // What it is granted is looked at when the time is over; whom it waits for, at once.
     const bool will_be_over =
         reply->outcome == RequestOutcome::kGranted && reply->has_to_do_with_hold_limits;
-    Adopt(id, *reply, will_be_over ? attachment_->MonotonicNs() + request.hold_limit_ns : 0);
+    Adopt(id, *reply, will_be_over ? attachment_->host().MonotonicNs() + request.hold_limit_ns : 0);
     return Answer{reply->outcome, id, reply->token};
   }
   Status status = reply.status();
@@ -79,7 +79,7 @@ Status Agent::CheckUsable() {
   }
   if (is_new_turn_) {
     place_ = attachment_->CheckPlace();
-    turn_ms_ = attachment_->RealtimeMs();
+    turn_ms_ = attachment_->host().RealtimeMs();
     is_new_turn_ = false;
   }
   return place_;
@@ -192,7 +192,7 @@ Result<bool> Agent::IsLocked(const segment::ResourceName& name, uint32_t min) {
   uint32_t count = 0;
   bool is_exclusive = false;
   for (const Holdings& holdings : *holders) {
-    if (attachment_->IsAlive(holdings.process)) {
+    if (attachment_->host().IsAlive(holdings.process)) {
       count += holdings.count;
       is_exclusive = is_exclusive || holdings.is_exclusive;
     } else {
@@ -268,7 +268,7 @@ void Agent::Close(EndReason reason) {
   const Status done = attachment_->manager().TerminateAgent(self_, kNoWait, reason, has_operations);
   if (done.ok()) {
     pool_->GiveAll();
-    return attachment_->ReleaseAgent(self_);
+    return attachment_->slots().ReleaseAgent(self_);
   }
   // The background worker goes on; with the end of the process everything ends anyway.
   attachment_->worker().Defer(
@@ -277,7 +277,7 @@ void Agent::Close(EndReason reason) {
             attachment->manager().TerminateAgent(self, kWorkerTimeoutNs, reason).code();
         if (code == StatusCode::kBusy) return code;
         pool->GiveAll();
-        attachment->ReleaseAgent(self);
+        attachment->slots().ReleaseAgent(self);
         return code;
       });
 }

@@ -111,7 +111,7 @@ class Agent {
   // The loop is about to sleep; false when there is an event: then it may not.
   bool GoToSleep();
   // Makes the doorbell of this agent readable.
-  void RingSelf() { attachment_->Ring(self_); }
+  void RingSelf() { attachment_->host().Ring(self_); }
   // The loop is awake (again): nobody needs to ring.
   void WakeUp();
   // The doorbell was rung.
@@ -134,7 +134,7 @@ class Agent {
   // Ends everything that this agent has asked for or holds: given back, or because its thread ends.
   // No more calls afterwards.
   void Close(EndReason reason);
-  TableUsage Usage() { return ReadTableUsage(segment(), *attachment_); }
+  TableUsage Usage() { return ReadTableUsage(segment(), attachment_->host()); }
   // See Attachment.
   Result<std::array<platform::UniqueFd, 2>> ShareLife() { return attachment_->ShareLife(); }
   const segment::Segment& segment() const { return attachment_->manager().segment(); }

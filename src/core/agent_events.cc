@@ -34,7 +34,7 @@ void Agent::DrainDoorbell() { doorbell_.Drain(); }
 
 std::optional<RequestEvent> Agent::WaitFor(uint32_t id, uint64_t timeout_ns,
                                            std::vector<RequestEvent>& others) {
-  const uint64_t end_ns = attachment_->MonotonicNs() + timeout_ns;
+  const uint64_t end_ns = attachment_->host().MonotonicNs() + timeout_ns;
   for (;;) {
     TakeEvents(others);
     const auto decision =
@@ -46,7 +46,7 @@ std::optional<RequestEvent> Agent::WaitFor(uint32_t id, uint64_t timeout_ns,
       others.erase(decision);
       return found;
     }
-    const uint64_t now_ns = attachment_->MonotonicNs();
+    const uint64_t now_ns = attachment_->host().MonotonicNs();
     if (now_ns >= end_ns) return std::nullopt;
     if (AwaitEvents() || !GoToSleep()) continue;
     doorbell_.Wait(end_ns - now_ns);
@@ -71,7 +71,7 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
   ++scan_;
   const segment::Segment& segment = attachment_->manager().segment();
   // Perhaps because somebody waits for a shard that this process is said to be inside.
-  segment::DisownShards(segment, self_.process, *attachment_);
+  segment::DisownShards(segment, self_.process, attachment_->host());
   std::vector<RecordEvent> found;
   bool is_complete = true;
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
@@ -81,7 +81,7 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
     is_complete = false;
     // Once the shard can be had, the doorbell reminds this agent to try again.
     attachment_->worker().Defer(shard, this, [attachment = attachment_.get(), self = self_, shard] {
-      WakeQueue wake_queue(attachment->manager().segment(), *attachment);
+      WakeQueue wake_queue(attachment->manager().segment(), attachment->host());
       const auto lock = attachment->manager().Enter(shard, wake_queue, kWorkerTimeoutNs);
       if (!lock.ok()) return lock.status().code();
       attachment->manager().segment().agent(self.index).rescan.Exchange(1);

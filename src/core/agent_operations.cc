@@ -122,7 +122,7 @@ void Agent::GivePlace(const OperationPlace& place, uint32_t shard) {
 void Agent::GiveRetired() {
   std::vector<std::pair<OperationPlace, uint32_t>> kept;
   for (const auto& [place, shard] : retired_) {
-    WakeQueue wake_queue(attachment_->manager().segment(), *attachment_);
+    WakeQueue wake_queue(attachment_->manager().segment(), attachment_->host());
     const bool is_out = CellOf(place).state.Acquire() == OperationState::kDone ||
                         attachment_->manager().Enter(shard, wake_queue, kNoWait).ok();
     if (is_out) {
@@ -240,7 +240,7 @@ void Agent::ReadAnswer(const Operation& operation, std::vector<RequestEvent>& ev
 Result<RequestReply> Agent::AskAgainIfDead(const Operation& operation, const RequestReply& reply) {
   const Blocker& blocker = reply.blocker;
   const bool may_be_dead = blocker.several || (blocker.process.generation != 0 &&
-                                               !attachment_->IsAlive(blocker.process));
+                                               !attachment_->host().IsAlive(blocker.process));
   if (!may_be_dead) return reply;
   const OperationCell& cell = CellOf(operation.place);
   segment::OperationTexts texts;
@@ -294,7 +294,7 @@ void Agent::EndByWorker(uint32_t id, EndReason reason) {
           log->ends.push_back({id, ended.ok() ? *ended : CellState::kFree});
           log->has_news.store(true);
         }
-        attachment->Ring(self);
+        attachment->host().Ring(self);
         return ended.status().code();
       });
 }

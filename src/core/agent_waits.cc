@@ -28,7 +28,8 @@ Result<Snapshot> Agent::HoldersOf(const segment::ResourceName& name, uint32_t ma
   if (!holders.ok()) return holders.status();
   Snapshot snapshot;
   for (RecordCopy& holder : *holders) {
-    if (attachment_->IsAlive(holder.process)) snapshot.held.push_back(std::move(holder.info));
+    if (attachment_->host().IsAlive(holder.process))
+      snapshot.held.push_back(std::move(holder.info));
   }
   return snapshot;
 }

@@ -14,7 +14,8 @@ Result<uint32_t> AgentWatches::Open(std::optional<std::u16string> name) {
   if (readers_.empty()) {
     // Before anybody writes there.
     const segment::Geometry& g = segment.geometry();
-    const Status allocated = attachment_.Allocate(g.watch_ring_at, g.extents_at - g.watch_ring_at);
+    const Status allocated =
+        attachment_.host().Allocate(g.watch_ring_at, g.extents_at - g.watch_ring_at);
     if (!allocated.ok()) return allocated;
     followed_.assign(g.processes, 0);
   }
@@ -46,7 +47,7 @@ bool AgentWatches::IsAnyActive() const {
 void AgentWatches::Read(uint32_t id, size_t max, std::vector<WatchedEvent>& events) {
   const auto reader = readers_.find(id);
   if (reader == readers_.end()) return;
-  const uint64_t now_ns = attachment_.MonotonicNs();
+  const uint64_t now_ns = attachment_.host().MonotonicNs();
   while (events.size() < max) {
     std::optional<WatchedEvent> event = reader->second.Next(now_ns);
     if (!event.has_value()) return;

@@ -4,18 +4,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/peer_doorbells.h"
 #include "platform/clock.h"
-#include "platform/cpu.h"
 #include "platform/duplicate.h"
-#include "platform/futex.h"
 #include "platform/process_identity.h"
 
 namespace holdfast::core {
 
-using segment::AgentEntry;
-using segment::AgentRef;
 using segment::Geometry;
-using segment::ProcessEntry;
 using segment::ProcessRef;
 
 namespace {
@@ -64,10 +60,9 @@ Attachment::Attachment(platform::BucketDirectory directory, platform::SegmentFil
       path_(PathOf(options)),
       bucket_(options.bucket),
       segment_(file_.base(), Geometry::ForCapacity(file_.size())),
-      backing_(segment_.geometry(), *this),
-      clock_id_(platform::MonotonicClockId()),
-      peer_doorbells_(directory_, segment_) {
-  segment_.UseBacking(backing_);
+      slots_(directory_, segment_),
+      host_(directory_, file_, segment_, slots_) {
+  segment_.UseBacking(host_.backing());
 }
 
 Result<std::shared_ptr<Attachment>> Attachment::Attach(const AttachOptions& options) {
@@ -97,7 +92,8 @@ Result<std::shared_ptr<Attachment>> Attachment::Attach(const AttachOptions& opti
   for (const std::weak_ptr<Attachment>& known : registry.attachments) {
     std::shared_ptr<Attachment> attachment = known.lock();
     // An attachment that has reported its loss is not used again, even if the file has come back.
-    if (attachment != nullptr && attachment->why_lost_ == nullptr && attachment->Uses(*file))
+    if (attachment != nullptr && attachment->why_lost_ == nullptr &&
+        attachment->slots_.AreOn(*file))
       return attachment;
   }
   std::shared_ptr<Attachment> attachment(
@@ -108,109 +104,62 @@ Result<std::shared_ptr<Attachment>> Attachment::Attach(const AttachOptions& opti
   return attachment;
 }
 
-bool Attachment::Uses(const platform::SegmentFile& file) const {
-  const Result<bool> matches = slot_lock_->Matches(file);
-  return matches.ok() && *matches;
-}
-
 Status Attachment::Join(const AttachOptions& options) {
   const Status header = segment_.CheckHeader();
   if (!header.ok()) return header;
   const Result<platform::BootId> boot_id = platform::ReadBootId();
   if (boot_id.ok()) segment_.AdoptBoot(*boot_id);
-  Result<platform::SlotLock> slot_lock = platform::SlotLock::Open(directory_, kSegmentName);
-  if (!slot_lock.ok()) return slot_lock.status();
-  const Result<bool> matches = slot_lock->Matches(file_);
-  if (!matches.ok()) return matches.status();
-  if (!*matches) {
-    return Status(StatusCode::kClosed, "the segment was replaced while it was opened; try again");
-  }
-  slot_lock_.emplace(std::move(*slot_lock));
-  const Status claimed = ClaimSlot();
+  const Status opened = slots_.Open(kSegmentName, file_);
+  if (!opened.ok()) return opened;
+  const Status claimed = slots_.Claim();
   if (!claimed.ok()) return claimed;
-  const ProcessRef predecessor{self_.slot, self_.generation - 1};
-  (void)directory_.Unlink(LifelineName(segment_, predecessor));
-  Result<platform::Doorbell> lifeline =
-      platform::Doorbell::Create(directory_, LifelineName(segment_, self_));
-  if (!lifeline.ok()) return lifeline.status();
-  lifeline_.emplace(std::move(*lifeline));
-  slot_lock_->MoveAbove(lifeline_->fd());
-  // If this fails, a stray close() of the descriptor is still detected.
-  (void)slot_lock_->Keep();
+  const ProcessRef predecessor{slots_.self().slot, slots_.self().generation - 1};
+  const Status made = MakeLifeline(predecessor);
+  if (!made.ok()) return made;
   const Status guarded = fork_guard_.Register(
       [](void* self) { static_cast<Attachment*>(self)->is_forked_child_ = true; }, this);
   if (!guarded.ok()) return guarded;
-  fork_guard_.Add(slot_lock_->fd());
+  fork_guard_.Add(slots_.lock().fd());
   fork_guard_.Add(lifeline_->fd());
-  manager_.emplace(segment_, *this, self_);
+  manager_.emplace(segment_, host_, slots_.self());
   worker_.emplace(*manager_, directory_, BackgroundWorker::Options{options.sweeps});
-  // Skipped if the predecessor left nothing behind: reaping reads all agents, and wakes them.
-  const bool was_clean =
-      segment_.process(self_.slot).cleaned_generation.Acquire() == predecessor.generation;
-  if (!was_clean) (void)worker_->CleanUp(predecessor, kOpeningTimeoutNs);
-  // No process may have watched the dead: their entries and files must not pile up.
-  worker_->ReapDeadProcesses(kMaxToCleanUp);
+  ReapTheDead(predecessor);
   return Status();
 }
 
-// Clean slots come first, so that the dead are reaped by the processes that wait for them.
-Status Attachment::ClaimSlot() {
-  Status failure;
-  for (const bool only_clean : {true, false}) {
-    for (uint32_t slot = 0; slot < segment_.geometry().processes; ++slot) {
-      if (TryClaimSlot(slot, only_clean, failure)) return Status();
-      if (!failure.ok()) return failure;
-    }
-  }
-  return Status(StatusCode::kTooManyAgents, "too many processes use this bucket");
+Status Attachment::MakeLifeline(ProcessRef predecessor) {
+  (void)directory_.Unlink(LifelineName(segment_, predecessor));
+  Result<platform::Doorbell> lifeline =
+      platform::Doorbell::Create(directory_, LifelineName(segment_, slots_.self()));
+  if (!lifeline.ok()) return lifeline.status();
+  lifeline_.emplace(std::move(*lifeline));
+  slots_.lock().MoveAbove(lifeline_->fd());
+  // If this fails, a stray close() of the descriptor is still detected.
+  (void)slots_.lock().Keep();
+  return Status();
 }
 
-bool Attachment::TryClaimSlot(uint32_t slot, bool only_clean, Status& failure) {
-  ProcessEntry& entry = segment_.process(slot);
-  const bool is_clean = entry.generation.Get() == entry.cleaned_generation.Get();
-  if (only_clean && !is_clean) return false;
-  const Result<bool> claimed = slot_lock_->TryClaim(slot);
-  if (!claimed.ok()) failure = claimed.status();
-  if (!claimed.ok() || !*claimed) return false;
-  entry.process_id.Set(platform::ProcessId());
-  entry.pid_namespace.Set(platform::PidNamespace());
-  uint32_t generation = entry.generation.Get() + 1;
-  if (generation == 0) generation = 1;
-  // From here on a record with an older generation belongs to a dead process.
-  entry.generation.Publish(generation);
-  self_ = {static_cast<uint16_t>(slot), generation};
-  return true;
+void Attachment::ReapTheDead(ProcessRef predecessor) {
+  // Skipped if the predecessor left nothing behind: reaping reads all agents, and wakes them.
+  const bool was_clean =
+      segment_.process(predecessor.slot).cleaned_generation.Acquire() == predecessor.generation;
+  if (!was_clean) (void)worker_->CleanUp(predecessor, kOpeningTimeoutNs);
+  // No process may have watched the dead: their entries and files must not pile up.
+  worker_->ReapDeadProcesses(kMaxToCleanUp);
 }
 
 Attachment::~Attachment() {
   fork_guard_.Unregister();
   if (worker_) worker_->Stop();
-  if (self_.generation == 0) return;
-  // Records that an agent could not end in time are left to peers, which find this process dead.
-  if (!WasReaped() && HasNoAgents()) {
-    segment_.process(self_.slot).cleaned_generation.Publish(self_.generation);
-  }
-  // Must not close a number that now belongs to another file.
-  if (slot_lock_->IsIntact(self_.slot)) {
-    slot_lock_->Unclaim(self_.slot);
-  } else {
-    slot_lock_->Abandon();
-  }
-}
-
-bool Attachment::HasNoAgents() const {
-  for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
-    const ProcessRef owner = segment_.AgentAt(i).process;
-    if (owner.generation != 0 && owner.slot == self_.slot) return false;
-  }
-  return true;
+  slots_.Leave();
 }
 
 Status Attachment::CheckPlace() {
   const char* why = why_lost_.load(std::memory_order_relaxed);
   if (why != nullptr) return Status(StatusCode::kDisconnected, why);
-  const uint64_t now = platform::MonotonicNs();
-  if (now < next_look_ns_.load(std::memory_order_relaxed)) return Status();
+  const uint64_t now = host_.MonotonicNs();
+  const bool found_fault = slots_.TakeFault();
+  if (!found_fault && now < next_look_ns_.load(std::memory_order_relaxed)) return Status();
   next_look_ns_.store(now + kPlaceLookEveryNs, std::memory_order_relaxed);
   why = FindWhyLost();
   if (why == nullptr) return Status();
@@ -226,110 +175,22 @@ const char* Attachment::FindWhyLost() const {
            "(systemd's RemoveIPC removes the files of a user in /dev/shm at the end of the last "
            "session; see loginctl enable-linger)";
   }
-  if (!slot_lock_->IsIntact(self_.slot)) {
+  if (slots_.IsLockClosed()) {
     return "a descriptor of the lock table was closed by something else in this process: what this "
            "thread held or asked for is lost";
   }
-  if (WasReaped()) {
+  if (slots_.WasReaped()) {
     return "this process was taken for dead: what this thread held or asked for is lost";
   }
   return nullptr;
 }
 
-// A peer that finds a slot without its lock ends everything of that process.
-bool Attachment::WasReaped() const {
-  const ProcessEntry& entry = segment_.process(self_.slot);
-  return entry.generation.Acquire() != self_.generation ||
-         entry.cleaned_generation.Acquire() == self_.generation;
-}
-
-Result<AgentRef> Attachment::ClaimAgent(const uint64_t (&client_id)[2], uint32_t thread_id) {
-  const uint32_t agents = segment_.geometry().agents;
-  const uint32_t start = self_.slot * (agents / segment_.geometry().processes);
-  for (uint32_t i = 0; i < agents; ++i) {
-    const uint32_t index = (start + i) % agents;
-    AgentEntry& entry = segment_.agent(index);
-    uint64_t free = 0;
-    if (entry.owner.Get() != 0 || !entry.owner.CompareExchange(free, self_.ToWord())) continue;
-    uint32_t generation = entry.generation.Get() + 1;
-    if (generation == 0) generation = 1;
-    entry.generation.Publish(generation);
-    entry.thread_id.Set(thread_id);
-    entry.client_id[0].Set(client_id[0]);
-    entry.client_id[1].Set(client_id[1]);
-    entry.cpu.Set(0);
-    entry.event_head.Exchange(segment::kNoCell);
-    entry.sleeping.Exchange(0);
-    entry.rescan.Exchange(0);
-    entry.answered.Exchange(0);
-    const AgentRef agent{static_cast<uint16_t>(index), generation, self_};
-    (void)directory_.Unlink(DoorbellName(segment_, {agent.index, generation - 1, self_}));
-    return agent;
-  }
-  return Status(StatusCode::kTooManyAgents, "too many threads and processes use this bucket");
-}
-
-void Attachment::ReleaseAgent(const AgentRef& agent) {
-  uint64_t owner = self_.ToWord();
-  segment_.agent(agent.index).owner.CompareExchange(owner, 0);
-}
-
-// A generation that was never claimed: damage, which proves no death.
-bool Attachment::IsOfTheFuture(ProcessRef process) const {
-  if (process.generation == 0 || process.slot >= segment_.geometry().processes) return false;
-  const uint32_t newest = segment_.process(process.slot).generation.Acquire();
-  return process.generation - newest < UINT32_MAX / 2;
-}
-
-bool Attachment::IsAlive(ProcessRef process) {
-  if (!segment_.IsNewest(process)) return IsOfTheFuture(process);
-  if (process.slot == self_.slot) return true;
-  const Result<bool> claimed = slot_lock_->IsClaimed(process.slot);
-  // If the kernel does not answer, the process counts as alive.
-  if (!claimed.ok() || *claimed) return true;
-  // Through a descriptor of another file, every process would look dead.
-  if (slot_lock_->IsIntact(self_.slot)) return false;
-  next_look_ns_.store(0, std::memory_order_relaxed);  // CheckPlace() reports this fault
-  return true;
-}
-
 Result<std::array<platform::UniqueFd, 2>> Attachment::ShareLife() const {
   Result<platform::UniqueFd> lifeline = platform::Duplicate(lifeline_->fd());
   if (!lifeline.ok()) return lifeline.status();
-  Result<platform::UniqueFd> slot = platform::Duplicate(slot_lock_->fd());
+  Result<platform::UniqueFd> slot = platform::Duplicate(slots_.lock().fd());
   if (!slot.ok()) return slot.status();
   return std::array{std::move(*lifeline), std::move(*slot)};
-}
-
-void Attachment::FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t timeout_ns) {
-  platform::FutexWait(word, expected, timeout_ns);
-}
-
-void Attachment::FutexWake(std::atomic<uint32_t>* word) { platform::FutexWake(word, 1); }
-
-uint32_t Attachment::CurrentCpu() { return platform::CurrentCpu(); }
-
-void Attachment::Pause() { platform::Pause(); }
-
-uint64_t Attachment::MonotonicNs() { return platform::MonotonicNs(); }
-
-uint64_t Attachment::RealtimeMs() { return platform::CoarseRealtimeMs(); }
-
-void Attachment::Ring(const AgentRef& agent) { peer_doorbells_.Ring(agent); }
-
-void Attachment::RemoveDoorbell(const AgentRef& agent) {
-  (void)directory_.Unlink(DoorbellName(segment_, agent));
-}
-
-void Attachment::RemoveLifeline(ProcessRef process) {
-  (void)directory_.Unlink(LifelineName(segment_, process));
-}
-
-Status Attachment::Allocate(uint64_t offset, uint64_t length) {
-  const Status allocated = file_.Allocate(offset, length);
-  if (allocated.ok()) backing_.Note(offset, length);
-  if (allocated.code() != StatusCode::kNoSpace) return allocated;
-  return Status(StatusCode::kSegmentFull, "the file system of the lock table is full");
 }
 
 }  // namespace holdfast::core

@@ -1,6 +1,6 @@
-// This process's use of a bucket: the mapped segment, its slot, its lifeline, its background
-// worker. Shared by all agents (threads) of the process that use the bucket; ends with the last of
-// them.
+// This process's use of a bucket: opens it, joins it, notices that it was lost, leaves it. Owns the
+// mapped segment, the slot, the lifeline and the background worker. Shared by all agents (threads)
+// of the process that use the bucket; ends with the last of them.
 #ifndef HOLDFAST_CORE_ATTACHMENT_H_
 #define HOLDFAST_CORE_ATTACHMENT_H_
 
@@ -13,15 +13,14 @@
 
 #include "core/background_worker.h"
 #include "core/lock_manager.h"
-#include "core/peer_doorbells.h"
+#include "core/os_host.h"
+#include "core/process_slots.h"
 #include "platform/bucket_directory.h"
 #include "platform/doorbell.h"
 #include "platform/fork_guard.h"
 #include "platform/process_identity.h"
 #include "platform/result.h"
 #include "platform/segment_file.h"
-#include "platform/slot_lock.h"
-#include "segment/backing.h"
 #include "segment/host.h"
 #include "segment/segment.h"
 
@@ -35,16 +34,18 @@ struct AttachOptions {
   uint32_t thread_id = 0;  // to show: Node's
 };
 
-class Attachment final : public segment::Host {
+class Attachment {
  public:
   // Opens the bucket, or returns the attachment that this process already has.
   static Result<std::shared_ptr<Attachment>> Attach(const AttachOptions& options);
-  ~Attachment() override;
+  ~Attachment();
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
 
   LockManager& manager() { return *manager_; }
   BackgroundWorker& worker() { return *worker_; }
+  segment::Host& host() { return host_; }
+  ProcessSlots& slots() { return slots_; }
   const platform::BucketDirectory& directory() const { return directory_; }
 
   // Closes descriptors that a forked child must not keep.
@@ -57,40 +58,18 @@ class Attachment final : public segment::Host {
   // any more. Asks the system at most once per kPlaceLookEveryNs. Any thread.
   Status CheckPlace();
 
-  // An agent entry of this process. kTooManyAgents: all are taken.
-  Result<segment::AgentRef> ClaimAgent(const uint64_t (&client_id)[2], uint32_t thread_id);
-  void ReleaseAgent(const segment::AgentRef& agent);
-
   // Returns new descriptors. While they are open in any process, peers take this one for alive, and
   // its locks stay held: for a command that keeps a lock after this process was killed.
   Result<std::array<platform::UniqueFd, 2>> ShareLife() const;
-
-  // Host
-  bool IsAlive(segment::ProcessRef process) override;
-  void FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t timeout_ns) override;
-  void FutexWake(std::atomic<uint32_t>* word) override;
-  uint32_t CurrentCpu() override;
-  void Pause() override;
-  uint64_t MonotonicNs() override;
-  uint32_t ClockId() override { return clock_id_; }
-  uint64_t RealtimeMs() override;
-  void Ring(const segment::AgentRef& agent) override;
-  void RemoveDoorbell(const segment::AgentRef& agent) override;
-  void RemoveLifeline(segment::ProcessRef process) override;
-  Status Allocate(uint64_t offset, uint64_t length) override;
 
  private:
   Attachment(platform::BucketDirectory directory, platform::SegmentFile file,
              const AttachOptions& options);
 
-  bool Uses(const platform::SegmentFile& file) const;
-  const char* FindWhyLost() const;
-  bool WasReaped() const;
-  bool IsOfTheFuture(segment::ProcessRef process) const;
   Status Join(const AttachOptions& options);
-  Status ClaimSlot();
-  bool HasNoAgents() const;
-  bool TryClaimSlot(uint32_t slot, bool only_clean, Status& failure);
+  Status MakeLifeline(segment::ProcessRef predecessor);
+  void ReapTheDead(segment::ProcessRef predecessor);
+  const char* FindWhyLost() const;
 
   platform::BucketDirectory directory_;
   platform::SegmentFile file_;
@@ -98,12 +77,9 @@ class Attachment final : public segment::Host {
   const std::string bucket_;
   const uint32_t user_id_ = platform::EffectiveUserId();
   segment::Segment segment_;
-  segment::Backing backing_;
-  std::optional<platform::SlotLock> slot_lock_;
+  ProcessSlots slots_;
+  OsHost host_;
   std::optional<platform::Doorbell> lifeline_;
-  segment::ProcessRef self_;
-  const uint32_t clock_id_;
-  PeerDoorbells peer_doorbells_;
   std::optional<LockManager> manager_;
   std::optional<BackgroundWorker> worker_;
   std::atomic<bool> is_forked_child_{false};

@@ -28,13 +28,13 @@ StatusCode ShardVisit::operator()() {
     log_->done.push_back(shard_);
     log_->has_news.store(true);
   }
-  attachment_->Ring(agent_);
+  attachment_->host().Ring(agent_);
   return visited.code();
 }
 
 // Once, so that people can act.
 void ShardVisit::TellIfStalled() {
-  if (has_told_ || attachment_->MonotonicNs() - begin_ns_ < kStallNs) return;
+  if (has_told_ || attachment_->host().MonotonicNs() - begin_ns_ < kStallNs) return;
   has_told_ = true;
   const segment::Segment& segment = attachment_->manager().segment();
   const segment::ProcessRef owner = segment::LockWord(segment, shard_).Owner();
@@ -45,7 +45,7 @@ void ShardVisit::TellIfStalled() {
     log_->stalls.push_back({shard_, process_id});
     log_->has_news.store(true);
   }
-  attachment_->Ring(agent_);
+  attachment_->host().Ring(agent_);
 }
 
 }  // namespace holdfast::core

@@ -46,7 +46,7 @@ class ShardVisit {
         log_(std::move(log)),
         shard_(shard),
         operations_(std::move(operations)),
-        begin_ns_(attachment.MonotonicNs()) {}
+        begin_ns_(attachment.host().MonotonicNs()) {}
 
   // Called by the background worker, again after kBusy.
   StatusCode operator()();

@@ -15,7 +15,7 @@ constexpr int kMaxDeadBlockers = 3;
 // Returns whether the process is dead, and if so ends its records in this shard.
 Result<bool> ReapIfDead(Attachment& attachment, ProcessRef suspect, uint32_t shard,
                         uint64_t timeout_ns) {
-  if (suspect.generation == 0 || attachment.IsAlive(suspect)) return false;
+  if (suspect.generation == 0 || attachment.host().IsAlive(suspect)) return false;
   // The background worker, or a sweep if there is none, does the rest.
   (void)attachment.worker().Watch(suspect);
   const Status done = attachment.manager().ReapInShard(suspect, shard, timeout_ns);

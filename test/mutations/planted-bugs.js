@@ -217,7 +217,7 @@ const CLEAN_UP_AGAIN = [
   },
   {
     name: 'a clean exit calls its dead predecessor cleaned up',
-    file: 'src/core/attachment.cc',
+    file: 'src/core/process_slots.cc',
     from: 'owner.slot == self_.slot) return false;',
     to: 'owner == self_) return false;',
     tests: ['core_test:AttachmentTest*'],
