@@ -13,14 +13,14 @@ namespace {
 
 // No running process is inside for this long. It is short enough that a false owner frees its shard
 // before a warning.
-constexpr uint64_t kLookEveryNs = 250'000'000;
+constexpr uint64_t kSampleNs = 250'000'000;
 
 }  // namespace
 
-void StalledShards::Look() {
+void StalledShards::Run(const std::atomic<bool>& /*is_stopping*/) {
   const uint64_t now_ns = manager_.host().MonotonicNs();
-  if (now_ns < next_look_ns_) return;
-  next_look_ns_ = now_ns + kLookEveryNs;
+  if (now_ns < next_ns_) return;
+  next_ns_ = now_ns + kSampleNs;
   const segment::Segment& segment = manager_.segment();
   samples_.resize(segment.geometry().shards);
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {

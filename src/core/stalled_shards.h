@@ -4,19 +4,23 @@
 #ifndef HOLDFAST_CORE_STALLED_SHARDS_H_
 #define HOLDFAST_CORE_STALLED_SHARDS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
+#include "core/background_job.h"
 #include "core/lock_manager.h"
 
 namespace holdfast::core {
 
-class StalledShards {
+class StalledShards final : public BackgroundJob {
  public:
   explicit StalledShards(LockManager& manager) : manager_(manager) {}
 
-  // Samples the shards at most once per kLookEveryNs. Not thread-safe.
-  void Look();
+  // Samples the shards at most once per kSampleNs.
+  void Run(const std::atomic<bool>& is_stopping) override;
+  // The thread does not wake for the samples alone: the sweep wakes it.
+  uint64_t DueNs(uint64_t /*now_ns*/) override { return kNever; }
 
  private:
   struct Sample {
@@ -29,7 +33,7 @@ class StalledShards {
 
   LockManager& manager_;
   std::vector<Sample> samples_;  // of the last sample, by shard
-  uint64_t next_look_ns_ = 0;
+  uint64_t next_ns_ = 0;
 };
 
 }  // namespace holdfast::core

@@ -104,7 +104,7 @@ const WATCH_BUGS = [
   },
   {
     name: 'whoever was met while it attached stays a suspect for life',
-    file: 'src/core/background_worker.cc',
+    file: 'src/core/peer_monitor.cc',
     from: 'return HoldLifeline(suspect.process);',
     to: 'return false;',
     tests: [SIMULATION],

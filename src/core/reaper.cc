@@ -1,0 +1,34 @@
+#include "core/reaper.h"
+
+#include "core/shard_timeouts.h"
+
+namespace holdfast::core {
+
+using segment::ProcessRef;
+
+std::vector<ProcessRef> Reaper::FindDeadProcesses(uint32_t max_checks) {
+  std::vector<ProcessRef> dead;
+  const segment::Segment& segment = manager_.segment();
+  const uint32_t processes = segment.geometry().processes;
+  const uint32_t first = next_slot_.load(std::memory_order_relaxed);
+  for (uint32_t i = 0; i < processes && max_checks > 0; ++i) {
+    const uint32_t slot = (first + i) % processes;
+    next_slot_.store(slot + 1, std::memory_order_relaxed);
+    const segment::ProcessEntry& entry = segment.process(slot);
+    const ProcessRef process{static_cast<uint16_t>(slot), entry.generation.Acquire()};
+    if (process.generation == entry.cleaned_generation.Acquire()) continue;
+    if (process == manager_.self()) continue;
+    --max_checks;
+    if (!manager_.host().IsAlive(process)) dead.push_back(process);
+  }
+  return dead;
+}
+
+void Reaper::ReapDeadProcesses(uint32_t max) {
+  for (const ProcessRef process : FindDeadProcesses(kMaxChecks)) {
+    if (max-- == 0) return;
+    (void)manager_.ReapProcess(process, kWorkerTimeoutNs);
+  }
+}
+
+}  // namespace holdfast::core

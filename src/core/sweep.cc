@@ -1,0 +1,52 @@
+#include "core/sweep.h"
+
+#include "core/shard_timeouts.h"
+#include "platform/clock.h"
+#include "segment/event_list.h"
+
+namespace holdfast::core {
+
+using segment::ProcessRef;
+
+namespace {
+
+constexpr uint64_t kSweepNs = 1000 * kNsPerMs;
+// The maximum number of liveness checks per sweep, of each kind. The kernel's answer takes longer
+// the more processes there are, and all of them may sweep.
+constexpr uint32_t kChecksPerSweep = 16;
+
+}  // namespace
+
+void Sweep::Run(const std::atomic<bool>& /*is_stopping*/) {
+  if (!IsDue()) return;
+  next_ns_ = manager_.host().MonotonicNs() + kSweepNs;
+  peers_.CheckWatched(kChecksPerSweep);
+  for (const ProcessRef process : reaper_.FindDeadProcesses(kChecksPerSweep)) {
+    (void)manager_.ReapProcess(process, kWorkerTimeoutNs);
+  }
+  const segment::Segment& segment = manager_.segment();
+  for (uint32_t i = 0; i < segment.geometry().agents; ++i) {
+    const segment::AgentRef agent = segment.AgentAt(i);
+    if (agent.process == manager_.self() && segment::HasEvents(segment.agent(i))) {
+      manager_.host().Ring(agent);
+    }
+  }
+}
+
+// One sweep follows the end of the last wait, so that repeated requests do not wake the thread each
+// time.
+bool Sweep::IsDue() {
+  if (!is_enabled_ || is_idle_.load() || manager_.host().MonotonicNs() < next_ns_) return false;
+  if (waiting_.load() != 0 || has_waited_.exchange(false)) return true;
+  is_idle_.store(true);
+  // A request that began just now may not have seen it.
+  if (waiting_.load() != 0) is_idle_.store(false);
+  return !is_idle_.load();
+}
+
+// Counts from the last time the thread woke: Run() has looked at the time then.
+uint64_t Sweep::DueNs(uint64_t now_ns) {
+  return is_enabled_ && !is_idle_.load() ? now_ns + kSweepNs : kNever;
+}
+
+}  // namespace holdfast::core
