@@ -18,10 +18,10 @@
 #include "core/blocker_updates.h"
 #include "core/hold_limit_enforcer.h"
 #include "core/lock_manager.h"
+#include "core/owner_challenge.h"
 #include "core/peer_monitor.h"
 #include "core/reaper.h"
 #include "core/shard_work_queue.h"
-#include "core/stalled_shards.h"
 #include "core/sweep.h"
 #include "platform/background_thread.h"
 #include "platform/bucket_directory.h"
@@ -44,7 +44,7 @@ class BackgroundWorker {
         peers_(manager, directory, reaper_),
         hold_limits_(manager),
         blocker_updates_(manager, peers_, hold_limits_),
-        stalled_shards_(manager),
+        owner_challenge_(manager),
         sweep_(manager, peers_, reaper_, options.sweeps) {}
   BackgroundWorker(const BackgroundWorker&) = delete;
   BackgroundWorker& operator=(const BackgroundWorker&) = delete;
@@ -106,11 +106,11 @@ class BackgroundWorker {
   HoldLimitEnforcer hold_limits_;
   BlockerUpdates blocker_updates_;
   ShardWorkQueue shard_work_;
-  StalledShards stalled_shards_;
+  OwnerChallenge owner_challenge_;
   Sweep sweep_;
   // In the order in which they run: blockers that were found are watched at once.
-  const std::array<BackgroundJob*, 6> jobs_{&blocker_updates_, &peers_,          &shard_work_,
-                                            &hold_limits_,     &stalled_shards_, &sweep_};
+  const std::array<BackgroundJob*, 6> jobs_{&blocker_updates_, &peers_,           &shard_work_,
+                                            &hold_limits_,     &owner_challenge_, &sweep_};
 };
 
 }  // namespace holdfast::core

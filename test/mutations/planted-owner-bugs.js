@@ -9,9 +9,9 @@ const FALSE_OWNER = 'segment_test:FalseOwner*';
 const OWNER_BUGS = [
   {
     name: 'nobody asks who is said to be inside a shard',
-    file: 'src/core/stalled_shards.cc',
+    file: 'src/core/owner_challenge.cc',
     from: '      Challenge(owner);\n',
-    to: '      (void)&StalledShards::Challenge;\n',
+    to: '      (void)&OwnerChallenge::Challenge;\n',
     tests: [SIMULATION],
   },
   {

@@ -1,4 +1,4 @@
-#include "core/stalled_shards.h"
+#include "core/owner_challenge.h"
 
 #include <utility>
 
@@ -17,7 +17,7 @@ constexpr uint64_t kSampleNs = 250'000'000;
 
 }  // namespace
 
-void StalledShards::Run(const std::atomic<bool>& /*is_stopping*/) {
+void OwnerChallenge::Run(const std::atomic<bool>& /*is_stopping*/) {
   const uint64_t now_ns = manager_.host().MonotonicNs();
   if (now_ns < next_ns_) return;
   next_ns_ = now_ns + kSampleNs;
@@ -39,7 +39,7 @@ void StalledShards::Run(const std::atomic<bool>& /*is_stopping*/) {
 
 // Any of its event loops can answer: a rescan of its records also checks the lock words. A sleeping
 // loop without requests is rung like all others.
-void StalledShards::Challenge(ProcessRef process) {
+void OwnerChallenge::Challenge(ProcessRef process) {
   const segment::Segment& segment = manager_.segment();
   for (uint32_t i = 0; i < segment.geometry().agents; ++i) {
     const segment::AgentRef agent = segment.AgentAt(i);

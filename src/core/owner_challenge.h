@@ -1,8 +1,8 @@
-// Finds shards that were locked for so long that the owner is stopped, or is not inside at all
-// because the lock word was damaged. Challenges the process that the word names
+// Challenges the owner of a shard that stays locked. The owner is stopped inside, or a damaged lock
+// word names a process that is not inside. Such a process frees the shard when it is challenged
 // (segment/false_owner.h).
-#ifndef HOLDFAST_CORE_STALLED_SHARDS_H_
-#define HOLDFAST_CORE_STALLED_SHARDS_H_
+#ifndef HOLDFAST_CORE_OWNER_CHALLENGE_H_
+#define HOLDFAST_CORE_OWNER_CHALLENGE_H_
 
 #include <atomic>
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace holdfast::core {
 
-class StalledShards final : public BackgroundJob {
+class OwnerChallenge final : public BackgroundJob {
  public:
-  explicit StalledShards(LockManager& manager) : manager_(manager) {}
+  explicit OwnerChallenge(LockManager& manager) : manager_(manager) {}
 
   // Samples the shards at most once per kSampleNs.
   void Run(const std::atomic<bool>& is_stopping) override;
@@ -38,4 +38,4 @@ class StalledShards final : public BackgroundJob {
 
 }  // namespace holdfast::core
 
-#endif  // HOLDFAST_CORE_STALLED_SHARDS_H_
+#endif  // HOLDFAST_CORE_OWNER_CHALLENGE_H_
