@@ -22,7 +22,7 @@ class AdaptiveSpin {
   // After n useless waits in a row, 2^n - 1 chances are skipped; this is the maximum of n.
   static constexpr uint32_t kMaxFailures = 6;
 
-  AdaptiveSpin(const segment::Segment& segment, segment::Host& host, uint32_t agent)
+  AdaptiveSpin(segment::Segment& segment, segment::Host& host, uint32_t agent)
       : segment_(segment), host_(host), self_(segment.agent(agent)) {}
 
   // A request of this agent is in a queue now.
@@ -71,7 +71,7 @@ class AdaptiveSpin {
   void Paid();
   void Failed();
 
-  const segment::Segment& segment_;
+  segment::Segment& segment_;
   segment::Host& host_;
   segment::AgentEntry& self_;
   uint32_t holder_ = 0;  // Blocker::holder of the last request, or named by a prewake

@@ -94,7 +94,7 @@ void Agent::Sweep() {
 // Damage that takes a record away tells nobody. What is not there any more is asked for again by
 // the rescan, inside the shard, which ends it if it has really gone.
 void Agent::CheckRecords() {
-  const segment::Segment& segment = attachment_->manager().segment();
+  segment::Segment& segment = attachment_->manager().segment();
   const auto size = static_cast<uint32_t>(entries_.size());
   for (uint32_t i = 0; i < std::min(size, kRecordsPerSweep); ++i) {
     next_check_ = next_check_ < size ? next_check_ : 0;

@@ -69,7 +69,7 @@ void Agent::TakeEvents(std::vector<RequestEvent>& events) {
 void Agent::Rescan(std::vector<RequestEvent>& events) {
   entry_.rescan.Exchange(0);
   ++scan_;
-  const segment::Segment& segment = attachment_->manager().segment();
+  segment::Segment& segment = attachment_->manager().segment();
   // Perhaps because somebody waits for a shard that this process is said to be inside.
   segment::DisownShards(segment, self_.process, attachment_->host());
   std::vector<RecordEvent> found;

@@ -41,7 +41,7 @@ OperationCell& Agent::CellOf(const OperationPlace& place) const {
 
 Status Agent::PutInRequest(uint32_t id, const segment::ResourceName& name,
                            const LockRequest& request) {
-  const segment::Segment& segment = attachment_->manager().segment();
+  segment::Segment& segment = attachment_->manager().segment();
   const segment::OperationTexts texts{
       {name.units(), name.length()}, CutText(request.label), CutText(request.call_site)};
   const Result<OperationPlace> place = TakePlace(texts.cells());

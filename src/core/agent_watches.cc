@@ -10,7 +10,7 @@ namespace holdfast::core {
 using segment::ProcessRef;
 
 Result<uint32_t> AgentWatches::Open(std::optional<std::u16string> name) {
-  const segment::Segment& segment = attachment_.manager().segment();
+  segment::Segment& segment = attachment_.manager().segment();
   if (readers_.empty()) {
     // Before anybody writes there.
     const segment::Geometry& g = segment.geometry();
@@ -75,7 +75,7 @@ bool AgentWatches::HasNews() const {
 
 // Of everybody who may hold or wait already. Whoever comes later is met among the events.
 void AgentWatches::FollowLives() {
-  const segment::Segment& segment = attachment_.manager().segment();
+  segment::Segment& segment = attachment_.manager().segment();
   for (uint32_t slot = 0; slot < segment.geometry().processes; ++slot) {
     const segment::ProcessEntry& entry = segment.process(slot);
     const uint32_t generation = entry.generation.Acquire();

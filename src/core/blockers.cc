@@ -18,7 +18,7 @@ namespace {
 // Allocates its memory before the shard is entered.
 class HoldingsByProcess {
  public:
-  explicit HoldingsByProcess(const segment::Segment& segment)
+  explicit HoldingsByProcess(segment::Segment& segment)
       : segment_(segment), at_(segment.geometry().processes, 0) {
     holdings_.reserve(at_.size());
   }
@@ -49,7 +49,7 @@ class HoldingsByProcess {
   std::vector<Holdings> Take() { return std::move(holdings_); }
 
  private:
-  const segment::Segment& segment_;
+  segment::Segment& segment_;
   std::vector<Holdings> holdings_;
   std::vector<uint32_t> at_;  // by slot: where in holdings_, + 1
 };

@@ -15,7 +15,7 @@ namespace holdfast::core {
 
 class ExtentGrowth {
  public:
-  ExtentGrowth(const segment::Segment& segment, segment::Host& host, segment::ProcessRef self)
+  ExtentGrowth(segment::Segment& segment, segment::Host& host, segment::ProcessRef self)
       : segment_(segment), host_(host), self_(self) {}
 
   // Returns extents for at least `cells` cells: allocated, prepared, and claimed by this process.
@@ -31,7 +31,7 @@ class ExtentGrowth {
   bool IsReaped(uint32_t short_word) const;
   Status ClaimInto(std::vector<uint32_t>& extents, uint32_t count);
 
-  const segment::Segment& segment_;
+  segment::Segment& segment_;
   segment::Host& host_;
   segment::ProcessRef self_;
 };

@@ -17,7 +17,7 @@ bool IsWhollyFree(const Segment& segment, uint32_t extent) {
 
 // Inside the shard lock. The free list runs through these cells, so the shard is marked for repair
 // first: after a death here no process uses the list.
-uint32_t GiveUpExtents(const Segment& segment, uint32_t shard) {
+uint32_t GiveUpExtents(Segment& segment, uint32_t shard) {
   uint32_t given = 0;
   for (uint32_t extent = 0; extent < segment.geometry().extents; ++extent) {
     if (!segment.IsExtentOf(shard, extent) || !IsWhollyFree(segment, extent)) continue;
@@ -31,7 +31,7 @@ uint32_t GiveUpExtents(const Segment& segment, uint32_t shard) {
 }  // namespace
 
 uint32_t ReclaimExtents(LockManager& manager, uint64_t timeout_ns) {
-  const Segment& segment = manager.segment();
+  Segment& segment = manager.segment();
   uint32_t reclaimed = 0;
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
     if (segment.shard(shard).free_count.Get() < segment.geometry().cells_per_extent) continue;

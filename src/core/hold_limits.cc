@@ -117,7 +117,7 @@ bool IsHeldTooLong(const RequestCell& holder, segment::Host& host) {
 
 Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record,
                                    FirstSeenTimes& first_seen, uint64_t timeout_ns) {
-  const segment::Segment& segment = manager.segment();
+  segment::Segment& segment = manager.segment();
   uint64_t next_ns = 0;
   uint32_t agent = segment.geometry().agents;
   {

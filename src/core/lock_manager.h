@@ -24,7 +24,7 @@ namespace holdfast::core {
 
 class LockManager final : public segment::IntakeWorker {
  public:
-  LockManager(const segment::Segment& segment, segment::Host& host, segment::ProcessRef self)
+  LockManager(segment::Segment& segment, segment::Host& host, segment::ProcessRef self)
       : segment_(segment), host_(host), self_(self) {}
 
   // Asks for a lock. Grants at once when that is possible; otherwise the request waits in the queue
@@ -89,7 +89,7 @@ class LockManager final : public segment::IntakeWorker {
   Status Rescan(const segment::AgentRef& agent, uint32_t shard, std::vector<RecordEvent>& records,
                 std::vector<RecordEvent>& popped, uint64_t timeout_ns);
 
-  const segment::Segment& segment() const { return segment_; }
+  segment::Segment& segment() const { return segment_; }
   segment::Host& host() const { return host_; }
   segment::ProcessRef self() const { return self_; }
 
@@ -114,7 +114,7 @@ class LockManager final : public segment::IntakeWorker {
   void ReadRecords(uint16_t agent, const segment::ShardView& view, WakeQueue& wake_queue,
                    std::vector<RecordEvent>& records);
 
-  const segment::Segment& segment_;
+  segment::Segment& segment_;
   segment::Host& host_;
   segment::ProcessRef self_;
 };

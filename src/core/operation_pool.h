@@ -22,7 +22,7 @@ struct OperationPlace {
 
 class OperationPool {
  public:
-  OperationPool(const segment::Segment& segment, segment::Host& host, segment::ProcessRef self)
+  OperationPool(segment::Segment& segment, segment::Host& host, segment::ProcessRef self)
       : segment_(segment), growth_(segment, host, self) {}
 
   // kSegmentFull: there is no extent left, or one has not that much room for text.
@@ -40,7 +40,7 @@ class OperationPool {
   };
   bool TakeIn(Extent& extent, uint32_t text_cells, OperationPlace& place);
 
-  const segment::Segment& segment_;
+  segment::Segment& segment_;
   ExtentGrowth growth_;
   std::vector<Extent> extents_;
 };

@@ -21,7 +21,7 @@ class OsHost final : public segment::Host {
  public:
   // All of them outlive the object.
   OsHost(const platform::BucketDirectory& directory, platform::SegmentFile& file,
-         const segment::Segment& segment, ProcessSlots& slots)
+         segment::Segment& segment, ProcessSlots& slots)
       : directory_(directory),
         file_(file),
         segment_(segment),
@@ -49,7 +49,7 @@ class OsHost final : public segment::Host {
  private:
   const platform::BucketDirectory& directory_;
   platform::SegmentFile& file_;
-  const segment::Segment& segment_;
+  segment::Segment& segment_;
   ProcessSlots& slots_;
   segment::Backing backing_;
   PeerDoorbells peer_doorbells_;

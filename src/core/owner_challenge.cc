@@ -21,7 +21,7 @@ void OwnerChallenge::Run(const std::atomic<bool>& /*is_stopping*/) {
   const uint64_t now_ns = manager_.host().MonotonicNs();
   if (now_ns < next_ns_) return;
   next_ns_ = now_ns + kSampleNs;
-  const segment::Segment& segment = manager_.segment();
+  segment::Segment& segment = manager_.segment();
   samples_.resize(segment.geometry().shards);
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
     const segment::LockWord lock(segment, shard);
@@ -40,7 +40,7 @@ void OwnerChallenge::Run(const std::atomic<bool>& /*is_stopping*/) {
 // Any of its event loops can answer: a rescan of its records also checks the lock words. A sleeping
 // loop without requests is rung like all others.
 void OwnerChallenge::Challenge(ProcessRef process) {
-  const segment::Segment& segment = manager_.segment();
+  segment::Segment& segment = manager_.segment();
   for (uint32_t i = 0; i < segment.geometry().agents; ++i) {
     const segment::AgentRef agent = segment.AgentAt(i);
     if (agent.process != process) continue;

@@ -21,7 +21,7 @@ std::string LifelineName(const segment::Segment& segment, segment::ProcessRef pr
 
 class PeerDoorbells {
  public:
-  PeerDoorbells(const platform::BucketDirectory& directory, const segment::Segment& segment)
+  PeerDoorbells(const platform::BucketDirectory& directory, segment::Segment& segment)
       : directory_(directory), segment_(segment) {}
 
   // Any thread. If the ring fails, the peer is dead, or its own sweep finds the event.
@@ -36,7 +36,7 @@ class PeerDoorbells {
   static constexpr size_t kMax = 256;
 
   const platform::BucketDirectory& directory_;
-  const segment::Segment& segment_;
+  segment::Segment& segment_;
   std::mutex mutex_;
   std::unordered_map<uint16_t, Peer> peers_;
 };

@@ -19,7 +19,7 @@ namespace holdfast::core {
 class ProcessSlots {
  public:
   // Both outlive the object.
-  ProcessSlots(const platform::BucketDirectory& directory, const segment::Segment& segment)
+  ProcessSlots(const platform::BucketDirectory& directory, segment::Segment& segment)
       : directory_(directory), segment_(segment) {}
   ProcessSlots(const ProcessSlots&) = delete;
   ProcessSlots& operator=(const ProcessSlots&) = delete;
@@ -61,7 +61,7 @@ class ProcessSlots {
   bool IsOfTheFuture(segment::ProcessRef process) const;
 
   const platform::BucketDirectory& directory_;
-  const segment::Segment& segment_;
+  segment::Segment& segment_;
   std::optional<platform::SlotLock> slot_lock_;
   segment::ProcessRef self_;
   std::atomic<bool> found_fault_{false};

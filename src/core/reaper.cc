@@ -8,7 +8,7 @@ using segment::ProcessRef;
 
 std::vector<ProcessRef> Reaper::FindDeadProcesses(uint32_t max_checks) {
   std::vector<ProcessRef> dead;
-  const segment::Segment& segment = manager_.segment();
+  segment::Segment& segment = manager_.segment();
   const uint32_t processes = segment.geometry().processes;
   const uint32_t first = next_slot_.load(std::memory_order_relaxed);
   for (uint32_t i = 0; i < processes && max_checks > 0; ++i) {

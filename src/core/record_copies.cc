@@ -72,7 +72,7 @@ void RecordCopies::Add(const ShardView& shard, CellId id, const RequestCell& req
 }
 
 void RecordCopies::ReadShown(const RequestCell& request, LockInfo& info) const {
-  const segment::Segment& segment = manager_.segment();
+  segment::Segment& segment = manager_.segment();
   const uint16_t index = request.agent.Get();
   const bool has_agent = index < segment.geometry().agents;
   info.client_id[0] = has_agent ? segment.agent(index).client_id[0].Get() : 0;

@@ -6,7 +6,7 @@
 
 namespace holdfast::core {
 
-RecordEvent ReadEvent(const segment::Segment& segment, segment::CellId id,
+RecordEvent ReadEvent(segment::Segment& segment, segment::CellId id,
                       const segment::RequestCell& request) {
   RecordEvent event;
   event.state = request.state.Acquire();
@@ -16,7 +16,7 @@ RecordEvent ReadEvent(const segment::Segment& segment, segment::CellId id,
   return event;
 }
 
-void TakeEvents(const segment::Segment& segment, uint32_t agent, std::vector<RecordEvent>& events) {
+void TakeEvents(segment::Segment& segment, uint32_t agent, std::vector<RecordEvent>& events) {
   const auto first = static_cast<std::ptrdiff_t>(events.size());
   segment::EventReader reader(segment, agent);
   segment::CellId id = segment::kNoCell;

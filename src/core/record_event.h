@@ -18,11 +18,11 @@ struct RecordEvent {
   bool may_be_blocked_by_others = true;  // while it waits: its blocker may have changed
 };
 
-RecordEvent ReadEvent(const segment::Segment& segment, segment::CellId id,
+RecordEvent ReadEvent(segment::Segment& segment, segment::CellId id,
                       const segment::RequestCell& request);
 
 // Takes all events of an agent, oldest first, and appends them.
-void TakeEvents(const segment::Segment& segment, uint32_t agent, std::vector<RecordEvent>& events);
+void TakeEvents(segment::Segment& segment, uint32_t agent, std::vector<RecordEvent>& events);
 
 }  // namespace holdfast::core
 

@@ -34,16 +34,16 @@ segment::CellId TakeRecord(const segment::ShardView& shard, const segment::Agent
 void StampHold(segment::Host& host, segment::RequestCell& request);
 
 // The next token if `last_token` is damaged: tokens continue from the clock.
-uint64_t TokenAfterDamage(const segment::Segment& segment, segment::Host& host);
+uint64_t TokenAfterDamage(segment::Segment& segment, segment::Host& host);
 
-inline uint64_t NextToken(const segment::Segment& segment, segment::Host& host) {
+inline uint64_t NextToken(segment::Segment& segment, segment::Host& host) {
   const uint64_t token = segment.header().last_token.FetchAdd(1) + 1;
   const bool is_sound = token > segment::kFirstToken && token <= segment::kLastToken;
   return is_sound ? token : TokenAfterDamage(segment, host);
 }
 
 // Stores the token and the time of a grant, before it is committed.
-inline void StampGrant(const segment::Segment& segment, segment::Host& host,
+inline void StampGrant(segment::Segment& segment, segment::Host& host,
                        segment::RequestCell& request, uint64_t now_ms) {
   request.token.Set(NextToken(segment, host));
   request.granted_ms.Set(now_ms);

@@ -16,8 +16,7 @@ namespace {
 // request waits for everything that those wait for.
 class WaitPath {
  public:
-  WaitPath(const segment::Segment& segment, const segment::AgentRef& agent,
-           const RequestCell& request)
+  WaitPath(segment::Segment& segment, const segment::AgentRef& agent, const RequestCell& request)
       : segment_(segment),
         process_(agent.process),
         thread_id_(segment.agent(agent.index).thread_id.Get()) {
@@ -53,7 +52,7 @@ class WaitPath {
     }
   }
 
-  const segment::Segment& segment_;
+  segment::Segment& segment_;
   const segment::ProcessRef process_;
   const uint32_t thread_id_;
   bool has_exclusive_ = false;

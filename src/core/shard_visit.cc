@@ -36,7 +36,7 @@ StatusCode ShardVisit::operator()() {
 void ShardVisit::TellIfStalled() {
   if (has_told_ || attachment_->host().MonotonicNs() - begin_ns_ < kStallNs) return;
   has_told_ = true;
-  const segment::Segment& segment = attachment_->manager().segment();
+  segment::Segment& segment = attachment_->manager().segment();
   const segment::ProcessRef owner = segment::LockWord(segment, shard_).Owner();
   const uint32_t process_id =
       owner.generation == 0 ? 0 : segment.process(owner.slot).process_id.Get();

@@ -24,7 +24,7 @@ void Sweep::Run(const std::atomic<bool>& /*is_stopping*/) {
   for (const ProcessRef process : reaper_.FindDeadProcesses(kChecksPerSweep)) {
     (void)manager_.ReapProcess(process, kWorkerTimeoutNs);
   }
-  const segment::Segment& segment = manager_.segment();
+  segment::Segment& segment = manager_.segment();
   for (uint32_t i = 0; i < segment.geometry().agents; ++i) {
     const segment::AgentRef agent = segment.AgentAt(i);
     if (agent.process == manager_.self() && segment::HasEvents(segment.agent(i))) {

@@ -21,7 +21,7 @@ constexpr int kRounds = 4;
 constexpr int kMaxCopyAttempts = 8;
 
 // Copies word by word: an agent that takes its events may clear a link at the same time.
-void CopyCell(const Segment& segment, CellId id, const segment::AnyCell& cell, CopiedCell& copy) {
+void CopyCell(Segment& segment, CellId id, const segment::AnyCell& cell, CopiedCell& copy) {
   using Word = segment::Shared<uint64_t>;
   copy.id = id;
   const auto* words = reinterpret_cast<const Word*>(&cell);
@@ -98,7 +98,7 @@ Status TableCopy::CopyTogether(const Shards& shards, uint64_t timeout_ns, Shards
 // Called before the shard is entered. Touches the pages, and adds a reserve for cells that are used
 // before that.
 void TableCopy::MakeRoom(uint32_t shard) {
-  const Segment& segment = manager_.segment();
+  Segment& segment = manager_.segment();
   constexpr uint64_t kReserve = 64;
   const uint64_t used = segment.shard(shard).used_count.Get();
   shards_[shard].cells.resize(
@@ -107,7 +107,7 @@ void TableCopy::MakeRoom(uint32_t shard) {
 
 // False when there is not enough room.
 bool TableCopy::CopyLocked(uint32_t shard) {
-  const Segment& segment = manager_.segment();
+  Segment& segment = manager_.segment();
   ShardCopy& copy = shards_[shard];
   copy.changes = segment.shard(shard).changes.Get();
   size_t count = 0;

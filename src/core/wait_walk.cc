@@ -197,7 +197,7 @@ void WaitWalk::Reach(const ThreadKey& key, const ThreadWaits::Holder& holder) {
 }
 
 void WaitWalk::BeginThread(const ThreadKey& key) {
-  const segment::Segment& segment = manager_.segment();
+  segment::Segment& segment = manager_.segment();
   if (agents_.empty()) {
     for (uint32_t i = 0; i < segment.geometry().agents; ++i) {
       const AgentRef agent = segment.AgentAt(i);

@@ -15,8 +15,7 @@ class WakeQueue {
  public:
   // Without many_, which would take longest.
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
-  WakeQueue(const segment::Segment& segment, segment::Host& host)
-      : segment_(segment), host_(host) {}
+  WakeQueue(segment::Segment& segment, segment::Host& host) : segment_(segment), host_(host) {}
   WakeQueue(const WakeQueue&) = delete;
   WakeQueue& operator=(const WakeQueue&) = delete;
   ~WakeQueue() { WakeAll(); }
@@ -45,7 +44,7 @@ class WakeQueue {
 
   static constexpr uint32_t kMax = 16;
   static constexpr uint32_t kBits = 64;
-  const segment::Segment& segment_;
+  segment::Segment& segment_;
   segment::Host& host_;
   std::array<uint16_t, kMax> agents_{};
   uint32_t count_ = 0;

@@ -15,8 +15,7 @@ constexpr uint64_t kPatienceNs = 100'000'000;
 
 }  // namespace
 
-WatchRingReader::WatchRingReader(const segment::Segment& segment,
-                                 std::optional<std::u16string> name)
+WatchRingReader::WatchRingReader(segment::Segment& segment, std::optional<std::u16string> name)
     : watch_ring_(segment),
       slots_(segment.geometry().watch_ring_slots),
       name_(std::move(name)),

@@ -19,7 +19,7 @@ struct WatchedEvent {
 class WatchRingReader {
  public:
   // Begins with the events from now on, of one name or of all.
-  WatchRingReader(const segment::Segment& segment, std::optional<std::u16string> name);
+  WatchRingReader(segment::Segment& segment, std::optional<std::u16string> name);
 
   // The next event, if there is one; passes over at most a round of the watch ring.
   std::optional<WatchedEvent> Next(uint64_t now_ns);

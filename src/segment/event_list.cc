@@ -2,7 +2,7 @@
 
 namespace holdfast::segment {
 
-void PushEvent(const Segment& segment, CellId id, RequestCell& request) {
+void PushEvent(Segment& segment, CellId id, RequestCell& request) {
   const uint16_t index = request.agent.Get();
   if (index >= segment.geometry().agents) return;
   if (request.event_next.LoadRmw() != kNotLinked) return;
@@ -13,7 +13,7 @@ void PushEvent(const Segment& segment, CellId id, RequestCell& request) {
   } while (!agent.event_head.CompareExchange(head, id));
 }
 
-EventReader::EventReader(const Segment& segment, uint32_t agent)
+EventReader::EventReader(Segment& segment, uint32_t agent)
     : segment_(segment), agent_(agent), next_(segment.agent(agent).event_head.Exchange(kNoCell)) {}
 
 RequestCell* EventReader::Next(CellId& id) {

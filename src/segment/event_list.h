@@ -15,20 +15,20 @@
 namespace holdfast::segment {
 
 // REQUIRES: inside the shard lock, after the state was stored.
-void PushEvent(const Segment& segment, CellId id, RequestCell& request);
+void PushEvent(Segment& segment, CellId id, RequestCell& request);
 
 // Takes all events of an agent at once, and reads them one by one.
 class EventReader {
  public:
   // Takes the whole list of the agent.
-  EventReader(const Segment& segment, uint32_t agent);
+  EventReader(Segment& segment, uint32_t agent);
 
   // The next record, newest first; null at the end. Its state may be read from now on. A record of
   // another agent (damage) is skipped, and that agent is made to rescan.
   RequestCell* Next(CellId& id);
 
  private:
-  const Segment& segment_;
+  Segment& segment_;
   uint32_t agent_;
   CellId next_;
   uint32_t steps_ = 0;

@@ -25,7 +25,7 @@ uint32_t ReadWhileNobodyIsInside(platform::CriticalSectionScan& scan,
   return 0;
 }
 
-void Disown(const Segment& segment, uint32_t shard, ProcessRef self, Host& host) {
+void Disown(Segment& segment, uint32_t shard, ProcessRef self, Host& host) {
   ShardHeader& header = segment.shard(shard);
   const LockWord lock(segment, shard);
   platform::CriticalSectionScan scan;
@@ -42,7 +42,7 @@ void Disown(const Segment& segment, uint32_t shard, ProcessRef self, Host& host)
 
 }  // namespace
 
-void DisownShards(const Segment& segment, ProcessRef self, Host& host) {
+void DisownShards(Segment& segment, ProcessRef self, Host& host) {
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
     if (LockWord(segment, shard).Owner() == self) Disown(segment, shard, self, host);
   }

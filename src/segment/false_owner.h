@@ -13,7 +13,7 @@ namespace holdfast::segment {
 
 // Frees every shard whose lock names this process though none of its threads is inside any shard,
 // and leaves it to be repaired. A shard whose state is uncertain is left alone: call again.
-void DisownShards(const Segment& segment, ProcessRef self, Host& host);
+void DisownShards(Segment& segment, ProcessRef self, Host& host);
 
 }  // namespace holdfast::segment
 

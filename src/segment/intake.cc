@@ -6,7 +6,7 @@
 namespace holdfast::segment {
 namespace {
 
-char16_t* TextIn(const Segment& segment, CellId id) {
+char16_t* TextIn(Segment& segment, CellId id) {
   return reinterpret_cast<char16_t*>(segment.CellByNumber(id - 1));
 }
 
@@ -19,7 +19,7 @@ uint64_t UnitsOf(const OperationCell& operation, uint32_t& name, uint32_t& label
 
 }  // namespace
 
-OperationCell* OperationAt(const Segment& segment, CellId id) {
+OperationCell* OperationAt(Segment& segment, CellId id) {
   const uint32_t number = id - 1;  // kNoCell becomes the largest number
   const uint32_t extent = number / segment.geometry().cells_per_extent;
   const uint32_t index = number % segment.geometry().cells_per_extent;
@@ -29,7 +29,7 @@ OperationCell* OperationAt(const Segment& segment, CellId id) {
   return &AsOperation(*segment.CellByNumber(number));
 }
 
-void WriteTexts(const Segment& segment, OperationCell& operation, CellId text_at,
+void WriteTexts(Segment& segment, OperationCell& operation, CellId text_at,
                 const OperationTexts& texts) {
   operation.text.Set(text_at);
   operation.name_length.Set(static_cast<uint32_t>(texts.name.size()));
@@ -42,8 +42,7 @@ void WriteTexts(const Segment& segment, OperationCell& operation, CellId text_at
   }
 }
 
-bool ReadTexts(const Segment& segment, CellId id, const OperationCell& operation,
-               OperationTexts& texts) {
+bool ReadTexts(Segment& segment, CellId id, const OperationCell& operation, OperationTexts& texts) {
   uint32_t name = 0;
   uint32_t label = 0;
   uint32_t site = 0;
@@ -62,7 +61,7 @@ bool ReadTexts(const Segment& segment, CellId id, const OperationCell& operation
 }
 
 // The number first: whoever comes after this call has returned gets a larger one.
-void PushOperation(const Segment& segment, CellId id, OperationCell& operation) {
+void PushOperation(Segment& segment, CellId id, OperationCell& operation) {
   ShardHeader& shard = segment.shard(operation.shard.Get());
   operation.number.Set(shard.intake_last.FetchAdd(1) + 1);
   // Dead before this store: nothing was asked. After it: the operation of a dead agent.
@@ -111,7 +110,7 @@ OperationCell* IntakeReader::Check(CellId id) const {
 // One that is numbered above the limit is pushed after the exchange, so it is not lost. Executing
 // it here could be too early: an operation before it may have been pushed, and not have been seen.
 std::vector<CellId> FindOperations(const ShardView& shard) {
-  const Segment& segment = shard.segment();
+  Segment& segment = shard.segment();
   shard.header().intake.Exchange(kNoCell);
   const uint64_t limit = shard.header().intake_last.LoadRmw();
   std::vector<std::pair<uint64_t, CellId>> found;

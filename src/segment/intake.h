@@ -25,7 +25,7 @@ inline uint32_t OperationsPerExtent(const Geometry& geometry) {
 
 inline OperationCell& AsOperation(AnyCell& cell) { return reinterpret_cast<OperationCell&>(cell); }
 // Null when `id` cannot be an operation.
-OperationCell* OperationAt(const Segment& segment, CellId id);
+OperationCell* OperationAt(Segment& segment, CellId id);
 
 struct OperationTexts {
   std::u16string_view name;
@@ -38,15 +38,14 @@ struct OperationTexts {
   }
 };
 // By the agent, before the operation is pending. `text_at`: the first cell of the room for them.
-void WriteTexts(const Segment& segment, OperationCell& operation, CellId text_at,
+void WriteTexts(Segment& segment, OperationCell& operation, CellId text_at,
                 const OperationTexts& texts);
 // False: damaged. The views are of the segment, and nobody writes there any more.
-bool ReadTexts(const Segment& segment, CellId id, const OperationCell& operation,
-               OperationTexts& texts);
+bool ReadTexts(Segment& segment, CellId id, const OperationCell& operation, OperationTexts& texts);
 
 // By the agent, without the shard lock: gives the operation its number, makes it pending, pushes
 // it.
-void PushOperation(const Segment& segment, CellId id, OperationCell& operation);
+void PushOperation(Segment& segment, CellId id, OperationCell& operation);
 
 // Ordered after what this thread has done before, its unlocking for one.
 inline bool HasOperations(const ShardHeader& shard) { return shard.intake.LoadSeqCst() != kNoCell; }

@@ -7,7 +7,7 @@ namespace {
 
 // The records of a shard that are requests.
 template <typename Visit>
-void ForEachRequest(const Segment& segment, Visit visit) {
+void ForEachRequest(Segment& segment, Visit visit) {
   for (uint32_t number = 0; number < segment.geometry().cells(); ++number) {
     const uint32_t shard = segment.ShardOfCell(number + 1);
     if (shard >= segment.geometry().shards) continue;
@@ -17,7 +17,7 @@ void ForEachRequest(const Segment& segment, Visit visit) {
 }
 
 // I7: a token is used once, and the newest one is recorded.
-void CheckTokens(const Segment& segment, Violations& violations) {
+void CheckTokens(Segment& segment, Violations& violations) {
   std::set<uint64_t> tokens;
   ForEachRequest(segment, [&](CellId id, const RequestCell& request) {
     const uint64_t token = request.token.Get();
@@ -31,7 +31,7 @@ void CheckTokens(const Segment& segment, Violations& violations) {
 }
 
 // I10: a marked record is in the event list of its agent, or the agent is going to rescan.
-void CheckEvents(const Segment& segment, Violations& violations) {
+void CheckEvents(Segment& segment, Violations& violations) {
   std::set<CellId> met;
   for (uint32_t agent = 0; agent < segment.geometry().agents; ++agent) {
     if (segment.agent(agent).owner.Get() == 0) continue;
@@ -61,7 +61,7 @@ void CheckEvents(const Segment& segment, Violations& violations) {
 
 std::string CellName(CellId id) { return "cell " + std::to_string(id); }
 
-Violations CheckInvariants(const Segment& segment) {
+Violations CheckInvariants(Segment& segment) {
   Violations violations;
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
     const Violations found = CheckInvariants(ShardView(segment, shard));

@@ -20,7 +20,7 @@ std::string CellName(CellId id);
 Violations CheckInvariants(const ShardView& shard);
 
 // The same for all shards, and for the invariants between them.
-Violations CheckInvariants(const Segment& segment);
+Violations CheckInvariants(Segment& segment);
 
 }  // namespace holdfast::segment
 

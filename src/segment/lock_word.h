@@ -28,7 +28,7 @@ enum class LockOutcome {
 
 class LockWord {
  public:
-  LockWord(const Segment& segment, uint32_t shard)
+  LockWord(Segment& segment, uint32_t shard)
       : segment_(segment), word_(segment.shard(shard).lock_word) {}
 
   // Spins briefly, then sleeps in slices until `timeout_ns` has passed; after each slice it checks
@@ -64,7 +64,7 @@ class LockWord {
                             uint64_t timeout_ns);
   void ReleaseChanged(uint32_t self_word, uint32_t seen, Host& host);
 
-  const Segment& segment_;
+  Segment& segment_;
   Shared<uint32_t>& word_;
 };
 

@@ -2,7 +2,7 @@
 
 namespace holdfast::segment {
 
-void RecordPool::Prepare(const Segment& segment, uint32_t extent) {
+void RecordPool::Prepare(Segment& segment, uint32_t extent) {
   const CellId first = segment.FirstCell(extent);
   const uint32_t count = segment.geometry().cells_per_extent;
   for (uint32_t i = 0; i < count; ++i) {
@@ -13,7 +13,7 @@ void RecordPool::Prepare(const Segment& segment, uint32_t extent) {
 }
 
 void RecordPool::AddExtent(uint32_t extent, uint32_t claim) {
-  const Segment& segment = shard_.segment();
+  Segment& segment = shard_.segment();
   ShardHeader& header = shard_.header();
   const uint32_t count = segment.geometry().cells_per_extent;
   // A death before this store leaves the extent claimed by a dead process; after it, the cells

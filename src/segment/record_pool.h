@@ -21,7 +21,7 @@ class RecordPool {
 
   // Writes the free list's links through the cells of an extent that this process has claimed and
   // no shard owns yet; without the shard lock.
-  static void Prepare(const Segment& segment, uint32_t extent);
+  static void Prepare(Segment& segment, uint32_t extent);
   // Makes a prepared extent part of the shard, if its owner word is still `claim`: a peer that took
   // this process for dead may have taken the extent.
   void AddExtent(uint32_t extent, uint32_t claim);

@@ -55,7 +55,7 @@ std::vector<CellId> ShardRepair::Run() {
 }
 
 void ShardRepair::ReadRecords() {
-  const Segment& segment = shard_.segment();
+  Segment& segment = shard_.segment();
   const Geometry& geometry = segment.geometry();
   for (uint32_t extent = 0; extent < geometry.extents; ++extent) {
     if (!segment.IsExtentOf(shard_.index(), extent)) continue;
@@ -108,7 +108,7 @@ void ShardRepair::NoteDeath(const Request& request) {
 }
 
 bool ShardRepair::IsOwnerAlive(const RequestCell& request, uint16_t agent) {
-  const Segment& segment = shard_.segment();
+  Segment& segment = shard_.segment();
   const ProcessRef process = segment.OwnerOf(request);
   if (!segment.IsNewest(process) || agent >= segment.geometry().agents) return false;
   if (segment.AgentAt(agent) != AgentRef{agent, request.agent_generation.Get(), process}) {
@@ -211,7 +211,7 @@ void ShardRepair::RaiseCounters() {
 }
 
 void ShardRepair::ClearIndex() {
-  const Segment& segment = shard_.segment();
+  Segment& segment = shard_.segment();
   for (uint32_t i = 0; i < segment.geometry().buckets_per_shard; ++i) {
     segment.bucket(shard_.index(), i).Set(kNoCell);
   }
@@ -263,7 +263,7 @@ void ShardRepair::KeepText(CellId id, Shared<CellId>& first, uint32_t length) {
 }
 
 void ShardRepair::LinkRequests() {
-  const Segment& segment = shard_.segment();
+  Segment& segment = shard_.segment();
   std::vector<CellId> firsts(segment.geometry().agents, kNoCell);
   for (const Request& request : requests_) {
     Keep(request.id);
@@ -295,7 +295,7 @@ void ShardRepair::LinkRequests() {
 }
 
 void ShardRepair::FreeTheRest() {
-  const Segment& segment = shard_.segment();
+  Segment& segment = shard_.segment();
   const Geometry& geometry = segment.geometry();
   ShardHeader& header = shard_.header();
   header.free_head.Set(kNoCell);

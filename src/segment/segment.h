@@ -29,6 +29,7 @@ inline uint64_t TokenAt(uint64_t realtime_ns) {
 // which the other bits name (ProcessRef::ToShortWord).
 inline constexpr uint32_t kExtentClaimed = 0x80000000;
 
+// A const Segment only reads.
 class Segment {
  public:
   // `base` points to geometry.capacity bytes and outlives the object.
@@ -46,30 +47,41 @@ class Segment {
   void AdoptBoot(const platform::BootId& boot_id);
 
   const Geometry& geometry() const { return geometry_; }
-  SegmentHeader& header() const { return *At<SegmentHeader>(0); }
+  SegmentHeader& header() { return *At<SegmentHeader>(0); }
+  const SegmentHeader& header() const { return *At<SegmentHeader>(0); }
   // The index of these must be in range: callers count with the geometry.
-  ShardHeader& shard(uint32_t index) const { return At<ShardHeader>(geometry_.shards_at)[index]; }
-  ProcessEntry& process(uint32_t slot) const {
+  ShardHeader& shard(uint32_t index) { return At<ShardHeader>(geometry_.shards_at)[index]; }
+  const ShardHeader& shard(uint32_t index) const {
+    return At<ShardHeader>(geometry_.shards_at)[index];
+  }
+  ProcessEntry& process(uint32_t slot) { return At<ProcessEntry>(geometry_.processes_at)[slot]; }
+  const ProcessEntry& process(uint32_t slot) const {
     return At<ProcessEntry>(geometry_.processes_at)[slot];
   }
-  AgentEntry& agent(uint32_t index) const { return At<AgentEntry>(geometry_.agents_at)[index]; }
-  Shared<CellId>& agent_list(uint32_t agent, uint32_t shard) const {
+  AgentEntry& agent(uint32_t index) { return At<AgentEntry>(geometry_.agents_at)[index]; }
+  const AgentEntry& agent(uint32_t index) const {
+    return At<AgentEntry>(geometry_.agents_at)[index];
+  }
+  Shared<CellId>& agent_list(uint32_t agent, uint32_t shard) {
     return At<Shared<CellId>>(geometry_.agent_lists_at)[uint64_t{agent} * geometry_.shards + shard];
   }
-  Shared<uint32_t>& extent_owner(uint32_t extent) const {
+  Shared<uint32_t>& extent_owner(uint32_t extent) {
     return At<Shared<uint32_t>>(geometry_.extent_owners_at)[extent];
   }
-  Shared<CellId>& bucket(uint32_t shard, uint64_t hash) const {
+  const Shared<uint32_t>& extent_owner(uint32_t extent) const {
+    return At<Shared<uint32_t>>(geometry_.extent_owners_at)[extent];
+  }
+  Shared<CellId>& bucket(uint32_t shard, uint64_t hash) {
     const uint64_t index = hash & (geometry_.buckets_per_shard - 1);
     return At<Shared<CellId>>(
         geometry_.buckets_at)[uint64_t{shard} * geometry_.buckets_per_shard + index];
   }
 
   // Of the entry with this number, or of one a whole round before or after it.
-  WatchRingSlot& watch_ring_slot(uint64_t number) const {
+  WatchRingSlot& watch_ring_slot(uint64_t number) {
     return At<WatchRingSlot>(geometry_.watch_ring_at)[number & (geometry_.watch_ring_slots - 1)];
   }
-  Shared<uint64_t>& watch_ring_word(uint64_t at) const {
+  Shared<uint64_t>& watch_ring_word(uint64_t at) {
     return At<Shared<uint64_t>>(
         geometry_.watch_ring_words_at)[at & (geometry_.watch_ring_words - 1)];
   }
@@ -88,14 +100,17 @@ class Segment {
   bool HasWatchRing() const { return backing_ == nullptr || backing_->HasWatchRing(); }
 
   // The cell, or null when `id` is no cell of this shard.
-  AnyCell* CellAt(uint32_t shard, CellId id) const {
+  AnyCell* CellAt(uint32_t shard, CellId id) {
     const uint32_t number = id - 1;  // kNoCell becomes the largest number: out of range
     const uint32_t extent = number >> extent_shift_;
     if (extent >= geometry_.extents || !IsExtentOf(shard, extent)) return nullptr;
     return CellByNumber(number);
   }
   // The cell with this number (id - 1, below cells()), whoever it belongs to.
-  AnyCell* CellByNumber(uint32_t number) const {
+  AnyCell* CellByNumber(uint32_t number) {
+    return At<AnyCell>(geometry_.extents_at + uint64_t{number} * kCellBytes);
+  }
+  const AnyCell* CellByNumber(uint32_t number) const {
     return At<AnyCell>(geometry_.extents_at + uint64_t{number} * kCellBytes);
   }
   // The shard of a cell, or geometry().shards when `id` is no cell of any.
@@ -103,7 +118,10 @@ class Segment {
   // The id of the first cell of an extent.
   CellId FirstCell(uint32_t extent) const { return (extent << extent_shift_) + 1; }
   // A cell by number, for who allocates the extent and owns it before any shard does.
-  AnyCell* CellInExtent(uint32_t extent, uint32_t index) const {
+  AnyCell* CellInExtent(uint32_t extent, uint32_t index) {
+    return CellByNumber((extent << extent_shift_) + index);
+  }
+  const AnyCell* CellInExtent(uint32_t extent, uint32_t index) const {
     return CellByNumber((extent << extent_shift_) + index);
   }
   uint64_t ExtentOffset(uint32_t extent) const {
@@ -127,8 +145,12 @@ class Segment {
 
  private:
   template <typename T>
-  T* At(uint64_t offset) const {
+  T* At(uint64_t offset) {
     return reinterpret_cast<T*>(base_ + offset);
+  }
+  template <typename T>
+  const T* At(uint64_t offset) const {
+    return reinterpret_cast<const T*>(base_ + offset);
   }
 
   unsigned char* base_;

@@ -42,7 +42,7 @@ class ShardChecker {
 
   // I1: every cell has one of the states that exist outside of the lock.
   void SortCells() {
-    const Segment& segment = shard_.segment();
+    Segment& segment = shard_.segment();
     const Geometry& geometry = segment.geometry();
     for (uint32_t number = 0; number < geometry.cells(); ++number) {
       const CellId id = number + 1;
@@ -208,7 +208,7 @@ class ShardChecker {
   }
 
   void CheckBuckets() {
-    const Segment& segment = shard_.segment();
+    Segment& segment = shard_.segment();
     std::set<CellId> met;
     for (uint64_t i = 0; i < segment.geometry().buckets_per_shard; ++i) {
       CellId previous = kNoCell;

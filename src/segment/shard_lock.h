@@ -28,8 +28,8 @@ class ShardLock {
 
  public:
   // kBusy when the lock was not to be had within `timeout_ns`.
-  static Result<ShardLock> Enter(const Segment& segment, uint32_t shard, ProcessRef self,
-                                 Host& host, uint64_t timeout_ns) {
+  static Result<ShardLock> Enter(Segment& segment, uint32_t shard, ProcessRef self, Host& host,
+                                 uint64_t timeout_ns) {
     platform::CriticalSectionMark& mark = platform::MarkOfThisThread();
     mark.Enter();
     const LockOutcome outcome = LockWord(segment, shard).Acquire(self, mark, host, timeout_ns);
@@ -42,8 +42,7 @@ class ShardLock {
     return Result<ShardLock>(std::in_place, Key(), segment, shard, self, host, mark);
   }
   // One attempt, without any wait; kBusy also when the owner is dead.
-  static Result<ShardLock> TryEnter(const Segment& segment, uint32_t shard, ProcessRef self,
-                                    Host& host) {
+  static Result<ShardLock> TryEnter(Segment& segment, uint32_t shard, ProcessRef self, Host& host) {
     platform::CriticalSectionMark& mark = platform::MarkOfThisThread();
     mark.Enter();
     if (LockWord(segment, shard).TryAcquire(self)) {
@@ -79,12 +78,12 @@ class ShardLock {
   bool NeedsRepair() const { return segment_->shard(shard_).dirty.Get() != 0; }
 
   // For Enter() and TryEnter() alone.
-  ShardLock(Key, const Segment& segment, uint32_t shard, ProcessRef self, Host& host,
+  ShardLock(Key, Segment& segment, uint32_t shard, ProcessRef self, Host& host,
             platform::CriticalSectionMark& mark)
       : segment_(&segment), host_(&host), mark_(&mark), shard_(shard), self_(self) {}
 
  private:
-  const Segment* segment_;
+  Segment* segment_;
   Host* host_;
   platform::CriticalSectionMark* mark_;
   IntakeWorker* worker_ = nullptr;

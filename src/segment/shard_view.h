@@ -1,4 +1,5 @@
-// One shard of a segment, as the code inside the shard lock sees it.
+// One shard of a segment, as the code inside the shard lock sees it. A handle, like a pointer: a
+// const view may write, too.
 #ifndef HOLDFAST_SEGMENT_SHARD_VIEW_H_
 #define HOLDFAST_SEGMENT_SHARD_VIEW_H_
 
@@ -10,9 +11,9 @@ namespace holdfast::segment {
 
 class ShardView {
  public:
-  ShardView(const Segment& segment, uint32_t index) : segment_(&segment), index_(index) {}
+  ShardView(Segment& segment, uint32_t index) : segment_(&segment), index_(index) {}
 
-  const Segment& segment() const { return *segment_; }
+  Segment& segment() const { return *segment_; }
   uint32_t index() const { return index_; }
   ShardHeader& header() const { return segment_->shard(index_); }
   AnyCell* CellAt(CellId id) const { return segment_->CellAt(index_, id); }
@@ -35,7 +36,7 @@ class ShardView {
   void MarkDamaged() const { header().dirty.Set(1); }
 
  private:
-  const Segment* segment_;
+  Segment* segment_;
   uint32_t index_;
 };
 

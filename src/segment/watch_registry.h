@@ -25,7 +25,7 @@ namespace holdfast::segment {
 
 class WatchRegistry {
  public:
-  explicit WatchRegistry(const Segment& segment) : segment_(segment) {}
+  explicit WatchRegistry(Segment& segment) : segment_(segment) {}
 
   // Events after the return of this call are in the watch ring. After a death inside, the reaper
   // cleans up.
@@ -45,7 +45,7 @@ class WatchRegistry {
  private:
   bool IsAnybodyThere() const;
 
-  const Segment& segment_;
+  Segment& segment_;
 };
 
 }  // namespace holdfast::segment

@@ -46,7 +46,7 @@ uint64_t NextWord(NameReader& reader, uint32_t units) {
   return result;
 }
 
-void WriteName(const Segment& segment, NameReader& reader, WatchRingEntry& entry) {
+void WriteName(Segment& segment, NameReader& reader, WatchRingEntry& entry) {
   const uint32_t words = WordsFor(entry.name_length);
   entry.text_at = segment.header().watch_ring_words.FetchAdd(words);
   Check check(entry.text_at);
@@ -59,7 +59,7 @@ void WriteName(const Segment& segment, NameReader& reader, WatchRingEntry& entry
 }
 
 // Fills in the process, unless its slot has a new owner already.
-void NameProcess(const Segment& segment, const RequestCell& request, WatchRingEntry& entry) {
+void NameProcess(Segment& segment, const RequestCell& request, WatchRingEntry& entry) {
   const ProcessRef process = segment.OwnerOf(request);
   entry.process = process.ToWord();
   if (!segment.IsNewest(process)) return;
@@ -67,7 +67,7 @@ void NameProcess(const Segment& segment, const RequestCell& request, WatchRingEn
   entry.pid_namespace = segment.process(process.slot).pid_namespace.Get();
 }
 
-void NameAgent(const Segment& segment, const RequestCell& request, WatchRingEntry& entry) {
+void NameAgent(Segment& segment, const RequestCell& request, WatchRingEntry& entry) {
   const uint16_t index = request.agent.Get();
   if (index >= segment.geometry().agents) return;
   const AgentEntry& agent = segment.agent(index);
@@ -84,7 +84,7 @@ uint64_t WatchRingWriter::TakeNumber() const {
 
 void WatchRingWriter::Fill(Host& host, LockEvent event, const RequestCell& request,
                            const NameCell& name) const {
-  const Segment& segment = shard_.segment();
+  Segment& segment = shard_.segment();
   WatchRingEntry entry{};
   entry.time_ms = host.RealtimeMs();
   entry.token = request.token.Get();

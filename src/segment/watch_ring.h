@@ -66,7 +66,7 @@ class WatchRingWriter {
 
 class WatchRing {
  public:
-  explicit WatchRing(const Segment& segment) : segment_(segment) {}
+  explicit WatchRing(Segment& segment) : segment_(segment) {}
 
   // The newest number taken.
   uint64_t Last() const { return segment_.header().last_entry.Acquire(); }
@@ -79,7 +79,7 @@ class WatchRing {
   Found Read(uint64_t number, WatchRingEntry& entry, std::u16string& name) const;
 
  private:
-  const Segment& segment_;
+  Segment& segment_;
 };
 
 }  // namespace holdfast::segment

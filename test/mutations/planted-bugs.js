@@ -119,8 +119,8 @@ const CRASH = [
   {
     name: 'a repair shows empty lists in between',
     file: 'src/segment/repair.cc',
-    from: '  const Segment& segment = shard_.segment();\n  std::vector<CellId> firsts(',
-    to: '  const Segment& segment = shard_.segment();\n  for (uint32_t i = 0; i < segment.geometry().agents; ++i) {\n    segment.agent_list(i, shard_.index()).Set(kNoCell);\n  }\n  std::vector<CellId> firsts(',
+    from: '  Segment& segment = shard_.segment();\n  std::vector<CellId> firsts(',
+    to: '  Segment& segment = shard_.segment();\n  for (uint32_t i = 0; i < segment.geometry().agents; ++i) {\n    segment.agent_list(i, shard_.index()).Set(kNoCell);\n  }\n  std::vector<CellId> firsts(',
     tests: [SIMULATION],
   },
   {

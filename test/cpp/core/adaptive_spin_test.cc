@@ -21,7 +21,7 @@ class AdaptiveSpinTest : public LockTableTest {
     behind_a = Ask(b, u"n").blocker;
   }
 
-  segment::AgentEntry& OfA() const { return machine.segment().agent(a.ref().index); }
+  segment::AgentEntry& OfA() { return machine.segment().agent(a.ref().index); }
   // Whether it waits at all when nothing comes.
   bool Waits() {
     const uint64_t before = machine.host().MonotonicNs();
@@ -155,7 +155,7 @@ class PrewakeTest : public AdaptiveSpinTest {
     OfB().prewake.Set(1U + a.ref().index);
     wait.Woken();
   }
-  segment::AgentEntry& OfB() const { return machine.segment().agent(b.ref().index); }
+  segment::AgentEntry& OfB() { return machine.segment().agent(b.ref().index); }
 };
 
 TEST_F(PrewakeTest, IsFollowedByAWait) {

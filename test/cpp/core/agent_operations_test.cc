@@ -40,7 +40,7 @@ class AgentOperations : public testing::Test {
     std::filesystem::remove_all(path_);
   }
 
-  const segment::Segment& Table() const { return attachment_->manager().segment(); }
+  segment::Segment& Table() const { return attachment_->manager().segment(); }
   uint32_t Shard() const { return Name().ShardOf(Table().geometry().shards); }
   static segment::ResourceName Name() { return {kAskedName.data(), kAskedName.size()}; }
   segment::CellId Head() const { return Table().shard(Shard()).intake.Get(); }

@@ -82,7 +82,7 @@ class AttachmentTest : public testing::Test {
 TEST_F(AttachmentTest, ThatLeavesDoesNotCallItsDeadPredecessorCleanedUp) {
   const segment::ResourceName name(u"n", 1);
   DieHolding(name);
-  const Segment table = Table();
+  Segment table = Table();
   const segment::ProcessEntry& entry = table.process(0);
   ASSERT_EQ(entry.generation.Get(), 1U);
   // All other slots are taken, so that the next process comes into this one; one of the others is

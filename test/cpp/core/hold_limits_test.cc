@@ -18,7 +18,7 @@ class HoldLimits : public LockTableTest {
  protected:
   uint64_t Now() { return machine.host().MonotonicNs(); }
   void Pass(uint64_t ns) { machine.host().PassTime(ns); }
-  bool IsExpired(uint32_t id) const {
+  bool IsExpired(uint32_t id) {
     const ReferenceModel records = Records();
     for (const ReferenceModel::Lost& lost : records.lost()) {
       if (lost.request.id == id) return lost.is_expired;

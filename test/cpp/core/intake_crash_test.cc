@@ -107,10 +107,10 @@ class Scene {
     machine.host().ForgetRings();
   }
 
-  OperationCell& CellOf(const PutIn& put) const {
+  OperationCell& CellOf(const PutIn& put) {
     return segment::AsOperation(*machine.segment().CellByNumber(put.id - 1));
   }
-  ReferenceModel Records() const { return ReferenceModel::Read(machine.segment()); }
+  ReferenceModel Records() { return ReferenceModel::Read(machine.segment()); }
 
   FakeMachine machine;
   ProcessRef doomed_process = machine.Attach(0);
@@ -250,7 +250,7 @@ class IntakeCrashes : public testing::TestWithParam<Case> {
   }
 
   // `done`: the scene in which nobody died.
-  static void Check(Scene& scene, const Scene& done, const std::vector<ProcessRef>& dead,
+  static void Check(Scene& scene, Scene& done, const std::vector<ProcessRef>& dead,
                     const Frame& frame, const std::string& where) {
     ++images_;
     for (const std::string& violation : segment::CheckInvariants(scene.machine.segment())) {
@@ -275,7 +275,7 @@ class IntakeCrashes : public testing::TestWithParam<Case> {
     }
   }
 
-  static void CheckAnswer(const Scene& scene, const Scene& done, const Scene::PutIn& put,
+  static void CheckAnswer(Scene& scene, Scene& done, const Scene::PutIn& put,
                           const ReferenceModel& found, const std::string& where) {
     const OperationCell& cell = scene.CellOf(put);
     const OperationCell& other = done.CellOf(put);
@@ -312,7 +312,7 @@ TEST_P(IntakeCrashes, OfWhoeverExecutesLeaveEveryOperationExecutedOnce) {
     return recorder.frames();
   }();
   // Whatever is left is executed by then.
-  const Scene& done = scene;
+  Scene& done = scene;
   for (size_t i = 0; i < frames.size() && !HasFailure(); ++i) {
     const std::string where = "store " + std::to_string(i);
     Scene left(known, frames[i]);

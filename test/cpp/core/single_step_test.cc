@@ -86,7 +86,7 @@ TEST_P(SingleSteps, LeaveNothingThatTheSurvivorsCannotCleanUp) {
     const ReferenceModel before = ReferenceModel::Read(scene.machine.segment());
     const auto images = Step(scene, [&] { GetParam().operate(scene); });
     ASSERT_GT(images.size(), 1U);
-    const CrashScene done(known, {images.back(), {}});
+    CrashScene done(known, {images.back(), {}});
     const ReferenceModel after = ReferenceModel::Read(done.machine.segment());
     std::vector<ProcessRef> dead = {scene.doomed_process};
     if (GetParam().ghost_is_dead) dead.push_back(scene.ghost_process);

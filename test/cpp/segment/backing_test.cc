@@ -20,7 +20,7 @@ using segment::ShardView;
 // Allocates by making pages accessible.
 class PageHost final : public FakeHost {
  public:
-  PageHost(const Segment& segment, void* base) : FakeHost(segment), base_(base) {}
+  PageHost(Segment& segment, void* base) : FakeHost(segment), base_(base) {}
 
   void FillUp() { is_full_ = true; }
   uint32_t times_asked() const { return times_asked_; }

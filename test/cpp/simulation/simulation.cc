@@ -119,7 +119,7 @@ void Simulation::KillOne() {
 // Where nobody is inside: a word that is overwritten while somebody is lets others in beside it.
 void Simulation::Damage() {
   const Undisturbed undisturbed;
-  const segment::Segment table = Table();
+  segment::Segment table = Table();
   segment::ShardHeader& shard = table.shard(world_.Below(geometry_.shards));
   const auto slot = static_cast<uint16_t>(world_.Below(geometry_.processes));
   const segment::ProcessRef accused{slot, table.process(slot).generation.Get()};
@@ -185,7 +185,7 @@ void Simulation::CheckNobodyWaits() {
 
 std::string Simulation::DescribeTable() {
   const Undisturbed undisturbed;
-  const segment::Segment table = Table();
+  segment::Segment table = Table();
   std::string text = "\n" + ReferenceModel::Read(table).ToString();
   for (uint32_t i = 0; i < geometry_.agents; ++i) {
     const segment::AgentRef agent = table.AgentAt(i);
@@ -215,7 +215,7 @@ void Simulation::Inspect() {
 
 void Simulation::CheckNothingIsLeft() {
   const Undisturbed undisturbed;
-  const segment::Segment table = Table();
+  segment::Segment table = Table();
   for (const std::string& violation : segment::CheckInvariants(table)) Fail(violation);
   for (uint32_t shard = 0; shard < geometry_.shards; ++shard) {
     if (table.shard(shard).used_count.Get() != 0) Fail("cells are never freed:" + DescribeTable());
@@ -240,7 +240,7 @@ void Simulation::CheckNothingIsLeft() {
 
 // Who ends cleanly and is killed at the very last may leave a file, which goes with the next claim
 // of the same entry: one for each entry at most, of its newest generation.
-void Simulation::CheckFiles(const segment::Segment& table) {
+void Simulation::CheckFiles(segment::Segment& table) {
   for (const auto& [name, fifo] : world_.kernel().files()) {
     const size_t dash = name.find('-');
     const auto index = static_cast<uint32_t>(std::stoul(name.substr(1, dash - 1)));

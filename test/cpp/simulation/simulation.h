@@ -46,7 +46,7 @@ class Simulation {
   void CheckNobodyWaits();
   std::string DescribeTable();
   void CheckNothingIsLeft();
-  void CheckFiles(const segment::Segment& segment);
+  void CheckFiles(segment::Segment& segment);
   bool HasFailed();
   void Fail(const std::string& what) {
     if (fault_.empty()) fault_ = what;

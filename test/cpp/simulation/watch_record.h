@@ -60,7 +60,7 @@ class WatchRecord {
   void Fail(const std::string& what, uint64_t token);
 
   World& world_;
-  const segment::Segment table_;
+  segment::Segment table_;
   std::map<uint64_t, Entry> entries_;
   std::vector<Pending> pending_;
   std::set<uint64_t> late_;  // numbers whose entries may have come a round too late

@@ -74,7 +74,7 @@ class StormTest : public testing::Test {
     void* const base =
         mmap(nullptr, segment::kMinCapacity, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
     if (base == MAP_FAILED) return {"the segment"};
-    const segment::Segment table(base, segment::Geometry::ForCapacity(segment::kMinCapacity));
+    segment::Segment table(base, segment::Geometry::ForCapacity(segment::kMinCapacity));
     std::vector<std::string> left = segment::CheckInvariants(table);
     for (uint32_t i = 0; i < table.geometry().shards; ++i) {
       if (table.shard(i).used_count.Get() != 0)

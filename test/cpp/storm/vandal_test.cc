@@ -146,7 +146,7 @@ class Victim {
 };
 
 // The lock of a shard comes to name a living process that is most likely not inside.
-void Accuse(const segment::Segment& table, std::mt19937_64& random) {
+void Accuse(segment::Segment& table, std::mt19937_64& random) {
   const auto slot = static_cast<uint16_t>(random() % (kUsers + 1));
   const segment::ProcessRef accused{slot, table.process(slot).generation.Get()};
   const auto shard = static_cast<uint32_t>(random() % table.geometry().shards);
@@ -159,8 +159,7 @@ void Vandalize(Diary& diary, const std::string& directory, uint64_t seed) {
   constexpr uint64_t kFrom = sizeof(segment::SegmentHeader);
   constexpr uint64_t kTo = uint64_t{256} * 1024;  // where the cells in use are
   Victim victim(directory);
-  const segment::Segment table(victim.bytes(),
-                               segment::Geometry::ForCapacity(segment::kMinCapacity));
+  segment::Segment table(victim.bytes(), segment::Geometry::ForCapacity(segment::kMinCapacity));
   std::mt19937_64 random(seed);
   std::vector<std::byte> old(victim.bytes(), victim.bytes() + kTo);
   while (diary.is_over.load() == 0) {
@@ -236,8 +235,7 @@ TEST(StormVandal, NeitherFaultsNorHangsAnybodyAndWhatItLeavesCanBeRepaired) {
   // Nobody scribbles any more, and all are gone. Not all damage can be seen by who meets it: this
   // is what anybody does who meets some.
   Victim victim(place.path());
-  const segment::Segment table(victim.bytes(),
-                               segment::Geometry::ForCapacity(segment::kMinCapacity));
+  segment::Segment table(victim.bytes(), segment::Geometry::ForCapacity(segment::kMinCapacity));
   for (uint32_t i = 0; i < table.geometry().shards; ++i) table.shard(i).dirty.Set(1);
   const auto agent = core::Agent::Open(OptionsOf(place.path()), {1, 1});
   ASSERT_TRUE(agent.ok()) << agent.status().reason();

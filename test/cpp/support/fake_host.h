@@ -17,7 +17,7 @@ namespace holdfast::test {
 // From any thread. Time only passes while somebody sleeps: a sleep takes as long as was asked for.
 class FakeHost : public segment::Host {
  public:
-  explicit FakeHost(const segment::Segment& segment) : segment_(segment) {}
+  explicit FakeHost(segment::Segment& segment) : segment_(segment) {}
 
   void Kill(segment::ProcessRef process) {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -99,7 +99,7 @@ class FakeHost : public segment::Host {
   }
 
  private:
-  const segment::Segment& segment_;
+  segment::Segment& segment_;
   mutable std::mutex mutex_;
   std::set<uint64_t> dead_;
   std::map<uint64_t, uint32_t> times_asked_;

@@ -50,6 +50,7 @@ class FakeMachine {
   FakeMachine(const FakeMachine&) = delete;
   FakeMachine& operator=(const FakeMachine&) = delete;
 
+  segment::Segment& segment() { return segment_; }
   const segment::Segment& segment() const { return segment_; }
   FakeHost& host() { return host_; }
   core::LockManager ManagerOf(segment::ProcessRef process) { return {segment_, host_, process}; }

@@ -40,9 +40,9 @@ class LockTableTest : public testing::Test {
     Ask(agent, name, options);
     return last_id;
   }
-  ReferenceModel Records() const { return ReferenceModel::Read(machine.segment()); }
-  bool IsHeld(uint32_t id) const { return Records().IsHeld(id); }
-  bool IsQueued(uint32_t id) const { return Records().IsQueued(id); }
+  ReferenceModel Records() { return ReferenceModel::Read(machine.segment()); }
+  bool IsHeld(uint32_t id) { return Records().IsHeld(id); }
+  bool IsQueued(uint32_t id) { return Records().IsQueued(id); }
   // The lock of a shard, by somebody who then stays inside.
   bool IsAcquired(segment::LockWord& word, segment::ProcessRef process) {
     platform::CriticalSectionMark mark;

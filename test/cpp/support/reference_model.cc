@@ -59,7 +59,7 @@ void Print(const char* title, const auto& requests, std::string& text) {
 
 }  // namespace
 
-ReferenceModel ReferenceModel::Read(const segment::Segment& segment) {
+ReferenceModel ReferenceModel::Read(segment::Segment& segment) {
   ReferenceModel model;
   for (uint32_t index = 0; index < segment.geometry().shards; ++index) {
     const ShardView shard(segment, index);

@@ -35,7 +35,7 @@ class ReferenceModel {
   };
 
   // What the records of a segment say, whatever its links say.
-  static ReferenceModel Read(const segment::Segment& segment);
+  static ReferenceModel Read(segment::Segment& segment);
 
   core::RequestOutcome Ask(const std::u16string& name, const ModelRequest& request,
                            bool if_available, bool steal) {

@@ -34,7 +34,7 @@ class Scribbler {
     return *segment().CellByNumber(Below(segment().geometry().cells()));
   }
   uint32_t AnyShard() { return Below(segment().geometry().shards); }
-  const segment::Segment& segment() const { return machine_.segment(); }
+  segment::Segment& segment() const { return machine_.segment(); }
 
   FakeMachine& machine_;
   std::mt19937_64 random_;
