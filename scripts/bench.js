@@ -2,12 +2,13 @@
 
 // npm run bench [-- --rounds N --json scenario…]: builds the addon, installs what it is compared
 // with, measures, and writes bench/RESULTS.md with its charts, and its figures in the
-// README.
+// README. `--compare REV` measures another revision and this tree in turns, and writes nothing.
 
 const path = require('node:path');
 const { spawnSync } = require('node:child_process');
 const { ensureBenchPackages, ensureServers } = require('./steps/bench-packages.js');
 const { putFigures } = require('./steps/figures.js');
+const { buildRevision, commitOf } = require('./steps/other-revision.js');
 const { ROOT, StepError } = require('./steps/run.js');
 
 /** What is built and installed is told to the person: standard output has the results alone. */
@@ -21,12 +22,27 @@ function prepare() {
   ensureServers();
 }
 
+/** @param {string} program @param {string[]} args */
+function runBench(program, args) {
+  const all = [path.join(ROOT, 'bench', program), ...args];
+  return spawnSync(process.execPath, all, { stdio: 'inherit' }).status ?? 1;
+}
+
 try {
-  prepare();
-  const bench = path.join(ROOT, 'bench', 'run.js');
-  const args = [bench, ...process.argv.slice(2)];
-  process.exitCode = spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1;
-  if (process.exitCode === 0) putFigures();
+  const args = process.argv.slice(2);
+  const at = args.findIndex((arg) => /^--compare(=|$)/.test(arg));
+  if (at === -1) {
+    prepare();
+    process.exitCode = runBench('run.js', args);
+    if (process.exitCode === 0) putFigures();
+  } else {
+    const [option, next] = args.splice(at, args[at].includes('=') ? 1 : 2);
+    const revision = option.includes('=') ? option.slice(option.indexOf('=') + 1) : next;
+    if (!revision) throw new StepError('--compare must name a revision: --compare main');
+    commitOf(revision);
+    prepare();
+    process.exitCode = runBench('compare.js', ['--before', buildRevision(revision), ...args]);
+  }
 } catch (error) {
   if (!(error instanceof StepError)) throw error;
   console.error(error.message);

@@ -18,11 +18,12 @@ const WATCHDOG_MS = 120_000;
 /**
  * @param {string} scenarioName
  * @param {string} contenderName
+ * @param {string} [program] measure.js, of this tree or of another
  * @returns {Promise<import('./scenarios.js').Figures>}
  */
-function measureOnce(scenarioName, contenderName) {
+function measureOnce(scenarioName, contenderName, program = PROGRAM) {
   const { node, flags = [] } = loadScenario(scenarioName).contenders[contenderName];
-  const args = ['--no-warnings', ...flags, PROGRAM, scenarioName, contenderName];
+  const args = ['--no-warnings', ...flags, program, scenarioName, contenderName];
   const room = makeRoom();
   const figures = new Promise((resolve, reject) => {
     const child = spawn(nodeBinary(node), args, {
@@ -120,4 +121,4 @@ class ScenarioRun {
   }
 }
 
-module.exports = { ScenarioRun };
+module.exports = { ScenarioRun, measureOnce, whyNot };
