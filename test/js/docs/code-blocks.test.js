@@ -16,11 +16,29 @@ const { ROOT, codeBlocks, documents } = require('../../support/markdown.js');
 // Inside the package, so that `holdfast` is found by its own name.
 const FOLDER = path.join(ROOT, 'build', 'doc-blocks');
 
+/** Languages whose blocks are not run here, and why. */
+const NOT_RUN = {
+  '': 'a diagram, or the text of a commit',
+  console: 'what a program printed in a situation that the page describes',
+  ini: 'deployment.test.js has systemd read it',
+  sql: 'the examples run the same statement against SQLite',
+  yaml: 'yaml.test.js checks it against the schema, deployment.test.js what it means',
+};
 /**
- * Blocks of these are not run here: deployment.test.js checks `ini` and `yaml`; the others show
- * foreign programs, or what a program has printed.
+ * Commands in `sh` blocks that are not run, and why. `bash -n` reads all of them
+ * (deployment.test.js).
  */
-const NOT_RUN = ['', 'console', 'dockerfile', 'ini', 'sql', 'yaml'];
+const COMMANDS_NOT_RUN = [
+  [/^npm install /, 'npm run test:install does it, from a tarball: this version is in no registry'],
+  [/^npx holdfast-build$/, 'npm run test:install -- source does it'],
+  [/^npx holdfast (ls|top|doctor|exec|dashboard|watch) ?/, 'the tests of the command line'],
+  [
+    /^node examples\//,
+    'test/process/examples.test.js and test/js/scheduler/example.test.js run them',
+  ],
+  [/^HOLDFAST_DIR=\$\(mktemp -d\) npm test$/, "it stands for the reader's own tests"],
+  [/^HOLDFAST_URL=etcd:.* node program\.js$/, 'it needs a cluster; npm run test:etcd has one'],
+];
 /** What `ts` blocks use without saying where it comes from. */
 const AMBIENT = `
 import { locks, runOnce } from 'holdfast';
@@ -70,7 +88,7 @@ test('there are blocks of each kind', () => {
 });
 
 test('every block is in a language that this test knows', () => {
-  const known = ['js', 'ts', 'sh', ...NOT_RUN];
+  const known = ['js', 'ts', 'sh', ...Object.keys(NOT_RUN)];
   expect(blocks.filter(({ language }) => !known.includes(language))).toEqual([]);
 });
 
@@ -104,6 +122,22 @@ const scripts = ofLanguage('sh').filter(({ info }) => info.startsWith('run='));
 test.each(scripts)('$title does in a shell what its page says', async ({ code, folder }) => {
   const { stdout } = await runIn(folder, 'bash', ['-euc', code]);
   expect(stdout).toMatch(/10$/);
+});
+
+/** The commands of a block, without comments. */
+const commandsOf = ({ code }) =>
+  code
+    .split('\n')
+    .map((line) => line.replace(/\s+#.*/, '').trim())
+    .filter((line) => line !== '');
+
+test('every command in a shell block is run, or it is said why not', () => {
+  const left = ofLanguage('sh').filter(({ info }) => !info.startsWith('run='));
+  const commands = left.flatMap(commandsOf);
+  const without = commands.filter((line) => !COMMANDS_NOT_RUN.some(([known]) => known.test(line)));
+  expect(without).toEqual([]);
+  const unused = COMMANDS_NOT_RUN.filter(([known]) => !commands.some((line) => known.test(line)));
+  expect(unused).toEqual([]);
 });
 
 test('all blocks agree with the declarations', () => {
