@@ -298,9 +298,10 @@ export declare class LockManager {
   ): Promise<Awaited<T>>;
 
   /**
-   * Blocks the thread until the lock is granted, runs `callback`, releases; beyond the standard.
-   * For worker threads and command-line programs: while it waits nothing else runs on this thread,
-   * not even code that would release the lock. A waiting worker can be terminated.
+   * Blocks this thread until the lock is granted, calls `callback`, and releases the lock; beyond
+   * the standard. For worker threads and command-line programs: while it waits, nothing else runs
+   * on this thread, not even code that would release the lock. `worker.terminate()` ends a waiting
+   * worker. A cycle through other threads or processes is not detected: set a `timeout`.
    * @param options - Those of {@link LockManager.request} without `signal`.
    * @returns What `callback` returned, after the release.
    * @throws `TimeoutError` (waited for longer than `timeout`); {@link DeadlockError}, at once, if

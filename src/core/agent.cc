@@ -19,7 +19,7 @@ using segment::ProcessRef;
 
 namespace {
 
-// So many records a sweep looks at: the thread has other things to do.
+// The maximum number of records per sweep: the thread has other work to do.
 constexpr uint32_t kRecordsPerSweep = 1000;
 
 }  // namespace
@@ -59,7 +59,7 @@ Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequ
   request.now_ms = turn_ms_;
   const Result<RequestReply> reply = SubmitRequest(*attachment_, self_, name, request, kNoWait);
   if (reply.ok()) {
-    // What it is granted is looked at when the time is over; whom it waits for, at once.
+    // A granted lock is checked when its limit passes; the blockers of a waiting request at once.
     const bool will_be_over =
         reply->outcome == RequestOutcome::kGranted && reply->has_to_do_with_hold_limits;
     Adopt(id, *reply, will_be_over ? attachment_->host().MonotonicNs() + request.hold_limit_ns : 0);
@@ -72,7 +72,7 @@ Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequ
   return status;
 }
 
-// The place is looked at once in a turn of the event loop at most.
+// Checks the segment's place at most once per turn of the event loop.
 Status Agent::CheckUsable() {
   if (attachment_->IsForkedChild()) {
     return Status(StatusCode::kClosed, "a forked child has to open the lock manager anew");
@@ -91,8 +91,8 @@ void Agent::Sweep() {
   CheckRecords();
 }
 
-// Damage that takes a record away tells nobody. What is not there any more is asked for again by
-// the rescan, inside the shard, which ends it if it has really gone.
+// If damage removes a record, no event tells. A missing record leads to a rescan, which looks for
+// it inside the shard and ends the request if the record is gone.
 void Agent::CheckRecords() {
   segment::Segment& segment = attachment_->manager().segment();
   const auto size = static_cast<uint32_t>(entries_.size());
@@ -102,7 +102,7 @@ void Agent::CheckRecords() {
     if (entry.state != EntryState::kQueued && entry.state != EntryState::kHeld) continue;
     const segment::ShardView view(segment, entry.record.shard);
     const segment::RequestCell* const request = RequestOf(view, entry.record);
-    // Nobody else frees the record of a living agent, or the name that it needs.
+    // No peer frees the record of a living agent, or the name that it needs.
     const bool is_there = request != nullptr && request->agent.Get() == self_.index;
     if (!is_there) entry_.rescan.Exchange(1);
     const bool needs_name = is_there && (request->state.Get() == CellState::kWaiting ||
@@ -116,7 +116,7 @@ void Agent::CheckRecords() {
 // Notes in the mirror where the request stands.
 void Agent::Adopt(uint32_t id, const RequestReply& reply, uint64_t hold_due_ns) {
   entries_[id].record = reply.record;
-  entries_[id].scan = scan_;  // what a rescan that goes on has read may be older
+  entries_[id].scan = scan_;  // a rescan in progress may have read an older state
   if (reply.outcome == RequestOutcome::kMissed) return FreeEntry(id);
   if (reply.has_to_do_with_hold_limits) {
     entries_[id].has_hold_timer = true;
@@ -158,7 +158,7 @@ Loss Agent::LossOf(CellState ended) {
   return ended == CellState::kExpired ? Loss::kExpired : Loss::kNone;
 }
 
-// Ends a record that this agent has no use for, sooner or later: nobody waits for that.
+// Ends a record that this agent does not use. It may happen later, as no caller waits for it.
 void Agent::EndRecord(const RecordRef& record) {
   const Result<CellState> ended = attachment_->manager().End(record, kNoWait);
   if (ended.status().code() != StatusCode::kBusy) return;
@@ -270,7 +270,7 @@ void Agent::Close(EndReason reason) {
     pool_->GiveAll();
     return attachment_->slots().ReleaseAgent(self_);
   }
-  // The background worker goes on; with the end of the process everything ends anyway.
+  // The background worker continues. The end of the process ends everything in any case.
   attachment_->worker().Defer(
       0, nullptr, [attachment = attachment_.get(), self = self_, reason, pool = pool_] {
         const StatusCode code =

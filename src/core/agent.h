@@ -1,7 +1,7 @@
 // One Node environment's view of a bucket: its requests by number, its events, its doorbell.
 //
-// Used by one thread. Keeps a private mirror of its own requests: what the segment says is only
-// believed when the number, the cell and the ticket of a record are those in the mirror.
+// Used by one thread. Keeps a private mirror of its own requests. It trusts a record in the segment
+// only if the number, the cell and the ticket are those in the mirror.
 #ifndef HOLDFAST_CORE_AGENT_H_
 #define HOLDFAST_CORE_AGENT_H_
 
@@ -30,16 +30,16 @@ namespace holdfast::core {
 
 class WaitWalk;
 
-// How a lock was lost, which was still to be told when it was given back. kUnknown: the shard is
-// locked, and an event will say it.
+// How a lock was lost, if the loss was not yet delivered when the lock was released. kUnknown: the
+// shard is locked, and an event will tell.
 enum class Loss : uint8_t { kNone, kStolen, kExpired, kUnknown };
 
-// What became of a request after the call that made it.
+// What happened to a request after the call that made it.
 struct RequestEvent {
   enum class Kind : uint32_t { kGranted, kMissed, kFailed, kLost, kExpired, kStalled, kReleased };
   uint32_t id = 0;
   Kind kind = Kind::kGranted;
-  uint64_t token = 0;  // when granted, lost or expired; when stalled: the process id in the way
+  uint64_t token = 0;  // when granted, lost or expired; when stalled: the stopped process
   Status status;       // when failed
 };
 
@@ -56,28 +56,28 @@ class Agent {
     uint32_t id = 0;     // valid until End(id), or until the events that it missed or failed
     uint64_t token = 0;  // when granted
   };
-  // Never waits: where the shard is locked, the request takes its place in the shard's intake and
-  // is kQueued, and its outcome comes as an event. The agent gives `request` its id and its time.
+  // Never waits. If the shard is locked, the request takes its place in the shard's intake and is
+  // kQueued; an event brings its outcome. The agent sets the id and the time of `request`.
   Result<Answer> Request(const segment::ResourceName& name, LockRequest& request);
-  // Takes back a queued request, or releases a granted one, and takes effect before anything that
-  // is asked of the shard later. The id is free afterwards and no event about it will come, unless
-  // the answer is kUnknown: then one event comes, of kind kReleased, kLost or kExpired.
+  // Cancels a queued request, or releases a granted one. Takes effect before every later request to
+  // the shard. Afterwards the id is free and no event about it comes. Exception: the answer is
+  // kUnknown; then one event comes, of kind kReleased, kLost or kExpired.
   Loss End(uint32_t id, EndReason ending = EndReason::kReleased);
-  // End() of a request of which no event is to come, however it went.
+  // Like End(), but no event follows in any case.
   void Abandon(uint32_t id, EndReason ending);
   bool IsHeld(uint32_t id) const {
     return id < entries_.size() && entries_[id].state == EntryState::kHeld;
   }
-  // Of a valid id; none while it is in the intake. For who keeps an account of tickets.
+  // Of a valid id; none while the request is in the intake. For tests that count tickets.
   RecordRef RecordOf(uint32_t id) const { return entries_[id].record; }
   Result<Snapshot> TakeSnapshot(uint64_t timeout_ns);
-  // Whether at least `min` live processes hold the name, or one exclusively. True, too, while the
-  // shard is locked: then nobody gets the lock either.
+  // Whether at least `min` live processes hold the name, or one exclusively. Also true while the
+  // shard is locked: then a request for the lock would not be granted either.
   Result<bool> IsLocked(const segment::ResourceName& name, uint32_t min);
 
-  // At most `max` of the living that hold the name. kBusy: that is not to be known in 1 ms.
+  // At most `max` live holders of the name. kBusy: the shard could not be read within 1 ms.
   Result<Snapshot> HoldersOf(const segment::ResourceName& name, uint32_t max);
-  // What can be reached from these queued requests; see WaitWalk. It ends before this agent does.
+  // Walks from these queued requests to their blockers; see WaitWalk. Must not outlive this agent.
   Result<std::unique_ptr<WaitWalk>> BeginWaitWalk(std::span<const uint32_t> ids, bool with_queues,
                                                   bool with_possible);
 
@@ -92,47 +92,47 @@ class Agent {
   // Whether the doorbell of this agent may be rung for something it waits for.
   bool AwaitsDoorbell() const { return queued_ > 0 || watches_.is_armed(); }
 
-  // Requests that wait: they keep the event loop alive.
+  // The number of waiting requests: they keep the event loop alive.
   uint32_t queued() const { return queued_; }
-  // Requests that wait or hold: while there are any, events may come.
+  // The number of requests that wait or hold: while there are any, events may come.
   uint32_t in_use() const { return in_use_; }
 
   int doorbell_fd() const { return doorbell_.fd(); }
-  // False once the segment was removed or replaced, or this process has lost its part in it: every
-  // request fails, no lock is to be relied on.
+  // False once the segment was removed or replaced, or this process has lost its slot. Then every
+  // request fails, and no lock protects anything.
   bool IsConnected() const { return place_.ok(); }
   // Why it is not connected.
   const Status& place() const { return place_; }
-  // About once a second while something is in use: the net under the mechanisms.
+  // The fallback of the mechanisms; called about once a second while this agent has requests.
   void Sweep();
-  // A further turn of the loop: the next request looks at the place first.
+  // A new turn of the loop: the next request first checks that the segment is still in place.
   void BeginTurn() { is_new_turn_ = true; }
 
-  // The loop is about to sleep; false when there is an event: then it may not.
+  // The loop is about to sleep. False: there is an event, and the loop must not sleep.
   bool GoToSleep();
   // Makes the doorbell of this agent readable.
   void RingSelf() { attachment_->host().Ring(self_); }
-  // The loop is awake (again): nobody needs to ring.
+  // The loop is awake: peers need not ring.
   void WakeUp();
   // The doorbell was rung.
   void DrainDoorbell();
-  // Takes all events there is and appends it.
+  // Takes all events and appends them.
   void TakeEvents(std::vector<RequestEvent>& events);
   bool HasEvents() const;
-  // Waits a moment for events where that pays (adaptive_spin.h). True: there is some.
+  // Polls for events for a moment if that pays (adaptive_spin.h). True: there are events.
   bool AwaitEvents() {
     return queued_ > 0 && adaptive_spin_.SpinFor([this] { return HasEvents(); });
   }
 
-  // Blocks this thread until there is an event about a queued request, at most `timeout_ns`; gives
-  // it, or nothing. What else was heard meanwhile is appended to `others`.
+  // Blocks this thread until there is an event about a queued request, at most `timeout_ns`.
+  // Returns it, or nothing. Appends the events of other requests to `others`.
   std::optional<RequestEvent> WaitFor(uint32_t id, uint64_t timeout_ns,
                                       std::vector<RequestEvent>& others);
-  // Whether a queued request waits for something that this thread would have to give back first.
+  // Whether a queued request waits for a lock that this thread holds and cannot release meanwhile.
   bool WouldSelfDeadlock(uint32_t id);
 
-  // Ends everything that this agent has asked for or holds: given back, or because its thread ends.
-  // No more calls afterwards.
+  // Ends all requests and locks of this agent: it was closed, or its thread ends. REQUIRES: no call
+  // follows.
   void Close(EndReason reason);
   TableUsage Usage() { return ReadTableUsage(segment(), attachment_->host()); }
   // See Attachment.
@@ -142,8 +142,8 @@ class Agent {
   const segment::AgentRef& ref() const { return self_; }
 
  private:
-  // kArriving: in the intake. kAbandoned: nobody waits for what becomes of it. kLeaving: its
-  // release is in the intake.
+  // kArriving: in the intake. kAbandoned: its outcome is no longer wanted. kLeaving: its release is
+  // in the intake.
   enum class EntryState : uint8_t { kFree, kArriving, kAbandoned, kQueued, kHeld, kLeaving };
   struct Entry {
     RecordRef record;
@@ -152,7 +152,7 @@ class Agent {
     bool is_end_put_in = false;  // abandoned, and its end is in the intake, too
     uint32_t scan = 0;           // the rescan that saw it last
   };
-  // What this agent has put into an intake, until it has read the answer.
+  // An operation that this agent has put into an intake, until it has read the answer.
   struct Operation {
     OperationPlace place;
     OperationPlace request_place;  // of an end: of its request, if that is an operation, too
@@ -202,13 +202,13 @@ class Agent {
   std::shared_ptr<VisitLog> visit_log_ = std::make_shared<VisitLog>();
   std::shared_ptr<OperationPool> pool_;
   std::vector<Operation> operations_;
-  // Executed by a repair: perhaps still linked in the intake of the shard.
+  // Operations that a repair has executed: they may still be linked in the intake of the shard.
   std::vector<std::pair<OperationPlace, uint32_t>> retired_;
   std::vector<uint32_t> visits_;  // shards that the background worker visits now
   AdaptiveSpin adaptive_spin_;
   std::vector<Entry> entries_;  // the mirror, by id
   std::vector<uint32_t> free_ids_;
-  std::vector<RecordEvent> records_;  // kept to be used again
+  std::vector<RecordEvent> records_;  // kept to reuse its memory
   AgentWatches watches_;
   uint32_t queued_ = 0;
   uint32_t in_use_ = 0;

@@ -1,4 +1,4 @@
-// What an agent hears of its requests, and how it sleeps until it does.
+// How an agent takes the events of its requests, and sleeps until there are some.
 #include <algorithm>
 #include <utility>
 
@@ -14,8 +14,8 @@ using segment::kNoCell;
 
 bool Agent::HasEvents() const { return segment::HasEvents(entry_) || visit_log_->has_news.load(); }
 
-// First says that it sleeps, then looks: whoever brings events does it the other way round. Each
-// sleep has a number, so that nobody takes an earlier ring for one in this sleep.
+// Announces its sleep, then rechecks; a peer adds its event, then checks for a sleeper. Each sleep
+// has a number, so that a ring for an earlier sleep does not count for this one.
 bool Agent::GoToSleep() {
   if (queued_ > 0) adaptive_spin_.FallingAsleep();
   sleep_ = sleep_ % (segment::kRung - 1) + 1;
@@ -65,12 +65,12 @@ void Agent::TakeEvents(std::vector<RequestEvent>& events) {
   for (const RecordEvent& record : records_) Read(record, events);
 }
 
-// Events may be missing: reads what has become of every request.
+// Events may be missing: reads the records of all requests.
 void Agent::Rescan(std::vector<RequestEvent>& events) {
   entry_.rescan.Exchange(0);
   ++scan_;
   segment::Segment& segment = attachment_->manager().segment();
-  // Perhaps because somebody waits for a shard that this process is said to be inside.
+  // A peer may wait for a shard whose lock word names this process.
   segment::DisownShards(segment, self_.process, attachment_->host());
   std::vector<RecordEvent> found;
   bool is_complete = true;
@@ -79,7 +79,7 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
     const Status done = attachment_->manager().Rescan(self_, shard, found, found, kNoWait);
     if (done.ok()) continue;
     is_complete = false;
-    // Once the shard can be had, the doorbell reminds this agent to try again.
+    // Once the shard is free, the doorbell makes this agent try again.
     attachment_->worker().Defer(shard, this, [attachment = attachment_.get(), self = self_, shard] {
       WakeQueue wake_queue(attachment->manager().segment(), attachment->host());
       const auto lock = attachment->manager().Enter(shard, wake_queue, kWorkerTimeoutNs);
@@ -100,8 +100,8 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
     const bool is_gone =
         (state == EntryState::kQueued || state == EntryState::kHeld) && entries_[id].scan != scan_;
     if (!is_gone) continue;
-    // Its record was damaged, and could not be kept. Should it be there after all, it must not hold
-    // a lock that nobody knows of.
+    // Its record was damaged and dropped. If it exists after all, it must not hold a lock that no
+    // request owns.
     EndRecord(entries_[id].record);
     FreeEntry(id);
     if (state == EntryState::kHeld) {

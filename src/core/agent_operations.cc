@@ -1,4 +1,4 @@
-// What an agent asks of a shard that is locked: operations, and their answers.
+// An agent's requests to a locked shard: operations, and their answers.
 #include <algorithm>
 #include <utility>
 
@@ -28,13 +28,13 @@ void WriteRequest(OperationCell& cell, const LockRequest& request) {
   cell.hold_limit_ns.Set(request.hold_limit_ns);
   cell.enclosing_token.Set(request.enclosing_token);
   cell.requested_ms.Set(request.now_ms);
-  cell.cell.Set(kNoCell);  // until it is known
+  cell.cell.Set(kNoCell);  // not known yet
   cell.ticket.Set(0);
 }
 
 }  // namespace
 
-// Of this agent's own: it is there whatever the directory of extents says by now.
+// An own cell: it exists whatever the extent owners say by now.
 OperationCell& Agent::CellOf(const OperationPlace& place) const {
   return segment::AsOperation(*attachment_->manager().segment().CellByNumber(place.id - 1));
 }
@@ -87,7 +87,7 @@ Status Agent::PutInEnd(uint32_t id, EndReason reason) {
   return Status();
 }
 
-// What both kinds have in common. It may be executed before this returns, not only by this thread.
+// Common to both kinds. Any thread may execute the operation before this returns.
 void Agent::PutIn(const Operation& operation) {
   OperationCell& cell = CellOf(operation.place);
   cell.shard.Set(operation.shard);
@@ -109,7 +109,7 @@ Result<OperationPlace> Agent::TakePlace(uint32_t text_cells) {
   return pool_->Take(text_cells);
 }
 
-// A cell may be written again once it is in no intake. Only one that a repair has executed may be.
+// A cell may be written again once it is in no intake. A repair leaves an executed cell linked.
 void Agent::GivePlace(const OperationPlace& place, uint32_t shard) {
   if (CellOf(place).state.Acquire() == OperationState::kExecuted) {
     retired_.emplace_back(place, shard);
@@ -118,7 +118,7 @@ void Agent::GivePlace(const OperationPlace& place, uint32_t shard) {
   }
 }
 
-// Who enters a shard executes its intake: what was there is there no more.
+// Entering a shard executes its intake, so the cells are no longer linked afterwards.
 void Agent::GiveRetired() {
   std::vector<std::pair<OperationPlace, uint32_t>> kept;
   for (const auto& [place, shard] : retired_) {
@@ -134,7 +134,7 @@ void Agent::GiveRetired() {
   retired_ = std::move(kept);
 }
 
-// Once an operation is in the intake somebody of this process looks after it until it is executed.
+// While an operation is in the intake, this process visits the shard until it is executed.
 void Agent::Visit(uint32_t shard) {
   if (std::find(visits_.begin(), visits_.end(), shard) != visits_.end()) return;
   visits_.push_back(shard);
@@ -142,7 +142,7 @@ void Agent::Visit(uint32_t shard) {
   for (const Operation& operation : operations_) {
     if (operation.shard == shard) operations.push_back({operation.place.id, operation.number});
   }
-  // A task is copied before each try; what it has told is to be known in the next one.
+  // The worker copies a task before each attempt; all attempts share the visit's state.
   auto visit =
       std::make_shared<ShardVisit>(*attachment_, self_, visit_log_, shard, std::move(operations));
   attachment_->worker().Defer(shard, this, [visit] { return (*visit)(); });
@@ -159,7 +159,7 @@ void Agent::ReadVisits(std::vector<RequestEvent>& events) {
     ends.swap(visit_log_->ends);
     visit_log_->has_news.store(false);
   }
-  // One of those that wait is enough for people to hear of it.
+  // One waiting request is enough to warn of the stopped process.
   for (const auto& [shard, process_id] : stalls) {
     const auto waiting = std::find_if(
         operations_.begin(), operations_.end(), [&, at = shard](const Operation& operation) {
@@ -181,12 +181,12 @@ void Agent::ReadVisits(std::vector<RequestEvent>& events) {
   }
 }
 
-// To be called after the events were taken, and before they are read: who has told an event of a
-// record had answered before.
+// Called after the events were taken and before they are read: the answer to an operation is stored
+// before the event of its record.
 void Agent::ReadAnswers(std::vector<RequestEvent>& events) {
   entry_.answered.Exchange(0);
   const std::vector<Operation> operations = std::exchange(operations_, {});
-  // From the newest on: they are executed meanwhile, and where an end has been, its request has.
+  // From the newest to the oldest. They are executed meanwhile, and an end after its request.
   std::vector<bool> is_pending(operations.size());
   for (size_t i = operations.size(); i-- > 0;) {
     is_pending[i] = CellOf(operations[i].place).state.Acquire() == OperationState::kPending;
@@ -209,7 +209,7 @@ void Agent::ReadAnswer(const Operation& operation, std::vector<RequestEvent>& ev
     if (operation.request_place.id != kNoCell) GivePlace(operation.request_place, operation.shard);
     return;
   }
-  // Its end follows, and needs the answer that is here.
+  // Its end follows, and needs this answer.
   if (entries_[id].is_end_put_in) return;
   const bool is_abandoned = entries_[id].state == EntryState::kAbandoned;
   Result<RequestReply> reply = ReplyOf(cell);
@@ -235,8 +235,7 @@ void Agent::ReadAnswer(const Operation& operation, std::vector<RequestEvent>& ev
   }
 }
 
-// Somebody who is dead must not be the reason why a lock is not available. kBusy: it was put in
-// again.
+// A dead holder must not make a lock unavailable. kBusy: the operation was put in again.
 Result<RequestReply> Agent::AskAgainIfDead(const Operation& operation, const RequestReply& reply) {
   const Blocker& blocker = reply.blocker;
   const bool may_be_dead = blocker.several || (blocker.process.generation != 0 &&
@@ -255,7 +254,7 @@ Result<RequestReply> Agent::AskAgainIfDead(const Operation& operation, const Req
   return put_in.ok() ? again : Result<RequestReply>(put_in);
 }
 
-// The end of a request is known; whoever waits for that is told.
+// Tells the outcome of an end to the request that waits for it.
 void Agent::Told(uint32_t id, CellState ended, uint64_t token, std::vector<RequestEvent>& events) {
   const bool is_awaited = entries_[id].state == EntryState::kLeaving;
   entries_[id].is_end_put_in = false;
@@ -268,8 +267,8 @@ void Agent::Told(uint32_t id, CellState ended, uint64_t token, std::vector<Reque
   events.push_back({id, kind, token, Status()});
 }
 
-// The shard is locked: the end goes into the intake. Nobody waits for the end of a request that
-// was not granted.
+// The shard is locked: the end goes into the intake. For a request that was not granted no caller
+// waits for the outcome.
 Loss Agent::EndLater(uint32_t id, EndReason reason) {
   const bool is_held = entries_[id].state == EntryState::kHeld;
   const bool is_arriving = entries_[id].state == EntryState::kArriving;
@@ -277,7 +276,7 @@ Loss Agent::EndLater(uint32_t id, EndReason reason) {
   ForgetHold(entries_[id]);
   entries_[id].is_end_put_in = is_put_in;
   SetState(id, is_held ? EntryState::kLeaving : EntryState::kAbandoned);
-  // No room for another operation. One that arrives is ended when it has arrived.
+  // No room for another operation. A request in the intake is ended once it has left the intake.
   if (!is_put_in && !is_arriving) EndByWorker(id, reason);
   return is_held ? Loss::kUnknown : Loss::kNone;
 }

@@ -1,4 +1,4 @@
-// What an agent tells of who waits for whom.
+// An agent's view of which request waits for which.
 #include "core/agent.h"
 #include "core/record_copies.h"
 #include "core/shard_timeouts.h"

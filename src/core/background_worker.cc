@@ -122,7 +122,7 @@ void BackgroundWorker::ReplaceDeathWatch() {
 
 // The time until the first job is due; -1: for ever.
 int BackgroundWorker::SleepMs() {
-  // Whoever adds a hold limit while the jobs are asked wakes the thread.
+  // From here on adding a hold limit wakes the thread, as a job may not see it below.
   wakes_at_ns_.store(BackgroundJob::kNever);
   const uint64_t now_ns = manager_.host().MonotonicNs();
   uint64_t due_ns = BackgroundJob::kNever;

@@ -25,10 +25,10 @@ using segment::ShardView;
 
 namespace {
 
-// Damage that was met is repaired by whoever enters next, so a second attempt meets none, unless
-// somebody keeps writing into the segment.
+// The next thread that enters repairs the damage, so a second attempt finds none, unless a program
+// keeps overwriting the segment.
 constexpr int kAttempts = 3;
-// So many records are freed in one go; then others may have the shard.
+// The maximum number of records freed per visit, so that peers can use the shard in between.
 constexpr int kRecordsPerVisit = 128;
 
 Status Broken() {
@@ -45,21 +45,21 @@ void CountChange(segment::ShardHeader& shard) { shard.changes.Set(shard.changes.
 
 Result<ShardLock> LockManager::Enter(uint32_t shard, WakeQueue& wake_queue, uint64_t timeout_ns) {
   Result<ShardLock> lock = EnterForRead(shard, wake_queue, timeout_ns);
-  // Before any other store: whoever reads this number later than a change finds it raised.
+  // Before any other store: a reader that has seen a change also sees the new number.
   if (lock.ok()) CountChange(segment_.shard(shard));
   return lock;
 }
 
 Result<ShardLock> LockManager::EnterForRead(uint32_t shard, WakeQueue& wake_queue,
                                             uint64_t timeout_ns) {
-  // One variable for all answers is made where the caller wants it, and never moved.
+  // One variable for all returns, so that it is constructed in the caller's place and never moved.
   Result<ShardLock> lock = shard < segment_.geometry().shards
                                ? ShardLock::Enter(segment_, shard, self_, host_, timeout_ns)
                                : NoSuchShard();
   if (!lock.ok()) return lock;
   lock->SetIntakeWorker(*this);
   if (lock->NeedsRepair()) Repair(shard, wake_queue);
-  // What was put in earlier is done earlier.
+  // Earlier operations are executed first.
   if (segment_.shard(shard).intake.Get() != kNoCell) ExecuteIntake(shard, wake_queue);
   return lock;
 }
@@ -73,7 +73,7 @@ void LockManager::Repair(uint32_t shard, WakeQueue& wake_queue) {
   ShardRules rules(view, wake_queue);
   for (const CellId name : names) rules.ProcessLockRequestQueue(name);
   ExecuteAfterRepair(view, wake_queue, operations);
-  // Only now: who rescans must find the grants. Dead before: the next owner repairs again.
+  // Not before: a rescan must find the grants. If this thread dies before, the next owner repairs.
   wake_queue.AddRescanOfAll();
 }
 
@@ -96,7 +96,7 @@ Result<RequestReply> LockManager::Request(const segment::AgentRef& agent,
       ++attempt;
       if (reply.record.cell == kNoCell) continue;
       const Result<RequestReply> found = Recover(reply.record, timeout_ns);
-      // Not to be asked now: whoever repairs makes the agent read what became of its record.
+      // The shard is busy: the thread that repairs it makes the agent read its records again.
       if (!found.ok()) return reply;
       if (found->record.cell != kNoCell) return found;
     } else if (reply.missing_cells == 0) {
@@ -109,7 +109,7 @@ Result<RequestReply> LockManager::Request(const segment::AgentRef& agent,
   return Broken();
 }
 
-// The shard was damaged while a request was placed: what became of its record?
+// The shard was damaged while a request was placed. Finds out whether its record exists.
 Result<RequestReply> LockManager::Recover(const RecordRef& record, uint64_t timeout_ns) {
   WakeQueue wake_queue(segment_, host_);
   Result<ShardLock> lock = Enter(record.shard, wake_queue, timeout_ns);
@@ -146,7 +146,7 @@ Result<CellState> LockManager::End(const RecordRef& record, uint64_t timeout_ns,
     const ShardView view(segment_, record.shard);
     RequestCell* const request = RequestOf(view, record);
     if (request == nullptr) return CellState::kFree;
-    // Whoever is late hears of it, also when nobody came to take the lock away.
+    // A late holder is told, even if no peer has expired the lock.
     const bool is_late = request->hold_limit_ns.Get() != 0 && IsHeldTooLong(*request, host_);
     const CellState state = is_late ? CellState::kExpired : request->state.Get();
     ShardRules(view, wake_queue).End(record.cell, *request, is_late ? EndReason::kExpired : reason);
@@ -155,7 +155,7 @@ Result<CellState> LockManager::End(const RecordRef& record, uint64_t timeout_ns,
   return Broken();
 }
 
-// A shard that is not to be had keeps nobody from the others.
+// A busy shard does not keep the others from being processed.
 Status LockManager::TerminateAgent(const segment::AgentRef& agent, uint64_t timeout_ns,
                                    EndReason reason, bool has_operations) {
   Status result;
@@ -163,7 +163,7 @@ Status LockManager::TerminateAgent(const segment::AgentRef& agent, uint64_t time
     const Status done = TerminateInShard(agent, shard, timeout_ns, reason, has_operations);
     if (done.ok()) continue;
     result = done;
-    timeout_ns = 0;  // whoever is in the way here may be in the way everywhere
+    timeout_ns = 0;  // the owner of this shard may be the owner of others, too
   }
   segment::WatchRegistry(segment_).Remove(agent);
   return result;
@@ -176,7 +176,7 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
   for (int attempt = 0; attempt < kAttempts;) {
     const bool may_find_more = has_operations && MayFindMore(shard);
     if (!may_find_more && list.First() == kNoCell) return Status();
-    has_operations = false;  // once inside, they are executed
+    has_operations = false;  // entering has executed them
     WakeQueue wake_queue(segment_, host_);
     Result<ShardLock> lock = Enter(shard, wake_queue, timeout_ns);
     if (!lock.ok()) return lock.status();
@@ -185,9 +185,9 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
       RequestCell* const request = view.RequestAt(list.First());
       if (request == nullptr || request->agent.Get() != agent.index) view.MarkDamaged();
       if (view.header().dirty.Get() != 0) break;
-      // The entry has a new bearer already: then nothing of the old one was left.
+      // A new agent has the entry, so nothing of the old one was left.
       if (request->agent_generation.Get() != agent.generation) return Status();
-      // Nobody takes this agent's events any more: no zombies.
+      // This agent takes no more events, so its records need not become zombies.
       request->event_next.Set(segment::kNotLinked);
       rules.End(list.First(), *request, reason);
     }
@@ -196,8 +196,8 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
   return Broken();
 }
 
-// Whether what an agent has put in may still become a record of it. In this order: what was taken
-// from the intake is in the lists before the lock is given back.
+// Whether an operation of the agent may still become a record. Checks the intake first: an owner
+// that takes operations puts their records into the lists before it unlocks.
 bool LockManager::MayFindMore(uint32_t shard) const {
   segment::ShardHeader& header = segment_.shard(shard);
   return segment::HasOperations(header) || header.lock_word.LoadSeqCst() != 0;
@@ -214,14 +214,14 @@ Status LockManager::ReapInShard(ProcessRef process, uint32_t shard, uint64_t tim
   return Status();
 }
 
-// Whoever cleans up may die at any point: an entry that is not free yet is found again, and so is
-// what belongs to it. So the files go first.
+// The reaper may die at any point. The next one finds each entry that is not free, and its files by
+// it. So the files are removed first.
 Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapProgress& rest) {
   if (process.slot >= segment_.geometry().processes) return Status();
   Status result;
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
     const segment::AgentRef agent = segment_.AgentAt(i);
-    // Earlier bearers of the slot too: who was to clean up after them may have died itself.
+    // Includes earlier processes of the slot: their reaper may have died, too.
     const bool is_of_process = agent.process.generation != 0 &&
                                agent.process.slot == process.slot &&
                                agent.process.generation <= process.generation;
@@ -238,7 +238,7 @@ Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapPro
   }
   const bool is_first_time = !std::exchange(rest.has_begun, true);
   if (is_first_time) rest.shards = LockedShards();
-  // It may have owed events to anybody.
+  // It may have died before it delivered events to any agent.
   if (PassShards(rest.shards, timeout_ns) || is_first_time) {
     WakeQueue(segment_, host_).AddRescanOfAll();
   }
@@ -257,10 +257,10 @@ std::vector<uint32_t> LockManager::LockedShards() const {
   return shards;
 }
 
-// Waits until whoever was inside has left, and says whether somebody has. If the dead process is
-// inside: entering takes the lock over and repairs. If somebody else is, it may be ending what the
-// dead has left, and may die before it tells those whom it grants: whatever it did is done when it
-// has left the shard, so who rescans after that finds it.
+// Waits until the owners of these shard locks have left; returns whether one has. If the dead
+// process is the owner, entering takes the lock over and repairs. Another owner may be reaping the
+// dead process, and may die before it wakes the agents that it grants. Once it has left the shard,
+// its changes are complete, so a later rescan finds them.
 bool LockManager::PassShards(std::vector<uint32_t>& shards, uint64_t timeout_ns) {
   return std::erase_if(shards, [&](uint32_t shard) {
            if (!segment::LockWord(segment_, shard).IsLocked()) return true;
@@ -280,7 +280,7 @@ Status LockManager::Rescan(const segment::AgentRef& agent, uint32_t shard,
     if (!lock.ok()) return lock.status();
     TakeEvents(segment_, agent.index, popped);
     ReadRecords(agent.index, ShardView(segment_, shard), wake_queue, records);
-    // What was read before the damage was met may be read twice.
+    // Records that were read before the damage was found may be read twice.
     if (segment_.shard(shard).dirty.Get() == 0) return Status();
   }
   return Broken();
@@ -295,8 +295,8 @@ void LockManager::ReadRecords(uint16_t agent, const ShardView& view, WakeQueue& 
     const bool is_sound = request != nullptr && request->agent.Get() == agent;
     if (!is_sound || steps > view.MaxCells()) return view.MarkDamaged();
     const CellId next = request->agent_next.Get();
-    // The list of events was empty a moment ago and nobody pushes into it from this shard: a mark
-    // that is still there was left by somebody who died while pushing.
+    // The event list was just empty, and no thread pushes into it from this shard. So a mark that
+    // remains was left by a process that died while pushing.
     request->event_next.Exchange(segment::kNotLinked);
     if (request->state.Get() == CellState::kZombie) {
       rules.End(id, *request);

@@ -1,8 +1,8 @@
-// The lock table of a bucket: enters the shard of a name, applies the rules, tells who has to
-// know. One object per attached process, used by all its threads; keeps no state of its own.
+// The lock table of a bucket: enters the shard of a name, applies the rules, wakes the agents
+// concerned. One object per attached process, used by all its threads; has no state of its own.
 //
-// Every call takes the longest time it may wait for a shard (`timeout_ns`) and answers kBusy when
-// that was not enough, with nothing changed.
+// Every call takes the maximum time to wait for a shard (`timeout_ns`). If the time passes, it
+// returns kBusy and has changed nothing.
 #ifndef HOLDFAST_CORE_LOCK_MANAGER_H_
 #define HOLDFAST_CORE_LOCK_MANAGER_H_
 
@@ -34,57 +34,55 @@ class LockManager final : public segment::IntakeWorker {
   Result<RequestReply> Request(const segment::AgentRef& agent, const segment::ResourceName& name,
                                const LockRequest& request, uint64_t timeout_ns);
 
-  // Ends a request of this agent, whether it waits, holds, or has lost its lock, and says in which
-  // of these states it was; kExpired also when its time was over and nobody had noticed. A record
-  // that is no longer there (kFree) is no error. Processes the queue. Standard: "abort the request"
-  // (#algorithm-abort-request), "release the lock"
-  // (#algorithm-release-lock).
+  // Ends a request of this agent that waits, holds, or has lost its lock, and returns which of
+  // these it was. kExpired also if the hold limit had passed unnoticed. A record that no longer
+  // exists (kFree) is no error. Processes the queue. Standard: "abort the request"
+  // (#algorithm-abort-request), "release the lock" (#algorithm-release-lock).
   Result<segment::CellState> End(const RecordRef& record, uint64_t timeout_ns,
                                  EndReason ending = EndReason::kReleased);
 
-  // Puts an operation into the intake of its shard, for whoever is inside, and executes what is
-  // there if the shard has become free meanwhile. Never waits.
+  // Puts an operation into the intake of its shard, for the owner of the shard lock. If the shard
+  // has become free, executes the intake. Never waits.
   void PutIn(segment::CellId id, segment::OperationCell& operation);
-  // An operation, and the number under which it was put in.
+  // An operation in an intake, and its number.
   struct OperationRef {
     segment::CellId id = segment::kNoCell;
     uint64_t number = 0;
   };
-  // Enters the shard, which executes its intake, to make sure of operations that were put in
-  // before. One that is still pending then was lost by damage, and is executed here.
+  // Enters the shard, which executes its intake, and so these operations. One that is still pending
+  // afterwards was lost by damage, and is executed here.
   Status Visit(uint32_t shard, const std::vector<OperationRef>& operations, uint64_t timeout_ns);
   void WorkOffIntake(uint32_t shard) override;
-  // Inside the shard: executes what has come in since.
+  // Inside the shard: executes the operations that have arrived since.
   void SettleIntake(uint32_t shard, WakeQueue& wake_queue) {
     if (segment::HasOperations(segment_.shard(shard))) ExecuteIntake(shard, wake_queue);
   }
 
-  // Ends everything of an agent: its thread or its process is gone, or it closes. It watches no
-  // more, either. `has_operations`: it may have put something into an intake that is still there.
+  // Ends everything of an agent whose thread or process has ended, or which closes: requests, locks
+  // and watches. `has_operations`: an intake may still have operations of it.
   // Standard: "terminate remaining locks and requests" (#agent-integration).
   Status TerminateAgent(const segment::AgentRef& agent, uint64_t timeout_ns,
                         EndReason ending = EndReason::kOwnerDied, bool has_operations = true);
-  // Ends what a dead process has asked for or holds in one shard; the rest of it is for
-  // ReapProcess().
+  // Ends the requests and locks of a dead process in one shard; ReapProcess() ends the others.
   Status ReapInShard(segment::ProcessRef process, uint32_t shard, uint64_t timeout_ns);
 
-  // What is left of a clean-up that was not to be finished at once.
+  // What is left of reaping that could not finish.
   struct ReapProgress {
     bool has_begun = false;
-    std::vector<uint32_t> shards;  // somebody was inside, and has not left yet
+    std::vector<uint32_t> shards;  // their owner was inside and has not left yet
   };
-  // Ends everything of a dead process and takes back what it held of the segment itself, with the
-  // files that it left. kBusy: not all is done, call again with the same `rest`: nobody is made to
-  // look again as long as nothing has changed.
+  // Ends everything of a dead process, frees its parts of the segment, and removes its files.
+  // kBusy: not finished; call again with the same `rest`. Then peers rescan again only after a
+  // change.
   Status ReapProcess(segment::ProcessRef process, uint64_t timeout_ns, ReapProgress& rest);
   Status ReapProcess(segment::ProcessRef process, uint64_t timeout_ns) {
     ReapProgress rest;
     return ReapProcess(process, timeout_ns, rest);
   }
 
-  // Reads all records of an agent in a shard again, because events may have been lost: `records` is
-  // what there is, `popped` the events that were met on the way (of any shard); both may name a
-  // record twice. Zombies are freed.
+  // Reads all records of an agent in a shard again, because events may have been lost. `records`
+  // gets the records, `popped` the events found on the way (of any shard); both may name a record
+  // twice. Frees zombies.
   // Called by the agent itself, the only one that takes its events.
   Status Rescan(const segment::AgentRef& agent, uint32_t shard, std::vector<RecordEvent>& records,
                 std::vector<RecordEvent>& popped, uint64_t timeout_ns);
@@ -93,9 +91,9 @@ class LockManager final : public segment::IntakeWorker {
   segment::Host& host() const { return host_; }
   segment::ProcessRef self() const { return self_; }
 
-  // Enters a shard and makes it whole if need be. For this class and others that change the table.
+  // Enters a shard, and repairs it if necessary. For this class and others that change the table.
   Result<segment::ShardLock> Enter(uint32_t shard, WakeQueue& wake_queue, uint64_t timeout_ns);
-  // The same for who changes nothing.
+  // The same for callers that change nothing.
   Result<segment::ShardLock> EnterForRead(uint32_t shard, WakeQueue& wake_queue,
                                           uint64_t timeout_ns);
 

@@ -1,4 +1,4 @@
-// What the lock manager does with the intakes of the shards (segment/intake.h).
+// How the lock manager uses the intakes of the shards (segment/intake.h).
 #include "core/lock_manager.h"
 #include "core/operation_executor.h"
 
@@ -12,7 +12,8 @@ using segment::ShardView;
 
 namespace {
 
-// What comes in all the time is not for one thread to do: its visitors go on (shard_visit.h).
+// Bounds the rounds, so that a steady flow does not keep this thread; visits execute the rest
+// (shard_visit.h).
 constexpr int kMaxRounds = 16;
 
 }  // namespace
@@ -20,7 +21,7 @@ constexpr int kMaxRounds = 16;
 void LockManager::PutIn(CellId id, OperationCell& operation) {
   const uint32_t shard = operation.shard.Get();
   segment::PushOperation(segment_, id, operation);
-  // Whoever unlocks looks at the intake afterwards: one of the two sees the other.
+  // The owner checks the intake after it unlocks: one of the two threads sees the other.
   WorkOffIntake(shard);
 }
 
@@ -37,7 +38,7 @@ void LockManager::WorkOffIntake(uint32_t shard) {
   }
 }
 
-// Inside the shard. Damage that is met is repaired at once, with what is still pending.
+// Inside the shard. Damage is repaired at once, which executes what is still pending.
 void LockManager::ExecuteIntake(uint32_t shard, WakeQueue& wake_queue) {
   const ShardView view(segment_, shard);
   view.header().changes.Set(view.header().changes.Get() + 1);

@@ -67,7 +67,7 @@ bool OperationExecutor::Execute(CellId id, OperationCell& operation, Occasion oc
   const AgentRef agent = segment::AgentOf(shard_.segment(), operation);
   if (agent.generation != 0 && !Run(id, operation, agent, occasion)) return false;
   operation.state.Publish(afterwards);
-  // From here on the operation is its agent's again.
+  // From here on only the agent may touch the operation.
   if (agent.generation == 0) return true;
   shard_.segment().agent(agent.index).answered.Exchange(1);
   wake_queue_.Add(agent.index);
@@ -104,7 +104,7 @@ bool OperationExecutor::RunRequest(CellId id, OperationCell& operation, const Ag
   }
 }
 
-// After a death inside: was it executed, and only not marked? Then its record waits or holds.
+// After a death inside: if the request was executed and not marked, its record waits or holds.
 bool OperationExecutor::AnswerFromRecord(OperationCell& operation, const AgentRef& agent) {
   CellId id = segment::AgentList(shard_, agent.index).First();
   for (uint32_t steps = 0; id != kNoCell && steps <= shard_.MaxCells(); ++steps) {
@@ -141,7 +141,8 @@ RecordRef OperationExecutor::RecordOf(const OperationCell& operation) const {
 bool OperationExecutor::RunEnd(OperationCell& operation) {
   const RecordRef record = RecordOf(operation);
   RequestCell* const request = record.cell == kNoCell ? nullptr : RequestOf(shard_, record);
-  // Gone: it was ended by one that died here, and what it was is noted; or long ago.
+  // The record is gone. An owner that died here has ended it and noted its state, or it ended
+  // earlier.
   if (request == nullptr || request->state.Get() == CellState::kZombie) return true;
   const bool is_late =
       request->hold_limit_ns.Get() != 0 && IsHeldTooLong(*request, wake_queue_.host());
@@ -152,8 +153,8 @@ bool OperationExecutor::RunEnd(OperationCell& operation) {
   return shard_.header().dirty.Get() == 0;
 }
 
-// Inside the shard, unlike elsewhere: what is not executed now would keep everything behind it from
-// being executed. It is rare, and as long as one call of the kernel.
+// Inside the shard, unlike elsewhere, because the operations behind this one must wait for it. It
+// is rare, and takes as long as one system call.
 Status OperationExecutor::Grow(uint32_t cells) {
   ExtentGrowth growth(shard_.segment(), wake_queue_.host(), self_);
   const Result<std::vector<uint32_t>> extents = growth.Claim(cells);
@@ -184,7 +185,7 @@ Result<RequestReply> ReplyOf(const OperationCell& operation) {
 RequestReply ReplyFromRecord(const segment::ShardView& shard, const RecordRef& record,
                              const RequestCell& request) {
   RequestReply reply;
-  reply.has_to_do_with_hold_limits = true;  // perhaps: whoever looks finds out
+  reply.has_to_do_with_hold_limits = true;  // maybe: the check finds out
   reply.record = record;
   if (request.state.Get() == CellState::kWaiting) {
     reply.outcome = RequestOutcome::kQueued;

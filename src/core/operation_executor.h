@@ -1,9 +1,9 @@
-// Does what an operation of the intake asks for (segment/intake.h), on behalf of its agent, by the
-// same rules as if the agent were inside the shard itself.
+// Executes an operation of the intake (segment/intake.h) on behalf of its agent, by the same rules
+// as if the agent were inside the shard.
 //
 // An operation takes effect with the commit of its record, and is marked as executed after that. If
-// whoever executes it dies in between, the repair executes it again, and finds it has been done: an
-// agent has one request of a number that waits or holds, and what an end found is noted before.
+// the executing thread dies in between, the repair executes it again, and finds that it was done:
+// an agent has at most one request of a number, and the outcome of an end is noted before the end.
 #ifndef HOLDFAST_CORE_OPERATION_EXECUTOR_H_
 #define HOLDFAST_CORE_OPERATION_EXECUTOR_H_
 
@@ -19,13 +19,13 @@ namespace holdfast::core {
 // Inside the shard lock.
 class OperationExecutor {
  public:
-  // `self`: whose thread executes.
+  // `self`: the executing process.
   OperationExecutor(const segment::ShardView& shard, WakeQueue& wake_queue,
                     segment::ProcessRef self)
       : shard_(shard), wake_queue_(wake_queue), self_(self) {}
 
   enum class Occasion { kIntake, kRepair };
-  // False: damage was met; the operation is still pending, and the shard is marked.
+  // False: damage was found. The operation is still pending, and the shard is marked.
   bool Execute(segment::CellId id, segment::OperationCell& operation, Occasion occasion);
 
  private:
@@ -43,12 +43,12 @@ class OperationExecutor {
   segment::ProcessRef self_;
 };
 
-// What an operation asks for; its texts are in `texts`.
+// The request of an operation; its texts are in `texts`.
 LockRequest LockRequestFrom(const segment::OperationCell& operation,
                             const segment::OperationTexts& texts);
-// What an executed request came to.
+// The outcome of an executed request.
 Result<RequestReply> ReplyOf(const segment::OperationCell& operation);
-// A record as an answer: of a request that was executed, and whose answer got lost.
+// The record of an executed request as its answer, if the answer was lost.
 RequestReply ReplyFromRecord(const segment::ShardView& shard, const RecordRef& record,
                              const segment::RequestCell& request);
 

@@ -1,6 +1,6 @@
-// Where an agent writes its operations (segment/intake.h): extents that its process has claimed.
-// Private to the agent, so nothing is shared while a cell is looked for. An extent is claimed when
-// it is needed, and given back with its last operation.
+// The extents that an agent's process has claimed for the agent's operations (segment/intake.h).
+// Private to the agent, so finding a free cell shares nothing. The pool claims an extent when it
+// needs one, and releases it with its last operation.
 #ifndef HOLDFAST_CORE_OPERATION_POOL_H_
 #define HOLDFAST_CORE_OPERATION_POOL_H_
 
@@ -25,11 +25,11 @@ class OperationPool {
   OperationPool(segment::Segment& segment, segment::Host& host, segment::ProcessRef self)
       : segment_(segment), growth_(segment, host, self) {}
 
-  // kSegmentFull: there is no extent left, or one has not that much room for text.
+  // kSegmentFull: there is no extent left, or the text is too large for one.
   Result<OperationPlace> Take(uint32_t text_cells);
-  // No one inside the shard can meet the operation any more.
+  // REQUIRES: the operation is in no intake any more.
   void Give(const OperationPlace& place);
-  // Gives all extents back: the agent has ended.
+  // Releases all extents: the agent has ended.
   void GiveAll();
 
  private:

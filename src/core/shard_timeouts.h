@@ -1,4 +1,4 @@
-// How long a thread waits for a shard that somebody else keeps locked.
+// How long a thread waits for a shard that another thread keeps locked.
 #ifndef HOLDFAST_CORE_SHARD_TIMEOUTS_H_
 #define HOLDFAST_CORE_SHARD_TIMEOUTS_H_
 
@@ -6,11 +6,11 @@
 
 namespace holdfast::core {
 
-// A JavaScript thread that asks for a lock or gives one back only spins for a moment.
+// A JavaScript thread that requests or releases a lock only spins for a few microseconds.
 inline constexpr uint64_t kNoWait = 0;
-// The background worker has other shards to care for.
+// The background worker has work for other shards, too.
 inline constexpr uint64_t kWorkerTimeoutNs = 1'000'000;
-// A step of a look for deadlocks, on a JavaScript thread. It is rare.
+// A step of the deadlock detection, on a JavaScript thread. It is rare.
 inline constexpr uint64_t kLookTimeoutNs = 1'000'000;
 
 }  // namespace holdfast::core

@@ -17,9 +17,10 @@ using segment::ShardView;
 
 namespace {
 
-// So many records are copied in one go; then others may have the shard.
+// The maximum number of records copied per visit, so that peers can use the shard in between.
 constexpr size_t kRecordsPerLook = 64;
-// So many are passed over; more when the place to go on at is lost, so that it comes to an end.
+// The maximum number of records skipped per visit. It grows if the place to continue is lost, so
+// that the walk ends.
 constexpr uint32_t kStepsPerVisit = 512;
 constexpr int kVisitsAtOnce = 4;
 
@@ -30,7 +31,7 @@ WaitWalk::WaitWalk(LockManager& manager, Options options, std::vector<RecordRef>
       options_(options),
       starts_(std::move(starts)),
       copies_(manager, kRecordsPerLook) {
-  // The last ones are read first, those of a shard together.
+  // The last ones are read first, and those of one shard together.
   std::sort(starts_.begin(), starts_.end(),
             [](const RecordRef& a, const RecordRef& b) { return a.shard < b.shard; });
 }
@@ -44,7 +45,7 @@ Result<bool> WaitWalk::GoOn(uint64_t timeout_ns) {
     } else if (!readings_.empty()) {
       const Result<bool> is_read = ReadPiece(readings_.front(), timeout_ns);
       if (!is_read.ok()) return is_read.status();
-      // What it has led to is behind it.
+      // The readings that it added are behind it.
       if (*is_read) readings_.pop_front();
     } else {
       Sort();
@@ -78,7 +79,7 @@ Status WaitWalk::ReadStarts(uint64_t timeout_ns) {
   return Status();
 }
 
-// True: there is no more of it.
+// True: the list is complete.
 Result<bool> WaitWalk::ReadPiece(Reading& reading, uint64_t timeout_ns) {
   copies_.Clear();
   bool is_read = false;
@@ -91,7 +92,7 @@ Result<bool> WaitWalk::ReadPiece(Reading& reading, uint64_t timeout_ns) {
     for (uint32_t steps = 0; id != kNoCell && steps < reading.max_steps; ++steps) {
       const RequestCell* const request = view.RequestAt(id);
       if (copies_.IsFull()) break;
-      // Damage, which whoever changes this list will find.
+      // Damage, which the next change of this list will find.
       if (request == nullptr || !IsIn(view, reading, *request)) id = kNoCell;
       if (id == kNoCell) break;
       if (IsNew(reading, *request)) copies_.Add(view, id, *request);
@@ -100,7 +101,7 @@ Result<bool> WaitWalk::ReadPiece(Reading& reading, uint64_t timeout_ns) {
     }
     is_read = id == kNoCell;
   }
-  // Where it adds to readings_, this one stays where it is.
+  // Adding to readings_ does not move this one.
   for (size_t i = 0; i < copies_.size(); ++i) {
     if (copies_.Complete(i, timeout_ns)) Keep(reading, copies_[i]);
   }
@@ -148,7 +149,7 @@ bool WaitWalk::IsIn(const ShardView& shard, const Reading& reading,
          request.name.Get() == anchor->name.Get();
 }
 
-// Of a thread, what may be inside a callback; it is not necessarily reached.
+// The requests of a thread that may be inside a callback. The walk need not reach them.
 bool WaitWalk::IsNew(const Reading& reading, const RequestCell& request) const {
   const uint64_t ticket = request.ticket.Get();
   if (reading.list != Reading::List::kThread) return !added_.contains({reading.shard, ticket});
@@ -170,7 +171,7 @@ void WaitWalk::Add(const RecordRef& record, ProcessRef process, const LockInfo& 
   if (!added_.insert({record.shard, record.ticket}).second || !IsAlive(process)) return;
   found_.push_back({record.ticket, info});
   if (info.token == 0) return AddName(record, info);
-  // Whose hold is limited ends whatever it waits for.
+  // A lock with a hold limit ends even if its holder waits.
   if (info.hold_limit_ns != 0) return;
   Reach({process.ToWord(), info.thread_id}, {info.token, info.granted_ms});
 }
@@ -184,7 +185,7 @@ void WaitWalk::AddName(const RecordRef& record, const LockInfo& info) {
   readings_.push_back(reading);
 }
 
-// A holder was met: what its thread has asked for inside it belongs to this, too.
+// A holder was found: the requests that its thread made inside the callback belong to the walk.
 void WaitWalk::Reach(const ThreadKey& key, const ThreadWaits::Holder& holder) {
   if (!threads_.contains(key)) BeginThread(key);
   ThreadWaits& waits = threads_[key];

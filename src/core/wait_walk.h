@@ -1,10 +1,9 @@
-// Reads who waits for whom, as far as it can be reached from some requests of one agent, a piece at
-// a time: so much that whoever is in a deadlock with them is among it, and little else.
+// Walks the wait-for graph from some requests of one agent, a piece at a time. It reads all
+// requests that are in a deadlock with them, and few others.
 //
-// From a request that waits to those that hold its name, from a holder to what its thread has asked
-// for inside its callback, from there on likewise. What is read is not one moment of the table, but
-// what stood there before the walk began and still stands when it has ended has been read: a
-// deadlock is such a thing.
+// The walk goes from a waiting request to the holders of its name, and from a holder to the
+// requests that its thread has made inside its callback. It is not a snapshot. But it reads every
+// edge that exists from its beginning to its end, and the edges of a deadlock do.
 #ifndef HOLDFAST_CORE_WAIT_WALK_H_
 #define HOLDFAST_CORE_WAIT_WALK_H_
 
@@ -27,20 +26,20 @@ namespace holdfast::core {
 class WaitWalk {
  public:
   struct Options {
-    bool with_queues = false;    // of the names that were met, those that nobody waits for too
-    bool with_possible = false;  // what may be inside a callback, where that is not known
+    bool with_queues = false;    // also the queues of the names found
+    bool with_possible = false;  // also requests that may be inside a callback
   };
 
   // `starts`: requests of this agent. The manager outlives the walk.
   WaitWalk(LockManager& manager, Options options, std::vector<RecordRef> starts);
 
-  // Reads on, for a fraction of a millisecond. True: all is read. kBusy: try again.
+  // Continues for a fraction of a millisecond. True: the walk is complete. kBusy: try again.
   Result<bool> GoOn(uint64_t timeout_ns);
-  // When all is read: the next of it, at most `max`, what waits in the order of the queues.
+  // After the walk: the next requests found, at most `max`; waiting ones in queue order.
   Snapshot Take(size_t max);
 
  private:
-  // A list that is read, a piece at a time.
+  // A list that is being read, a piece at a time.
   struct Reading {
     enum class List { kHolders, kQueue, kThread };
     List list = List::kHolders;
@@ -48,7 +47,7 @@ class WaitWalk {
     RecordRef anchor{};         // of a name: a request that waits for it
     segment::AgentRef agent{};  // of a thread
     ThreadKey thread{};         // likewise
-    RecordRef last{};           // where it goes on
+    RecordRef last{};           // where it continues
     uint32_t max_steps = 0;
   };
   struct Found {
@@ -84,11 +83,12 @@ class WaitWalk {
   std::vector<RecordRef> starts_;
   RecordCopies copies_;
   std::deque<Reading> readings_;
-  std::unordered_set<std::u16string> names_;  // that were met
+  std::unordered_set<std::u16string> names_;  // that were found
   std::map<ThreadKey, ThreadWaits> threads_;
-  std::map<ThreadKey, std::vector<segment::AgentRef>> agents_;  // of all threads, once it is needed
-  std::map<uint64_t, bool> is_alive_;                           // by ProcessRef word
-  std::deque<const ThreadWaits::Entry*> reached_;               // of threads_, to be added
+  std::map<ThreadKey, std::vector<segment::AgentRef>>
+      agents_;                                     // of all threads, read at the first need
+  std::map<uint64_t, bool> is_alive_;              // by ProcessRef word
+  std::deque<const ThreadWaits::Entry*> reached_;  // of threads_, to be added
   RecordKeys added_;
   std::vector<Found> found_;
   std::vector<uint32_t> order_;  // of found_

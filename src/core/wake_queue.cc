@@ -51,7 +51,7 @@ void WakeQueue::WakeAll() {
   RingWatchers();
 }
 
-// A look at a word that nobody writes while nobody watches.
+// Reads one word, which is not written while no agent watches.
 void WakeQueue::RingWatchers() {
   const uint32_t armed = segment::WatchRegistry(segment_).TakeArmed();
   if (armed == 0) return;
@@ -61,7 +61,7 @@ void WakeQueue::RingWatchers() {
   }
 }
 
-// After the others: they have a lock already.
+// After the others, which have a lock already.
 void WakeQueue::Prewake() {
   if (next_ == next_holder_ || next_ >= segment_.geometry().agents) return;
   segment::AgentEntry& agent = segment_.agent(next_);
@@ -78,7 +78,7 @@ void WakeQueue::Ring(uint32_t index) {
   const bool is_unrung = sleep != 0 && (sleep & segment::kRung) == 0;
   if (!is_unrung && !somebody_died_) return;
   host_.Ring(segment_.AgentAt(index));
-  // Only now: whoever dies before ringing keeps nobody from ringing. And only this sleep.
+  // After the ring: if this thread dies before it, a peer still rings. Only for this sleep.
   if (is_unrung) agent.sleeping.CompareExchange(sleep, sleep | segment::kRung);
 }
 

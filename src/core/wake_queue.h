@@ -1,5 +1,5 @@
-// Agents that have to hear something. They are noted inside the shard lock and rung outside of it,
-// when this object ends: declare it before the ShardLock.
+// Agents to wake. They are noted inside the shard lock and rung after it is released, when this
+// object ends: declare it before the ShardLock.
 #ifndef HOLDFAST_CORE_WAKE_QUEUE_H_
 #define HOLDFAST_CORE_WAKE_QUEUE_H_
 
@@ -13,7 +13,7 @@ namespace holdfast::core {
 
 class WakeQueue {
  public:
-  // Without many_, which would take longest.
+  // many_ is not initialised, which would take most of the time.
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
   WakeQueue(segment::Segment& segment, segment::Host& host) : segment_(segment), host_(host) {}
   WakeQueue(const WakeQueue&) = delete;
@@ -21,18 +21,18 @@ class WakeQueue {
   ~WakeQueue() { WakeAll(); }
 
   void Add(uint16_t agent);
-  // `agent` comes next, after `holder`, which has the lock now: it may want to be awake by then.
+  // `agent` is next after `holder`, which has the lock now. It may be woken early (prewake).
   void AddNext(uint16_t agent, uint16_t holder) {
     next_ = agent;
     next_holder_ = holder;
     has_next_ = true;
   }
-  // Everybody alive reads all its records again: somebody died, and may have owed them events.
+  // All live agents rescan: a process died, maybe before it delivered their events.
   void AddRescanOfAll();
-  // At once, also inside a shard: this agent reads all its records again, as soon as it can enter.
+  // At once, also inside a shard: this agent rescans as soon as it can enter.
   void RingToRescan(uint16_t agent);
   segment::Host& host() const { return host_; }
-  // Rings who sleeps. An agent that is awake looks at its events before it goes to sleep.
+  // Rings the agents that sleep. An awake agent checks its events before it sleeps.
   void WakeAll();
 
  private:
@@ -49,7 +49,7 @@ class WakeQueue {
   std::array<uint16_t, kMax> agents_{};
   uint32_t count_ = 0;
   bool has_many_ = false;
-  // Bit by bit all of them, when they are more than fit above; nothing before.
+  // One bit per agent, if there are more than fit above; empty before.
   std::array<uint64_t, segment::kMaxAgents / kBits> many_;
   uint16_t next_ = 0;
   uint16_t next_holder_ = 0;

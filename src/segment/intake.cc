@@ -60,11 +60,11 @@ bool ReadTexts(Segment& segment, CellId id, const OperationCell& operation, Oper
   return true;
 }
 
-// The number first: whoever comes after this call has returned gets a larger one.
+// The number first: an agent that starts after this call has returned gets a larger one.
 void PushOperation(Segment& segment, CellId id, OperationCell& operation) {
   ShardHeader& shard = segment.shard(operation.shard.Get());
   operation.number.Set(shard.intake_last.FetchAdd(1) + 1);
-  // Dead before this store: nothing was asked. After it: the operation of a dead agent.
+  // If the agent dies before this store, it has asked for nothing. After it, the operation counts.
   operation.state.Publish(OperationState::kPending);
   CellId head = shard.intake.Get();
   do {
@@ -72,7 +72,7 @@ void PushOperation(Segment& segment, CellId id, OperationCell& operation) {
   } while (!shard.intake.CompareExchange(head, id));
 }
 
-// Turns the links round: nobody else reads them any more.
+// Reverses the links, which no other thread reads any more.
 IntakeReader::IntakeReader(const ShardView& shard) : shard_(shard) {
   CellId id = shard_.header().intake.Exchange(kNoCell);
   for (uint32_t steps = 0; id != kNoCell; ++steps) {
@@ -88,7 +88,7 @@ IntakeReader::IntakeReader(const ShardView& shard) : shard_(shard) {
 }
 
 OperationCell* IntakeReader::Next(CellId& id) {
-  // What is damaged is found by the repair, without the links.
+  // The repair finds damaged operations without the links.
   if (next_ == kNoCell || shard_.header().dirty.Get() != 0) return nullptr;
   OperationCell* const operation = Check(next_);
   if (operation == nullptr) {
@@ -107,8 +107,8 @@ OperationCell* IntakeReader::Check(CellId id) const {
   return is_pushed ? operation : nullptr;
 }
 
-// One that is numbered above the limit is pushed after the exchange, so it is not lost. Executing
-// it here could be too early: an operation before it may have been pushed, and not have been seen.
+// An operation numbered above the limit is pushed after the exchange, so it is not lost. It is too
+// early to execute it here: an earlier operation may have been pushed without being seen.
 std::vector<CellId> FindOperations(const ShardView& shard) {
   Segment& segment = shard.segment();
   shard.header().intake.Exchange(kNoCell);

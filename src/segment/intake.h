@@ -1,10 +1,11 @@
-// The intake of a shard: operations of agents that found the shard locked. An agent writes what it
-// wants into a cell of its own, pushes the cell, and goes on; whoever is inside the shard executes
-// what is there before anything else, and looks again after it has unlocked
+// The intake of a shard: operations of agents that found the shard locked. An agent writes its
+// request or release into a cell of its own, pushes the cell, and continues. The owner of the shard
+// lock executes the intake first, and checks it again after unlocking
 // (docs/decisions/0024-an-intake-for-a-busy-shard.md).
 //
-// Operations live in extents that a process has claimed, and no shard owns. The first quarter of
-// such an extent are operations, the rest are their texts, so that no text is ever read as one.
+// Operations are in extents that a process has claimed and no shard owns. The first quarter of such
+// an extent is for operations, the rest for their texts, so that no text is ever read as an
+// operation.
 #ifndef HOLDFAST_SEGMENT_INTAKE_H_
 #define HOLDFAST_SEGMENT_INTAKE_H_
 
@@ -37,24 +38,24 @@ struct OperationTexts {
     return static_cast<uint32_t>((units() + kOperationTextUnits - 1) / kOperationTextUnits);
   }
 };
-// By the agent, before the operation is pending. `text_at`: the first cell of the room for them.
+// Called by the agent, before the operation is pending. `text_at`: the first cell for the texts.
 void WriteTexts(Segment& segment, OperationCell& operation, CellId text_at,
                 const OperationTexts& texts);
-// False: damaged. The views are of the segment, and nobody writes there any more.
+// False: damaged. The views point into the segment, where no agent writes any more.
 bool ReadTexts(Segment& segment, CellId id, const OperationCell& operation, OperationTexts& texts);
 
-// By the agent, without the shard lock: gives the operation its number, makes it pending, pushes
-// it.
+// Called by the agent, without the shard lock: gives the operation its number, makes it pending and
+// pushes it.
 void PushOperation(Segment& segment, CellId id, OperationCell& operation);
 
-// Ordered after what this thread has done before, its unlocking for one.
+// Ordered after all earlier stores of this thread, for example its unlocking.
 inline bool HasOperations(const ShardHeader& shard) { return shard.intake.LoadSeqCst() != kNoCell; }
 
-// Inside the shard: takes all operations, and gives them in the order in which they were pushed.
+// Inside the shard: takes all operations, and returns them in the order of their pushes.
 class IntakeReader {
  public:
   explicit IntakeReader(const ShardView& shard);
-  // Null at the end, and where the links are damaged: then the shard is marked.
+  // Null at the end, and if the links are damaged: then the shard is marked.
   OperationCell* Next(CellId& id);
 
  private:
@@ -64,11 +65,11 @@ class IntakeReader {
   CellId next_ = kNoCell;
 };
 
-// Inside the shard, for a repair: forgets the links, and finds the operations that were pending by
-// then, by their numbers. An operation that this does not see is pushed afterwards.
+// Inside the shard, for a repair: discards the links, and finds the operations that were pending by
+// then, by number. An operation that it does not see is pushed afterwards.
 std::vector<CellId> FindOperations(const ShardView& shard);
 
-// The agent that wants it; generation 0: it is gone.
+// The agent of the operation; generation 0: it has ended.
 AgentRef AgentOf(const Segment& segment, const OperationCell& operation);
 
 }  // namespace holdfast::segment

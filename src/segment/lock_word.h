@@ -2,7 +2,7 @@
 // from a dead process. Futex waits are bounded, so that a wake-up which a dying process failed to
 // send is never needed.
 //
-//   31        waiters   somebody may sleep on the word: who unlocks wakes one
+//   31        waiters   a thread may sleep on the word: the unlocker wakes one
 //   30 ..  0  the owner (ProcessRef::ToShortWord); 0 with all other bits 0: unlocked
 //
 // The lock is never broken while its owner lives: a process that is stopped inside keeps it. If

@@ -77,7 +77,7 @@ uint32_t Segment::ShardOfCell(CellId id) const {
   return IsExtentOf(owner - 1, extent) ? owner - 1 : geometry_.shards;
 }
 
-// The generation is stored cut: the full one is the newest of the slot, if that fits.
+// The word has the low bits of the generation: the full one is the slot's newest, if they agree.
 ProcessRef Segment::FromShortWord(uint32_t word) const {
   const uint32_t slot = (word & ProcessRef::kShortSlot) - 1;
   if ((word & ProcessRef::kShortSlot) == 0 || slot >= geometry_.processes) return {};
@@ -86,9 +86,9 @@ ProcessRef Segment::FromShortWord(uint32_t word) const {
   return named.ToShortWord() == word ? named : ProcessRef{};
 }
 
-// Both words of one bearer: the entry may get a new one at any time, and whoever paired the dead
-// owner with the generation of its successor would end the successor's locks. The dead do not come
-// back, so a generation that is read between two looks at the same owner is that owner's.
+// Both words must be of one agent. The entry may get a new agent at any time; pairing the dead
+// owner with its successor's generation would end the successor's locks. An owner never returns, so
+// a generation that is read between two reads of the same owner belongs to that owner.
 AgentRef Segment::AgentAt(uint32_t index) const {
   const AgentEntry& entry = agent(index);
   for (;;) {

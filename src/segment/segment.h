@@ -18,8 +18,8 @@
 
 namespace holdfast::segment {
 
-// Where tokens begin at this time: 16 ns each, which no series of grants can catch up with, so that
-// they go on rising when a segment is made anew.
+// The first token of a segment that is created at this time: one per 16 ns, faster than any series
+// of grants. So tokens keep rising when a segment is created again.
 inline uint64_t TokenAt(uint64_t realtime_ns) {
   constexpr uint64_t kNsPerToken = 16;
   return std::clamp(realtime_ns / kNsPerToken, kFirstToken, kLastToken - 1);
@@ -35,15 +35,15 @@ class Segment {
   // `base` points to geometry.capacity bytes and outlives the object.
   Segment(void* base, const Geometry& geometry);
 
-  // From now on nothing is touched that has no memory behind it. Without this all of it has some.
+  // From now on only allocated parts are touched. Without this call all parts count as allocated.
   // `backing` outlives the object.
   void UseBacking(Backing& backing) { backing_ = &backing; }
 
   // Writes the header of a new, zeroed segment. Tokens begin behind `first_token`.
   void Initialize(const platform::BootId& boot_id, uint64_t first_token);
-  // kVersionMismatch: made by another version of the layout; kSegmentBroken: no segment at all.
+  // kVersionMismatch: created with another layout version; kSegmentBroken: not a segment.
   Status CheckHeader() const;
-  // After a reboot nothing that was going on is: marks every shard for repair.
+  // Nothing survives a reboot: marks every shard for repair if there was one.
   void AdoptBoot(const platform::BootId& boot_id);
 
   const Geometry& geometry() const { return geometry_; }
@@ -77,7 +77,7 @@ class Segment {
         geometry_.buckets_at)[uint64_t{shard} * geometry_.buckets_per_shard + index];
   }
 
-  // Of the entry with this number, or of one a whole round before or after it.
+  // The slot of this entry, and of those a whole round before or after it.
   WatchRingSlot& watch_ring_slot(uint64_t number) {
     return At<WatchRingSlot>(geometry_.watch_ring_at)[number & (geometry_.watch_ring_slots - 1)];
   }
@@ -106,7 +106,7 @@ class Segment {
     if (extent >= geometry_.extents || !IsExtentOf(shard, extent)) return nullptr;
     return CellByNumber(number);
   }
-  // The cell with this number (id - 1, below cells()), whoever it belongs to.
+  // The cell with this number (id - 1, below cells()), whatever owns it.
   AnyCell* CellByNumber(uint32_t number) {
     return At<AnyCell>(geometry_.extents_at + uint64_t{number} * kCellBytes);
   }
@@ -117,7 +117,7 @@ class Segment {
   uint32_t ShardOfCell(CellId id) const;
   // The id of the first cell of an extent.
   CellId FirstCell(uint32_t extent) const { return (extent << extent_shift_) + 1; }
-  // A cell by number, for who allocates the extent and owns it before any shard does.
+  // A cell by number, for a process that has claimed the extent before a shard owns it.
   AnyCell* CellInExtent(uint32_t extent, uint32_t index) {
     return CellByNumber((extent << extent_shift_) + index);
   }
@@ -133,14 +133,14 @@ class Segment {
     return process.generation != 0 && process.slot < geometry_.processes &&
            this->process(process.slot).generation.Acquire() == process.generation;
   }
-  // Whom the 31 bits of ProcessRef::ToShortWord name; generation 0: nobody that can be alive.
+  // The process that the 31 bits of ProcessRef::ToShortWord name; generation 0: none that can live.
   ProcessRef FromShortWord(uint32_t word) const;
   // The agent that an entry names, with generation 0 when the entry is free.
   AgentRef AgentAt(uint32_t index) const;
-  // Whose record this is. Its agent's entry says so too, and is believed where they differ: one
-  // damaged word must not make a living owner look dead.
+  // The process of a record. If the agent's entry names another one, the entry counts: one damaged
+  // word must not make a living owner look dead.
   ProcessRef OwnerOf(const RequestCell& request) const;
-  // The number in the file names of this segment, or what most of its copies say.
+  // The number in the file names of this segment, by the majority of its copies.
   uint64_t Id() const;
 
  private:
@@ -159,12 +159,12 @@ class Segment {
   Backing* backing_ = nullptr;
 };
 
-// Reads a cell as what its state says it is.
+// A cell as the type that its state names.
 inline RequestCell& AsRequest(AnyCell& cell) { return reinterpret_cast<RequestCell&>(cell); }
 inline NameCell& AsName(AnyCell& cell) { return reinterpret_cast<NameCell&>(cell); }
 inline TextCell& AsText(AnyCell& cell) { return reinterpret_cast<TextCell&>(cell); }
 
-// The lock was taken away; its agent has still to read it.
+// The lock was lost; its agent has not read the event yet.
 inline bool IsLost(CellState state) {
   return state == CellState::kStolen || state == CellState::kExpired;
 }

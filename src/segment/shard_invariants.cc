@@ -17,7 +17,7 @@ bool IsUnlockedState(CellState state) {
          state == CellState::kText;
 }
 
-// Every cell of the shard is looked at once, every list walked once.
+// Reads every cell of the shard once, and walks every list once.
 class ShardChecker {
  public:
   ShardChecker(const ShardView& shard, Violations& violations)
@@ -103,7 +103,7 @@ class ShardChecker {
     }
   }
 
-  // What was met in a list.
+  // What a list contains.
   struct Counts {
     uint32_t exclusive = 0;
     uint32_t shared = 0;
@@ -112,7 +112,7 @@ class ShardChecker {
     uint32_t all() const { return exclusive + shared; }
   };
 
-  // I5: a limit was kept when the lock was granted, and those who held it then have become fewer.
+  // I5: the limit held when the lock was granted, and the holders of that time only become fewer.
   void CheckLimits(CellId id, const Counts& held) {
     uint32_t before = 0;
     for (const auto& [token, limit] : held.shared_limits) {
@@ -122,7 +122,7 @@ class ShardChecker {
     }
   }
 
-  // I3: whoever waits can rely on the count, and on the least of the hold limits.
+  // I3: a waiter can rely on the count, and on the smallest hold limit.
   void CheckHoldLimits(CellId id, const NameCell& name, const Counts& waiting, const Counts& held) {
     if (name.hold_limited.Get() != waiting.hold_limits.size() + held.hold_limits.size()) {
       Fail("I3", CellName(id) + " counts its hold limits wrongly");
@@ -272,7 +272,7 @@ class ShardChecker {
     if (cells_ - count != header.used_count.Get()) Fail("I9", "the used cells are counted wrongly");
   }
 
-  // I15: what is in the intake is an operation for this shard, once.
+  // I15: each cell in the intake is an operation for this shard, and is in it once.
   void CheckIntake() {
     std::set<CellId> met;
     CellId id = shard_.header().intake.Get();

@@ -1,7 +1,7 @@
 // Being inside a shard: from construction by Enter to the end of the scope.
 //
 // Inside: no system call, no allocation, no wait, no JavaScript, no second shard except in
-// ascending order (see docs/lock-order.md). What has to be told to others is noted and told after.
+// ascending order (see docs/lock-order.md). Agents to wake are noted, and rung afterwards.
 #ifndef HOLDFAST_SEGMENT_SHARD_LOCK_H_
 #define HOLDFAST_SEGMENT_SHARD_LOCK_H_
 
@@ -15,11 +15,11 @@
 
 namespace holdfast::segment {
 
-// Executes what has come into the intake of a shard (intake.h) while it was locked.
+// Executes the operations that arrived in the intake of a shard (intake.h) while it was locked.
 class IntakeWorker {
  public:
   virtual ~IntakeWorker() = default;
-  // Not inside the shard. Leaves it to whoever is inside by now, if somebody is.
+  // Not inside the shard. If the shard is locked again, its owner executes them.
   virtual void WorkOffIntake(uint32_t shard) = 0;
 };
 
@@ -27,7 +27,7 @@ class ShardLock {
   class Key {};
 
  public:
-  // kBusy when the lock was not to be had within `timeout_ns`.
+  // kBusy: the lock could not be acquired within `timeout_ns`.
   static Result<ShardLock> Enter(Segment& segment, uint32_t shard, ProcessRef self, Host& host,
                                  uint64_t timeout_ns) {
     platform::CriticalSectionMark& mark = platform::MarkOfThisThread();
@@ -37,11 +37,11 @@ class ShardLock {
       mark.Leave();
       return Status(StatusCode::kBusy, "the shard is kept locked by a process that does not run");
     }
-    // Should this process die too before the repair is over, its own death says so again.
+    // If this process dies before the repair is complete, its death starts the repair again.
     if (outcome == LockOutcome::kOwnerDied) segment.shard(shard).dirty.Set(1);
     return Result<ShardLock>(std::in_place, Key(), segment, shard, self, host, mark);
   }
-  // One attempt, without any wait; kBusy also when the owner is dead.
+  // One attempt, without any wait; kBusy also if the owner is dead.
   static Result<ShardLock> TryEnter(Segment& segment, uint32_t shard, ProcessRef self, Host& host) {
     platform::CriticalSectionMark& mark = platform::MarkOfThisThread();
     mark.Enter();
@@ -65,16 +65,16 @@ class ShardLock {
     if (segment_ == nullptr) return;
     LockWord(*segment_, shard_).Release(self_, *host_);
     mark_->Leave();
-    // Whoever pushes an operation tries the lock afterwards: one of the two sees the other.
+    // An agent that pushes an operation tries the lock afterwards: one of the two sees the other.
     if (worker_ != nullptr && HasOperations(segment_->shard(shard_))) {
       worker_->WorkOffIntake(shard_);
     }
   }
 
-  // From now on the end of the scope looks at the intake.
+  // From now on the end of the scope checks the intake.
   void SetIntakeWorker(IntakeWorker& worker) { worker_ = &worker; }
 
-  // The last owner died inside, or somebody found damage: the index must not be used.
+  // The last owner died inside, or a thread found damage: the index must not be used.
   bool NeedsRepair() const { return segment_->shard(shard_).dirty.Get() != 0; }
 
   // For Enter() and TryEnter() alone.
