@@ -1,6 +1,6 @@
 'use strict';
 
-const { CommandError, EXIT_STATUS } = require('./exit-status.js');
+const { CommandError, EXIT_STATUS, statusOf } = require('./exit-status.js');
 const { COLUMNS, isRemarkable, lockRows, toCells } = require('./lock-rows.js');
 const { colors, note, outputWidth, printLine, toJson } = require('./output.js');
 const {
@@ -65,21 +65,39 @@ function allBuckets(options) {
  * @param {string | undefined} name
  * @param {Options} options
  */
-async function ls(name, options) {
-  const buckets = options.all
-    ? allBuckets(options)
-    : [/** @type {string | undefined} */ (options.bucket)];
-  if (options.all && buckets.length === 0) note(`there is no bucket in ${directoryOf(options)}`);
+async function showBucket(name, options) {
+  const rows = await listBucket(name, options);
+  if (!options.json) return print(rows, name);
+  const bucket = options.bucket ?? 'default';
+  for (const row of rows) printLine(toJson({ bucket, ...row }));
+}
+
+/**
+ * One that cannot be opened does not hide the others.
+ * @param {string | undefined} name
+ * @param {Options} options
+ */
+async function showAllBuckets(name, options) {
+  const buckets = allBuckets(options);
+  if (buckets.length === 0) note(`there is no bucket in ${directoryOf(options)}`);
   for (const [index, bucket] of buckets.entries()) {
-    const rows = await listBucket(name, { ...options, bucket });
-    if (options.json) {
-      for (const row of rows) printLine(toJson({ bucket: bucket ?? 'default', ...row }));
-      continue;
+    if (!options.json) printLine(`${index > 0 ? '\n' : ''}bucket ${bucket}`);
+    try {
+      await showBucket(name, { ...options, bucket });
+    } catch (error) {
+      const status = statusOf(error);
+      if (status === EXIT_STATUS.internal) throw error;
+      note(`bucket '${printable(bucket)}': ${printable(/** @type {Error} */ (error).message)}`);
+      process.exitCode = status;
     }
-    if (options.all) printLine(`${index > 0 ? '\n' : ''}bucket ${bucket}`);
-    print(rows, name);
   }
 }
+
+/**
+ * @param {string | undefined} name
+ * @param {Options} options
+ */
+const ls = (name, options) => (options.all ? showAllBuckets : showBucket)(name, options);
 
 /** @param {import('commander').Command} program */
 const add = (program) =>

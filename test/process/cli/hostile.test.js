@@ -124,6 +124,21 @@ test('a directory whose parent does not exist is said to miss it, by each comman
   }
 });
 
+test('ls --all shows the buckets beside one that cannot be opened', async () => {
+  cli.run(['exec', '--bucket', 'broken', 'a', 'true']);
+  writeFileSync(path.join(cli.directory, 'broken', 'segment'), 'rubbish');
+  const held = await cli.hold('a lock', '--bucket', 'whole');
+  const { status, stdout, stderr } = cli.run(['ls', '--all']);
+  expect(stdout).toMatch(/^bucket whole\n.*\na lock +held/m);
+  expect(stderr).toMatch(/^holdfast: bucket 'broken': the segment file was cut off/m);
+  expect(status).toBe(69);
+  expect(cli.run(['ls', '--all', '--json'])).toMatchObject({
+    status: 69,
+    stdout: expect.stringMatching(/^\{"bucket":"whole",.*\}\n$/),
+  });
+  await held.closeInput();
+});
+
 describe('a URL', () => {
   test('locks of one program only are refused: they would exclude nobody', () => {
     for (const args of [['ls'], ['exec', 'a', 'true'], ['doctor'], ['top', '--once']]) {
