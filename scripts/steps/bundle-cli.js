@@ -15,8 +15,7 @@ const OPTIONS = /** @type {const} */ ({
   bundle: true,
   legalComments: 'inline',
   logLevel: 'warning',
-  minifySyntax: true,
-  minifyWhitespace: true,
+  minify: true,
 });
 
 /** @param {string} lib @param {string} dist */
@@ -41,7 +40,6 @@ function bundlePage(lib, dist) {
   mkdirSync(target, { recursive: true });
   esbuild.buildSync({
     ...OPTIONS,
-    minifyIdentifiers: true,
     entryPoints: [path.join(page, 'page.mjs')],
     outfile: path.join(target, 'page.js'),
     format: 'iife',

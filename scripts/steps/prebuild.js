@@ -9,6 +9,7 @@ const { checkBinary } = require('./elf.js');
 const { COMPILER_OPTIONS, DEFINES } = require('../../packaging/from-source/compiler-options.js');
 const { addonSources } = require('../../packaging/from-source/source-list.js');
 const { ROOT, mustRun } = require('./run.js');
+const { writeUnityFiles } = require('./unity-files.js');
 const { ZIG_ENV, ZIG_FOLDER } = require('./zig.js');
 
 /** @typedef {{ name: string, triple: string, machine: string, isGlibc: boolean }} Target */
@@ -79,13 +80,10 @@ function buildTarget(zig, target) {
     ...includes(),
   ];
   const objects = extraObjects(zig, target, work);
-  mustRun(
-    zig,
-    [...compile, ...DEFINES, ...addonSources(), ...objects, ...LINKER_OPTIONS, '-o', linked],
-    {
-      env: ZIG_ENV,
-    },
-  );
+  const sources = writeUnityFiles(addonSources());
+  mustRun(zig, [...compile, ...DEFINES, ...sources, ...objects, ...LINKER_OPTIONS, '-o', linked], {
+    env: ZIG_ENV,
+  });
   checkBinary(linked, target, GLIBC);
   const stripped = path.join(folder, 'holdfast.node');
   // Beside each other: the one names the other by its file name.

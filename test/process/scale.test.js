@@ -12,6 +12,8 @@ const PROGRAM = join(__dirname, '../support/process-scale-program.js');
 const SIZES = [1_000, 10_000, 100_000];
 const LARGEST = SIZES.at(-1);
 const ROUNDS = 3;
+/** The largest loads take seconds of processor time, which a busy machine gives in minutes. */
+const WATCHDOG_MS = 15 * 60_000;
 const NOTHING = { held: [], pending: [] };
 
 /** Runs a load in a process of its own; fails when the load finds anything wrong. */
@@ -35,7 +37,7 @@ describe.each(Object.entries(LOADS))('%s', (load, { title }) => {
     let result;
     beforeAll(async () => {
       result = await run({ load, count });
-    });
+    }, WATCHDOG_MS);
 
     test('leave nothing behind', () => {
       expect(result.left).toEqual(Array(ROUNDS).fill(NOTHING));
