@@ -1,6 +1,9 @@
 import type { LockBackend } from './backend.js';
 
-/** Options beside the URL of a cluster, all optional. They take precedence over the URL. */
+/**
+ * Options beside the URL of a cluster, all optional. They take precedence over the URL. A
+ * certificate or key that is no string or bytes is a TypeError.
+ */
 export interface EtcdOptions {
   /**
    * Name of the bucket.

@@ -4,7 +4,8 @@ import type { LockBackend, LockDetail, LockEvent, LockLossReason } from './backe
 export type LockMode = 'exclusive' | 'shared';
 
 /**
- * Options of {@link LockManager.request}, all optional.
+ * Options of {@link LockManager.request}, all optional. A value of a wrong type or range makes
+ * `request()` reject with a TypeError.
  * @see https://w3c.github.io/web-locks/#dictdef-lockoptions
  */
 export interface LockOptions {
@@ -419,7 +420,7 @@ export declare class DeadlockError extends DOMException {
 /** The bucket `default` of this user on this machine, shared by all threads of all processes. */
 export declare const locks: LockManager;
 
-/** Options of {@link LockManager.watch}. */
+/** Options of {@link LockManager.watch}. A value of a wrong type is a TypeError. */
 export interface LockWatchOptions {
   /**
    * Ends the watch: `next()` rejects with its reason.
@@ -440,7 +441,7 @@ export interface LockWatch extends AsyncIterator<LockEvent, undefined, void> {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Options of {@link openLockManager}. */
+/** Options of {@link openLockManager}. A value of a wrong type or range is a TypeError. */
 export interface OpenLockManagerOptions {
   /**
    * Decides which requests hold locks, in place of a bucket in shared memory. Not together with

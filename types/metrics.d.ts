@@ -1,7 +1,7 @@
 import type { LockTableUsage } from './backend.js';
 import type { LockManager } from './locks.js';
 
-/** Options of {@link LockMetrics}. */
+/** Options of {@link LockMetrics}. A value of a wrong type or range is a TypeError. */
 export interface LockMetricsOptions {
   /**
    * The lock manager of the bucket to measure.

@@ -1,6 +1,6 @@
 import type { Lock, LockHandle, LockManager, LockMode } from './locks.js';
 
-/** Options of {@link Mutex} and {@link Semaphore}. */
+/** Options of {@link Mutex} and {@link Semaphore}. Another manager than ours is a TypeError. */
 export interface MutexOptions {
   /**
    * The lock manager of the named lock. Only with a name.
@@ -9,7 +9,7 @@ export interface MutexOptions {
   manager?: LockManager | undefined;
 }
 
-/** Options of a wait, all optional. */
+/** Options of a wait, all optional. A value of a wrong type or range is a TypeError. */
 export interface WaitForUnlockOptions {
   /**
    * Longest wait in milliseconds; then a {@link LockError} with the reason `'timeout'`.
@@ -23,7 +23,10 @@ export interface WaitForUnlockOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** How to enter a mutex or a semaphore, all optional. */
+/**
+ * How to enter a mutex or a semaphore, all optional. A value of a wrong type or range is a
+ * TypeError.
+ */
 export interface EnterOptions extends WaitForUnlockOptions {
   /**
    * `false`: do not wait, but reject with a {@link LockError} with the reason `'held'`; `timeout`

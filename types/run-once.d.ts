@@ -20,7 +20,7 @@ export interface RunStore {
   write(name: string, run: number): void | Promise<void>;
 }
 
-/** Options of {@link runOnce}. */
+/** Options of {@link runOnce}. A value of a wrong type or range is a TypeError. */
 export interface RunOnceOptions {
   /** Length of the interval in milliseconds, a positive whole number. */
   every: number;

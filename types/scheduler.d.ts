@@ -5,7 +5,10 @@
  */
 export type TaskPriority = 'user-blocking' | 'user-visible' | 'background';
 
-/** Options of {@link Scheduler.postTask}, all optional. */
+/**
+ * Options of {@link Scheduler.postTask}, all optional. A value of a wrong type or range makes
+ * `postTask()` reject with a TypeError.
+ */
 export interface SchedulerPostTaskOptions {
   /**
    * Ends the task when it aborts. If it is a {@link TaskSignal} and there is no `priority`, the
@@ -68,7 +71,7 @@ export declare class Scheduler {
   inspect(): SchedulerInspection;
 }
 
-/** Options of {@link createScheduler}, all optional. */
+/** Options of {@link createScheduler}, all optional. A wrong type or range is a TypeError. */
 export interface CreateSchedulerOptions {
   /**
    * How long the tasks of this scheduler may run in one turn of the event loop, in milliseconds. A
@@ -93,7 +96,7 @@ export declare function createScheduler(options?: CreateSchedulerOptions): Sched
 /** The scheduler of this thread. */
 export declare const scheduler: Scheduler;
 
-/** Options of {@link TaskController}. */
+/** Options of {@link TaskController}. An unknown priority is a TypeError. */
 export interface TaskControllerInit {
   /**
    * The priority at first.
@@ -120,7 +123,7 @@ export declare class TaskController extends AbortController {
   setPriority(priority: TaskPriority): void;
 }
 
-/** Options of {@link TaskSignal.any}. */
+/** Options of {@link TaskSignal.any}. An unknown priority is a TypeError. */
 export interface TaskSignalAnyInit {
   /**
    * A fixed priority, or a signal whose priority is followed.
@@ -147,7 +150,7 @@ export declare class TaskSignal extends AbortSignal {
   onprioritychange: ((this: TaskSignal, event: TaskPriorityChangeEvent) => unknown) | null;
 }
 
-/** Options of {@link TaskPriorityChangeEvent}. */
+/** Options of {@link TaskPriorityChangeEvent}. An unknown priority is a TypeError. */
 export interface TaskPriorityChangeEventInit {
   /** The priority before the change. */
   previousPriority: TaskPriority;
@@ -192,7 +195,7 @@ export declare class IdleDeadline {
   readonly didTimeout: boolean;
 }
 
-/** Options of {@link requestIdleCallback}. */
+/** Options of {@link requestIdleCallback}. What is no number is a TypeError. */
 export interface IdleRequestOptions {
   /**
    * Call back after this number of milliseconds even if the event loop is never idle. 0: do not.

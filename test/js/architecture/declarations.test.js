@@ -71,3 +71,38 @@ test('an option without a default is found', () => {
 test.each(filesBelow('types', ['.ts']))('every option in %s says its default', (name) => {
   expect(withoutDefaultIn(name, textOf(name))).toEqual([]);
 });
+
+/** Numeric options without a unit, and options without a word of what a wrong value leads to. */
+function withoutUnitOrErrorIn(name, text) {
+  const source = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true);
+  const docOf = (node) =>
+    ts
+      .getJSDocCommentsAndTags(node)
+      .map((comment) => comment.getText(source))
+      .join(' ');
+  const isOptions = (node) =>
+    ts.isInterfaceDeclaration(node) && /(Options|Init)$/.test(node.name.text);
+  return source.statements.filter(isOptions).flatMap((options) =>
+    options.members.filter(ts.isPropertySignature).flatMap((member) => {
+      const doc = docOf(member);
+      const faults = [];
+      const isNumber = /\bnumber\b/.test(member.type?.getText(source) ?? '');
+      if (isNumber && !/millisecond|second|byte|number of|Number of/.test(doc)) faults.push('unit');
+      const isSimple = /^(boolean|true|false)\b/.test(member.type?.getText(source) ?? '');
+      if (!isSimple && !/Error/.test(doc + docOf(options))) faults.push('error');
+      return faults.map((fault) => `${options.name.text}.${member.name.getText(source)}: ${fault}`);
+    }),
+  );
+}
+
+test('an option without a unit or without an error is found', () => {
+  const text =
+    'interface AOptions {\n/** A. */ a?: number;\n/** Milliseconds, or a TypeError. */ b: 1 }';
+  expect(withoutUnitOrErrorIn('a.d.ts', text)).toEqual(['AOptions.a: unit', 'AOptions.a: error']);
+});
+
+// Options of a backend are internal: what calls it has checked them.
+const PUBLIC = filesBelow('types', ['.ts']).filter((name) => !name.endsWith('backend.d.ts'));
+test.each(PUBLIC)('every option in %s says its unit and its error', (name) => {
+  expect(withoutUnitOrErrorIn(name, textOf(name))).toEqual([]);
+});
