@@ -23,6 +23,7 @@ class ProcessSlots {
       : directory_(directory), segment_(segment) {}
   ProcessSlots(const ProcessSlots&) = delete;
   ProcessSlots& operator=(const ProcessSlots&) = delete;
+  ~ProcessSlots() = default;
 
   // Opens the file `name` in the directory for the slot locks. kClosed: it is not `mapped`.
   Status Open(const char* name, const platform::SegmentFile& mapped);
