@@ -12,14 +12,13 @@ const { buildRevision, commitOf } = require('./steps/other-revision.js');
 const { ROOT, StepError } = require('./steps/run.js');
 
 /** What is built and installed is told to the person: standard output has the results alone. */
-function prepare() {
+function buildThis() {
   const script = path.join(__dirname, 'build.js');
   const build = spawnSync(process.execPath, [script], {
     stdio: ['ignore', process.stderr, process.stderr],
   });
   if (build.status !== 0) throw new StepError('the addon cannot be built');
   ensureBenchPackages();
-  ensureServers();
 }
 
 /** @param {string} program @param {string[]} args */
@@ -32,7 +31,8 @@ try {
   const args = process.argv.slice(2);
   const at = args.findIndex((arg) => /^--compare(=|$)/.test(arg));
   if (at === -1) {
-    prepare();
+    buildThis();
+    ensureServers();
     process.exitCode = runBench('run.js', args);
     if (process.exitCode === 0) putFigures();
   } else {
@@ -40,7 +40,7 @@ try {
     const revision = option.includes('=') ? option.slice(option.indexOf('=') + 1) : next;
     if (!revision) throw new StepError('--compare must name a revision: --compare main');
     commitOf(revision);
-    prepare();
+    buildThis();
     process.exitCode = runBench('compare.js', ['--before', buildRevision(revision), ...args]);
   }
 } catch (error) {
