@@ -72,19 +72,40 @@ function runOn({ name, program, env }, files) {
   return JSON.parse(fs.readFileSync(result, 'utf8'));
 }
 
-/** Processes of all runtimes with one broker: a test of this Node, which starts them. */
-function runTogether() {
-  const programs = RUNTIMES.filter(({ name }) => name !== 'plain').map(({ name, program }) => [
-    name,
-    program(),
-  ]);
-  const node = { command: process.execPath, args: [] };
+const NODE = { name: 'node', program: () => ({ command: process.execPath, args: [] }) };
+const OTHERS = RUNTIMES.filter(({ name }) => name !== 'plain');
+
+/**
+ * A test of this Node, which starts processes of others.
+ * @param {Pick<import('./runtimes.js').Runtime, 'name' | 'program'>[]} runtimes
+ * @param {string} test
+ */
+function runFromNode(runtimes, test) {
+  const programs = runtimes.map(({ name, program }) => [name, program()]);
   const env = {
-    HOLDFAST_RUNTIMES: JSON.stringify(Object.fromEntries([['node', node], ...programs])),
+    HOLDFAST_RUNTIMES: JSON.stringify(Object.fromEntries(programs)),
+    HOLDFAST_STORM_PROCESSES: '3',
   };
-  const tests = ['--testMatch', '<rootDir>/test/runtimes/together/*.test.js'];
-  return runJsTests({ report: 'runtimes-together', args: tests, env });
+  const report = `runtimes-${path.basename(test, '.test.js')}`;
+  return runJsTests({ report, args: ['--testMatch', `<rootDir>/test/${test}`], env });
 }
+
+const TOGETHER = {
+  title: 'Node, Bun and Deno together',
+  run: () => runFromNode([NODE, ...OTHERS], 'runtimes/together/mixed.test.js'),
+};
+
+/** @param {string[]} names */
+const storms = (names) =>
+  OTHERS.filter(({ name }) => names.includes(name)).map((runtime) => ({
+    title: `Storm on ${runtime.title}`,
+    run: () => runFromNode([runtime], 'process/broker-storm.test.js'),
+  }));
+
+const STORM_TOGETHER = {
+  title: 'Storm on Node, Bun and Deno together',
+  run: () => runFromNode([NODE, ...OTHERS], 'process/broker-storm.test.js'),
+};
 
 /**
  * @param {{ isShort?: boolean, names?: string[], patterns?: string[] }} [options]
@@ -94,8 +115,9 @@ function runtimeSteps({ isShort = false, names = RUNTIME_NAMES, patterns = [] } 
     title: `Tests on ${runtime.title}`,
     run: () => runOn(runtime, chosenFiles({ isShort, patterns, name: runtime.name })),
   }));
-  if (isShort || patterns.length > 0 || names.length < RUNTIMES.length) return steps;
-  return [...steps, { title: 'Node, Bun and Deno together', run: runTogether }];
+  if (patterns.length > 0) return steps;
+  if (names.length < RUNTIMES.length) return [...steps, ...storms(names)];
+  return [...steps, STORM_TOGETHER, ...(isShort ? [] : [TOGETHER, ...storms(names)])];
 }
 
 module.exports = { RUNTIME_NAMES, runtimeSteps };

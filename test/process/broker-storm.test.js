@@ -13,12 +13,19 @@ const { StormChecker } = require('./kill-storm-log.js');
 
 // Processes of three threads each and their broker, killed, stopped and resumed at random moments:
 // brokers also twice in a row, while they recover, and while clients are stopped.
+// HOLDFAST_RUNTIMES (`npm run test:runtimes`) has them run on several runtimes in turn.
 // HOLDFAST_SEED=<seed> repeats the draws; HOLDFAST_STORM_KILLS, HOLDFAST_STORM_PROCESSES and
 // HOLDFAST_STORM_GRANTS make it longer and larger (`npm run test:broker`).
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const KILLS = Number(process.env.HOLDFAST_STORM_KILLS ?? 10);
 const GRANTS = Number(process.env.HOLDFAST_STORM_GRANTS ?? 0);
 const PROCESSES = Number(process.env.HOLDFAST_STORM_PROCESSES ?? 2);
+const ITSELF = {
+  command: process.execPath,
+  args: process.versions.deno === undefined ? [] : ['run', '-A'],
+};
+/** @type {{ command: string, args: string[] }[]} */
+const RUNTIMES = Object.values(JSON.parse(process.env.HOLDFAST_RUNTIMES ?? 'null') ?? [ITSELF]);
 const NAMES = ['a', 'b', 'c'];
 const PROGRAM = join(__dirname, 'kill-storm-program.js');
 const LATEST_MS = 15;
@@ -46,7 +53,8 @@ afterAll(() => {
 async function start() {
   const number = numbers.size;
   const options = { directory, number, names: NAMES, seed: random(2 ** 30), backend: 'broker' };
-  const child = fork(PROGRAM, [JSON.stringify(options)], { execArgv: [] });
+  const { command, args } = RUNTIMES[number % RUNTIMES.length];
+  const child = fork(PROGRAM, [JSON.stringify(options)], { execPath: command, execArgv: args });
   numbers.set(child, number);
   running.add(child);
   const ended = once(child, 'exit').then(() => running.delete(child));

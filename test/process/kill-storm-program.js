@@ -86,7 +86,7 @@ if (isMainThread) {
 } else {
   parentPort.on('message', () => {
     isStopped = true;
-    parentPort.close();
+    parentPort.close?.(); // Deno has none, and its port keeps the worker alive
   });
-  run();
+  run().then(() => parentPort.close ?? process.exit());
 }
