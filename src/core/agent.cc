@@ -230,19 +230,13 @@ void Agent::ForgetHold(Entry& entry) {
   attachment_->worker().ForgetHold(entry.record);
 }
 
-void Agent::SetState(uint32_t id, EntryState state) {
-  const auto waits = [](EntryState s) {
-    return s == EntryState::kArriving || s == EntryState::kQueued || s == EntryState::kLeaving;
-  };
-  const bool waited = waits(entries_[id].state);
-  entries_[id].state = state;
-  if (waited == waits(state)) return;
-  if (waited) {
-    queued_ -= 1;
-    attachment_->worker().EndWaiting();
-  } else {
+void Agent::CountWaiting(bool waits) {
+  if (waits) {
     queued_ += 1;
     attachment_->worker().BeginWaiting();
+  } else {
+    queued_ -= 1;
+    attachment_->worker().EndWaiting();
   }
 }
 

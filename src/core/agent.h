@@ -188,7 +188,16 @@ class Agent {
   uint32_t TakeEntry();
   void FreeEntry(uint32_t id);
   void ForgetHold(Entry& entry);
-  void SetState(uint32_t id, EntryState state);
+  static bool IsWaiting(EntryState state) {
+    return state == EntryState::kArriving || state == EntryState::kQueued ||
+           state == EntryState::kLeaving;
+  }
+  void SetState(uint32_t id, EntryState state) {
+    const bool waited = IsWaiting(entries_[id].state);
+    entries_[id].state = state;
+    if (waited != IsWaiting(state)) CountWaiting(!waited);
+  }
+  void CountWaiting(bool waits);
   void Adopt(uint32_t id, const RequestReply& reply, uint64_t hold_due_ns);
   void Rescan(std::vector<RequestEvent>& events);
   void Read(const RecordEvent& record, std::vector<RequestEvent>& events);

@@ -33,7 +33,7 @@ void WakeQueue::RingToRescan(uint16_t agent) {
   Ring(agent);
 }
 
-void WakeQueue::WakeAll() {
+void WakeQueue::WakeNoted() {
   if (all_) {
     for (uint32_t i = 0; i < segment_.geometry().agents; ++i) Ring(i);
   } else {
@@ -48,11 +48,9 @@ void WakeQueue::WakeAll() {
   count_ = 0;
   if (has_next_) Prewake();
   has_next_ = false;
-  RingWatchers();
 }
 
-// Reads one word, which is not written while no agent watches.
-void WakeQueue::RingWatchers() {
+void WakeQueue::RingArmed() {
   const uint32_t armed = segment::WatchRegistry(segment_).TakeArmed();
   if (armed == 0) return;
   if (armed != segment::kAllArmed) return Ring(armed - 1);

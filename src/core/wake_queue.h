@@ -33,12 +33,20 @@ class WakeQueue {
   void RingToRescan(uint16_t agent);
   segment::Host& host() const { return host_; }
   // Rings the agents that sleep. An awake agent checks its events before it sleeps.
-  void WakeAll();
+  void WakeAll() {
+    if (count_ != 0 || has_next_ || all_) WakeNoted();
+    RingWatchers();
+  }
 
  private:
+  void WakeNoted();
   void Ring(uint32_t agent);
   void Prewake();
-  void RingWatchers();
+  // Reads one word, which is not written while no agent watches.
+  void RingWatchers() {
+    if (segment_.header().watch_armed.Get() != 0) RingArmed();
+  }
+  void RingArmed();
 
   void AddToMany(uint32_t agent);
 
