@@ -88,7 +88,7 @@ class Dispatcher {
     return level;
   }
 
-  /** To be called when the level may be another one. While tasks run, nobody else looks at it. */
+  /** Call it when the level may have changed. While tasks run, the native part does not read it. */
   updateLevel() {
     if (this.#isRunning) return;
     const { level } = this;

@@ -81,9 +81,8 @@ let isWatching = propagatesByResource;
 const currentState = () => storage.getStore() ?? DEFAULT_STATE;
 
 /**
- * Sets the state for the rest of the AsyncResource scope that runs now. Where that changes nothing,
- * it takes care not to: from the first state on, Node 20 and 22 call back for every promise that is
- * made, whoever makes it.
+ * Sets the state for the rest of the current AsyncResource scope. It does nothing if the state is
+ * the same: once a state was set, Node 20 and 22 call back for every promise of the process.
  * @param {SchedulingState} state
  */
 function enterState(state) {

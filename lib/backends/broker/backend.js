@@ -141,7 +141,7 @@ class BrokerBackend {
   }
 
   /**
-   * Whether nobody knows yet if the request has to wait.
+   * Whether it is still unknown if the request has to wait.
    * @param {Request} request
    */
   isUndecided(request) {

@@ -15,11 +15,11 @@ const { commandFor } = require('./platform.js');
 /** @typedef {import('./place.js').Claim} Claim */
 
 /**
- * A connection, to whom, and when it was asked for.
+ * A connection, the claim that it leads to, and when it was requested.
  * @typedef {{ socket: net.Socket, claim: Claim, askedAt: number }} Found
  */
 
-/** A broker that nobody is connected to ends after this time. */
+/** A broker without connections ends after this time. */
 const IDLE_MS = 10_000;
 /**
  * One of many clients starts a broker. Another one does after this time, or at once when the

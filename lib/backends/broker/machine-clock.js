@@ -5,9 +5,9 @@ const { hrtimeNs, performance } = require('../../time.js');
 const { bun, deno } = process.versions;
 
 /**
- * The clock by which requests of different processes are put in order. `boot`: one clock for all
- * processes of the machine, which nobody can set. Bun and Deno count from the start of each process
- * and have only the wall clock in common.
+ * The clock that orders the requests of different processes. `boot`: one clock for all processes of
+ * the machine, which cannot be set. Bun and Deno count from the start of each process; they share
+ * only the wall clock.
  * @typedef {'boot' | 'wall'} ClockKind
  */
 

@@ -142,7 +142,7 @@ class BrokerPlace {
   /**
    * Makes a claim, complete and in one step.
    * @param {Claim} claim
-   * @returns {boolean} false: somebody else has this number
+   * @returns {boolean} false: another broker has this number
    */
   makeClaim(claim) {
     const { number, ...content } = claim;
@@ -192,9 +192,9 @@ class BrokerPlace {
   }
 
   /**
-   * Whether a failed connect() proves that nobody listens any more.
+   * Whether a failed connect() proves that the listener has ended.
    * @param {string | undefined} code
-   * @param {number} [pid]  of who listened, if known
+   * @param {number} [pid]  of the listener, if known
    */
   isProofOfDeath(code, pid = 0) {
     if (code === undefined || !this.#platform.refusals.includes(code)) return false;

@@ -10,9 +10,9 @@ const path = require('node:path');
  *   user are, whatever the environment of the process
  * @property {number} pathLimit  longest path of a socket in bytes; Infinity: sockets are not files
  * @property {(uid: number) => string} shortDirectory  for sockets whose path would be too long
- * @property {string[]} refusals  codes of connect() where nobody listens
- * @property {boolean} isRefusalProof  a refusal says that the listener is gone, and nothing else
- *   does; otherwise its process has to be gone as well
+ * @property {string[]} refusals  codes of connect() if no process listens
+ * @property {boolean} isRefusalProof  a refusal proves that the listener has ended; otherwise its
+ *   process must have ended, too
  * @property {boolean} hasModes  owner and mode bits say who may enter a directory
  */
 

@@ -86,7 +86,7 @@ class BucketEvents {
     this.#tell(told);
   }
 
-  /** Some are missing; nobody knows how many. */
+  /** Some events are missing; their number is unknown. */
   skip() {
     this.#lost += 1;
   }

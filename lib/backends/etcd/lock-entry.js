@@ -35,7 +35,8 @@ async function enterLock(access, request) {
 }
 
 /**
- * An `ifAvailable` request with a limit: counts first, then takes a place if nobody came between.
+ * An `ifAvailable` request with a limit: counts first, then takes a place if no request came in
+ * between.
  * @param {NameAccess} access
  * @param {EtcdRequest} request
  * @returns {Promise<Found | undefined>}

@@ -14,7 +14,7 @@ const { keyValuesOf } = require('./transaction.js');
 /**
  * @typedef {object} Released
  * @property {boolean} isLost  it had been taken away before
- * @property {Waiter[]} heads  the first of which was next, if anybody was
+ * @property {Waiter[]} heads  the first of which was next, if there was a waiter
  * @property {string | undefined} revision  of the grant to that one, where there was one
  * @property {boolean} mustServe  others may be grantable
  */

@@ -37,10 +37,10 @@ class LinkRequest {
 
 /**
  * The sessions of one machine with one cluster, as a ring in the machine's own lock table: each
- * holds a lock that has the name of its lease, and waits for that of the next one. Who gets that
- * lock knows that the other's process, or thread, has ended, and revokes its lease.
+ * holds a lock that has the name of its lease, and waits for that of the next one. The session that
+ * gets that lock knows that the other's process, or thread, has ended, and revokes its lease.
  *
- * Whoever joins pokes the one before it, by stealing a lock that is for nothing else.
+ * A session that joins notifies the one before it, by stealing a lock that has no other use.
  */
 class MachineLink {
   #lease;

@@ -222,7 +222,7 @@ class Session {
     }
   }
 
-  /** Those who watch are told that nobody has died. */
+  /** Tells watchers that the session was closed, and did not die. */
   async #sayGoodbye() {
     const goodbye = put(this.#keys.why(this.leaseId), 'closed', this.lease);
     try {

@@ -310,7 +310,7 @@ class BrokerTable {
     this.#table.restoreGrant(entry, grantedAt + this.#clockShift);
   }
 
-  /** Grants what is grantable: after restore(), when everybody has had time to come back. */
+  /** Grants what is grantable: after restore(), when all clients have had time to come back. */
   processAll() {
     this.#table.processAll();
   }

@@ -18,8 +18,8 @@ const { SessionLifelines } = require('./session-lifelines.js');
 const RETURN_MS = 300;
 
 /**
- * Serves one bucket. Everything that it decides is in the journal before anybody hears of it: steps
- * are applied, then noted, then told.
+ * Serves one bucket. It applies each step, writes it to the journal, and only then tells its
+ * clients.
  */
 class Broker {
   /** @type {BrokerTable} */
@@ -48,7 +48,7 @@ class Broker {
    * @param {BrokerPlace} place
    * @param {import('../place.js').Claim} claim
    * @param {object} options
-   * @param {number} options.idleMs  how long it stays when nobody is connected
+   * @param {number} options.idleMs  how long it stays without connections
    * @param {import('./reading-barrier.js').ReadingBarrier} options.afterReading
    * @param {() => void} options.onEnd  it has no more to do
    * @param {(text: string) => void} options.log
@@ -139,8 +139,8 @@ class Broker {
   }
 
   /**
-   * Where the claim or the socket is not where clients look for it, it was removed or replaced:
-   * what is held here excludes nobody any more.
+   * If the claim or the socket is not where clients look for it, it was removed or replaced. Then
+   * the locks held here exclude no other client any more.
    * @returns {boolean} whether it is in its place
    */
   checkPlace() {
@@ -288,7 +288,7 @@ class Broker {
     if (lifeline.startsWith(this.#place.lifelinesFolder)) removeFile(lifeline);
   }
 
-  /** Nobody needs a broker: it ends, and the next one starts when somebody does. */
+  /** Without clients the broker ends; the next client starts another one. */
   #checkIdle() {
     clearTimeout(this.#idleTimer);
     this.#idleTimer = undefined;

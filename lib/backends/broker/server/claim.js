@@ -6,10 +6,10 @@ const net = require('node:net');
 /** @typedef {import('../place.js').Claim} Claim */
 
 /**
- * Whether somebody listens on the socket of a claim.
+ * Whether a broker listens on the socket of a claim.
  * @param {BrokerPlace} place
  * @param {Claim} claim
- * @returns {Promise<boolean>} true as well where that cannot be known
+ * @returns {Promise<boolean>} also true if that is unknown
  */
 function isServed(place, claim) {
   return new Promise((resolve) => {

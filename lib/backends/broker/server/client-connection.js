@@ -9,8 +9,8 @@ const { LineReader, VIEW, WIRE_VERSION, WireError, toLine } = require('../wire.j
 /** @typedef {import('./session.js').Session} Session */
 
 /**
- * One connection of a client, as the broker sees it. Whoever does not keep to the protocol loses
- * the connection, and nobody else notices.
+ * One connection of a client, as the broker sees it. A client that violates the protocol loses its
+ * connection; the others do not notice.
  */
 class ClientConnection {
   /** @type {Session | undefined} after hello */

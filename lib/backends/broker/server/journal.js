@@ -8,8 +8,9 @@ const { namesIn } = require('../place.js');
 /** @typedef {import('../place.js').BrokerPlace} BrokerPlace */
 
 /**
- * What survives a broker, line by line. A record is in the file before anybody is told of what it
- * says. The file belongs to the process that wrote it; the next broker reads it and writes its own.
+ * The state that survives a broker, line by line. The broker writes a record before it tells any
+ * client. The file belongs to the process that wrote it; the next broker reads it, and writes its
+ * own.
  *
  *   [J, version, number, high, low, clock, wallLead]   the head: the last token, and by which clock
  *   [S, session, details]                a client has come
@@ -82,8 +83,8 @@ class Journal {
   }
 
   /**
-   * Writes what was added.
-   * @throws when that is not possible: nobody may be told of it then
+   * Writes the added records.
+   * @throws if that fails: then no client may be told of them
    */
   commit() {
     if (this.#lines.length === 0) return;

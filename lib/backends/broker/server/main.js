@@ -1,8 +1,8 @@
 'use strict';
 
 // The broker of a bucket, a process of its own. Arguments: one JSON object, { directory, bucket,
-// number, idleMs }. It listens, claims `number`, and serves; it ends by itself when the claim is
-// another's, or when nobody has needed it for a while.
+// number, idleMs }. It listens, claims `number`, and serves; it ends by itself when another
+// broker has the claim, or `idleMs` after the last client has left.
 
 const fs = require('node:fs');
 const { randomBytes } = require('node:crypto');
@@ -55,11 +55,11 @@ function watchPlace(place, onChange) {
   try {
     fs.watch(place.claimsFolder, onChange).on('error', onChange);
   } catch {
-    // No watches are left: the place is looked at when somebody connects.
+    // No watches are left: the place is checked when a client connects.
   }
 }
 
-// What ends it is written down: nobody sees its standard error otherwise.
+// Standard error goes into the log file, which says what ended the broker.
 process.on('uncaughtException', (error) => {
   process.stderr.write(`broker: ${error.stack}\n`);
   // eslint-disable-next-line n/no-process-exit -- what it knows may be wrong
