@@ -38,8 +38,9 @@ async function run(directory, withToken) {
   }
 
   const victim = start('victim');
+  const victimId = /** @type {number} */ (victim.child.pid);
   await victim.holds;
-  victim.child.kill('SIGSTOP');
+  process.kill(victimId, 'SIGSTOP'); // Deno's child.kill() would close the channel, too
   victim.child.send('write'); // it does not read this before it goes on
 
   const thief = start('thief');
@@ -47,7 +48,7 @@ async function run(directory, withToken) {
   thief.child.send('write');
   await thief.ended;
 
-  victim.child.kill('SIGCONT');
+  process.kill(victimId, 'SIGCONT');
   await victim.ended;
   const value = database.read();
   return { writes, value, ok: value === 'from the thief' };

@@ -19,6 +19,7 @@ afterEach(() => fs.rmSync(directory, { recursive: true, force: true }));
 test.each([
   ['demo', ['--increments', '300']],
   ['examples/refresh-token', ['--seconds', '3']],
+  ['examples/fencing', []],
   ['examples/run-once', []],
   ['examples/single-writer', ['--entries', '30']],
 ])('%s', (name, options) => {
