@@ -87,11 +87,12 @@ class LockMonitor {
   /** @returns {Promise<View>} */
   async view() {
     if (this.#sampler.failure !== undefined) throw this.#sampler.failure;
-    const inspection = await this.#sampler.next(() => this.#manager.inspect());
+    // First what has happened: the next window is of what comes.
     const taken = this.#sampler.take();
     const deltas = this.#estimate.deltas(this.#statistics.counts);
     const factor = factorOf(deltas.grants, taken);
     this.#estimate.add(deltas, factor, taken.grants);
+    const inspection = await this.#sampler.next(() => this.#manager.inspect());
     const time = Date.now();
     const seconds = Math.max(time - this.#lastTime, 1) / MS_PER_SECOND;
     this.#lastTime = time;

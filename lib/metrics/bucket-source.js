@@ -170,8 +170,8 @@ class BucketSource {
     this.#pausedFor = (this.#pausedFor + 1) % WINDOWS_OF_A_SAMPLE;
     if (this.#pausedFor !== 0) return;
     try {
-      await this.#sampler.next(() => this.#manager.inspect());
       this.#count();
+      await this.#sampler.next(() => this.#manager.inspect());
     } catch (error) {
       this.#sampler.failure ??= error;
     }

@@ -127,9 +127,13 @@ class EventSampler {
   /** @param {LockEvent[]} events */
   #use(events) {
     const use = this.#isPriming ? 'follow' : 'record';
-    for (const event of events) this.#consumer[use](event);
+    for (const event of events) {
+      // What begins among lost events is not known to begin: no more times from this window.
+      if (event.lost > 0 && !this.#isPriming) this.#pause();
+      this.#consumer[use](event);
+    }
     this.#left -= events.length;
-    if (this.#left <= 0) this.#pause();
+    if (this.#left <= 0 && !this.#isPriming) this.#pause();
   }
 
   #pause() {

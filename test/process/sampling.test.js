@@ -107,6 +107,15 @@ describe('the monitor of a busy bucket', () => {
     expect(eventsWritten()).toBeLessThan(REQUESTS);
   });
 
+  test('gives rates of names in every view, also right after a window has begun', async () => {
+    for (let view = 0; view < 5; view += 1) {
+      await beBusy();
+      const { names, rates } = await monitor.view();
+      const { rate } = names.find(({ name }) => name === 'busy');
+      expect(rate / rates.grants).toBeCloseTo(1);
+    }
+  });
+
   test('records each request again once they are few', async () => {
     await beBusy();
     await monitor.view();

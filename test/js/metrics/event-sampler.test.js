@@ -93,6 +93,15 @@ test('too many in one window pause the watch until the next', async () => {
   expect(sampler.isPaused).toBe(false);
 });
 
+test('a loss ends a window: what it hid would give wrong times', async () => {
+  await watch.give([
+    { at: 0, lost: 0 },
+    { at: 1, lost: 7 },
+  ]);
+  expect(watch.calls).toEqual(['pause']);
+  expect(sampler.take().isSample).toBe(true);
+});
+
 test('incidents are recorded while it pauses', async () => {
   await watch.give(eventsOf(MAX_IN_WINDOW));
   await watch.give(eventsOf(1));
