@@ -202,6 +202,7 @@ async function main() {
   });
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'holdfast-bench-'));
   const locks = openLockManager({ directory });
+  await locks.query(); // makes the table
   fill(locks, Number(values.names));
   const results = await measureAll(locks, directory, {
     rounds: Number(values.rounds),
