@@ -54,6 +54,8 @@ class Screen {
 
   /** @param {string[]} lines  one for each row, not wider than the terminal */
   draw(lines) {
+    // Of a process that is told to stop, a thread may go on for a while: the shell has the screen.
+    if (!this.#isOpen) return;
     const { rows } = this.size;
     let text = '';
     for (let row = 0; row < rows; row += 1) {
