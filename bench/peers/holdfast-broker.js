@@ -1,6 +1,6 @@
 'use strict';
 
-const { BrokerPlace } = require('../../lib/backends/broker/place.js');
+const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { openLockManager } = require('../../lib/index.js');
 
 /** @param {string} directory */
@@ -14,7 +14,7 @@ function open({ directory, name }) {
 
 /** The number of the process that serves the bucket. @param {string} directory */
 function brokerPid(directory) {
-  const place = new BrokerPlace('default', directory);
+  const place = new BrokerFiles('default', directory);
   return place.readClaim(place.highestClaim()).pid;
 }
 

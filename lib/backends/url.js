@@ -92,8 +92,8 @@ function toClusterPlace(protocol, text, options) {
   if (options.directory !== undefined) {
     throw new TypeError("The member 'directory' does not go with a cluster");
   }
-  const { toEtcdPlace } = require('./etcd/place.js');
-  toEtcdPlace(text); // throws now if the URL is wrong
+  const { toClusterOptions } = require('./etcd/cluster-options.js');
+  toClusterOptions(text); // throws now if the URL is wrong
   return { ...options, url: { protocol, href: text } };
 }
 

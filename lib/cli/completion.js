@@ -1,7 +1,7 @@
 'use strict';
 
 const { Argument } = require('commander');
-const { openPlace, bucketExists } = require('./place.js');
+const { openPlace, bucketExists } = require('./table-options.js');
 const { printLine } = require('./output.js');
 
 /** @typedef {import('commander').Command} Command */

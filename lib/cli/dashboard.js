@@ -4,10 +4,10 @@ const { once } = require('node:events');
 const { CommandError } = require('./exit-status.js');
 const { DashboardServer } = require('./dashboard/server.js');
 const { printLine, toJson } = require('./output.js');
-const { openPlace, placeText } = require('./place.js');
+const { openPlace, placeText } = require('./table-options.js');
 const { integerFrom, toMilliseconds } = require('./seconds.js');
 
-/** @typedef {import('./place.js').Place & { port: number, interval: number }} Options */
+/** @typedef {import('./table-options.js').Place & { port: number, interval: number }} Options */
 
 const MAX_PORT = 65_535;
 const DEFAULT_INTERVAL_MS = 1_000;

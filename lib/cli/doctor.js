@@ -2,16 +2,16 @@
 
 const { checkEnvironment } = require('./doctor/environment.js');
 const { checkNativePart } = require('./doctor/native-part.js');
-const { checkPlace } = require('./doctor/place.js');
+const { checkPlace } = require('./doctor/directory.js');
 const { compareWithProcess } = require('./doctor/other-process.js');
 const { checkTable } = require('./doctor/table.js');
 const { EXIT_STATUS } = require('./exit-status.js');
 const { colors, printLine, toJson } = require('./output.js');
-const { isSharedMemory, placeText } = require('./place.js');
+const { isSharedMemory, placeText } = require('./table-options.js');
 const { integerFrom } = require('./seconds.js');
 
 /** @typedef {import('./doctor/finding.js').Finding} Finding */
-/** @typedef {import('./place.js').Place & { pid?: number }} Options */
+/** @typedef {import('./table-options.js').Place & { pid?: number }} Options */
 
 const MAX_PID = 2 ** 22;
 

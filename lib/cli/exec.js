@@ -4,13 +4,13 @@ const { performance } = require('node:perf_hooks');
 const { Option } = require('commander');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { note } = require('./output.js');
-const { openPlace } = require('./place.js');
+const { openPlace } = require('./table-options.js');
 const { printable } = require('./printable.js');
 const { runCommand } = require('./run-command.js');
 const { integerFrom, toMilliseconds } = require('./seconds.js');
 
 /**
- * @typedef {import('./place.js').Place & {
+ * @typedef {import('./table-options.js').Place & {
  *   shared?: boolean, nonblock?: boolean, timeout?: number, conflictExitCode: number,
  *   fork: boolean, label?: string, close?: boolean, verbose?: boolean,
  *   onLoss: 'terminate' | 'continue',

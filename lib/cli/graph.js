@@ -5,7 +5,7 @@ const { formatDuration } = require('./durations.js');
 const { EXIT_STATUS } = require('./exit-status.js');
 const { pidText, shortCommand, threadText } = require('./lock-rows.js');
 const { colors, note, printLine, toJson } = require('./output.js');
-const { openExistingPlace } = require('./place.js');
+const { openExistingPlace } = require('./table-options.js');
 const { printable } = require('./printable.js');
 
 /** @typedef {import('../../types/locks.d.ts').InspectedLock} InspectedLock */
@@ -88,7 +88,7 @@ function printDot(graph) {
   printLine('}');
 }
 
-/** @param {import('./place.js').Place & { dot?: boolean }} options */
+/** @param {import('./table-options.js').Place & { dot?: boolean }} options */
 async function showGraph(options) {
   const manager = openExistingPlace(options);
   const graph = createBlockGraph(await manager.inspect());

@@ -9,12 +9,12 @@ const {
   directoryOf,
   isSharedMemory,
   openExistingPlace,
-} = require('./place.js');
+} = require('./table-options.js');
 const { printable } = require('./printable.js');
 const { tableLines } = require('./table.js');
 
 /** @typedef {import('./lock-rows.js').LockRow} LockRow */
-/** @typedef {import('./place.js').Place & { all?: boolean }} Options */
+/** @typedef {import('./table-options.js').Place & { all?: boolean }} Options */
 
 const STATE_COLUMN = 1;
 

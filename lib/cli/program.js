@@ -3,7 +3,7 @@
 const { Command, CommanderError } = require('commander');
 const { EXIT_STATUS, statusOf } = require('./exit-status.js');
 const { acceptOptionsBefore } = require('./options-before.js');
-const { addPlaceOptions } = require('./place.js');
+const { addPlaceOptions } = require('./table-options.js');
 const { printable } = require('./printable.js');
 const { version } = require('../../package.json');
 

@@ -2,14 +2,14 @@
 
 const { LockMonitor } = require('./lock-monitor.js');
 const { colors, printLine, toJson } = require('./output.js');
-const { openPlace, placeText } = require('./place.js');
+const { openPlace, placeText } = require('./table-options.js');
 const { toMilliseconds } = require('./seconds.js');
 const { render } = require('./top/render.js');
 const { TopSession } = require('./top/session.js');
 const { TopState } = require('./top/top-state.js');
 
 /** @typedef {import('./lock-monitor.js').View} View */
-/** @typedef {import('./place.js').Place & { delay: number, once?: boolean }} Options */
+/** @typedef {import('./table-options.js').Place & { delay: number, once?: boolean }} Options */
 
 const DEFAULT_DELAY_MS = 1_000;
 const MIN_DELAY_MS = 100;

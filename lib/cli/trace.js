@@ -7,11 +7,11 @@ const { Option } = require('commander');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { LockTrace } = require('./lock-trace.js');
 const { note, printLine, toJson } = require('./output.js');
-const { openPlace } = require('./place.js');
+const { openPlace } = require('./table-options.js');
 const { printable } = require('./printable.js');
 const { toMilliseconds } = require('./seconds.js');
 
-/** @typedef {import('./place.js').Place & { seconds?: number, name?: string }} Options */
+/** @typedef {import('./table-options.js').Place & { seconds?: number, name?: string }} Options */
 
 /** @param {string} file  '-': standard output; '….gz': compressed */
 function openOutput(file) {

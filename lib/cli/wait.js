@@ -3,13 +3,13 @@
 const { LockError, Mutex } = require('holdfast');
 const { EXIT_STATUS } = require('./exit-status.js');
 const { note, printLine, toJson } = require('./output.js');
-const { bucketExists, openPlace } = require('./place.js');
+const { bucketExists, openPlace } = require('./table-options.js');
 const { printable } = require('./printable.js');
 const { toMilliseconds } = require('./seconds.js');
 
 /**
  * @param {string} name
- * @param {import('./place.js').Place & { timeout?: number }} options
+ * @param {import('./table-options.js').Place & { timeout?: number }} options
  */
 async function wait(name, options) {
   const isFree = await becomesFree(name, options);
@@ -20,7 +20,7 @@ async function wait(name, options) {
 
 /**
  * @param {string} name
- * @param {import('./place.js').Place & { timeout?: number }} options
+ * @param {import('./table-options.js').Place & { timeout?: number }} options
  * @returns {Promise<boolean>} false: the time is over
  */
 async function becomesFree(name, options) {

@@ -2,7 +2,7 @@
 
 const { formatTime } = require('./durations.js');
 const { colors, printLine, toJson } = require('./output.js');
-const { openPlace } = require('./place.js');
+const { openPlace } = require('./table-options.js');
 const { printable } = require('./printable.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockEvent} LockEvent */
@@ -32,7 +32,7 @@ function toLine(event) {
 
 /**
  * @param {string | undefined} name
- * @param {import('./place.js').Place} options
+ * @param {import('./table-options.js').Place} options
  */
 async function watch(name, options) {
   const manager = openPlace(options);

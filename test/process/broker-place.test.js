@@ -3,7 +3,7 @@
 const fs = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
-const { BrokerPlace } = require('../../lib/backends/broker/place.js');
+const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 
@@ -14,7 +14,7 @@ let directory;
 let place;
 beforeEach(() => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  place = new BrokerPlace('default', directory);
+  place = new BrokerFiles('default', directory);
 });
 afterEach(() => fs.rmSync(directory, { recursive: true, force: true }));
 

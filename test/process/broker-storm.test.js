@@ -7,7 +7,7 @@ const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { createInterface } = require('node:readline');
 const { setTimeout: pause } = require('node:timers/promises');
-const { BrokerPlace } = require('../../lib/backends/broker/place.js');
+const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { randomFrom } = require('../support/process-random.js');
 const { StormChecker } = require('./kill-storm-log.js');
 
@@ -42,7 +42,7 @@ let directory;
 let place;
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
-  place = new BrokerPlace('storm', directory);
+  place = new BrokerFiles('storm', directory);
 });
 afterAll(() => {
   for (const child of running) child.kill('SIGKILL');

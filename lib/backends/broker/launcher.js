@@ -8,11 +8,11 @@ const { dateNow, setTimeout } = require('../../time.js');
 const { invalidStateError } = require('../../errors.js');
 const { packageFile } = require('../../package-files.js');
 const { machineNow } = require('./machine-clock.js');
-const { isProcessThere } = require('./place.js');
+const { isProcessThere } = require('./broker-files.js');
 const { commandFor } = require('./platform.js');
 
-/** @typedef {import('./place.js').BrokerPlace} BrokerPlace */
-/** @typedef {import('./place.js').Claim} Claim */
+/** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
+/** @typedef {import('./broker-files.js').Claim} Claim */
 
 /**
  * A connection, the claim that it leads to, and when it was requested.
@@ -63,7 +63,7 @@ class Launcher {
   #pauseMs = FIRST_PAUSE_MS;
   #starts = 0;
 
-  /** @param {BrokerPlace} place */
+  /** @param {BrokerFiles} place */
   constructor(place) {
     this.#place = place;
   }

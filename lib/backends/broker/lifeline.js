@@ -2,7 +2,7 @@
 
 const net = require('node:net');
 
-/** @typedef {import('./place.js').BrokerPlace} BrokerPlace */
+/** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
 
 /**
  * A socket that listens as long as this thread lives. A broker that comes up while the thread is
@@ -14,7 +14,7 @@ class Lifeline {
   /** @type {Set<net.Socket>} */
   #brokers = new Set();
 
-  /** @param {BrokerPlace} place */
+  /** @param {BrokerFiles} place */
   constructor(place) {
     this.name = place.newSocketName(place.lifelinesFolder);
     this.#server = net.createServer((socket) => {

@@ -7,7 +7,7 @@ const { CLOCK_KIND, clockLead, machineNow } = require('./machine-clock.js');
 const { isProof, newNonce, proofOf } = require('./proof.js');
 const { LineReader, WIRE_VERSION, toLine } = require('./wire.js');
 
-/** @typedef {import('./place.js').BrokerPlace} BrokerPlace */
+/** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
 /** @typedef {import('./launcher.js').Found} Found */
 /** @typedef {import('node:net').Socket} Socket */
 
@@ -38,7 +38,7 @@ class Link {
   #refusals = 0;
 
   /**
-   * @param {BrokerPlace} place
+   * @param {BrokerFiles} place
    * @param {LinkUser} user
    */
   constructor(place, user) {

@@ -2,7 +2,7 @@
 
 const { lazy } = require('../../lazy.js');
 
-/** @typedef {import('./place.js').BrokerPlace} BrokerPlace */
+/** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
 
 const SyncHelper = lazy(() => require('./sync-helper.js').SyncHelper);
 
@@ -14,7 +14,7 @@ class SyncCalls {
   #helper = undefined;
 
   /**
-   * @param {BrokerPlace} place
+   * @param {BrokerFiles} place
    * @param {() => object} state  what to tell a broker that may not have heard all
    */
   constructor(place, state) {

@@ -6,7 +6,7 @@
 const { parentPort, workerData } = require('node:worker_threads');
 const { machineNow } = require('./machine-clock.js');
 const { Link } = require('./link.js');
-const { BrokerPlace } = require('./place.js');
+const { BrokerFiles } = require('./broker-files.js');
 const { HEAD_BYTES, LENGTH, NUMBER, toAnswerBytes } = require('./sync-helper.js');
 
 /**
@@ -31,7 +31,7 @@ class SyncThread {
   constructor({ buffer, directory, bucket }) {
     this.#words = new Int32Array(buffer, 0, 2);
     this.#bytes = new Uint8Array(buffer, HEAD_BYTES);
-    this.#link = new Link(new BrokerPlace(bucket, directory), {
+    this.#link = new Link(new BrokerFiles(bucket, directory), {
       hello: () => this.#hello(),
       onOpen: () => this.#send(),
       onMessage: ([kind, call, value]) => {

@@ -59,7 +59,7 @@ class EtcdBackend {
   /** @type {(type: any, error: unknown) => void} */
   #onSync = () => {};
 
-  /** @param {import('./place.js').EtcdPlace} place */
+  /** @param {import('./cluster-options.js').ClusterOptions} place */
   constructor(place) {
     loadServices(); // a missing library is reported here, not in the other thread
     const about = { clientId: this.clientId, pid: process.pid, threadId, host: os.hostname() };

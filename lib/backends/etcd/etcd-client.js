@@ -3,7 +3,7 @@
 const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
 const { loadServices } = require('./grpc-library.js');
 
-/** @typedef {import('./place.js').EtcdPlace} EtcdPlace */
+/** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 
 /** gRPC's status codes that leave open whether the request was carried out. */
 const CANCELLED = 1;
@@ -81,7 +81,7 @@ class EtcdClient {
   /** What metrics show. */
   counts = { calls: 0, failures: 0, reconnects: 0, authentications: 0 };
 
-  /** @param {EtcdPlace} place */
+  /** @param {ClusterOptions} place */
   constructor(place) {
     this.#place = place;
     const { credentials } = this.#library.grpc;

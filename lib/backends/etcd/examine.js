@@ -3,11 +3,11 @@
 const { performance } = require('../../time.js');
 const { EtcdClient } = require('./etcd-client.js');
 const { BucketKeys } = require('./keys.js');
-const { toEtcdPlace } = require('./place.js');
+const { toClusterOptions } = require('./cluster-options.js');
 const { put, removeAll } = require('./transaction.js');
 
-/** @typedef {import('./place.js').EtcdPlace} EtcdPlace */
-/** @typedef {import('./place.js').EtcdOptions} EtcdOptions */
+/** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
+/** @typedef {import('./cluster-options.js').EtcdOptions} EtcdOptions */
 /** @typedef {import('../../../types/etcd.d.ts').EtcdExamination} EtcdExamination */
 /** @typedef {import('../../../types/etcd.d.ts').EtcdMemberExamination} EtcdMemberExamination */
 
@@ -19,7 +19,7 @@ const NO_SPACE = 1;
 const messageOf = (error) => /** @type {Error} */ (error).message;
 
 /**
- * @param {EtcdPlace} place
+ * @param {ClusterOptions} place
  * @param {string} endpoint
  * @returns {Promise<EtcdMemberExamination>}
  */
@@ -77,7 +77,7 @@ async function isOutOfSpace(client) {
  * @returns {Promise<EtcdExamination>}
  */
 async function examineEtcd(url, options = {}) {
-  const place = toEtcdPlace(url, options);
+  const place = toClusterOptions(url, options);
   const members = await Promise.all(place.endpoints.map((one) => examineMember(place, one)));
   const problems = members
     .filter(({ isReachable }) => !isReachable)

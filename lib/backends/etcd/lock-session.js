@@ -12,7 +12,7 @@ const { getAll, keyValuesOf, remove } = require('./transaction.js');
 
 /** @typedef {import('./etcd-client.js').EtcdError} EtcdError */
 /** @typedef {import('./etcd-request.js').Ask} Ask */
-/** @typedef {import('./place.js').EtcdPlace} EtcdPlace */
+/** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 /** @typedef {import('./watch-stream.js').WatchEvent} WatchEvent */
 /** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
 
@@ -54,7 +54,7 @@ class LockSession {
   counts = { sessions: 0, lost: 0, revoked: 0 };
 
   /**
-   * @param {EtcdPlace} place
+   * @param {ClusterOptions} place
    * @param {import('./bucket-view.js').SessionInfo} about
    * @param {(message: any) => void} tell
    * @param {(lease: string | undefined) => void} [onSession]  has begun, or is gone

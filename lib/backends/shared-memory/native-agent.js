@@ -1,7 +1,7 @@
 'use strict';
 
 const path = require('node:path');
-const { defaultDirectory, toBucketName } = require('../bucket-place.js');
+const { defaultDirectory, toBucketName } = require('../bucket-directory.js');
 const { IF_AVAILABLE, SHARED, STEAL } = require('./native-constants.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */

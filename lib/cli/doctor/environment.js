@@ -2,7 +2,7 @@
 
 const { existsSync, readdirSync, readFileSync } = require('node:fs');
 const path = require('node:path');
-const { directoryOf } = require('../place.js');
+const { directoryOf } = require('../table-options.js');
 const { noted, ok, warning } = require('./finding.js');
 
 /** @typedef {import('./finding.js').Finding} Finding */
@@ -78,7 +78,7 @@ function checkLimits() {
 }
 
 /**
- * @param {import('../place.js').Place} options
+ * @param {import('../table-options.js').Place} options
  * @returns {Finding[]}
  */
 function checkEnvironment(options) {

@@ -2,12 +2,12 @@
 
 const { readFileSync, readlinkSync, statSync } = require('node:fs');
 const path = require('node:path');
-const { segmentOf, shownUrl } = require('../place.js');
+const { segmentOf, shownUrl } = require('../table-options.js');
 const { printable } = require('../printable.js');
 const { fault, noted, ok, warning } = require('./finding.js');
 
 /** @typedef {import('./finding.js').Finding} Finding */
-/** @typedef {import('../place.js').Place} Place */
+/** @typedef {import('../table-options.js').Place} Place */
 
 /**
  * What another process sees, read from /proc; undefined where this user may not.

@@ -4,7 +4,7 @@ const { createBlockGraph } = require('../block-graph.js');
 const { formatDuration } = require('../durations.js');
 const { usageOf } = require('../internals.js');
 const { lockRows, isRemarkable, pidText } = require('../lock-rows.js');
-const { bucketExists, openPlace } = require('../place.js');
+const { bucketExists, openPlace } = require('../table-options.js');
 const { printable } = require('../printable.js');
 const { fault, ok, warning } = require('./finding.js');
 
@@ -79,7 +79,7 @@ function checkDeadlocks(inspection) {
 
 /**
  * Opens the bucket as any program would, and looks at what is in it.
- * @param {import('../place.js').Place} options
+ * @param {import('../table-options.js').Place} options
  * @returns {Promise<Finding[]>}
  */
 async function checkTable(options) {

@@ -11,7 +11,7 @@ const { removeFile } = require('../remove-file.js');
 const { Rounds } = require('./round.js');
 const { SessionLifelines } = require('./session-lifelines.js');
 
-/** @typedef {import('../place.js').BrokerPlace} BrokerPlace */
+/** @typedef {import('../broker-files.js').BrokerFiles} BrokerFiles */
 /** @typedef {import('./session.js').Session} Session */
 
 /** How long clients of an earlier broker may take to come back before others are served. */
@@ -45,8 +45,8 @@ class Broker {
   #returnTimer = undefined;
 
   /**
-   * @param {BrokerPlace} place
-   * @param {import('../place.js').Claim} claim
+   * @param {BrokerFiles} place
+   * @param {import('../broker-files.js').Claim} claim
    * @param {object} options
    * @param {number} options.idleMs  how long it stays without connections
    * @param {import('./reading-barrier.js').ReadingBarrier} options.afterReading

@@ -2,12 +2,12 @@
 
 const net = require('node:net');
 
-/** @typedef {import('../place.js').BrokerPlace} BrokerPlace */
-/** @typedef {import('../place.js').Claim} Claim */
+/** @typedef {import('../broker-files.js').BrokerFiles} BrokerFiles */
+/** @typedef {import('../broker-files.js').Claim} Claim */
 
 /**
  * Whether a broker listens on the socket of a claim.
- * @param {BrokerPlace} place
+ * @param {BrokerFiles} place
  * @param {Claim} claim
  * @returns {Promise<boolean>} also true if that is unknown
  */
@@ -29,7 +29,7 @@ function isServed(place, claim) {
  * dead, the number is free, and no higher one has been made meanwhile. Claims below the highest may
  * have been removed, and so may the name of this socket, by a broker that has died since: it took
  * the socket for left over. So the last look decides.
- * @param {BrokerPlace} place
+ * @param {BrokerFiles} place
  * @param {Claim} claim  whose socket is listening
  */
 async function isLeader(place, claim) {

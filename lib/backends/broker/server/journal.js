@@ -3,9 +3,9 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { removeFile } = require('../remove-file.js');
-const { namesIn } = require('../place.js');
+const { namesIn } = require('../broker-files.js');
 
-/** @typedef {import('../place.js').BrokerPlace} BrokerPlace */
+/** @typedef {import('../broker-files.js').BrokerFiles} BrokerFiles */
 
 /**
  * The state that survives a broker, line by line. The broker writes a record before it tells any
@@ -58,7 +58,7 @@ class Journal {
   #lines = [];
 
   /**
-   * @param {BrokerPlace} place
+   * @param {BrokerFiles} place
    * @param {number} number  of the broker
    * @param {() => Iterable<unknown[]>} listAll  the records that say all there is to know
    */
@@ -155,13 +155,13 @@ function writeAll(fd, bytes, position) {
 }
 
 /**
- * @param {BrokerPlace} place
+ * @param {BrokerFiles} place
  * @param {number} number
  */
 const journalFile = (place, number) => path.join(place.folder, `journal.${number}`);
 
 /**
- * @param {BrokerPlace} place
+ * @param {BrokerFiles} place
  * @returns {[string, number][]} names and numbers
  */
 const journalsIn = (place) =>
@@ -172,7 +172,7 @@ const journalsIn = (place) =>
 /**
  * What the brokers before have left: the records of the last journal, without a last one that was
  * not written to its end.
- * @param {BrokerPlace} place
+ * @param {BrokerFiles} place
  * @returns {any[][]}
  * @throws when it cannot be understood
  */

@@ -8,7 +8,7 @@ const fs = require('node:fs');
 const { randomBytes } = require('node:crypto');
 const { setTimeout } = require('../../../time.js');
 const { Broker, listen } = require('./broker.js');
-const { BrokerPlace } = require('../place.js');
+const { BrokerFiles } = require('../broker-files.js');
 const { isLeader } = require('./claim.js');
 const { openReadingBarrier } = require('./reading-barrier.js');
 
@@ -18,7 +18,7 @@ const PRIVATE_FILE = 0o600;
 
 /** @param {Options} options */
 async function main({ directory, bucket, number, idleMs }) {
-  const place = new BrokerPlace(bucket, directory);
+  const place = new BrokerFiles(bucket, directory);
   place.ensure();
   const claim = {
     number,
@@ -47,7 +47,7 @@ async function main({ directory, bucket, number, idleMs }) {
 const FIRST_LOOKS_MS = [50, 250, 1000];
 
 /**
- * @param {BrokerPlace} place
+ * @param {BrokerFiles} place
  * @param {() => void} onChange
  */
 function watchPlace(place, onChange) {

@@ -5,7 +5,7 @@ const { lazy } = require('../../../lazy.js');
 const { setImmediate } = require('../../../time.js');
 const { machineNow } = require('../machine-clock.js');
 
-/** @typedef {import('../place.js').BrokerPlace} BrokerPlace */
+/** @typedef {import('../broker-files.js').BrokerFiles} BrokerFiles */
 
 /**
  * Calls back when the event loop has read all that other processes had written before `since`.
@@ -30,7 +30,7 @@ function openImmediateBarrier() {
  * Deno runs immediates without a look at its connections. It asks the kernel for the end of a new
  * connection, and hears of everything that became readable before together with it. An old one will
  * not do: Deno may take it for readable since its last look.
- * @param {BrokerPlace} place
+ * @param {BrokerFiles} place
  * @returns {ReadingBarrier}
  */
 function openConnectionBarrier(place) {
@@ -60,7 +60,7 @@ function listen(name) {
 }
 
 /**
- * @param {BrokerPlace} place
+ * @param {BrokerFiles} place
  * @returns {ReadingBarrier}
  */
 const openReadingBarrier = (place) =>

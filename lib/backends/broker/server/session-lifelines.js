@@ -4,7 +4,7 @@ const net = require('node:net');
 const { setTimeout } = require('../../../time.js');
 
 /** @typedef {import('./session.js').Session} Session */
-/** @typedef {import('../place.js').BrokerPlace} BrokerPlace */
+/** @typedef {import('../broker-files.js').BrokerFiles} BrokerFiles */
 
 /** After a connect() that neither proves life nor death, as when descriptors are short. */
 const RETRY_MS = 200;
@@ -21,7 +21,7 @@ class SessionLifelines {
   #onDeath;
 
   /**
-   * @param {BrokerPlace} place
+   * @param {BrokerFiles} place
    * @param {(session: Session) => void} onDeath
    */
   constructor(place, onDeath) {

@@ -4,7 +4,7 @@ const fs = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
-const { BrokerPlace } = require('../../../../lib/backends/broker/place.js');
+const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
 const { machineNow } = require('../../../../lib/backends/broker/machine-clock.js');
 const { STEAL } = require('../../../../lib/backends/broker/wire.js');
 const { openLockManager } = require('../../../../lib/index.js');
@@ -31,7 +31,7 @@ afterAll(() => {
   fs.rmSync(directory, { recursive: true, force: true });
 });
 beforeEach(async () => {
-  const place = new BrokerPlace('default', directory);
+  const place = new BrokerFiles('default', directory);
   const claim = place.readClaim(place.highestClaim());
   [main, helper] = await Promise.all([RawClient.open(claim), RawClient.open(claim)]);
   tests += 1;

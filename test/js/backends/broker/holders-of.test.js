@@ -4,7 +4,7 @@ const fs = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
-const { BrokerPlace } = require('../../../../lib/backends/broker/place.js');
+const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
 const { HEAD_BYTES, toAnswerBytes } = require('../../../../lib/backends/broker/sync-helper.js');
 const { openLockManager } = require('../../../../lib/index.js');
 
@@ -81,7 +81,7 @@ test('a stopped broker keeps no timeout from rejecting', async () => {
 });
 
 function stopBroker() {
-  const place = new BrokerPlace('default', directory);
+  const place = new BrokerFiles('default', directory);
   const { pid } = place.readClaim(place.highestClaim());
   process.kill(pid, 'SIGSTOP');
   return pid;

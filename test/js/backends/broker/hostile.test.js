@@ -5,7 +5,7 @@ const net = require('node:net');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
-const { BrokerPlace } = require('../../../../lib/backends/broker/place.js');
+const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
 const { proofOf } = require('../../../../lib/backends/broker/proof.js');
 const { openLockManager } = require('../../../../lib/index.js');
 
@@ -17,7 +17,7 @@ let locks;
 let holder;
 beforeAll(async () => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  place = new BrokerPlace('default', directory);
+  place = new BrokerFiles('default', directory);
   locks = openLockManager({ backend: new BrokerBackend({ directory }) });
   holder = await locks.acquire('a');
 });
@@ -90,7 +90,7 @@ test.each([
 
 test('who answers in the place of the broker without its secret is refused', async () => {
   const other = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  const its = new BrokerPlace('default', other);
+  const its = new BrokerFiles('default', other);
   its.ensure();
   const socket = its.newSocketName(its.folder);
   const server = net.createServer((connection) => {

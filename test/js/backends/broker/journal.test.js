@@ -3,7 +3,7 @@
 const fs = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
-const { BrokerPlace } = require('../../../../lib/backends/broker/place.js');
+const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
 const { BrokerTable } = require('../../../../lib/backends/broker/server/broker-table.js');
 const { Journal, readLastJournal } = require('../../../../lib/backends/broker/server/journal.js');
 
@@ -11,7 +11,7 @@ let directory;
 let place;
 beforeEach(() => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  place = new BrokerPlace('jobs', directory);
+  place = new BrokerFiles('jobs', directory);
   place.ensure();
 });
 afterEach(() => fs.rmSync(directory, { recursive: true, force: true }));

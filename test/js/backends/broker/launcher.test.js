@@ -5,14 +5,14 @@ const fs = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
-const { BrokerPlace } = require('../../../../lib/backends/broker/place.js');
+const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
 const { openLockManager } = require('../../../../lib/index.js');
 
 let directory;
 let mark;
 beforeEach(() => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  const place = new BrokerPlace('default', directory);
+  const place = new BrokerFiles('default', directory);
   place.ensure();
   mark = path.join(place.folder, 'starting.1');
 });

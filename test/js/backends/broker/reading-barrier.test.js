@@ -6,7 +6,7 @@ const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { Worker } = require('node:worker_threads');
 const { machineNow } = require('../../../../lib/backends/broker/machine-clock.js');
-const { BrokerPlace } = require('../../../../lib/backends/broker/place.js');
+const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
 const {
   openConnectionBarrier,
   openReadingBarrier,
@@ -33,7 +33,7 @@ let directory;
 let place;
 beforeEach(() => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  place = new BrokerPlace('jobs', directory);
+  place = new BrokerFiles('jobs', directory);
   place.ensure();
 });
 afterEach(() => fs.rmSync(directory, { recursive: true, force: true }));

@@ -1,10 +1,10 @@
 'use strict';
 
-const { toEtcdPlace } = require('../../../../lib/backends/etcd/place.js');
+const { toClusterOptions } = require('../../../../lib/backends/etcd/cluster-options.js');
 
 describe('a URL of an etcd cluster', () => {
   test('names hosts, a prefix and a time to live', () => {
-    expect(toEtcdPlace('etcd://a:1,b,[::1]:3/my/app?ttl=30', { bucket: 'b' })).toMatchObject({
+    expect(toClusterOptions('etcd://a:1,b,[::1]:3/my/app?ttl=30', { bucket: 'b' })).toMatchObject({
       endpoints: ['a:1', 'b:2379', '[::1]:3'],
       prefix: 'my/app',
       ttlMs: 30_000,
@@ -14,7 +14,7 @@ describe('a URL of an etcd cluster', () => {
   });
 
   test('has defaults', () => {
-    expect(toEtcdPlace('etcds://a')).toMatchObject({
+    expect(toClusterOptions('etcds://a')).toMatchObject({
       endpoints: ['a:2379'],
       prefix: 'holdfast',
       ttlMs: 10_000,
@@ -24,7 +24,7 @@ describe('a URL of an etcd cluster', () => {
   });
 
   test('carries a user and a password, percent-encoded', () => {
-    const { user, password } = toEtcdPlace('etcd://me:p%40%3Ass@a');
+    const { user, password } = toClusterOptions('etcd://me:p%40%3Ass@a');
     expect([user, password]).toEqual(['me', 'p@:ss']);
   });
 
@@ -40,15 +40,15 @@ describe('a URL of an etcd cluster', () => {
     'etcd://a/%zz',
     'http://a',
   ])('%s is refused', (url) => {
-    expect(() => toEtcdPlace(url)).toThrow(TypeError);
+    expect(() => toClusterOptions(url)).toThrow(TypeError);
   });
 
   test('without TLS no certificate is taken', () => {
-    expect(() => toEtcdPlace('etcd://a', { ca: 'pem' })).toThrow(/certificates need etcds:/);
+    expect(() => toClusterOptions('etcd://a', { ca: 'pem' })).toThrow(/certificates need etcds:/);
   });
 
   test('an error does not show the password', () => {
-    expect(() => toEtcdPlace('etcd://me:secret@a?nothing=1')).toThrow(
+    expect(() => toClusterOptions('etcd://me:secret@a?nothing=1')).toThrow(
       expect.objectContaining({ message: expect.not.stringContaining('secret') }),
     );
   });

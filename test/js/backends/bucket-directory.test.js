@@ -1,6 +1,6 @@
 'use strict';
 
-const { defaultDirectory, toBucketName } = require('../../../lib/backends/bucket-place.js');
+const { defaultDirectory, toBucketName } = require('../../../lib/backends/bucket-directory.js');
 
 describe('the default directory', () => {
   const before = process.env.HOLDFAST_DIR;

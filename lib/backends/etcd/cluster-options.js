@@ -3,7 +3,7 @@
 const { readFileSync } = require('node:fs');
 
 /**
- * @typedef {object} EtcdPlace  which cluster, and which part of it
+ * @typedef {object} ClusterOptions  which cluster, and which part of it
  * @property {string[]} endpoints  `host:port`
  * @property {string} prefix  of every key, without slashes at its ends
  * @property {string} bucket
@@ -113,10 +113,10 @@ function toUser(parameters, options, userInfo, url) {
  * Reads a URL `etcd://user:password@host:port,host:port/prefix?ttl=10&ca=file&cert=file&key=file`.
  * @param {string} url
  * @param {EtcdOptions} [options]
- * @returns {EtcdPlace}
+ * @returns {ClusterOptions}
  * @throws TypeError where the URL is not understood, with what is wrong
  */
-function toEtcdPlace(url, options = {}) {
+function toClusterOptions(url, options = {}) {
   const match = URL_PATTERN.exec(url);
   const shown = withoutPassword(url);
   if (match === null) throw urlError(shown, 'its shape is another one');
@@ -147,4 +147,4 @@ function toEtcdPlace(url, options = {}) {
   };
 }
 
-module.exports = { toEtcdPlace };
+module.exports = { toClusterOptions };

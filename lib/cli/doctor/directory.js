@@ -2,11 +2,11 @@
 
 const { existsSync, lstatSync, readdirSync, statfsSync, statSync } = require('node:fs');
 const path = require('node:path');
-const { bucketsIn, directoryOf, segmentOf } = require('../place.js');
+const { bucketsIn, directoryOf, segmentOf } = require('../table-options.js');
 const { fault, noted, ok, warning } = require('./finding.js');
 
 /** @typedef {import('./finding.js').Finding} Finding */
-/** @typedef {import('../place.js').Place} Place */
+/** @typedef {import('../table-options.js').Place} Place */
 
 const TMPFS = 0x0102_1994;
 const RAMFS = 0x8584_58f6;

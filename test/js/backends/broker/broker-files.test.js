@@ -4,7 +4,7 @@ const fs = require('node:fs');
 const net = require('node:net');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
-const { BrokerPlace, toBrokerPlace } = require('../../../../lib/backends/broker/place.js');
+const { BrokerFiles, toBrokerPlace } = require('../../../../lib/backends/broker/broker-files.js');
 const { platformOf } = require('../../../../lib/backends/broker/platform.js');
 const { isLeader } = require('../../../../lib/backends/broker/server/claim.js');
 
@@ -13,7 +13,7 @@ let place;
 const servers = [];
 beforeEach(() => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  place = new BrokerPlace('jobs', directory);
+  place = new BrokerFiles('jobs', directory);
   place.ensure();
 });
 afterEach(async () => {
@@ -107,7 +107,7 @@ test('a late claim below the highest does not lead', async () => {
 });
 
 test('where a full backlog is refused too, the process has to be gone as well', async () => {
-  const mac = new BrokerPlace('jobs', directory, platformOf('darwin'));
+  const mac = new BrokerFiles('jobs', directory, platformOf('darwin'));
   expect(mac.isProofOfDeath('ECONNREFUSED', process.pid)).toBe(false);
   expect(mac.isProofOfDeath('ECONNREFUSED', 2 ** 22 + 1)).toBe(true);
   expect(place.isProofOfDeath('ECONNREFUSED', process.pid)).toBe(true);
@@ -120,13 +120,13 @@ test('a socket whose path is too long is in a short folder of this user', () => 
   const folder = path.join(directory, 'x'.repeat(110));
   const shortDirectory = () => path.join(directory, 'short');
   const platform = { ...platformOf('darwin'), shortDirectory };
-  const socket = new BrokerPlace('jobs', directory, platform).newSocketName(folder);
+  const socket = new BrokerFiles('jobs', directory, platform).newSocketName(folder);
   expect(path.dirname(socket)).toBe(path.join(directory, 'short'));
   expect(fs.statSync(path.dirname(socket)).mode & 0o777).toBe(0o700);
 });
 
 test('sockets of Windows are pipes with random names', () => {
-  const windows = new BrokerPlace('jobs', directory, platformOf('win32'));
+  const windows = new BrokerFiles('jobs', directory, platformOf('win32'));
   const names = [1, 2].map(() => windows.newSocketName(windows.folder));
   expect(names[0]).toMatch(/^\\\\\.\\pipe\\holdfast-[0-9a-f-]{36}$/);
   expect(names[0]).not.toBe(names[1]);

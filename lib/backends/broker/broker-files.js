@@ -3,7 +3,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { createClientId } = require('../client-id.js');
-const { toBucketName } = require('../bucket-place.js');
+const { toBucketName } = require('../bucket-directory.js');
 const { defaultDirectory, folderNameOf, platformOf } = require('./platform.js');
 const { removeFile } = require('./remove-file.js');
 
@@ -61,7 +61,7 @@ function notCreated(directory, cause) {
 }
 
 /** Where a bucket of the broker lives: its folder, the claims in it, its sockets. */
-class BrokerPlace {
+class BrokerFiles {
   /** @type {string} of the bucket */
   folder;
   #platform;
@@ -225,7 +225,7 @@ function isProcessThere(pid) {
 
 /**
  * @param {{ bucket?: string, directory?: string }} options
- * @returns {BrokerPlace}
+ * @returns {BrokerFiles}
  * @throws TypeError
  */
 function toBrokerPlace({ bucket = 'default', directory }) {
@@ -234,7 +234,7 @@ function toBrokerPlace({ bucket = 'default', directory }) {
     // Relative, it would be another place for every working directory.
     throw new TypeError(`HOLDFAST_DIR is not absolute: ${chosen}`);
   }
-  return new BrokerPlace(bucket, chosen || defaultDirectory(platformOf()));
+  return new BrokerFiles(bucket, chosen || defaultDirectory(platformOf()));
 }
 
-module.exports = { BrokerPlace, isProcessThere, namesIn, toBrokerPlace };
+module.exports = { BrokerFiles, isProcessThere, namesIn, toBrokerPlace };
