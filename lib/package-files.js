@@ -76,6 +76,17 @@ function bundledFile(name) {
 }
 
 /**
+ * The delivered package has the broker's modules in dist/broker.js only.
+ * @param {string} root  of a package
+ * @param {string} name  below lib/
+ */
+function fileOf(root, name) {
+  const file = path.join(root, 'lib', name);
+  const isBroker = name === 'backends/broker/server/main.js';
+  return isBroker && !existsSync(file) ? path.join(root, 'dist', 'broker.js') : file;
+}
+
+/**
  * A file that runs on its own: a program, a thread, a description of a protocol.
  * @param {string} name  below lib/
  * @param {string} [root]  for tests
@@ -85,10 +96,10 @@ function bundledFile(name) {
 function packageFile(name, root = packageRoot()) {
   if (isPackage(root)) {
     const here = root === packageRoot() ? fileHere(name) : undefined;
-    return here ?? path.join(root, 'lib', name);
+    return here ?? fileOf(root, name);
   }
   const installed = installedRoot(root);
-  if (installed !== undefined) return path.join(installed, 'lib', name);
+  if (installed !== undefined) return fileOf(installed, name);
   const error = new Error(`holdfast: the file lib/${name} is missing. ${BUNDLED}.`);
   throw Object.assign(error, { code: 'ERR_HOLDFAST_BUNDLED' });
 }
