@@ -296,4 +296,10 @@ function withoutWords(inspection) {
 const createLockManager = (openBackend, notesCallSites = false) =>
   new LockManager(FROM_THIS_PACKAGE, openBackend, notesCallSites);
 
-module.exports = { LockManager, createLockManager, hasHolders };
+/** @param {unknown} value  of the member `manager` of a dictionary */
+function toLockManager(value) {
+  if (value instanceof LockManager) return value;
+  throw new TypeError("The member 'manager' is not a LockManager");
+}
+
+module.exports = { LockManager, createLockManager, hasHolders, toLockManager };

@@ -10,17 +10,11 @@ const {
   toMember,
 } = require('../webidl.js');
 const { createLocalLockManager, locks } = require('./lock-managers.js');
-const { LockManager, hasHolders } = require('./lock-manager.js');
+const { hasHolders, toLockManager } = require('./lock-manager.js');
 
 /** @typedef {import('./lock-handle.js').LockHandle} LockHandle */
 /** @typedef {import('./lock-manager.js').LockManager} Manager */
 /** @typedef {import('../../types/locks.d.ts').LockOptions} LockOptions */
-
-/** @param {unknown} value */
-function toManager(value) {
-  if (value instanceof LockManager) return value;
-  throw new TypeError("The member 'manager' is not a LockManager");
-}
 
 /**
  * Translates the rejection of a request that timed out; any other error is passed on unchanged.
@@ -72,7 +66,7 @@ class MutexBase {
    */
   constructor(name, options) {
     const source = toDictionarySource(options, 'MutexOptions') ?? {};
-    const manager = toMember(source.manager, toManager, undefined);
+    const manager = toMember(source.manager, toLockManager, undefined);
     if (name === undefined && manager !== undefined) {
       throw new TypeError("The member 'manager' needs a name");
     }
@@ -119,6 +113,17 @@ class MutexBase {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /**
+   * Waits until it could be entered.
+   * @param {unknown} options  `signal`, `timeout`
+   * @param {LockOptions} fixed  options that the method sets
+   */
+  async waitUntilFree(options, fixed) {
+    const source = /** @type {LockOptions} */ (toDictionarySource(options, 'MutexOptions') ?? {});
+    const { signal, timeout } = source;
+    await this.run(() => {}, { signal, timeout }, fixed);
   }
 
   /**

@@ -60,9 +60,9 @@ class Mutex {
    * Takes its turn in the queue: only a grant shows that the lock was free.
    * @param {import('../../types/mutex.d.ts').WaitForUnlockOptions} [options]
    */
-  async waitForUnlock({ timeout, signal } = {}) {
-    signal?.throwIfAborted();
-    if (this.locked) await this.#base.run(() => {}, { timeout, signal }, { mode: 'exclusive' });
+  async waitForUnlock(options = undefined) {
+    if (options === undefined && !this.locked) return;
+    await this.#base.waitUntilFree(options, { mode: 'exclusive' });
   }
 }
 

@@ -11,7 +11,7 @@ const {
   toMember,
 } = require('../webidl.js');
 const { locks } = require('./lock-managers.js');
-const { LockManager } = require('./lock-manager.js');
+const { toLockManager } = require('./lock-manager.js');
 const { CombinedSignal } = require('./combined-signal.js');
 const { defaultRunStore, toRunStore } = require('./run-store.js');
 const { sleepUntil } = require('./sleep-until.js');
@@ -26,7 +26,7 @@ const { sleepUntil } = require('./sleep-until.js');
  * @property {number} offset  milliseconds
  * @property {boolean} isNotedFirst  at most once: the run is recorded before the callback
  * @property {RunStore | undefined} store
- * @property {LockManager} manager
+ * @property {import('./lock-manager.js').LockManager} manager
  * @property {AbortSignal | undefined} signal
  * @property {string | undefined} label
  * @property {((error: unknown) => unknown) | undefined} onError
@@ -52,12 +52,6 @@ function toOffset(value) {
   throw new TypeError("The member 'offset' is not a whole number of milliseconds");
 }
 
-/** @param {unknown} value */
-function toManager(value) {
-  if (value instanceof LockManager) return value;
-  throw new TypeError("The member 'manager' is not a LockManager");
-}
-
 /**
  * @param {unknown} name
  * @param {unknown} options
@@ -72,7 +66,7 @@ function toJob(name, options, callback) {
     offset: toMember(source.offset, toOffset, 0),
     isNotedFirst: toMember(source.delivery, toDelivery, 'at-least-once') === 'at-most-once',
     store: toMember(source.store, toRunStore, undefined),
-    manager: toMember(source.manager, toManager, locks),
+    manager: toMember(source.manager, toLockManager, locks),
     signal: toMember(source.signal, toAbortSignal, undefined),
     label: toMember(source.label, toDOMString, undefined),
     onError: toMember(source.onError, toCallback, undefined),

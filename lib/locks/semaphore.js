@@ -71,9 +71,8 @@ class Semaphore {
    * Acquires a permit in its turn, and releases it at once.
    * @param {import('../../types/mutex.d.ts').WaitForUnlockOptions} [options]
    */
-  async waitForUnlock({ timeout, signal } = {}) {
-    signal?.throwIfAborted();
-    await this.#base.run(() => {}, { timeout, signal }, this.#permit);
+  async waitForUnlock(options = undefined) {
+    await this.#base.waitUntilFree(options, this.#permit);
   }
 }
 

@@ -1,5 +1,6 @@
 'use strict';
 
+const { toLockManager } = require('../locks/lock-manager.js');
 const { locks } = require('../locks/lock-managers.js');
 const { BucketSource } = require('./bucket-source.js');
 const { registerOpenTelemetry } = require('./open-telemetry.js');
@@ -26,6 +27,7 @@ function openSource({
   bounds,
 }) {
   checkBounds(bounds);
+  toLockManager(manager);
   if (scope === 'bucket') return new BucketSource(manager, { names, bounds });
   if (scope === 'process') return new ProcessSource({ names, bounds });
   throw new TypeError(`The member 'scope' is neither 'bucket' nor 'process': ${String(scope)}`);

@@ -211,7 +211,11 @@ test.each([
   ['bounds that do not rise', { bounds: [2, 1] }],
   ['no bounds', { bounds: [] }],
   ['a bound that is no number', { bounds: [NaN] }],
-])('%s is refused', (_, options) => {
+  ['a manager that is none', { manager: 1 }],
+])('%s is refused, by its name', (_, options) => {
   const manager = openLockManager({ directory: bucket.directory });
-  expect(() => new LockMetrics({ manager, ...options })).toThrow(TypeError);
+  const [member] = Object.keys(options);
+  const create = () => new LockMetrics({ manager, ...options });
+  expect(create).toThrow(TypeError);
+  expect(create).toThrow(`'${member}'`);
 });

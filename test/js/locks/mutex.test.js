@@ -208,6 +208,15 @@ describe.each([
     release();
   });
 
+  test.each([{ signal: 1 }, { timeout: -1 }, 7])(
+    'waitForUnlock(%j) is a TypeError that says so, also while nobody holds it',
+    async (options) => {
+      const said = /'signal'|'timeout'|not a MutexOptions object/;
+      await expect(mutex.waitForUnlock(options)).rejects.toThrow(said);
+      await expect(mutex.waitForUnlock(options)).rejects.toThrow(TypeError);
+    },
+  );
+
   test('what is no function, no mode, no timeout is a TypeError', async () => {
     await expect(mutex.runExclusive('callback')).rejects.toThrow(TypeError);
     await expect(mutex.acquire({ mode: 'neither' })).rejects.toThrow(TypeError);
