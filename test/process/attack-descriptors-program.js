@@ -18,6 +18,11 @@ function takeAllDescriptors() {
   }
 }
 
-takeAllDescriptors();
-locks.request('a', () => process.send('granted')).finally(() => process.disconnect());
-process.send('waiting');
+async function run() {
+  await locks.request('b', () => {}); // what the package loads at the first request is loaded
+  takeAllDescriptors();
+  locks.request('a', () => process.send('granted')).finally(() => process.disconnect());
+  process.send('waiting');
+}
+
+run();
