@@ -10,7 +10,10 @@ namespace holdfast::core {
 
 using segment::CellId;
 using segment::CellState;
+using segment::NameCell;
 using segment::ProcessRef;
+using segment::RequestCell;
+using segment::TextCell;
 
 namespace {
 
@@ -24,9 +27,7 @@ class Reader {
   }
 
  private:
-  static uint64_t TicketOf(const CopiedCell& cell) {
-    return cell.Read<uint64_t>(offsetof(segment::RequestCell, ticket));
-  }
+  static uint64_t TicketOf(const CopiedCell& cell) { return cell.As<RequestCell>().ticket.Get(); }
 
   void ReadShard() {
     std::vector<const CopiedCell*> requests;
@@ -38,44 +39,38 @@ class Reader {
     for (const CopiedCell* request : requests) Show(*request);
   }
 
-  void Show(const CopiedCell& request) {
-    const ProcessRef process{
-        request.Read<uint16_t>(offsetof(segment::RequestCell, process_slot)),
-        request.Read<uint32_t>(offsetof(segment::RequestCell, process_generation))};
+  void Show(const CopiedCell& cell) {
+    const auto& request = cell.As<RequestCell>();
+    const ProcessRef process{request.process_slot.Get(), request.process_generation.Get()};
     if (!IsAlive(process)) return;
     LockInfo info;
-    const auto name = request.Read<CellId>(offsetof(segment::RequestCell, name));
-    if (!ReadName(name, info.name)) return;
-    const auto mode = request.Read<uint8_t>(offsetof(segment::RequestCell, mode));
-    info.mode = mode == 0 ? LockMode::kExclusive : LockMode::kShared;
-    info.client_id[0] = request.client_id[0];
-    info.client_id[1] = request.client_id[1];
-    const bool is_held = request.state() == CellState::kHeld;
+    if (!ReadName(request.name.Get(), info.name)) return;
+    info.mode = request.mode.Get() == 0 ? LockMode::kExclusive : LockMode::kShared;
+    info.client_id[0] = cell.client_id[0];
+    info.client_id[1] = cell.client_id[1];
+    info.thread_id = cell.thread_id;
+    const bool is_held = cell.state() == CellState::kHeld;
     ReadDetails(request, process, is_held, info);
     (is_held ? snapshot_.held : snapshot_.pending).push_back(std::move(info));
   }
 
   // Details beyond the standard's snapshot.
-  void ReadDetails(const CopiedCell& request, ProcessRef process, bool is_held,
+  void ReadDetails(const RequestCell& request, ProcessRef process, bool is_held,
                    LockInfo& info) const {
     const segment::ProcessEntry& entry = manager_.segment().process(process.slot);
     const segment::ProcessEntry& own = manager_.segment().process(manager_.self().slot);
     const bool is_near = entry.pid_namespace.Get() == own.pid_namespace.Get();
     info.process_id = is_near ? entry.process_id.Get() : 0;
-    info.thread_id = request.thread_id;
-    info.limit = request.Read<uint32_t>(offsetof(segment::RequestCell, limit));
-    info.hold_limit_ns = request.Read<uint64_t>(offsetof(segment::RequestCell, hold_limit_ns));
-    info.request_id = request.Read<uint32_t>(offsetof(segment::RequestCell, request_id));
-    info.enclosing_token = request.Read<uint64_t>(offsetof(segment::RequestCell, enclosing_token));
-    info.requested_ms = request.Read<uint64_t>(offsetof(segment::RequestCell, requested_ms));
-    ReadText(request.Read<CellId>(offsetof(segment::RequestCell, label)),
-             request.Read<uint32_t>(offsetof(segment::RequestCell, label_length)), info.label);
-    ReadText(request.Read<CellId>(offsetof(segment::RequestCell, call_site)),
-             request.Read<uint32_t>(offsetof(segment::RequestCell, call_site_length)),
-             info.call_site);
+    info.limit = request.limit.Get();
+    info.hold_limit_ns = request.hold_limit_ns.Get();
+    info.request_id = request.request_id.Get();
+    info.enclosing_token = request.enclosing_token.Get();
+    info.requested_ms = request.requested_ms.Get();
+    ReadText(request.label.Get(), request.label_length.Get(), info.label);
+    ReadText(request.call_site.Get(), request.call_site_length.Get(), info.call_site);
     if (!is_held) return;
-    info.token = request.Read<uint64_t>(offsetof(segment::RequestCell, token));
-    info.granted_ms = request.Read<uint64_t>(offsetof(segment::RequestCell, granted_ms));
+    info.token = request.token.Get();
+    info.granted_ms = request.granted_ms.Get();
   }
 
   // A label or a call site.
@@ -101,14 +96,15 @@ class Reader {
   }
 
   bool ReadName(CellId id, std::u16string& units) const {
-    const CopiedCell* cell = Find(id, CellState::kName);
+    const CopiedCell* const cell = Find(id, CellState::kName);
     if (cell == nullptr) return false;
-    const auto length = cell->Read<uint32_t>(offsetof(segment::NameCell, length));
+    const auto& name = cell->As<NameCell>();
+    const uint32_t length = name.length.Get();
     // A damaged length must not allocate that much memory.
     if (segment::NameTable::CellsFor(length) > table_.CellsOf(shard_).size()) return false;
     const uint32_t here = std::min(length, segment::kNameCellUnits);
-    ReadUnits(*cell, offsetof(segment::NameCell, units), here, units);
-    return ReadPieces(cell->Read<CellId>(offsetof(segment::NameCell, text)), length - here, units);
+    ReadUnits(name.units, here, units);
+    return ReadPieces(name.text.Get(), length - here, units);
   }
 
   bool ReadPieces(CellId id, uint32_t length, std::u16string& units) const {
@@ -116,18 +112,17 @@ class Reader {
       const CopiedCell* const cell = Find(id, CellState::kText);
       if (cell == nullptr) return false;
       const uint32_t here = std::min(length, segment::kTextCellUnits);
-      ReadUnits(*cell, offsetof(segment::TextCell, units), here, units);
+      const auto& text = cell->As<TextCell>();
+      ReadUnits(text.units, here, units);
       length -= here;
-      id = cell->Read<CellId>(offsetof(segment::TextCell, following));
+      id = text.following.Get();
     }
     return true;
   }
 
-  static void ReadUnits(const CopiedCell& cell, size_t offset, uint32_t count,
-                        std::u16string& units) {
-    for (uint32_t i = 0; i < count; ++i) {
-      units.push_back(static_cast<char16_t>(cell.Read<uint16_t>(offset + i * sizeof(uint16_t))));
-    }
+  template <typename Units>
+  static void ReadUnits(const Units& from, uint32_t count, std::u16string& units) {
+    for (uint32_t i = 0; i < count; ++i) units.push_back(static_cast<char16_t>(from[i].Get()));
   }
 
   LockManager& manager_;

@@ -1,6 +1,7 @@
 #include "core/table_copy.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <numeric>
 #include <utility>
@@ -30,7 +31,7 @@ void CopyCell(Segment& segment, CellId id, const segment::AnyCell& cell, CopiedC
     std::memcpy(copy.bytes + i * sizeof(Word), &word, sizeof(word));
   }
   if (!copy.IsShown()) return;
-  const auto agent = copy.Read<uint16_t>(offsetof(segment::RequestCell, agent));
+  const uint16_t agent = copy.As<segment::RequestCell>().agent.Get();
   if (agent >= segment.geometry().agents) return;
   copy.client_id[0] = segment.agent(agent).client_id[0].Get();
   copy.client_id[1] = segment.agent(agent).client_id[1].Get();

@@ -9,7 +9,7 @@
 #define HOLDFAST_CORE_TABLE_COPY_H_
 
 #include <cstdint>
-#include <cstring>
+#include <new>
 #include <vector>
 
 #include "core/lock_manager.h"
@@ -24,15 +24,13 @@ struct CopiedCell {
   uint64_t client_id[2];
   alignas(8) unsigned char bytes[segment::kCellBytes];
 
+  // REQUIRES: T is the type of a cell in this state().
   template <typename T>
-  T Read(size_t offset) const {
-    T value;
-    std::memcpy(&value, bytes + offset, sizeof(T));
-    return value;
+  const T& As() const {
+    static_assert(sizeof(T) <= segment::kCellBytes && alignof(T) <= 8);
+    return *std::launder(reinterpret_cast<const T*>(bytes));
   }
-  segment::CellState state() const {
-    return Read<segment::CellState>(offsetof(segment::AnyCell, state));
-  }
+  segment::CellState state() const { return As<segment::AnyCell>().state.Get(); }
   bool IsShown() const {
     return state() == segment::CellState::kHeld || state() == segment::CellState::kWaiting;
   }
