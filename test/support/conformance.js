@@ -56,7 +56,8 @@ class Clients {
   async close() {
     await Promise.all([this.first.close(), this.second.close()]);
     await Promise.all(this.#links.map((link) => link.stop()));
-    rmSync(this.#bucket.directory, { recursive: true, force: true });
+    // A broker stays for half a second after its last client, and may be writing its journal.
+    rmSync(this.#bucket.directory, { recursive: true, force: true, maxRetries: 20 });
   }
 }
 

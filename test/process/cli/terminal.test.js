@@ -157,7 +157,7 @@ inTerminal('exec in a terminal', () => {
     await shell.shows(/Stopped/);
     expect((await cli.locks.inspect()).held).toMatchObject([{ processState: 'stopped' }]);
     shell.type('clear; fg\n');
-    await shell.shows(/^tick/m);
+    await shell.shows(/(?<![^])(?![^]*Stopped)[^]*^tick/m); // not those of before
     shell.press('C-c');
     await shell.shows(/shell\$ *$/m);
     await untilEqual(() => cli.locks.isLocked('lock'), false);
