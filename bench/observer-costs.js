@@ -24,7 +24,7 @@ const path = require('node:path');
 const { createInterface } = require('node:readline');
 const { parseArgs } = require('node:util');
 const { openLockManager } = require('..');
-const { LockMetrics } = require('../lib/metrics/index.js');
+const { LockMetrics } = require('../dist/metrics.js'); // of the same package as the locks above
 const { median } = require('./harness/statistics.js');
 
 /** @typedef {import('../types').LockManager} LockManager */
