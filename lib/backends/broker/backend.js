@@ -10,7 +10,7 @@ const { BrokerCalls } = require('./broker-calls.js');
 const { askHolders, askHoldersSync } = require('./holders.js');
 const { Lifeline } = require('./lifeline.js');
 const { Link } = require('./link.js');
-const { toBrokerPlace } = require('./broker-files.js');
+const { toBrokerFiles } = require('./broker-files.js');
 const { SyncCalls } = require('./sync-calls.js');
 const { threadName } = require('./thread-name.js');
 const { NO_ID, TrackedRequest } = require('./tracked-request.js');
@@ -56,7 +56,7 @@ class BrokerBackend {
    * @throws DOMException when the directory cannot be used, with what to do about it
    */
   constructor(options = {}) {
-    this.#place = toBrokerPlace(options);
+    this.#place = toBrokerFiles(options);
     this.#place.ensure();
     this.#link = new Link(this.#place, {
       hello: (toBrokerTime) => ['hello', this.#state(toBrokerTime), false],

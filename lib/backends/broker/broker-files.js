@@ -228,7 +228,7 @@ function isProcessThere(pid) {
  * @returns {BrokerFiles}
  * @throws TypeError
  */
-function toBrokerPlace({ bucket = 'default', directory }) {
+function toBrokerFiles({ bucket = 'default', directory }) {
   const chosen = directory ?? process.env.HOLDFAST_DIR;
   if (chosen && !path.isAbsolute(chosen)) {
     // Relative, it would be another place for every working directory.
@@ -237,4 +237,4 @@ function toBrokerPlace({ bucket = 'default', directory }) {
   return new BrokerFiles(bucket, chosen || defaultDirectory(platformOf()));
 }
 
-module.exports = { BrokerFiles, isProcessThere, namesIn, toBrokerPlace };
+module.exports = { BrokerFiles, isProcessThere, namesIn, toBrokerFiles };

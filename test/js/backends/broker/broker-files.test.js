@@ -4,7 +4,7 @@ const fs = require('node:fs');
 const net = require('node:net');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
-const { BrokerFiles, toBrokerPlace } = require('../../../../lib/backends/broker/broker-files.js');
+const { BrokerFiles, toBrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
 const { platformOf } = require('../../../../lib/backends/broker/platform.js');
 const { isLeader } = require('../../../../lib/backends/broker/server/claim.js');
 
@@ -135,7 +135,7 @@ test('sockets of Windows are pipes with random names', () => {
 test('HOLDFAST_DIR that is not absolute is refused', () => {
   process.env.HOLDFAST_DIR = 'here';
   try {
-    expect(() => toBrokerPlace({})).toThrow(TypeError);
+    expect(() => toBrokerFiles({})).toThrow(TypeError);
   } finally {
     delete process.env.HOLDFAST_DIR;
   }
