@@ -1,12 +1,13 @@
 'use strict';
 
-// Waits for the lock `a` of a bucket when it has no descriptor left, and tells its parent so.
+// Waits for the lock `a` of a bucket when it has no descriptor left, and tells its parent so, and
+// how it ends.
 
 const { openSync } = require('node:fs');
 const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 
-const [directory] = process.argv.slice(2);
+const [directory, timeout = 'Infinity'] = process.argv.slice(2);
 const backend = new SharedMemoryBackend({ directory, bucket: 'process' });
 const locks = openLockManager({ backend });
 
@@ -19,9 +20,11 @@ function takeAllDescriptors() {
 }
 
 async function run() {
-  await locks.request('b', () => {}); // what the package loads at the first request is loaded
+  const options = { timeout: Number(timeout) };
+  await locks.request('b', options, () => {}); // what the package loads at the first one is loaded
   takeAllDescriptors();
-  locks.request('a', () => process.send('granted')).finally(() => process.disconnect());
+  const request = locks.request('a', options, () => process.send('granted'));
+  request.catch((error) => process.send(error.name)).finally(() => process.disconnect());
   process.send('waiting');
 }
 

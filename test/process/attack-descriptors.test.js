@@ -18,17 +18,33 @@ afterEach(async () => {
   await bucket.close();
 });
 
-// The thread that watches others needs descriptors; nobody else waits here who would notice.
-test('the death of a holder is noticed by one who began to wait without a descriptor left', async () => {
-  const holder = await bucket.open('process');
-  await holder.hold('a');
-  waiter = fork(PROGRAM, [bucket.directory], {
+/**
+ * One who waits for `a`, with no descriptor left.
+ * @param {string[]} options  of the program
+ */
+async function startToWait(...options) {
+  waiter = fork(PROGRAM, [bucket.directory, ...options], {
     execPath: '/bin/sh',
     execArgv: ['-c', FEW_DESCRIPTORS, process.execPath],
   });
   expect(await once(waiter, 'message')).toEqual(['waiting', undefined]);
+}
+
+// The thread that watches others needs descriptors; nobody else waits here who would notice.
+test('the death of a holder is noticed by one who began to wait without a descriptor left', async () => {
+  const holder = await bucket.open('process');
+  await holder.hold('a');
+  await startToWait();
   const answer = once(waiter, 'message');
   holder.endBy('SIGKILL');
   await holder.ended;
   expect(await answer).toEqual(['granted', undefined]);
+});
+
+// Its message names the holders, which is no reason not to settle.
+test('a timeout is told to one who waits without a descriptor left', async () => {
+  const release = await bucket.hold('a');
+  await startToWait('20');
+  expect(await once(waiter, 'message')).toEqual(['TimeoutError', undefined]);
+  await release();
 });

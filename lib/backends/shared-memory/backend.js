@@ -30,8 +30,6 @@ const { queueMicrotask } = require('../../time.js');
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 /** @typedef {import('../../../types/backend.d.ts').LockOutcome} LockOutcome */
-/** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
-/** @typedef {import('../../../types/locks.d.ts').LockManagerSnapshot} LockManagerSnapshot */
 /** @typedef {import('./watch.js').SharedMemoryWatch} SharedMemoryWatch */
 
 const createWatch = lazy(() => require('./watch.js').createWatch);
@@ -40,8 +38,7 @@ const walkWaits = lazy(() => require('./wait-walk.js').walkWaits);
 
 const OUTCOME_MASK = (1 << OUTCOME_BITS) - 1;
 const SOON = Promise.resolve();
-/** The default maximum of holdersOf(). */
-const MAX_HOLDERS = 100;
+const MAX_HOLDERS = 100; // unless holdersOf() is told otherwise
 
 /**
  * The backend over the lock table in shared memory: one agent of a bucket. The native part sees ids
@@ -165,12 +162,12 @@ class SharedMemoryBackend {
     });
   }
 
-  /** @returns {Promise<LockManagerSnapshot>} */
+  /** @returns {Promise<import('../../../types/locks.d.ts').LockManagerSnapshot>} */
   async snapshot() {
     return view().takeSnapshot(() => this.#ask((agent) => agent.snapshot()));
   }
 
-  /** @returns {Promise<LockInspection>} */
+  /** @returns {Promise<import('../../../types/backend.d.ts').LockInspection>} */
   async inspect() {
     return view().takeInspection(() => this.#ask((agent) => agent.inspect()));
   }
@@ -178,7 +175,7 @@ class SharedMemoryBackend {
   /**
    * @param {readonly number[]} requestIds
    * @param {import('../../../types/backend.d.ts').WaitWalkOptions} options
-   * @returns {Promise<LockInspection>}
+   * @returns {Promise<import('../../../types/backend.d.ts').LockInspection>}
    */
   async waitsOf(requestIds, options) {
     return walkWaits()((call) => this.#ask(call), requestIds, options);
@@ -191,7 +188,11 @@ class SharedMemoryBackend {
    */
   holdersOf(name, max = MAX_HOLDERS) {
     if (this.#isClosed || this.#agent === null) return [];
-    return view().takeHolders(this.#agent.holdersOf(name, max));
+    try {
+      return view().takeHolders(this.#agent.holdersOf(name, max));
+    } catch {
+      return []; // what reads them is loaded here, which takes a descriptor
+    }
   }
 
   /**
