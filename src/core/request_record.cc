@@ -63,7 +63,7 @@ CellId TakeRecord(const ShardView& shard, const segment::AgentRef& agent,
 uint64_t TokenAfterDamage(segment::Segment& segment, segment::Host& host) {
   Shared<uint64_t>& last = segment.header().last_token;
   const uint64_t base = segment::TokenAt(host.RealtimeMs() * kNsPerMs);
-  for (uint64_t seen = last.Get(); seen < segment::kFirstToken || seen >= segment::kLastToken;) {
+  for (uint64_t seen = last.Get(); seen < segment::kFirstToken || seen >= segment::kTokenLimit;) {
     if (last.CompareExchange(seen, base)) break;
   }
   return last.FetchAdd(1) + 1;

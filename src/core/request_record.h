@@ -38,7 +38,7 @@ uint64_t TokenAfterDamage(segment::Segment& segment, segment::Host& host);
 
 inline uint64_t NextToken(segment::Segment& segment, segment::Host& host) {
   const uint64_t token = segment.header().last_token.FetchAdd(1) + 1;
-  const bool is_sound = token > segment::kFirstToken && token <= segment::kLastToken;
+  const bool is_sound = token > segment::kFirstToken && token < segment::kTokenLimit;
   return is_sound ? token : TokenAfterDamage(segment, host);
 }
 

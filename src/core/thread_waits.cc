@@ -15,7 +15,7 @@ constexpr size_t kMaxDepth = 1000;
 
 }  // namespace
 
-uint64_t EnclosingTokenOf(uint64_t word) { return word & (segment::kLastToken - 1); }
+uint64_t EnclosingTokenOf(uint64_t word) { return word & (segment::kTokenLimit - 1); }
 
 void ThreadWaits::Add(const Entry& entry) {
   if (!keys_.insert(KeyOf(entry.record.shard, entry.record.ticket)).second) return;

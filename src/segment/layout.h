@@ -66,10 +66,10 @@ inline constexpr CellId kNoCell = 0;
 inline constexpr CellId kNotLinked = 0;
 inline constexpr CellId kEventEnd = 0xFFFFFFFF;
 
-// Tokens are between these, so that a small number is never taken for one. Any other value is
-// damage: no real segment gets there.
+// Tokens are above the first and below the second, so that a small number is never taken for one.
+// Any other value is damage: no real segment gets there.
 inline constexpr uint64_t kFirstToken = uint64_t{1} << 32;
-inline constexpr uint64_t kLastToken = uint64_t{1} << 62;
+inline constexpr uint64_t kTokenLimit = uint64_t{1} << 62;
 
 // In AgentEntry::sleeping: the doorbell has been rung in this sleep.
 inline constexpr uint32_t kRung = 0x80000000;

@@ -14,7 +14,7 @@ namespace holdfast::segment {
 namespace {
 
 // No real counter reaches this value: a larger one is damage.
-constexpr uint64_t kMax = uint64_t{1} << 62;
+constexpr uint64_t kTicketLimit = uint64_t{1} << 62;
 
 bool WasGranted(CellState state) {
   return state == CellState::kHeld || state == CellState::kStealing || IsLost(state);
@@ -84,8 +84,8 @@ void ShardRepair::ReadCell(CellId id, AnyCell& cell) {
                        agent,
                        mode == static_cast<uint8_t>(LockMode::kExclusive),
                        IsOwnerAlive(request, agent)};
-    const bool is_sound = IsLockMode(mode) && read.ticket != 0 && read.ticket <= kMax &&
-                          read.token <= kMax && (read.token != 0 || !WasGranted(state));
+    const bool is_sound = IsLockMode(mode) && read.ticket != 0 && read.ticket < kTicketLimit &&
+                          read.token < kTokenLimit && (read.token != 0 || !WasGranted(state));
     // A steal that began is completed, even if its thief is dead.
     const bool counts = read.is_alive || state == CellState::kStealing;
     if (read.is_alive) RestoreOwner(request);
@@ -198,10 +198,10 @@ void ShardRepair::RaiseCounters() {
   ShardHeader& header = shard_.header();
   Shared<uint64_t>& last_token = shard_.segment().header().last_token;
   uint64_t damaged = last_token.Get();
-  if (damaged < kFirstToken || damaged >= kLastToken) {
+  if (damaged < kFirstToken || damaged >= kTokenLimit) {
     last_token.CompareExchange(damaged, TokenAt(host_.RealtimeMs() * kNsPerMs));
   }
-  if (header.last_ticket.Get() > kMax) header.last_ticket.Set(0);
+  if (header.last_ticket.Get() >= kTicketLimit) header.last_ticket.Set(0);
   for (const Request& request : requests_) {
     if (request.ticket > header.last_ticket.Get()) header.last_ticket.Set(request.ticket);
     uint64_t newest = last_token.Get();

@@ -35,7 +35,7 @@ void Segment::Initialize(const platform::BootId& boot_id, uint64_t first_token) 
   h.capacity.Set(geometry_.capacity);
   h.boot_id[0].Set(ToWords(boot_id).words[0]);
   h.boot_id[1].Set(ToWords(boot_id).words[1]);
-  h.last_token.Set(std::clamp(first_token, kFirstToken, kLastToken));
+  h.last_token.Set(std::clamp(first_token, kFirstToken, kTokenLimit - 1));
   for (Shared<uint64_t>* const id :
        {&h.segment_id, &h.segment_id_copies[0], &h.segment_id_copies[1]}) {
     id->Set(first_token);  // the time of creation

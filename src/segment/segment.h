@@ -22,7 +22,7 @@ namespace holdfast::segment {
 // of grants. So tokens keep rising when a segment is created again.
 inline uint64_t TokenAt(uint64_t realtime_ns) {
   constexpr uint64_t kNsPerToken = 16;
-  return std::clamp(realtime_ns / kNsPerToken, kFirstToken, kLastToken - 1);
+  return std::clamp(realtime_ns / kNsPerToken, kFirstToken, kTokenLimit - 1);
 }
 
 // Values of an extent's owner word: 0 free, shard + 1, or claimed by the process that allocates it,

@@ -15,6 +15,17 @@ TEST_F(LockManagerRequest, GrantsAFreeNameAtOnce) {
   EXPECT_TRUE(IsHeld(1));
 }
 
+TEST_F(LockManagerRequest, GivesASoundTokenThoughTheNewestIsDamaged) {
+  for (const uint64_t damaged :
+       {uint64_t{0}, segment::kTokenLimit - 1, segment::kTokenLimit, ~uint64_t{0}}) {
+    machine.segment().header().last_token.Set(damaged);
+    const uint64_t token = Ask(a, u"n").token;
+    EXPECT_GT(token, segment::kFirstToken);
+    EXPECT_LT(token, segment::kTokenLimit);
+    ASSERT_TRUE(a.End(last_id).ok());
+  }
+}
+
 TEST_F(LockManagerRequest, QueuesBehindAnExclusiveHolder) {
   Ask(a, u"n");
   EXPECT_EQ(Outcome(b, u"n"), RequestOutcome::kQueued);

@@ -146,6 +146,17 @@ TEST_F(Repair, TakesATokenThatCannotBeForDamage) {
   }
 }
 
+// A counter raised to it would count as damaged, and fall below the tokens of all others.
+TEST_F(Repair, DropsARecordWhoseTokenCannotBe) {
+  const core::RequestReply sound = Ask(a, u"n");
+  CellOf(Ask(b, u"m")).token.Set(segment::kTokenLimit);
+  RepairAll();
+  RepairAll();
+  EXPECT_TRUE(IsHeld(1));
+  EXPECT_FALSE(IsHeld(2));
+  EXPECT_EQ(machine.segment().header().last_token.Get(), sound.token + 1);
+}
+
 TEST_F(Repair, DropsTheSecondOfTwoRequestsWithOneTicket) {
   const core::RequestReply first = Ask(a, u"n");
   CellOf(Ask(b, u"n")).ticket.Set(first.record.ticket);
