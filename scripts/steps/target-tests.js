@@ -55,6 +55,8 @@ function buildTestPrograms(name, triple) {
     HOLDFAST_GTEST_SOURCE: GTEST_SOURCE,
     CMAKE_BUILD_TYPE: 'Release',
     CMAKE_CXX_FLAGS_RELEASE: '-O2',
+    CMAKE_UNITY_BUILD: 'ON',
+    CMAKE_UNITY_BUILD_BATCH_SIZE: '10',
   };
   const defines = Object.entries(options).map(([key, value]) => `-D${key}=${value}`);
   mustRun('cmake', ['-G', 'Ninja', '-S', ROOT, '-B', folder, ...defines], { env: ZIG_ENV });
