@@ -55,6 +55,12 @@ function connect(claim) {
   });
 }
 
+/**
+ * The content of a mark: of one length, so that the second pid covers all of the first.
+ * @param {number} pid
+ */
+const markOf = (pid) => String(pid).padEnd(10);
+
 /** Finds the broker of a place, or starts it. */
 class Launcher {
   #place;
@@ -108,7 +114,7 @@ class Launcher {
   #mayStart(number) {
     const mark = this.#markFile(number);
     try {
-      fs.writeFileSync(mark, `${process.pid}`, { flag: 'wx', mode: PRIVATE_FILE });
+      fs.writeFileSync(mark, markOf(process.pid), { flag: 'wx', mode: PRIVATE_FILE });
       return true;
     } catch (error) {
       if (/** @type {any} */ (error).code !== 'EEXIST') throw error;
@@ -163,7 +169,7 @@ class Launcher {
   #writeMark(number, pid) {
     try {
       if (pid === undefined) fs.rmSync(this.#markFile(number), { force: true });
-      else fs.writeFileSync(this.#markFile(number), `${pid}`, { flag: 'r+' });
+      else fs.writeFileSync(this.#markFile(number), markOf(pid), { flag: 'r+' });
     } catch {
       // The broker has come and removed it.
     }

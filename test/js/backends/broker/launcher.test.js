@@ -40,6 +40,16 @@ test('a broker that is killed while it starts is followed by another one', async
   expect(await use).toBe('granted');
 });
 
+test('the mark names the broker also where its starter has a longer number', async () => {
+  const pid = Object.getOwnPropertyDescriptor(process, 'pid');
+  Object.defineProperty(process, 'pid', { ...pid, value: 2 ** 31 });
+  const use = useLock();
+  Object.defineProperty(process, 'pid', pid);
+  process.kill(Number(fs.readFileSync(mark, 'utf8')), 'SIGKILL');
+  makeMarkLast();
+  expect(await use).toBe('granted');
+});
+
 test('so is one whose starter is killed, before it has started it', async () => {
   const { pid } = spawnSync(process.execPath, ['-e', '']);
   fs.writeFileSync(mark, String(pid));
