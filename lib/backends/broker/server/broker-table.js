@@ -95,7 +95,9 @@ class BrokerTable {
    * @param {boolean} hasDied  or else: it has said goodbye
    */
   endSession(session, hasDied) {
-    if (!this.sessions.delete(session.id)) return;
+    if (session.isOver) return;
+    session.isOver = true;
+    this.sessions.delete(session.id);
     // First of all: what follows gives its locks to others.
     this.#journal.add(['E', session.id]);
     const entries = [...session.entries.values()].filter((entry) => entry.list !== null);

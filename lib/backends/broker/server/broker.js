@@ -165,14 +165,15 @@ class Broker {
    * @param {boolean} isHelper
    */
   hello(connection, state, isHelper) {
+    const known = connection.session;
+    if (known !== undefined && (known.isOver || known.id !== state.session)) {
+      connection.destroy(); // of one client, as long as that lives
+      return;
+    }
     const session = this.table.openSession(state.session, state);
-    if (connection.session === undefined) {
+    if (known === undefined) {
       session.connections += 1;
       connection.session = session;
-    }
-    if (connection.session !== session) {
-      connection.destroy();
-      return;
     }
     this.#lifelines.unwatch(session);
     if (!isHelper && session.outlet !== connection) {
@@ -203,6 +204,7 @@ class Broker {
       this.addStep({
         t,
         apply: () => {
+          if (session.isOver) return;
           const isNew = !isHelper || asked[0] > session.decidedUpTo;
           mergeOne(this.table, session, connection, { view, asked, high, low, isNew });
         },

@@ -149,14 +149,16 @@ class ClientConnection {
   /**
    * A step takes its place by the time at which the client wanted it, which is never before its
    * last one nor in the future.
-   * @param {unknown} t
+   * @param {number} t
    * @param {() => void} apply
    */
   #at(t, apply) {
-    if (typeof t !== 'number') throw new WireError('a time that is no number');
+    if (!Number.isFinite(t)) throw new WireError('a time that is no number');
     const inOrder = Math.min(Math.max(t, this.#lastT), machineNow());
     this.#lastT = Math.max(inOrder, this.#lastT);
-    this.#broker.addStep({ t: this.#lastT, apply });
+    const { session } = this;
+    // Who has said goodbye has nothing to ask for, and nobody would give it back.
+    this.#broker.addStep({ t: this.#lastT, apply: () => !session?.isOver && apply() });
   }
 }
 
@@ -167,7 +169,8 @@ class ClientConnection {
  */
 function numbers(values, count) {
   for (let i = 0; i < count; i += 1) {
-    if (typeof values[i] !== 'number') throw new WireError('a number is missing');
+    // 1e999 is JSON, too.
+    if (!Number.isFinite(values[i])) throw new WireError('a number is missing');
   }
   return values;
 }
@@ -180,7 +183,8 @@ function checkAsked([id, name, flags, t, extras]) {
   if (extras === null) return;
   if (!Array.isArray(extras)) throw new WireError('extras that are no list');
   const [limit, holdLimit, label, callSite, high, low] = extras;
-  numbers([limit, holdLimit, high, low], 4);
+  numbers([holdLimit], 1);
+  if (![limit, high, low].every(Number.isSafeInteger)) throw new WireError('a bad limit or token');
   if (typeof label !== 'string' || typeof callSite !== 'string') throw new WireError('a bad label');
 }
 

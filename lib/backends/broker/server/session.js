@@ -32,6 +32,8 @@ class Session {
   maxId = 0;
   /** Of a request that this broker has decided on, or that the client's own thread has dropped. */
   decidedUpTo = 0;
+  /** It has said goodbye, or its client has ended. */
+  isOver = false;
   /** @type {Outlet | undefined} the connection of the client's own thread */
   outlet = undefined;
   /** How many connections it has, those of its helper thread included. */

@@ -7,7 +7,9 @@ const path = require('node:path');
 const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
 const { proofOf } = require('../../../../lib/backends/broker/proof.js');
+const { machineNow } = require('../../../../lib/backends/broker/machine-clock.js');
 const { openLockManager } = require('../../../../lib/index.js');
+const { RawClient } = require('../../../support/raw-client.js');
 
 // Who does not keep to the protocol loses the connection, and nobody else notices.
 
@@ -77,6 +79,9 @@ test.each([
   ['a request without a name', (hi) => [auth(hi), hello(), '["q",1,5,0,0,null]\n']],
   ['a request with a wrong number', (hi) => [auth(hi), hello(), '["q",-1,"a",0,0,null]\n']],
   ['extras that are none', (hi) => [auth(hi), hello(), '["q",1,"a",0,0,[1]]\n']],
+  ['a token that is none', (hi) => [auth(hi), hello(), '["q",1,"p",0,0,[0,0,"","",1.5,0]]\n']],
+  ['a time without end', (hi) => [auth(hi), hello(), '["q",1,"p",0,1e999,null]\n']],
+  ['two clients in one', (hi) => [auth(hi), hello(), hello({ session: 'other' })]],
   ['a hello that is none', (hi) => [auth(hi), '["hello",null]\n']],
   ['requests that are none', (hi) => [auth(hi), hello({ requests: [[9, [], 0, 0]] })]],
   ['a line without end before the proof', () => ['x'.repeat(2 ** 17)]],
@@ -86,6 +91,22 @@ test.each([
   expect((await locks.query()).held).toHaveLength(1);
   expect(await locks.request('a', { ifAvailable: true }, (lock) => lock)).toBe(null);
   expect(holder.signal.aborted).toBe(false);
+});
+
+test('one connection is of one client: nothing is noted of another one', async () => {
+  await speak((hi) => [auth(hi), hello(), hello({ session: 'the second' })]);
+  await locks.query();
+  const journal = path.join(place.folder, `journal.${place.highestClaim()}`);
+  expect(fs.readFileSync(journal, 'utf8')).not.toContain('the second');
+});
+
+test('who asks for a lock after its goodbye gets none, and keeps nobody out', async () => {
+  const client = await RawClient.open(claim());
+  client.hello('leaver');
+  client.say('bye', machineNow());
+  client.request(1, 'b');
+  expect(await locks.request('b', { ifAvailable: true }, (lock) => lock?.name)).toBe('b');
+  client.close();
 });
 
 test('who answers in the place of the broker without its secret is refused', async () => {
