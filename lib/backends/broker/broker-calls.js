@@ -57,9 +57,12 @@ class BrokerCalls {
     this.#take(id)?.resolve(value);
   }
 
-  /** Another broker has come. */
+  /** Another broker has come. It hears of a watch before it is asked what that one has seen. */
   repeat() {
-    for (const [id, call] of this.#calls) this.#send(id, call);
+    const calls = [...this.#calls];
+    const isWatch = (/** @type {[number, Call]} */ [, { what }]) => what === 'watch';
+    const others = calls.filter((call) => !isWatch(call));
+    for (const [id, call] of [...calls.filter(isWatch), ...others]) this.#send(id, call);
   }
 
   /** @param {Error} error */
