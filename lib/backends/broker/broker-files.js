@@ -24,6 +24,8 @@ const SOCKET_NAME = /^s[0-9a-f]{16}$/;
 const PRIVATE_DIRECTORY = 0o700;
 const PRIVATE_FILE = 0o600;
 const OTHERS = 0o077;
+/** What is there cannot be read just now, and says nothing about what is there. */
+const SHORTAGES = ['EMFILE', 'ENFILE', 'ENOMEM'];
 
 /** @param {string} message */
 const securityError = (message) => new DOMException(message, 'SecurityError');
@@ -123,14 +125,28 @@ class BrokerFiles {
   /**
    * @param {number} number
    * @returns {Claim | undefined} undefined: it is not there, or no claim
+   * @throws when descriptors or memory are short
    */
   readClaim(number) {
     try {
       const claim = JSON.parse(fs.readFileSync(this.claimFile(number), 'utf8'));
       const isWhole = typeof claim.socket === 'string' && typeof claim.key === 'string';
       return isWhole ? { ...claim, number } : undefined;
-    } catch {
+    } catch (error) {
+      if (isShortage(error)) throw error;
       return undefined; // removed by a later broker, or damaged: the next one is made beside it
+    }
+  }
+
+  /**
+   * Whether a claim is where clients look for it.
+   * @param {Claim} claim  of this process
+   */
+  hasClaim({ number, socket }) {
+    try {
+      return this.readClaim(number)?.socket === socket;
+    } catch {
+      return true; // one client too many is no reason to tell all others that their locks are lost
     }
   }
 
@@ -202,6 +218,9 @@ class BrokerFiles {
   }
 }
 
+/** @param {unknown} error */
+const isShortage = (error) => SHORTAGES.includes(/** @type {any} */ (error).code);
+
 /** @param {string} folder */
 function namesIn(folder) {
   try {
@@ -237,4 +256,4 @@ function toBrokerFiles({ bucket = 'default', directory }) {
   return new BrokerFiles(bucket, chosen || defaultDirectory(platformOf()));
 }
 
-module.exports = { BrokerFiles, isProcessThere, namesIn, toBrokerFiles };
+module.exports = { BrokerFiles, isProcessThere, isShortage, namesIn, toBrokerFiles };

@@ -8,7 +8,7 @@ const { dateNow, setTimeout } = require('../../time.js');
 const { invalidStateError } = require('../../errors.js');
 const { packageFile } = require('../../package-files.js');
 const { machineNow } = require('./machine-clock.js');
-const { isProcessThere } = require('./broker-files.js');
+const { isProcessThere, isShortage } = require('./broker-files.js');
 const { commandFor } = require('./platform.js');
 
 /** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
@@ -30,6 +30,8 @@ const MAX_QUICK_STARTS = 5;
 const GIVE_UP_MS = 30_000;
 const FIRST_PAUSE_MS = 2;
 const MAX_PAUSE_MS = 50;
+/** One look and its pause take no longer where the thread runs. */
+const MAX_LOOK_MS = 1000;
 const MAX_LOG_BYTES = 2 ** 16;
 const PRIVATE_FILE = 0o600;
 
@@ -65,7 +67,9 @@ const markOf = (pid) => String(pid).padEnd(10);
 class Launcher {
   #place;
   #isOver = false;
-  #startedAt = machineNow();
+  #lookedAt = machineNow();
+  /** How long it has looked for the broker. */
+  #triedMs = 0;
   #pauseMs = FIRST_PAUSE_MS;
   #starts = 0;
 
@@ -86,24 +90,46 @@ class Launcher {
   async reach() {
     this.#place.ensure();
     while (!this.#isOver) {
+      const look = await this.#look();
+      if ('socket' in look) {
+        if (!this.#isOver) return look;
+        look.socket.destroy();
+        return undefined;
+      }
+      if (this.#triedMs > GIVE_UP_MS) throw this.#failure(look.code);
+      await this.#pause();
+    }
+    return undefined;
+  }
+
+  /** @returns {Promise<Found | { code: string | undefined }>} connected, or why not */
+  async #look() {
+    try {
       const number = this.#place.highestClaim();
       const claim = number === 0 ? undefined : this.#place.readClaim(number);
       const askedAt = machineNow();
-      const found = claim === undefined ? undefined : await connect(claim);
-      if (found !== undefined && 'socket' in found) {
-        const { socket } = found;
-        if (!this.#isOver) return { socket, claim: /** @type {Claim} */ (claim), askedAt };
-        socket.destroy();
-        return undefined;
+      const found = claim === undefined ? { code: undefined } : await connect(claim);
+      if (claim !== undefined && 'socket' in found) {
+        return { socket: found.socket, claim, askedAt };
       }
+      const { code } = /** @type {{ code: string | undefined }} */ (found);
       // Without a claim to read there is none, or a later one by the next look.
-      const isGone = found === undefined || this.#place.isProofOfDeath(found.code, claim?.pid);
+      const isGone = claim === undefined || this.#place.isProofOfDeath(code, claim.pid);
       if (isGone && this.#mayStart(number + 1)) this.#start(number + 1);
-      if (machineNow() - this.#startedAt > GIVE_UP_MS) throw this.#failure(found?.code);
-      await pause(this.#pauseMs);
-      this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS);
+      return { code };
+    } catch (error) {
+      if (!isShortage(error)) throw error;
+      return { code: /** @type {any} */ (error).code }; // others may give descriptors back
     }
-    return undefined;
+  }
+
+  /** Time in which this thread did not run, being stopped or busy, is no time of trying. */
+  async #pause() {
+    await pause(this.#pauseMs);
+    this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS);
+    const now = machineNow();
+    this.#triedMs += Math.min(now - this.#lookedAt, MAX_LOOK_MS);
+    this.#lookedAt = now;
   }
 
   /**
@@ -147,7 +173,7 @@ class Launcher {
     const idleMs = Number(process.env.HOLDFAST_BROKER_IDLE_MS ?? IDLE_MS);
     const options = JSON.stringify({ directory, bucket, number, idleMs });
     const { file, args, env } = commandFor(packageFile(PROGRAM), [options]);
-    const log = this.#openLog();
+    const log = this.#openLog(number);
     const child = spawn(file, args, {
       cwd: path.parse(directory).root, // keeps no directory busy
       detached: true,
@@ -179,10 +205,16 @@ class Launcher {
     return path.join(this.#place.folder, 'log');
   }
 
-  #openLog() {
-    const fd = fs.openSync(this.#logFile, 'a', PRIVATE_FILE);
-    if (fs.fstatSync(fd).size > MAX_LOG_BYTES) fs.ftruncateSync(fd);
-    return fd;
+  /** @param {number} number */
+  #openLog(number) {
+    try {
+      const fd = fs.openSync(this.#logFile, 'a', PRIVATE_FILE);
+      if (fs.fstatSync(fd).size > MAX_LOG_BYTES) fs.ftruncateSync(fd);
+      return fd;
+    } catch (error) {
+      this.#writeMark(number, undefined); // others may start it
+      throw error;
+    }
   }
 
   /** @param {string | undefined} code */

@@ -144,9 +144,7 @@ class Broker {
    * @returns {boolean} whether it is in its place
    */
   checkPlace() {
-    const { number, socket } = this.#claim;
-    const isThere = this.#place.readClaim(number)?.socket === socket;
-    if (isThere && this.#place.isReachable(this.#claim)) return true;
+    if (this.#place.hasClaim(this.#claim) && this.#place.isReachable(this.#claim)) return true;
     for (const connection of this.#connections) {
       connection.send(['over']);
       connection.flush();

@@ -12,7 +12,8 @@ const RETRY_MS = 200;
 /**
  * Do the clients live that an earlier broker knew and that have not come back? Each of them listens
  * on a socket of its own. The kernel accepts for it, also while it is stopped, and closes the
- * connection when it ends: a connection that is open is proof of life, and its end is the death.
+ * connection when it ends. A client without a descriptor left closes it, too (libuv does). So the
+ * end of a connection is the time to look once more: only a refusal is the death.
  */
 class SessionLifelines {
   /** @type {Map<Session, net.Socket | undefined>} */
@@ -31,6 +32,14 @@ class SessionLifelines {
 
   /** @param {Session} session */
   watch(session) {
+    this.#connect(session, false);
+  }
+
+  /**
+   * @param {Session} session
+   * @param {boolean} isAgain  an earlier connection was open, and has ended
+   */
+  #connect(session, isAgain) {
     let isOpen = false;
     /** @type {string | undefined} */
     let code;
@@ -40,8 +49,11 @@ class SessionLifelines {
     socket.on('error', (error) => ({ code } = /** @type {any} */ (error)));
     socket.on('close', () => {
       if (this.#sockets.get(session) !== socket) return;
-      if (isOpen || this.#place.isProofOfDeath(code, session.pid)) this.#die(session);
-      else setTimeout(() => this.#watchAgain(session), RETRY_MS);
+      // Who has ended a connection has no full backlog: a refusal is the proof wherever it runs.
+      const pid = isAgain ? 0 : session.pid;
+      if (!isOpen && this.#place.isProofOfDeath(code, pid)) this.#die(session);
+      else if (isOpen && !isAgain) this.#connect(session, true);
+      else setTimeout(() => this.#connectAgain(session, isOpen || isAgain), RETRY_MS);
     });
     socket.resume();
   }
@@ -53,9 +65,12 @@ class SessionLifelines {
     socket?.destroy();
   }
 
-  /** @param {Session} session */
-  #watchAgain(session) {
-    if (this.#sockets.has(session)) this.watch(session);
+  /**
+   * @param {Session} session
+   * @param {boolean} isAgain
+   */
+  #connectAgain(session, isAgain) {
+    if (this.#sockets.has(session)) this.#connect(session, isAgain);
   }
 
   /** @param {Session} session */

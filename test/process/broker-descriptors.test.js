@@ -1,0 +1,68 @@
+'use strict';
+
+const { fork, spawn } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const net = require('node:net');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
+const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
+const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
+const { openLockManager } = require('../../lib/index.js');
+
+const BROKER = path.join(__dirname, '../../lib/backends/broker/server/main.js');
+const PROGRAM = path.join(__dirname, 'broker-descriptors-program.js');
+const FEW_DESCRIPTORS = 'ulimit -n 40; exec "$0" "$@"';
+const MORE_THAN_FEW = 60;
+
+let directory;
+let place;
+let locks;
+let child;
+beforeEach(() => {
+  directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+  place = new BrokerFiles('default', directory);
+  locks = openLockManager({ backend: new BrokerBackend({ directory }) });
+});
+afterEach(() => {
+  child.kill('SIGKILL');
+  locks.close();
+  fs.rmSync(directory, { recursive: true, force: true });
+});
+
+const claim = () => place.readClaim(place.highestClaim());
+
+/** @returns {Promise<net.Socket>} that the kernel has connected */
+async function connect() {
+  const socket = net.connect(claim().socket);
+  socket.on('error', () => {});
+  await Promise.race([once(socket, 'connect'), once(socket, 'close')]);
+  return socket;
+}
+
+test('clients too many for a broker are refused, and nobody loses a lock', async () => {
+  place.ensure();
+  const options = JSON.stringify({ directory, bucket: 'default', number: 1, idleMs: 10_000 });
+  child = spawn('sh', ['-c', FEW_DESCRIPTORS, process.execPath, BROKER, options]);
+  while (claim() === undefined) await new Promise((resolve) => setTimeout(resolve, 5));
+  const lock = await locks.acquire('a');
+  const sockets = await Promise.all(Array.from({ length: MORE_THAN_FEW }, connect));
+  await locks.query();
+  for (const socket of sockets) socket.destroy();
+  expect((await locks.query()).held).toHaveLength(1);
+  expect(lock.signal.aborted).toBe(false);
+  expect(place.highestClaim()).toBe(1);
+});
+
+test('a client without a descriptor left keeps its lock when the broker dies', async () => {
+  child = fork(PROGRAM, [directory], {
+    execPath: '/bin/sh',
+    execArgv: ['-c', 'ulimit -n 64; exec "$0" "$@"', process.execPath],
+  });
+  expect(await once(child, 'message')).toEqual(['holding', undefined]);
+  process.kill(claim().pid, 'SIGKILL');
+  expect(await locks.request('a', { ifAvailable: true }, (lock) => lock)).toBe(null);
+  child.send('go on');
+  expect(await once(child, 'message')).toEqual(['held', undefined]);
+  expect(await locks.request('a', () => 'granted')).toBe('granted');
+});
