@@ -21,10 +21,11 @@ test('a thread that is stopped while it looks for a broker goes on looking', asy
   const socket = place.newSocketName(place.claimsFolder);
   place.makeClaim({ number: 1, socket, key: 'of a broker that has died', pid: 0 });
   const { connect } = net;
-  jest.spyOn(net, 'connect').mockImplementationOnce((...args) => {
+  net.connect = (...args) => {
     stoppedNs += HOUR_NS;
+    net.connect = connect;
     return connect(...args);
-  });
+  };
   const locks = openLockManager({ backend: new BrokerBackend({ directory }) });
   expect(await locks.request('a', () => 'granted')).toBe('granted');
   expect(stoppedNs).toBe(HOUR_NS);
