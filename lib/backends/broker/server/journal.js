@@ -56,6 +56,8 @@ class Journal {
   #wholeSize = 0;
   /** @type {string[]} to be written */
   #lines = [];
+  /** What they may take in the file. */
+  #pendingBytes = 0;
 
   /**
    * @param {BrokerFiles} place
@@ -70,7 +72,9 @@ class Journal {
 
   /** @param {unknown[]} record */
   add(record) {
-    this.#lines.push(toLine(record));
+    const line = toLine(record);
+    this.#lines.push(line);
+    this.#pendingBytes += Buffer.byteLength(line);
   }
 
   get isEmpty() {
@@ -79,7 +83,8 @@ class Journal {
 
   /** Whether new requests can be taken: there is room for more than what the present ones need. */
   get hasRoom() {
-    return this.#reservedEnd - this.#end > RESERVE_BYTES / 2 || this.#reserve();
+    const room = this.#reservedEnd - this.#end - this.#pendingBytes;
+    return room > RESERVE_BYTES / 2 || this.#reserve();
   }
 
   /**
@@ -90,6 +95,7 @@ class Journal {
     if (this.#lines.length === 0) return;
     const bytes = Buffer.from(this.#lines.join(''), 'utf8');
     this.#lines = [];
+    this.#pendingBytes = 0;
     writeAll(this.#fd, bytes, this.#end);
     this.#end += bytes.length;
     const growth = this.#end - this.#wholeSize;
@@ -133,9 +139,13 @@ class Journal {
   }
 
   #reserve() {
+    const wanted = this.#end + this.#pendingBytes + RESERVE_BYTES;
     try {
-      writeAll(this.#fd, ZEROS, this.#end);
-      this.#reservedEnd = this.#end + RESERVE_BYTES;
+      while (this.#reservedEnd < wanted) {
+        const from = Math.max(this.#reservedEnd, this.#end);
+        writeAll(this.#fd, ZEROS, from);
+        this.#reservedEnd = from + RESERVE_BYTES;
+      }
       return true;
     } catch {
       return false; // the file system is full

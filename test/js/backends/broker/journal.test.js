@@ -149,3 +149,12 @@ test('a journal grows by what is in force, not by what has been', () => {
   }
   expect(fs.statSync(path.join(place.folder, 'journal.1')).size).toBeLessThan(2_000_000);
 });
+
+test('what is not written yet has its room, too: the reserve is never used up', () => {
+  const { table, journal } = open(1);
+  const session = table.openSession('s', DETAILS);
+  for (let id = 1; id <= 2000; id += 1) table.request(session, [id, 'a', 0, id, null]);
+  journal.commit();
+  const text = fs.readFileSync(path.join(place.folder, 'journal.1'), 'utf8');
+  expect(text.length - text.indexOf('\0')).toBeGreaterThan(2 ** 15);
+});
