@@ -131,12 +131,12 @@ class MultiRequest {
     this.#options.signal?.throwIfAborted();
   }
 
-  /** One timeout covers all requests. */
+  /** One timeout covers all requests. In whole milliseconds, for a message tells it. */
   #optionsNow() {
     const { timeout } = this.#options;
     if (timeout === Infinity) return this.#options;
     const left = timeout - (performance.now() - this.#startedAt);
-    return { ...this.#options, timeout: Math.max(left, 0) };
+    return { ...this.#options, timeout: Math.max(Math.ceil(left), 0) };
   }
 
   /** @param {string} name  granted */
