@@ -13,7 +13,7 @@
 namespace holdfast::segment {
 namespace {
 
-// No real counter reaches this value: a larger one is damage.
+// No real ticket reaches this value: it and larger ones are damage.
 constexpr uint64_t kTicketLimit = uint64_t{1} << 62;
 
 bool WasGranted(CellState state) {
