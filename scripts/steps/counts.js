@@ -2,7 +2,10 @@
 
 // Counts of tests and the plain line that every test command ends with.
 
-/** @typedef {{ passed: number, failed: number, skipped: number }} Counts */
+/**
+ * `failures`: each failed test, with what it says, as far as the step knows.
+ * @typedef {{ passed: number, failed: number, skipped: number, failures?: string[] }} Counts
+ */
 
 /** @type {Counts} */
 const NONE = Object.freeze({ passed: 0, failed: 0, skipped: 0 });
@@ -10,6 +13,15 @@ const NONE = Object.freeze({ passed: 0, failed: 0, skipped: 0 });
 const ONE_PASSED = Object.freeze({ ...NONE, passed: 1 });
 /** @type {Counts} */
 const ONE_FAILED = Object.freeze({ ...NONE, failed: 1 });
+
+/** Where everything fails, the first ones say why. */
+const MAX_FAILURES = 20;
+
+/** @param {Counts[]} all */
+function failuresOf(all) {
+  const failures = all.flatMap((counts) => counts.failures ?? []);
+  return failures.length > 0 ? { failures } : {};
+}
 
 /**
  * @param {Counts[]} all
@@ -21,6 +33,7 @@ function sum(all) {
       passed: total.passed + counts.passed,
       failed: total.failed + counts.failed,
       skipped: total.skipped + counts.skipped,
+      ...failuresOf([total, counts]),
     }),
     NONE,
   );
@@ -33,9 +46,9 @@ function line({ passed, failed, skipped }) {
 }
 
 /**
- * Runs the steps one after the other and ends the program with the sum of their counts: the last
- * line is `N passed, N failed`, and the exit status tells whether all is well. A step that throws,
- * or that ran no test, counts as one failure, and the next steps run all the same.
+ * Runs the steps one after the other and ends the program with the failed tests and the sum of
+ * the counts: the last line is `N passed, N failed`, and the exit status tells whether all is well.
+ * A step that throws, or that ran no test, counts as one failure; the next steps run all the same.
  * @param {{ title: string, run: () => Counts, minutes?: number }[]} steps  `minutes`: what a step
  *   takes on a slow machine; it is left out, and said to be, where it would end after `deadline`
  * @param {{ deadline?: number }} [limits]  minutes after the start of the program
@@ -44,7 +57,7 @@ function conclude(steps, { deadline = Infinity } = {}) {
   const results = steps.flatMap(({ title, run, minutes = 0 }) => {
     console.log(`\n== ${title}`);
     if (performance.now() / 60_000 + minutes <= deadline) {
-      return { title, counts: counted(title, run) };
+      return { title, counts: counted(run) };
     }
     console.log(
       `left out: it takes up to ${minutes} minutes, and all is to end within ${deadline}`,
@@ -57,23 +70,30 @@ function conclude(steps, { deadline = Infinity } = {}) {
     for (const { title, counts } of results) console.log(`${title}: ${line(counts)}`);
     console.log();
   }
+  const failures = results.flatMap(({ title, counts }) =>
+    (counts.failures ?? []).map((failure) => `Failed: ${title}: ${failure}\n`),
+  );
+  for (const failure of failures.slice(0, MAX_FAILURES)) console.log(failure);
   process.exitCode = total.failed > 0 ? 1 : 0;
   console.log(line(total));
 }
 
 /**
- * @param {string} title
+ * @param {string} reason
+ * @returns {Counts}
+ */
+const failedBecause = (reason) => ({ ...ONE_FAILED, failures: [reason] });
+
+/**
  * @param {() => Counts} run
  */
-function counted(title, run) {
+function counted(run) {
   try {
     const counts = run();
     if (counts.passed + counts.failed > 0) return counts;
-    console.error(`${title}: no test ran, which counts as a failure`);
-    return sum([counts, ONE_FAILED]);
+    return sum([counts, failedBecause('no test ran, which counts as a failure')]);
   } catch (error) {
-    console.error(`${title}: ${error instanceof Error ? error.message : error}`);
-    return ONE_FAILED;
+    return failedBecause(error instanceof Error ? error.message : String(error));
   }
 }
 

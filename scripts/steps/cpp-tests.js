@@ -10,7 +10,8 @@ const { ROOT, StepError, mustRun, run } = require('./run.js');
 /** @typedef {import('./counts.js').Counts} Counts */
 
 /**
- * The counts in the first element of a JUnit report, as CTest writes it.
+ * The counts in the first element of a JUnit report, as CTest writes it, and the names of the
+ * failed tests.
  * @param {string} xml
  * @returns {Counts}
  */
@@ -21,7 +22,11 @@ function countsOfJUnit(xml) {
     Number(new RegExp(`\\s${attribute}="(\\d+)"`).exec(suite)?.[1] ?? 0);
   const failed = count('failures') + count('errors');
   const skipped = count('skipped') + count('disabled');
-  return { passed: count('tests') - failed - skipped, failed, skipped };
+  const failures = [...xml.matchAll(/<testcase name="([^"]*)"[^>]* status="fail"/g)].map(
+    ([, name]) => name,
+  );
+  const counts = { passed: count('tests') - failed - skipped, failed, skipped };
+  return failures.length > 0 ? { ...counts, failures } : counts;
 }
 
 /** @param {string} preset */

@@ -4,6 +4,7 @@
 
 const { mkdirSync, readFileSync, rmSync } = require('node:fs');
 const path = require('node:path');
+const { failuresOf } = require('./failures.js');
 const { ROOT, StepError, run } = require('./run.js');
 
 /** @typedef {import('./counts.js').Counts} Counts */
@@ -26,6 +27,7 @@ function runJsTests({ node = process.execPath, report = 'jest', args = [], env =
     passed: result.numPassedTests,
     failed: result.numFailedTests + result.numRuntimeErrorTestSuites,
     skipped: result.numPendingTests + result.numTodoTests,
+    failures: failuresOf(result.testResults),
   };
   if (status !== 0 && counts.failed === 0 && counts.passed > 0) {
     throw new StepError(`Jest failed with status ${status} although no test did`);

@@ -7,6 +7,7 @@ const { spawn } = require('node:child_process');
 const fs = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
+const { describeFailure } = require('./failures.js');
 const { differenceOf } = require('../../test/runtimes/differences.js');
 const { ROOT } = require('./run.js');
 
@@ -18,7 +19,8 @@ const WATCHDOG_MS = 180_000;
 const AT_A_TIME = 2;
 
 const job = JSON.parse(process.argv[2]);
-const counts = { passed: 0, failed: 0, skipped: 0 };
+/** @type {import('./counts.js').Counts & { failures: string[] }} */
+const counts = { passed: 0, failed: 0, skipped: 0, failures: [] };
 
 /**
  * Brokers outlive the clients that started them, and one that is mad would do so for good.
@@ -72,6 +74,7 @@ async function test(file) {
   fs.rmSync(directory, { recursive: true, force: true });
   if (result === undefined) {
     counts.failed += 1;
+    counts.failures.push(describeFailure(`${file} did not come to its end`, output));
     console.log(`FAILED  ${file} did not come to its end:\n${output}`);
     return;
   }
@@ -94,7 +97,10 @@ function report(file, { passed, skipped, failures }, seconds) {
   for (const { title } of listed) {
     console.log(`        not here (${differenceOf(job.name, file, title)}): ${title}`);
   }
-  for (const { text } of failed) console.log(text);
+  for (const { title, text } of failed) {
+    counts.failures.push(describeFailure(`${file}: ${title}`, text));
+    console.log(text);
+  }
 }
 
 async function main() {

@@ -1,7 +1,9 @@
 'use strict';
 
 const { spawnSync } = require('node:child_process');
+const path = require('node:path');
 const { line, sum } = require('../../../scripts/steps/counts.js');
+const { describeFailure, failuresOf } = require('../../../scripts/steps/failures.js');
 const { countsOfJUnit } = require('../../../scripts/steps/cpp-tests.js');
 
 const COUNTS = require.resolve('../../../scripts/steps/counts.js');
@@ -54,11 +56,39 @@ test('a step that would end too late is left out, and said to be', () => {
   expect(conclude([long], { deadline: 6 }).lastLine).toBe('0 passed, 1 failed');
 });
 
+test('the failed tests are told last, before the counts', () => {
+  const failing = "{ title: 'a step', run: () => ({ ...COUNTS, failures: ['it: is\\n  not'] }) }";
+  const counts = '{ passed: 1, failed: 1, skipped: 0 }';
+  const broken = "{ title: 'broken', run() { throw new Error('no compiler') } }";
+  const { stdout } = conclude([failing.replace('COUNTS', counts), step(3, 0), broken]);
+  expect(stdout).toMatch(
+    /\n\nFailed: a step: it: is\n {2}not\n\nFailed: broken: no compiler\n\n4 passed, 2 failed\n$/,
+  );
+});
+
+test('what failed is told by its file, its name and the beginning of what it says', () => {
+  const red = `${String.fromCharCode(27)}[31m`;
+  const passed = { status: 'passed', fullName: 'good', failureMessages: [] };
+  const failed = { status: 'failed', fullName: 'bad', failureMessages: [`${red}Error: 1\n at 2`] };
+  const name = path.resolve('test', 'a.test.js');
+  expect(
+    failuresOf([
+      { name, message: 'bad', assertionResults: [passed, failed] },
+      { name, message: 'not loaded', assertionResults: [] },
+    ]),
+  ).toEqual(['test/a.test.js: bad\n  Error: 1\n   at 2', 'test/a.test.js\n  not loaded']);
+  expect(describeFailure('long', 'a\n'.repeat(99)).split('\n')).toHaveLength(13);
+});
+
 test("the counts of CTest's report are those of its first element", () => {
-  const xml =
-    '<?xml version="1.0"?>\n<testsuite name="linux" tests="9" failures="2" disabled="1" ' +
-    'skipped="3" hostname="">\n\t<testcase name="failures=&quot;7&quot;" status="run"/></testsuite>';
-  expect(countsOfJUnit(xml)).toEqual({ passed: 3, failed: 2, skipped: 4 });
+  const xml = [
+    '<?xml version="1.0"?>',
+    '<testsuite name="linux" tests="9" failures="2" disabled="1" skipped="3" hostname="">',
+    '<testcase name="failures=&quot;7&quot;" status="run"/>',
+    '<testcase name="A/B.Is/0" classname="A/B.Is/0" time="1" status="fail"></testcase>',
+    '</testsuite>',
+  ].join('\n\t');
+  expect(countsOfJUnit(xml)).toEqual({ passed: 3, failed: 2, skipped: 4, failures: ['A/B.Is/0'] });
 });
 
 test('a report without counts is an error', () => {
