@@ -74,6 +74,21 @@ module.exports = [
     rules: { 'n/no-process-exit': 'off', 'n/no-unpublished-require': 'off' },
   },
   {
+    files: ['test/**/*.test.js'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector:
+            "AssignmentExpression[left.object.object.name='process'][left.object.property.name!='env']",
+          message:
+            'Jest gives test files copies of `process`, but the objects in it are those of all test ' +
+            'files of its worker. Do it in a thread or process of its own.',
+        },
+      ],
+    },
+  },
+  {
     // Its packages are installed by `npm run bench` alone.
     files: ['bench/**'],
     rules: { 'n/no-missing-require': 'off', 'n/no-missing-import': 'off' },
