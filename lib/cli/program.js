@@ -5,6 +5,7 @@ const { EXIT_STATUS, statusOf } = require('./exit-status.js');
 const { acceptOptionsBefore } = require('./options-before.js');
 const { addPlaceOptions } = require('./table-options.js');
 const { printable } = require('./printable.js');
+const { endByHangup } = require('./terminal-hangup.js');
 const { version } = require('../../package.json');
 
 /**
@@ -78,6 +79,7 @@ function report(error) {
 async function run(argv) {
   endWithReader(process.stdout);
   endWithReader(process.stderr);
+  process.on('exit', endByHangup);
   try {
     const program = createProgram(argv[2]);
     if (argv.length <= 2) program.help({ error: true });

@@ -1,6 +1,9 @@
 'use strict';
 
 const { spawnSync } = require('node:child_process');
+const { existsSync, readFileSync } = require('node:fs');
+const { constants } = require('node:os');
+const path = require('node:path');
 const stringWidth = require('string-width');
 const { CommandLine, PROGRAM } = require('../../support/cli.js');
 const { untilEqual } = require('../../support/process-bucket.js');
@@ -247,5 +250,31 @@ const hasZsh = spawnSync('zsh', ['--version']).status === 0;
     shell.type('holdfast ');
     shell.press('Tab');
     await shell.shows(/^doctor +-- .*locks/m);
+  });
+});
+
+inTerminal('a terminal that is closed', () => {
+  /** Closes the terminal of a command once it shows `pattern`; resolves with its exit status. */
+  async function statusAfterClose(args, pattern) {
+    const file = path.join(cli.directory, 'status');
+    const program = [process.execPath, PROGRAM, ...args];
+    // The shell is told, too, and goes on.
+    const script = 'trap : HUP; file=$1; shift; "$@"; echo $? > "$file"';
+    terminal = new Terminal(['sh', '-c', script, 'sh', file, ...program], {
+      env: { HOLDFAST_DIR: cli.directory },
+    });
+    await terminal.shows(pattern);
+    terminal.close();
+    await untilEqual(() => existsSync(file) && readFileSync(file, 'utf8') !== '', true);
+    return Number(readFileSync(file, 'utf8')) - 128;
+  }
+
+  test.each([
+    ['top', ['top', '--delay', '0.2'], /q quit/],
+    ['dashboard', ['dashboard', '--port', '0'], /http/],
+    ['exec', ['exec', 'lock', 'sh', '-c', 'trap : HUP; echo ready; read line'], /ready/],
+  ])('%s ends by its hangup', async (_, args, pattern) => {
+    expect(await statusAfterClose(args, pattern)).toBe(constants.signals.SIGHUP);
+    await untilEqual(() => cli.locks.isLocked('lock'), false);
   });
 });
