@@ -30,7 +30,7 @@ const MEANINGS = /** @type {const} */ ([
   ['70', 'a fault of holdfast'],
   ['74', 'the output cannot be written, because the disk is full for example'],
   ['77', 'this user may not use the lock table'],
-  ['128+N', 'exec: the command was ended by signal N'],
+  ['128+N', 'exec: the command was ended by signal N; 129: the terminal was closed'],
 ]);
 
 /** An error that the user can do something about: shown as one line, without a stack. */
