@@ -9,6 +9,7 @@ const path = require('node:path');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { openLockManager } = require('../../lib/index.js');
+const { killBroker } = require('../support/broker-process.js');
 
 const BROKER = path.join(__dirname, '../../lib/backends/broker/server/main.js');
 const PROGRAM = path.join(__dirname, 'broker-descriptors-program.js');
@@ -60,7 +61,7 @@ test('a client without a descriptor left keeps its lock when the broker dies', a
     execArgv: ['-c', 'ulimit -n 64; exec "$0" "$@"', process.execPath],
   });
   expect(await once(child, 'message')).toEqual(['holding', undefined]);
-  process.kill(claim().pid, 'SIGKILL');
+  killBroker(place);
   expect(await locks.request('a', { ifAvailable: true }, (lock) => lock)).toBe(null);
   child.send('go on');
   expect(await once(child, 'message')).toEqual(['held', undefined]);

@@ -8,6 +8,7 @@ const { join } = require('node:path');
 const { createInterface } = require('node:readline');
 const { setTimeout: pause } = require('node:timers/promises');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
+const { killBroker, signalBroker } = require('../support/broker-process.js');
 const { randomFrom } = require('../support/process-random.js');
 const { StormChecker } = require('./kill-storm-log.js');
 
@@ -46,7 +47,7 @@ beforeAll(() => {
 });
 afterAll(() => {
   for (const child of running) child.kill('SIGKILL');
-  killBroker();
+  killBroker(place);
   rmSync(directory, { recursive: true, force: true });
 });
 
@@ -63,20 +64,9 @@ async function start() {
   return child;
 }
 
-/** The signal goes to the highest claim's process, which may have died already. */
-function signalBroker(signal) {
-  const pid = place.readClaim(place.highestClaim())?.pid;
-  if (pid === undefined) return;
-  try {
-    process.kill(pid, signal);
-  } catch (error) {
-    if (error.code !== 'ESRCH') throw error;
-  }
-}
-
-function killBroker() {
+function killOneBroker() {
   brokersKilled += 1;
-  signalBroker('SIGKILL');
+  killBroker(place);
 }
 
 async function killClient(children) {
@@ -93,17 +83,17 @@ async function strike(children) {
   const stopped = random(3) === 0 ? children[random(PROCESSES)] : undefined;
   const isBrokerStopped = random(6) === 0;
   stopped?.kill('SIGSTOP');
-  if (isBrokerStopped) signalBroker('SIGSTOP');
+  if (isBrokerStopped) signalBroker(place, 'SIGSTOP');
   await pause(random(LATEST_MS)); // the moment is what is drawn
-  if (isBrokerStopped && random(2) === 0) signalBroker('SIGCONT');
+  if (isBrokerStopped && random(2) === 0) signalBroker(place, 'SIGCONT');
   const kinds = random(4);
-  if (kinds > 0) killBroker();
+  if (kinds > 0) killOneBroker();
   if (kinds === 3) {
     await pause(random(LATEST_AFTER_BROKER_MS)); // in its start, in its recovery, or after it
-    killBroker();
+    killOneBroker();
   }
   if (kinds < 2) await killClient(children);
-  signalBroker('SIGCONT');
+  signalBroker(place, 'SIGCONT');
   stopped?.kill('SIGCONT');
 }
 
