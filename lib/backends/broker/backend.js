@@ -15,7 +15,7 @@ const { SyncCalls } = require('./sync-calls.js');
 const { threadName } = require('./thread-name.js');
 const { NO_ID, TrackedRequest } = require('./tracked-request.js');
 const { VIEW } = require('./wire.js');
-const { toDetail } = require('./wire-values.js');
+const { toDetail, toEndOfBroker } = require('./wire-values.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
@@ -250,7 +250,8 @@ class BrokerBackend {
   #connect() {
     if (this.#session === undefined) {
       this.#place.ensure();
-      this.#session = { id: createClientId(), lifeline: new Lifeline(this.#place) };
+      const lifeline = new Lifeline(this.#place, () => this.#link.open());
+      this.#session = { id: createClientId(), lifeline };
     }
     this.#link.open();
   }
@@ -294,14 +295,8 @@ class BrokerBackend {
 
   /** @param {any[]} message */
   #receive([kind, id, ...rest]) {
-    if (kind === 'a') {
-      this.#calls.receive(id, rest[0]);
-      return;
-    }
-    if (kind === 'over') {
-      this.#failAll(invalidStateError('The directory of the broker was removed or replaced'));
-      return;
-    }
+    if (kind === 'a') return this.#calls.receive(id, rest[0]);
+    if (kind === 'over') return this.#failAll(toEndOfBroker(id, rest[0]));
     const tracked = this.#tracked.get(id);
     if (tracked === undefined) return;
     if (kind === 'w') tracked.isQueued = true;

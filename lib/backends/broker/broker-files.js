@@ -20,6 +20,7 @@ const { removeFile } = require('./remove-file.js');
 
 const CLAIM_NAME = /^broker\.([1-9]\d{0,14})$/;
 const MARK_NAME = /^starting\.([1-9]\d{0,14})$/;
+const DRAFT_NAME = /^draft-/;
 const SOCKET_NAME = /^s[0-9a-f]{16}$/;
 const PRIVATE_DIRECTORY = 0o700;
 const PRIVATE_FILE = 0o600;
@@ -84,6 +85,11 @@ class BrokerFiles {
     return this.#platform;
   }
 
+  /** Whether a socket has a name in the file system. */
+  get hasSocketFiles() {
+    return this.#platform.pathLimit !== Infinity;
+  }
+
   /** The claims of brokers, and their sockets. */
   get claimsFolder() {
     return path.join(this.folder, 'claims');
@@ -108,7 +114,7 @@ class BrokerFiles {
    */
   newSocketName(folder) {
     const id = createClientId().replaceAll('-', '').slice(0, 16);
-    if (this.#platform.pathLimit === Infinity) return `\\\\.\\pipe\\holdfast-${createClientId()}`;
+    if (!this.hasSocketFiles) return `\\\\.\\pipe\\holdfast-${createClientId()}`;
     const file = path.join(folder, `s${id}`);
     if (Buffer.byteLength(file) <= this.#platform.pathLimit) return file;
     const short = this.#platform.shortDirectory(process.geteuid?.() ?? 0);
@@ -168,7 +174,8 @@ class BrokerFiles {
       fs.linkSync(draft, this.claimFile(number));
       return true;
     } catch (error) {
-      if (/** @type {any} */ (error).code === 'EEXIST') return false;
+      // A broker that leads removes what it takes for left over.
+      if (['EEXIST', 'ENOENT'].includes(/** @type {any} */ (error).code)) return false;
       throw error;
     } finally {
       removeFile(draft);
@@ -180,15 +187,24 @@ class BrokerFiles {
    * @param {Claim} claim  of this process, which listens
    */
   isReachable({ socket }) {
-    return this.#platform.pathLimit === Infinity || fs.existsSync(socket);
+    return !this.hasSocketFiles || fs.existsSync(socket);
   }
 
   /** @param {number} number */
   removeClaimsBelow(number) {
     for (const name of namesIn(this.claimsFolder)) {
       const claimed = Number(CLAIM_NAME.exec(name)?.[1] ?? Infinity);
-      if (claimed < number) removeFile(this.claimFile(claimed));
+      if (claimed < number) this.#removeClaim(claimed);
     }
+  }
+
+  /** @param {number} number  of a broker that has ended */
+  #removeClaim(number) {
+    const socket = this.readClaim(number)?.socket ?? '';
+    const short = this.#platform.shortDirectory(process.geteuid?.() ?? 0);
+    if (path.dirname(socket) === short && SOCKET_NAME.test(path.basename(socket)))
+      removeFile(socket);
+    removeFile(this.claimFile(number));
   }
 
   /**
@@ -203,7 +219,8 @@ class BrokerFiles {
     }
     for (const name of namesIn(this.folder)) {
       const marked = Number(MARK_NAME.exec(name)?.[1] ?? Infinity);
-      if (marked <= number) removeFile(path.join(this.folder, name));
+      const isOver = marked <= number || DRAFT_NAME.test(name);
+      if (isOver) removeFile(path.join(this.folder, name));
     }
   }
 

@@ -1,6 +1,7 @@
 'use strict';
 
 const net = require('node:net');
+const { newLifeline, removeLifeline } = require('./lifeline-files.js');
 
 /** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
 
@@ -10,34 +11,54 @@ const net = require('node:net');
  */
 class Lifeline {
   name;
+  #place;
   #server;
   /** @type {Set<net.Socket>} */
   #brokers = new Set();
 
-  /** @param {BrokerFiles} place */
-  constructor(place) {
-    this.name = place.newSocketName(place.lifelinesFolder);
+  /**
+   * @param {BrokerFiles} place
+   * @param {() => void} onAsked  a broker has to know what this client holds
+   * @throws DOMException when it cannot listen: then nothing would show that this thread lives
+   */
+  constructor(place, onAsked) {
+    this.#place = place;
+    const { name, listenAt, publish } = newLifeline(place);
+    this.name = name;
     this.#server = net.createServer((socket) => {
       socket.unref();
       this.#brokers.add(socket);
       socket.on('error', () => socket.destroy());
       socket.on('close', () => this.#brokers.delete(socket));
-      socket.resume();
+      socket.on('data', onAsked);
     });
-    /** @type {Error | undefined} */
-    this.error = undefined;
-    this.#server.on('error', (error) => {
-      this.error = error;
-    });
+    this.#server.on('error', () => {}); // publish() finds no socket
     // It listens when this returns. Not by way of the primary process of a cluster.
-    this.#server.listen({ path: this.name, exclusive: true });
+    this.#server.listen({ path: listenAt, exclusive: true });
     this.#server.unref();
+    try {
+      publish();
+    } catch (error) {
+      this.close();
+      throw notMade(place.lifelinesFolder, error);
+    }
   }
 
   close() {
     this.#server.close();
     for (const socket of this.#brokers) socket.destroy();
+    removeLifeline(this.#place, this.name);
   }
+}
+
+/**
+ * @param {string} folder
+ * @param {unknown} cause
+ */
+function notMade(folder, cause) {
+  const { message } = /** @type {Error} */ (cause);
+  const why = `no room for a socket in ${folder}, or too many open files (${message})`;
+  return new DOMException(`The client cannot show that it lives: ${why}`, 'QuotaExceededError');
 }
 
 module.exports = { Lifeline };

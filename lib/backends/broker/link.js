@@ -20,9 +20,13 @@ const { LineReader, WIRE_VERSION, toLine } = require('./wire.js');
  * @property {(error: Error) => void} onFailure  no broker is to be had
  */
 
-/** Before another try, when a broker has ended a connection during the greetings. */
-const RETRY_MS = 20;
-const MAX_REFUSALS = 50;
+/**
+ * Before another try, when a broker has ended a connection during the greetings; twice as long each
+ * time. All together, half a minute.
+ */
+const FIRST_RETRY_MS = 20;
+const MAX_RETRY_MS = 1000;
+const MAX_REFUSALS = 35;
 
 /** The way to the broker of a place, whichever it is just now. */
 class Link {
@@ -173,8 +177,15 @@ class Link {
     }
     // It died, or was about to end by itself, before it had greeted.
     this.#refusals += 1;
-    if (this.#refusals <= MAX_REFUSALS) setTimeout(() => this.open(), RETRY_MS).unref();
-    else this.#user.onFailure(invalidStateError('The broker ends every connection'));
+    if (this.#refusals <= MAX_REFUSALS) {
+      const ms = Math.min(FIRST_RETRY_MS * 2 ** (this.#refusals - 1), MAX_RETRY_MS);
+      setTimeout(() => this.open(), ms).unref();
+      return;
+    }
+    this.#refusals = 0;
+    const log = `${this.#place.folder}/log`;
+    const message = `Each broker ends before it greets its clients, for the reason in ${log}`;
+    this.#user.onFailure(invalidStateError(message));
   }
 }
 

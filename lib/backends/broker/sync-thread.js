@@ -36,7 +36,8 @@ class SyncThread {
       onOpen: () => this.#send(),
       onMessage: ([kind, call, value]) => {
         if (kind === 'a' && call === this.#question?.number) this.#answer({ value });
-        if (kind === 'over') this.#answer({ isLost: true });
+        if (kind === 'over')
+          this.#answer(call === undefined ? { isLost: true } : { error: [call, value] });
       },
       // This thread may know less of the client by now than the next broker has to be told.
       onClose: () => this.#answer({ isLost: true }),

@@ -30,4 +30,13 @@ const toDetail = (detail) => ({
  */
 const toEvent = (event) => ({ ...event, token: toToken(event.token) });
 
-module.exports = { toDetail, toEvent, toPlain };
+/**
+ * @param {string} [name]
+ * @param {string} [message]  none: it is not where its clients look for it any more
+ */
+const toEndOfBroker = (
+  name = 'InvalidStateError',
+  message = 'The directory of the broker was removed or replaced',
+) => new DOMException(message, name);
+
+module.exports = { toDetail, toEndOfBroker, toEvent, toPlain };

@@ -10,7 +10,7 @@
  * From the broker:
  *   hi [version, nonce, clock, now, wallLead] · welcome [proof] · w [id] · g [id, high, low] ·
  *   m [id] · l [id, reason, high, low] · d [id, reason] · e [id, name, message] ·
- *   a [call, value] · over []
+ *   a [call, value] · over [name, message]: no more is to be had here, and why
  */
 
 const WIRE_VERSION = 1;

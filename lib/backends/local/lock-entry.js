@@ -183,6 +183,17 @@ class LockResource {
     return isGrantable(mode, extras?.limit ?? 0, isShared ? 0 : size, isShared ? size : 0);
   }
 
+  /**
+   * How many of the holders a further one may have beside it.
+   * @param {Request} request
+   */
+  compatibleHolders({ mode, extras }) {
+    const isShared = mode === 'shared' && this.held.first?.request.mode === 'shared';
+    if (!isShared) return 0;
+    const limit = extras?.limit ?? 0;
+    return limit === 0 ? this.held.size : Math.min(this.held.size, limit - 1);
+  }
+
   get isUnused() {
     return this.held.first === null && this.queue.first === null;
   }

@@ -160,6 +160,16 @@ class LocalLockTable {
     entry.resource.held.insert(entry, isGrantedEarlier);
   }
 
+  /**
+   * The oldest of the held locks, as many as keep this one out.
+   * @param {LockEntry} entry  restored, and to be granted
+   * @returns {LockEntry[]}
+   */
+  inTheWayOf({ resource, request }) {
+    const held = [...resource.held];
+    return held.slice(0, held.length - resource.compatibleHolders(request));
+  }
+
   /** @param {LockEntry} entry  restored, has ended since */
   drop(entry) {
     this.#takeOut(entry);

@@ -48,6 +48,16 @@ class TokenCounter {
   }
 
   /**
+   * The next token is so many above the last one.
+   * @param {number} count
+   */
+  skip(count) {
+    const low = this.#low + count;
+    this.#high += Math.floor(low / HALF);
+    this.#low = low % HALF;
+  }
+
+  /**
    * Gives the next token to a request.
    * @param {{ tokenHigh: number, tokenLow: number }} request
    */

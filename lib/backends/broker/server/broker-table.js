@@ -312,6 +312,39 @@ class BrokerTable {
     this.#table.restoreGrant(entry, grantedAt + this.#clockShift);
   }
 
+  /**
+   * Begins without a journal that can be understood.
+   * @param {any[][]} records  of it that can be read
+   * @param {number} unread  how many tokens the others may name, at most
+   */
+  passTokens(records, unread) {
+    for (const record of records) {
+      const at = { J: 3, H: 7, K: 7, G: 3 }[/** @type {'J'} */ (record[0])];
+      const token = at === undefined ? [] : record.slice(at, at + 2);
+      if (token.length === 2 && token.every(Number.isSafeInteger)) {
+        this.#tokens.raiseTo(token[0], token[1]);
+      }
+    }
+    this.#tokens.skip(unread);
+  }
+
+  /**
+   * Takes over what the clients hold by their own word. One that has been told of no loss may
+   * have lost its lock: to whoever has a later token and excludes it.
+   * @param {import('./gathering.js').Hold[]} holds  in the order of the grants
+   */
+  adopt(holds) {
+    for (const { session, asked, high, low } of holds) {
+      if (session.isOver) continue;
+      const request = new RemoteRequest(asked);
+      const entry = this.#table.restore(session, request, request.t);
+      session.entries.set(request.backendId, entry);
+      for (const victim of this.#table.inTheWayOf(entry)) this.#restoreLoss(victim, 'disconnected');
+      this.#restoreGrant(entry, [high, low, machineNow()]);
+    }
+    this.#table.startHoldLimits();
+  }
+
   /** Grants what is grantable: after restore(), when all clients have had time to come back. */
   processAll() {
     this.#table.processAll();

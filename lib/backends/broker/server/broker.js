@@ -4,10 +4,13 @@ const net = require('node:net');
 const { clearTimeout, setImmediate, setTimeout } = require('../../../time.js');
 const { BrokerTable } = require('./broker-table.js');
 const { ClientConnection } = require('./client-connection.js');
-const { Journal, readLastJournal } = require('./journal.js');
+const { Gathering } = require('./gathering.js');
+const { Journal } = require('./journal.js');
+const { readLastJournal } = require('./last-journal.js');
+const { listLifelines, removeLifeline, removeOldDrafts } = require('../lifeline-files.js');
 const { machineNow } = require('../machine-clock.js');
 const { mergeOne } = require('./merge.js');
-const { removeFile } = require('../remove-file.js');
+const { toRefusal } = require('./refusal.js');
 const { Rounds } = require('./round.js');
 const { SessionLifelines } = require('./session-lifelines.js');
 
@@ -16,6 +19,8 @@ const { SessionLifelines } = require('./session-lifelines.js');
 
 /** How long clients of an earlier broker may take to come back before others are served. */
 const RETURN_MS = 300;
+/** How long a broker that cannot serve says so to whoever comes: others are not started faster. */
+const REFUSE_MS = 1000;
 
 /**
  * Serves one bucket. It applies each step, writes it to the journal, and only then tells its
@@ -43,6 +48,10 @@ class Broker {
   #isServing = false;
   /** @type {NodeJS.Timeout | undefined} */
   #returnTimer = undefined;
+  /** @type {Gathering | undefined} while only the clients can tell what they hold */
+  #gathering = undefined;
+  /** @type {import('./refusal.js').Refusal | undefined} why it serves nobody */
+  #refusal = undefined;
 
   /**
    * @param {BrokerFiles} place
@@ -71,7 +80,7 @@ class Broker {
       (steps) => this.#apply(steps),
       () => this.#connections.size === 1,
     );
-    this.#lifelines = new SessionLifelines(place, (session) => this.#end(session, true));
+    this.#lifelines = new SessionLifelines(place, (lifeline) => this.#onDeath(lifeline));
     this.#rounds.pause();
   }
 
@@ -102,20 +111,66 @@ class Broker {
 
   /** Takes over from the broker before; then those who were its clients have some time. */
   recover() {
-    const records = readLastJournal(this.#place);
-    this.table.restore(records);
-    this.#journal.writeWhole();
-    this.#journal.removeOlder();
-    this.#place.cleanUp(this.#claim);
-    for (const session of this.table.sessions.values()) this.#lifelines.watch(session);
-    this.#returnTimer = setTimeout(() => this.#serve(), RETURN_MS);
+    const { records, damage } = readLastJournal(this.#place);
+    if (damage === undefined) {
+      this.table.restore(records);
+      this.#begin();
+      this.#returnTimer = setTimeout(() => this.#serve(), RETURN_MS);
+    } else {
+      this.#gather(damage);
+    }
     this.#serveIfAllAreBack();
     this.#checkIdle();
   }
 
+  /** From here on this broker's journal counts. */
+  #begin() {
+    this.#journal.writeWhole();
+    this.#journal.removeOthers();
+    this.#place.cleanUp(this.#claim);
+    const connected = new Set();
+    for (const session of this.table.sessions.values()) {
+      if (session.isAway) this.#lifelines.watch(session);
+      else connected.add(session.lifeline);
+    }
+    removeOldDrafts(this.#place);
+    for (const lifeline of listLifelines(this.#place)) {
+      if (!connected.has(lifeline)) this.#lifelines.watch({ lifeline }); // it may be left over
+    }
+  }
+
+  /** @param {import('./last-journal.js').Damage} damage */
+  #gather(damage) {
+    this.log(`the journal is damaged (${damage.where}): ${damage.file}`);
+    this.table.passTokens(damage.records, damage.bytes);
+    this.#gathering = new Gathering(this.#place, damage, (error) => this.refuse(error));
+    this.#gathering.watch(this.#lifelines);
+  }
+
+  /**
+   * Tells everybody that no lock is to be had, for a moment, and ends.
+   * @param {unknown} cause
+   */
+  refuse(cause) {
+    clearTimeout(this.#returnTimer);
+    this.#refusal = toRefusal(cause, this.#place.folder);
+    this.log(this.#refusal.join(': '));
+    for (const connection of this.#connections) {
+      if (connection.session !== undefined) connection.send(['over', ...this.#refusal]);
+    }
+    setTimeout(() => this.#onEnd(), REFUSE_MS);
+  }
+
   #serveIfAllAreBack() {
-    if (this.#isServing) return;
-    for (const session of this.table.sessions.values()) if (session.isAway) return;
+    if (this.#isServing || this.#refusal !== undefined) return;
+    if (this.#gathering !== undefined) {
+      if (!this.#gathering.isComplete) return;
+      this.table.adopt(this.#gathering.end());
+      this.#gathering = undefined;
+      this.#begin();
+    } else {
+      for (const session of this.table.sessions.values()) if (session.isAway) return;
+    }
     this.#serve();
   }
 
@@ -173,7 +228,11 @@ class Broker {
       session.connections += 1;
       connection.session = session;
     }
-    this.#lifelines.unwatch(session);
+    if (this.#refusal !== undefined) {
+      connection.send(['over', ...this.#refusal]);
+      return;
+    }
+    this.#hasCome(session, isHelper ? undefined : state.requests);
     if (!isHelper && session.outlet !== connection) {
       const { outlet } = session;
       session.outlet = connection;
@@ -182,6 +241,18 @@ class Broker {
     this.#merge(session, connection, { ...state, isHelper });
     this.#serveIfAllAreBack();
     this.#commitSoon();
+  }
+
+  /**
+   * @param {Session} session
+   * @param {any[] | undefined} requests  undefined: the client's own thread has not told them
+   */
+  #hasCome(session, requests) {
+    if (this.#gathering !== undefined) {
+      if (requests === undefined) return; // what a helper thread knows may be old
+      this.#gathering.hear(session, requests);
+    }
+    this.#lifelines.unwatch(session.lifeline);
   }
 
   /**
@@ -202,7 +273,8 @@ class Broker {
       this.addStep({
         t,
         apply: () => {
-          if (session.isOver) return;
+          // Who has come once more has told it once more, or has ended it.
+          if (session.isOver || (!isHelper && session.outlet !== connection)) return;
           const isNew = !isHelper || asked[0] > session.decidedUpTo;
           mergeOne(this.table, session, connection, { view, asked, high, low, isNew });
         },
@@ -265,27 +337,37 @@ class Broker {
       session.connections -= 1;
       if (session.outlet === connection) session.outlet = undefined;
       // After all that it has written.
-      const end = () => session.isAway && this.#end(session, true);
+      const end = () => session.isAway && this.#endLost(session);
       if (session.isAway) this.addStep({ t: machineNow(), apply: end });
     }
     this.#checkIdle();
   }
 
   /**
+   * Its connection has ended, and so has it, as a rule. Its lifeline is removed when that is sure.
    * @param {Session} session
-   * @param {boolean} hasDied
    */
-  #end(session, hasDied) {
-    this.#removeLifeline(session);
-    this.table.endSession(session, hasDied);
+  #endLost(session) {
+    if (!session.isOver) this.#lifelines.watch(session);
+    this.#end(session);
+  }
+
+  /** @param {string} lifeline  of a client that has ended */
+  #onDeath(lifeline) {
+    removeLifeline(this.#place, lifeline);
+    this.#gathering?.forget(lifeline);
+    for (const session of this.table.sessions.values()) {
+      if (session.lifeline === lifeline && session.isAway) this.#end(session);
+    }
+    this.#serveIfAllAreBack();
+  }
+
+  /** @param {Session} session  whose client has ended */
+  #end(session) {
+    this.table.endSession(session, true);
     this.#serveIfAllAreBack();
     this.#commitSoon();
     this.#checkIdle();
-  }
-
-  /** @param {Session} session */
-  #removeLifeline({ lifeline }) {
-    if (lifeline.startsWith(this.#place.lifelinesFolder)) removeFile(lifeline);
   }
 
   /** Without clients the broker ends; the next client starts another one. */

@@ -96,6 +96,7 @@ class Journal {
     const bytes = Buffer.from(this.#lines.join(''), 'utf8');
     this.#lines = [];
     this.#pendingBytes = 0;
+    if (this.#fd === -1) return; // writeWhole() will write them, with all the rest
     writeAll(this.#fd, bytes, this.#end);
     this.#end += bytes.length;
     const growth = this.#end - this.#wholeSize;
@@ -123,10 +124,10 @@ class Journal {
     this.#reserve();
   }
 
-  /** The older files say nothing any more. */
-  removeOlder() {
+  /** The other files say nothing any more. */
+  removeOthers() {
     for (const [name, number] of journalsIn(this.#place)) {
-      if (number < this.#number) removeFile(path.join(this.#place.folder, name));
+      if (number !== this.#number) removeFile(path.join(this.#place.folder, name));
     }
   }
 
@@ -179,26 +180,4 @@ const journalsIn = (place) =>
     .map((name) => /** @type {[string, number]} */ ([name, Number(JOURNAL_NAME.exec(name)?.[1])]))
     .filter(([, number]) => number > 0);
 
-/**
- * What the brokers before have left: the records of the last journal, without a last one that was
- * not written to its end.
- * @param {BrokerFiles} place
- * @returns {any[][]}
- * @throws when it cannot be understood
- */
-function readLastJournal(place) {
-  const last = Math.max(0, ...journalsIn(place).map(([, number]) => number));
-  if (last === 0) return [];
-  const text = fs.readFileSync(journalFile(place, last), 'utf8');
-  const zero = text.indexOf('\0');
-  const lines = text.slice(0, zero === -1 ? text.length : zero).split('\n');
-  lines.pop();
-  const records = lines.map((line) => JSON.parse(line));
-  const [kind, version] = records[0] ?? [];
-  if (kind !== 'J' || version !== VERSION) {
-    throw new Error(`a journal of another version: ${journalFile(place, last)}`);
-  }
-  return records;
-}
-
-module.exports = { Journal, VERSION, readLastJournal };
+module.exports = { Journal, VERSION, journalFile, journalsIn };

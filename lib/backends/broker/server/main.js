@@ -39,7 +39,11 @@ async function main({ directory, bucket, number, idleMs }) {
   server = await listen(broker, claim.socket);
   if (place.platform.hasModes) fs.chmodSync(claim.socket, PRIVATE_FILE);
   if (!(await isLeader(place, claim))) return leave();
-  broker.recover();
+  try {
+    broker.recover();
+  } catch (error) {
+    broker.refuse(error);
+  }
   watchPlace(place, () => broker.checkPlace());
 }
 

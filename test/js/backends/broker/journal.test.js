@@ -5,7 +5,8 @@ const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
 const { BrokerTable } = require('../../../../lib/backends/broker/server/broker-table.js');
-const { Journal, readLastJournal } = require('../../../../lib/backends/broker/server/journal.js');
+const { Journal } = require('../../../../lib/backends/broker/server/journal.js');
+const { readLastJournal } = require('../../../../lib/backends/broker/server/last-journal.js');
 
 let directory;
 let place;
@@ -28,9 +29,9 @@ function open(number) {
     journal = new Journal(place, number, () => ofTable.records());
     return journal;
   }, number);
-  table.restore(readLastJournal(place));
+  table.restore(readLastJournal(place).records);
   journal.writeWhole();
-  journal.removeOlder();
+  journal.removeOthers();
   return { table, journal };
 }
 
@@ -98,7 +99,7 @@ test('every beginning of a journal is a state in which nobody excludes wrongly',
   for (let length = whole.indexOf(10) + 1; length <= end; length += 1) {
     fs.writeFileSync(file, whole.subarray(0, length));
     const table = new BrokerTable(() => ({ add() {}, hasRoom: true }), 2);
-    table.restore(readLastJournal(place));
+    table.restore(readLastJournal(place).records);
     table.processAll();
     const names = table.snapshot().held.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length); // all of these are exclusive, but one alone
@@ -137,6 +138,58 @@ test('a queue keeps the order of its times, whatever the order of the records', 
 test('a journal of another version is refused', () => {
   fs.writeFileSync(path.join(place.folder, 'journal.1'), '["J",99,1,0,0]\n');
   expect(() => readLastJournal(place)).toThrow(/another version/);
+});
+
+const DAMAGES = [
+  ['that is no JSON', 'line 2', (lines) => lines.toSpliced(1, 1, 'noise')],
+  ['that is no record', 'line 3', (lines) => lines.toSpliced(2, 1, '{"S":1}')],
+  ['of an unknown kind', 'line 2', (lines) => lines.toSpliced(1, 1, '["X","s",1]')],
+  ['that names no session', 'line 4', (lines) => lines.toSpliced(3, 1, '["D",7,1]')],
+  ['that was cut off in the middle', 'line 2', (lines) => lines.toSpliced(1, 1, lines[1].slice(9))],
+  ['that became zeros', 'behind line 1', (lines) => lines.toSpliced(1, 1, '\0'.repeat(40))],
+];
+
+test.each(DAMAGES)('a line %s is a damage, wherever it is', (_title, where, damage) => {
+  play(open(1));
+  const file = path.join(place.folder, 'journal.1');
+  const lines = fs.readFileSync(file, 'utf8').split('\n');
+  fs.writeFileSync(file, damage([...lines]).join('\n'));
+  const last = readLastJournal(place);
+  expect(last).toMatchObject({ records: [], damage: { file, where } });
+  expect(last.damage.records.length).toBeLessThan(lines.length);
+});
+
+test('after a damage tokens are above all that the journal may have named', () => {
+  const { table } = open(1);
+  const { table: next } = open(2);
+  const grant = (ofTable, id) => {
+    ofTable.request(ofTable.openSession('s', DETAILS), [id, `${id}`, 0, 1, null]);
+    return ofTable.inspect().held.at(-1).token;
+  };
+  const token = grant(table, 1);
+  const [high, low] = [Number(token >> 32n) + 7, 5];
+  next.passTokens([['G', 's', 1, high, low, 0]], 1000);
+  expect(grant(next, 2)).toBe((BigInt(high) << 32n) + 5n + 1000n + 1n);
+});
+
+test('of two that both say they hold it, the later grant counts; the earlier one was lost', () => {
+  const { table } = open(1);
+  const holds = [
+    ['one', [1, 'a', 0, 1, null], 5, 1],
+    ['two', [1, 'a', 4, 2, null], 5, 2], // stole it
+    ['one', [2, 'b', 1, 3, [2, 0, '', '', 0, 0]], 5, 3],
+    ['two', [2, 'b', 1, 4, [2, 0, '', '', 0, 0]], 5, 4],
+    ['two', [3, 'b', 1, 5, [2, 0, '', '', 0, 0]], 5, 5], // after the hold limit of the first one
+  ].map(([id, asked, high, low]) => ({
+    session: table.openSession(id, DETAILS),
+    asked,
+    high,
+    low,
+  }));
+  table.adopt(holds);
+  expect(table.inspect().held.map(({ token }) => Number(token & 0xffn))).toEqual([2, 4, 5]);
+  const losses = [1, 2].map((id) => table.sessions.get('one').entries.get(id).lossReason);
+  expect(losses).toEqual(['disconnected', 'disconnected']);
 });
 
 test('a journal grows by what is in force, not by what has been', () => {

@@ -1,0 +1,104 @@
+'use strict';
+
+const { clearTimeout, setTimeout } = require('../../../time.js');
+const { invalidStateError } = require('../../../errors.js');
+const { listLifelines } = require('../lifeline-files.js');
+const { VIEW } = require('../wire.js');
+
+/** @typedef {import('../broker-files.js').BrokerFiles} BrokerFiles */
+/** @typedef {import('./last-journal.js').Damage} Damage */
+/** @typedef {import('./remote-request.js').Asked} Asked */
+/** @typedef {import('./session.js').Session} Session */
+/** @typedef {import('./session-lifelines.js').SessionLifelines} SessionLifelines */
+
+/**
+ * A lock that a client says it holds.
+ * @typedef {{ session: Session, asked: Asked, high: number, low: number }} Hold
+ */
+
+/** Then all are told that it cannot be found out who holds what. */
+const MAX_GATHERING_MS = 5000;
+
+/**
+ * After a journal that cannot be understood: what the clients hold by their own word. Every client
+ * that may hold a lock has a lifeline. When each of them has told what it holds, or has ended,
+ * nothing more is to be known (docs/decisions/0031-a-damaged-journal.md).
+ */
+class Gathering {
+  /** @type {Set<string>} the lifelines of those that have still to speak, or to end */
+  #untold;
+  /** @type {Map<Session, Hold[]>} */
+  #holds = new Map();
+  #damage;
+  /** @type {Map<string, number>} by lifeline, as far as it can be read */
+  #pids;
+  #timer;
+
+  /**
+   * @param {BrokerFiles} place
+   * @param {Damage} damage
+   * @param {(error: DOMException) => void} onLate  not all have spoken in time
+   */
+  constructor(place, damage, onLate) {
+    this.#damage = damage;
+    this.#pids = new Map(damage.records.flatMap(clientOf));
+    this.#untold = new Set(listLifelines(place));
+    this.#timer = setTimeout(() => onLate(this.#error()), MAX_GATHERING_MS);
+  }
+
+  /** @param {SessionLifelines} lifelines */
+  watch(lifelines) {
+    for (const lifeline of this.#untold) {
+      lifelines.watch({ lifeline, pid: this.#pids.get(lifeline), isAsked: true });
+    }
+  }
+
+  /**
+   * A client's own thread has come back. It has read all that the dead broker had told it, so it
+   * knows what it holds.
+   * @param {Session} session
+   * @param {[view: number, asked: Asked, high: number, low: number, at: number][]} requests
+   */
+  hear(session, requests) {
+    const held = requests.filter(([view]) => view === VIEW.HELD);
+    this.#holds.set(
+      session,
+      held.map(([, asked, high, low]) => ({ session, asked, high, low })),
+    );
+    this.#untold.delete(session.lifeline);
+  }
+
+  /** @param {string} lifeline  of a client that has ended */
+  forget(lifeline) {
+    this.#untold.delete(lifeline);
+  }
+
+  get isComplete() {
+    return this.#untold.size === 0;
+  }
+
+  /** @returns {Hold[]} in the order of the grants */
+  end() {
+    clearTimeout(this.#timer);
+    return [...this.#holds.values()].flat().sort((a, b) => a.high - b.high || a.low - b.low);
+  }
+
+  #error() {
+    const { file, where } = this.#damage;
+    const pids = [...this.#untold].map((lifeline) => this.#pids.get(lifeline) ?? 'unknown');
+    return invalidStateError(
+      `The journal of the broker is damaged (${where}), and not all clients tell what they hold. ` +
+        `Continue or end the processes that are stopped or busy (${pids.join(', ')}), or end all ` +
+        `programs that use the bucket, then remove the journal: ${file}`,
+    );
+  }
+}
+
+/**
+ * @param {any[]} record
+ * @returns {[lifeline: string, pid: number][]}
+ */
+const clientOf = ([kind, , details]) =>
+  kind === 'S' ? [[details?.lifeline, Number(details?.pid)]] : [];
+
+module.exports = { Gathering };

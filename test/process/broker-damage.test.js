@@ -1,0 +1,145 @@
+'use strict';
+
+const { fork } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
+const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
+const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
+const { openLockManager } = require('../../lib/index.js');
+const { killBroker } = require('../support/broker-process.js');
+
+// A journal that the next broker cannot read: clients tell what they hold, or all are told why not.
+
+const PROGRAM = path.join(__dirname, 'broker-damage-program.js');
+
+let directory;
+let place;
+let locks;
+let children;
+beforeEach(() => {
+  directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+  place = new BrokerFiles('default', directory);
+  locks = openLockManager({ backend: new BrokerBackend({ directory }) });
+  children = [];
+});
+afterEach(async () => {
+  for (const child of children) child.kill('SIGKILL');
+  locks.close();
+  killBroker(place);
+  fs.rmSync(directory, { recursive: true, force: true });
+});
+
+const journal = () => path.join(place.folder, `journal.${place.highestClaim()}`);
+
+/** A broker that cannot serve says so for a second, to whoever comes. */
+async function requestUntilServed(options, callback) {
+  for (;;) {
+    try {
+      return await locks.request('a', options, callback);
+    } catch (error) {
+      if (error.name !== 'InvalidStateError') throw error;
+    }
+  }
+}
+const isTaken = () => requestUntilServed({ ifAvailable: true }, (lock) => lock === null);
+
+function start() {
+  const child = fork(PROGRAM, [directory]);
+  children.push(child);
+  return child;
+}
+
+async function startHolder() {
+  const child = start();
+  const [{ token }] = await once(child, 'message');
+  return { child, token: BigInt(token) };
+}
+
+/** Kills the broker, then makes its journal one that cannot be read; gives its path. */
+function killAndDamage(damage = breakLine) {
+  const file = journal();
+  killBroker(place);
+  fs.writeFileSync(file, damage(fs.readFileSync(file, 'utf8')));
+  return file;
+}
+
+/** The first record of a client. */
+const breakLine = (text) => text.replace('["S",', '["S"?');
+const DAMAGES = [
+  ['a broken line', breakLine],
+  ['a broken head', (text) => text.slice(5)],
+  ['zeros in the middle', (text) => text.replace('["S",', '\0\0\0\0\0')],
+  ['nothing but noise', () => 'noise\n'.repeat(100)],
+  ['no content', () => ''],
+];
+
+describe.each(DAMAGES)('a journal with %s', (_title, damage) => {
+  test('costs no living client its lock, and its waiter no grant', async () => {
+    await locks.query(); // a client without a lock or a request, that has to come back as well
+    const { child, token } = await startHolder();
+    const idle = openLockManager({ backend: new BrokerBackend({ directory }) });
+    await idle.query();
+    const waiting = locks.request('a', (lock) => lock.token);
+    await locks.query();
+    killAndDamage(damage);
+    expect(await idle.request('a', { ifAvailable: true }, (lock) => lock)).toBe(null);
+    child.send('release');
+    expect(await once(child, 'message')).toEqual([{ value: 'released' }, undefined]);
+    expect(await waiting).toBeGreaterThan(token);
+    idle.close();
+    const names = fs.readdirSync(place.folder).map((name) => name.replace(/\d+$/, 'N'));
+    expect(names.sort()).toEqual(['claims', 'journal.N', 'lifelines', 'log']);
+  });
+});
+
+test('a damaged journal keeps no lock of a dead client', async () => {
+  const { child } = await startHolder();
+  killAndDamage();
+  child.kill('SIGKILL');
+  expect(await locks.request('a', () => 'granted')).toBe('granted');
+});
+
+test('while a stopped client may hold a lock, everybody is told what to do, and gets none', async () => {
+  const { child } = await startHolder();
+  const waiting = locks.request('a', () => 'granted');
+  await locks.query();
+  child.kill('SIGSTOP');
+  const file = killAndDamage();
+  const error = await waiting.catch((reason) => reason);
+  expect(error).toMatchObject({ name: 'InvalidStateError' });
+  expect(error.message).toContain(file);
+  expect(error.message).toContain('remove the journal');
+  child.kill('SIGCONT');
+  // It held the lock all the time, or was told that it has lost it.
+  const told = once(child, 'message');
+  if (await isTaken()) child.send('release');
+  const [{ value, error: loss }] = await told;
+  expect([value, loss?.name]).toContainEqual(value === undefined ? 'AbortError' : 'released');
+  expect(await requestUntilServed({}, () => 'granted')).toBe('granted');
+});
+
+test('a journal of another version is told at once, by few brokers, and left as it is', async () => {
+  await locks.query();
+  const file = killAndDamage((text) => text.replace('["J",1,', '["J",99,'));
+  const before = place.highestClaim();
+  const attempts = await Promise.allSettled(
+    Array.from({ length: 20 }, () => locks.request('a', () => 'granted')),
+  );
+  for (const { reason } of attempts) {
+    expect(reason).toMatchObject({ name: 'InvalidStateError' });
+    expect(reason.message).toContain(`remove its journal: ${file}`);
+  }
+  expect(place.highestClaim()).toBe(before + 1);
+  fs.rmSync(file);
+  expect(await requestUntilServed({}, () => 'granted')).toBe('granted');
+});
+
+test('a thread that is blocked in requestSync() is told as well', async () => {
+  await locks.query();
+  const file = killAndDamage((text) => text.replace('["J",1,', '["J",99,'));
+  expect(() => locks.requestSync('a', () => 'granted')).toThrow(
+    expect.objectContaining({ message: expect.stringContaining(file) }),
+  );
+});
