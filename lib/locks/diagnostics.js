@@ -94,7 +94,7 @@ function messageAtEnd(request, error) {
   message.endedAt = now();
   message.error = error;
   // For programs that do not subscribe to grants.
-  if (request.tokenHigh !== 0) message.token ??= request.token;
+  if (request.tokenHigh !== 0 || request.tokenLow !== 0) message.token ??= request.token;
   return message;
 }
 

@@ -25,6 +25,11 @@ class Clients {
     return this.#combination.second !== 'same thread';
   }
 
+  /** Whether all see one time of each event: etcd keeps none of an end. */
+  get hasOneClock() {
+    return this.#combination.backend !== 'etcd';
+  }
+
   async open() {
     const { backend, first } = this.#combination;
     const directory = mkdtempSync(join(tmpdir(), 'holdfast-'));

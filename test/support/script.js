@@ -2,7 +2,7 @@
 
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
-const { join } = require('node:path');
+const { basename, join } = require('node:path');
 const { Worker } = require('node:worker_threads');
 
 const SCHEMES = { 'shared-memory': 'shm', broker: 'broker' };
@@ -10,7 +10,11 @@ const LIBRARY = join(__dirname, '../../lib/index.js');
 
 /** The whole program of a thread or process: opens a lock manager and runs `body` with it. */
 function programOf(body, { backend, directory }) {
-  const options = JSON.stringify({ directory, bucket: 'scripts', url: `${SCHEMES[backend]}:` });
+  const options = JSON.stringify(
+    backend === 'etcd'
+      ? { bucket: 'scripts', url: `${process.env.HOLDFAST_TEST_ETCD}/${basename(directory)}` }
+      : { bucket: 'scripts', url: `${SCHEMES[backend]}:`, directory },
+  );
   const open = backend === 'local' ? 'createLocalLockManager()' : `openLockManager(${options})`;
   return `
     'use strict';

@@ -9,25 +9,17 @@ const { createClientId } = require('../client-id.js');
 const { doNotLeaveAtExit, leaveAtExit } = require('../shared-memory/exit-hook.js');
 const { QUEUED } = require('../outcome.js');
 const { setToken, toAsk } = require('./ask.js');
+const { Entry } = require('./entry.js');
 const { toDOMException } = require('./etcd-errors.js');
 const { EtcdWatch } = require('./etcd-watch.js');
 const { loadServices } = require('./grpc-library.js');
+const { toOwnInspection, toOwnSnapshot } = require('./own-realm.js');
 const { Questions } = require('./questions.js');
 const { SessionLink } = require('./session-link.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
-
-/**
- * A request that was made, until its end has taken effect.
- * @typedef {object} Entry
- * @property {number} number
- * @property {Request} request
- * @property {boolean} isAnswered  the cluster has answered that it waits
- * @property {boolean} isHeld
- * @property {((loss: LockLossReason | undefined) => void) | undefined} onEnded  it is being ended
- */
 
 const NO_ID = -1;
 const CLOSED = 'The lock manager is closed';
@@ -49,13 +41,15 @@ class EtcdBackend {
   #lastWatchId = 0;
   /** @type {Map<number, EtcdWatch>} */
   #watches = new Map();
-  /** @type {any[]} messages that came while the thread was blocked by something else */
+  /** @type {any[]} that came while the thread was blocked by something else */
   #postponed = [];
   /** Of what waits for the session's thread. */
   #loopKeepAlive = new LoopKeepAlive();
   #isClosed = false;
   /** Of the request that the thread is blocked for. */
   #syncNumber = NO_ID;
+  /** The last one: where it gives up, its place is free before it says so. */
+  #waitedFor = NO_ID;
   /** @type {(type: any, error: unknown) => void} */
   #onSync = () => {};
 
@@ -79,13 +73,7 @@ class EtcdBackend {
     this.#lastNumber += 1;
     const number = this.#lastNumber;
     request.backendId = number;
-    this.#entries.set(number, {
-      number,
-      request,
-      isAnswered: false,
-      isHeld: false,
-      onEnded: undefined,
-    });
+    this.#entries.set(number, new Entry(number, request));
     this.#loopKeepAlive.ref();
     this.#link.post({ type: 'ask', ask: toAsk(number, request) });
     return QUEUED;
@@ -128,7 +116,10 @@ class EtcdBackend {
    */
   cancel(request, isTimeout = false) {
     const entry = this.#forget(request);
-    if (entry !== undefined) this.#end(entry, () => {}, isTimeout ? 'timedout' : undefined);
+    if (entry === undefined) return;
+    let isOver = false;
+    this.#end(entry, () => (isOver = true), isTimeout ? 'timedout' : undefined);
+    if (entry.number === this.#waitedFor) this.#block(Infinity, () => isOver);
   }
 
   /** @param {Request} request */
@@ -142,11 +133,12 @@ class EtcdBackend {
    * @returns {import('../../../types/backend.d.ts').SyncOutcome}
    */
   waitSync(request, timeout) {
-    /** @type {import('../../../types/backend.d.ts').SyncOutcome | undefined} */
+    /** @type {any} */
     let outcome;
     /** @type {unknown} */
     let failure;
     const number = request.backendId;
+    this.#waitedFor = number;
     this.#onSync = (type, error) => {
       failure = error;
       outcome = type;
@@ -162,19 +154,16 @@ class EtcdBackend {
     if (failure !== undefined) throw failure;
     return outcome ?? 'timeout';
   }
-  /** @returns {Promise<import('../../../types/locks.d.ts').LockManagerSnapshot>} */
+
   async snapshot() {
-    const { held, pending } = await this.inspect();
-    const toInfo = (/** @type {any} */ { clientId, mode, name }) => ({ clientId, mode, name });
-    return { held: held.map(toInfo), pending: pending.map(toInfo) };
+    return toOwnSnapshot(await this.#ask({ type: 'inspect' }));
   }
 
-  /** @returns {Promise<import('../../../types/backend.d.ts').LockInspection>} */
   async inspect() {
-    return this.#ask({ type: 'inspect' });
+    return toOwnInspection(await this.#ask({ type: 'inspect' }));
   }
 
-  /** What metrics show of the session. @returns {Promise<any>} */
+  /** What metrics show of the session. */
   status() {
     return this.#ask({ type: 'status' });
   }
@@ -190,6 +179,14 @@ class EtcdBackend {
     return this.#questions.askSync({ type: 'isLocked', name, min }, (isAnswered) =>
       this.#block(Infinity, isAnswered),
     );
+  }
+
+  /** @param {string} name @param {number} max @param {boolean} [isBlocking] */
+  holdersOf(name, max, isBlocking = false) {
+    if (this.#isClosed) return [];
+    const question = { type: 'holdersOf', name, max };
+    if (!isBlocking) return this.#ask(question).catch(() => []);
+    return this.#questions.askSync(question, (isAnswered) => this.#block(Infinity, isAnswered));
   }
 
   /** @param {string | undefined} name */

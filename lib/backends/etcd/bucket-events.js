@@ -2,7 +2,7 @@
 
 const { dateNow } = require('../../time.js');
 const { decodeText } = require('./keys.js');
-const { NOBODY, toSessionInfo } = require('./bucket-view.js');
+const { NOBODY, toRequestInfo, toSessionInfo } = require('./bucket-view.js');
 const { getAll, keyValuesOf, textOf } = require('./transaction.js');
 
 /** @typedef {import('./bucket-view.js').SessionInfo} SessionInfo */
@@ -15,8 +15,8 @@ const { getAll, keyValuesOf, textOf } = require('./transaction.js');
 
 /**
  * @typedef {object} Changes  of one revision
- * @property {Map<string, RequestKey>} granted  by id, like the next three
- * @property {Map<string, RequestKey>} queued
+ * @property {Map<string, RequestKey & { time: number }>} granted  by id, like the next three
+ * @property {Map<string, RequestKey & { time: number }>} queued
  * @property {Map<string, { key: RequestKey, token: string | undefined }>} leftHeld
  * @property {Map<string, RequestKey>} leftQueue
  * @property {Set<string>} ended  sessions
@@ -123,8 +123,13 @@ class BucketEvents {
     for (const event of events) {
       const key = this.#bucket.parse(event.key);
       if (key === undefined) this.#sortSession(event, changes);
-      else if (event.isPut) changes[key.isHeld ? 'granted' : 'queued'].set(key.id, key);
-      else if (key.isHeld) changes.leftHeld.set(key.id, { key, token: event.previous?.created });
+      else if (event.isPut) {
+        const { grantedAt, since } = toRequestInfo(event.value, key.isHeld);
+        changes[key.isHeld ? 'granted' : 'queued'].set(key.id, {
+          ...key,
+          time: grantedAt ?? since,
+        });
+      } else if (key.isHeld) changes.leftHeld.set(key.id, { key, token: event.previous?.created });
       else changes.leftQueue.set(key.id, key);
     }
     return changes;
@@ -169,7 +174,7 @@ class BucketEvents {
 
   /**
    * @param {LockEventType} type
-   * @param {RequestKey} key
+   * @param {RequestKey & { time?: number }} key  time: of those that its writer has put down
    * @param {string | undefined} token
    * @returns {LockEvent}
    */
@@ -184,7 +189,7 @@ class BucketEvents {
       threadId,
       requestId: key.number,
       token: token === undefined ? null : BigInt(token),
-      time: dateNow(),
+      time: key.time ?? dateNow(),
       lost: 0,
     };
   }

@@ -49,7 +49,7 @@ class EtcdWatch {
     if (first === undefined) return [];
     const lost = this.#lost + first.lost;
     this.#lost = 0;
-    return [{ ...first, lost }, ...others];
+    return [{ ...first, lost }, ...others.map((event) => ({ ...event }))];
   }
 
   close() {

@@ -2,7 +2,9 @@
 
 const { dateNow } = require('../../time.js');
 const { EtcdClient } = require('./etcd-client.js');
+const { briefly, readHolders } = require('./etcd-holders.js');
 const { EtcdRequest, HELD, NEW, OVER } = require('./etcd-request.js');
+const { checkVersion } = require('./etcd-version.js');
 const { BucketEvents } = require('./bucket-events.js');
 const { fromSessionInfo, toInspection } = require('./bucket-view.js');
 const { BucketKeys, endOf, toRequestId } = require('./keys.js');
@@ -20,14 +22,6 @@ const { getAll, keyValuesOf, remove } = require('./transaction.js');
  * @typedef {object} AgentLink  the way to the agent
  * @property {(message: object) => void} tell
  */
-
-const MIN_VERSION = [3, 4];
-
-/** @param {string} version */
-function isOldVersion(version) {
-  const [major, minor] = version.split('.').map(Number);
-  return major < MIN_VERSION[0] || (major === MIN_VERSION[0] && minor < MIN_VERSION[1]);
-}
 
 /**
  * All locks of one agent: its session, one after the other where one is lost, and its requests.
@@ -120,6 +114,14 @@ class LockSession {
     });
   }
 
+  /**
+   * @param {string} name
+   * @param {number} max
+   */
+  holdersOf(name, max) {
+    return briefly(this.#withSession((session) => readHolders(session, this.#bucket, name, max)));
+  }
+
   /** With everything that this agent has asked for before. */
   inspect() {
     return this.#withSession(async (session) => {
@@ -210,13 +212,7 @@ class LockSession {
     if (this.#isChecked) return;
     const timeoutMs = this.#place.ttlMs / 5;
     const { version } = await this.#client.call('Maintenance', 'Status', {}, timeoutMs);
-    if (isOldVersion(version)) {
-      const needed = MIN_VERSION.join('.');
-      throw new DOMException(
-        `etcd ${version} is too old: ${needed} is needed`,
-        'InvalidStateError',
-      );
-    }
+    checkVersion(version);
     this.#isChecked = true;
   }
 

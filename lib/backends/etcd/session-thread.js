@@ -58,6 +58,7 @@ const COMMANDS = {
   end: ({ number, why }) => session.end(number, why),
   findSelfWait: ({ number }) => void session.findSelfWait(number),
   isLocked: ({ id, name, min }) => void reply(id, () => session.isLocked(name, min)),
+  holdersOf: ({ id, name, max }) => void reply(id, () => session.holdersOf(name, max)),
   inspect: ({ id }) => void reply(id, () => session.inspect()),
   status: ({ id }) => void reply(id, async () => session.status),
   watch: ({ id, name }) => session.watch(id, name), // sees what is asked for after it

@@ -1,0 +1,47 @@
+'use strict';
+
+const { openLockManager } = require('../../lib/index.js');
+const { EtcdCluster } = require('../support/etcd-cluster.js');
+
+let cluster;
+let locks;
+let other;
+beforeAll(async () => {
+  cluster = await EtcdCluster.start();
+  const url = cluster.url('holders');
+  [locks, other] = [openLockManager({ url }), openLockManager({ url })];
+});
+afterAll(async () => {
+  locks.close();
+  other.close();
+  await cluster.stop();
+});
+
+const MESSAGE = new RegExp(
+  "^The lock 'busy' was not granted within 20 ms; it is held by " +
+    `process ${process.pid}, thread 0, label 'first', for \\d+ ms; ` +
+    `process ${process.pid}, thread 0, for \\d+ ms$`,
+);
+
+test('the message of a timeout names the holders, of request() and of requestSync()', async () => {
+  const first = await other.acquire('busy', { mode: 'shared', label: 'first' });
+  const second = await locks.acquire('busy', { mode: 'shared' });
+  const refused = locks.request('busy', { timeout: 20 }, () => {});
+  await expect(refused).rejects.toMatchObject({
+    name: 'TimeoutError',
+    message: expect.stringMatching(MESSAGE),
+  });
+  expect(() => locks.requestSync('busy', { timeout: 20 }, () => {})).toThrow(MESSAGE);
+  await Promise.all([first.release(), second.release()]);
+});
+
+test('without an answer of the cluster the message is without holders', async () => {
+  const held = await other.acquire('out of reach');
+  cluster.members[0].signal('SIGSTOP');
+  const refused = locks.request('out of reach', { timeout: 20 }, () => {});
+  await expect(refused).rejects.toMatchObject({
+    message: "The lock 'out of reach' was not granted within 20 ms",
+  });
+  cluster.members[0].signal('SIGCONT');
+  await held.release();
+});
