@@ -71,8 +71,8 @@ export interface EtcdSessionStatus {
   reconnects: number;
   /** How often a token was fetched. */
   authentications: number;
-  /** What the watch streams received. */
-  watch: { reconnects: number; events: number; messages: number };
+  /** What the watch streams received; gaps: what was compacted away before it was seen. */
+  watch: { reconnects: number; events: number; messages: number; gaps: number };
 }
 
 /** Locks of all machines that reach an etcd cluster. */

@@ -3,13 +3,11 @@
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const { existsSync, mkdtempSync, rmSync, statfsSync } = require('node:fs');
-const { createServer, connect } = require('node:net');
+const { createServer } = require('node:net');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
+const { EtcdMember } = require('./etcd-member.js');
 
-/** Members that a test starts, kills, stops and replaces. */
-
-const BINARY = process.env.HOLDFAST_ETCD || 'etcd';
 const LOOPBACK = '127.0.0.1';
 /** What statfs() says of a file system in memory. */
 const TMPFS_MAGIC = 0x01021994;
@@ -29,97 +27,60 @@ async function freePorts(count) {
   return ports;
 }
 
-async function accepts(port) {
-  const socket = connect(port, LOOPBACK);
-  try {
-    await once(socket, 'connect');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
-}
-
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** One etcd process. */
-class EtcdMember {
-  #child;
-  #exited;
-
-  constructor({ name, clientPort, peerPort, directory, extra }) {
-    Object.assign(this, { name, clientPort, peerPort, directory, extra });
-    this.scheme = extra.some((word) => word === '--cert-file') ? 'https' : 'http';
-  }
-
-  get pid() {
-    return this.#child?.pid;
-  }
-
-  get peerUrl() {
-    return `http://${LOOPBACK}:${this.peerPort}`;
-  }
-
-  get clientUrl() {
-    return `${this.scheme}://${LOOPBACK}:${this.clientPort}`;
-  }
-
-  start(members, state = 'new') {
-    const cluster = members.map(({ name, peerUrl }) => `${name}=${peerUrl}`).join(',');
-    const words = [
-      ...['--name', this.name, '--data-dir', path.join(this.directory, this.name)],
-      ...['--listen-client-urls', this.clientUrl, '--advertise-client-urls', this.clientUrl],
-      ...['--listen-peer-urls', this.peerUrl, '--initial-advertise-peer-urls', this.peerUrl],
-      ...['--initial-cluster', cluster, '--initial-cluster-state', state],
-      ...['--log-level', 'error', '--logger', 'zap', ...this.extra],
-    ];
-    this.#child = spawn(BINARY, words, {
-      stdio: 'ignore',
-      env: { ...process.env, ETCD_UNSUPPORTED_ARCH: process.arch },
-    });
-    this.#exited = once(this.#child, 'exit');
-  }
-
-  signal(name) {
-    this.#child.kill(name);
-  }
-
-  /** SIGKILL; resolves when it is gone. */
-  async kill() {
-    if (this.#child === undefined || this.#child.exitCode !== null || this.#child.signalCode)
-      return;
-    this.#child.kill('SIGKILL');
-    await this.#exited;
-  }
-
-  async untilListening() {
-    while (!(await accepts(this.clientPort))) await sleep(20);
-  }
+/** On loopback, with ports that are free. */
+async function loopbackHosts(size) {
+  const ports = await freePorts(2 * size);
+  return Array.from({ length: size }, (_, index) => ({
+    address: LOOPBACK,
+    clientPort: ports[2 * index],
+    peerPort: ports[2 * index + 1],
+    launch: [],
+  }));
 }
 
-/** A cluster on loopback, with data of its own. */
+/**
+ * @typedef {object} Host  where a member runs
+ * @property {string} address
+ * @property {number} clientPort
+ * @property {number} peerPort
+ * @property {string[]} launch  words before the command
+ */
+
+/** A cluster with data of its own. */
 class EtcdCluster {
   #directory = dataRoot();
+  /** Words for etcdctl: certificates, a user. */
+  #rights;
+  #launch;
+  /** @type {EtcdMember[]} */
   members = [];
 
-  /** @param {{ size?: number, extra?: string[] }} [options]  extra: further words for etcd */
-  static async start({ size = 1, extra = [] } = {}) {
+  /**
+   * @param {object} [options]
+   * @param {number} [options.size]
+   * @param {string[]} [options.extra]  further words for etcd
+   * @param {string[]} [options.rights]  further words for etcdctl
+   * @param {Host[]} [options.hosts]  without it, loopback
+   * @param {string[]} [options.launch]  words before etcdctl
+   */
+  static async start({ size = 1, extra = [], rights = [], hosts, launch = [] } = {}) {
     const cluster = new EtcdCluster();
-    const ports = await freePorts(2 * size);
-    cluster.members = Array.from({ length: size }, (_, index) => {
-      const [clientPort, peerPort] = ports.slice(2 * index);
-      const directory = cluster.#directory;
-      return new EtcdMember({ name: `m${index}`, clientPort, peerPort, directory, extra });
-    });
+    cluster.#rights = rights;
+    cluster.#launch = launch;
+    const places = hosts ?? (await loopbackHosts(size));
+    cluster.members = places.map(
+      (host, index) =>
+        new EtcdMember({ name: `m${index}`, directory: cluster.#directory, extra, ...host }),
+    );
     for (const member of cluster.members) member.start(cluster.members);
-    await Promise.all(cluster.members.map((member) => member.untilListening()));
     await cluster.untilHealthy();
     return cluster;
   }
 
   get endpoints() {
-    return this.members.map(({ clientPort }) => `${LOOPBACK}:${clientPort}`);
+    return this.members.map(({ endpoint }) => endpoint);
   }
 
   /** @param {string} [prefix] */
@@ -127,10 +88,25 @@ class EtcdCluster {
     return `etcd://${this.endpoints.join(',')}/${prefix}${query}`;
   }
 
+  /** What the commands from now on are made with. @param {string[]} rights */
+  become(rights) {
+    this.#rights = rights;
+  }
+
   /** Runs etcdctl. @param {...string} words */
   async control(...words) {
-    const { endpoints } = this;
-    const child = spawn('etcdctl', [`--endpoints=${endpoints}`, ...words], {
+    return this.#controlAt(this.members, words);
+  }
+
+  /**
+   * @param {EtcdMember[]} members  who is asked
+   * @param {string[]} words
+   */
+  async #controlAt(members, words) {
+    const endpoints = members.map(({ clientUrl }) => clientUrl).join();
+    const command = [...this.#launch, 'etcdctl', `--endpoints=${endpoints}`, ...this.#rights];
+    const [program, ...rest] = [...command, ...words];
+    const child = spawn(program, rest, {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ETCDCTL_API: '3' },
     });
@@ -143,26 +119,82 @@ class EtcdCluster {
     return text;
   }
 
-  /** All members have the same leader. */
+  /** Like control(), again and again: while there is no leader it fails. */
+  async insist(...words) {
+    for (;;) {
+      try {
+        return await this.control(...words);
+      } catch {
+        await sleep(100);
+      }
+    }
+  }
+
+  /** All members answer and have the same leader. */
   async untilHealthy() {
-    while ((await this.leader()) === undefined) await sleep(50);
+    for (;;) {
+      const status = await this.#status();
+      const leaders = new Set(status.map(({ leader }) => leader));
+      const isOne = leaders.size === 1 && !leaders.has(undefined) && !leaders.has(0);
+      if (isOne && status.length === this.members.length) return;
+      await sleep(50);
+    }
+  }
+
+  /** Of the members that answer. */
+  async #status() {
+    const answers = await Promise.all(
+      this.members.map(async (member) => {
+        const words = ['--command-timeout=2s', 'endpoint', 'status', '-w', 'json'];
+        const text = await this.#controlAt([member], words).catch(() => '[]');
+        return JSON.parse(text || '[]').map(({ Status, Endpoint }) => ({
+          endpoint: new URL(Endpoint).host,
+          leader: Status.leader,
+          id: Status.header.member_id,
+        }));
+      }),
+    );
+    return answers.flat();
   }
 
   /** @returns {Promise<EtcdMember | undefined>} */
   async leader() {
-    const text = await this.control('endpoint', 'status', '-w', 'json').catch(() => '[]');
-    const status = JSON.parse(text || '[]').map(({ Status, Endpoint }) => ({
-      isLeader: Status.leader === Status.header.member_id && Status.leader !== 0,
-      port: Number(Endpoint.split(':').at(-1)),
-    }));
-    const found = status.find(({ isLeader }) => isLeader);
-    return this.members.find(({ clientPort }) => clientPort === found?.port);
+    const found = (await this.#status()).find(({ id, leader }) => id === leader);
+    return this.members.find(({ endpoint }) => endpoint === found?.endpoint);
   }
 
   /** Every key that there is. @returns {Promise<string[]>} */
   async keys(prefix = '') {
-    const text = await this.control('get', prefix, '--prefix', '--keys-only');
+    const text = await this.insist('get', prefix, '--prefix', '--keys-only');
     return text.split('\n').filter((line) => line !== '');
+  }
+
+  /** @returns {Promise<bigint>} of the last change */
+  async revision() {
+    const text = await this.insist('get', 'no such key', '-w', 'json');
+    return BigInt(JSON.parse(text).header.revision);
+  }
+
+  async revokeLeases() {
+    const text = await this.insist('lease', 'list', '-w', 'json');
+    const leases = text.match(/(?<="id":)\d+/g) ?? []; // more than a JavaScript number has
+    await Promise.all(
+      leases.map((lease) =>
+        this.control('lease', 'revoke', BigInt(lease).toString(16)).catch(() => {}),
+      ),
+    );
+  }
+
+  /** Puts an empty member in the place of one that is lost. @param {EtcdMember} member */
+  async replace(member) {
+    await member.kill();
+    member.forgetData();
+    const list = await this.insist('member', 'list');
+    const line = list.split('\n').find((text) => text.split(', ').includes(member.name));
+    await this.insist('member', 'remove', line.split(', ')[0]);
+    await this.insist('member', 'add', member.name, `--peer-urls=${member.peerUrl}`);
+    member.start(this.members, 'existing');
+    await this.untilHealthy();
   }
 
   async stop() {

@@ -1,16 +1,19 @@
 'use strict';
 
-// A process of a storm: takes locks until it is told to stop, and writes down what it does in a
-// file that all processes append to, so that the file has the order of what happened.
+// A process of a storm: takes locks until it is told to stop, and does under each what a fenced
+// resource accepts or refuses. At its end it sends what its session has been through.
 
-const { appendFileSync } = require('node:fs');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { openLockManager } = require('../../lib/index.js');
+const { openEtcdBackend } = require('../../lib/etcd.js');
+const { ResourceClient } = require('./fenced-resource.js');
 
-const [url, log, seed] = process.argv.slice(2);
+const { url, options, socket, seed, isWatching } = JSON.parse(process.argv[2]);
 const NAMES = 3;
 const LOOPS = 4;
-const locks = openLockManager({ url });
+const backend = openEtcdBackend(url, options);
+const locks = openLockManager({ backend });
+const resource = new ResourceClient(socket);
 let state = Number(seed);
 let isStopping = false;
 
@@ -20,33 +23,58 @@ function random(below) {
   return (state >>> 8) % below;
 }
 
-const write = (...words) => appendFileSync(log, `${words.join(' ')}\n`);
-
-async function hold(name, lock) {
-  const id = `${process.pid}:${lock.token}`;
-  write('enter', name, lock.mode, id, lock.token);
-  lock.signal.addEventListener('abort', () => write('told', name, lock.mode, id, lock.token));
+async function hold(lock, seen) {
+  const { name, mode, token } = lock;
+  seen.id = `${process.pid}:${token}`;
+  const call = { name, mode, id: seen.id, token: String(token) };
+  lock.signal.addEventListener('abort', () => resource.tell('told', call));
+  if (!(await resource.ask('enter', call))) return;
   await sleep(random(4));
-  if (!lock.signal.aborted) write('leave', name, lock.mode, id, lock.token);
+  if (!lock.signal.aborted) await resource.ask('leave', call);
+}
+
+async function takeOne(how) {
+  const seen = { id: undefined };
+  let isWell = true;
+  try {
+    await locks.request(`name-${random(NAMES)}`, how, (lock) => hold(lock, seen));
+  } catch (error) {
+    if (error.name !== 'TimeoutError' && error.reason === undefined) throw error;
+    isWell = false;
+  }
+  if (seen.id !== undefined) resource.tell('end', { id: seen.id, isWell });
 }
 
 async function work() {
   while (!isStopping) {
-    const name = `name-${random(NAMES)}`;
     const mode = random(3) === 0 ? 'shared' : 'exclusive';
-    const options = random(5) === 0 ? { mode, timeout: 50 } : { mode };
-    try {
-      await locks.request(name, options, (lock) => hold(name, lock));
-    } catch (error) {
-      if (error.name !== 'TimeoutError' && error.reason === undefined) throw error;
-    }
+    await takeOne(random(5) === 0 ? { mode, timeout: 50 } : { mode });
   }
+}
+
+/** Reads all events; what the watch misses it says. */
+async function watch(signal) {
+  const seen = { events: 0, lost: 0 };
+  for await (const event of locks.watch(undefined, { signal })) {
+    seen.events += 1;
+    seen.lost += event.lost;
+  }
+  return seen;
+}
+
+async function main() {
+  const ending = new AbortController();
+  const watched = isWatching ? watch(ending.signal).catch(() => undefined) : undefined;
+  await Promise.all(Array.from({ length: LOOPS }, work));
+  const status = await backend.status();
+  ending.abort();
+  await watched;
+  locks.close();
+  resource.close();
+  process.send({ status }, () => process.disconnect());
 }
 
 process.on('message', () => {
   isStopping = true;
 });
-Promise.all(Array.from({ length: LOOPS }, work)).then(() => {
-  locks.close();
-  process.disconnect();
-});
+main();

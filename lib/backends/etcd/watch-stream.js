@@ -25,6 +25,8 @@ const { bytes, textOf } = require('./transaction.js');
  */
 
 const NO_PUTS = 0;
+/** What stands for the number of a watch that was not created. */
+const REFUSED = -1;
 const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 1000;
 
@@ -40,14 +42,14 @@ class Subscription {
   /**
    * @param {number} id
    * @param {Watched} watched
-   * @param {() => void} cancel
+   * @param {(id: number) => void} cancel
    */
   constructor(id, watched, cancel) {
     this.id = id;
     this.watched = watched;
     /** The next revision to be told; '0': from now on. */
     this.next = watched.from ?? '0';
-    this.cancel = cancel;
+    this.cancel = () => cancel(this.id);
     /** When the cluster has answered for the first time. */
     this.ready = new Promise((resolve) => {
       this.#resolve = () => resolve(undefined);
@@ -123,7 +125,7 @@ class WatchStream {
   #lastId = 0;
   /** @type {Map<number, Subscription>} */
   #subscriptions = new Map();
-  counts = { reconnects: 0, events: 0, messages: 0 };
+  counts = { reconnects: 0, events: 0, messages: 0, gaps: 0 };
 
   /**
    * @param {EtcdClient} client
@@ -136,13 +138,18 @@ class WatchStream {
 
   /** @param {Watched} watched */
   add(watched) {
-    this.#lastId += 1;
-    const id = this.#lastId;
-    const subscription = new Subscription(id, watched, () => this.#cancel(id));
-    this.#subscriptions.set(id, subscription);
+    const subscription = new Subscription(0, watched, (id) => this.#cancel(id));
+    this.#number(subscription);
     if (this.#stream === undefined) this.#open();
     else this.#write(subscription.request);
     return subscription;
+  }
+
+  /** @param {Subscription} subscription */
+  #number(subscription) {
+    this.#lastId += 1;
+    subscription.id = this.#lastId;
+    this.#subscriptions.set(subscription.id, subscription);
   }
 
   /** Asks whether the stream lives; opens another where the last question has no answer. */
@@ -237,7 +244,9 @@ class WatchStream {
   #onResponse(response) {
     this.#isAsked = false;
     this.#pauseMs = FIRST_PAUSE_MS;
-    const subscription = this.#subscriptions.get(Number(response.watch_id));
+    const id = Number(response.watch_id);
+    const subscription = this.#subscriptions.get(id);
+    if (id === REFUSED) this.#renew();
     if (subscription === undefined) return;
     if (response.canceled) this.#onCanceled(subscription, response);
     else if (response.created) subscription.onCreated(response.header.revision);
@@ -251,12 +260,20 @@ class WatchStream {
    */
   #onCanceled(subscription, response) {
     if (response.compact_revision !== '0') {
+      this.counts.gaps += 1;
       subscription.hasGap = true;
       subscription.next = '0';
+      // The server knows the number of a watch that it has ended, and refuses it.
+      this.#subscriptions.delete(subscription.id);
+      this.#number(subscription);
       this.#write(subscription.request);
       return;
     }
-    // Not allowed: the token has expired, or the rights are gone.
+    this.#renew();
+  }
+
+  /** Not allowed: the token has expired, or the rights are gone. */
+  #renew() {
     this.#client.forgetToken();
     this.#reopen(this.#stream);
   }

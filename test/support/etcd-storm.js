@@ -1,0 +1,158 @@
+'use strict';
+
+const { fork } = require('node:child_process');
+const { once } = require('node:events');
+const { mkdtempSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
+const { FencedResource } = require('./fenced-resource.js');
+const { sleep } = require('./etcd-cluster.js');
+
+const PROGRAM = path.join(__dirname, 'etcd-storm-program.js');
+const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000);
+
+/**
+ * @typedef {object} Place  where and how a process of a storm runs
+ * @property {string} url
+ * @property {object} [options]  of openEtcdBackend()
+ * @property {string[]} [launch]  words before the command, like those that enter a namespace
+ * @property {Record<string, string>} [env]
+ * @property {boolean} [isWatching]
+ */
+
+/** One process of a storm. */
+class StormProcess {
+  /** What its session has been through; undefined as long as it runs. */
+  status;
+  ended;
+
+  /**
+   * @param {Place} place
+   * @param {{ socket: string, seed: number, home: string }} about
+   */
+  constructor(place, { socket, seed: own, home }) {
+    const { url, options, launch = [], env = {}, isWatching = false } = place;
+    const about = JSON.stringify({ url, options, socket, seed: own, isWatching });
+    const [execPath, ...execArgv] = [...launch, process.execPath];
+    this.place = place;
+    this.child = fork(PROGRAM, [about], {
+      execPath,
+      execArgv,
+      env: { ...process.env, HOLDFAST_DIR: home, ...env },
+    });
+    this.child.on('message', ({ status }) => {
+      this.status = status;
+    });
+    this.ended = once(this.child, 'exit').then(([code, signal]) => ({ code, signal }));
+  }
+
+  get pid() {
+    return this.child.pid;
+  }
+}
+
+/**
+ * Processes that take locks over a cluster while a test does harm to it or to them, and a resource
+ * that tells what the locks were worth.
+ */
+class EtcdStorm {
+  #directory = mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+  #resource = new FencedResource(path.join(this.#directory, 'socket'));
+  #started = 0;
+  #cluster;
+  /** @type {StormProcess[]} */
+  running = [];
+
+  /** @param {import('./etcd-cluster.js').EtcdCluster} cluster */
+  constructor(cluster) {
+    this.#cluster = cluster;
+    console.log(`seed ${seed}`);
+  }
+
+  get judge() {
+    return this.#resource.judge;
+  }
+
+  /** What is another machine to its processes. @param {string} name */
+  homeOf(name) {
+    return path.join(this.#directory, name);
+  }
+
+  /** @param {Place} place */
+  add(place) {
+    this.#started += 1;
+    const { env = {} } = place;
+    const home = env.HOLDFAST_DIR ?? this.homeOf('machine');
+    const about = { socket: this.#resource.path, seed: seed + this.#started, home };
+    const added = new StormProcess(place, about);
+    this.running.push(added);
+    return added;
+  }
+
+  /** @param {number} round  which one; another takes its place */
+  async killOne(round) {
+    const [victim] = this.running.splice(round % this.running.length, 1);
+    this.judge.bury(victim.pid);
+    victim.child.kill('SIGKILL');
+    await victim.ended;
+    this.add(victim.place);
+  }
+
+  /** Stops a process for so long. @param {StormProcess} victim @param {number} ms */
+  async pauseOne(victim, ms) {
+    this.judge.excuse(victim.pid);
+    victim.child.kill('SIGSTOP');
+    await sleep(ms);
+    const upTo = await this.#cluster.revision(); // what is granted from now on it holds itself
+    victim.child.kill('SIGCONT');
+    this.judge.excuse(victim.pid, upTo);
+  }
+
+  /** Ends all sessions by force, as a cluster does that loses leases. */
+  async revokeAll() {
+    this.judge.excuse('*');
+    await this.#cluster.revokeLeases();
+    this.judge.excuse('*', await this.#cluster.revision());
+  }
+
+  /** Somebody gets on. @param {number} [grants] */
+  async untilProgress(grants = 100) {
+    const goal = this.judge.counts.entered + grants;
+    while (this.judge.counts.entered < goal) {
+      const dead = this.running.find(({ child }) => child.exitCode !== null);
+      if (dead !== undefined) throw new Error(`process ${dead.pid} has ended`);
+      await sleep(20);
+    }
+  }
+
+  /** Each process by itself. */
+  async untilAllProgress(grants = 10) {
+    const goals = this.running.map(({ pid }) => [pid, this.judge.enteredBy(pid) + grants]);
+    while (goals.some(([pid, goal]) => this.judge.enteredBy(pid) < goal)) {
+      await this.untilProgress(1);
+    }
+  }
+
+  /** Lets all end what they do, and checks what has happened. */
+  async finish() {
+    for (const { child } of this.running) child.send('stop');
+    const ends = await Promise.all(this.running.map(({ ended }) => ended));
+    expect(ends).toEqual(ends.map(() => ({ code: 0, signal: null })));
+    await this.#resource.stop();
+    const { faults, counts, open } = this.judge;
+    console.log(expect.getState().currentTestName, JSON.stringify(counts));
+    expect(faults).toEqual([]);
+    expect(open).toBe(0); // nothing hangs: each hold has ended, and its end was told
+    while ((await this.#cluster.keys()).length > 0) await sleep(200); // at the latest, leases end
+    return this.running.map(({ status }) => status);
+  }
+
+  async stop() {
+    for (const { child } of this.running) child.kill('SIGKILL');
+    await Promise.all(this.running.map(({ ended }) => ended));
+    await this.#resource.stop();
+    rmSync(this.#directory, { recursive: true });
+  }
+}
+
+module.exports = { EtcdStorm };

@@ -1,0 +1,149 @@
+'use strict';
+
+/**
+ * @typedef {object} Hold  one grant, as its holder tells of it
+ * @property {number} pid
+ * @property {string} mode
+ * @property {bigint} token
+ * @property {boolean} isOvertaken  another has come in beside it, or it came too late
+ */
+
+const max = (/** @type {bigint} */ a, /** @type {bigint} */ b) => (a > b ? a : b);
+
+/** What one name protects: who is inside, and the largest tokens that came in. */
+class Place {
+  /** @type {Map<string, Hold>} by id */
+  inside = new Map();
+  #last = 0n;
+  #lastExclusive = 0n;
+
+  /** Shared holders may come in any order. @param {Hold} hold */
+  isStale({ mode, token }) {
+    return token <= (mode === 'shared' ? this.#lastExclusive : this.#last);
+  }
+
+  /** @param {Hold} hold */
+  note({ mode, token }) {
+    this.#last = max(this.#last, token);
+    if (mode !== 'shared') this.#lastExclusive = max(this.#lastExclusive, token);
+  }
+}
+
+/**
+ * Judges what a resource has accepted from holders of locks. It knows nothing of holdfast: only
+ * who came in, with which token, who was told of a loss, and how each hold ended.
+ *
+ * F1  Nobody comes in beside a holder who was not told, unless that one is excused: dead, stopped,
+ *     or of a session that the test has ended by force.
+ * F2  No smaller token is accepted after a larger one.
+ * F3  A hold that was overtaken or refused never ends well: its holder learns of it.
+ */
+class FenceJudge {
+  /** @type {string[]} */
+  faults = [];
+  counts = { entered: 0, told: 0, refused: 0, overtaken: 0 };
+  /** @type {Map<string, Place>} */
+  #places = new Map();
+  /** @type {Map<string, Hold>} of all holds that have not ended */
+  #holds = new Map();
+  /** @type {Map<number, number>} */
+  #enteredBy = new Map();
+  /** @type {Set<number>} */
+  #dead = new Set();
+  /** @type {Map<number | '*', bigint | undefined>} up to which token; undefined: all */
+  #excuses = new Map();
+
+  /** @param {number} pid */
+  enteredBy(pid) {
+    return this.#enteredBy.get(pid) ?? 0;
+  }
+
+  get open() {
+    return this.#holds.size;
+  }
+
+  /**
+   * @param {{ pid: number, name: string, mode: string, id: string, token: string }} call
+   * @returns {boolean} whether it is accepted
+   */
+  enter({ pid, name, mode, id, token }) {
+    if (this.#dead.has(pid)) return false;
+    const hold = { pid, mode, token: BigInt(token), isOvertaken: false };
+    this.#holds.set(id, hold);
+    const place = this.#placeOf(name);
+    if (place.isStale(hold)) {
+      hold.isOvertaken = true;
+      this.counts.refused += 1;
+      return false;
+    }
+    this.counts.entered += 1;
+    this.#enteredBy.set(pid, this.enteredBy(pid) + 1);
+    for (const [otherId, other] of place.inside) {
+      if (mode === 'shared' && other.mode === 'shared') continue;
+      place.inside.delete(otherId);
+      other.isOvertaken = true;
+      this.counts.overtaken += 1;
+      if (!this.#isExcused(other)) this.faults.push(`F1 ${name}: ${id} beside ${otherId}`);
+    }
+    place.note(hold);
+    place.inside.set(id, hold);
+    return true;
+  }
+
+  /**
+   * @param {{ name: string, id: string }} call
+   * @returns {boolean} whether what it did inside is accepted
+   */
+  leave({ name, id }) {
+    return this.#placeOf(name).inside.delete(id);
+  }
+
+  /** @param {{ name: string, id: string }} call  of a holder that has heard of its loss */
+  told({ name, id }) {
+    this.counts.told += 1;
+    this.#placeOf(name).inside.delete(id);
+  }
+
+  /** @param {{ id: string, isWell: boolean }} call  isWell: its holder knows of no loss */
+  end({ id, isWell }) {
+    const hold = this.#holds.get(id);
+    this.#holds.delete(id);
+    if (isWell && hold?.isOvertaken) this.faults.push(`F3 ${id} was overtaken and not told`);
+  }
+
+  /** Called before the process is killed: nothing more is accepted. @param {number} pid */
+  bury(pid) {
+    this.#dead.add(pid);
+    for (const { inside } of this.#places.values()) {
+      for (const [id, hold] of inside) if (hold.pid === pid) inside.delete(id);
+    }
+    for (const [id, hold] of this.#holds) if (hold.pid === pid) this.#holds.delete(id);
+  }
+
+  /**
+   * Grants up to this token may be overtaken: their holder cannot be told in time.
+   * @param {number | '*'} pid
+   * @param {bigint} [upTo]  without it, all
+   */
+  excuse(pid, upTo) {
+    this.#excuses.set(pid, upTo);
+  }
+
+  /** @param {Hold} hold */
+  #isExcused({ pid, token }) {
+    return /** @type {const} */ ([pid, '*']).some((who) => {
+      if (!this.#excuses.has(who)) return false;
+      const upTo = this.#excuses.get(who);
+      return upTo === undefined || token <= upTo;
+    });
+  }
+
+  /** @param {string} name */
+  #placeOf(name) {
+    const place = this.#places.get(name) ?? new Place();
+    this.#places.set(name, place);
+    return place;
+  }
+}
+
+module.exports = { FenceJudge };

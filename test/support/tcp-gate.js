@@ -1,0 +1,107 @@
+'use strict';
+
+const { once } = require('node:events');
+const { connect, createServer } = require('node:net');
+
+/** A port that passes on what it gets, as long as it is open. */
+class TcpGate {
+  /** @type {Set<import('node:net').Socket>} */
+  #sockets = new Set();
+  #isOpen = true;
+  #server;
+  #target;
+
+  /** @param {string} endpoint  `host:port` */
+  constructor(endpoint) {
+    const [host, port] = endpoint.split(':');
+    this.#target = { host, port: Number(port) };
+    this.#server = createServer({ pauseOnConnect: true }, (socket) => this.#accept(socket));
+  }
+
+  async open() {
+    await once(this.#server.listen(0, '127.0.0.1'), 'listening');
+  }
+
+  get endpoint() {
+    return `127.0.0.1:${this.#server.address().port}`;
+  }
+
+  /** Nothing passes any more, and nobody is told: what is sent is kept, as in a network. */
+  shut() {
+    this.#isOpen = false;
+    for (const socket of this.#sockets) socket.pause();
+  }
+
+  /** What was kept goes on its way. */
+  unshut() {
+    this.#isOpen = true;
+    for (const socket of this.#sockets) socket.resume();
+  }
+
+  /** Ends all connections. */
+  reset() {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
+  async close() {
+    this.#server.close();
+    this.reset();
+    await once(this.#server, 'close');
+  }
+
+  /** @param {import('node:net').Socket} inside */
+  #accept(inside) {
+    const outside = connect(this.#target);
+    for (const [from, to] of [
+      [inside, outside],
+      [outside, inside],
+    ]) {
+      this.#sockets.add(from);
+      from.on('data', (data) => to.write(data));
+      from.on('end', () => to.end());
+      from.on('error', () => {}); // 'close' follows
+      from.on('close', () => {
+        this.#sockets.delete(from);
+        to.destroy();
+      });
+      if (this.#isOpen) from.resume();
+      else from.pause();
+    }
+  }
+}
+
+/** A way of its own to each member. */
+class ClusterGate {
+  /** @type {TcpGate[]} */
+  #gates = [];
+
+  /** @param {import('./etcd-cluster.js').EtcdCluster} cluster */
+  static async open(cluster) {
+    const gate = new ClusterGate();
+    gate.#gates = cluster.endpoints.map((endpoint) => new TcpGate(endpoint));
+    await Promise.all(gate.#gates.map((it) => it.open()));
+    return gate;
+  }
+
+  url(prefix, query = '') {
+    return `etcd://${this.#gates.map(({ endpoint }) => endpoint).join()}/${prefix}${query}`;
+  }
+
+  shut() {
+    for (const gate of this.#gates) gate.shut();
+  }
+
+  unshut() {
+    for (const gate of this.#gates) gate.unshut();
+  }
+
+  reset() {
+    for (const gate of this.#gates) gate.reset();
+  }
+
+  async close() {
+    await Promise.all(this.#gates.map((gate) => gate.close()));
+  }
+}
+
+module.exports = { ClusterGate };
