@@ -25,8 +25,8 @@ const SOCKET_NAME = /^s[0-9a-f]{16}$/;
 const PRIVATE_DIRECTORY = 0o700;
 const PRIVATE_FILE = 0o600;
 const OTHERS = 0o077;
-/** What is there cannot be read just now, and says nothing about what is there. */
-const SHORTAGES = ['EMFILE', 'ENFILE', 'ENOMEM'];
+/** What is there cannot be read or written just now, and says nothing about what is there. */
+const SHORTAGES = ['EMFILE', 'ENFILE', 'ENOMEM', 'ENOSPC', 'EDQUOT'];
 
 /** @param {string} message */
 const securityError = (message) => new DOMException(message, 'SecurityError');

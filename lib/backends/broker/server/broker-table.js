@@ -4,6 +4,7 @@ const { LocalLockTable } = require('../../local/lock-table.js');
 const { TokenCounter } = require('../../local/token-counter.js');
 const { VERSION } = require('./journal.js');
 const { CLOCK_KIND, machineNow, wallLead, wallNow } = require('../machine-clock.js');
+const { NO_ROOM, bytesOfRequest, bytesOfSession } = require('./journal-room.js');
 const { RemoteRequest } = require('./remote-request.js');
 const { Session } = require('./session.js');
 
@@ -12,7 +13,7 @@ const { Session } = require('./session.js');
 /** @typedef {import('./session.js').SessionDetails} SessionDetails */
 
 /** @typedef {import('./remote-request.js').Asked} Asked */
-/** @typedef {{ add(record: unknown[]): void, readonly hasRoom: boolean }} Notebook */
+/** @typedef {{ add(record: unknown[]): void, hasRoomFor(bytes: number): boolean }} Notebook */
 
 const CLOCK = {
   now: machineNow,
@@ -29,6 +30,8 @@ const requestOf = (entry) => /** @type {RemoteRequest} */ (/** @type {any} */ (e
 class BrokerTable {
   /** @type {Map<string, Session>} */
   sessions = new Map();
+  /** What the ends of all sessions and requests may take in the journal, at most. */
+  owedBytes = 0;
   #table;
   #tokens;
   #journal;
@@ -78,10 +81,13 @@ class BrokerTable {
    * The session of a client that has come, or come back.
    * @param {string} id
    * @param {SessionDetails} details
+   * @throws DOMException (QuotaExceededError) for a new one
    */
   openSession(id, details) {
     let session = this.sessions.get(id);
     if (session === undefined) {
+      if (!this.#journal.hasRoomFor(bytesOfSession(details)))
+        throw new DOMException(NO_ROOM[1], NO_ROOM[0]);
       session = new Session(id, details, this);
       this.sessions.set(id, session);
       this.#journal.add(['S', id, session.details]);
@@ -96,12 +102,11 @@ class BrokerTable {
    */
   endSession(session, hasDied) {
     if (session.isOver) return;
-    session.isOver = true;
     this.sessions.delete(session.id);
     // First of all: what follows gives its locks to others.
     this.#journal.add(['E', session.id]);
     const entries = [...session.entries.values()].filter((entry) => entry.list !== null);
-    session.entries.clear();
+    session.end();
     this.watches.closeAllOf(session);
     this.#table.removeAll(entries, hasDied);
   }
@@ -115,8 +120,8 @@ class BrokerTable {
     const [id, , , t] = asked;
     session.maxId = Math.max(session.maxId, id);
     session.decidedUpTo = Math.max(session.decidedUpTo, id);
-    if (!this.#journal.hasRoom) {
-      session.send(['e', id, 'QuotaExceededError', 'The journal of the broker has no room']);
+    if (!this.#journal.hasRoomFor(bytesOfRequest(asked))) {
+      session.send(['e', id, ...NO_ROOM]);
       session.wake(id);
       return;
     }
@@ -133,7 +138,7 @@ class BrokerTable {
    * @param {LockEntry} entry
    */
   #take(session, request, entry) {
-    session.entries.set(request.backendId, entry);
+    session.put(request.backendId, entry);
     if (entry.isHeld) {
       this.#journal.add(['H', session.id, ...request.asked, ...tokenAndTime(entry)]);
       session.send(['g', request.backendId, request.tokenHigh, request.tokenLow]);
@@ -200,7 +205,7 @@ class BrokerTable {
    * @param {boolean} isTimeout
    */
   #end(session, id, entry, isTimeout) {
-    session.entries.delete(id);
+    session.drop(id);
     this.#journal.add(['D', session.id, id]);
     this.#table.remove(entry, isTimeout);
   }
@@ -211,7 +216,7 @@ class BrokerTable {
    * @param {LockEntry} entry
    */
   #keepLost(session, id, entry) {
-    session.entries.set(id, entry);
+    session.put(id, entry);
     this.#journal.add(lossOf(session.id, entry));
   }
 
@@ -223,7 +228,7 @@ class BrokerTable {
   forget(session, id) {
     const entry = session.entries.get(id);
     if (entry === undefined || entry.list !== null) return;
-    session.entries.delete(id);
+    session.drop(id);
     this.#journal.add(['D', session.id, id]);
   }
 
@@ -263,6 +268,7 @@ class BrokerTable {
     const session = this.sessions.get(sessionId);
     this.sessions.delete(sessionId);
     for (const entry of session?.entries.values() ?? []) this.#table.drop(entry);
+    session?.end();
   }
 
   /**
@@ -279,7 +285,7 @@ class BrokerTable {
       const request = new RemoteRequest(/** @type {Asked} */ (rest.slice(0, 5)));
       request.t += this.#clockShift;
       const entry = this.#table.restore(session, request, request.t);
-      session.entries.set(id, entry);
+      session.put(id, entry);
       if (kind !== 'Q') this.#restoreGrant(entry, rest.slice(5));
       if (kind === 'K') this.#restoreLoss(entry, rest[8]);
     } else if (known === undefined) {
@@ -288,7 +294,7 @@ class BrokerTable {
     else if (kind === 'L') this.#restoreLoss(known, rest[1]);
     else {
       this.#table.drop(known);
-      session.entries.delete(id);
+      session.drop(id);
     }
   }
 
@@ -338,7 +344,7 @@ class BrokerTable {
       if (session.isOver) continue;
       const request = new RemoteRequest(asked);
       const entry = this.#table.restore(session, request, request.t);
-      session.entries.set(request.backendId, entry);
+      session.put(request.backendId, entry);
       for (const victim of this.#table.inTheWayOf(entry)) this.#restoreLoss(victim, 'disconnected');
       this.#restoreGrant(entry, [high, low, machineNow()]);
     }

@@ -1,6 +1,5 @@
 'use strict';
 
-const net = require('node:net');
 const { clearTimeout, setImmediate, setTimeout } = require('../../../time.js');
 const { BrokerTable } = require('./broker-table.js');
 const { ClientConnection } = require('./client-connection.js');
@@ -71,7 +70,8 @@ class Broker {
     /** @type {any} */
     let journal;
     this.table = new BrokerTable((table) => {
-      journal = new Journal(place, claim.number, () => table.records());
+      const owedBytes = () => table.owedBytes;
+      journal = new Journal(place, claim.number, () => table.records(), owedBytes);
       return this.#noticing(journal);
     }, claim.number);
     this.#journal = journal;
@@ -103,9 +103,7 @@ class Broker {
         journal.add(record);
         this.#commitSoon();
       },
-      get hasRoom() {
-        return journal.hasRoom;
-      },
+      hasRoomFor: (/** @type {number} */ bytes) => journal.hasRoomFor(bytes),
     };
   }
 
@@ -127,6 +125,7 @@ class Broker {
   #begin() {
     this.#journal.writeWhole();
     this.#journal.removeOthers();
+    this.#journal.hasRoomFor(0); // keeps it
     this.#place.cleanUp(this.#claim);
     const connected = new Set();
     for (const session of this.table.sessions.values()) {
@@ -223,7 +222,8 @@ class Broker {
       connection.destroy(); // of one client, as long as that lives
       return;
     }
-    const session = this.table.openSession(state.session, state);
+    const session = this.#openSession(connection, state);
+    if (session === undefined) return;
     if (known === undefined) {
       session.connections += 1;
       connection.session = session;
@@ -241,6 +241,21 @@ class Broker {
     this.#merge(session, connection, { ...state, isHelper });
     this.#serveIfAllAreBack();
     this.#commitSoon();
+  }
+
+  /**
+   * @param {ClientConnection} connection
+   * @param {any} state
+   * @returns {Session | undefined} undefined: it was refused, and told why
+   */
+  #openSession(connection, state) {
+    try {
+      return this.table.openSession(state.session, state);
+    } catch (error) {
+      if (!(error instanceof DOMException)) throw error;
+      connection.send(['over', error.name, error.message]);
+      return undefined;
+    }
   }
 
   /**
@@ -382,17 +397,4 @@ class Broker {
   }
 }
 
-/**
- * @param {Broker} broker
- * @param {string} socket
- * @returns {Promise<net.Server>} that listens
- */
-function listen(broker, socket) {
-  return new Promise((resolve, reject) => {
-    const server = net.createServer((connection) => broker.accept(connection));
-    server.once('error', reject);
-    server.listen({ path: socket, exclusive: true }, () => resolve(server));
-  });
-}
-
-module.exports = { Broker, listen };
+module.exports = { Broker };

@@ -49,6 +49,7 @@ class Journal {
   #place;
   #number;
   #listAll;
+  #owedBytes;
   #fd = -1;
   /** Where the next record goes, and where the zeros end. */
   #end = 0;
@@ -63,11 +64,13 @@ class Journal {
    * @param {BrokerFiles} place
    * @param {number} number  of the broker
    * @param {() => Iterable<unknown[]>} listAll  the records that say all there is to know
+   * @param {() => number} owedBytes  what the ends of all present requests may take, at most
    */
-  constructor(place, number, listAll) {
+  constructor(place, number, listAll, owedBytes = () => 0) {
     this.#place = place;
     this.#number = number;
     this.#listAll = listAll;
+    this.#owedBytes = owedBytes;
   }
 
   /** @param {unknown[]} record */
@@ -81,10 +84,14 @@ class Journal {
     return this.#lines.length === 0;
   }
 
-  /** Whether new requests can be taken: there is room for more than what the present ones need. */
-  get hasRoom() {
-    const room = this.#reservedEnd - this.#end - this.#pendingBytes;
-    return room > RESERVE_BYTES / 2 || this.#reserve();
+  /**
+   * Whether something new can be taken, with room for all that ends it and the present ones.
+   * @param {number} bytes  that it may take in the file until it has ended
+   */
+  hasRoomFor(bytes) {
+    if (this.#fd === -1) return true; // writeWhole() fails, if need be
+    const room = this.#reservedEnd - this.#end - this.#pendingBytes - this.#owedBytes();
+    return room - bytes > RESERVE_BYTES / 2 || this.#reserve(bytes);
   }
 
   /**
@@ -103,8 +110,11 @@ class Journal {
     if (growth > MIN_GROWTH_BYTES && growth > MAX_GROWTH_FACTOR * this.#wholeSize) this.#shrink();
   }
 
-  /** Writes the file anew, complete, and puts it in the place of the old one in one step. */
-  writeWhole() {
+  /**
+   * Writes the file anew, complete, and puts it in the place of the old one in one step.
+   * @param {number} [spareBytes]  that have to be there behind it before
+   */
+  writeWhole(spareBytes = 0) {
     const draft = path.join(this.#place.folder, `draft-journal.${this.#number}`);
     removeFile(draft);
     const fd = fs.openSync(draft, 'wx', PRIVATE_FILE);
@@ -112,6 +122,7 @@ class Journal {
     const bytes = Buffer.from(text, 'utf8');
     try {
       writeAll(fd, bytes, 0);
+      writeZeros(fd, bytes.length, bytes.length + spareBytes);
       fs.renameSync(draft, journalFile(this.#place, this.#number));
     } catch (error) {
       fs.closeSync(fd);
@@ -120,8 +131,8 @@ class Journal {
     }
     if (this.#fd !== -1) fs.closeSync(this.#fd);
     this.#fd = fd;
-    this.#end = this.#wholeSize = this.#reservedEnd = bytes.length;
-    this.#reserve();
+    this.#end = this.#wholeSize = bytes.length;
+    this.#reservedEnd = bytes.length + spareBytes;
   }
 
   /** The other files say nothing any more. */
@@ -133,24 +144,36 @@ class Journal {
 
   #shrink() {
     try {
-      this.writeWhole();
+      this.writeWhole(this.#owedBytes() + RESERVE_BYTES);
     } catch {
       this.#wholeSize = this.#end; // no room for two: the old one goes on
     }
   }
 
-  #reserve() {
-    const wanted = this.#end + this.#pendingBytes + RESERVE_BYTES;
+  /** @param {number} bytes  of something new */
+  #reserve(bytes) {
+    const wanted = this.#end + this.#pendingBytes + this.#owedBytes() + bytes + RESERVE_BYTES;
     try {
+      this.#reservedEnd = Math.max(this.#reservedEnd, this.#end);
       while (this.#reservedEnd < wanted) {
-        const from = Math.max(this.#reservedEnd, this.#end);
-        writeAll(this.#fd, ZEROS, from);
-        this.#reservedEnd = from + RESERVE_BYTES;
+        writeZeros(this.#fd, this.#reservedEnd, this.#reservedEnd + RESERVE_BYTES);
+        this.#reservedEnd += RESERVE_BYTES;
       }
       return true;
     } catch {
       return false; // the file system is full
     }
+  }
+}
+
+/**
+ * @param {number} fd
+ * @param {number} from
+ * @param {number} to
+ */
+function writeZeros(fd, from, to) {
+  for (let at = from; at < to; at += RESERVE_BYTES) {
+    writeAll(fd, ZEROS.subarray(0, Math.min(RESERVE_BYTES, to - at)), at);
   }
 }
 

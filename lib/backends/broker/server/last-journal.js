@@ -44,10 +44,25 @@ function readLastJournal(place) {
   const records = found.filter((record) => record !== undefined);
   checkVersion(records, file);
   const bad = found.findIndex((record, i) => record === undefined && i < lines.length);
-  if (bad === -1 && behind === '' && records[0]?.[0] === 'J') return { records, damage: undefined };
+  if (bad === -1 && behind === '' && records[0]?.[0] === 'J') {
+    giveUpReserve(file, lines);
+    return { records, damage: undefined };
+  }
   const where = bad === -1 ? `behind line ${lines.length}` : `line ${bad + 1}`;
   const bytes = text.length - end + lines.reduce((sum, line) => sum + line.length + 1, 0);
   return { records: [], damage: { file, where, records, bytes } };
+}
+
+/**
+ * What the dead broker has kept free is room for the journal of the next one.
+ * @param {string} file
+ * @param {string[]} lines  that are whole
+ */
+function giveUpReserve(file, lines) {
+  fs.truncateSync(
+    file,
+    lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0),
+  );
 }
 
 /**

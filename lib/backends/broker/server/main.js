@@ -7,9 +7,10 @@
 const fs = require('node:fs');
 const { randomBytes } = require('node:crypto');
 const { setTimeout } = require('../../../time.js');
-const { Broker, listen } = require('./broker.js');
+const { Broker } = require('./broker.js');
 const { BrokerFiles } = require('../broker-files.js');
 const { isLeader } = require('./claim.js');
+const { listen } = require('./listen.js');
 const { openReadingBarrier } = require('./reading-barrier.js');
 
 const PRIVATE_FILE = 0o600;

@@ -18,6 +18,12 @@
  * @property {string} lifeline  the socket that shows that the client lives
  */
 
+/** A record of a grant without the name of the session; those of ends are shorter. */
+const RECORD_BYTES = 80;
+
+/** @param {unknown} value */
+const bytesOf = (value) => Buffer.byteLength(JSON.stringify(value));
+
 /**
  * One client, as long as it lives: it outlives brokers, and its connections. An agent of the lock
  * table.
@@ -44,6 +50,8 @@ class Session {
    */
   waits = new Map();
   #table;
+  #ownBytes;
+  #owed = 0;
 
   /**
    * @param {string} id
@@ -58,6 +66,8 @@ class Session {
     this.thread = thread;
     this.lifeline = lifeline;
     this.#table = table;
+    this.#ownBytes = bytesOf(id) + RECORD_BYTES;
+    this.#owe(this.#ownBytes);
   }
 
   /** Whether it came from an earlier broker and has not come back. */
@@ -68,6 +78,47 @@ class Session {
   get details() {
     const { clientId, pid, threadId, thread, lifeline } = this;
     return { clientId, pid, threadId, thread, lifeline };
+  }
+
+  /**
+   * @param {number} id
+   * @param {LockEntry} entry
+   */
+  put(id, entry) {
+    this.drop(id);
+    this.entries.set(id, entry);
+    this.#owe(this.#owedFor(entry));
+  }
+
+  /** @param {number} id */
+  drop(id) {
+    const entry = this.entries.get(id);
+    if (entry === undefined) return;
+    this.entries.delete(id);
+    this.#owe(-this.#owedFor(entry));
+  }
+
+  end() {
+    this.isOver = true;
+    this.entries.clear();
+    this.#owe(-this.#owed);
+  }
+
+  /** @param {number} bytes  that it may take in the journal, itself and its requests, at most */
+  #owe(bytes) {
+    this.#owed += bytes;
+    this.#table.owedBytes += bytes;
+  }
+
+  /**
+   * What the end of a request may take: its grant, a loss, that it is over; and all of it once
+   * more, if its hold limit may have passed before the client gave it back.
+   * @param {LockEntry} entry
+   */
+  #owedFor({ request: { name, extras } }) {
+    const ends = 3 * this.#ownBytes;
+    const isLimited = extras !== undefined && extras.holdLimit > 0;
+    return isLimited ? 2 * ends + bytesOf([name, extras]) : ends;
   }
 
   /** @param {unknown[]} message */

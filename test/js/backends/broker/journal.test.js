@@ -26,7 +26,12 @@ const DETAILS = { clientId: 'c', pid: 1, threadId: 0, thread: 't', lifeline: 'l'
 function open(number) {
   let journal;
   const table = new BrokerTable((ofTable) => {
-    journal = new Journal(place, number, () => ofTable.records());
+    journal = new Journal(
+      place,
+      number,
+      () => ofTable.records(),
+      () => ofTable.owedBytes,
+    );
     return journal;
   }, number);
   table.restore(readLastJournal(place).records);
@@ -98,7 +103,7 @@ test('every beginning of a journal is a state in which nobody excludes wrongly',
   const end = whole.indexOf(0);
   for (let length = whole.indexOf(10) + 1; length <= end; length += 1) {
     fs.writeFileSync(file, whole.subarray(0, length));
-    const table = new BrokerTable(() => ({ add() {}, hasRoom: true }), 2);
+    const table = new BrokerTable(() => ({ add() {}, hasRoomFor: () => true }), 2);
     table.restore(readLastJournal(place).records);
     table.processAll();
     const names = table.snapshot().held.map(({ name }) => name);
@@ -201,6 +206,31 @@ test('a journal grows by what is in force, not by what has been', () => {
     if (id % 100 === 0) journal.commit();
   }
   expect(fs.statSync(path.join(place.folder, 'journal.1')).size).toBeLessThan(2_000_000);
+});
+
+test('there is room for the ends of all that was taken, and no more is kept when they are over', () => {
+  const { table, journal } = open(1);
+  const sessions = ['x', 'y'].map((id) => table.openSession(id, DETAILS));
+  const holdLimit = [0, SHORTEST_MS, 'label', '', 0, 0];
+  for (let id = 1; id <= 3000; id += 1) {
+    for (const session of sessions) {
+      table.request(session, [id, 'a', id % 2, id, id % 7 === 0 ? holdLimit : null]);
+    }
+  }
+  journal.commit();
+  const file = path.join(place.folder, 'journal.1');
+  const whole = fs.statSync(file).size;
+  for (let id = 1; id <= 3000; id += 1) {
+    for (const session of sessions) {
+      table.release(session, id);
+      table.forget(session, id);
+    }
+    journal.commit();
+  }
+  for (const session of sessions) table.endSession(session, true);
+  journal.commit();
+  expect(fs.statSync(file).size).toBeLessThanOrEqual(whole);
+  expect(table.owedBytes).toBe(0);
 });
 
 test('what is not written yet has its room, too: the reserve is never used up', () => {
