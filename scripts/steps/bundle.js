@@ -222,6 +222,17 @@ function render({ head, modules, tail, isWhole }, chunkOf) {
   return { lines: [...lines, ...tail], places };
 }
 
+/**
+ * Whether the package has a file of lib/, which then a source map may lead to.
+ * @param {string} root  of the package
+ * @param {string} name  below lib/
+ */
+function isDelivered(root, name) {
+  const text = readFileSync(path.join(root, 'package.json'), 'utf8');
+  const { files } = /** @type {{ files: string[] }} */ (JSON.parse(text));
+  return !files.some((entry) => entry.startsWith('!') && `lib/${name}`.startsWith(entry.slice(1)));
+}
+
 /** @param {string} [root] of the package */
 function writeBundle(root = ROOT) {
   const lib = path.join(root, 'lib');
@@ -238,8 +249,10 @@ function writeBundle(root = ROOT) {
   for (const [name, chunk] of Object.entries(chunks)) {
     const { lines, places } = render(chunk, chunkOf);
     const file = `${name}.js`;
-    const text = [...lines, `//# sourceMappingURL=${file}.map`, ''].join('\n');
-    writeFileSync(path.join(folder, file), text);
+    const hasSources = [...chunk.modules.keys()].some((module) => isDelivered(root, module));
+    const end = hasSources ? [`//# sourceMappingURL=${file}.map`, ''] : [''];
+    writeFileSync(path.join(folder, file), [...lines, ...end].join('\n'));
+    if (!hasSources) continue;
     writeFileSync(path.join(folder, `${file}.map`), JSON.stringify(lineMap(file, places)));
   }
   for (const { file, text } of entries.flatMap((entry) => entry.files(chunkOf))) {

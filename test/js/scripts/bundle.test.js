@@ -15,6 +15,8 @@ const { filesBelow, textOf } = require('../architecture/project-files.js');
 const ROOT = path.resolve(__dirname, '../../..');
 /** Files of a few lines; index.js has the modules that it runs, too. */
 const ENTRIES = ['imported', 'install', 'metrics', 'etcd'];
+/** The package has no lib/metrics/. */
+const WITHOUT_MAP = ['metricsPart.js'];
 
 let root;
 let chunks;
@@ -182,7 +184,20 @@ test.each([[[]], [['--enable-source-maps']]])('a call site is that of the caller
 });
 
 test('the source maps lead each line to its own in lib/', () => {
-  for (const chunk of chunks) expectLinesOfLib(chunk);
+  for (const chunk of chunks.filter((file) => !WITHOUT_MAP.includes(file))) {
+    expectLinesOfLib(chunk);
+  }
+});
+
+test('what is made of files that the package does not have has no source map', () => {
+  const { files } = require('../../../package.json');
+  expect(files).toContain('!lib/metrics/');
+  expect(chunks).toEqual(expect.arrayContaining(WITHOUT_MAP));
+  for (const chunk of chunks) {
+    const map = path.join(root, 'dist', `${chunk}.map`);
+    expect(fs.existsSync(map)).toBe(!WITHOUT_MAP.includes(chunk));
+    expect(chunkText(chunk).includes('sourceMappingURL')).toBe(!WITHOUT_MAP.includes(chunk));
+  }
 });
 
 function expectLinesOfLib(chunk) {
