@@ -4,6 +4,7 @@
 
 const { setTimeout: pause } = require('node:timers/promises');
 const { openLockManager } = require('..');
+const { toPlace } = require('./place.js');
 const { Ledger, countViolations } = require('./ledger.js');
 
 const PAUSE_MS = 50;
@@ -11,7 +12,7 @@ const PAUSE_MS = 50;
 async function audit() {
   const { file, directory, increments, withLock } = JSON.parse(process.argv[2]);
   const ledger = new Ledger(file);
-  const locks = openLockManager({ directory, bucket: 'demo' });
+  const locks = openLockManager(toPlace(directory));
   let last;
   let audits = 0;
   let violations = 0; // the most that one audit has found

@@ -7,6 +7,8 @@ const { Ledger, countViolations, machineNs } = require('./ledger.js');
 
 const PROCESSES = 4;
 const THREADS = 2;
+/** Where the processes run, in turn: with etcd, network namespaces stand for machines. */
+const MACHINES = (process.env.HOLDFAST_DEMO_MACHINES ?? '').split(' ').filter(Boolean);
 
 /** Of a message: whom it is for may just have come to its end. */
 const ignore = () => {};
@@ -53,7 +55,7 @@ class Run {
   /** @returns {Promise<Result>} */
   async finish() {
     this.#writers = Array.from({ length: PROCESSES }, (_, i) =>
-      this.#start('writer.js', { ...this.#task, threads: THREADS, isVictim: i === 0 }),
+      this.#start('writer.js', { ...this.#task, threads: THREADS, isVictim: i === 0 }, i),
     );
     const writersEnd = Promise.all(this.#writers.map((writer) => once(writer, 'exit')));
     const auditor = this.#start('auditor.js', this.#task);
@@ -76,9 +78,21 @@ class Run {
   /**
    * @param {string} program
    * @param {object} task
+   * @param {number} [number]  of the process
    */
-  #start(program, task) {
-    return fork(path.join(__dirname, program), [JSON.stringify(task)]);
+  #start(program, task, number = 0) {
+    const machine = MACHINES[number % MACHINES.length];
+    return fork(path.join(__dirname, program), [JSON.stringify(task)], this.#placeOf(machine));
+  }
+
+  /** @param {string | undefined} machine  a network namespace; its lock table is its own */
+  #placeOf(machine) {
+    if (machine === undefined) return {};
+    return {
+      execPath: 'ip',
+      execArgv: ['netns', 'exec', machine, process.execPath],
+      env: { ...process.env, HOLDFAST_DIR: path.join(this.#task.directory, machine) },
+    };
   }
 
   /** @param {any} message  of a writer */

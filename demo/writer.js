@@ -8,6 +8,7 @@ const { Worker, isMainThread, parentPort, threadId, workerData } = require('node
 const { once } = require('node:events');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { openLockManager } = require('..');
+const { toPlace } = require('./place.js');
 const { Ledger, machineNs } = require('./ledger.js');
 
 const REPORT_EVERY = 25;
@@ -19,7 +20,7 @@ const FOREVER = 2 ** 31 - 1;
 async function write({ file, directory, increments, withLock, isVictim }) {
   const writer = `${process.pid}/${threadId}`;
   const ledger = new Ledger(file);
-  const locks = openLockManager({ directory, bucket: 'demo' });
+  const locks = openLockManager(toPlace(directory));
   const tell = (/** @type {object} */ message) => parentPort?.postMessage({ writer, ...message });
   let written = 0;
   let mayEnd = isVictim;

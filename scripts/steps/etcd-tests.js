@@ -29,6 +29,7 @@ function runConformance(size, args) {
 /** @param {string[]} args */
 function runOwnTests(args) {
   ensureEtcd();
+  ensureToolchain('faults');
   return runJsTests({ report: 'etcd', args: ['--config', 'jest.etcd.config.js', ...args] });
 }
 

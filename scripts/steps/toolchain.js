@@ -116,6 +116,19 @@ const REQUIREMENTS = {
       packages: () => ['etcd-client'],
     },
   ],
+  faults: [
+    ...[
+      ['ip', 'iproute2'],
+      ['openssl', 'openssl'],
+      ['strace', 'strace'],
+      ['faketime', 'faketime'],
+    ].map(([program, name]) => ({
+      name: program,
+      // Not all of them know --version.
+      isThere: () => succeeds('sh', ['-c', `command -v ${program}`]),
+      packages: () => [name],
+    })),
+  ],
   postgresql: [
     {
       name: 'a PostgreSQL server',
@@ -144,7 +157,7 @@ function installWithApt(packages) {
  * Makes sure that the toolchains are there, one requirement after the other, because a later one
  * may be answered by an earlier one.
  * @param {...('addon' | 'cpp' | 'sanitizers' | 'format' | 'tidy' | 'readelf' | 'musl' | 'arm64' |
- *   'instructions' | 'redis' | 'postgresql' | 'etcd' | 'terminal' | 'browser' |
+ *   'instructions' | 'redis' | 'postgresql' | 'etcd' | 'faults' | 'terminal' | 'browser' |
  *   'flock' | 'pictures')} toolchains
  */
 function ensureToolchain(...toolchains) {
