@@ -18,6 +18,8 @@ const { SessionLifelines } = require('./session-lifelines.js');
 
 /** How long clients of an earlier broker may take to come back before others are served. */
 const RETURN_MS = 300;
+/** How long it waits for clients to leave: Bun may drop what comes together with an end. */
+const LEAVE_MS = 2000;
 /** How long a broker that cannot serve says so to whoever comes: others are not started faster. */
 const REFUSE_MS = 1000;
 
@@ -45,6 +47,8 @@ class Broker {
   #unsent = new Set();
   #isCommitDue = false;
   #isServing = false;
+  /** It is not where its clients look for it any more. */
+  #isOver = false;
   /** @type {NodeJS.Timeout | undefined} */
   #returnTimer = undefined;
   /** @type {Gathering | undefined} while only the clients can tell what they hold */
@@ -174,7 +178,7 @@ class Broker {
   }
 
   #serve() {
-    if (this.#isServing) return;
+    if (this.#isServing || this.#isOver) return;
     this.#isServing = true;
     clearTimeout(this.#returnTimer);
     this.table.processAll();
@@ -198,13 +202,13 @@ class Broker {
    * @returns {boolean} whether it is in its place
    */
   checkPlace() {
+    if (this.#isOver) return false;
     if (this.#place.hasClaim(this.#claim) && this.#place.isReachable(this.#claim)) return true;
-    for (const connection of this.#connections) {
-      connection.send(['over']);
-      connection.flush();
-      connection.destroy();
-    }
-    this.#onEnd();
+    this.#isOver = true;
+    this.#rounds.pause();
+    for (const connection of this.#connections) connection.sendNow(['over']);
+    setTimeout(() => this.#onEnd(), LEAVE_MS);
+    this.#checkIdle();
     return false;
   }
 
@@ -338,11 +342,6 @@ class Broker {
     this.#commitSoon();
   }
 
-  /** @param {Session} session */
-  goodbye(session) {
-    this.table.endSession(session, false);
-  }
-
   /** @param {ClientConnection} connection */
   onClose(connection) {
     this.#connections.delete(connection);
@@ -390,6 +389,7 @@ class Broker {
     clearTimeout(this.#idleTimer);
     this.#idleTimer = undefined;
     if (this.#connections.size > 0) return;
+    if (this.#isOver) return this.#onEnd();
     this.#idleTimer = setTimeout(() => {
       if (this.table.sessions.size === 0) this.#onEnd();
       else this.#checkIdle(); // stopped clients of an earlier broker

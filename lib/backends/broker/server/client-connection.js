@@ -55,6 +55,12 @@ class ClientConnection {
     this.#out.push(toLine(message));
   }
 
+  /** @param {unknown[]} message */
+  sendNow(message) {
+    this.send(message);
+    this.flush();
+  }
+
   flush() {
     if (this.#out.length === 0) return;
     const text = this.#out.join('');
@@ -133,7 +139,7 @@ class ClientConnection {
     } else if (kind === '?') {
       this.#call(rest);
     } else if (kind === 'bye') {
-      this.#at(rest[0], () => this.#broker.goodbye(session));
+      this.#at(rest[0], () => table.endSession(session, false));
     } else {
       throw new WireError('a message of an unknown kind');
     }
