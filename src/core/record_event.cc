@@ -6,13 +6,21 @@
 
 namespace holdfast::core {
 
+// Nobody keeps the record from being ended: whoever empties the intake of the shard may execute an
+// end that this agent has put in, and give the cell to the next request. So the state of the one
+// and the ticket of the other may be read. A new ticket is stored after the old record was freed
+// and before the new one gets its state: what was read between two equal tickets is of one record.
 RecordEvent ReadEvent(segment::Segment& segment, segment::CellId id,
                       const segment::RequestCell& request) {
   RecordEvent event;
-  event.state = request.state.Acquire();
-  event.record = {id, segment.ShardOfCell(id), request.ticket.Get()};
-  event.request_id = request.request_id.Get();
-  event.token = request.token.Get();
+  uint64_t ticket = request.ticket.Acquire();
+  do {
+    event.record = {id, segment.ShardOfCell(id), ticket};
+    event.state = request.state.Acquire();
+    event.request_id = request.request_id.Get();
+    event.token = request.token.Get();
+    ticket = request.ticket.Acquire();
+  } while (ticket != event.record.ticket);
   return event;
 }
 

@@ -38,7 +38,7 @@ CellId TakeRecord(const ShardView& shard, const segment::AgentRef& agent,
   const uint64_t ticket = header.last_ticket.Get() + 1;
   header.last_ticket.Set(ticket);
   record.name.Set(name_id);
-  record.ticket.Set(ticket);
+  record.ticket.Publish(ticket);  // ReadEvent: not seen before the end of the record before
   record.token.Set(0);
   record.process_slot.Set(agent.process.slot);
   record.agent.Set(agent.index);

@@ -1,0 +1,89 @@
+// Reading an event while whoever is inside the shard ends the record and gives its cell away.
+#include "core/record_event.h"
+
+#include <functional>
+
+#include "segment/store_point.h"
+#include "support/lock_table_test.h"
+
+namespace holdfast::test {
+namespace {
+
+using core::RecordEvent;
+using core::RecordRef;
+using segment::CellState;
+
+// Runs `action` once, behind a load of this thread.
+class AtLoad {
+ public:
+  AtLoad(uint32_t load, std::function<void()> action) : left_(load), action_(std::move(action)) {
+    segment::store_observer = {nullptr, this, &AtLoad::Behind};
+  }
+  ~AtLoad() { segment::store_observer = {}; }
+  AtLoad(const AtLoad&) = delete;
+  AtLoad& operator=(const AtLoad&) = delete;
+
+  bool has_run() const { return left_ == 0; }
+
+ private:
+  static void Behind(void* self) { static_cast<AtLoad*>(self)->Count(); }
+  void Count() {
+    if (--left_ > 0) return;
+    segment::store_observer = {};
+    action_();
+  }
+
+  uint32_t left_;
+  std::function<void()> action_;
+};
+
+class ReadingEvents : public LockTableTest {
+ protected:
+  // `b` has lost its lock, and reads so. Behind a load of that, its end and its next request are
+  // executed. False: there are fewer loads.
+  bool Read(uint32_t load) {
+    const RecordRef lost = Ask(b, u"n").record;
+    const uint32_t id = last_id;
+    Ask(a, u"n", kSteal);
+    const uint32_t thief = last_id;
+    RecordRef next;
+    std::vector<RecordEvent> events;
+    bool has_run = false;
+    {
+      AtLoad at(load, [&] {
+        EXPECT_TRUE(b.End(id).ok());
+        next = Ask(b, u"m", kShared).record;
+      });
+      core::TakeEvents(machine.segment(), b.ref().index, events);
+      has_run = at.has_run();
+    }
+    for (const RecordEvent& event : events) {
+      EXPECT_FALSE(event.record.ticket == next.ticket && event.state != CellState::kHeld)
+          << "load " << load << " reads of a new request that it has the state of the old one";
+      const bool is_free = event.state != CellState::kZombie || Free(event.record);
+      EXPECT_TRUE(is_free);
+    }
+    if (next.cell == lost.cell) ++reused_;
+    EXPECT_TRUE(a.End(thief).ok());
+    EXPECT_TRUE(b.End(has_run ? last_id : id).ok());
+    return has_run;
+  }
+
+  bool Free(const RecordRef& zombie) {
+    return b.manager().End(zombie, kShardTimeoutNs, core::EndReason::kReleased).ok();
+  }
+
+  uint32_t reused_ = 0;
+};
+
+TEST_F(ReadingEvents, NeverMixesARecordWithTheNextOneInItsCell) {
+  Ask(a, u"m", kShared);  // the name has its cell
+  const uint32_t held = last_id;
+  uint32_t load = 1;
+  while (Read(load)) ++load;
+  EXPECT_GT(reused_, 2U);
+  EXPECT_TRUE(a.End(held).ok());
+}
+
+}  // namespace
+}  // namespace holdfast::test
