@@ -6,11 +6,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/agent.h"
 #include "core/attachment.h"
 #include "segment/intake.h"
+#include "segment/lock_word.h"
 #include "segment/shard_lock.h"
 #include "segment/store_point.h"
 
@@ -52,6 +54,13 @@ class AgentOperations : public testing::Test {
     lock_.emplace(*std::move(lock));
   }
   void Unlock() { lock_.reset(); }
+
+  // An agent that could not rescan a locked shard has asked its worker to enter, as soon as it is
+  // free, and to have it rescan.
+  void LetTheWorkerPass() {
+    while (Table().agent(agent_->ref().index).rescan.Get() == 0) std::this_thread::yield();
+    while (segment::LockWord(Table(), Shard()).IsLocked()) std::this_thread::yield();
+  }
 
   // Whether an operation is pending, and not yet in the intake.
   bool IsOneBetween() const {
@@ -130,6 +139,7 @@ TEST_F(AgentOperations, GiveTheirRoomBackOnceTheyAreOutOfTheIntake) {
   agent_->TakeEvents(events);
   ASSERT_EQ(events.size(), 1U);
   Unlock();
+  LetTheWorkerPass();
   agent_->End(events[0].id);  // whoever enters executes the intake
   Lock();
   core::LockRequest request;
