@@ -18,7 +18,7 @@ const ONE_FAILED = Object.freeze({ ...NONE, failed: 1 });
 const MAX_FAILURES = 20;
 
 /** @param {Counts[]} all */
-function failuresOf(all) {
+function allFailures(all) {
   const failures = all.flatMap((counts) => counts.failures ?? []);
   return failures.length > 0 ? { failures } : {};
 }
@@ -33,7 +33,7 @@ function sum(all) {
       passed: total.passed + counts.passed,
       failed: total.failed + counts.failed,
       skipped: total.skipped + counts.skipped,
-      ...failuresOf([total, counts]),
+      ...allFailures([total, counts]),
     }),
     NONE,
   );
@@ -79,10 +79,14 @@ function conclude(steps, { deadline = Infinity } = {}) {
 }
 
 /**
+ * Tells at once why, too: whoever ends the program early never sees its end.
  * @param {string} reason
  * @returns {Counts}
  */
-const failedBecause = (reason) => ({ ...ONE_FAILED, failures: [reason] });
+function failedBecause(reason) {
+  console.error(reason);
+  return { ...ONE_FAILED, failures: [reason] };
+}
 
 /**
  * @param {() => Counts} run
