@@ -1,8 +1,8 @@
 'use strict';
 
-// node bench/run.js [--rounds N] [--minutes N] [--json] [scenario…]: measures the scenarios, all by
-// default. The last results of each are kept in build/bench; RESULTS.md and the charts are made
-// from them.
+// node bench/run.js [--rounds N] [--minutes N] [--json] [--group etcd] [scenario…]: measures the
+// scenarios; by default all that are of no group, or of the one that is named. The last results of
+// each are kept in build/bench; RESULTS.md and the charts are made from them.
 //
 // First one round of every scenario, then the next one: what disturbs the machine for a minute
 // disturbs one round of some, and when the time is over all have had about as many.
@@ -13,7 +13,7 @@ const { parseArgs } = require('node:util');
 const { describeMachine, describeRun } = require('./harness/machine.js');
 const { PAGE, writeResults } = require('./harness/results-page.js');
 const { ScenarioRun } = require('./harness/rounds.js');
-const { scenarioNames } = require('./harness/scenarios.js');
+const { allScenarioNames, scenarioNames } = require('./harness/scenarios.js');
 const { toText } = require('./harness/wording.js');
 
 /** Rounds that would take longer are left out. */
@@ -24,7 +24,7 @@ const fileOf = (name) => path.join(KEPT, `${name}.json`);
 
 /** The last results of all scenarios that were ever measured here. */
 function readKept() {
-  const known = scenarioNames().filter((name) => fs.existsSync(fileOf(name)));
+  const known = allScenarioNames().filter((name) => fs.existsSync(fileOf(name)));
   return known.map((name) => JSON.parse(fs.readFileSync(fileOf(name), 'utf8')));
 }
 
@@ -51,12 +51,14 @@ async function main() {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
+      group: { type: 'string' },
       json: { type: 'boolean' },
       minutes: { type: 'string', default: MINUTES },
       rounds: { type: 'string' },
     },
   });
-  const names = positionals.length > 0 ? positionals : scenarioNames();
+  const group = /** @type {'etcd' | undefined} */ (values.group);
+  const names = positionals.length > 0 ? positionals : scenarioNames(group);
   const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
   const runs = names.map((name) => new ScenarioRun(name, { rounds, onContender: show }));
   const [machine, moment] = [describeMachine(), describeRun()];

@@ -1,8 +1,9 @@
 'use strict';
 
 // npm run bench [-- --rounds N --json scenario…]: builds the addon, installs what it is compared
-// with, measures, and writes bench/RESULTS.md with its charts, and its figures in the
-// README. `--compare REV` measures another revision and this tree in turns, and writes nothing.
+// with, measures, and writes bench/RESULTS.md with its charts, and its figures in the README.
+// `--group etcd` (npm run bench:etcd) measures the scenarios of a cluster. `--compare REV` measures
+// another revision and this tree in turns, and writes nothing.
 
 const path = require('node:path');
 const { spawnSync } = require('node:child_process');
@@ -32,7 +33,7 @@ try {
   const at = args.findIndex((arg) => /^--compare(=|$)/.test(arg));
   if (at === -1) {
     buildThis();
-    ensureServers();
+    ensureServers(args.includes('etcd'));
     process.exitCode = runBench('run.js', args);
     if (process.exitCode === 0) putFigures();
   } else {

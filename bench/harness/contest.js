@@ -32,37 +32,51 @@ const nextMessage = ({ host }) =>
   });
 
 /**
- * @param {{ peer: string, parties: number, place: 'threads' | 'processes', ms?: number }} options
- * @returns {Promise<import('./scenarios.js').Figures>}
+ * @typedef {object} ContestOptions
+ * @property {string} peer
+ * @property {number} parties
+ * @property {'threads' | 'processes'} place
+ * @property {number} [perHost] parties that share a thread or a process
+ * @property {number} [ms]
  */
-async function contest({ peer, parties, place, ms = DURATION_MS }) {
+
+/**
+ * @param {ContestOptions} options
+ * @param {(directory: string) => Promise<void>} [during] runs beside the contest
+ * @returns {Promise<Float64Array[]>} the log of each party
+ */
+async function playContest(options, during = async () => {}) {
+  const { peer, parties, place, perHost = 1, ms = DURATION_MS } = options;
   const directory = makeDirectory();
   await loadPeer(peer).serve?.(directory);
   const buffer = place === 'threads' ? new SharedArrayBuffer(4096) : undefined;
   const start = place === 'threads' ? startThread : startProcess;
-  const taskOf = (party) => ({ peer, ms, place: { directory, name: 'ledger', party, buffer } });
-  const started = Array.from({ length: parties }, (_, party) => start(taskOf(party)));
+  const placeOf = (party) => ({ directory, name: 'ledger', party, buffer });
+  const started = Array.from({ length: parties / perHost }, (_, host) => {
+    const places = Array.from({ length: perHost }, (__, i) => placeOf(host * perHost + i));
+    return start({ peer, ms, places });
+  });
   await Promise.all(started.map(nextMessage));
   const logs = started.map(nextMessage);
   const begin = now() + HEAD_START_NS;
   for (const { send } of started) send(begin);
-  const figures = figuresOf(await Promise.all(logs));
+  const [all] = await Promise.all([Promise.all(logs), during(directory)]);
   const ends = started.map(({ host }) => new Promise((resolve) => host.once('exit', resolve)));
   for (const { send } of started) send('end');
   await Promise.all(ends);
-  return figures;
+  return all.flat();
 }
 
 /**
  * @param {string} peer
- * @param {{ parties: number, place: 'threads' | 'processes' }} options
+ * @param {Omit<ContestOptions, 'peer'>} options
  * @param {{ node?: '24' | '26' }} [options]
  * @returns {import('./scenarios.js').Contender}
  */
 const contender = (peer, options, { node } = {}) => ({
   node,
   whyNot: () => loadPeer(peer).whyNot?.(),
-  measure: () => contest({ peer, ...options }),
+  measure: async () => figuresOf(await playContest({ peer, ...options })),
 });
 
-module.exports = { contender };
+module.exports = { contender, playContest };

@@ -1,8 +1,8 @@
 'use strict';
 
-// One party of a contest, as a worker thread or as a process. It asks for the lock again before it
-// gives it back, so that somebody waits at any time and a fair lock is handed over at each release,
-// whatever the scheduler of the system does.
+// One party of a contest or several, as a worker thread or as a process. A party asks for the lock
+// again before it gives it back, so that somebody waits at any time and a fair lock is handed over
+// at each release, whatever the scheduler of the system does.
 
 const { parentPort, workerData } = require('node:worker_threads');
 const { loadPeer } = require('../peers/peers.js');
@@ -42,18 +42,24 @@ async function keepAsking(locks, end) {
   return log.words;
 }
 
-/** @param {{ peer: string, place: import('../peers/peers.js').Place, ms: number }} task */
-async function takePart({ peer, place, ms }) {
-  const { open, instances = 1 } = loadPeer(peer);
-  const locks = [];
-  for (let i = 0; i < instances; i += 1) locks.push(await open(place));
+/**
+ * Two of it where one cannot be asked twice.
+ * @param {import('../peers/peers.js').Peer} peer
+ * @param {import('../peers/peers.js').Place} place
+ */
+const openAll = ({ open, instances = 1 }, place) =>
+  Promise.all(Array.from({ length: instances }, () => open(place)));
+
+/** @param {{ peer: string, places: import('../peers/peers.js').Place[], ms: number }} task */
+async function takePart({ peer, places, ms }) {
+  const parties = await Promise.all(places.map((place) => openAll(loadPeer(peer), place)));
   const keepAlive = setInterval(() => {}, 1000); // not every peer does so while it waits
   send('ready');
   const start = await nextMessage();
   while (now() < start);
-  send(await keepAsking(locks, start + ms * 1e6));
+  send(await Promise.all(parties.map((locks) => keepAsking(locks, start + ms * 1e6))));
   await nextMessage();
-  for (const { close } of locks) await close?.();
+  for (const { close } of parties.flat()) await close?.();
   clearInterval(keepAlive);
 }
 

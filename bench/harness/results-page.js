@@ -1,10 +1,12 @@
 'use strict';
 
-// RESULTS.md and its charts, from the results of the last run of each scenario.
+// RESULTS.md and its charts, from the results of the last run of each scenario. What was not
+// measured here stays as it stands on the page.
 
 const fs = require('node:fs');
 const path = require('node:path');
 const { toSvg } = require('./chart.js');
+const { allScenarioNames } = require('./scenarios.js');
 const { formatGoal, formatVerdict, toRows } = require('./wording.js');
 
 const BENCH = path.join(__dirname, '..');
@@ -20,15 +22,43 @@ function toTable([header, ...rows]) {
   return [line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** @param {Result[]} results */
-function goalsTable(results) {
-  const rows = results.flatMap(({ name, goal: number, goals }) =>
-    goals.map((goal) => {
-      const { found, verdict } = formatVerdict(goal);
-      return [`[${number}](#${name})`, formatGoal(goal), found, verdict];
-    }),
-  );
-  return toTable([['goal', 'what', 'found', ''], ...rows]);
+/** @param {Result} result */
+const goalRows = ({ name, goal: number, goals }) =>
+  goals.map((goal) => {
+    const { found, verdict } = formatVerdict(goal);
+    return `| [${number}](#${name}) | ${formatGoal(goal)} | ${found} | ${verdict} |`;
+  });
+
+/**
+ * What a page says of a scenario.
+ * @param {string} page
+ * @param {string} name
+ * @returns {{ rows: string[], section: string } | undefined}
+ */
+function partOf(page, name) {
+  const [head, ...sections] = page.split(/^(?=## )/m);
+  const found = sections.find((text) => text.startsWith(`## ${name}\n`))?.trimEnd();
+  const rows = head.split('\n').filter((line) => line.includes(`](#${name}) |`));
+  return found === undefined ? undefined : { rows, section: found };
+}
+
+/**
+ * The goals and the sections of all scenarios, in their order.
+ * @param {Result[]} results  of those that were measured here
+ * @param {string} page  as it is
+ * @param {string[]} names  of all scenarios
+ */
+function mergeParts(results, page, names) {
+  const parts = names
+    .map((name) => {
+      const result = results.find((each) => each.name === name);
+      if (result === undefined) return partOf(page, name);
+      return { rows: goalRows(result), section: section(result) };
+    })
+    .filter((part) => part !== undefined);
+  const table = toTable([['goal', 'what', 'found', '']]);
+  const rows = parts.flatMap((part) => part.rows);
+  return [[table, ...rows].join('\n'), ...parts.map((part) => part.section)];
 }
 
 /** @param {Result} result */
@@ -57,16 +87,16 @@ function writeResults(results, machine) {
   const versions = Object.entries({ ...dependencies, ...optionalDependencies })
     .map(([name, version]) => `${name} ${version.replace(/^npm:.*@/, '')}`)
     .join(', ');
+  const before = fs.existsSync(PAGE) ? fs.readFileSync(PAGE, 'utf8') : '';
   const page = [
     '# Results',
-    '`npm run bench` writes this page; [README.md](README.md) says how it measures. Absolute times ' +
+    '`npm run bench` and `npm run bench:etcd` write this page; [README.md](README.md) says how it measures. Absolute times ' +
       'belong to one machine; goals are ratios of contenders in the same round.',
     `${machine.processor}, ${machine.cores} cores, ${machine.memory}, ${machine.system}, ` +
       `Node ${machine.node.slice(1)}. Compared with: ${versions}.`,
-    goalsTable(results),
-    ...results.map(section),
+    ...mergeParts(results, before, allScenarioNames()),
   ];
   fs.writeFileSync(PAGE, `${page.join('\n\n')}\n`);
 }
 
-module.exports = { PAGE, writeResults };
+module.exports = { PAGE, mergeParts, writeResults };

@@ -35,6 +35,7 @@ const FOLDER = path.join(__dirname, '..', 'scenarios');
  * @property {number} goal its number in the table of goals
  * @property {string} title
  * @property {string} [note] what a reader of the results has to know
+ * @property {'etcd'} [group] measured only when it is asked for
  * @property {number} rounds
  * @property {Record<string, Contender>} contenders
  * @property {Goal[]} goals
@@ -42,12 +43,17 @@ const FOLDER = path.join(__dirname, '..', 'scenarios');
  *   [chart] bars of a figure, or lines over sizes: the figures are named `${size} ${unit}`
  */
 
-const scenarioNames = () =>
+/** All of them. */
+const allScenarioNames = () =>
   fs
     .readdirSync(FOLDER)
     .filter((file) => file.endsWith('.js'))
     .map((file) => path.basename(file, '.js'))
     .sort((a, b) => loadScenario(a).goal - loadScenario(b).goal);
+
+/** Those of a group; without one, those of none. @param {Scenario['group']} [group] */
+const scenarioNames = (group) =>
+  allScenarioNames().filter((name) => loadScenario(name).group === group);
 
 /**
  * @param {string} name
@@ -55,4 +61,4 @@ const scenarioNames = () =>
  */
 const loadScenario = (name) => require(path.join(FOLDER, `${name}.js`));
 
-module.exports = { loadScenario, scenarioNames };
+module.exports = { allScenarioNames, loadScenario, scenarioNames };

@@ -15,6 +15,8 @@ const path = require('node:path');
 /**
  * @typedef {object} Opened
  * @property {<T>(section: () => T) => Promise<Awaited<T>>} run holds the lock while `section` runs
+ * @property {<T>(name: string, section: () => T) => Promise<Awaited<T>>} [runNamed] the same, of
+ *   any name
  * @property {() => unknown} [close]
  */
 

@@ -1,10 +1,12 @@
 'use strict';
 
-// A Redis server of our own on a socket in the directory, without persistence.
+// Redis servers of our own without persistence: one on a socket in the directory, or some on
+// loopback.
 
 const { spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
+const { LOOPBACK, freePorts } = require('../harness/free-ports.js');
 
 const PROGRAM = 'redis-server';
 
@@ -25,10 +27,38 @@ async function serveRedis(directory) {
 }
 
 /** @param {string} directory */
+const portsIn = (directory) => path.join(directory, 'redis.json');
+
+/**
+ * @param {string} directory
+ * @param {number} count of servers that know nothing of each other
+ */
+async function serveOnLoopback(directory, count) {
+  const ports = await freePorts(count);
+  for (const port of ports) {
+    const options = ['--port', String(port), '--bind', LOOPBACK, '--save', '', '--dir', directory];
+    const server = spawn(PROGRAM, options, { stdio: 'ignore' });
+    process.prependListener('exit', () => server.kill('SIGKILL'));
+  }
+  fs.writeFileSync(portsIn(directory), JSON.stringify(ports));
+  // Whoever connects tries until somebody listens.
+}
+
+/** @param {string} directory */
 function connect(directory) {
   const { Redis } = require('ioredis');
   const redis = new Redis({ path: socketIn(directory), maxRetriesPerRequest: null });
   return redis.on('error', () => process.exit(1)); // the server has gone
 }
 
-module.exports = { connect, serveRedis, whyNoRedis };
+/** One connection to each of the servers on loopback. @param {string} directory */
+function connectToAll(directory) {
+  const { Redis } = require('ioredis');
+  const ports = JSON.parse(fs.readFileSync(portsIn(directory), 'utf8'));
+  return ports.map((port) => {
+    const redis = new Redis({ host: LOOPBACK, port, maxRetriesPerRequest: null });
+    return redis.on('error', () => {}); // it does not listen yet
+  });
+}
+
+module.exports = { connect, connectToAll, serveOnLoopback, serveRedis, whyNoRedis };

@@ -1,21 +1,42 @@
 'use strict';
 
-const { connect, serveRedis, whyNoRedis } = require('./redis-server.js');
+const {
+  connect,
+  connectToAll,
+  serveOnLoopback,
+  serveRedis,
+  whyNoRedis,
+} = require('./redis-server.js');
 
-/** @param {import('./peers.js').Place} place */
-function open({ directory, name }) {
+const LIFETIME_MS = 60_000;
+
+/**
+ * @param {any[]} servers connections
+ * @param {string} name
+ */
+function openOver(servers, name) {
   const Redlock = require('redlock');
-  const redis = connect(directory);
-  const locks = new Redlock([redis], { retryCount: 100_000, retryDelay: 1, retryJitter: 1 });
-  const run = async (section) => {
-    const lock = await locks.lock(name, 10_000);
+  const locks = new Redlock(servers, { retryCount: 100_000, retryDelay: 1, retryJitter: 1 });
+  const runNamed = async (any, section) => {
+    const lock = await locks.lock(any, LIFETIME_MS);
     try {
       return await section();
     } finally {
       await lock.unlock();
     }
   };
-  return { run, close: () => redis.disconnect() };
+  const close = () => servers.forEach((redis) => redis.disconnect());
+  return { run: (section) => runNamed(name, section), runNamed, close };
 }
 
-module.exports = { open, serve: serveRedis, whyNot: whyNoRedis };
+/** @param {import('./peers.js').Place} place */
+const open = ({ directory, name }) => openOver([connect(directory)], name);
+
+/** The same over some servers on loopback. @param {number} count */
+const onLoopback = (count) => ({
+  open: ({ directory, name }) => openOver(connectToAll(directory), name),
+  serve: (directory) => serveOnLoopback(directory, count),
+  whyNot: whyNoRedis,
+});
+
+module.exports = { onLoopback, open, serve: serveRedis, whyNot: whyNoRedis };

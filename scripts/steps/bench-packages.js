@@ -29,9 +29,15 @@ function ensureBenchPackages() {
   if (!npm(['rebuild', 'fs-ext'])) console.error('fs-ext cannot be built: no figures of flock');
 }
 
-/** The scenarios of a server that is not there are left out, and say so. */
-function ensureServers() {
-  for (const server of /** @type {const} */ (['redis', 'postgresql'])) {
+/**
+ * The scenarios of a server that is not there are left out, and say so.
+ * @param {boolean} withEtcd
+ */
+function ensureServers(withEtcd) {
+  /** @type {('redis' | 'postgresql' | 'etcd')[]} */
+  const servers = ['redis', 'postgresql'];
+  if (withEtcd && !process.env.HOLDFAST_ETCD) servers.push('etcd');
+  for (const server of servers) {
     try {
       ensureToolchain(server);
     } catch (error) {

@@ -1,0 +1,47 @@
+'use strict';
+
+// The two transactions that a lock without other waiters needs, and nothing else: no session, no
+// thread, no queue, no look at the answer.
+
+const { BucketKeys, toLeaseId, toRequestId } = require('../../lib/backends/etcd/keys.js');
+const { loadServices } = require('../../lib/backends/etcd/grpc-library.js');
+const { isEmpty, put, remove } = require('../../lib/backends/etcd/transaction.js');
+const { endpointsIn, serveEtcd, whyNoEtcd } = require('./etcd-server.js');
+
+const TTL_S = '60';
+
+/** @param {import('./peers.js').Place} place */
+async function open({ directory, name }) {
+  const { grpc, services } = loadServices();
+  const [endpoint] = endpointsIn(directory);
+  const credentials = grpc.credentials.createInsecure();
+  const lease = new services.Lease(endpoint, credentials);
+  const kv = new services.KV(endpoint, credentials, { channelOverride: lease.getChannel() });
+  const call = (service, method, request) =>
+    new Promise((resolve, reject) => {
+      service[method](request, (error, answer) => (error ? reject(error) : resolve(answer)));
+    });
+  const { ID } = await call(lease, 'LeaseGrant', { TTL: TTL_S, ID: '0' });
+  const bucket = new BucketKeys('bench', 'default');
+  const leaseId = toLeaseId(ID);
+  let count = 0;
+  const runNamed = async (any, section) => {
+    const keys = bucket.ofName(any);
+    count += 1;
+    const id = toRequestId(leaseId, count);
+    const [held, waiting] = [keys.heldKey('x', id), keys.queueKey('x', id)];
+    await call(kv, 'Txn', {
+      compare: [keys.held, keys.queue].map(isEmpty),
+      success: [put(held, '', ID)],
+      failure: [put(waiting, '', ID)],
+    });
+    try {
+      return await section();
+    } finally {
+      await call(kv, 'Txn', { compare: [isEmpty(keys.queue)], success: [remove(held)] });
+    }
+  };
+  return { run: (section) => runNamed(name, section), runNamed, close: () => lease.close() };
+}
+
+module.exports = { open, serve: serveEtcd, whyNot: whyNoEtcd };

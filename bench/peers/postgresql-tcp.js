@@ -1,0 +1,9 @@
+'use strict';
+
+const { LOOPBACK } = require('../harness/free-ports.js');
+const { instances, openAt, serve, whyNot } = require('./postgresql.js');
+
+/** @param {import('./peers.js').Place} place */
+const open = ({ directory }) => openAt(directory, LOOPBACK);
+
+module.exports = { instances, open, serve, whyNot };

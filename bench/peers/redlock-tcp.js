@@ -1,0 +1,5 @@
+'use strict';
+
+const { onLoopback } = require('./redlock.js');
+
+module.exports = onLoopback(1);
