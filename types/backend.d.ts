@@ -50,6 +50,11 @@ export interface LockBackendRequest {
    * Take away every held lock of the name, and grant this request at once, ahead of the queue.
    */
   readonly steal: boolean;
+  /**
+   * `false`: it has no timeout, so nobody will ask `isUndecided()`. A backend that answers later
+   * need not be told that the request waits.
+   */
+  readonly isTimed?: boolean;
   /** Options beyond the standard; `undefined` if none was used. */
   readonly extras: LockRequestExtras | undefined;
   /** For the backend; the lock manager sets it to -1 and does not use it. */

@@ -43,6 +43,10 @@ class BackendRequest {
     return this.options.steal;
   }
 
+  get isTimed() {
+    return this.options.timeout !== Infinity;
+  }
+
   get token() {
     return (BigInt(this.tokenHigh >>> 0) << 32n) | BigInt(this.tokenLow >>> 0);
   }

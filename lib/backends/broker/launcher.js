@@ -2,11 +2,11 @@
 
 const { spawn } = require('node:child_process');
 const fs = require('node:fs');
-const net = require('node:net');
 const path = require('node:path');
 const { dateNow, setTimeout } = require('../../time.js');
 const { invalidStateError } = require('../../errors.js');
 const { packageFile } = require('../../package-files.js');
+const { ClientSocket } = require('./client-socket.js');
 const { machineNow } = require('./machine-clock.js');
 const { isProcessThere, isShortage } = require('./broker-files.js');
 const { commandFor } = require('./platform.js');
@@ -16,7 +16,7 @@ const { commandFor } = require('./platform.js');
 
 /**
  * A connection, the claim that it leads to, and when it was requested.
- * @typedef {{ socket: net.Socket, claim: Claim, askedAt: number }} Found
+ * @typedef {{ connection: ClientSocket, claim: Claim, askedAt: number }} Found
  */
 
 /** A broker without connections ends after this time. */
@@ -42,17 +42,17 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
 /**
  * @param {Claim} claim
- * @returns {Promise<{ socket: net.Socket } | { code: string | undefined }>} connected, or why not
+ * @returns {Promise<{ connection: ClientSocket } | { code: string | undefined }>} or why not
  */
 function connect(claim) {
   return new Promise((resolve) => {
-    const socket = net.connect(claim.socket);
-    socket.unref();
+    const connection = new ClientSocket(claim.socket);
+    const { socket } = connection;
     const onError = (/** @type {any} */ { code }) => resolve({ code });
     socket.once('error', onError);
     socket.once('connect', () => {
       socket.off('error', onError);
-      resolve({ socket });
+      resolve({ connection });
     });
   });
 }
@@ -91,9 +91,9 @@ class Launcher {
     this.#place.ensure();
     while (!this.#isOver) {
       const look = await this.#look();
-      if ('socket' in look) {
+      if ('connection' in look) {
         if (!this.#isOver) return look;
-        look.socket.destroy();
+        look.connection.socket.destroy();
         return undefined;
       }
       if (this.#triedMs > GIVE_UP_MS) throw this.#failure(look.code);
@@ -109,8 +109,8 @@ class Launcher {
       const claim = number === 0 ? undefined : this.#place.readClaim(number);
       const askedAt = machineNow();
       const found = claim === undefined ? { code: undefined } : await connect(claim);
-      if (claim !== undefined && 'socket' in found) {
-        return { socket: found.socket, claim, askedAt };
+      if (claim !== undefined && 'connection' in found) {
+        return { connection: found.connection, claim, askedAt };
       }
       const { code } = /** @type {{ code: string | undefined }} */ (found);
       // Without a claim to read there is none, or a later one by the next look.

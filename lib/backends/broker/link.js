@@ -5,7 +5,8 @@ const { invalidStateError } = require('../../errors.js');
 const { Launcher } = require('./launcher.js');
 const { CLOCK_KIND, clockLead, machineNow } = require('./machine-clock.js');
 const { isProof, newNonce, proofOf } = require('./proof.js');
-const { LineReader, WIRE_VERSION, toLine } = require('./wire.js');
+const { LineReader, toLine } = require('./lines.js');
+const { WIRE_VERSION } = require('./wire.js');
 
 /** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
 /** @typedef {import('./launcher.js').Found} Found */
@@ -77,7 +78,7 @@ class Link {
     this.#launcher = launcher;
     launcher.reach().then(
       (found) => {
-        if (this.#launcher !== launcher) return found?.socket.destroy();
+        if (this.#launcher !== launcher) return found?.connection.socket.destroy();
         this.#launcher = undefined;
         return found === undefined ? undefined : this.#greet(found);
       },
@@ -106,7 +107,8 @@ class Link {
 
   /** @param {Found} found */
   #greet(found) {
-    const { socket } = found;
+    const { connection } = found;
+    const { socket } = connection;
     this.#socket = socket;
     const nonce = newNonce();
     const reader = new LineReader((message) => {
@@ -114,10 +116,9 @@ class Link {
       if (this.#isOpen) this.#user.onMessage(message);
       else if (this.#onGreeting(message, nonce, found)) reader.trust();
     });
-    socket.setEncoding('utf8');
-    socket.on('data', (piece) => {
+    connection.read((bytes, length) => {
       try {
-        reader.push(/** @type {any} */ (piece));
+        reader.push(bytes, length);
       } catch (error) {
         this.#fail(/** @type {Error} */ (error));
       }

@@ -1,14 +1,16 @@
 'use strict';
 
 const { machineNow } = require('./machine-clock.js');
-const { IF_AVAILABLE, SHARED, STEAL, VIEW } = require('./wire.js');
+const { IF_AVAILABLE, PATIENT, SHARED, STEAL, VIEW } = require('./wire.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LossReason */
 
 /** @param {Request} request */
-function flagsOf({ mode, ifAvailable, steal }) {
-  return (mode === 'shared' ? SHARED : 0) | (ifAvailable ? IF_AVAILABLE : 0) | (steal ? STEAL : 0);
+function flagsOf({ mode, ifAvailable, steal, isTimed }) {
+  const ofStandard =
+    (mode === 'shared' ? SHARED : 0) | (ifAvailable ? IF_AVAILABLE : 0) | (steal ? STEAL : 0);
+  return isTimed === false ? ofStandard | PATIENT : ofStandard;
 }
 
 /** @param {Request} request */

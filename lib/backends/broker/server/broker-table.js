@@ -144,7 +144,7 @@ class BrokerTable {
       session.send(['g', request.backendId, request.tokenHigh, request.tokenLow]);
     } else {
       this.#journal.add(['Q', session.id, ...request.asked]);
-      session.send(['w', request.backendId]);
+      if (!request.isPatient) session.send(['w', request.backendId]);
     }
   }
 

@@ -3,7 +3,8 @@
 const { answerCall, isCall } = require('./calls.js');
 const { isProof, newNonce, proofOf } = require('../proof.js');
 const { CLOCK_KIND, machineNow, wallLead } = require('../machine-clock.js');
-const { LineReader, VIEW, WIRE_VERSION, WireError, toLine } = require('../wire.js');
+const { LineReader, WireError, toLine } = require('../lines.js');
+const { VIEW, WIRE_VERSION } = require('../wire.js');
 
 /** @typedef {import('./broker.js').Broker} Broker */
 /** @typedef {import('./session.js').Session} Session */
@@ -32,11 +33,10 @@ class ClientConnection {
   constructor(broker, socket) {
     this.#broker = broker;
     this.#socket = socket;
-    socket.setEncoding('utf8');
-    socket.on('data', (piece) => {
+    socket.on('data', (bytes) => {
       broker.beginReading();
       try {
-        this.#reader.push(/** @type {any} */ (piece));
+        this.#reader.push(bytes);
       } catch (error) {
         this.#fail(/** @type {Error} */ (error));
       }

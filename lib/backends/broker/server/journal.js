@@ -4,6 +4,8 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { removeFile } = require('../remove-file.js');
 const { namesIn } = require('../broker-files.js');
+const { toLine } = require('../lines.js');
+const { PendingBytes } = require('./pending-bytes.js');
 
 /** @typedef {import('../broker-files.js').BrokerFiles} BrokerFiles */
 
@@ -42,9 +44,6 @@ const MAX_GROWTH_FACTOR = 4;
 
 const ZEROS = Buffer.alloc(RESERVE_BYTES);
 
-/** @param {unknown[]} record */
-const toLine = (record) => `${JSON.stringify(record)}\n`;
-
 class Journal {
   #place;
   #number;
@@ -55,10 +54,8 @@ class Journal {
   #end = 0;
   #reservedEnd = 0;
   #wholeSize = 0;
-  /** @type {string[]} to be written */
-  #lines = [];
-  /** What they may take in the file. */
-  #pendingBytes = 0;
+  /** Records that are not in the file. */
+  #pending = new PendingBytes();
 
   /**
    * @param {BrokerFiles} place
@@ -75,13 +72,7 @@ class Journal {
 
   /** @param {unknown[]} record */
   add(record) {
-    const line = toLine(record);
-    this.#lines.push(line);
-    this.#pendingBytes += Buffer.byteLength(line);
-  }
-
-  get isEmpty() {
-    return this.#lines.length === 0;
+    this.#pending.add(toLine(record));
   }
 
   /**
@@ -90,7 +81,7 @@ class Journal {
    */
   hasRoomFor(bytes) {
     if (this.#fd === -1) return true; // writeWhole() fails, if need be
-    const room = this.#reservedEnd - this.#end - this.#pendingBytes - this.#owedBytes();
+    const room = this.#reservedEnd - this.#end - this.#pending.length - this.#owedBytes();
     return room - bytes > RESERVE_BYTES / 2 || this.#reserve(bytes);
   }
 
@@ -99,13 +90,12 @@ class Journal {
    * @throws if that fails: then no client may be told of them
    */
   commit() {
-    if (this.#lines.length === 0) return;
-    const bytes = Buffer.from(this.#lines.join(''), 'utf8');
-    this.#lines = [];
-    this.#pendingBytes = 0;
+    const { bytes, length } = this.#pending;
+    if (length === 0) return;
+    this.#pending.clear();
     if (this.#fd === -1) return; // writeWhole() will write them, with all the rest
-    writeAll(this.#fd, bytes, this.#end);
-    this.#end += bytes.length;
+    writeAll(this.#fd, bytes, this.#end, length);
+    this.#end += length;
     const growth = this.#end - this.#wholeSize;
     if (growth > MIN_GROWTH_BYTES && growth > MAX_GROWTH_FACTOR * this.#wholeSize) this.#shrink();
   }
@@ -152,7 +142,7 @@ class Journal {
 
   /** @param {number} bytes  of something new */
   #reserve(bytes) {
-    const wanted = this.#end + this.#pendingBytes + this.#owedBytes() + bytes + RESERVE_BYTES;
+    const wanted = this.#end + this.#pending.length + this.#owedBytes() + bytes + RESERVE_BYTES;
     try {
       this.#reservedEnd = Math.max(this.#reservedEnd, this.#end);
       while (this.#reservedEnd < wanted) {
@@ -181,10 +171,11 @@ function writeZeros(fd, from, to) {
  * @param {number} fd
  * @param {Buffer} bytes
  * @param {number} position
+ * @param {number} [length]  of the bytes that count
  */
-function writeAll(fd, bytes, position) {
-  for (let done = 0; done < bytes.length;) {
-    done += fs.writeSync(fd, bytes, done, bytes.length - done, position + done);
+function writeAll(fd, bytes, position, length = bytes.length) {
+  for (let done = 0; done < length;) {
+    done += fs.writeSync(fd, bytes, done, length - done, position + done);
   }
 }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { IF_AVAILABLE, SHARED, STEAL } = require('../wire.js');
+const { IF_AVAILABLE, PATIENT, SHARED, STEAL } = require('../wire.js');
 
 /**
  * What crosses of a request: its number, its name, flags, the time at which it was made, extras.
@@ -47,6 +47,10 @@ class RemoteRequest {
     this.mode = (flags & SHARED) === 0 ? 'exclusive' : 'shared';
     this.ifAvailable = (flags & IF_AVAILABLE) !== 0;
     this.steal = (flags & STEAL) !== 0;
+  }
+
+  get isPatient() {
+    return (this.flags & PATIENT) !== 0;
   }
 
   granted() {}

@@ -1,0 +1,65 @@
+'use strict';
+
+const fs = require('node:fs');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
+const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
+const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
+const { machineNow } = require('../../../../lib/backends/broker/machine-clock.js');
+const { PATIENT } = require('../../../../lib/backends/broker/wire.js');
+const { openLockManager } = require('../../../../lib/index.js');
+const { RawClient } = require('../../../support/raw-client.js');
+
+// That a request has to wait is told to those only who will ask: who has a timeout.
+
+let directory;
+let locks;
+beforeAll(() => {
+  directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+  locks = openLockManager({ backend: new BrokerBackend({ directory }) });
+});
+afterAll(() => {
+  locks.close();
+  fs.rmSync(directory, { recursive: true, force: true });
+});
+
+async function connect() {
+  const place = new BrokerFiles('default', directory);
+  const client = await RawClient.open(place.readClaim(place.highestClaim()));
+  client.hello('patience');
+  return client;
+}
+
+test('who has no timeout is not told that it waits, who has one is', async () => {
+  const held = await locks.acquire('a');
+  const client = await connect();
+  client.say('q', 1, 'a', PATIENT, machineNow(), null);
+  client.request(2, 'a');
+  expect(await client.next('w')).toEqual(['w', 2]); // the first of them
+  await held.release();
+  expect(await client.next('g')).toEqual(['g', 1, expect.any(Number), expect.any(Number)]);
+  client.close();
+});
+
+test('a request with a timeout waits no longer than until it knows that it waits', async () => {
+  const held = await locks.acquire('b');
+  const waiting = locks.request('b', { timeout: 1 }, () => {});
+  await expect(waiting).rejects.toThrow(expect.objectContaining({ name: 'TimeoutError' }));
+  await held.release();
+});
+
+test('of a request without a timeout nobody asks whether it is decided', async () => {
+  const asked = [];
+  class Listening extends BrokerBackend {
+    enqueue(request) {
+      asked.push(request.isTimed);
+      return super.enqueue(request);
+    }
+  }
+  const other = openLockManager({ backend: new Listening({ directory }) });
+  await other.request('c', () => {});
+  await other.request('c', { timeout: 1000 }, () => {});
+  await (await other.acquire('c')).release();
+  expect(asked).toEqual([false, true, false]);
+  other.close();
+});
