@@ -95,7 +95,7 @@ describeOneClient('holdLimit, inside a client', (run) => {
     'the rejection is a LockLostError with the token of the lost lock',
     run(async ({ locks, assert, name, LockLostError }) => {
       let token;
-      const request = locks.request(name, { holdLimit: 50 }, (lock) => {
+      const request = locks.request(name, { holdLimit: 500 }, (lock) => {
         ({ token } = lock);
         return new Promise(() => {});
       });
