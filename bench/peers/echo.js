@@ -13,14 +13,20 @@ const LINE = '["q",123456,"ledger",0,123456789.123456,null]\n';
 /** @param {string} directory */
 const socketIn = (directory) => path.join(directory, 'echo.sock');
 
-/** @param {string} directory */
-async function serve(directory) {
-  const { child } = await startProgram('echo', [socketIn(directory)]);
+/**
+ * @param {string} directory
+ * @param {string[]} notes  a file for all that comes
+ */
+async function serveEcho(directory, ...notes) {
+  const { child } = await startProgram('echo', [socketIn(directory), ...notes]);
   process.prependListener('exit', () => child.kill('SIGKILL'));
 }
 
+/** @param {string} directory */
+const serve = (directory) => serveEcho(directory);
+
 /** @param {import('./peers.js').Place} place */
-async function open({ directory }) {
+async function openEcho({ directory }) {
   const socket = net.connect(socketIn(directory));
   await once(socket, 'connect');
   socket.setEncoding('utf8');
@@ -36,4 +42,4 @@ async function open({ directory }) {
   return { run, close: () => socket.destroy() };
 }
 
-module.exports = { open, serve };
+module.exports = { open: openEcho, openEcho, serve, serveEcho };

@@ -9,10 +9,14 @@ const FIGURE = 'hand-overs/s';
 module.exports = {
   goal: 14,
   title: 'The broker: hand-over between four processes that all want one lock all the time',
+  note:
+    'In the turn that is passed on, a process of Node does nothing but send one letter to whoever ' +
+    'is next: what a hand-over through another process of Node costs at least here.',
   rounds: 3,
   contenders: {
     'holdfast, broker': contender('holdfast-broker', options),
     'holdfast, shared memory': contender('holdfast', options),
+    'a turn that is passed on': contender('relay', options),
     'proper-lockfile': contender('proper-lockfile', options),
     'Redis BLPOP': contender('redis-blpop', options),
   },

@@ -32,13 +32,16 @@ module.exports = {
   goal: 14,
   title: 'The broker: a lock that nobody else wants, awaited one by one',
   note:
-    'A lock of the broker takes two round trips: one for the request, one for the release. With ' +
-    'other clients connected, the broker reads all connections before it decides.',
+    'A lock of the broker takes two round trips, one for the request and one for the release, and ' +
+    'the broker notes both before it answers: the two echoes that are written into a file do that ' +
+    'and nothing else. With other clients connected, the broker reads all connections before it ' +
+    'decides.',
   rounds: 5,
   contenders: {
     'holdfast, broker': contender('holdfast-broker'),
     'holdfast, broker with other clients': contender('holdfast-broker', 100, 3),
     [ECHO]: contender('echo'),
+    'two echoes, each written into a file': contender('noted-echo'),
     'holdfast, shared memory': contender('holdfast', 500),
     'proper-lockfile': contender('proper-lockfile', 20),
     'Redis BLPOP': contender('redis-blpop', 20),

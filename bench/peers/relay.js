@@ -1,0 +1,42 @@
+'use strict';
+
+// A turn that is passed on by another process of Node over Unix sockets, one letter a message: no
+// names, no modes, nothing survives a death, and nobody is told that it was given back. What a
+// hand-over costs at least whose state another process of Node keeps.
+
+const { once } = require('node:events');
+const net = require('node:net');
+const path = require('node:path');
+const { startProgram } = require('../harness/programs.js');
+
+/** @param {string} directory */
+const socketIn = (directory) => path.join(directory, 'relay.sock');
+
+/** @param {string} directory */
+async function serve(directory) {
+  const { child } = await startProgram('relay', [socketIn(directory)]);
+  process.prependListener('exit', () => child.kill('SIGKILL'));
+}
+
+/** @param {import('./peers.js').Place} place */
+async function open({ directory }) {
+  const socket = net.connect(socketIn(directory));
+  await once(socket, 'connect');
+  socket.setEncoding('latin1');
+  const turns = [];
+  socket.on('data', (text) => {
+    for (let i = 0; i < text.length; i += 1) turns.shift()();
+  });
+  const run = async (section) => {
+    await new Promise((resolve) => {
+      turns.push(resolve);
+      socket.write('q');
+    });
+    const result = section();
+    socket.write('r');
+    return result;
+  };
+  return { run, close: () => socket.destroy() };
+}
+
+module.exports = { open, serve };
