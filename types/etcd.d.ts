@@ -91,18 +91,40 @@ export interface EtcdMemberExamination {
   problem?: string;
   /** Version of the server. */
   version?: string;
+  /** Whether holdfast works with that version. */
+  isSupported?: boolean;
+  /** The cluster that it is a member of, in hexadecimal. */
+  clusterId?: string;
+  /** Its number there, in hexadecimal. */
+  memberId?: string;
   /** Whether it knows a leader. */
   hasLeader?: boolean;
+  /** Whether it is the leader. */
+  isLeader?: boolean;
+  /** Whether it only learns yet: it cannot be asked for locks. */
+  isLearner?: boolean;
   /** Size of its database. */
   databaseBytes?: number;
+  /** How large its database may become; `undefined`: its metrics do not tell. */
+  quotaBytes?: number | undefined;
+  /**
+   * How far its clock is ahead of this machine's, to about a second; `undefined`: it does not tell.
+   */
+  clockAheadMs?: number | undefined;
   /** Milliseconds until an answer, the median of five. */
   roundTripMs?: number;
 }
 
 /** The result of `examineEtcd()`. */
 export interface EtcdExamination {
+  /** Of all keys. */
+  prefix: string;
   /** One for each endpoint. */
   members: EtcdMemberExamination[];
+  /** Alarms of the cluster, such as 'NOSPACE'; none also where this user may not ask. */
+  alarms: string[];
+  /** Why a key below the prefix cannot be read, or written. */
+  refused: { read?: string; write?: string };
   /** How long a change takes, in milliseconds; undefined: none is possible. */
   changeMs: number | undefined;
   /** Faults in words. */

@@ -1,13 +1,15 @@
 'use strict';
 
+const { checkCluster } = require('./doctor/cluster.js');
 const { checkEnvironment } = require('./doctor/environment.js');
 const { checkNativePart } = require('./doctor/native-part.js');
 const { checkPlace } = require('./doctor/directory.js');
 const { compareWithProcess } = require('./doctor/other-process.js');
+const { noted } = require('./doctor/finding.js');
 const { checkTable } = require('./doctor/table.js');
 const { EXIT_STATUS } = require('./exit-status.js');
 const { colors, printLine, toJson } = require('./output.js');
-const { isSharedMemory, placeText } = require('./table-options.js');
+const { clusterUrl, isSharedMemory, placeText } = require('./table-options.js');
 const { integerFrom } = require('./seconds.js');
 
 /** @typedef {import('./doctor/finding.js').Finding} Finding */
@@ -33,13 +35,11 @@ function printFinding({ level, title, advice }) {
  * @returns {Promise<Finding[]>}
  */
 async function examine(options) {
-  const findings = [];
-  if (isSharedMemory(options)) findings.push(...checkNativePart(), ...checkPlace(options));
-  else
-    findings.push({
-      level: /** @type {const} */ ('note'),
-      title: `locks of ${placeText(options)}`,
-    });
+  const findings = isSharedMemory(options)
+    ? [...checkNativePart(), ...checkPlace(options)]
+    : [noted(`locks of ${placeText(options)}`)];
+  const cluster = clusterUrl(options);
+  if (cluster !== undefined) findings.push(...(await checkCluster(cluster, options.bucket)));
   // What cannot be opened is not opened: the place says why.
   const isUsable = !findings.some(({ level }) => level === 'fault');
   if (isUsable) findings.push(...(await checkTable(options)));

@@ -97,6 +97,15 @@ function isSharedMemory(place) {
 }
 
 /**
+ * The URL of the cluster that the locks are in, if they are in one.
+ * @param {Place} place
+ */
+function clusterUrl(place) {
+  const url = urlOf(place);
+  return url !== undefined && /^etcds?:/i.test(url) ? url : undefined;
+}
+
+/**
  * @param {Place} place
  * @returns {string} the file of the bucket in shared memory
  */
@@ -234,6 +243,7 @@ module.exports = {
   bucketExists,
   bucketsIn,
   checkDirectory,
+  clusterUrl,
   directoryOf,
   isSharedMemory,
   openExistingPlace,
@@ -241,4 +251,5 @@ module.exports = {
   placeText,
   segmentOf,
   shownUrl,
+  urlOf,
 };

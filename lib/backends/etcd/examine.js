@@ -2,9 +2,11 @@
 
 const { performance } = require('../../time.js');
 const { EtcdClient } = require('./etcd-client.js');
+const { isSupported } = require('./etcd-version.js');
 const { BucketKeys } = require('./keys.js');
 const { toClusterOptions } = require('./cluster-options.js');
-const { put, removeAll } = require('./transaction.js');
+const { readClockAheadMs, readQuotaBytes } = require('./member-pages.js');
+const { getAll, put, removeAll } = require('./transaction.js');
 
 /** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 /** @typedef {import('./cluster-options.js').EtcdOptions} EtcdOptions */
@@ -13,18 +15,23 @@ const { put, removeAll } = require('./transaction.js');
 
 const TIMEOUT_MS = 3000;
 const ROUND_TRIPS = 5;
+/** What etcd calls its alarms, by number. */
+const ALARMS = ['none', 'NOSPACE', 'CORRUPT'];
 const NO_SPACE = 1;
 
 /** @param {unknown} error */
 const messageOf = (error) => /** @type {Error} */ (error).message;
+const notTold = () => undefined;
 
 /**
+ * Without the user: who is allowed what is another question than who answers.
  * @param {ClusterOptions} place
  * @param {string} endpoint
  * @returns {Promise<EtcdMemberExamination>}
  */
 async function examineMember(place, endpoint) {
-  const client = new EtcdClient({ ...place, endpoints: [endpoint] });
+  const own = { ...place, endpoints: [endpoint], user: undefined, password: undefined };
+  const client = new EtcdClient(own);
   try {
     const status = await client.call('Maintenance', 'Status', {}, TIMEOUT_MS);
     const times = [];
@@ -37,8 +44,15 @@ async function examineMember(place, endpoint) {
       endpoint,
       isReachable: true,
       version: status.version,
+      isSupported: isSupported(status.version),
+      clusterId: BigInt(status.header.cluster_id).toString(16),
+      memberId: BigInt(status.header.member_id).toString(16),
       hasLeader: status.leader !== '0',
+      isLeader: status.leader === status.header.member_id,
+      isLearner: status.isLearner,
       databaseBytes: Number(status.dbSize),
+      quotaBytes: await readQuotaBytes(place, endpoint, TIMEOUT_MS).catch(notTold),
+      clockAheadMs: await readClockAheadMs(place, endpoint, TIMEOUT_MS).catch(notTold),
       roundTripMs: times.sort((a, b) => a - b)[ROUND_TRIPS >> 1],
     };
   } catch (error) {
@@ -57,16 +71,49 @@ async function writeOnce(client, bucket) {
   const start = performance.now();
   const { ID } = await client.call('Lease', 'LeaseGrant', { TTL: '10', ID: '0' }, TIMEOUT_MS);
   const keys = `${bucket.root}examination/${ID}/`;
-  await client.call('KV', 'Txn', { success: [put(`${keys}key`, '', ID)] }, TIMEOUT_MS);
-  await client.call('KV', 'Txn', { success: [removeAll(keys)] }, TIMEOUT_MS);
-  await client.call('Lease', 'LeaseRevoke', { ID }, TIMEOUT_MS);
+  try {
+    await client.call('KV', 'Txn', { success: [put(`${keys}key`, '', ID)] }, TIMEOUT_MS);
+    await client.call('KV', 'Txn', { success: [removeAll(keys)] }, TIMEOUT_MS);
+  } finally {
+    await client.call('Lease', 'LeaseRevoke', { ID }, TIMEOUT_MS).catch(notTold);
+  }
   return (performance.now() - start) / 4;
 }
 
-/** @param {EtcdClient} client */
-async function isOutOfSpace(client) {
+/**
+ * @param {EtcdClient} client
+ * @param {BucketKeys} bucket
+ */
+const readOnce = (client, bucket) =>
+  client.call('KV', 'Txn', { success: [getAll(`${bucket.root}examination/`)] }, TIMEOUT_MS);
+
+/**
+ * The alarms of all members, each once.
+ * @param {EtcdClient} client
+ * @returns {Promise<{ names: string[], isFull: boolean }>}
+ */
+async function readAlarms(client) {
   const { alarms } = await client.call('Maintenance', 'Alarm', { action: 0 }, TIMEOUT_MS);
-  return alarms.some((/** @type {any} */ { alarm }) => alarm === NO_SPACE);
+  const numbers = alarms.map((/** @type {any} */ { alarm }) => alarm);
+  const names = numbers.map((/** @type {number} */ it) => ALARMS[it] ?? `alarm ${it}`);
+  return {
+    names: [...new Set(/** @type {string[]} */ (names))],
+    isFull: numbers.includes(NO_SPACE),
+  };
+}
+
+/** @param {EtcdMemberExamination[]} members */
+function problemsOf(members) {
+  const clusters = new Set(
+    members.filter(({ isReachable }) => isReachable).map((it) => it.clusterId),
+  );
+  return [
+    ...members.flatMap(({ endpoint, isReachable, isSupported: isNew, version, problem }) => {
+      if (!isReachable) return [`${endpoint} is not reached: ${problem}`];
+      return isNew ? [] : [`${endpoint} is etcd ${version}, and 3.4 is needed`];
+    }),
+    ...(clusters.size > 1 ? ['the endpoints belong to several clusters'] : []),
+  ];
 }
 
 /**
@@ -79,22 +126,40 @@ async function isOutOfSpace(client) {
 async function examineEtcd(url, options = {}) {
   const place = toClusterOptions(url, options);
   const members = await Promise.all(place.endpoints.map((one) => examineMember(place, one)));
-  const problems = members
-    .filter(({ isReachable }) => !isReachable)
-    .map(({ endpoint, problem }) => `${endpoint} is not reached: ${problem}`);
-  const client = new EtcdClient(place);
+  const problems = problemsOf(members);
+  const reached = members.filter(({ isReachable }) => isReachable).map(({ endpoint }) => endpoint);
+  const client = new EtcdClient({
+    ...place,
+    endpoints: reached.length > 0 ? reached : place.endpoints,
+  });
+  const bucket = new BucketKeys(place.prefix, place.bucket);
+  /** @type {{ read?: string, write?: string }} why not */
+  const refused = {};
+  await readOnce(client, bucket).catch((error) => (refused.read = messageOf(error)));
   /** @type {number | undefined} */
-  let changeMs;
-  try {
-    changeMs = await writeOnce(client, new BucketKeys(place.prefix, place.bucket));
-  } catch (error) {
-    problems.push(`a key below '${place.prefix}' cannot be written: ${messageOf(error)}`);
+  const changeMs = await writeOnce(client, bucket).catch((error) => {
+    refused.write = messageOf(error);
+    return undefined;
+  });
+  for (const [what, why] of Object.entries(refused)) {
+    const done = what === 'read' ? 'read' : 'written';
+    problems.push(`a key below '${place.prefix}' cannot be ${done}: ${why}`);
   }
   // Who may not ask for alarms is told of them by the write.
-  const isFull = await isOutOfSpace(client).catch(() => false);
-  if (isFull) problems.push('the space quota of the cluster is used up: compact and defragment it');
+  const alarms = await readAlarms(client).catch(() => ({ names: [], isFull: false }));
+  if (alarms.isFull) {
+    problems.push('the space quota of the cluster is used up: compact and defragment it');
+  }
   client.close();
-  return { members, changeMs, problems, isUsable: changeMs !== undefined && !isFull };
+  return {
+    prefix: place.prefix,
+    members,
+    alarms: alarms.names,
+    refused,
+    changeMs,
+    problems,
+    isUsable: refused.read === undefined && refused.write === undefined && !alarms.isFull,
+  };
 }
 
 module.exports = { examineEtcd };

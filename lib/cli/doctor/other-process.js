@@ -2,7 +2,7 @@
 
 const { readFileSync, readlinkSync, statSync } = require('node:fs');
 const path = require('node:path');
-const { segmentOf, shownUrl } = require('../table-options.js');
+const { isSharedMemory, segmentOf, shownUrl, urlOf } = require('../table-options.js');
 const { printable } = require('../printable.js');
 const { fault, noted, ok, warning } = require('./finding.js');
 
@@ -152,11 +152,14 @@ function compareWithProcess(pid, options) {
   if (environment === undefined) {
     return [...findings, fault('its environment cannot be read', 'run this as the same user')];
   }
-  const [own, other] = [process.env, environment].map((env) => env.HOLDFAST_URL || undefined);
+  const [own, other] = [urlOf(options), environment.HOLDFAST_URL || undefined];
   if (own !== other) {
     const what =
       other === undefined ? 'has no HOLDFAST_URL' : `has HOLDFAST_URL=${shownUrl(other)}`;
     findings.push(warning(`it ${what}, other than here`, 'use the same value in both'));
+  }
+  if (!isSharedMemory(options)) {
+    return own === other ? [...findings, ok('it has the same HOLDFAST_URL')] : findings;
   }
   const theirs = segmentOfOther(uid, environment, options);
   return [

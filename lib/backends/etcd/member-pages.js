@@ -1,0 +1,73 @@
+'use strict';
+
+// What a member tells over plain HTTP, on the port of its clients: gRPC says nothing of its clock,
+// nor of its quota before etcd 3.6.
+
+const http = require('node:http');
+const https = require('node:https');
+const { dateNow, performance } = require('../../time.js');
+
+/** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
+
+/** A page of metrics has a few hundred kilobytes. */
+const MAX_BYTES = 8 * 1024 * 1024;
+/** The header `Date` has whole seconds: on average half a second is missing. */
+const HALF_A_SECOND_MS = 500;
+const QUOTA = /^etcd_server_quota_backend_bytes (\S+)$/m;
+
+/**
+ * @param {ClusterOptions} place
+ * @param {string} endpoint
+ * @param {string} path
+ * @param {number} timeoutMs
+ * @returns {Promise<{ text: string, date: string | undefined }>}
+ */
+function readPage({ isEncrypted, ca, cert, key }, endpoint, path, timeoutMs) {
+  const { get } = isEncrypted ? https : http;
+  const url = `${isEncrypted ? 'https' : 'http'}://${endpoint}${path}`;
+  const certificates = /** @type {any} */ ({ ca, cert, key });
+  return new Promise((resolve, reject) => {
+    const options = { ...certificates, agent: false, timeout: timeoutMs };
+    const request = get(url, options, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (part) => {
+        text += part;
+        if (text.length > MAX_BYTES) request.destroy(new Error('the page has no end'));
+      });
+      response.on('end', () => resolve({ text, date: response.headers.date }));
+      response.on('error', reject);
+    });
+    request.on('timeout', () => request.destroy(new Error('no answer')));
+    request.on('error', reject);
+  });
+}
+
+/**
+ * How far the clock of a member is ahead of this machine's, to about a second.
+ * @param {ClusterOptions} place
+ * @param {string} endpoint
+ * @param {number} timeoutMs
+ * @returns {Promise<number | undefined>} undefined: it does not tell
+ */
+async function readClockAheadMs(place, endpoint, timeoutMs) {
+  const start = performance.now();
+  const { date } = await readPage(place, endpoint, '/version', timeoutMs);
+  const there = Date.parse(date ?? '') + HALF_A_SECOND_MS;
+  const here = dateNow() - (performance.now() - start) / 2;
+  return Number.isNaN(there) ? undefined : Math.round(there - here);
+}
+
+/**
+ * @param {ClusterOptions} place
+ * @param {string} endpoint
+ * @param {number} timeoutMs
+ * @returns {Promise<number | undefined>} undefined: it does not tell
+ */
+async function readQuotaBytes(place, endpoint, timeoutMs) {
+  const { text } = await readPage(place, endpoint, '/metrics', timeoutMs);
+  const found = QUOTA.exec(text);
+  return found === null ? undefined : Number(found[1]);
+}
+
+module.exports = { readClockAheadMs, readQuotaBytes };
