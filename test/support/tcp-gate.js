@@ -10,9 +10,14 @@ class TcpGate {
   #isOpen = true;
   #server;
   #target;
+  #delayMs;
 
-  /** @param {string} endpoint  `host:port` */
-  constructor(endpoint) {
+  /**
+   * @param {string} endpoint  `host:port`
+   * @param {number} [delayMs]  that answers come later
+   */
+  constructor(endpoint, delayMs = 0) {
+    this.#delayMs = delayMs;
     const [host, port] = endpoint.split(':');
     this.#target = { host, port: Number(port) };
     this.#server = createServer({ pauseOnConnect: true }, (socket) => this.#accept(socket));
@@ -57,8 +62,10 @@ class TcpGate {
       [outside, inside],
     ]) {
       this.#sockets.add(from);
-      from.on('data', (data) => to.write(data));
-      from.on('end', () => to.end());
+      const delayMs = from === outside ? this.#delayMs : 0;
+      const pass = (action) => (delayMs === 0 ? action() : setTimeout(action, delayMs));
+      from.on('data', (data) => pass(() => to.write(data)));
+      from.on('end', () => pass(() => to.end()));
       from.on('error', () => {}); // 'close' follows
       from.on('close', () => {
         this.#sockets.delete(from);
@@ -75,10 +82,13 @@ class ClusterGate {
   /** @type {TcpGate[]} */
   #gates = [];
 
-  /** @param {import('./etcd-cluster.js').EtcdCluster} cluster */
-  static async open(cluster) {
+  /**
+   * @param {import('./etcd-cluster.js').EtcdCluster} cluster
+   * @param {number} [delayMs]  that answers come later
+   */
+  static async open(cluster, delayMs) {
     const gate = new ClusterGate();
-    gate.#gates = cluster.endpoints.map((endpoint) => new TcpGate(endpoint));
+    gate.#gates = cluster.endpoints.map((endpoint) => new TcpGate(endpoint, delayMs));
     await Promise.all(gate.#gates.map((it) => it.open()));
     return gate;
   }

@@ -1,79 +1,34 @@
 'use strict';
 
-const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
+const { Connection } = require('./connection.js');
+const { EtcdError, UNAVAILABLE } = require('./etcd-errors.js');
+const { FirstAnswer } = require('./first-answer.js');
 const { loadServices } = require('./grpc-library.js');
 
 /** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 
-/** gRPC's status codes that leave open whether the request was carried out. */
-const CANCELLED = 1;
-const UNKNOWN = 2;
-const DEADLINE_EXCEEDED = 4;
-const INTERNAL = 13;
-const UNAVAILABLE = 14;
-const IN_DOUBT = [CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE];
-
-/** The server's message for an authentication token that has become invalid. */
-const STALE_TOKEN = /invalid auth token|auth store is old/;
+/** The part of the lease's time after which an answer is late. */
+const LATE_PART = 1 / 5;
 
 /**
- * Proxies are for the web: a lock goes to the cluster itself. A call that has failed is tried again
- * here and nowhere else, because only the session knows what has to be asked before.
- */
-const CHANNEL_OPTIONS = {
-  'grpc.enable_http_proxy': 0,
-  'grpc.enable_retries': 0,
-  'grpc.use_local_subchannel_pool': 1,
-  'grpc.max_receive_message_length': -1,
-  'grpc.initial_reconnect_backoff_ms': 100,
-  'grpc.max_reconnect_backoff_ms': 1000,
-};
-
-/** An answer of the cluster, or none, that is no success. */
-class EtcdError extends Error {
-  /**
-   * @param {number} code  of gRPC
-   * @param {string} details
-   * @param {string} endpoint
-   */
-  constructor(code, details, endpoint) {
-    super(`${details} (${endpoint})`);
-    this.name = 'EtcdError';
-    this.code = code;
-    this.details = details;
-  }
-
-  /** The request may have been carried out, or may still be. */
-  get isInDoubt() {
-    return IN_DOUBT.includes(this.code);
-  }
-
-  /** The request can never be carried out like this; nothing has changed. */
-  get isFinal() {
-    return !this.isInDoubt && !this.isLeaseGone && !this.details.includes('too many requests');
-  }
-
-  /** Whether the member has answered, rather than the connection failed. */
-  get isAnswer() {
-    return this.details.startsWith('etcdserver: ');
-  }
-
-  get isLeaseGone() {
-    return this.details.includes('requested lease not found');
-  }
-}
-
-/**
- * One connection at a time to one of the members. Calls are tried once; a failure of the connection
- * makes the next call go to the next member.
+ * The way to the cluster: a connection to one of the members, and another one where it fails or
+ * does not answer. Calls are tried once; those of a connection that was left go on.
  */
 class EtcdClient {
   #place;
   #library = loadServices();
   #credentials;
-  #current = 0;
-  /** @type {Map<string, any>} the services of the current connection */
-  #stubs = new Map();
+  /** Of the member whose turn it is. */
+  #index;
+  /** @type {Connection | undefined} for new calls */
+  #connection;
+  /** @type {Set<Connection>} with those that were left and have calls */
+  #connections = new Set();
+  /** @type {Promise<void> | undefined} until it is known whether there is another one */
+  #replacement;
+  /** Members that were tried in vain since the last answer of a new one. */
+  #misses = 0;
+  #isClosed = false;
   /** @type {string | undefined} of authentication */
   #token;
   /** @type {Promise<void> | undefined} */
@@ -90,11 +45,30 @@ class EtcdClient {
       ? credentials.createSsl(toBuffer(place.ca), toBuffer(place.key), toBuffer(place.cert))
       : credentials.createInsecure();
     // Sessions spread over the members.
-    this.#current = Math.floor(Math.random() * place.endpoints.length);
+    this.#index = Math.floor(Math.random() * place.endpoints.length);
   }
 
   get endpoint() {
-    return this.#place.endpoints[this.#current];
+    return this.#place.endpoints[this.#index];
+  }
+
+  get isClosed() {
+    return this.#isClosed;
+  }
+
+  /**
+   * The one that the next call takes.
+   * @throws EtcdError when the client was closed
+   */
+  get connection() {
+    if (this.#isClosed) throw new EtcdError(UNAVAILABLE, 'the client was closed', this.endpoint);
+    this.#connection ??= this.#connect(this.endpoint);
+    return this.#connection;
+  }
+
+  /** After so long an answer is late. */
+  get lateMs() {
+    return this.#place.ttlMs * LATE_PART;
   }
 
   /**
@@ -105,80 +79,108 @@ class EtcdClient {
    * @returns {Promise<any>}
    * @throws EtcdError (rejects)
    */
-  async call(service, method, request, timeoutMs) {
-    await this.#authenticate(timeoutMs);
-    try {
-      return await this.#callOnce(service, method, request, timeoutMs);
-    } catch (error) {
-      if (!STALE_TOKEN.test(/** @type {EtcdError} */ (error).details ?? '')) throw error;
-      this.#token = undefined;
-      await this.#authenticate(timeoutMs);
-      return this.#callOnce(service, method, request, timeoutMs);
-    }
+  call(service, method, request, timeoutMs) {
+    const call = { service, method, request, timeoutMs };
+    return this.#withToken(() => this.#callOnce(call));
   }
 
   /**
-   * @param {'Watch' | 'Lease'} service
-   * @param {string} method
+   * Extends a lease.
+   * @param {string} lease
    * @param {number} timeoutMs
-   * @returns {Promise<any>} a duplex stream
+   * @returns {Promise<any>}
+   * @throws EtcdError (rejects)
    */
-  async openStream(service, method, timeoutMs) {
-    await this.#authenticate(timeoutMs);
-    return this.#stubOf(service)[method](this.#metadata());
+  keepAlive(lease, timeoutMs) {
+    const call = { service: 'Lease', method: 'LeaseKeepAlive', request: { ID: lease }, timeoutMs };
+    return this.#withToken(() =>
+      this.#try((connection) => connection.ask({ ...call, metadata: this.#metadata() })),
+    );
   }
 
   /**
-   * The token that streams were opened with is worth nothing any more.
+   * @param {'Watch'} service
+   * @param {string} method
+   * @returns {Promise<{ stream: any, connection: Connection }>}
+   * @throws EtcdError (rejects)
    */
+  async openStream(service, method) {
+    await this.#authenticate();
+    const { connection } = this;
+    return { stream: connection.openStream(service, method, this.#metadata()), connection };
+  }
+
+  /** The token that streams were opened with is worth nothing any more. */
   forgetToken() {
     this.#token = undefined;
   }
 
   /**
-   * Leaves a member that does not answer.
-   * @param {string} endpoint  that was found silent; no effect when another is current
+   * New calls go elsewhere: to the next member, or over a new connection where there is no other.
+   * @param {Connection} connection  that has failed; no effect when another is current
    */
-  leave(endpoint) {
-    if (endpoint !== this.endpoint) return;
+  leave(connection) {
+    if (connection !== this.#connection) return;
     this.counts.reconnects += 1;
-    this.#closeStubs();
-    this.#current = (this.#current + 1) % this.#place.endpoints.length;
+    this.#connection = undefined;
+    this.#index = (this.#index + 1) % this.#place.endpoints.length;
+    connection.leave();
   }
 
+  /**
+   * Leaves a connection whose answers are late, as soon as another one is ready. Resolves then, or
+   * when it cannot be had.
+   * @param {Connection} connection  no effect when another is current
+   */
+  async replace(connection) {
+    if (connection !== this.#connection || this.#isClosed) return;
+    this.#replacement ??= this.#findOther(connection).finally(() => {
+      this.#replacement = undefined;
+    });
+    await this.#replacement;
+  }
+
+  /** @param {Connection} connection */
+  async #findOther(connection) {
+    const { endpoints } = this.#place;
+    const index = (this.#index + 1 + this.#misses) % endpoints.length;
+    const candidate = this.#connect(endpoints[index]);
+    // The further ones have more time: where all are slow, one gets ready all the same.
+    const isReady = await candidate.isReadyWithin(this.lateMs * 2 ** Math.min(this.#misses, 5));
+    this.#misses = isReady ? 0 : this.#misses + 1;
+    if (!isReady || this.#connection !== connection) {
+      candidate.close();
+      return;
+    }
+    this.counts.reconnects += 1;
+    this.#connection = candidate;
+    this.#index = index;
+    connection.leave();
+  }
+
+  /** @param {string} endpoint */
+  #connect(endpoint) {
+    const onClosed = (/** @type {Connection} */ it) => this.#connections.delete(it);
+    const connection = new Connection(this.#library, this.#credentials, endpoint, onClosed);
+    this.#connections.add(connection);
+    return connection;
+  }
+
+  /** Ends all calls. */
   close() {
-    this.#closeStubs();
+    this.#isClosed = true;
+    for (const connection of this.#connections) connection.close();
   }
 
   /**
    * A member that answers but has no leader is left where there is another one.
    * @param {EtcdError} failure
-   * @param {string} endpoint
+   * @param {Connection} connection
    */
-  #judge(failure, endpoint) {
+  #judge(failure, connection) {
     if (!failure.isInDoubt) return;
-    if (!failure.isAnswer || this.#place.endpoints.length > 1) this.leave(endpoint);
-  }
-
-  #closeStubs() {
-    for (const stub of this.#stubs.values()) stub.close();
-    this.#stubs.clear();
-  }
-
-  /** @param {string} service */
-  #stubOf(service) {
-    let stub = this.#stubs.get(service);
-    if (stub === undefined) {
-      const [first] = this.#stubs.values();
-      const Service = /** @type {any} */ (this.#library.services)[service];
-      stub = new Service(this.endpoint, this.#credentials, {
-        ...CHANNEL_OPTIONS,
-        // One connection for all services.
-        ...(first === undefined ? {} : { channelOverride: first.getChannel() }),
-      });
-      this.#stubs.set(service, stub);
-    }
-    return stub;
+    if (failure.isLate) void this.replace(connection);
+    else if (!failure.isAnswer || this.#place.endpoints.length > 1) this.leave(connection);
   }
 
   #metadata() {
@@ -189,51 +191,52 @@ class EtcdClient {
   }
 
   /**
-   * @param {string} service
-   * @param {string} method
-   * @param {object} request
-   * @param {number} timeoutMs
-   * @returns {Promise<any>}
+   * @template T
+   * @param {(connection: Connection) => Promise<T>} action
+   * @returns {Promise<T>}
    */
-  #callOnce(service, method, request, timeoutMs) {
-    const { endpoint } = this;
+  async #try(action) {
+    const { connection } = this;
     this.counts.calls += 1;
-    return new Promise((resolve, reject) => {
-      const done = (/** @type {any} */ error, /** @type {any} */ response) => {
-        if (error === null) {
-          resolve(response);
-          return;
-        }
-        this.counts.failures += 1;
-        const failure = new EtcdError(error.code, error.details ?? error.message, endpoint);
-        this.#judge(failure, endpoint);
-        reject(failure);
-      };
-      const options = { deadline: dateNow() + timeoutMs };
-      const call = this.#stubOf(service)[method](
-        request,
-        this.#metadata(),
-        options,
-        (/** @type {any} */ error, /** @type {any} */ response) => {
-          clearTimeout(timer);
-          done(error, response);
-        },
-      );
-      // The deadline above is by the wall clock, which may be set back.
-      const timer = setTimeout(() => call.cancel(), timeoutMs + 100);
-    });
+    try {
+      return await action(connection);
+    } catch (error) {
+      this.counts.failures += 1;
+      this.#judge(/** @type {EtcdError} */ (error), connection);
+      throw error;
+    }
   }
 
-  /** @param {number} timeoutMs */
-  async #authenticate(timeoutMs) {
-    const { user, password } = this.#place;
+  /** @param {Omit<import('./connection.js').Call, 'metadata'>} call */
+  #callOnce(call) {
+    return this.#try((connection) => connection.call({ ...call, metadata: this.#metadata() }));
+  }
+
+  /**
+   * Once more with a new token, where the old one is worth nothing any more.
+   * @template T
+   * @param {() => Promise<T>} action
+   * @returns {Promise<T>}
+   */
+  async #withToken(action) {
+    await this.#authenticate();
+    const token = this.#token;
+    try {
+      return await action();
+    } catch (error) {
+      if (!(/** @type {EtcdError} */ (error).isStaleToken)) throw error;
+      if (this.#token === token) this.#token = undefined;
+      await this.#authenticate();
+      return action();
+    }
+  }
+
+  async #authenticate() {
+    const { user, password, ttlMs } = this.#place;
     if (user === undefined || password === undefined || this.#token !== undefined) return;
-    this.#authentication ??= this.#callOnce(
-      'Auth',
-      'Authenticate',
-      { name: user, password },
-      timeoutMs,
-    )
+    const request = { name: user, password };
+    const call = { service: 'Auth', method: 'Authenticate', request, timeoutMs: ttlMs };
+    this.#authentication ??= new FirstAnswer(this, () => this.#callOnce(call)).promise
       .then(({ token }) => {
         this.counts.authentications += 1;
         this.#token = token;
@@ -245,4 +248,4 @@ class EtcdClient {
   }
 }
 
-module.exports = { EtcdClient, EtcdError };
+module.exports = { EtcdClient };

@@ -1,10 +1,63 @@
 'use strict';
 
 /** gRPC's status codes. */
+const CANCELLED = 1;
+const UNKNOWN = 2;
 const INVALID_ARGUMENT = 3;
+const DEADLINE_EXCEEDED = 4;
 const PERMISSION_DENIED = 7;
 const RESOURCE_EXHAUSTED = 8;
+const INTERNAL = 13;
+const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
+
+/** Those that leave open whether the request was carried out. */
+const IN_DOUBT = [CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE];
+/** The server's message for an authentication token that has become invalid. */
+const STALE_TOKEN = /invalid auth token|auth store is old/;
+
+/** An answer of the cluster, or none, that is no success. */
+class EtcdError extends Error {
+  /**
+   * @param {number} code  of gRPC
+   * @param {string} details
+   * @param {string} endpoint
+   */
+  constructor(code, details, endpoint) {
+    super(`${details} (${endpoint})`);
+    this.name = 'EtcdError';
+    this.code = code;
+    this.details = details;
+  }
+
+  /** The request may have been carried out, or may still be. */
+  get isInDoubt() {
+    return IN_DOUBT.includes(this.code);
+  }
+
+  /** The request can never be carried out like this; nothing has changed. */
+  get isFinal() {
+    return !this.isInDoubt && !this.isLeaseGone && !this.details.includes('too many requests');
+  }
+
+  /** This side has not waited any longer. */
+  get isLate() {
+    return this.code === DEADLINE_EXCEEDED || this.code === CANCELLED;
+  }
+
+  /** Whether the member has answered, rather than the connection failed. */
+  get isAnswer() {
+    return this.details.startsWith('etcdserver: ');
+  }
+
+  get isLeaseGone() {
+    return this.details.includes('requested lease not found');
+  }
+
+  get isStaleToken() {
+    return STALE_TOKEN.test(this.details);
+  }
+}
 
 /** @type {Record<number, string>} */
 const NAMES = {
@@ -27,4 +80,4 @@ function toDOMException({ name, code, message }) {
   return new DOMException(text, name ?? ofCode ?? 'InvalidStateError');
 }
 
-module.exports = { toDOMException };
+module.exports = { EtcdError, UNAVAILABLE, toDOMException };

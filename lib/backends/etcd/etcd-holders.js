@@ -2,7 +2,7 @@
 
 const { keyValuesOf, get, getAll, textOf } = require('./transaction.js');
 const { toInspection } = require('./bucket-view.js');
-const { sleep } = require('./session.js');
+const { sleep } = require('./backoff.js');
 const { dateNow } = require('../../time.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */

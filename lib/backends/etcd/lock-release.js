@@ -4,7 +4,7 @@ const { HELD } = require('./etcd-request.js');
 const { limitOf } = require('./queue-state.js');
 const { keyValuesOf } = require('./transaction.js');
 
-/** @typedef {import('./etcd-client.js').EtcdError} EtcdError */
+/** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./lock-changes.js').Change} Change */
 /** @typedef {import('./name-access.js').NameAccess} NameAccess */

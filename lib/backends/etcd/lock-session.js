@@ -9,10 +9,12 @@ const { BucketEvents } = require('./bucket-events.js');
 const { fromSessionInfo, toInspection } = require('./bucket-view.js');
 const { BucketKeys, endOf, toRequestId } = require('./keys.js');
 const { NameQueue } = require('./name-queue.js');
-const { Backoff, Session, SessionLost } = require('./session.js');
+const { Backoff } = require('./backoff.js');
+const { Session } = require('./session.js');
+const { SessionLost } = require('./session-calls.js');
 const { getAll, keyValuesOf, remove } = require('./transaction.js');
 
-/** @typedef {import('./etcd-client.js').EtcdError} EtcdError */
+/** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
 /** @typedef {import('./etcd-request.js').Ask} Ask */
 /** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 /** @typedef {import('./watch-stream.js').WatchEvent} WatchEvent */
@@ -35,6 +37,8 @@ class LockSession {
   #onSession;
   /** @type {Session | undefined} while there is one */
   #session;
+  /** @type {Session | undefined} that begins */
+  #opening;
   /** @type {((session: Session) => void)[]} */
   #awaitSession = [];
   /** @type {Map<string, NameQueue>} */
@@ -178,9 +182,9 @@ class LockSession {
     this.#isClosed = true;
     for (const id of this.#watches.keys()) this.unwatch(id);
     for (const queue of this.#queues.values()) queue.close();
-    const session = this.#session;
+    const session = this.#session ?? this.#opening;
     this.#session = undefined;
-    if (session !== undefined) await session.close();
+    await session?.close();
     this.#client.close();
   }
 
@@ -193,8 +197,9 @@ class LockSession {
         onLost: () => this.#onSessionLost(session),
       };
       const session = new Session(this.#client, this.#bucket, this.#place.ttlMs, host);
+      this.#opening = session;
       try {
-        await this.#checkCluster();
+        await this.#checkCluster(session);
         await session.open(this.#about);
         this.#start(session);
         return;
@@ -208,10 +213,10 @@ class LockSession {
     }
   }
 
-  async #checkCluster() {
+  /** @param {Session} session */
+  async #checkCluster(session) {
     if (this.#isChecked) return;
-    const timeoutMs = this.#place.ttlMs / 5;
-    const { version } = await this.#client.call('Maintenance', 'Status', {}, timeoutMs);
+    const { version } = await session.readStatus();
     checkVersion(version);
     this.#isChecked = true;
   }

@@ -5,7 +5,7 @@ const { LockChanges } = require('./lock-changes.js');
 const { toQueueState, toWaiters } = require('./queue-state.js');
 const { getMadeAt, keyValuesOf, put, remove } = require('./transaction.js');
 
-/** @typedef {import('./etcd-client.js').EtcdError} EtcdError */
+/** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
 /** @typedef {import('./lock-changes.js').Change} Change */

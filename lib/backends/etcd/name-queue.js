@@ -2,7 +2,7 @@
 
 const { clearTimeout, setTimeout } = require('../../time.js');
 const { EntryBatches } = require('./entry-batches.js');
-const { EtcdError } = require('./etcd-client.js');
+const { EtcdError } = require('./etcd-errors.js');
 const { HELD, NEW, OVER, WAITING } = require('./etcd-request.js');
 const { isBehind } = require('./is-behind.js');
 const { MAX_BATCH, enterLock, followInQueue } = require('./lock-entry.js');
@@ -10,7 +10,7 @@ const { leaveQueue } = require('./lock-leave.js');
 const { releaseLock } = require('./lock-release.js');
 const { NameAccess } = require('./name-access.js');
 const { NextHeads } = require('./next-heads.js');
-const { SessionLost } = require('./session.js');
+const { SessionLost } = require('./session-calls.js');
 const { fromHints } = require('./queue-state.js');
 const { serveQueue } = require('./serve-queue.js');
 const { StepQueue } = require('./step-queue.js');

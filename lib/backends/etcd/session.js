@@ -1,13 +1,15 @@
 'use strict';
 
-const { clearTimeout, performance, setTimeout } = require('../../time.js');
-const { bytes, get, isChangedAt, nested, put, textOf } = require('./transaction.js');
+const { Backoff } = require('./backoff.js');
+const { bytes, get, isChangedAt, nested, put } = require('./transaction.js');
 const { endOf, toLeaseId } = require('./keys.js');
+const { Lease } = require('./lease.js');
+const { SessionCalls, SessionLost } = require('./session-calls.js');
 const { steadyNow } = require('./steady-clock.js');
 const { WatchStream } = require('./watch-stream.js');
 
 /** @typedef {import('./etcd-client.js').EtcdClient} EtcdClient */
-/** @typedef {import('./etcd-client.js').EtcdError} EtcdError */
+/** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
 /** @typedef {import('./watch-stream.js').WatchEvent} WatchEvent */
 
@@ -18,59 +20,27 @@ const { WatchStream } = require('./watch-stream.js');
  * @property {() => void} onLost
  */
 
-/** Parts of the lease's time: between keep-alives, of one try, before the end. */
-const KEEP_ALIVE_PART = 1 / 5;
-const TRY_PART = 1 / 5;
-const MARGIN_PART = 1 / 10;
-const MIN_PAUSE_MS = 20;
-const MAX_PAUSE_MS = 1000;
-
-/** The session has ended: everything that it held or waited for is gone. */
-class SessionLost extends Error {}
-
-/** @param {number} ms */
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** Grows, with a random part, from try to try. */
-class Backoff {
-  #ms = MIN_PAUSE_MS;
-
-  async pause() {
-    await sleep(this.#ms * (0.5 + Math.random()));
-    this.#ms = Math.min(2 * this.#ms, MAX_PAUSE_MS);
-  }
-}
-
 /**
- * A lease of the cluster that is kept alive, and all that hangs on it.
+ * A lease of the cluster, and all that hangs on it.
  *
  * S1  Every change of the session's is bound to its fence: the revision at which the session's own
  *     key was written last. A change whose answer never came is made impossible by writing that key
  *     again; what has happened by then has happened, and can be read.
- * S2  The session counts as lost, here, before the cluster can have ended its lease: the lease was
- *     extended no earlier than the last keep-alive with an answer was sent.
  */
 class Session {
-  #client;
+  #calls;
+  #lease;
   #keys;
   #host;
   #ttlMs;
   #about = '';
   /** What stands in it. */
   #value = '';
-  /** By the steady clock. */
-  #validUntil = 0;
   #fence = '0';
   /** @type {Promise<void> | undefined} */
   #fenceMove;
-  /** @type {NodeJS.Timeout | undefined} */
-  #deadline;
-  #isOver = false;
-  #sentAt = 0;
-  lease = '';
-  leaseId = '';
+  leaseId;
   watches;
-  counts = { roundTrips: 0, roundTripMs: 0, keepAlives: 0, inDoubt: 0 };
 
   /**
    * @param {EtcdClient} client
@@ -79,30 +49,38 @@ class Session {
    * @param {SessionHost} host
    */
   constructor(client, keys, ttlMs, host) {
-    this.#client = client;
     this.#keys = keys;
     this.#ttlMs = ttlMs;
     this.#host = host;
-    this.watches = new WatchStream(client, this.tryMs);
+    this.#calls = new SessionCalls(client, ttlMs);
+    this.watches = new WatchStream(client);
+    this.#lease = new Lease(this.#calls, ttlMs, {
+      onTick: () => this.watches.check(),
+      onLost: () => this.abandon(),
+    });
+    this.leaseId = toLeaseId(this.#lease.id);
+  }
+
+  get lease() {
+    return this.#lease.id;
   }
 
   get isOver() {
-    return this.#isOver;
-  }
-
-  /** The longest that one try of a call may take. */
-  get tryMs() {
-    return this.#ttlMs * TRY_PART;
+    return this.#calls.isOver;
   }
 
   /** What is left of the lease before the session counts as lost. */
   get leftMs() {
-    return this.#isOver ? 0 : Math.max(0, this.#validUntil - steadyNow());
+    return this.#lease.leftMs;
   }
 
   /** Since the lease was extended. */
   get leaseAgeMs() {
-    return steadyNow() - this.#sentAt;
+    return this.#lease.ageMs;
+  }
+
+  get counts() {
+    return this.#calls.counts;
   }
 
   /**
@@ -111,14 +89,9 @@ class Session {
    * @throws EtcdError, SessionLost (rejects)
    */
   async open(value) {
-    const sentAt = steadyNow();
-    const seconds = Math.ceil(this.#ttlMs / 1000);
-    const grant = await this.#call('Lease', 'LeaseGrant', { TTL: String(seconds), ID: '0' });
-    this.lease = grant.ID;
-    this.leaseId = toLeaseId(grant.ID);
-    this.#extend(sentAt, Number(grant.TTL));
+    await this.#lease.take();
     this.#about = this.#keys.about(this.leaseId);
-    const written = await this.#call('KV', 'Txn', {
+    const written = await this.#calls.repeat('KV', 'Txn', {
       success: [put(this.#about, value, this.lease)],
     });
     this.#fence = written.header.revision;
@@ -131,10 +104,9 @@ class Session {
       onEvents: (events) => this.#onEvents(events),
       onGap: () => this.#host.onMailGap(),
     });
-    await Promise.race([watch.ready, sleep(this.leftMs)]);
-    if (!watch.isReady) throw new SessionLost();
-    this.#keepAlive();
+    await this.#calls.first(() => watch.ready, 1);
   }
+
   /**
    * Carries out a change, once.
    * @param {object[]} compare
@@ -148,29 +120,52 @@ class Session {
   async change(compare, success, failure, recover) {
     const backoff = new Backoff();
     for (;;) {
-      this.#checkLives();
-      const fence = this.#fence;
-      try {
-        const answer = await this.#call('KV', 'Txn', {
-          compare: [isChangedAt(this.#about, fence)],
-          success: [nested(compare, success, failure)],
-          failure: [get(this.#about)],
-        });
-        this.#checkLives();
-        if (answer.succeeded) {
-          const { succeeded, responses } = answer.responses[0].response_txn;
-          return { revision: answer.header.revision, succeeded, responses };
-        }
-        this.#readFence(answer.responses[0].response_range.kvs);
-      } catch (error) {
-        if (error instanceof SessionLost) throw error;
-        const { isInDoubt, isFinal, isLeaseGone } = /** @type {EtcdError} */ (error);
-        if (isFinal !== false || isLeaseGone) throw error;
-        const found = isInDoubt ? await this.#findOut(fence, recover) : undefined;
-        if (found !== undefined) return found;
-        await backoff.pause();
-      }
+      this.#calls.checkLives();
+      const found = await this.#tryChange(nested(compare, success, failure), recover);
+      if (found !== undefined) return found;
+      await backoff.pause();
     }
+  }
+
+  /**
+   * @param {object} change
+   * @param {() => Promise<any>} recover
+   * @returns {Promise<any>} undefined: it was not made
+   */
+  async #tryChange(change, recover) {
+    const fence = this.#fence;
+    const findOut = async () => ({ found: await this.#findOut(fence, recover) });
+    try {
+      const answer = await this.#calls.first(
+        (index) => (index === 0 ? this.#sendChange(change, fence) : findOut()),
+        2,
+      );
+      this.#calls.checkLives();
+      if ('found' in answer) return answer.found;
+      if (!answer.succeeded) {
+        this.#readFence(answer.responses[0].response_range.kvs);
+        return undefined;
+      }
+      const { succeeded, responses } = answer.responses[0].response_txn;
+      return { revision: answer.header.revision, succeeded, responses };
+    } catch (error) {
+      if (error instanceof SessionLost) throw error;
+      const { isInDoubt, isFinal, isLeaseGone } = /** @type {EtcdError} */ (error);
+      if (isFinal !== false || isLeaseGone) throw error;
+      return isInDoubt ? this.#findOut(fence, recover) : undefined;
+    }
+  }
+
+  /**
+   * @param {object} change
+   * @param {string} fence
+   */
+  #sendChange(change, fence) {
+    return this.#calls.once('KV', 'Txn', {
+      compare: [isChangedAt(this.#about, fence)],
+      success: [change],
+      failure: [get(this.#about)],
+    });
   }
 
   /**
@@ -192,10 +187,10 @@ class Session {
   async read(ops) {
     const backoff = new Backoff();
     for (;;) {
-      this.#checkLives();
+      this.#calls.checkLives();
       try {
-        const { header, responses } = await this.#call('KV', 'Txn', { success: ops });
-        this.#checkLives();
+        const { header, responses } = await this.#calls.repeat('KV', 'Txn', { success: ops });
+        this.#calls.checkLives();
         return { revision: header.revision, responses };
       } catch (error) {
         if (/** @type {EtcdError} */ (error).isFinal !== false) throw error;
@@ -204,16 +199,23 @@ class Session {
     }
   }
 
-  /** Ends the session; the cluster forgets everything of it. Tries as long as the lease lives. */
+  /** @returns {Promise<any>} of the member */
+  readStatus() {
+    return this.#calls.repeat('Maintenance', 'Status', {});
+  }
+
+  /**
+   * Ends the session; the cluster forgets everything of it. Tries as long as the lease may live.
+   */
   async close() {
-    const isOver = this.#isOver;
-    const until = isOver ? steadyNow() + this.#ttlMs : this.#validUntil;
+    const wasOver = this.isOver;
+    const until = steadyNow() + this.#ttlMs;
     this.#end();
-    if (!isOver) await this.#sayGoodbye();
+    if (!wasOver) await this.#sayGoodbye();
     const backoff = new Backoff();
-    while (this.lease !== '' && steadyNow() < until) {
+    while (steadyNow() < until && !this.#calls.client.isClosed) {
       try {
-        await this.#call('Lease', 'LeaseRevoke', { ID: this.lease });
+        await this.#lastCall('Lease', 'LeaseRevoke', { ID: this.lease });
         return;
       } catch (error) {
         if (!(/** @type {EtcdError} */ (error).isInDoubt)) return; // it is gone already
@@ -226,27 +228,10 @@ class Session {
   async #sayGoodbye() {
     const goodbye = put(this.#keys.why(this.leaseId), 'closed', this.lease);
     try {
-      await this.#call('KV', 'Txn', { success: [goodbye] });
+      await this.#lastCall('KV', 'Txn', { success: [goodbye] });
     } catch {
       // The session ends all the same, and looks like a death.
     }
-  }
-
-  /** It is no use: gives the session up, as if the lease had run out. */
-  abandon() {
-    if (this.#isOver) return;
-    this.#end();
-    this.#host.onLost();
-  }
-
-  #checkLives() {
-    if (this.#isOver) throw new SessionLost();
-  }
-
-  #end() {
-    this.#isOver = true;
-    clearTimeout(this.#deadline);
-    this.watches.close();
   }
 
   /**
@@ -254,79 +239,21 @@ class Session {
    * @param {string} method
    * @param {object} request
    */
-  async #call(service, method, request) {
-    const start = performance.now();
-    const answer = await this.#client.call(service, method, request, this.tryMs);
-    this.counts.roundTrips += 1;
-    this.counts.roundTripMs += performance.now() - start;
-    return answer;
+  #lastCall(service, method, request) {
+    return this.#calls.once(service, method, request, this.#calls.client.lateMs);
   }
 
-  /**
-   * @param {number} sentAt  of what extended the lease
-   * @param {number} seconds
-   */
-  #extend(sentAt, seconds) {
-    this.#sentAt = sentAt;
-    this.#validUntil = sentAt + seconds * 1000 * (1 - MARGIN_PART);
-    this.#armDeadline();
+  /** It is no use: gives the session up, as if the lease had run out. */
+  abandon() {
+    if (this.isOver) return;
+    this.#end();
+    this.#host.onLost();
   }
 
-  #armDeadline() {
-    clearTimeout(this.#deadline);
-    this.#deadline = setTimeout(
-      () => {
-        if (steadyNow() >= this.#validUntil) this.abandon();
-        else this.#armDeadline();
-      },
-      Math.max(0, this.#validUntil - steadyNow()),
-    );
-  }
-
-  async #keepAlive() {
-    const backoff = new Backoff();
-    while (!this.#isOver) {
-      await sleep(this.#ttlMs * KEEP_ALIVE_PART);
-      this.watches.check();
-      while (!this.#isOver && !(await this.#tryKeepAlive())) await backoff.pause();
-      if (steadyNow() >= this.#validUntil) this.abandon();
-    }
-  }
-
-  /** @returns {Promise<boolean>} whether the cluster has answered */
-  async #tryKeepAlive() {
-    const sentAt = steadyNow();
-    const { endpoint } = this.#client;
-    try {
-      const seconds = await this.#extendOnce();
-      if (this.#isOver) return true;
-      this.counts.keepAlives += 1;
-      if (seconds > 0) this.#extend(sentAt, seconds);
-      else this.abandon();
-      return true;
-    } catch {
-      this.#client.leave(endpoint);
-      return false;
-    }
-  }
-
-  /** @returns {Promise<number>} seconds; 0: the lease is gone */
-  async #extendOnce() {
-    const stream = await this.#client.openStream('Lease', 'LeaseKeepAlive', this.tryMs);
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => stream.cancel(), this.tryMs);
-      const finish = (/** @type {() => void} */ settle) => {
-        clearTimeout(timer);
-        settle();
-      };
-      stream.on('data', (/** @type {any} */ { TTL }) => {
-        finish(() => resolve(Number(TTL)));
-        stream.end();
-      });
-      stream.on('error', (/** @type {Error} */ error) => finish(() => reject(error)));
-      stream.on('end', () => finish(() => reject(new Error('no answer'))));
-      stream.write({ ID: this.lease });
-    });
+  #end() {
+    this.#lease.stop();
+    this.watches.close();
+    this.#calls.end();
   }
 
   /**
@@ -344,10 +271,10 @@ class Session {
   async #writeFence() {
     const backoff = new Backoff();
     for (;;) {
-      this.#checkLives();
+      this.#calls.checkLives();
       try {
-        const answer = await this.#call('KV', 'Txn', {
-          compare: [{ ...isExisting(this.#about) }],
+        const answer = await this.#calls.repeat('KV', 'Txn', {
+          compare: [isExisting(this.#about)],
           success: [put(this.#about, this.#value, this.lease)],
         });
         if (!answer.succeeded) this.abandon();
@@ -374,7 +301,7 @@ class Session {
   /** @param {WatchEvent[]} events */
   #onEvents(events) {
     for (const event of events) {
-      if (this.#isOver) return;
+      if (this.isOver) return;
       if (event.key === this.#about) {
         if (!event.isPut) this.abandon();
       } else if (event.isPut && this.#keys.isMail(event.key)) {
@@ -387,4 +314,4 @@ class Session {
 /** @param {string} key */
 const isExisting = (key) => ({ result: 1, target: 1, key: bytes(key), create_revision: '0' });
 
-module.exports = { Backoff, Session, SessionLost, sleep, textOf };
+module.exports = { Session };

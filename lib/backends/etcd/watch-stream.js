@@ -1,8 +1,10 @@
 'use strict';
 
 const { setTimeout } = require('../../time.js');
+const { Backoff } = require('./backoff.js');
 const { bytes, textOf } = require('./transaction.js');
 
+/** @typedef {import('./connection.js').Connection} Connection */
 /** @typedef {import('./etcd-client.js').EtcdClient} EtcdClient */
 
 /** @typedef {object} WatchEvent
@@ -25,10 +27,8 @@ const { bytes, textOf } = require('./transaction.js');
  */
 
 const NO_PUTS = 0;
-/** What stands for the number of a watch that was not created. */
-const REFUSED = -1;
-const FIRST_PAUSE_MS = 20;
-const MAX_PAUSE_MS = 1000;
+/** The number in answers about the stream, and about a watch that was refused. */
+const NO_WATCH = -1;
 
 /** One watch of a stream. */
 class Subscription {
@@ -113,27 +113,25 @@ function toWatchEvent({ type, kv, prev_kv: previous }) {
  */
 class WatchStream {
   #client;
-  #timeoutMs;
   /** @type {any} */
   #stream;
-  #endpoint = '';
+  /** @type {Connection | undefined} that it is of */
+  #connection;
   #isClosed = false;
   #isOpening = false;
-  /** A question has been sent that only a living stream answers. */
-  #isAsked = false;
-  #pauseMs = FIRST_PAUSE_MS;
+  /** So often a question has been sent that only a living stream answers. */
+  #asked = 0;
+  /** So many questions may have no answer; more after each stream that gave none. */
+  #patience = 1;
+  #backoff = new Backoff();
   #lastId = 0;
   /** @type {Map<number, Subscription>} */
   #subscriptions = new Map();
   counts = { reconnects: 0, events: 0, messages: 0, gaps: 0 };
 
-  /**
-   * @param {EtcdClient} client
-   * @param {number} timeoutMs
-   */
-  constructor(client, timeoutMs) {
+  /** @param {EtcdClient} client */
+  constructor(client) {
     this.#client = client;
-    this.#timeoutMs = timeoutMs;
   }
 
   /** @param {Watched} watched */
@@ -152,16 +150,25 @@ class WatchStream {
     this.#subscriptions.set(subscription.id, subscription);
   }
 
-  /** Asks whether the stream lives; opens another where the last question has no answer. */
+  /** Asks whether the stream lives; opens another where there was no answer for too long. */
   check() {
     if (this.#stream === undefined || this.#subscriptions.size === 0) return;
-    if (this.#isAsked) {
-      this.#client.leave(this.#endpoint);
-      this.#reopen(this.#stream);
-      return;
-    }
-    this.#isAsked = true;
+    if (this.#asked >= this.#patience) void this.#moveAway(this.#stream);
+    this.#asked += 1;
     this.#write({ progress_request: {} });
+  }
+
+  /**
+   * Where answers are late, those of another stream would be, too: it gets more time.
+   * @param {any} stream
+   */
+  async #moveAway(stream) {
+    const connection = /** @type {Connection} */ (this.#connection);
+    await this.#client.replace(connection);
+    if (this.#stream !== stream || this.#asked === 0) return;
+    if (this.#client.isClosed || this.#client.connection === connection) return;
+    this.#patience *= 2;
+    this.#reopen(stream);
   }
 
   close() {
@@ -187,15 +194,13 @@ class WatchStream {
     if (this.#isOpening || this.#isClosed) return;
     this.#isOpening = true;
     try {
-      const { endpoint } = this.#client;
-      const stream = await this.#client.openStream('Watch', 'Watch', this.#timeoutMs);
+      const { stream, connection } = await this.#client.openStream('Watch', 'Watch');
       this.#isOpening = false;
       if (this.#isClosed) {
-        stream.on('error', () => {});
         stream.cancel();
         return;
       }
-      this.#endpoint = endpoint;
+      this.#connection = connection;
       this.#start(stream);
     } catch {
       this.#isOpening = false;
@@ -206,7 +211,7 @@ class WatchStream {
   /** @param {any} stream */
   #start(stream) {
     this.#stream = stream;
-    this.#isAsked = false;
+    this.#asked = 0;
     stream.on('data', (/** @type {any} */ response) => {
       if (this.#stream === stream) this.#onResponse(response);
     });
@@ -221,8 +226,12 @@ class WatchStream {
   /** @param {any} stream */
   #onEnd(stream) {
     if (this.#stream !== stream) return;
-    this.#client.leave(this.#endpoint);
+    this.#leave();
     this.#reopen(stream);
+  }
+
+  #leave() {
+    if (this.#connection !== undefined) this.#client.leave(this.#connection);
   }
 
   /** @param {any} stream */
@@ -236,17 +245,17 @@ class WatchStream {
   /** With a random part: sessions that lost the same member do not come back at once. */
   #openLater() {
     if (this.#isClosed) return;
-    setTimeout(() => this.#open(), this.#pauseMs * (0.5 + Math.random()));
-    this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS);
+    setTimeout(() => this.#open(), this.#backoff.next());
   }
 
   /** @param {any} response */
   #onResponse(response) {
-    this.#isAsked = false;
-    this.#pauseMs = FIRST_PAUSE_MS;
+    this.#asked = 0;
+    this.#patience = 1;
+    this.#backoff = new Backoff();
     const id = Number(response.watch_id);
     const subscription = this.#subscriptions.get(id);
-    if (id === REFUSED) this.#renew();
+    if (id === NO_WATCH && response.canceled) this.#renew();
     if (subscription === undefined) return;
     if (response.canceled) this.#onCanceled(subscription, response);
     else if (response.created) subscription.onCreated(response.header.revision);

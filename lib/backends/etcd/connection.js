@@ -1,0 +1,188 @@
+'use strict';
+
+const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
+const { EtcdError, UNAVAILABLE } = require('./etcd-errors.js');
+
+/** @typedef {import('./grpc-library.js').Services} Library */
+
+/**
+ * @typedef {object} Call
+ * @property {string} service
+ * @property {string} method
+ * @property {object} request
+ * @property {object} metadata
+ * @property {number} timeoutMs
+ */
+
+/** gRPC's states of a connection. */
+const READY = 2;
+const TRANSIENT_FAILURE = 3;
+const SHUTDOWN = 4;
+
+/** What the wall clock may be late by when it ends a call. */
+const DEADLINE_SLACK_MS = 100;
+
+/**
+ * Proxies are for the web: a lock goes to the cluster itself. A call that has failed is tried again
+ * by the session and nowhere else, because only the session knows what has to be asked before.
+ */
+const CHANNEL_OPTIONS = {
+  'grpc.enable_http_proxy': 0,
+  'grpc.enable_retries': 0,
+  'grpc.use_local_subchannel_pool': 1,
+  'grpc.max_receive_message_length': -1,
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 1000,
+};
+
+/**
+ * A connection to one member. One that is left ends with the last of its calls, and breaks none.
+ */
+class Connection {
+  #library;
+  #credentials;
+  #onClosed;
+  /** @type {Map<string, any>} by service */
+  #stubs = new Map();
+  /** @type {Set<{ cancel: () => void }>} under way */
+  #calls = new Set();
+  #isLeft = false;
+
+  /**
+   * @param {Library} library
+   * @param {object} credentials
+   * @param {string} endpoint
+   * @param {(connection: Connection) => void} onClosed
+   */
+  constructor(library, credentials, endpoint, onClosed) {
+    this.#library = library;
+    this.#credentials = credentials;
+    this.endpoint = endpoint;
+    this.#onClosed = onClosed;
+  }
+
+  /**
+   * Whether the member has answered within that time.
+   * @param {number} ms
+   */
+  async isReadyWithin(ms) {
+    const channel = this.#stubOf('KV').getChannel();
+    const until = dateNow() + ms;
+    for (;;) {
+      const state = channel.getConnectivityState(true);
+      if (state === READY) return true;
+      if (state === TRANSIENT_FAILURE || state === SHUTDOWN) return false;
+      const error = await new Promise((resolve) =>
+        channel.watchConnectivityState(state, until, resolve),
+      );
+      if (error !== undefined) return false;
+    }
+  }
+
+  /**
+   * @param {Call} call
+   * @returns {Promise<any>}
+   * @throws EtcdError (rejects)
+   */
+  call({ service, method, request, metadata, timeoutMs }) {
+    return new Promise((resolve, reject) => {
+      const options = { deadline: dateNow() + timeoutMs };
+      const call = this.#stubOf(service)[method](
+        request,
+        metadata,
+        options,
+        (/** @type {any} */ error, /** @type {any} */ response) => {
+          clearTimeout(timer);
+          this.#forget(call);
+          if (error === null) resolve(response);
+          else reject(this.#toError(error));
+        },
+      );
+      this.#calls.add(call);
+      // The deadline above is by the wall clock, which may be set back.
+      const timer = setTimeout(() => call.cancel(), timeoutMs + DEADLINE_SLACK_MS);
+    });
+  }
+
+  /**
+   * Like call(), of a method that takes a stream: one message, and one answer.
+   * @param {Call} call
+   * @returns {Promise<any>}
+   * @throws EtcdError (rejects)
+   */
+  ask({ service, method, request, metadata, timeoutMs }) {
+    const stream = this.openStream(service, method, metadata);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => stream.cancel(), timeoutMs);
+      stream.on('data', (/** @type {any} */ response) => {
+        clearTimeout(timer);
+        stream.end();
+        resolve(response);
+      });
+      const fail = (/** @type {any} */ error) => {
+        clearTimeout(timer);
+        reject(this.#toError(error));
+      };
+      stream.on('error', fail);
+      stream.on('end', () => fail({ code: UNAVAILABLE, message: 'the stream has ended' }));
+      stream.write(request);
+    });
+  }
+
+  /**
+   * @param {string} service
+   * @param {string} method
+   * @param {object} metadata
+   * @returns {any} a duplex stream
+   */
+  openStream(service, method, metadata) {
+    const stream = this.#stubOf(service)[method](metadata);
+    this.#calls.add(stream);
+    stream.on('error', () => {}); // 'status' follows
+    stream.on('status', () => this.#forget(stream));
+    return stream;
+  }
+
+  /** No further call will come. */
+  leave() {
+    this.#isLeft = true;
+    if (this.#calls.size === 0) this.close();
+  }
+
+  /** Ends all its calls. */
+  close() {
+    for (const call of this.#calls) call.cancel();
+    for (const stub of this.#stubs.values()) stub.close();
+    this.#stubs.clear();
+    this.#onClosed(this);
+  }
+
+  /** @param {{ cancel: () => void }} call */
+  #forget(call) {
+    this.#calls.delete(call);
+    if (this.#isLeft && this.#calls.size === 0) this.close();
+  }
+
+  /** @param {{ code: number, details?: string, message: string }} error */
+  #toError({ code, details, message }) {
+    return new EtcdError(code, details ?? message, this.endpoint);
+  }
+
+  /** @param {string} service */
+  #stubOf(service) {
+    let stub = this.#stubs.get(service);
+    if (stub === undefined) {
+      const [first] = this.#stubs.values();
+      const Service = /** @type {any} */ (this.#library.services)[service];
+      stub = new Service(this.endpoint, this.#credentials, {
+        ...CHANNEL_OPTIONS,
+        // One channel for all services.
+        ...(first === undefined ? {} : { channelOverride: first.getChannel() }),
+      });
+      this.#stubs.set(service, stub);
+    }
+    return stub;
+  }
+}
+
+module.exports = { Connection };

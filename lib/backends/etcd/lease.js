@@ -1,0 +1,153 @@
+'use strict';
+
+const { randomBytes } = require('node:crypto');
+const { clearTimeout, setImmediate, setTimeout } = require('../../time.js');
+const { Backoff } = require('./backoff.js');
+const { steadyNow } = require('./steady-clock.js');
+
+/** @typedef {import('./connection.js').Connection} Connection */
+/** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
+/** @typedef {import('./session-calls.js').SessionCalls} SessionCalls */
+
+/** Parts of the lease's time: between keep-alives, before the end. */
+const KEEP_ALIVE_PART = 1 / 5;
+const MARGIN_PART = 1 / 10;
+
+/** A number that no other lease has: a grant whose answer is late can be asked for again. */
+const newLease = () => (randomBytes(8).readBigUInt64BE() >> 1n || 1n).toString();
+
+/**
+ * A lease of the cluster that is kept alive.
+ *
+ * S2  It counts as lost, here, before the cluster can have ended it: it was extended no earlier
+ *     than the last keep-alive with an answer was sent.
+ */
+class Lease {
+  #calls;
+  #ttlMs;
+  #onTick;
+  #onLost;
+  /** By the steady clock. */
+  #validUntil = 0;
+  #sentAt = 0;
+  /** @type {NodeJS.Timeout | undefined} */
+  #deadline;
+  /** @type {NodeJS.Timeout | undefined} until the next keep-alive */
+  #beat;
+  /** @type {NodeJS.Timeout | undefined} until one that has failed is tried again */
+  #retry;
+  #backoff = new Backoff();
+  /** @type {Connection | undefined} over which a keep-alive was sent that has no answer */
+  #silent;
+  #isOver = false;
+  id = newLease();
+
+  /**
+   * @param {SessionCalls} calls
+   * @param {number} ttlMs
+   * @param {{ onTick: () => void, onLost: () => void }} host  onTick: a keep-alive is due
+   */
+  constructor(calls, ttlMs, { onTick, onLost }) {
+    this.#calls = calls;
+    this.#ttlMs = ttlMs;
+    this.#onTick = onTick;
+    this.#onLost = onLost;
+  }
+
+  /** What is left before it counts as lost. */
+  get leftMs() {
+    return this.#isOver ? 0 : Math.max(0, this.#validUntil - steadyNow());
+  }
+
+  /** Since it was extended. */
+  get ageMs() {
+    return steadyNow() - this.#sentAt;
+  }
+
+  /** @throws EtcdError, SessionLost (rejects) */
+  async take() {
+    const sentAt = steadyNow();
+    const request = { TTL: String(Math.ceil(this.#ttlMs / 1000)), ID: this.id };
+    await this.#calls.first(async (index) => {
+      try {
+        await this.#calls.once('Lease', 'LeaseGrant', request);
+      } catch (error) {
+        const isThere = /** @type {EtcdError} */ (error).details?.includes('already exists');
+        if (index === 0 || !isThere) throw error; // an earlier try has made it
+      }
+    });
+    this.#extend(sentAt, this.#ttlMs);
+    if (this.ageMs > this.#ttlMs * KEEP_ALIVE_PART) void this.#keepAlive(); // it was due already
+    this.#awaitBeat();
+  }
+
+  /** It is not kept alive any more. */
+  stop() {
+    this.#isOver = true;
+    for (const timer of [this.#deadline, this.#beat, this.#retry]) clearTimeout(timer);
+  }
+
+  /**
+   * @param {number} sentAt  of what extended it
+   * @param {number} ms
+   */
+  #extend(sentAt, ms) {
+    if (this.#isOver || sentAt <= this.#sentAt) return;
+    this.#sentAt = sentAt;
+    this.#validUntil = sentAt + ms * (1 - MARGIN_PART);
+    this.#armDeadline();
+  }
+
+  #armDeadline() {
+    clearTimeout(this.#deadline);
+    this.#deadline = setTimeout(() => {
+      // A thread that waited for its turn reads first what has come meanwhile.
+      setImmediate(() => {
+        if (this.#isOver) return;
+        if (this.leftMs === 0) this.#onLost();
+        else this.#armDeadline();
+      });
+    }, this.leftMs);
+  }
+
+  /** Keep-alives do not wait for each other: the answer to each one counts, however late it is. */
+  #awaitBeat() {
+    this.#beat = setTimeout(() => {
+      this.#awaitBeat();
+      this.#onTick();
+      if (this.#silent !== undefined) void this.#tryElsewhere(this.#silent);
+      void this.#keepAlive();
+    }, this.#ttlMs * KEEP_ALIVE_PART);
+  }
+
+  /** @param {Connection} connection */
+  async #tryElsewhere(connection) {
+    const { client } = this.#calls;
+    await client.replace(connection);
+    if (!this.#isOver && client.connection !== connection) await this.#keepAlive();
+  }
+
+  async #keepAlive() {
+    const sentAt = steadyNow();
+    const { client, counts } = this.#calls;
+    try {
+      this.#silent = client.connection;
+      const { TTL } = await client.keepAlive(this.id, this.#ttlMs);
+      if (this.#isOver) return;
+      this.#silent = undefined;
+      this.#backoff = new Backoff();
+      counts.keepAlives += 1;
+      if (Number(TTL) > 0) this.#extend(sentAt, Number(TTL) * 1000);
+      else this.#onLost();
+    } catch {
+      if (!this.#isOver && sentAt > this.#sentAt) this.#retrySoon();
+    }
+  }
+
+  #retrySoon() {
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => void this.#keepAlive(), this.#backoff.next());
+  }
+}
+
+module.exports = { Lease };
