@@ -58,7 +58,30 @@ const CHECKS = [
   { model: 'intake', defines: ['BY_CELL'], holds: false },
   { model: 'intake', defines: ['NO_LIMIT'], holds: false },
   { model: 'intake', defines: ['NO_DOUBLE_CHECK'], holds: false },
+  { model: 'kept', defines: ['ROUNDS=3'], holds: true },
+  { model: 'kept', defines: ['ROUNDS=2', 'READ'], holds: true },
+  { model: 'kept', defines: ['ROUNDS=2', 'WATCH'], holds: true },
+  { model: 'kept', defines: ['FREE_AT_ONCE'], holds: false },
+  { model: 'kept', defines: ['BLIND_TAKE'], holds: false },
+  { model: 'kept', defines: ['BLIND_GIVE'], holds: false },
+  { model: 'kept', defines: ['READ', 'TOKEN_AFTER_TAKE'], holds: false },
+  { model: 'kept', defines: ['READ', 'READ_OPEN'], holds: false },
+  { model: 'kept', defines: ['NO_PUSH_CLOSE'], holds: false },
+  { model: 'kept', defines: ['CLOSE_BEFORE_PUSH'], holds: false },
+  { model: 'kept', defines: ['NO_LAST_LOOK'], holds: false },
+  { model: 'kept', defines: ['LOOK_BEFORE_KEEP'], holds: false },
+  { model: 'kept', defines: ['WATCH', 'WATCH_CLOSE_FIRST'], holds: false },
+  { model: 'kept', defines: ['WATCH', 'LOOK_BEFORE_KEEP'], holds: false },
+  { model: 'kept', defines: ['KEEP_WITH_QUEUE'], holds: false },
+  { model: 'kept', defines: ['NO_SETTLE'], holds: false },
+  { model: 'kept', defines: ['OTHERS=2', 'ROUNDS=2', 'VISITS=0', 'REPAIR_OPEN'], holds: false },
+  { model: 'kept-snapshot', defines: [], holds: true },
+  { model: 'kept-snapshot', defines: ['NO_CLOSE'], holds: false },
+  { model: 'kept-snapshot', defines: ['CLOSE_TAKEN'], holds: false },
 ];
+
+/** Its search ends before an optimizing compiler does. */
+const UNOPTIMIZED = 'kept';
 
 /** @param {{ model: string, defines: string[] }} check */
 function isWithoutErrors({ model, defines }) {
@@ -66,7 +89,8 @@ function isWithoutErrors({ model, defines }) {
   mkdirSync(folder, { recursive: true });
   const source = path.join(ROOT, 'test', 'models', `${model}.pml`);
   mustRun('spin', ['-a', ...defines.map((define) => `-D${define}`), source], { cwd: folder });
-  mustRun('cc', ['-O2', '-w', '-DSAFETY', '-DCOLLAPSE', '-o', 'pan', 'pan.c'], { cwd: folder });
+  const level = model === UNOPTIMIZED ? '-O0' : '-O2';
+  mustRun('cc', [level, '-w', '-DSAFETY', '-DCOLLAPSE', '-o', 'pan', 'pan.c'], { cwd: folder });
   const { stdout } = spawnSync('./pan', ['-m100000'], { cwd: folder, encoding: 'utf8' });
   const errors = /errors: (\d+)/.exec(stdout)?.[1];
   const isComplete = !/max search depth too small|Search not completed/.test(stdout);
