@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "segment/kept_record.h"
 #include "segment/name_table.h"
 
 namespace holdfast::core {
@@ -40,9 +41,9 @@ class HoldingsByProcess {
   void AddHolders(const ShardView& shard, const segment::NameCell& name) {
     CellId id = name.held_head.Get();
     for (uint32_t steps = 0; id != kNoCell && steps < shard.MaxCells(); ++steps) {
-      const RequestCell* const holder = shard.RequestAt(id);
+      RequestCell* const holder = shard.RequestAt(id);
       if (holder == nullptr) break;
-      AddOwnerOf(*holder);
+      if (segment::Close(*holder) == segment::CellState::kHeld) AddOwnerOf(*holder);
       id = holder->next.Get();
     }
   }

@@ -155,6 +155,26 @@ Result<CellState> LockManager::End(const RecordRef& record, uint64_t timeout_ns,
   return Broken();
 }
 
+Result<LockManager::Ended> LockManager::EndOrKeep(const RecordRef& record, uint64_t timeout_ns) {
+  {
+    WakeQueue wake_queue(segment_, host_);
+    Result<ShardLock> lock = Enter(record.shard, wake_queue, timeout_ns);
+    if (!lock.ok()) return lock.status();
+    const ShardView view(segment_, record.shard);
+    RequestCell* const request = RequestOf(view, record);
+    if (request == nullptr) return Ended{};
+    const CellState state = request->state.Get();
+    const bool may_be_kept = state == CellState::kHeld || segment::IsOpen(state);
+    if (may_be_kept && request->hold_limit_ns.Get() == 0) {
+      const bool is_kept = ShardRules(view, wake_queue).EndOrKeep(record.cell, *request);
+      if (view.header().dirty.Get() == 0) return Ended{CellState::kHeld, is_kept};
+    }
+  }
+  const Result<CellState> ended = End(record, timeout_ns);
+  if (!ended.ok()) return ended.status();
+  return Ended{*ended, false};
+}
+
 // A busy shard does not keep the others from being processed.
 Status LockManager::TerminateAgent(const segment::AgentRef& agent, uint64_t timeout_ns,
                                    EndReason reason, bool has_operations) {

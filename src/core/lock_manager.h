@@ -41,6 +41,14 @@ class LockManager final : public segment::IntakeWorker {
   Result<segment::CellState> End(const RecordRef& record, uint64_t timeout_ns,
                                  EndReason ending = EndReason::kReleased);
 
+  // Like End() of a held lock that is released, but keeps the record if no other agent is
+  // concerned.
+  struct Ended {
+    segment::CellState state = segment::CellState::kFree;
+    bool is_kept = false;
+  };
+  Result<Ended> EndOrKeep(const RecordRef& record, uint64_t timeout_ns);
+
   // Puts an operation into the intake of its shard, for the owner of the shard lock. If the shard
   // has become free, executes the intake. Never waits.
   void PutIn(segment::CellId id, segment::OperationCell& operation);

@@ -1,6 +1,7 @@
 // How the lock manager uses the intakes of the shards (segment/intake.h).
 #include "core/lock_manager.h"
 #include "core/operation_executor.h"
+#include "segment/kept_record.h"
 
 namespace holdfast::core {
 
@@ -21,6 +22,8 @@ constexpr int kMaxRounds = 16;
 void LockManager::PutIn(CellId id, OperationCell& operation) {
   const uint32_t shard = operation.shard.Get();
   segment::PushOperation(segment_, id, operation);
+  // Their agents would overtake it.
+  segment::CloseKept(segment_, shard);
   // The owner checks the intake after it unlocks: one of the two threads sees the other.
   WorkOffIntake(shard);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "segment/kept_record.h"
 #include "segment/name_table.h"
 
 namespace holdfast::core {
@@ -132,9 +133,9 @@ Result<std::vector<RecordCopy>> HoldersOf(LockManager& manager, const segment::R
     const segment::NameTable::Found found = segment::NameTable(view).Find(name);
     CellId id = found.cell == nullptr ? kNoCell : found.cell->held_head.Get();
     for (uint32_t steps = 0; id != kNoCell && steps < max; ++steps) {
-      const RequestCell* const holder = view.RequestAt(id);
+      RequestCell* const holder = view.RequestAt(id);
       if (holder == nullptr) break;
-      copies.Add(view, id, *holder);
+      if (segment::Close(*holder) == segment::CellState::kHeld) copies.Add(view, id, *holder);
       id = holder->next.Get();
     }
   }

@@ -27,6 +27,10 @@ class ShardRules {
   void End(segment::CellId id, segment::RequestCell& request,
            EndReason ending = EndReason::kReleased);
 
+  // Ends a held lock like End(), but keeps its record if no other agent is concerned
+  // (segment/kept_record.h). True: it is kept. By the thread of its agent.
+  bool EndOrKeep(segment::CellId id, segment::RequestCell& request);
+
   // Takes a held lock whose hold limit has passed. Beyond the standard; like a steal without a
   // thief.
   void Expire(segment::CellId id, segment::RequestCell& request);
@@ -36,6 +40,9 @@ class ShardRules {
   void ProcessLockRequestQueue(segment::CellId name_id);
 
  private:
+  void Settle(segment::NameCell& name);
+  void SettleNameOf(segment::CellId id, const segment::RequestCell& request);
+  bool MayBeKept(const segment::RequestCell& request, const segment::NameCell& name) const;
   void Steal(segment::CellId id, segment::RequestCell& thief, segment::NameCell& name);
   void WakeBeforeSteal(const segment::RequestCell& thief, const segment::NameCell& name);
   void Enqueue(segment::CellId id, segment::RequestCell& request, segment::NameCell& name);

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "segment/kept_record.h"
+
 namespace holdfast::core {
 
 using segment::CellId;
@@ -118,8 +120,11 @@ bool TableCopy::CopyLocked(uint32_t shard) {
     const CellId first = segment.FirstCell(extent);
     if (segment.ShardOfCell(first) != shard) continue;
     for (uint32_t i = 0; i < segment.geometry().cells_per_extent; ++i) {
-      const segment::AnyCell& cell = *segment.CellInExtent(extent, i);
-      if (cell.state.Get() == CellState::kFree) continue;
+      segment::AnyCell& cell = *segment.CellInExtent(extent, i);
+      const CellState state = cell.state.Get();
+      if (state == CellState::kFree) continue;
+      // From here on it changes only with the counter.
+      if (segment::IsOpen(state)) segment::Close(segment::AsRequest(cell));
       if (count == copy.cells.size()) return false;
       CopyCell(segment, first + i, cell, copy.cells[count++]);
     }

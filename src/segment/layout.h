@@ -44,6 +44,14 @@
 //     damage. Then only this process changes it, except for the waiters bit.
 // I15 An operation that is kPending and pushed is executed once, and before any operation or
 //     request that comes to its shard later. Its extent stays claimed until its process was reaped.
+// I16 An open record (kept_record.h) is the only request of its name, has no text, limit, hold
+// limit
+//     and enclosing token, and is in the shard's `kept`. Locked: it is in the held list of its
+//     name, uncounted, also after it was closed, until the name is settled (shard_rules.h). Of I1,
+//     its mode, token and times change while it is kept.
+// I17 A record that was open is freed by its agent, or by who ends the agent.
+// I18 If a request has returned without a grant, or a watcher has begun, every record concerned is
+//     closed, and is kept again only inside the shard after that.
 #ifndef HOLDFAST_SEGMENT_LAYOUT_H_
 #define HOLDFAST_SEGMENT_LAYOUT_H_
 
@@ -56,7 +64,7 @@
 namespace holdfast::segment {
 
 inline constexpr uint64_t kMagic = 0x74736166'646c6f68;  // "holdfast"
-inline constexpr uint32_t kLayoutVersion = 4;
+inline constexpr uint32_t kLayoutVersion = 5;
 
 // Cells are numbered from 1 through all extents; 0 is no cell.
 using CellId = uint32_t;
@@ -88,7 +96,14 @@ enum class CellState : uint32_t {
   kName = 0x4A3E7006,      // a resource name and the heads of its lists
   kText = 0x7E877007,      // a piece of text of a name or a request
   kExpired = 0xE891ED08,   // request: lost the lock at its hold limit; otherwise like kStolen
+  kRevoked = 0x9E0C7009,   // request: was kept; its agent will free it
 };
+
+// The open states of a request: the upper bits, and the low bits of its ticket (kept_record.h).
+// Small integers of every JavaScript engine.
+inline constexpr uint32_t kKeptBits = 0x2B000000;
+inline constexpr uint32_t kTakenBits = 0x35000000;
+inline constexpr uint32_t kTicketBits = 0x00FFFFFF;
 
 struct SegmentHeader {
   Shared<uint64_t> magic;           //   0
@@ -116,6 +131,8 @@ static_assert(sizeof(SegmentHeader) == 4096 && offsetof(SegmentHeader, last_toke
 // In SegmentHeader::watch_armed: every agent that watches.
 inline constexpr uint32_t kAllArmed = 0xFFFFFFFF;
 
+inline constexpr uint32_t kMaxKeptPerShard = 40;
+
 struct ShardHeader {
   Shared<uint32_t> lock_word;    //  0  see lock_word.h
   Shared<uint32_t> dirty;        //  4  the index must be rebuilt before it is used
@@ -128,9 +145,11 @@ struct ShardHeader {
   Shared<CellId> intake;         // 40  stack of operations (intake.h), linked by `next`
   uint8_t reserved[4];           // 44
   Shared<uint64_t> intake_last;  // 48  the newest number of an operation
-  uint8_t reserved2[200];        // 56
+  Shared<CellId> kept[kMaxKeptPerShard];  //  56  all open records; perhaps others, too
+  uint8_t reserved2[40];                  // 216
 };
-static_assert(sizeof(ShardHeader) == 256 && offsetof(ShardHeader, intake) == 40);
+static_assert(sizeof(ShardHeader) == 256 && offsetof(ShardHeader, intake) == 40 &&
+              offsetof(ShardHeader, kept) == 56);
 
 // A process that takes part. It is alive while it holds the lock on byte `slot` (slot_lock.h).
 struct ProcessEntry {

@@ -4,6 +4,7 @@
 
 #include "platform/clock.h"
 #include "segment/hold_limit_count.h"
+#include "segment/kept_record.h"
 #include "segment/lock_mode.h"
 #include "segment/name_table.h"
 #include "segment/record_pool.h"
@@ -67,11 +68,12 @@ void ShardRepair::ReadRecords() {
 
 // Classifies one cell. Cells that are not recorded here are freed at the end.
 void ShardRepair::ReadCell(CellId id, AnyCell& cell) {
-  const CellState state = cell.state.Acquire();
+  CellState state = cell.state.Acquire();
   if (state == CellState::kName) {
     names_.Add(id, AsName(cell));
-  } else if (IsRequestState(state)) {
+  } else if (IsRequest(cell, state)) {
     RequestCell& request = AsRequest(cell);
+    state = Close(request);
     const uint8_t mode = request.mode.Get();
     const uint16_t agent = request.agent.Get();
     const Request read{&request,
@@ -84,8 +86,9 @@ void ShardRepair::ReadCell(CellId id, AnyCell& cell) {
                        agent,
                        mode == static_cast<uint8_t>(LockMode::kExclusive),
                        IsOwnerAlive(request, agent)};
-    const bool is_sound = IsLockMode(mode) && read.ticket != 0 && read.ticket < kTicketLimit &&
-                          read.token < kTokenLimit && (read.token != 0 || !WasGranted(state));
+    const bool is_sound = IsRequestState(state) && IsLockMode(mode) && read.ticket != 0 &&
+                          read.ticket < kTicketLimit && read.token < kTokenLimit &&
+                          (read.token != 0 || !WasGranted(state));
     // A steal that began is completed, even if its thief is dead.
     const bool counts = read.is_alive || state == CellState::kStealing;
     if (read.is_alive) RestoreOwner(request);
@@ -134,7 +137,7 @@ void ShardRepair::MergeNames() {
 // when it rescans. Stolen requests and zombies need no name any more.
 void ShardRepair::DropRequestsWithoutName() {
   std::erase_if(requests_, [](const Request& request) {
-    const bool needs_name = !IsLost(request.state) && request.state != CellState::kZombie;
+    const bool needs_name = UsesItsName(request.state) || request.state == CellState::kStealing;
     return needs_name && request.name == kNoCell;
   });
 }
@@ -215,6 +218,8 @@ void ShardRepair::ClearIndex() {
   for (uint32_t i = 0; i < segment.geometry().buckets_per_shard; ++i) {
     segment.bucket(shard_.index(), i).Set(kNoCell);
   }
+  // All were closed.
+  for (Shared<CellId>& place : shard_.header().kept) place.Set(kNoCell);
 }
 
 NameCell& ShardRepair::KeepName(CellId id) {

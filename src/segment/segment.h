@@ -171,7 +171,23 @@ inline bool IsLost(CellState state) {
 
 inline bool IsRequestState(CellState state) {
   return state == CellState::kWaiting || state == CellState::kHeld ||
-         state == CellState::kStealing || IsLost(state) || state == CellState::kZombie;
+         state == CellState::kStealing || IsLost(state) || state == CellState::kZombie ||
+         state == CellState::kRevoked;
+}
+
+// Whether the upper bits say so; in a sound record the others are those of its ticket.
+inline bool IsTaken(CellState state) {
+  return (static_cast<uint32_t>(state) & ~kTicketBits) == kTakenBits;
+}
+inline bool IsOpen(CellState state) {
+  return IsTaken(state) || (static_cast<uint32_t>(state) & ~kTicketBits) == kKeptBits;
+}
+// Whether a cell in this state is a request.
+inline bool IsRequest(const AnyCell& cell, CellState state) {
+  if (IsRequestState(state)) return true;
+  if (!IsOpen(state)) return false;
+  const uint64_t ticket = reinterpret_cast<const RequestCell&>(cell).ticket.Get();
+  return (static_cast<uint32_t>(state) & kTicketBits) == (ticket & kTicketBits);
 }
 
 }  // namespace holdfast::segment

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -12,7 +14,7 @@ namespace holdfast::segment {
 namespace {
 
 bool IsUnlockedState(CellState state) {
-  const bool is_request = IsRequestState(state) && state != CellState::kStealing;
+  const bool is_request = (IsRequestState(state) || IsOpen(state)) && state != CellState::kStealing;
   return is_request || state == CellState::kFree || state == CellState::kName ||
          state == CellState::kText;
 }
@@ -53,7 +55,7 @@ class ShardChecker {
         Fail("I1", CellName(id) + " has the state " + std::to_string(static_cast<uint32_t>(state)));
       } else if (state == CellState::kName) {
         names_.emplace(id, &AsName(*cell));
-      } else if (IsRequestState(state)) {
+      } else if (IsRequest(*cell, state)) {
         requests_.emplace(id, &AsRequest(*cell));
       }
       ++cells_;
@@ -79,9 +81,36 @@ class ShardChecker {
     }
   }
 
+  // I16: a name whose holder is not counted.
+  void CheckUncounted(CellId id, const NameCell& name) {
+    const CellId held = name.held_head.Get();
+    const RequestCell* const request = shard_.RequestAt(held);
+    const bool is_alone = request != nullptr && name.held_tail.Get() == held &&
+                          name.queue_head.Get() == kNoCell && request->name.Get() == id &&
+                          request->next.Get() == kNoCell && request->previous.Get() == kNoCell &&
+                          in_name_lists_.insert(held).second;
+    if (!is_alone) return Fail("I16", CellName(held) + " is not counted and not alone");
+    const CellState state = request->state.Get();
+    if (!IsOpen(state) && state != CellState::kHeld && state != CellState::kRevoked) {
+      Fail("I16", CellName(held) + " was never open, and is not counted");
+    }
+    if (request->label.Get() != kNoCell || request->call_site.Get() != kNoCell ||
+        request->limit.Get() != 0 || request->hold_limit_ns.Get() != 0 ||
+        request->enclosing_token.Get() != 0) {
+      Fail("I16", CellName(held) + " is kept, and more than a plain request");
+    }
+    const auto& kept = shard_.header().kept;
+    if (std::none_of(std::begin(kept), std::end(kept),
+                     [held](const Shared<CellId>& place) { return place.Get() == held; })) {
+      Fail("I16", CellName(held) + " is kept, and the shard does not say so");
+    }
+  }
+
   // I3: the two lists of a name are sound, hold what they should, by ticket. I5, I6.
   void CheckName(CellId id, const NameCell& name) {
     CheckUnits(id, name);
+    const bool is_uncounted = name.held_exclusive.Get() + name.held_shared.Get() == 0;
+    if (is_uncounted && name.held_head.Get() != kNoCell) return CheckUncounted(id, name);
     const Counts waiting = Walk(id, name.queue_head, name.queue_tail, CellState::kWaiting, "queue");
     const Counts held = Walk(id, name.held_head, name.held_tail, CellState::kHeld, "held list");
     if (waiting.all() + held.all() == 0) Fail("I4", CellName(id) + " is a name that nobody uses");
@@ -250,7 +279,8 @@ class ShardChecker {
     for (const auto& [id, request] : requests_) {
       if (!met.contains(id)) Fail("I3", CellName(id) + " is a request in no agent's list");
       const CellState state = request->state.Get();
-      const bool needs_name = state == CellState::kWaiting || state == CellState::kHeld;
+      const bool needs_name =
+          state == CellState::kWaiting || state == CellState::kHeld || IsOpen(state);
       if (needs_name && !in_name_lists_.contains(id)) {
         Fail("I3", CellName(id) + " is a request in no list of its name");
       }

@@ -20,7 +20,7 @@ class ShardView {
   // Null when the cell is not a request (a name, a text) of this shard.
   RequestCell* RequestAt(CellId id) const {
     AnyCell* const cell = CellAt(id);
-    return cell != nullptr && IsRequestState(cell->state.Acquire()) ? &AsRequest(*cell) : nullptr;
+    return cell != nullptr && IsRequest(*cell, cell->state.Acquire()) ? &AsRequest(*cell) : nullptr;
   }
   NameCell* NameAt(CellId id) const {
     AnyCell* const cell = CellAt(id);

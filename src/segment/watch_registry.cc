@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "segment/kept_record.h"
+
 namespace holdfast::segment {
 
 void WatchRegistry::Add(const AgentRef& agent) {
@@ -12,6 +14,8 @@ void WatchRegistry::Add(const AgentRef& agent) {
     uint32_t seen = watched.LoadSeqCst();
     while (!watched.CompareExchange(seen, (seen | 1) + (seen & 1) * 2)) {
     }
+    // What happens without the shard lock is not in the ring.
+    CloseKept(segment_, i);
   }
 }
 

@@ -309,6 +309,99 @@ std::vector<CrashCase> CrashCases() {
          s.Ask(s.first, u"a");
        },
        [](CrashScene& s) { segment::WatchRegistry(s.machine.segment()).Remove(s.doomed.ref()); }},
+      {"ReleaseThatKeeps", [](CrashScene& s) { s.Ask(s.doomed, kLong); },
+       [](CrashScene& s) { s.doomed.EndOrKeep(1); }},
+      {"TakeOfAKeptName",
+       [](CrashScene& s) {
+         s.Ask(s.doomed, u"a");
+         s.doomed.EndOrKeep(1);
+       },
+       [](CrashScene& s) { s.doomed.TakeKept(1, LockMode::kShared); }},
+      {"TwoHoldsOfAKeptName",
+       [](CrashScene& s) {
+         s.Ask(s.doomed, u"a");
+         s.doomed.EndOrKeep(1);
+       },
+       [](CrashScene& s) {
+         for (int i = 0; i < 2; ++i) {
+           if (s.doomed.TakeKept(1)) s.doomed.GiveBack(1);
+         }
+       }},
+      {"RequestForANameThatAnotherKeeps",
+       [](CrashScene& s) {
+         s.Ask(s.first, u"a");
+         s.first.EndOrKeep(1);
+       },
+       [](CrashScene& s) { s.Ask(s.doomed, u"a"); }},
+      {"RequestForANameThatAnotherHasTaken",
+       [](CrashScene& s) {
+         s.Ask(s.first, u"a");
+         if (s.first.EndOrKeep(1)) s.first.TakeKept(1, LockMode::kShared);
+       },
+       [](CrashScene& s) { s.Ask(s.doomed, u"a"); }},
+      {"StealOfATakenName",
+       [](CrashScene& s) {
+         s.Ask(s.first, u"a");
+         if (s.first.EndOrKeep(1)) s.first.TakeKept(1);
+       },
+       [](CrashScene& s) { s.Ask(s.doomed, u"a", kSteal); }},
+      {"ReleaseOfATakenNameThatIsWanted",
+       [](CrashScene& s) {
+         s.Ask(s.doomed, u"a");
+         if (s.doomed.EndOrKeep(1)) s.doomed.TakeKept(1);
+         s.Ask(s.first, u"a");
+       },
+       [](CrashScene& s) {
+         if (s.doomed.kept().contains(1)) s.doomed.GiveBack(1);
+       }},
+      {"EndOfARevokedRecord",
+       [](CrashScene& s) {
+         s.Ask(s.doomed, u"a");
+         s.doomed.EndOrKeep(1);
+         s.Ask(s.first, u"a");
+       },
+       [](CrashScene& s) { s.doomed.FreeKept(1); }},
+      {"EndOfAnAgentThatKeeps",
+       [](CrashScene& s) {
+         s.Ask(s.doomed, u"a");
+         s.Ask(s.doomed, kLong);
+         s.doomed.EndOrKeep(1);
+         if (s.doomed.EndOrKeep(2)) s.doomed.TakeKept(2);
+         s.Ask(s.first, u"a");
+       },
+       [](CrashScene& s) {
+         (void)s.doomed.manager().TerminateAgent(s.doomed.ref(), kShardTimeoutNs);
+       }},
+      {"RepairOfKeptNames",
+       [](CrashScene& s) {
+         s.Ask(s.first, u"a");
+         s.Ask(s.second, kLong);
+         s.Ask(s.ghost, u"c");
+         s.first.EndOrKeep(1);
+         if (s.second.EndOrKeep(2)) s.second.TakeKept(2);
+         s.ghost.EndOrKeep(3);
+         MarkDirty(s);
+       },
+       RepairAll, true},
+      {"BeginningToWatchKeptNames",
+       [](CrashScene& s) {
+         s.Ask(s.first, u"a");
+         s.Ask(s.second, kLong);
+         s.first.EndOrKeep(1);
+         if (s.second.EndOrKeep(2)) s.second.TakeKept(2);
+       },
+       [](CrashScene& s) { segment::WatchRegistry(s.machine.segment()).Add(s.doomed.ref()); }},
+      {"SnapshotOfKeptNames",
+       [](CrashScene& s) {
+         s.Ask(s.first, u"a");
+         s.Ask(s.second, u"b");
+         s.first.EndOrKeep(1);
+         if (s.second.EndOrKeep(2)) s.second.TakeKept(2);
+       },
+       [](CrashScene& s) {
+         core::LockManager manager = s.doomed.manager();
+         (void)core::TakeSnapshot(manager, kShardTimeoutNs);
+       }},
       {"Snapshot",
        [](CrashScene& s) {
          s.Ask(s.first, u"a");

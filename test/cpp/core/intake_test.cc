@@ -95,6 +95,32 @@ TEST_F(Intake, GivesARequestItsPlaceBeforeThoseThatComeLater) {
   EXPECT_TRUE(WasAnswered(a));
 }
 
+TEST_F(Intake, IsNotOvertakenByTheAgentThatKeepsTheName) {
+  LeaveShard();
+  const uint32_t id = IdOf(a, kName);
+  ASSERT_TRUE(a.EndOrKeep(id));
+  ASSERT_TRUE(IsAcquired(word_, r));
+  const OperationCell& first = PutInRequest(b);
+  EXPECT_TRUE(IsPending(first));
+  EXPECT_FALSE(a.TakeKept(id));
+  LeaveShard();
+  a.FreeKept(id);
+  EXPECT_EQ(OutcomeOf(first), RequestOutcome::kGranted);
+}
+
+TEST_F(Intake, MakesAHoldOfTheShortWayAnOrdinaryOne) {
+  LeaveShard();
+  const uint32_t id = IdOf(a, kName);
+  ASSERT_TRUE(a.EndOrKeep(id));
+  ASSERT_TRUE(a.TakeKept(id));
+  ASSERT_TRUE(IsAcquired(word_, r));
+  const OperationCell& first = PutInRequest(b);
+  LeaveShard();
+  EXPECT_FALSE(a.GiveBack(id));
+  EXPECT_EQ(OutcomeOf(first), RequestOutcome::kQueued);
+  EXPECT_TRUE(IsHeld(last_id));
+}
+
 TEST_F(Intake, IsExecutedInTheOrderInWhichItCame) {
   const OperationCell& first = PutInRequest(a);
   const OperationCell& second = PutInRequest(b);

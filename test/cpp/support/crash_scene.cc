@@ -212,6 +212,8 @@ void CrashScene::CheckNothingIsLeft(const std::vector<ProcessRef>& dead, Faults&
     (void)agent->TakeEvents();
     const auto mine = agent->mine();
     for (const auto& [id, known] : mine) (void)agent->End(id);
+    const auto kept = agent->kept();
+    for (const auto& [id, record] : kept) agent->FreeKept(id);
     (void)agent->TakeEvents();
   }
   // The last releases grant to agents that were asked before.

@@ -1,11 +1,57 @@
 #include "support/fake_agent.h"
 
+#include "core/request_record.h"
 #include "segment/event_list.h"
+#include "segment/kept_record.h"
 
 namespace holdfast::test {
 
 bool FakeAgent::HasEvents() const {
   return segment::HasEvents(machine_->segment().agent(self_.index));
+}
+
+segment::RequestCell& FakeAgent::RecordOf(const core::RecordRef& record) const {
+  return segment::AsRequest(*machine_->segment().CellByNumber(record.cell - 1));
+}
+
+bool FakeAgent::EndOrKeep(uint32_t id) {
+  const core::RecordRef record = mine_.at(id).record;
+  mine_.erase(id);
+  const Result<core::LockManager::Ended> ended = manager().EndOrKeep(record, timeout_ns_);
+  if (!ended.ok() || !ended->is_kept) return false;
+  kept_[id] = record;
+  return true;
+}
+
+bool FakeAgent::TakeKept(uint32_t id, LockMode mode) {
+  const auto it = kept_.find(id);
+  if (it == kept_.end()) return false;
+  const core::RecordRef& record = it->second;
+  const uint64_t token = core::NextToken(machine_->segment(), *host_);
+  const segment::Hold hold{token, host_->RealtimeMs(), static_cast<uint8_t>(mode)};
+  if (!segment::TakeKept(RecordOf(record), record.ticket, hold)) return false;
+  mine_[id] = {record, true, token, {}};
+  return true;
+}
+
+bool FakeAgent::GiveBack(uint32_t id) {
+  const core::RecordRef record = kept_.at(id);
+  if (segment::GiveBack(RecordOf(record), record.ticket)) {
+    mine_.erase(id);
+    return true;
+  }
+  kept_.erase(id);
+  (void)End(id);
+  return false;
+}
+
+void FakeAgent::FreeKept(uint32_t id) {
+  const auto it = kept_.find(id);
+  if (it == kept_.end()) return;
+  const core::RecordRef record = it->second;
+  kept_.erase(it);
+  mine_.erase(id);
+  (void)manager().End(record, timeout_ns_);
 }
 
 Status FakeAgent::TakeEvents() {

@@ -56,6 +56,7 @@ class FakeAgent {
         host_(&machine.host()),
         self_(other.self_),
         mine_(other.mine_),
+        kept_(other.kept_),
         sleep_(other.sleep_),
         timeout_ns_(other.timeout_ns_) {}
 
@@ -96,6 +97,17 @@ class FakeAgent {
     return manager().End(record, timeout_ns_).status();
   }
 
+  // Releases a held lock, and keeps its record if it may: then it is among kept().
+  bool EndOrKeep(uint32_t id);
+  // The short way, as JavaScript does it: request `id` again. False: the record was closed.
+  bool TakeKept(uint32_t id, LockMode mode = LockMode::kExclusive);
+  // By the short way, or as usual if the record was closed. False: it was.
+  bool GiveBack(uint32_t id);
+  // Ends the record of a kept name, whether it was closed or not.
+  void FreeKept(uint32_t id);
+  const std::map<uint32_t, core::RecordRef>& kept() const { return kept_; }
+  segment::RequestCell& RecordOf(const core::RecordRef& record) const;
+
   // What this process's background worker does. The time to look again.
   uint64_t EnforceHoldLimits(uint32_t id) {
     core::LockManager looker = manager();
@@ -121,6 +133,7 @@ class FakeAgent {
   segment::Host* host_;
   segment::AgentRef self_;
   std::map<uint32_t, Mine> mine_;
+  std::map<uint32_t, core::RecordRef> kept_;  // also while they are taken
   uint32_t sleep_ = 0;
   uint64_t timeout_ns_ = kShardTimeoutNs;
 };

@@ -1,0 +1,61 @@
+#include "segment/kept_record.h"
+
+namespace holdfast::segment {
+namespace {
+
+// An attempt fails only if the agent takes or gives back in that moment.
+constexpr int kAttempts = 1 << 20;
+
+}  // namespace
+
+// A death before the exchange leaves a kept record, whose fields count for nothing; after it, a
+// lock of the dead. Nobody else frees the record while its agent lives, so the stores cannot meet
+// another record.
+bool TakeKept(RequestCell& request, uint64_t ticket, const Hold& hold) {
+  request.mode.Set(hold.mode);
+  request.token.Set(hold.token);
+  request.requested_ms.Set(hold.now_ms);
+  request.granted_ms.Set(hold.now_ms);
+  CellState expected = KeptState(ticket);
+  return request.state.CompareExchange(expected, TakenState(ticket));
+}
+
+bool GiveBack(RequestCell& request, uint64_t ticket) {
+  CellState expected = TakenState(ticket);
+  return request.state.CompareExchange(expected, KeptState(ticket));
+}
+
+CellState Close(RequestCell& request) {
+  CellState seen = request.state.Acquire();
+  for (int attempt = 0; IsOpen(seen) && attempt < kAttempts; ++attempt) {
+    const CellState closed = IsTaken(seen) ? CellState::kHeld : CellState::kRevoked;
+    if (request.state.CompareExchange(seen, closed)) return closed;
+  }
+  return seen;
+}
+
+bool NoteKept(ShardHeader& shard, CellId id) {
+  for (Shared<CellId>& place : shard.kept) {
+    if (place.Get() != kNoCell) continue;
+    place.Exchange(id);
+    return true;
+  }
+  return false;
+}
+
+void ForgetKept(ShardHeader& shard, CellId id) {
+  for (Shared<CellId>& place : shard.kept) {
+    if (place.Get() == id) place.Set(kNoCell);
+  }
+}
+
+void CloseKept(Segment& segment, uint32_t shard) {
+  for (const Shared<CellId>& place : segment.shard(shard).kept) {
+    const CellId id = place.LoadSeqCst();
+    if (id == kNoCell) continue;
+    AnyCell* const cell = segment.CellAt(shard, id);
+    if (cell != nullptr) Close(AsRequest(*cell));
+  }
+}
+
+}  // namespace holdfast::segment

@@ -1,0 +1,53 @@
+// Records that stay in the table when their lock is released, so that their agent can take the lock
+// again, and give it back, without the shard lock
+// (docs/decisions/0025-kept-names.md, invariants I16 to I18).
+//
+//   kKept   idle     its agent takes it: kTaken; anybody closes it: kRevoked
+//   kTaken  held     its agent gives it back: kKept; anybody closes it: kHeld
+//
+// Every exchange is a read-modify-write of `state`, so of two that collide one fails. Both states
+// are open, and carry the low bits of the record's ticket: the words of another record in the same
+// cell differ.
+#ifndef HOLDFAST_SEGMENT_KEPT_RECORD_H_
+#define HOLDFAST_SEGMENT_KEPT_RECORD_H_
+
+#include <cstdint>
+
+#include "segment/segment.h"
+
+namespace holdfast::segment {
+
+inline CellState KeptState(uint64_t ticket) {
+  return static_cast<CellState>(kKeptBits | (ticket & kTicketBits));
+}
+inline CellState TakenState(uint64_t ticket) {
+  return static_cast<CellState>(kTakenBits | (ticket & kTicketBits));
+}
+
+// What a hold by the short way has of its own. The agent stores it into its kept record.
+struct Hold {
+  uint64_t token;
+  uint64_t now_ms;  // since 1970
+  uint8_t mode;     // LockMode
+};
+
+// By the agent alone. False: the record was closed, and what was stored is not read.
+bool TakeKept(RequestCell& request, uint64_t ticket, const Hold& hold);
+// By the agent alone. False: the record was closed, and is an ordinary held lock, or lost.
+bool GiveBack(RequestCell& request, uint64_t ticket);
+
+// Closes a record if it is open. Any thread, also without the shard lock. Afterwards no field of it
+// changes outside of the lock. Returns its state.
+CellState Close(RequestCell& request);
+
+// Names a cell in `kept` of its shard, before it is kept; false: there is no room. Inside.
+bool NoteKept(ShardHeader& shard, CellId id);
+// Inside, after a close.
+void ForgetKept(ShardHeader& shard, CellId id);
+// Closes all open records of a shard. Any thread, without the shard lock. A record that is kept
+// later is kept by a thread that sees what this one has stored before.
+void CloseKept(Segment& segment, uint32_t shard);
+
+}  // namespace holdfast::segment
+
+#endif  // HOLDFAST_SEGMENT_KEPT_RECORD_H_

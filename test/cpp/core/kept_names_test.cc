@@ -1,0 +1,249 @@
+// Names that are kept: what every other agent does with one (decision 0025).
+#include <gtest/gtest.h>
+
+#include "core/blockers.h"
+#include "core/record_copies.h"
+#include "core/snapshot.h"
+#include "segment/kept_record.h"
+#include "segment/watch_registry.h"
+#include "support/lock_table_test.h"
+
+namespace holdfast::test {
+namespace {
+
+using core::RequestOutcome;
+using segment::CellState;
+
+class KeptNames : public LockTableTest {
+ protected:
+  // Request 1 of agent a, released and kept.
+  void SetUp() override {
+    Ask(a, u"n");
+    ASSERT_TRUE(a.EndOrKeep(1));
+    record_ = a.kept().at(1);
+  }
+  void TearDown() override {
+    EXPECT_THAT(segment::CheckInvariants(machine.segment()), testing::IsEmpty());
+    a.FreeKept(1);
+    LockTableTest::TearDown();
+  }
+  CellState State() { return a.RecordOf(record_).state.Get(); }
+  core::Snapshot TakeSnapshot() {
+    core::LockManager manager = b.manager();
+    return *core::TakeSnapshot(manager, kShardTimeoutNs);
+  }
+
+  // Another name of that shard.
+  std::u16string_view NameInShard(uint32_t shard) {
+    for (char16_t unit = u'A';; ++unit) {
+      name_.assign(1, unit);
+      const segment::ResourceName name(name_.data(), 1);
+      if (unit != u'n' && name.ShardOf(machine.segment().geometry().shards) == shard) return name_;
+    }
+  }
+
+  core::RecordRef record_;
+  std::u16string name_;
+};
+
+TEST_F(KeptNames, AreTakenAndGivenBackAgainAndAgain) {
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(a.TakeKept(1));
+    EXPECT_TRUE(IsHeld(1));
+    ASSERT_TRUE(a.GiveBack(1));
+    EXPECT_FALSE(IsHeld(1));
+  }
+}
+
+TEST_F(KeptNames, HaveALargerTokenEachTime) {
+  ASSERT_TRUE(a.TakeKept(1));
+  const uint64_t first = a.mine().at(1).token;
+  ASSERT_TRUE(a.GiveBack(1));
+  const uint64_t between = Ask(b, u"other").token;
+  ASSERT_TRUE(a.TakeKept(1));
+  EXPECT_LT(first, between);
+  EXPECT_LT(between, a.mine().at(1).token);
+  EXPECT_EQ(a.mine().at(1).token, a.RecordOf(record_).token.Get());
+}
+
+TEST_F(KeptNames, AreGrantedToAnotherAgentAtOnce) {
+  EXPECT_EQ(Outcome(b, u"n"), RequestOutcome::kGranted);
+  EXPECT_EQ(State(), CellState::kRevoked);
+  EXPECT_FALSE(a.TakeKept(1));
+}
+
+TEST_F(KeptNames, MakeAnotherWaitWhileTheyAreTaken) {
+  ASSERT_TRUE(a.TakeKept(1));
+  const core::RequestReply reply = Ask(b, u"n");
+  EXPECT_EQ(reply.outcome, RequestOutcome::kQueued);
+  EXPECT_EQ(reply.blocker.process, p);
+  EXPECT_EQ(State(), CellState::kHeld);
+  EXPECT_FALSE(a.GiveBack(1));
+  EXPECT_TRUE(IsHeld(2));
+}
+
+TEST_F(KeptNames, CountInTheModeOfTheirHold) {
+  ASSERT_TRUE(a.TakeKept(1, LockMode::kShared));
+  EXPECT_EQ(Outcome(b, u"n", kShared), RequestOutcome::kGranted);
+  EXPECT_EQ(Outcome(c, u"n"), RequestOutcome::kQueued);
+  EXPECT_FALSE(a.GiveBack(1));
+  EXPECT_TRUE(IsQueued(3));
+}
+
+TEST_F(KeptNames, AreMissedOnlyWhileTheyAreTaken) {
+  ASSERT_TRUE(a.TakeKept(1));
+  EXPECT_EQ(Outcome(b, u"n", kIfAvailable), RequestOutcome::kMissed);
+  EXPECT_FALSE(a.GiveBack(1));
+  EXPECT_EQ(Outcome(b, u"n", kIfAvailable), RequestOutcome::kGranted);
+}
+
+TEST_F(KeptNames, AreStolenWhileTheyAreTaken) {
+  ASSERT_TRUE(a.TakeKept(1));
+  EXPECT_EQ(Outcome(b, u"n", kSteal), RequestOutcome::kGranted);
+  EXPECT_EQ(State(), CellState::kStolen);
+  ASSERT_TRUE(a.TakeEvents().ok());
+  EXPECT_FALSE(a.Holds(1));
+}
+
+TEST_F(KeptNames, AreNotKeptWhileSomebodyWaits) {
+  Ask(b, u"n");
+  Ask(c, u"n");
+  EXPECT_FALSE(b.EndOrKeep(2));
+  EXPECT_TRUE(IsHeld(3));
+}
+
+TEST_F(KeptNames, AreNotKeptBesideAnotherHolder) {
+  Ask(b, u"s", kShared);
+  Ask(c, u"s", kShared);
+  EXPECT_FALSE(b.EndOrKeep(2));
+  EXPECT_TRUE(IsHeld(3));
+}
+
+TEST_F(KeptNames, AreNotKeptWithALabelALimitOrAHoldLimit) {
+  for (const Options& options : {kLabelled, Limited(2), HeldFor(1'000'000), Inside(17)}) {
+    const uint32_t id = IdOf(b, u"l", options);
+    EXPECT_FALSE(b.EndOrKeep(id));
+    EXPECT_FALSE(IsHeld(id));
+  }
+}
+
+TEST_F(KeptNames, AreNotKeptUnderTheEyesOfAWatcher) {
+  segment::WatchRegistry(machine.segment()).Add(b.ref());
+  EXPECT_EQ(State(), CellState::kRevoked);
+  const uint32_t id = IdOf(c, u"w");
+  EXPECT_FALSE(c.EndOrKeep(id));
+}
+
+TEST_F(KeptNames, AreOrdinaryLocksForAWatcherWhileTheyAreTaken) {
+  ASSERT_TRUE(a.TakeKept(1));
+  segment::WatchRegistry(machine.segment()).Add(b.ref());
+  EXPECT_EQ(State(), CellState::kHeld);
+  const uint64_t before = machine.segment().header().last_entry.Get();
+  EXPECT_FALSE(a.GiveBack(1));
+  EXPECT_EQ(machine.segment().header().last_entry.Get(), before + 1);
+}
+
+TEST_F(KeptNames, AreShownOnlyWhileTheyAreTaken) {
+  ASSERT_TRUE(a.TakeKept(1));
+  const core::Snapshot taken = TakeSnapshot();
+  ASSERT_EQ(taken.held.size(), 1U);
+  EXPECT_EQ(taken.held[0].token, a.mine().at(1).token);
+  EXPECT_FALSE(a.GiveBack(1));
+  EXPECT_TRUE(TakeSnapshot().held.empty());
+}
+
+TEST_F(KeptNames, AreClosedByASnapshotAlsoWhileTheyAreIdle) {
+  EXPECT_TRUE(TakeSnapshot().held.empty());
+  EXPECT_FALSE(a.TakeKept(1));
+}
+
+TEST_F(KeptNames, HaveHoldersOnlyWhileTheyAreTaken) {
+  core::LockManager manager = b.manager();
+  const segment::ResourceName name(u"n", 1);
+  ASSERT_TRUE(a.TakeKept(1));
+  EXPECT_EQ(core::Holders(manager, name, kShardTimeoutNs)->size(), 1U);
+  const auto holders = core::HoldersOf(manager, name, 9, kShardTimeoutNs);
+  ASSERT_EQ(holders->size(), 1U);
+  EXPECT_EQ((*holders)[0].info.token, a.mine().at(1).token);
+  EXPECT_FALSE(a.GiveBack(1));
+  EXPECT_TRUE(core::Holders(manager, name, kShardTimeoutNs)->empty());
+}
+
+TEST_F(KeptNames, AreClosedForWhomeverPutsAnOperationIntoTheIntake) {
+  segment::CloseKept(machine.segment(), record_.shard);
+  EXPECT_EQ(State(), CellState::kRevoked);
+  EXPECT_FALSE(a.TakeKept(1));
+}
+
+TEST_F(KeptNames, OfADeadAgentAreFree) {
+  machine.Kill(p);
+  EXPECT_EQ(Outcome(b, u"n"), RequestOutcome::kGranted);
+  ASSERT_TRUE(b.manager().ReapProcess(p, kShardTimeoutNs).ok());
+  ASSERT_TRUE(b.End(2).ok());
+  EXPECT_EQ(UsedCells(), 0U);
+}
+
+TEST_F(KeptNames, ThatADeadAgentHasTakenAreReaped) {
+  ASSERT_TRUE(a.TakeKept(1));
+  machine.Kill(p);
+  EXPECT_EQ(Outcome(b, u"n"), RequestOutcome::kQueued);
+  ASSERT_TRUE(b.manager().ReapProcess(p, kShardTimeoutNs).ok());
+  EXPECT_TRUE(IsHeld(2));
+}
+
+TEST_F(KeptNames, GiveBackTheirCellsWithTheirAgent) {
+  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
+  EXPECT_EQ(UsedCells(), 0U);
+}
+
+TEST_F(KeptNames, KeepTheirCellWhenAnotherTakesTheName) {
+  Ask(b, u"n");
+  for (int i = 0; i < 8; ++i) Ask(c, std::u16string(1, static_cast<char16_t>('A' + i)));
+  EXPECT_EQ(State(), CellState::kRevoked);
+  EXPECT_EQ(a.RecordOf(record_).ticket.Get(), record_.ticket);
+}
+
+TEST_F(KeptNames, ThatWereClosedCostNothingOnceTheirAgentHasFreedThem) {
+  Ask(b, u"n");
+  a.FreeKept(1);
+  ASSERT_TRUE(b.End(2).ok());
+  EXPECT_EQ(UsedCells(), 0U);
+}
+
+TEST_F(KeptNames, AreClosedByARepair) {
+  machine.segment().shard(record_.shard).dirty.Set(1);
+  Ask(b, u"n");
+  EXPECT_EQ(State(), CellState::kRevoked);
+}
+
+TEST_F(KeptNames, ThatAreTakenSurviveARepair) {
+  ASSERT_TRUE(a.TakeKept(1));
+  machine.segment().shard(record_.shard).dirty.Set(1);
+  EXPECT_EQ(Outcome(b, u"n"), RequestOutcome::kQueued);
+  EXPECT_FALSE(a.GiveBack(1));
+  EXPECT_TRUE(IsHeld(2));
+}
+
+TEST_F(KeptNames, DoNotMatchTheWordsOfAnotherTicket) {
+  EXPECT_FALSE(segment::TakeKept(a.RecordOf(record_), record_.ticket + 1, {1, 1, 0}));
+  EXPECT_NE(segment::TakenState(record_.ticket), segment::TakenState(record_.ticket + 1));
+}
+
+TEST_F(KeptNames, HaveRoomForAFewInAShard) {
+  segment::ShardHeader& shard = machine.segment().shard(record_.shard);
+  for (segment::Shared<segment::CellId>& place : shard.kept) {
+    if (place.Get() == segment::kNoCell) place.Set(record_.cell);
+  }
+  ASSERT_TRUE(a.TakeKept(1));
+  const std::u16string_view other = NameInShard(record_.shard);
+  const uint32_t id = IdOf(b, other);
+  EXPECT_FALSE(b.EndOrKeep(id));
+  EXPECT_FALSE(IsHeld(id));
+  a.FreeKept(1);
+  const uint32_t next = IdOf(b, other);
+  EXPECT_TRUE(b.EndOrKeep(next));
+  b.FreeKept(next);
+}
+
+}  // namespace
+}  // namespace holdfast::test
