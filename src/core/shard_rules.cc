@@ -82,6 +82,8 @@ RequestReply ShardRules::Request(const segment::AgentRef& agent, const segment::
   const uint32_t free_cells = RecordPool(shard_).FreeCount();
   if (free_cells < cells) {
     reply.missing_cells = cells - free_cells;
+    // Settling may have left it unused.
+    if (found.cell != nullptr) RemoveIfUnused(found.id, *found.cell);
     return reply;
   }
   if (found.cell == nullptr) found = names.Add(name);
@@ -260,8 +262,12 @@ void ShardRules::ProcessLockRequestQueue(CellId name_id) {
     PostIfBlockerChanged(name->queue_head.Get());
   }
   if (grants == 1) SetNextWaiter(*name);
-  if (name->queue_head.Get() == kNoCell && name->held_head.Get() == kNoCell) {
-    NameTable(shard_).Remove(name_id, *name);
+  RemoveIfUnused(name_id, *name);
+}
+
+void ShardRules::RemoveIfUnused(CellId name_id, NameCell& name) {
+  if (name.queue_head.Get() == kNoCell && name.held_head.Get() == kNoCell) {
+    NameTable(shard_).Remove(name_id, name);
   }
 }
 

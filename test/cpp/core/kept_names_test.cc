@@ -229,6 +229,16 @@ TEST_F(KeptNames, DoNotMatchTheWordsOfAnotherTicket) {
   EXPECT_NE(segment::TakenState(record_.ticket), segment::TakenState(record_.ticket + 1));
 }
 
+TEST_F(KeptNames, LeaveNoNameBehindWhenAFullTableRefusesTheNextRequest) {
+  for (char16_t unit = 0x100; c.Request(++last_id, std::u16string(40, unit), kExclusive).ok();) {
+    ++unit;
+  }
+  const Result<core::RequestReply> refused =
+      b.Request(++last_id, u"n", {.label = std::u16string_view(u"a label that needs a cell")});
+  EXPECT_EQ(refused.status().code(), StatusCode::kSegmentFull);
+  EXPECT_THAT(segment::CheckInvariants(machine.segment()), testing::IsEmpty());
+}
+
 TEST_F(KeptNames, HaveRoomForAFewInAShard) {
   segment::ShardHeader& shard = machine.segment().shard(record_.shard);
   for (segment::Shared<segment::CellId>& place : shard.kept) {

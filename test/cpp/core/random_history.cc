@@ -105,8 +105,10 @@ void RandomHistory::NoteGrants() {
 
 void RandomHistory::Operate(Client& client) {
   const uint32_t dice = Below(100);
-  if (dice < 55) {
+  if (dice < 45) {
     Ask(client);
+  } else if (dice < 65) {
+    UseKept(client);
   } else if (dice < 97) {
     EndOne(client);
   } else {
@@ -137,6 +139,7 @@ void RandomHistory::Ask(Client& client) {
 Options RandomHistory::AnyOptions() {
   Options options;
   if (Below(2) == 0) options.mode = LockMode::kShared;
+  if (Below(3) == 0) return options;  // these may be kept
   options.if_available = Below(5) == 0;
   const bool is_shared = options.mode == LockMode::kShared;
   options.steal = !is_shared && !options.if_available && Below(5) == 0;
@@ -190,8 +193,43 @@ void RandomHistory::EndOne(Client& client) {
   const auto& mine = client.agent.mine();
   if (mine.empty()) return;
   const uint32_t id = std::next(mine.begin(), Below(static_cast<uint32_t>(mine.size())))->first;
+  if (client.agent.Holds(id) && Below(2) == 0) return EndOrKeep(client, id);
   if (!client.agent.End(id).ok()) Fail("a request could not be ended");
   model_.End(id);
+}
+
+void RandomHistory::EndOrKeep(Client& client, uint32_t id) {
+  if (client.agent.kept().contains(id)) {
+    client.agent.GiveBack(id);
+  } else {
+    const ReferenceModel::Resource* const resource = ResourceOf(id);
+    if (resource == nullptr) return;  // it was lost
+    for (const auto& [name, it] : model_.resources()) {
+      if (&it == resource) client.kept_names[id] = name;
+    }
+    client.agent.EndOrKeep(id);
+  }
+  model_.End(id);
+}
+
+// Takes a name by the short way, gives it back, or ends its record.
+void RandomHistory::UseKept(Client& client) {
+  const auto& kept = client.agent.kept();
+  if (kept.empty()) return;
+  const uint32_t id = std::next(kept.begin(), Below(static_cast<uint32_t>(kept.size())))->first;
+  if (client.agent.Holds(id)) return EndOrKeep(client, id);
+  if (Below(6) == 0) return client.agent.FreeKept(id);
+  const bool is_exclusive = Below(2) == 0;
+  const std::u16string name = client.kept_names.at(id);
+  if (!client.agent.TakeKept(id, is_exclusive ? LockMode::kExclusive : LockMode::kShared)) {
+    return client.agent.FreeKept(id);
+  }
+  ++takes_;
+  const ModelRequest request{
+      .id = id, .agent = client.agent.ref().index, .is_exclusive = is_exclusive};
+  if (model_.Ask(name, request, false, false) != RequestOutcome::kGranted) {
+    Fail("a kept name was taken that was not free");
+  }
 }
 
 void RandomHistory::EndAgent(Client& client) {
@@ -259,7 +297,10 @@ void RandomHistory::KillInsideAnOperation(Client& client) {
         EnforceHoldLimits(client);
         break;
       default:
-        Below(2) == 0 ? Ask(client) : EndOne(client);
+        const uint32_t dice = Below(3);
+        if (dice == 0) Ask(client);
+        if (dice == 1) EndOne(client);
+        if (dice == 2) UseKept(client);
     }
     return recorder.frames();
   }();

@@ -21,12 +21,15 @@ class RandomHistory {
 
   // Makes so many steps; what went wrong first, or nothing.
   std::string Run(int steps);
+  // How many kept names were taken.
+  uint64_t takes() const { return takes_; }
 
  private:
   // An agent, and what is known of its sleep.
   struct Client {
     FakeAgent agent;
-    bool is_woken = false;  // was rung, and has not taken its events yet
+    bool is_woken = false;                            // was rung, and has not taken its events yet
+    std::map<uint32_t, std::u16string> kept_names{};  // by request
   };
 
   void Fail(const std::string& what) {
@@ -46,6 +49,8 @@ class RandomHistory {
   void EnterDirtyShards();
   void NoteGrants();
   void EndOne(Client& client);
+  void EndOrKeep(Client& client, uint32_t id);
+  void UseKept(Client& client);
   void EndAgent(Client& client);
   void TakeEvents(Client& client);
   void CompareSnapshot(Client& client);
@@ -66,6 +71,7 @@ class RandomHistory {
   std::map<uint32_t, uint64_t> hold_limit_ns_;
   std::map<uint32_t, uint64_t> granted_ns_;  // of what is held
   uint32_t last_id_ = 0;
+  uint64_t takes_ = 0;
   std::string fault_;
 };
 

@@ -35,12 +35,11 @@ bool FakeAgent::TakeKept(uint32_t id, LockMode mode) {
 }
 
 bool FakeAgent::GiveBack(uint32_t id) {
-  const core::RecordRef record = kept_.at(id);
+  const core::RecordRef record = kept_.at(id);  // a copy: End() forgets it
   if (segment::GiveBack(RecordOf(record), record.ticket)) {
     mine_.erase(id);
     return true;
   }
-  kept_.erase(id);
   (void)End(id);
   return false;
 }

@@ -94,6 +94,7 @@ class FakeAgent {
     if (it == mine_.end()) return Status();
     const core::RecordRef record = it->second.record;
     mine_.erase(it);
+    kept_.erase(id);
     return manager().End(record, timeout_ns_).status();
   }
 
