@@ -1,10 +1,14 @@
 // Names that are kept: what every other agent does with one (decision 0025).
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <utility>
+
 #include "core/blockers.h"
 #include "core/record_copies.h"
 #include "core/snapshot.h"
 #include "segment/kept_record.h"
+#include "segment/store_point.h"
 #include "segment/watch_registry.h"
 #include "support/lock_table_test.h"
 
@@ -64,6 +68,56 @@ TEST_F(KeptNames, HaveALargerTokenEachTime) {
   EXPECT_LT(first, between);
   EXPECT_LT(between, a.mine().at(1).token);
   EXPECT_EQ(a.mine().at(1).token, a.RecordOf(record_).token.Get());
+}
+
+// Runs `what` behind the store number `at` of this thread.
+class AtStore {
+ public:
+  AtStore(int at, std::function<void()> what) : at_(at), what_(std::move(what)) {
+    segment::store_observer = {[](void* self) { static_cast<AtStore*>(self)->OnStore(); }, this};
+  }
+  ~AtStore() { segment::store_observer = {}; }
+  AtStore(const AtStore&) = delete;
+  AtStore& operator=(const AtStore&) = delete;
+  bool has_run() const { return has_run_; }
+
+ private:
+  void OnStore() {
+    if (at_-- != 0) return;
+    segment::store_observer = {};
+    has_run_ = true;
+    what_();
+  }
+
+  int at_;
+  std::function<void()> what_;
+  bool has_run_ = false;
+};
+
+TEST_F(KeptNames, AreClosedForAWatcherThatBeginsAnywhereInTheRelease) {
+  segment::WatchRegistry watchers(machine.segment());
+  bool has_run = true;
+  int at = 0;
+  for (; has_run; ++at) {
+    const uint32_t id = IdOf(c, u"w");
+    const uint64_t entries = machine.segment().header().last_entry.Get();
+    bool was_held = false;
+    {
+      const AtStore store(at, [&] {
+        watchers.Add(b.ref());
+        was_held = IsHeld(id);
+      });
+      c.EndOrKeep(id);
+      has_run = store.has_run();
+    }
+    EXPECT_EQ(c.TakeKept(id), !has_run) << "store " << at;
+    const uint64_t written = machine.segment().header().last_entry.Get() - entries;
+    // Until the release is decided, inside the shard, the event may come as well.
+    EXPECT_GE(written, was_held ? 1U : 0U) << "store " << at;
+    c.FreeKept(id);
+    watchers.Remove(b.ref());
+  }
+  EXPECT_GT(at, 5);
 }
 
 TEST_F(KeptNames, AreGrantedToAnotherAgentAtOnce) {
@@ -214,6 +268,9 @@ TEST_F(KeptNames, AreClosedByARepair) {
   machine.segment().shard(record_.shard).dirty.Set(1);
   Ask(b, u"n");
   EXPECT_EQ(State(), CellState::kRevoked);
+  for (const auto& place : machine.segment().shard(record_.shard).kept) {
+    EXPECT_EQ(place.Get(), segment::kNoCell);
+  }
 }
 
 TEST_F(KeptNames, ThatAreTakenSurviveARepair) {

@@ -98,13 +98,32 @@ class ScribbledSegment {
       machine_.host().PassTime(Below(1000));
       (void)agent.EnforceHoldLimits(it->first);
       (void)core::Holders(manager, NameOf(kScribbledNames[Below(5)]), kShardTimeoutNs);
-      (void)agent.End(it->first);
+      if (it->second.is_held && Below(2) == 0) {
+        agent.EndOrKeep(it->first);
+      } else {
+        (void)agent.End(it->first);
+      }
+    } else if (dice < 17) {
+      UseKept(agent);
     } else if (dice < 18) {
       (void)agent.TakeEvents();
     } else if (dice < 19) {
       (void)core::TakeSnapshot(manager, kShardTimeoutNs);
     } else {
       End(agent);
+    }
+  }
+
+  void UseKept(FakeAgent& agent) {
+    const auto& kept = agent.kept();
+    if (kept.empty()) return;
+    const uint32_t id = std::next(kept.begin(), Below(static_cast<uint32_t>(kept.size())))->first;
+    if (agent.Holds(id)) {
+      agent.GiveBack(id);
+    } else if (Below(4) != 0) {
+      agent.TakeKept(id);
+    } else {
+      agent.FreeKept(id);
     }
   }
 

@@ -1,6 +1,7 @@
 #include "support/scribbler.h"
 
 #include "segment/false_owner.h"
+#include "segment/kept_record.h"
 #include "segment/lock_word.h"
 
 namespace holdfast::test {
@@ -92,8 +93,19 @@ void Scribbler::ScribbleLink() {
 void Scribbler::ScribbleState() {
   constexpr CellState kStates[] = {CellState::kFree,     CellState::kWaiting, CellState::kHeld,
                                    CellState::kStealing, CellState::kStolen,  CellState::kZombie,
-                                   CellState::kName,     CellState::kText,    CellState::kExpired};
-  AnyCell().state.Set(kStates[Below(9)]);
+                                   CellState::kName,     CellState::kText,    CellState::kExpired,
+                                   CellState::kRevoked};
+  segment::AnyCell& cell = AnyCell();
+  // The open states fit the record by its ticket.
+  const uint64_t ticket = AsRequest(cell).ticket.Get();
+  switch (const uint32_t which = Below(12)) {
+    case 10:
+      return cell.state.Set(segment::KeptState(ticket));
+    case 11:
+      return cell.state.Set(segment::TakenState(ticket));
+    default:
+      return cell.state.Set(kStates[which]);
+  }
 }
 
 void Scribbler::ScribbleHead() {
