@@ -337,7 +337,14 @@ inline Keep() {
 #endif
 #endif
   if
-  :: must_close -> Close(); must_close = false
+  :: must_close ->
+     must_close = false;
+     /* An ordinary held record again, whatever others have made of it, and its ordinary end. */
+     atomic { state = HELD; counted = true };
+     MAY_DIE;
+     d_step { state = FREE; linked = false; counted = false; in_kept = false };
+     MAY_DIE;
+     ProcessQueue()
   :: else
   fi
 }

@@ -211,16 +211,28 @@ TEST_F(KeptNames, AreClosedByASnapshotAlsoWhileTheyAreIdle) {
   EXPECT_FALSE(a.TakeKept(1));
 }
 
-TEST_F(KeptNames, HaveHoldersOnlyWhileTheyAreTaken) {
+TEST_F(KeptNames, HaveAHolderWhileTheyAreTaken) {
   core::LockManager manager = b.manager();
-  const segment::ResourceName name(u"n", 1);
   ASSERT_TRUE(a.TakeKept(1));
-  EXPECT_EQ(core::Holders(manager, name, kShardTimeoutNs)->size(), 1U);
-  const auto holders = core::HoldersOf(manager, name, 9, kShardTimeoutNs);
+  EXPECT_EQ(core::Holders(manager, NameOf(u"n"), kShardTimeoutNs)->size(), 1U);
+}
+
+TEST_F(KeptNames, HaveNoHolderWhileTheyAreIdle) {
+  core::LockManager manager = b.manager();
+  EXPECT_TRUE(core::Holders(manager, NameOf(u"n"), kShardTimeoutNs)->empty());
+}
+
+TEST_F(KeptNames, ShowTheirHolderWithItsTokenWhileTheyAreTaken) {
+  core::LockManager manager = b.manager();
+  ASSERT_TRUE(a.TakeKept(1));
+  const auto holders = core::HoldersOf(manager, NameOf(u"n"), 9, kShardTimeoutNs);
   ASSERT_EQ(holders->size(), 1U);
   EXPECT_EQ((*holders)[0].info.token, a.mine().at(1).token);
-  EXPECT_FALSE(a.GiveBack(1));
-  EXPECT_TRUE(core::Holders(manager, name, kShardTimeoutNs)->empty());
+}
+
+TEST_F(KeptNames, ShowNoHolderWhileTheyAreIdle) {
+  core::LockManager manager = b.manager();
+  EXPECT_TRUE(core::HoldersOf(manager, NameOf(u"n"), 9, kShardTimeoutNs)->empty());
 }
 
 TEST_F(KeptNames, AreClosedForWhomeverPutsAnOperationIntoTheIntake) {
