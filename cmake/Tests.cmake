@@ -12,6 +12,11 @@ endif()
 include(GoogleTest)
 
 set(test_root "${PROJECT_SOURCE_DIR}/test/cpp")
+# It reads a table that a test in JavaScript reads, too.
+set_source_files_properties(
+  "${test_root}/core/kept_transitions_test.cc"
+  PROPERTIES COMPILE_DEFINITIONS
+             "HOLDFAST_KEPT_TRANSITIONS=\"${PROJECT_SOURCE_DIR}/test/support/kept-transitions.txt\"")
 file(GLOB support_sources CONFIGURE_DEPENDS "${test_root}/support/*.cc")
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS "${test_root}/*_test.cc")
 

@@ -57,7 +57,7 @@ Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequ
   const uint32_t id = TakeEntry();
   request.request_id = id;
   request.now_ms = turn_ms_;
-  const Result<RequestReply> reply = SubmitRequest(*attachment_, self_, name, request, kNoWait);
+  const Result<RequestReply> reply = Submit(name, request);
   if (reply.ok()) {
     // A granted lock is checked when its limit passes; the blockers of a waiting request at once.
     const bool will_be_over =
@@ -89,6 +89,7 @@ void Agent::Sweep() {
   place_ = attachment_->CheckPlace();
   attachment_->worker().RunInline();
   CheckRecords();
+  SweepKept();
 }
 
 // If damage removes a record, no event tells. A missing record leads to a rescan, which looks for
@@ -99,7 +100,7 @@ void Agent::CheckRecords() {
   for (uint32_t i = 0; i < std::min(size, kRecordsPerSweep); ++i) {
     next_check_ = next_check_ < size ? next_check_ : 0;
     const Entry& entry = entries_[next_check_++];
-    if (entry.state != EntryState::kQueued && entry.state != EntryState::kHeld) continue;
+    if (!HasRecord(entry.state)) continue;
     const segment::ShardView view(segment, entry.record.shard);
     const segment::RequestCell* const request = RequestOf(view, entry.record);
     // No peer frees the record of a living agent, or the name that it needs.
@@ -138,7 +139,8 @@ Loss Agent::End(uint32_t id, EndReason reason) {
   if (id >= entries_.size()) return Loss::kNone;
   const EntryState state = entries_[id].state;
   if (state == EntryState::kArriving) return EndLater(id, reason);
-  if (state != EntryState::kQueued && state != EntryState::kHeld) return Loss::kNone;
+  if (!HasRecord(state)) return Loss::kNone;
+  if (state == EntryState::kKept) kept_.Free(id);
   return EndEntry(id, reason);
 }
 
@@ -218,6 +220,7 @@ uint32_t Agent::TakeEntry() {
 }
 
 void Agent::FreeEntry(uint32_t id) {
+  if (entries_[id].state == EntryState::kKept) kept_.Free(id);
   ForgetHold(entries_[id]);
   SetState(id, EntryState::kFree);
   --in_use_;

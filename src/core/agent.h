@@ -16,6 +16,7 @@
 #include "core/adaptive_spin.h"
 #include "core/agent_watches.h"
 #include "core/attachment.h"
+#include "core/kept_slots.h"
 #include "core/lock_request.h"
 #include "core/operation_pool.h"
 #include "core/record_event.h"
@@ -63,11 +64,35 @@ class Agent {
   // the shard. Afterwards the id is free and no event about it comes. Exception: the answer is
   // kUnknown; then one event comes, of kind kReleased, kLost or kExpired.
   Loss End(uint32_t id, EndReason ending = EndReason::kReleased);
+  // Releases a granted request like End(), but keeps its record if no other agent is concerned
+  // (segment/kept_record.h). The id then stays valid.
+  struct Released {
+    Loss loss = Loss::kNone;
+    uint32_t slot = KeptSlots::kNone;  // where it is kept
+  };
+  Released EndOrKeep(uint32_t id);
+  bool IsKept(uint32_t slot) const {
+    return slot < KeptSlots::kMax && kept_.IdOf(slot) != KeptSlots::kNone;
+  }
+  // The record in a slot. JavaScript takes it and gives it back through a view of it; these two do
+  // the same. False: it was closed.
+  segment::RequestCell& KeptRecord(uint32_t slot) const;
+  uint64_t KeptTicket(uint32_t slot) const { return entries_[kept_.IdOf(slot)].record.ticket; }
+  uint64_t TakeKept(uint32_t slot, LockMode mode);
+  bool GiveBack(uint32_t slot);
+  // Told before this agent frees a kept record: nothing may be stored into it from then on.
+  void SetKeptObserver(KeptObserver* observer) { kept_.SetObserver(observer); }
+  segment::Shared<uint64_t>& last_token() {
+    return attachment_->manager().segment().header().last_token;
+  }
+  // Whether requests are possible now; the time for requests of this turn of the loop.
+  Status CheckUsable();
+  uint64_t turn_ms() const { return turn_ms_; }
+
   // Like End(), but no event follows in any case.
   void Abandon(uint32_t id, EndReason ending);
-  bool IsHeld(uint32_t id) const {
-    return id < entries_.size() && entries_[id].state == EntryState::kHeld;
-  }
+  // A kept record counts as held: its record alone says whether it is taken.
+  bool IsHeld(uint32_t id) const { return id < entries_.size() && IsHolding(entries_[id].state); }
   // Of a valid id; none while the request is in the intake. For tests that count tickets.
   RecordRef RecordOf(uint32_t id) const { return entries_[id].record; }
   Result<Snapshot> TakeSnapshot(uint64_t timeout_ns);
@@ -143,8 +168,8 @@ class Agent {
 
  private:
   // kArriving: in the intake. kAbandoned: its outcome is no longer wanted. kLeaving: its release is
-  // in the intake.
-  enum class EntryState : uint8_t { kFree, kArriving, kAbandoned, kQueued, kHeld, kLeaving };
+  // in the intake. kKept: held, or idle in a slot.
+  enum class EntryState : uint8_t { kFree, kArriving, kAbandoned, kQueued, kHeld, kKept, kLeaving };
   struct Entry {
     RecordRef record;
     EntryState state = EntryState::kFree;
@@ -165,7 +190,9 @@ class Agent {
   Agent(std::shared_ptr<Attachment> attachment, const segment::AgentRef& self,
         platform::Doorbell doorbell);
 
-  Status CheckUsable();
+  Result<RequestReply> Submit(const segment::ResourceName& name, const LockRequest& request);
+  bool EndIdleKept();
+  void SweepKept();
   Loss EndEntry(uint32_t id, EndReason reason);
   Loss EndLater(uint32_t id, EndReason reason);
   void EndByWorker(uint32_t id, EndReason reason);
@@ -188,6 +215,12 @@ class Agent {
   uint32_t TakeEntry();
   void FreeEntry(uint32_t id);
   void ForgetHold(Entry& entry);
+  static bool IsHolding(EntryState state) {
+    return state == EntryState::kHeld || state == EntryState::kKept;
+  }
+  static bool HasRecord(EntryState state) {
+    return state == EntryState::kQueued || IsHolding(state);
+  }
   static bool IsWaiting(EntryState state) {
     return state == EntryState::kArriving || state == EntryState::kQueued ||
            state == EntryState::kLeaving;
@@ -219,6 +252,7 @@ class Agent {
   std::vector<uint32_t> free_ids_;
   std::vector<RecordEvent> records_;  // kept to reuse its memory
   AgentWatches watches_;
+  KeptSlots kept_;
   uint32_t queued_ = 0;
   uint32_t in_use_ = 0;
   uint32_t scan_ = 0;

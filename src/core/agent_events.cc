@@ -97,14 +97,14 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
   if (!is_complete) return;
   for (uint32_t id = 0; id < entries_.size(); ++id) {
     const EntryState state = entries_[id].state;
-    const bool is_gone =
-        (state == EntryState::kQueued || state == EntryState::kHeld) && entries_[id].scan != scan_;
+    const bool is_gone = HasRecord(state) && entries_[id].scan != scan_;
     if (!is_gone) continue;
     // Its record was damaged and dropped. If it exists after all, it must not hold a lock that no
     // request owns.
-    EndRecord(entries_[id].record);
+    const RecordRef record = entries_[id].record;
     FreeEntry(id);
-    if (state == EntryState::kHeld) {
+    EndRecord(record);
+    if (IsHolding(state)) {
       events.push_back({id, RequestEvent::Kind::kLost, 0, Status()});
     } else {
       events.push_back(
@@ -117,8 +117,7 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
 Agent::Entry* Agent::Find(const RecordEvent& record) {
   if (record.request_id >= entries_.size()) return nullptr;
   Entry& entry = entries_[record.request_id];
-  const bool is_same = (entry.state == EntryState::kQueued || entry.state == EntryState::kHeld) &&
-                       entry.record.cell == record.record.cell &&
+  const bool is_same = HasRecord(entry.state) && entry.record.cell == record.record.cell &&
                        entry.record.ticket == record.record.ticket;
   return is_same ? &entry : nullptr;
 }

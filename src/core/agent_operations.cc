@@ -270,7 +270,7 @@ void Agent::Told(uint32_t id, CellState ended, uint64_t token, std::vector<Reque
 // The shard is locked: the end goes into the intake. For a request that was not granted no caller
 // waits for the outcome.
 Loss Agent::EndLater(uint32_t id, EndReason reason) {
-  const bool is_held = entries_[id].state == EntryState::kHeld;
+  const bool is_held = IsHolding(entries_[id].state);
   const bool is_arriving = entries_[id].state == EntryState::kArriving;
   const bool is_put_in = PutInEnd(id, reason).ok();
   ForgetHold(entries_[id]);

@@ -316,7 +316,7 @@ std::vector<CrashCase> CrashCases() {
          s.Ask(s.doomed, u"a");
          s.doomed.EndOrKeep(1);
        },
-       [](CrashScene& s) { s.doomed.TakeKept(1, LockMode::kShared); }},
+       [](CrashScene& s) { s.doomed.TakeKept(1, LockMode::kShared); }, false, true},
       {"TwoHoldsOfAKeptName",
        [](CrashScene& s) {
          s.Ask(s.doomed, u"a");
@@ -326,7 +326,8 @@ std::vector<CrashCase> CrashCases() {
          for (int i = 0; i < 2; ++i) {
            if (s.doomed.TakeKept(1)) s.doomed.GiveBack(1);
          }
-       }},
+       },
+       false, true},
       {"RequestForANameThatAnotherKeeps",
        [](CrashScene& s) {
          s.Ask(s.first, u"a");
@@ -353,14 +354,15 @@ std::vector<CrashCase> CrashCases() {
        },
        [](CrashScene& s) {
          if (s.doomed.kept().contains(1)) s.doomed.GiveBack(1);
-       }},
+       },
+       false, true},
       {"EndOfARevokedRecord",
        [](CrashScene& s) {
          s.Ask(s.doomed, u"a");
          s.doomed.EndOrKeep(1);
          s.Ask(s.first, u"a");
        },
-       [](CrashScene& s) { s.doomed.FreeKept(1); }},
+       [](CrashScene& s) { s.doomed.FreeKept(1); }, false, true},
       {"EndOfAnAgentThatKeeps",
        [](CrashScene& s) {
          s.Ask(s.doomed, u"a");
@@ -371,7 +373,8 @@ std::vector<CrashCase> CrashCases() {
        },
        [](CrashScene& s) {
          (void)s.doomed.manager().TerminateAgent(s.doomed.ref(), kShardTimeoutNs);
-       }},
+       },
+       false, true},
       {"RepairOfKeptNames",
        [](CrashScene& s) {
          s.Ask(s.first, u"a");

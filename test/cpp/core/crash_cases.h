@@ -20,6 +20,7 @@ struct CrashCase {
   std::function<void(CrashScene&)> prepare;
   std::function<void(CrashScene&)> operate;  // by the doomed process
   bool ghost_is_dead = false;
+  bool is_of_kept = false;  // of a record that is kept: none is where somebody watches
 };
 
 std::vector<CrashCase> CrashCases();

@@ -1,0 +1,292 @@
+// What an agent of the real platform does with the records that it keeps.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/agent.h"
+#include "core/attachment.h"
+#include "segment/intake.h"
+#include "segment/invariants.h"
+#include "segment/lock_word.h"
+#include "segment/shard_lock.h"
+
+namespace holdfast::test {
+namespace {
+
+using core::KeptSlots;
+using core::Loss;
+using core::RequestEvent;
+using core::RequestOutcome;
+using segment::CellState;
+using segment::ShardLock;
+
+class AgentKept : public testing::Test, protected core::KeptObserver {
+ protected:
+  void SetUp() override {
+    core::AttachOptions options;
+    options.directory = path_;
+    options.bucket = "bucket";
+    options.capacity = segment::kMinCapacity;
+    options.sweeps = false;
+    attachment_ = *core::Attachment::Attach(options);
+    agent_ = *core::Agent::Open(options, {1, 1});
+    other_ = *core::Agent::Open(options, {2, 2});
+    agent_->SetKeptObserver(this);
+  }
+  void TearDown() override {
+    agent_.reset();
+    other_.reset();
+    EXPECT_THAT(segment::CheckInvariants(Table()), testing::IsEmpty());
+    EXPECT_EQ(UsedCells(), 0U);
+    attachment_.reset();
+    std::filesystem::remove_all(path_);
+  }
+
+  segment::Segment& Table() const { return attachment_->manager().segment(); }
+  uint32_t UsedCells() const {
+    uint32_t used = 0;
+    for (uint32_t shard = 0; shard < Table().geometry().shards; ++shard) {
+      used += Table().shard(shard).used_count.Get();
+    }
+    return used;
+  }
+  static segment::ResourceName NameOf(std::u16string_view name) {
+    return {name.data(), static_cast<uint32_t>(name.size())};
+  }
+  static Result<core::Agent::Answer> Ask(core::Agent& agent, std::u16string_view name,
+                                         core::LockRequest request = {}) {
+    return agent.Request(NameOf(name), request);
+  }
+  // The slot of a name that is kept.
+  uint32_t Keep(std::u16string_view name) {
+    id_ = Ask(*agent_, name)->id;
+    return agent_->EndOrKeep(id_).slot;
+  }
+  std::vector<RequestEvent> Events(core::Agent& agent) {
+    std::vector<RequestEvent> events;
+    agent.TakeEvents(events);
+    return events;
+  }
+  void Lock(std::u16string_view name) {
+    Result<ShardLock> lock =
+        ShardLock::TryEnter(Table(), NameOf(name).ShardOf(Table().geometry().shards),
+                            attachment_->manager().self(), attachment_->manager().host());
+    ASSERT_TRUE(lock.ok());
+    lock_.emplace(*std::move(lock));
+  }
+  // The worker of the agent may be the one who works the intake off.
+  void Unlock() {
+    lock_.reset();
+    const uint32_t shard = NameOf(u"n").ShardOf(Table().geometry().shards);
+    do {
+      attachment_->manager().WorkOffIntake(shard);
+      std::this_thread::yield();
+    } while (segment::HasOperations(Table().shard(shard)) ||
+             segment::LockWord(Table(), shard).IsLocked());
+  }
+  // The record is still there when the observer is told.
+  void OnKeptFreed(uint32_t slot) override {
+    freed_.push_back(slot);
+    states_.push_back(watched_ == nullptr ? CellState::kFree : watched_->state.Get());
+  }
+
+  std::shared_ptr<core::Attachment> attachment_;
+  std::unique_ptr<core::Agent> agent_;
+  std::unique_ptr<core::Agent> other_;
+  uint32_t id_ = 0;
+  std::vector<uint32_t> freed_;
+  std::vector<CellState> states_;
+  segment::RequestCell* watched_ = nullptr;
+  std::optional<ShardLock> lock_;
+
+ private:
+  static std::string MakeDirectory() {
+    std::string path = "/dev/shm/holdfast-kept-XXXXXX";
+    return mkdtemp(path.data()) == nullptr ? std::string() : path;
+  }
+  const std::string path_ = MakeDirectory();
+};
+
+TEST_F(AgentKept, TakesAndGivesBack) {
+  const uint32_t slot = Keep(u"n");
+  ASSERT_NE(slot, KeptSlots::kNone);
+  const uint64_t token = agent_->TakeKept(slot, LockMode::kShared);
+  EXPECT_NE(token, 0U);
+  EXPECT_TRUE(*other_->IsLocked(NameOf(u"n"), 1));
+  EXPECT_FALSE(agent_->GiveBack(slot));  // whoever looked has closed it
+  EXPECT_EQ(agent_->End(id_), Loss::kNone);
+  EXPECT_THAT(freed_, testing::ElementsAre(slot));
+  EXPECT_FALSE(*other_->IsLocked(NameOf(u"n"), 1));
+}
+
+TEST_F(AgentKept, IsNoWaitingRequest) {
+  Keep(u"n");
+  EXPECT_EQ(agent_->queued(), 0U);
+  EXPECT_EQ(agent_->in_use(), 1U);
+  EXPECT_TRUE(agent_->IsHeld(id_));
+}
+
+TEST_F(AgentKept, GrantsTheNextOnceItIsEndedAfterARefusedGiveBack) {
+  const uint32_t slot = Keep(u"n");
+  ASSERT_NE(agent_->TakeKept(slot, LockMode::kExclusive), 0U);
+  const auto theirs = Ask(*other_, u"n");
+  EXPECT_EQ(theirs->outcome, RequestOutcome::kQueued);
+  EXPECT_FALSE(agent_->GiveBack(slot));
+  EXPECT_EQ(agent_->End(id_), Loss::kNone);
+  const std::vector<RequestEvent> events = Events(*other_);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, RequestEvent::Kind::kGranted);
+}
+
+TEST_F(AgentKept, IsEndedByTheSecondSweepThatFindsItUnused) {
+  const uint32_t slot = Keep(u"n");
+  ASSERT_NE(agent_->TakeKept(slot, LockMode::kExclusive), 0U);
+  ASSERT_TRUE(agent_->GiveBack(slot));
+  watched_ = &agent_->KeptRecord(slot);
+  const CellState kept = watched_->state.Get();
+  agent_->Sweep();  // it was taken since it was kept
+  EXPECT_THAT(freed_, testing::IsEmpty());
+  agent_->Sweep();
+  EXPECT_THAT(freed_, testing::ElementsAre(slot));
+  EXPECT_THAT(states_, testing::ElementsAre(kept));
+  EXPECT_EQ(agent_->in_use(), 0U);
+  EXPECT_EQ(UsedCells(), 0U);
+}
+
+TEST_F(AgentKept, IsNotEndedByASweepWhileItIsTaken) {
+  const uint32_t slot = Keep(u"n");
+  ASSERT_NE(agent_->TakeKept(slot, LockMode::kExclusive), 0U);
+  for (int i = 0; i < 3; ++i) agent_->Sweep();
+  EXPECT_TRUE(agent_->GiveBack(slot));
+}
+
+TEST_F(AgentKept, IsEndedByASweepOnceItWasRevoked) {
+  const uint32_t slot = Keep(u"n");
+  const auto theirs = Ask(*other_, u"n");
+  EXPECT_EQ(theirs->outcome, RequestOutcome::kGranted);
+  agent_->Sweep();
+  EXPECT_THAT(freed_, testing::ElementsAre(slot));
+  other_->End(theirs->id);
+  EXPECT_EQ(UsedCells(), 0U);
+}
+
+TEST_F(AgentKept, SurvivesARescan) {
+  const uint32_t slot = Keep(u"n");
+  Table().agent(agent_->ref().index).rescan.Exchange(1);
+  EXPECT_THAT(Events(*agent_), testing::IsEmpty());
+  EXPECT_NE(agent_->TakeKept(slot, LockMode::kExclusive), 0U);
+  Table().agent(agent_->ref().index).rescan.Exchange(1);
+  EXPECT_THAT(Events(*agent_), testing::IsEmpty());
+  EXPECT_TRUE(agent_->GiveBack(slot));
+  EXPECT_THAT(freed_, testing::IsEmpty());
+}
+
+TEST_F(AgentKept, IsLostIfDamageHasRemovedItsRecord) {
+  const uint32_t slot = Keep(u"n");
+  const uint32_t shard = NameOf(u"n").ShardOf(Table().geometry().shards);
+  agent_->KeptRecord(slot).state.Set(CellState::kText);
+  Table().shard(shard).dirty.Set(1);
+  EXPECT_EQ(Ask(*other_, u"n")->outcome, RequestOutcome::kGranted);
+  const std::vector<RequestEvent> events = Events(*agent_);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, RequestEvent::Kind::kLost);
+  EXPECT_EQ(events[0].id, id_);
+  EXPECT_THAT(freed_, testing::ElementsAre(slot));
+}
+
+TEST_F(AgentKept, IsToldThatALockThatItTookWasStolen) {
+  const uint32_t slot = Keep(u"n");
+  ASSERT_NE(agent_->TakeKept(slot, LockMode::kExclusive), 0U);
+  core::LockRequest steal;
+  steal.steal = true;
+  EXPECT_EQ(Ask(*other_, u"n", steal)->outcome, RequestOutcome::kGranted);
+  const std::vector<RequestEvent> events = Events(*agent_);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, RequestEvent::Kind::kLost);
+  EXPECT_THAT(freed_, testing::ElementsAre(slot));
+}
+
+TEST_F(AgentKept, ReleasesLaterWhatABusyShardDoesNotLetItEnd) {
+  const uint32_t slot = Keep(u"n");
+  ASSERT_NE(agent_->TakeKept(slot, LockMode::kExclusive), 0U);
+  const auto theirs = Ask(*other_, u"n");
+  Lock(u"n");
+  EXPECT_FALSE(agent_->GiveBack(slot));
+  EXPECT_EQ(agent_->End(id_), Loss::kUnknown);
+  EXPECT_THAT(freed_, testing::ElementsAre(slot));
+  Unlock();
+  const std::vector<RequestEvent> events = Events(*agent_);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, RequestEvent::Kind::kReleased);
+  ASSERT_EQ(Events(*other_).size(), 1U);
+  other_->End(theirs->id);
+}
+
+TEST_F(AgentKept, FreesLaterWhatABusyShardDoesNotLetItFree) {
+  const uint32_t slot = Keep(u"n");
+  Lock(u"n");
+  agent_->Abandon(id_, core::EndReason::kReleased);
+  EXPECT_THAT(freed_, testing::ElementsAre(slot));
+  Unlock();
+  EXPECT_THAT(Events(*agent_), testing::IsEmpty());
+  EXPECT_EQ(agent_->in_use(), 0U);
+  EXPECT_EQ(UsedCells(), 0U);
+}
+
+TEST_F(AgentKept, IsClosedForARequestThatABusyShardDoesNotLetIn) {
+  const uint32_t slot = Keep(u"n");
+  Lock(u"n");
+  const auto theirs = Ask(*other_, u"n");
+  EXPECT_EQ(theirs->outcome, RequestOutcome::kQueued);
+  EXPECT_EQ(agent_->TakeKept(slot, LockMode::kExclusive), 0U);  // it would overtake that request
+  Unlock();
+  const std::vector<RequestEvent> events = Events(*other_);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, RequestEvent::Kind::kGranted);
+}
+
+TEST_F(AgentKept, IsNotKeptWhileTheShardIsBusy) {
+  const uint32_t id = Ask(*agent_, u"n")->id;
+  Lock(u"n");
+  const core::Agent::Released released = agent_->EndOrKeep(id);
+  EXPECT_EQ(released.loss, Loss::kUnknown);
+  EXPECT_EQ(released.slot, KeptSlots::kNone);
+  Unlock();
+  ASSERT_EQ(Events(*agent_).size(), 1U);
+}
+
+TEST_F(AgentKept, IsOneOfAFew) {
+  std::vector<uint32_t> slots;
+  for (char16_t unit = u'a'; slots.size() < KeptSlots::kMax; ++unit) {
+    slots.push_back(Keep(std::u16string(1, unit)));
+  }
+  EXPECT_THAT(slots, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  EXPECT_EQ(Keep(u"z"), KeptSlots::kNone);
+  EXPECT_FALSE(agent_->IsHeld(id_));
+}
+
+TEST_F(AgentKept, GivesWayToARequestForWhichTheTableIsTooFull) {
+  Keep(u"n");
+  const uint32_t before = UsedCells();
+  std::u16string name(40, u'x');
+  std::vector<uint32_t> held;
+  for (;; ++name[0]) {
+    const auto answer = Ask(*agent_, name);
+    if (!answer.ok()) break;
+    held.push_back(answer->id);
+    if (!freed_.empty()) break;
+  }
+  EXPECT_EQ(before, 2U);
+  EXPECT_THAT(freed_, testing::ElementsAre(0));
+  for (const uint32_t id : held) agent_->End(id);
+}
+
+}  // namespace
+}  // namespace holdfast::test
