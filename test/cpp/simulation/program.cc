@@ -30,6 +30,7 @@ void Program::Run() {
   Result<std::unique_ptr<core::Agent>> agent = core::Agent::Open(options, client_id);
   if (agent.ok()) {
     agent_ = std::move(*agent);
+    agent_->SetKeptObserver(this);
     doorbell_ = world_.kernel().At(agent_->doorbell_fd()).fifo;
     while (!is_leaving_ && !world_.IsGhost()) Turn();
     if (!world_.IsGhost()) {
@@ -127,12 +128,14 @@ void Program::Ask() {
   request.if_available = world_.OneIn(6);
   request.steal = habits_.steals && !request.if_available && request.mode == LockMode::kExclusive &&
                   world_.OneIn(4);
-  AskFor(world_.Below(kSimulatedNames), request);
+  const bool comes_back = !kept_.empty() && world_.OneIn(2);
+  AskFor(comes_back ? kept_.begin()->first : world_.Below(kSimulatedNames), request);
 }
 
 void Program::AskFor(uint32_t name, core::LockRequest request) {
   const LockLog::Number number =
       log_.Begin({process_.id, name, request.mode == LockMode::kExclusive, request.steal});
+  if (TakeKept(name, request, number) || world_.IsGhost()) return;
   const std::u16string units = SimulatedName(name);
   const segment::ResourceName resource(units.data(), static_cast<uint32_t>(units.size()));
   const Result<core::Agent::Answer> answer = agent_->Request(resource, request);
@@ -143,7 +146,7 @@ void Program::AskFor(uint32_t name, core::LockRequest request) {
     return log_.Ended(number);
   }
   Mine& mine = mine_[answer->id];
-  mine = {number, false, World::kForever};
+  mine = {number, false, World::kForever, false, name};
   if (answer->outcome == RequestOutcome::kGranted) return Hold(mine, answer->token);
   if (!request.if_available) log_.Queued(number);
   if (world_.OneIn(5)) {
@@ -174,10 +177,54 @@ void Program::End(uint32_t id) {
   log_.Ending(number);
   mine.is_leaving = true;
   mine.until_ns = World::kForever;
-  const core::Loss loss = agent_->End(id);
+  if (GiveBack(id)) {
+    if (world_.IsGhost()) return;
+    log_.Answered(number, false);
+    mine_.erase(id);
+    return;
+  }
+  if (world_.IsGhost()) return;
+  const core::Loss loss = Release(id, mine);
   if (world_.IsGhost() || loss == core::Loss::kUnknown) return;
   log_.Answered(number, loss != core::Loss::kNone);
   mine_.erase(id);
+}
+
+// As lib/backends/shared-memory/kept-names.js. False: the request goes the ordinary way.
+bool Program::TakeKept(uint32_t name, const core::LockRequest& request, LockLog::Number number) {
+  const auto found = kept_.find(name);
+  if (found == kept_.end() || request.steal || !agent_->CheckUsable().ok()) return false;
+  const Kept kept = found->second;
+  if (mine_.contains(kept.id)) return false;  // it waits for its own agent
+  const uint64_t token = agent_->TakeKept(kept.slot, request.mode);
+  if (world_.IsGhost()) return true;
+  if (token == 0) {
+    agent_->Abandon(kept.id, core::EndReason::kReleased);
+    return false;
+  }
+  ++takes_;
+  Mine& mine = mine_[kept.id];
+  mine = {number, false, World::kForever, false, name};
+  Hold(mine, token);
+  return true;
+}
+
+bool Program::GiveBack(uint32_t id) {
+  const auto kept = kept_.find(mine_.at(id).name);
+  return kept != kept_.end() && kept->second.id == id && agent_->GiveBack(kept->second.slot);
+}
+
+core::Loss Program::Release(uint32_t id, const Mine& mine) {
+  const uint32_t name = mine.name;
+  if (!habits_.keeps || kept_.contains(name)) return agent_->End(id);
+  const core::Agent::Released released = agent_->EndOrKeep(id);
+  if (!world_.IsGhost() && released.slot != core::KeptSlots::kNone)
+    kept_[name] = {id, released.slot};
+  return released.loss;
+}
+
+void Program::OnKeptFreed(uint32_t slot) {
+  std::erase_if(kept_, [slot](const auto& kept) { return kept.second.slot == slot; });
 }
 
 void Program::Deliver() {

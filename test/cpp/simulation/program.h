@@ -24,11 +24,12 @@ struct Habits {
   uint32_t requests = 8;      // so many it makes in its life
   bool steals = false;        // now and then
   bool watches = false;       // for a while
+  bool keeps = false;         // the records of what it releases, as JavaScript does
   uint64_t hold_ns = 20'000;  // up to so long
   uint64_t rest_ns = 20'000;  // up to so long between two things that it does
 };
 
-class Program {
+class Program final : private core::KeptObserver {
  public:
   Program(World& world, SimProcess& process, LockLog& log, WatchRecord& watch_ring,
           const Habits& habits);
@@ -51,6 +52,8 @@ class Program {
   std::string WhatItWaitsFor() const;
   // What was wrong in its own eyes, if anything was.
   const std::string& fault() const { return fault_; }
+  // How often it took a kept name.
+  uint64_t takes() const { return takes_; }
 
  private:
   struct Mine {
@@ -58,6 +61,11 @@ class Program {
     bool is_held = false;
     uint64_t until_ns = 0;  // when it is released, or taken back
     bool is_leaving = false;
+    uint32_t name = 0;
+  };
+  struct Kept {
+    uint32_t id = 0;
+    uint32_t slot = 0;
   };
 
   void Turn();
@@ -67,6 +75,10 @@ class Program {
   void Ask();
   void AskFor(uint32_t name, core::LockRequest request);
   void EndWhatIsDue();
+  bool TakeKept(uint32_t name, const core::LockRequest& request, LockLog::Number number);
+  bool GiveBack(uint32_t id);
+  core::Loss Release(uint32_t id, const Mine& mine);
+  void OnKeptFreed(uint32_t slot) override;
   void Hold(Mine& mine, uint64_t token);
   void End(uint32_t id);
   void Deliver();
@@ -84,6 +96,8 @@ class Program {
   std::unique_ptr<core::Agent> agent_;
   std::shared_ptr<Fifo> doorbell_;
   std::map<uint32_t, Mine> mine_;  // by the agent's number
+  std::map<uint32_t, Kept> kept_;  // by name, also while it is taken
+  uint64_t takes_ = 0;
   std::vector<core::RequestEvent> events_;
   std::unique_ptr<Watching> watching_;
   uint64_t watches_until_ns_ = 0;  // once all is quiet

@@ -29,6 +29,8 @@ Simulation::Simulation(uint64_t seed)
   habits_.steals = world_.OneIn(3);
   habits_.requests = 2 + world_.Below(6);
   habits_.watches = world_.OneIn(2);
+  habits_.keeps = world_.OneIn(2);
+  if (habits_.keeps) habits_.requests *= 2;
   is_damaging_ = world_.OneIn(3);
   if (world_.OneIn(4)) habits_.hold_ns = 3'000'000;  // longer than anybody waits for a shard
   const uint32_t processes = 2 + world_.Below(3);
@@ -40,6 +42,12 @@ std::string Simulation::Run() {
   BecomeQuiet();
   if (!HasFailed()) Inspect();
   return fault_;
+}
+
+uint64_t Simulation::takes() const {
+  uint64_t takes = 0;
+  for (const auto& program : programs_) takes += program->takes();
+  return takes;
 }
 
 void Simulation::StartProcess() {

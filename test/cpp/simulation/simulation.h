@@ -24,6 +24,8 @@ class Simulation {
   uint32_t kills() const { return kills_; }
   // Lock words that were made to name somebody who was not inside.
   uint32_t damages() const { return damages_; }
+  // Locks that were granted by taking a kept name.
+  uint64_t takes() const;
   // Events that were written for those who watch.
   uint64_t events() const { return watch_ring_.last(); }
 

@@ -25,6 +25,7 @@ TEST(Simulation, KeepsEveryPromiseWhoeverDiesWherever) {
   const uint64_t count = is_replay ? 1 : NumberFrom("HOLDFAST_SIMULATIONS", kSimulations);
   std::cout << "seeds " << first << " to " << first + count - 1 << std::endl;
   uint64_t grants = 0;
+  uint64_t takes = 0;
   uint64_t kills = 0;
   uint64_t events = 0;
   uint64_t damages = 0;
@@ -35,12 +36,13 @@ TEST(Simulation, KeepsEveryPromiseWhoeverDiesWherever) {
     if (!fault.empty()) (void)simulation.release();
     ASSERT_EQ(fault, "") << "HOLDFAST_SEED=" << seed;
     grants += simulation->grants();
+    takes += simulation->takes();
     kills += simulation->kills();
     events += simulation->events();
     damages += simulation->damages();
   }
-  std::cout << grants << " grants, " << kills << " kills, " << events << " watched events, "
-            << damages << " damaged locks" << std::endl;
+  std::cout << grants << " grants, " << takes << " of kept names, " << kills << " kills, " << events
+            << " watched events, " << damages << " damaged locks" << std::endl;
 }
 
 }  // namespace
