@@ -106,6 +106,18 @@ napi_value Init(napi_env env, napi_value exports_value) {
   constant("EVENT_STALLED", static_cast<uint64_t>(RequestEvent::Kind::kStalled));
   constant("EVENT_RELEASED", static_cast<uint64_t>(RequestEvent::Kind::kReleased));
   constant("HAS_EVENTS", kHasEvents);
+  constant("IS_KEPT", kIsKept);
+  constant("SLOT_SHIFT", kSlotShift);
+  constant("MAX_KEPT", core::KeptSlots::kMax);
+  constant("GATE_WORD", kGateWord);
+  constant("GATE_WORDS", kGateWords);
+  constant("FREED_WORD", kFreedWord);
+  constant("TURN_WORD", kTurnWord);
+  constant("STATES_WORD", kStatesWord);
+  constant("TOKEN_BYTES", offsetof(segment::RequestCell, token));
+  constant("MODE_BYTES", offsetof(segment::RequestCell, mode));
+  constant("REQUESTED_BYTES", offsetof(segment::RequestCell, requested_ms));
+  constant("GRANTED_BYTES", offsetof(segment::RequestCell, granted_ms));
   constant("MORE_EVENTS", kMoreEvents);
   constant("DISCONNECTED", kDisconnected);
   constant("COUNT_SHIFT", kCountShift);

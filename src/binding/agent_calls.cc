@@ -144,8 +144,12 @@ napi_value AgentWrap::End(napi_env env, napi_callback_info info) {
   if (self->agent_ == nullptr) return ToJs(env, 0);
   const core::Loss loss = self->agent_->End(id);
   self->UpdateLoop();
-  const bool has_events = self->agent_->queued() > 0 && self->agent_->HasEvents();
-  return ToJs(env, static_cast<uint32_t>(loss) | (has_events ? kHasEvents : 0));
+  return ToJs(env, self->AnswerOf(loss));
+}
+
+uint32_t AgentWrap::AnswerOf(core::Loss loss) const {
+  const bool has_events = agent_->queued() > 0 && agent_->HasEvents();
+  return static_cast<uint32_t>(loss) | (has_events ? kHasEvents : 0);
 }
 
 // timeOut(id): ends a queued request whose timeout has passed
@@ -246,16 +250,16 @@ napi_value AgentWrap::ReadEvents(napi_env env, napi_callback_info info) {
 // snapshot() -> see snapshot_to_js.h; null: a shard is busy, try again; undefined: failed
 napi_value AgentWrap::TakeSnapshot(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 0> call(env, info);
-  return call.self() == nullptr ? Quit(env) : call.self()->View(env, &InfosToJs);
+  return call.self() == nullptr ? Quit(env) : call.self()->ToView(env, &InfosToJs);
 }
 
 // inspect() -> the same with details
 napi_value AgentWrap::Inspect(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 0> call(env, info);
-  return call.self() == nullptr ? Quit(env) : call.self()->View(env, &DetailsToJs);
+  return call.self() == nullptr ? Quit(env) : call.self()->ToView(env, &DetailsToJs);
 }
 
-napi_value AgentWrap::View(napi_env env, napi_value (*to_js)(napi_env, const core::Snapshot&)) {
+napi_value AgentWrap::ToView(napi_env env, napi_value (*to_js)(napi_env, const core::Snapshot&)) {
   if (agent_ == nullptr) {
     last_error_ = Closed();
     return nullptr;
@@ -280,6 +284,7 @@ napi_value AgentWrap::CloseByJs(napi_env env, napi_callback_info info) {
   if (self == nullptr || !Read(env, call[0], is_end)) return Quit(env);
   if (self->agent_ == nullptr) return nullptr;
   (void)napi_remove_env_cleanup_hook(env, &AgentWrap::OnEnvironmentEnd, self);
+  self->DetachViews();
   self->Close(is_end ? core::EndReason::kOwnerDied : core::EndReason::kReleased);
   return nullptr;
 }

@@ -23,7 +23,9 @@ constexpr uint64_t kNearTurnNs = 250'000;
 
 AgentWrap::AgentWrap(napi_env env, std::unique_ptr<core::Agent> agent, bool sweeps,
                      std::span<uint32_t> words)
-    : env_(env), agent_(std::move(agent)), words_(words.data()), sweeps_(sweeps) {}
+    : env_(env), agent_(std::move(agent)), words_(words.data()), sweeps_(sweeps) {
+  agent_->SetKeptObserver(this);
+}
 
 std::unique_ptr<AgentWrap> AgentWrap::Open(napi_env env, const core::AttachOptions& options,
                                            const uint64_t (&client_id)[2], napi_value buffer,
@@ -53,6 +55,14 @@ std::unique_ptr<AgentWrap> AgentWrap::Open(napi_env env, const core::AttachOptio
     Quit(env);
     return nullptr;
   }
+  const auto close_gate = [](void* self) {
+    static_cast<AgentWrap*>(self)->words_[kGateWord] = kForkedGate;
+  };
+  const Status guarded = wrap->fork_guard_.Register(close_gate, wrap.get());
+  if (!guarded.ok()) {
+    wrap->CloseAtEnd();
+    return fail(guarded);
+  }
   wrap->handles_->DoNotSleep(true);  // opened in another agent's turn: its own is over
   return wrap;
 }
@@ -67,6 +77,11 @@ napi_value AgentWrap::Functions() {
   add("requestWithExtras", &AgentWrap::RequestWithExtras);
   add("end", &AgentWrap::End);
   add("timeOut", &AgentWrap::TimeOut);
+  add("endOrKeep", &AgentWrap::EndOrKeep);
+  add("dropKept", &AgentWrap::DropKept);
+  add("openGate", &AgentWrap::OpenGate);
+  add("view", &AgentWrap::View);
+  add("tokenView", &AgentWrap::TokenView);
   add("isHeld", &AgentWrap::IsHeld);
   add("isConnected", &AgentWrap::IsConnected);
   add("readEvents", &AgentWrap::ReadEvents);
@@ -105,6 +120,11 @@ void AgentWrap::Close(core::EndReason reason) {
   if (handles_ != nullptr) handles_->Close();
   handles_ = nullptr;
   wait_walk_.reset();
+  fork_guard_.Unregister();
+  if (agent_ != nullptr) CloseGate();
+  // Node detaches them where the environment ends.
+  for (JsReference& view : views_) view.Reset();
+  token_view_.Reset();
   if (agent_ != nullptr) agent_->Close(reason);
   agent_.reset();
   events_.clear();
@@ -115,6 +135,7 @@ void AgentWrap::Close(core::EndReason reason) {
 
 void AgentWrap::OnPrepare() {
   agent_->BeginTurn();
+  CloseGate();
   handles_->DoNotSleep(false);
   if (HasToTell()) Deliver();
   const bool expects_more = agent_ != nullptr && agent_->queued() > 0 && DeliverWhatIsNear();

@@ -6,6 +6,7 @@
 
 #include <node_api.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -16,6 +17,7 @@
 #include "binding/name_argument.h"
 #include "core/agent.h"
 #include "core/wait_walk.h"
+#include "platform/fork_guard.h"
 
 namespace holdfast::binding {
 
@@ -29,6 +31,9 @@ inline constexpr uint32_t kOutcomeBits = 2;
 
 // A bit in the answer of end(): there is an event, which need not wait for a turn of the loop.
 inline constexpr uint32_t kHasEvents = 4;
+// In the answer of endOrKeep(): the record is kept, in the slot that stands above kSlotShift.
+inline constexpr uint32_t kIsKept = 8;
+inline constexpr uint32_t kSlotShift = 4;
 
 // readEvents() answers count << kCountShift | these bits: there are more events; the lock table was
 // removed.
@@ -41,7 +46,19 @@ inline constexpr uint32_t kCountShift = 2;
 inline constexpr uint32_t kTokenWords = 2;
 inline constexpr uint32_t kEventWords = 4;
 inline constexpr uint32_t kMaxEvents = 255;
-inline constexpr uint32_t kBufferWords = kTokenWords + kEventWords * kMaxEvents;
+inline constexpr uint32_t kGateWord = kTokenWords + kEventWords * kMaxEvents;
+
+// Behind the events, from kGateWord on: how often JavaScript may still take a kept name before it
+// asks openGate(), kForkedGate in a forked child; the slots that native code has freed, a bit each;
+// the time of this turn of the loop, high and low half; the states of the record that endOrKeep()
+// has kept, idle and taken.
+inline constexpr uint32_t kGateWords = 6;
+inline constexpr uint32_t kFreedWord = kGateWord + 1;
+inline constexpr uint32_t kTurnWord = kGateWord + 2;
+inline constexpr uint32_t kStatesWord = kGateWord + 4;
+inline constexpr uint32_t kBufferWords = kGateWord + kGateWords;
+inline constexpr uint32_t kOpenGate = 1000;
+inline constexpr uint32_t kForkedGate = UINT32_MAX;  // -1 for JavaScript
 
 // The values of an event of readWatch(): name, type (LockEvent), mode, client id, process id,
 // thread id, token (high, low half), time, how many events were lost before it, the low half of the
@@ -53,7 +70,7 @@ inline Status Closed() { return Status(StatusCode::kClosed, "the lock manager is
 
 // Final, and never deleted through its base.
 // NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor)
-class AgentWrap final : private LoopHandles::Listener {
+class AgentWrap final : private LoopHandles::Listener, private core::KeptObserver {
  public:
   // Opens an agent; throws (in JavaScript) what went wrong and returns null. `buffer` is a
   // Uint32Array of at least kBufferWords.
@@ -78,6 +95,11 @@ class AgentWrap final : private LoopHandles::Listener {
   static napi_value RequestWithExtras(napi_env env, napi_callback_info info);
   static napi_value End(napi_env env, napi_callback_info info);
   static napi_value TimeOut(napi_env env, napi_callback_info info);
+  static napi_value EndOrKeep(napi_env env, napi_callback_info info);
+  static napi_value DropKept(napi_env env, napi_callback_info info);
+  static napi_value OpenGate(napi_env env, napi_callback_info info);
+  static napi_value View(napi_env env, napi_callback_info info);
+  static napi_value TokenView(napi_env env, napi_callback_info info);
   static napi_value IsHeld(napi_env env, napi_callback_info info);
   static napi_value IsConnected(napi_env env, napi_callback_info info);
   static napi_value ReadEvents(napi_env env, napi_callback_info info);
@@ -104,7 +126,15 @@ class AgentWrap final : private LoopHandles::Listener {
   uint64_t MaxNameUnits() const;
   int32_t Ask(const NameArgument& name, core::LockRequest& request);
   int32_t Fail(const Status& status);
-  napi_value View(napi_env env, napi_value (*to_js)(napi_env, const core::Snapshot&));
+  napi_value ToView(napi_env env, napi_value (*to_js)(napi_env, const core::Snapshot&));
+  void OnKeptFreed(uint32_t slot) override;
+  napi_value MakeView(void* data, size_t bytes, JsReference& reference);
+  void Detach(JsReference& view);
+  void DetachViews();
+  void CloseGate() {
+    if (words_[kGateWord] != kForkedGate) words_[kGateWord] = 0;
+  }
+  uint32_t AnswerOf(core::Loss loss) const;
   void OnPrepare() override;
   void OnCheck() override;
   void OnDoorbell() override;
@@ -133,6 +163,9 @@ class AgentWrap final : private LoopHandles::Listener {
   uint32_t* words_;         // of the buffer
   NameArgument last_name_;  // that request() was given
   JsReference on_events_;
+  std::array<JsReference, core::KeptSlots::kMax> views_;  // of the records in the slots
+  JsReference token_view_;
+  ForkGuard fork_guard_;  // closes the gate of a forked child
   std::vector<core::RequestEvent> events_;
   size_t next_event_ = 0;  // of events_: what JavaScript has not read yet
   Status last_error_;
