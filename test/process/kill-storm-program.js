@@ -2,7 +2,8 @@
 
 // A process of a kill storm: its main thread and two workers use locks without a pause, in both
 // modes, with ifAvailable and signals, until they are told to stop. One JSON argument: directory,
-// number, names, seed, backend (`broker`, or else shared memory).
+// number, names, seed, backend (`broker`, or else shared memory). Every second process keeps every
+// name whose lock it releases, not those alone that come back.
 
 const { appendFileSync } = require('node:fs');
 const { join } = require('node:path');
@@ -18,6 +19,7 @@ const WORKERS = 2;
 
 const options = isMainThread ? JSON.parse(process.argv[2]) : workerData;
 const { directory, number: program, names, seed } = options;
+if (program % 2 === 1) require('../support/preload/eager-keeping.js');
 const random = randomFrom(seed + threadId);
 const locks = openLockManager({
   backend:

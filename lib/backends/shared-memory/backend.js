@@ -5,8 +5,10 @@ const { loadBinding } = require('../../binding.js');
 const { abortError, invalidStateError } = require('../../errors.js');
 const { lazy } = require('../../lazy.js');
 const { RequestTable, NO_ID } = require('./request-table.js');
+const { KeptNames } = require('./kept-names.js');
 const { createClientId } = require('../client-id.js');
 const { PendingLosses } = require('./pending-losses.js');
+const { SoonCall } = require('./soon-call.js');
 const { doNotLeaveAtExit, leaveAtExit } = require('./exit-hook.js');
 const { EVENT_DISCONNECTED, reasonOfEvent, reasonOfLoss } = require('./loss-reasons.js');
 const { RequestCaller, openAgent, placeOf, toAgentOptions, toError } = require('./native-agent.js');
@@ -37,7 +39,6 @@ const view = lazy(() => require('./snapshot.js'));
 const walkWaits = lazy(() => require('./wait-walk.js').walkWaits);
 
 const OUTCOME_MASK = (1 << OUTCOME_BITS) - 1;
-const SOON = Promise.resolve();
 const MAX_HOLDERS = 100; // unless holdersOf() is told otherwise
 
 /**
@@ -54,13 +55,13 @@ class SharedMemoryBackend {
   /** @type {string | undefined} made at the first use */
   #table = undefined;
   #requests = new RequestTable();
+  #kept = new KeptNames(this.#requests);
   #caller = new RequestCaller();
   #pendingLosses = new PendingLosses();
-  #isAboutToRead = false;
-  #readSoon = () => {
-    this.#isAboutToRead = false;
+  /** For a grant by the end of another request here: a turn of the loop costs several times it. */
+  #readingSoon = new SoonCall(() => {
     if (this.#agent !== null) this.#onEvents();
-  };
+  });
   /** @type {Set<SharedMemoryWatch>} */
   #watches = new Set();
   #isClosed = false;
@@ -95,6 +96,7 @@ class SharedMemoryBackend {
   enqueue(request) {
     this.#checkOpen();
     this.#agent ??= this.#open();
+    if (this.#kept.take(request)) return GRANTED;
     const answer = this.#caller.call(this.#agent, request);
     if (answer < 0) throw this.#fail();
     const outcome = answer & OUTCOME_MASK;
@@ -146,7 +148,7 @@ class SharedMemoryBackend {
     const id = request.backendId;
     this.#requests.forget(request);
     if (isTimeout) this.#agent.timeOut(id);
-    else if (this.#endById(id) === LOSS_UNKNOWN) void this.#requests.awaitRelease(id);
+    else if (this.#hear(this.#agent.end(id)) === LOSS_UNKNOWN) void this.#requests.awaitRelease(id);
   }
 
   /**
@@ -248,6 +250,7 @@ class SharedMemoryBackend {
   /** Releases everything and reports nothing: the thread is about to end. */
   leave() {
     this.#isClosed = true;
+    this.#kept.attach(null);
     this.#agent?.close(true);
   }
 
@@ -274,7 +277,8 @@ class SharedMemoryBackend {
   /** @returns {any} the native agent */
   #open() {
     this.#caller.reset();
-    return openAgent(this.#native, this.#options, this.#requests.words, () => this.#onEvents());
+    const { words } = this.#requests;
+    return this.#kept.attach(openAgent(this.#native, this.#options, words, () => this.#onEvents()));
   }
 
   /**
@@ -290,6 +294,7 @@ class SharedMemoryBackend {
       this.#pendingLosses.add(request, 'disconnected', tell);
       request.backendId = NO_ID;
     }
+    this.#kept.attach(null);
     this.#agent.close(false);
     this.#agent = null;
     for (const watch of this.#watches) watch.wake();
@@ -300,24 +305,18 @@ class SharedMemoryBackend {
   /** @param {Request} request */
   #end(request) {
     const id = request.backendId;
-    if (id === NO_ID) return 0;
+    if (id === NO_ID || this.#kept.giveBack(request)) return 0;
     this.#requests.forget(request);
-    return this.#endById(id);
+    const mayBeKept = this.#kept.wants(request);
+    return this.#hear(mayBeKept ? this.#kept.endOrKeep(id, request.name) : this.#agent.end(id));
   }
 
   /**
-   * If the end of one request grants another one of this agent, a microtask reports it: a turn of
-   * the event loop for each would cost several times the grant.
-   * @param {number} id
+   * @param {number} answer  of the native part, to the end of a request
    * @returns {number} 0, or the way in which the lock had been lost
    */
-  #endById(id) {
-    const answer = this.#agent.end(id);
-    if ((answer & HAS_EVENTS) === 0) return answer;
-    if (!this.#isAboutToRead) {
-      this.#isAboutToRead = true;
-      SOON.then(this.#readSoon);
-    }
+  #hear(answer) {
+    if ((answer & HAS_EVENTS) !== 0) this.#readingSoon.request();
     return answer & ~HAS_EVENTS;
   }
 

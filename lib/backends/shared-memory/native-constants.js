@@ -32,4 +32,18 @@ module.exports = Object.freeze({
   TOKEN_WORDS: 2,
   EVENT_WORDS: 4,
   MAX_EVENTS: 255,
+  // Kept names: an answer to the end of a lock, the words behind the events, and where the fields
+  // of a record are.
+  IS_KEPT: 8,
+  SLOT_SHIFT: 4,
+  MAX_KEPT: 8,
+  GATE_WORD: 1022,
+  GATE_WORDS: 6,
+  FREED_WORD: 1023,
+  TURN_WORD: 1024,
+  STATES_WORD: 1026,
+  TOKEN_BYTES: 16,
+  MODE_BYTES: 40,
+  REQUESTED_BYTES: 96,
+  GRANTED_BYTES: 104,
 });

@@ -8,6 +8,7 @@ const {
   EVENT_MISSED,
   EVENT_STALLED,
   EVENT_WORDS,
+  GATE_WORDS,
   TOKEN_WORDS,
 } = require('./native-constants.js');
 
@@ -44,10 +45,10 @@ class RequestTable {
   /** @type {Map<number, (kind: number) => void>} releases without an answer yet, by id */
   #releases = new Map();
   /**
-   * Written by the native part: the token of a grant, then events. Signed, because half of all
-   * unsigned 32-bit numbers would be objects in the heap.
+   * Written by the native part: the token of a grant, events, and words of kept-names.js. Signed,
+   * because half of all unsigned 32-bit numbers would be objects in the heap.
    */
-  words = new Int32Array(TOKEN_WORDS + EVENT_WORDS * MAX_EVENTS);
+  words = new Int32Array(TOKEN_WORDS + EVENT_WORDS * MAX_EVENTS + GATE_WORDS);
 
   /**
    * @param {Request} request

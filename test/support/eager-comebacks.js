@@ -1,0 +1,12 @@
+'use strict';
+
+/** In place of lib/backends/shared-memory/comebacks.js: every name is kept when it is released. */
+class Comebacks {
+  isDue() {
+    return true;
+  }
+
+  delay() {}
+}
+
+module.exports = { Comebacks };
