@@ -22,6 +22,7 @@ const path = require('node:path');
 const { PLANTED_BUGS } = require('../test/mutations/planted-bugs.js');
 const { OWNER_BUGS } = require('../test/mutations/planted-owner-bugs.js');
 const { INTAKE_BUGS } = require('../test/mutations/planted-intake-bugs.js');
+const { KEPT_BUGS } = require('../test/mutations/planted-kept-bugs.js');
 const { WATCH_BUGS } = require('../test/mutations/planted-watch-bugs.js');
 const { ensureToolchain } = require('./steps/toolchain.js');
 const { ROOT, StepError, mustRun } = require('./steps/run.js');
@@ -31,6 +32,7 @@ const PROGRAMS = path.join(COPY, 'build', 'cmake-default');
 const COPIED = [
   'src',
   'test/cpp',
+  'test/support/kept-transitions.txt', // a test reads it
   'bench/instructions',
   'cmake',
   'CMakeLists.txt',
@@ -120,8 +122,8 @@ function earlierResults() {
 function main() {
   ensureToolchain('cpp');
   const wanted = process.argv[2] ?? '';
-  const bugs = [...PLANTED_BUGS, ...WATCH_BUGS, ...OWNER_BUGS, ...INTAKE_BUGS].filter(({ name }) =>
-    name.includes(wanted),
+  const bugs = [...PLANTED_BUGS, ...WATCH_BUGS, ...OWNER_BUGS, ...INTAKE_BUGS, ...KEPT_BUGS].filter(
+    ({ name }) => name.includes(wanted),
   );
   mkdirSync(COPY, { recursive: true });
   const results = earlierResults();
