@@ -40,6 +40,11 @@ bool IsGrantableNext(const RequestCell& request, const NameCell& name) {
 // Without a holder no request has to wait: if one waits, the counts or the list are damaged.
 bool HasNoHolder(const NameCell& name) { return name.held_head.Get() == kNoCell; }
 
+// Not: nobody holds it, or by a record that is or was open.
+bool HasCounted(const NameCell& name) {
+  return name.held_exclusive.Get() + name.held_shared.Get() != 0;
+}
+
 // For a WatchRingWriter.
 constexpr bool kRoutine = false;
 constexpr bool kIncident = true;
@@ -65,7 +70,7 @@ RequestReply ShardRules::Request(const segment::AgentRef& agent, const segment::
   NameTable names(shard_);
   NameTable::Found found = names.Find(name);
   if (found.damaged) return reply;
-  if (found.cell != nullptr) Settle(*found.cell);
+  if (found.cell != nullptr && !HasCounted(*found.cell)) Settle(*found.cell);
   const bool is_first = found.cell == nullptr || found.cell->queue_head.Get() == kNoCell;
   const HeldCounts held = found.cell == nullptr ? HeldCounts{} : CountsOf(*found.cell);
   const bool is_granted = request.steal || IsGrantable(request.mode, is_first, held, request.limit);
@@ -279,13 +284,21 @@ void ShardRules::SetNextWaiter(const NameCell& name) {
 }
 
 void ShardRules::End(CellId id, RequestCell& request, EndReason reason) {
-  if (request.state.Get() != CellState::kWaiting) SettleNameOf(id, request);
   const CellState state = request.state.Get();
-  if (state != CellState::kWaiting && state != CellState::kHeld) return Free(id, request);
+  if (state != CellState::kWaiting && state != CellState::kHeld)
+    return EndOther(id, request, reason);
   NameCell* const name = shard_.NameAt(request.name.Get());
   if (name == nullptr) return shard_.MarkDamaged();
-  if (state == CellState::kHeld) return EndHeld(id, request, *name, reason);
-  EndWaiting(id, request, *name, reason);
+  if (state == CellState::kWaiting) return EndWaiting(id, request, *name, reason);
+  if (!HasCounted(*name)) Settle(*name);
+  EndHeld(id, request, *name, reason);
+}
+
+// It is kept, or nothing any more.
+void ShardRules::EndOther(CellId id, RequestCell& request, EndReason reason) {
+  SettleNameOf(id, request);
+  if (request.state.Get() == CellState::kHeld) return End(id, request, reason);
+  Free(id, request);
 }
 
 bool ShardRules::MayBeKept(const RequestCell& request, const NameCell& name) const {

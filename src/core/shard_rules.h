@@ -41,6 +41,7 @@ class ShardRules {
 
  private:
   void Settle(segment::NameCell& name);
+  void EndOther(segment::CellId id, segment::RequestCell& request, EndReason reason);
   void RemoveIfUnused(segment::CellId name_id, segment::NameCell& name);
   void SettleNameOf(segment::CellId id, const segment::RequestCell& request);
   bool MayBeKept(const segment::RequestCell& request, const segment::NameCell& name) const;

@@ -8,6 +8,11 @@ constexpr int kAttempts = 1 << 20;
 
 }  // namespace
 
+bool IsOpenRequest(const AnyCell& cell, CellState state) {
+  const uint64_t ticket = reinterpret_cast<const RequestCell&>(cell).ticket.Get();
+  return (static_cast<uint32_t>(state) & kTicketBits) == (ticket & kTicketBits);
+}
+
 // A death before the exchange leaves a kept record, whose fields count for nothing; after it, a
 // lock of the dead. Nobody else frees the record while its agent lives, so the stores cannot meet
 // another record.

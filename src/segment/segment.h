@@ -183,11 +183,10 @@ inline bool IsOpen(CellState state) {
   return IsTaken(state) || (static_cast<uint32_t>(state) & ~kTicketBits) == kKeptBits;
 }
 // Whether a cell in this state is a request.
+// Open, and of this record. Apart from IsRequest(), which is in every step of a list.
+[[gnu::noinline]] bool IsOpenRequest(const AnyCell& cell, CellState state);
 inline bool IsRequest(const AnyCell& cell, CellState state) {
-  if (IsRequestState(state)) return true;
-  if (!IsOpen(state)) return false;
-  const uint64_t ticket = reinterpret_cast<const RequestCell&>(cell).ticket.Get();
-  return (static_cast<uint32_t>(state) & kTicketBits) == (ticket & kTicketBits);
+  return IsRequestState(state) || (IsOpen(state) && IsOpenRequest(cell, state));
 }
 
 }  // namespace holdfast::segment

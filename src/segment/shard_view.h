@@ -19,8 +19,7 @@ class ShardView {
   AnyCell* CellAt(CellId id) const { return segment_->CellAt(index_, id); }
   // Null when the cell is not a request (a name, a text) of this shard.
   RequestCell* RequestAt(CellId id) const {
-    AnyCell* const cell = CellAt(id);
-    return cell != nullptr && IsRequest(*cell, cell->state.Acquire()) ? &AsRequest(*cell) : nullptr;
+    return id == kNoCell ? nullptr : RequestOrNull(CellAt(id));  // mostly there is none
   }
   NameCell* NameAt(CellId id) const {
     AnyCell* const cell = CellAt(id);
@@ -36,6 +35,10 @@ class ShardView {
   void MarkDamaged() const { header().dirty.Set(1); }
 
  private:
+  static RequestCell* RequestOrNull(AnyCell* cell) {
+    return cell != nullptr && IsRequest(*cell, cell->state.Acquire()) ? &AsRequest(*cell) : nullptr;
+  }
+
   Segment* segment_;
   uint32_t index_;
 };
