@@ -19,11 +19,7 @@ const {
 } = require('node:fs');
 const { spawnSync } = require('node:child_process');
 const path = require('node:path');
-const { PLANTED_BUGS } = require('../test/mutations/planted-bugs.js');
-const { OWNER_BUGS } = require('../test/mutations/planted-owner-bugs.js');
-const { INTAKE_BUGS } = require('../test/mutations/planted-intake-bugs.js');
-const { KEPT_BUGS } = require('../test/mutations/planted-kept-bugs.js');
-const { WATCH_BUGS } = require('../test/mutations/planted-watch-bugs.js');
+const { ALL_BUGS } = require('../test/mutations/all-bugs.js');
 const { ensureToolchain } = require('./steps/toolchain.js');
 const { ROOT, StepError, mustRun } = require('./steps/run.js');
 
@@ -122,9 +118,7 @@ function earlierResults() {
 function main() {
   ensureToolchain('cpp');
   const wanted = process.argv[2] ?? '';
-  const bugs = [...PLANTED_BUGS, ...WATCH_BUGS, ...OWNER_BUGS, ...INTAKE_BUGS, ...KEPT_BUGS].filter(
-    ({ name }) => name.includes(wanted),
-  );
+  const bugs = ALL_BUGS.filter(({ name }) => name.includes(wanted));
   mkdirSync(COPY, { recursive: true });
   const results = earlierResults();
   for (const part of COPIED) {
