@@ -19,9 +19,9 @@ const { removeFile } = require('./remove-file.js');
  */
 
 const CLAIM_NAME = /^broker\.([1-9]\d{0,14})$/;
+const JOURNAL_NAME = /^journal\.([1-9]\d{0,14})$/;
 const MARK_NAME = /^starting\.([1-9]\d{0,14})$/;
 const DRAFT_NAME = /^draft-/;
-const SOCKET_NAME = /^s[0-9a-f]{16}$/;
 const PRIVATE_DIRECTORY = 0o700;
 const PRIVATE_FILE = 0o600;
 const OTHERS = 0o077;
@@ -117,15 +117,33 @@ class BrokerFiles {
     if (!this.hasSocketFiles) return `\\\\.\\pipe\\holdfast-${createClientId()}`;
     const file = path.join(folder, `s${id}`);
     if (Buffer.byteLength(file) <= this.#platform.pathLimit) return file;
-    const short = this.#platform.shortDirectory(process.geteuid?.() ?? 0);
-    ensurePrivate(short, this.#platform, false);
-    return path.join(short, `s${id}`);
+    ensurePrivate(this.shortDirectory, this.#platform, false);
+    return path.join(this.shortDirectory, `s${id}`);
   }
 
-  /** @returns {number} of the highest claim; 0: there is none */
+  /** For sockets of all buckets whose paths would be too long. */
+  get shortDirectory() {
+    return this.#platform.shortDirectory(process.geteuid?.() ?? 0);
+  }
+
+  /**
+   * Where somebody has removed all claims, the numbers go on behind the last journal: it is the
+   * state to begin with, and the older one from then on.
+   * @returns {number} of the highest claim; 0: there never was one
+   */
   highestClaim() {
-    const numbers = namesIn(this.claimsFolder).map((name) => CLAIM_NAME.exec(name)?.[1] ?? 0);
-    return Math.max(0, ...numbers.map(Number));
+    const claim = Math.max(0, ...numbersIn(this.claimsFolder, CLAIM_NAME));
+    return claim > 0 ? claim : Math.max(0, ...this.journalNumbers());
+  }
+
+  /** @returns {number[]} of the brokers that have left a journal */
+  journalNumbers() {
+    return numbersIn(this.folder, JOURNAL_NAME);
+  }
+
+  /** @param {number} number */
+  journalFile(number) {
+    return path.join(this.folder, `journal.${number}`);
   }
 
   /**
@@ -194,29 +212,16 @@ class BrokerFiles {
   removeClaimsBelow(number) {
     for (const name of namesIn(this.claimsFolder)) {
       const claimed = Number(CLAIM_NAME.exec(name)?.[1] ?? Infinity);
-      if (claimed < number) this.#removeClaim(claimed);
+      if (claimed < number) removeFile(this.claimFile(claimed));
     }
-  }
-
-  /** @param {number} number  of a broker that has ended */
-  #removeClaim(number) {
-    const socket = this.readClaim(number)?.socket ?? '';
-    const short = this.#platform.shortDirectory(process.geteuid?.() ?? 0);
-    if (path.dirname(socket) === short && SOCKET_NAME.test(path.basename(socket)))
-      removeFile(socket);
-    removeFile(this.claimFile(number));
   }
 
   /**
-   * What brokers and candidates before have left behind; those that are still there lose.
-   * @param {Claim} claim  the highest
+   * What brokers and candidates before have left behind, but for their sockets.
+   * @param {number} number  of the highest claim
    */
-  cleanUp({ number, socket }) {
+  cleanUp(number) {
     this.removeClaimsBelow(number);
-    for (const name of namesIn(this.claimsFolder)) {
-      const file = path.join(this.claimsFolder, name);
-      if (SOCKET_NAME.test(name) && file !== socket) removeFile(file);
-    }
     for (const name of namesIn(this.folder)) {
       const marked = Number(MARK_NAME.exec(name)?.[1] ?? Infinity);
       const isOver = marked <= number || DRAFT_NAME.test(name);
@@ -247,6 +252,15 @@ function namesIn(folder) {
     throw error;
   }
 }
+
+/**
+ * @param {string} folder
+ * @param {RegExp} pattern  of a name with a number
+ */
+const numbersIn = (folder, pattern) =>
+  namesIn(folder)
+    .map((name) => Number(pattern.exec(name)?.[1]))
+    .filter((number) => number > 0);
 
 /** @param {number} pid */
 function isProcessThere(pid) {

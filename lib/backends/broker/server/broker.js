@@ -6,7 +6,8 @@ const { ClientConnection } = require('./client-connection.js');
 const { Gathering } = require('./gathering.js');
 const { Journal } = require('./journal.js');
 const { readLastJournal } = require('./last-journal.js');
-const { listLifelines, removeLifeline, removeOldDrafts } = require('../lifeline-files.js');
+const { removeLeftOvers } = require('./left-overs.js');
+const { listLifelines, removeLifeline } = require('../lifeline-files.js');
 const { machineNow } = require('../machine-clock.js');
 const { mergeOne } = require('./merge.js');
 const { toRefusal } = require('./refusal.js');
@@ -113,7 +114,7 @@ class Broker {
 
   /** Takes over from the broker before; then those who were its clients have some time. */
   recover() {
-    const { records, damage } = readLastJournal(this.#place);
+    const { records, damage } = readLastJournal(this.#place, this.#claim.number);
     if (damage === undefined) {
       this.table.restore(records);
       this.#begin();
@@ -128,15 +129,14 @@ class Broker {
   /** From here on this broker's journal counts. */
   #begin() {
     this.#journal.writeWhole();
-    this.#journal.removeOthers();
+    this.#journal.removeOlder();
     this.#journal.hasRoomFor(0); // keeps it
-    this.#place.cleanUp(this.#claim);
+    removeLeftOvers(this.#place, this.#claim);
     const connected = new Set();
     for (const session of this.table.sessions.values()) {
       if (session.isAway) this.#lifelines.watch(session);
       else connected.add(session.lifeline);
     }
-    removeOldDrafts(this.#place);
     for (const lifeline of listLifelines(this.#place)) {
       if (!connected.has(lifeline)) this.#lifelines.watch({ lifeline }); // it may be left over
     }

@@ -3,7 +3,6 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { removeFile } = require('../remove-file.js');
-const { namesIn } = require('../broker-files.js');
 const { toLine } = require('../lines.js');
 const { PendingBytes } = require('./pending-bytes.js');
 
@@ -30,7 +29,6 @@ const { PendingBytes } = require('./pending-bytes.js');
  */
 const VERSION = 1;
 
-const JOURNAL_NAME = /^journal\.([1-9]\d{0,14})$/;
 const PRIVATE_FILE = 0o600;
 
 /**
@@ -113,7 +111,7 @@ class Journal {
     try {
       writeAll(fd, bytes, 0);
       writeZeros(fd, bytes.length, bytes.length + spareBytes);
-      fs.renameSync(draft, journalFile(this.#place, this.#number));
+      fs.renameSync(draft, this.#place.journalFile(this.#number));
     } catch (error) {
       fs.closeSync(fd);
       removeFile(draft);
@@ -125,10 +123,10 @@ class Journal {
     this.#reservedEnd = bytes.length + spareBytes;
   }
 
-  /** The other files say nothing any more. */
-  removeOthers() {
-    for (const [name, number] of journalsIn(this.#place)) {
-      if (number !== this.#number) removeFile(path.join(this.#place.folder, name));
+  /** Those of earlier brokers say nothing any more; a later one, if there is any, says it all. */
+  removeOlder() {
+    for (const number of this.#place.journalNumbers()) {
+      if (number < this.#number) removeFile(this.#place.journalFile(number));
     }
   }
 
@@ -179,19 +177,4 @@ function writeAll(fd, bytes, position, length = bytes.length) {
   }
 }
 
-/**
- * @param {BrokerFiles} place
- * @param {number} number
- */
-const journalFile = (place, number) => path.join(place.folder, `journal.${number}`);
-
-/**
- * @param {BrokerFiles} place
- * @returns {[string, number][]} names and numbers
- */
-const journalsIn = (place) =>
-  namesIn(place.folder)
-    .map((name) => /** @type {[string, number]} */ ([name, Number(JOURNAL_NAME.exec(name)?.[1])]))
-    .filter(([, number]) => number > 0);
-
-module.exports = { Journal, VERSION, journalFile, journalsIn };
+module.exports = { Journal, VERSION };

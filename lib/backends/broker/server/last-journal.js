@@ -2,7 +2,7 @@
 
 const fs = require('node:fs');
 const { invalidStateError } = require('../../../errors.js');
-const { VERSION, journalFile, journalsIn } = require('./journal.js');
+const { VERSION } = require('./journal.js');
 
 /** @typedef {import('../broker-files.js').BrokerFiles} BrokerFiles */
 
@@ -27,13 +27,15 @@ const BEGINNINGS = {
  * What the brokers before have left: the records of the last journal, without a last one that was
  * not written to its end.
  * @param {BrokerFiles} place
+ * @param {number} ownNumber  of the broker that reads it
  * @returns {{ records: any[][], damage: Damage | undefined }} of a damaged one, no records
  * @throws when it is not there to be read, or of another version
  */
-function readLastJournal(place) {
-  const last = Math.max(0, ...journalsIn(place).map(([, number]) => number));
+function readLastJournal(place, ownNumber) {
+  const earlier = place.journalNumbers().filter((number) => number < ownNumber);
+  const last = Math.max(0, ...earlier);
   if (last === 0) return { records: [], damage: undefined };
-  const file = journalFile(place, last);
+  const file = place.journalFile(last);
   const text = fs.readFileSync(file, 'utf8');
   const zero = text.indexOf('\0');
   const end = zero === -1 ? text.length : zero;

@@ -9,6 +9,7 @@ const { randomBytes } = require('node:crypto');
 const { setTimeout } = require('../../../time.js');
 const { Broker } = require('./broker.js');
 const { BrokerFiles } = require('../broker-files.js');
+const { newBrokerSocket } = require('../broker-sockets.js');
 const { isLeader } = require('./claim.js');
 const { listen } = require('./listen.js');
 const { openReadingBarrier } = require('./reading-barrier.js');
@@ -23,7 +24,7 @@ async function main({ directory, bucket, number, idleMs }) {
   place.ensure();
   const claim = {
     number,
-    socket: place.newSocketName(place.claimsFolder),
+    socket: newBrokerSocket(place),
     key: randomBytes(32).toString('hex'),
     pid: process.pid,
   };

@@ -1,6 +1,7 @@
 'use strict';
 
 const net = require('node:net');
+const { newBrokerSocket } = require('../broker-sockets.js');
 const { lazy } = require('../../../lazy.js');
 const { setImmediate } = require('../../../time.js');
 const { machineNow } = require('../machine-clock.js');
@@ -35,7 +36,7 @@ function openImmediateBarrier() {
  */
 function openConnectionBarrier(place) {
   // Not before the first use: a broker that begins removes the sockets that it finds.
-  const open = lazy(() => listen(place.newSocketName(place.claimsFolder)));
+  const open = lazy(() => listen(newBrokerSocket(place)));
   return async (callback) => {
     const name = await open();
     const since = machineNow();

@@ -5,6 +5,7 @@ const net = require('node:net');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { BrokerFiles, toBrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
+const { removeBrokerSockets } = require('../../../../lib/backends/broker/broker-sockets.js');
 const { platformOf } = require('../../../../lib/backends/broker/platform.js');
 const { isLeader } = require('../../../../lib/backends/broker/server/claim.js');
 
@@ -96,8 +97,16 @@ test('a claim behind which nobody listens is followed by the next one, and by no
 
 test('a claim whose socket was removed meanwhile does not lead: others take it for dead', async () => {
   const socket = await listen();
-  place.cleanUp(claimOf(0, 'of another broker'));
+  removeBrokerSockets(place, 'of another broker');
   expect(await isLeader(place, claimOf(1, socket))).toBe(false);
+});
+
+test('where all claims were removed, the numbers go on behind the last journal', async () => {
+  for (const number of [3, 12]) fs.writeFileSync(place.journalFile(number), '');
+  expect(place.highestClaim()).toBe(12);
+  expect(await isLeader(place, claimOf(1, await listen()))).toBe(false);
+  expect(await isLeader(place, claimOf(13, await listen()))).toBe(true);
+  expect(place.highestClaim()).toBe(13);
 });
 
 test('a late claim below the highest does not lead', async () => {

@@ -34,9 +34,9 @@ function open(number) {
     );
     return journal;
   }, number);
-  table.restore(readLastJournal(place).records);
+  table.restore(readLastJournal(place, number).records);
   journal.writeWhole();
-  journal.removeOthers();
+  journal.removeOlder();
   return { table, journal };
 }
 
@@ -104,7 +104,7 @@ test('every beginning of a journal is a state in which nobody excludes wrongly',
   for (let length = whole.indexOf(10) + 1; length <= end; length += 1) {
     fs.writeFileSync(file, whole.subarray(0, length));
     const table = new BrokerTable(() => ({ add() {}, hasRoomFor: () => true }), 2);
-    table.restore(readLastJournal(place).records);
+    table.restore(readLastJournal(place, 2).records);
     table.processAll();
     const names = table.snapshot().held.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length); // all of these are exclusive, but one alone
@@ -140,9 +140,21 @@ test('a queue keeps the order of its times, whatever the order of the records', 
   expect(view(later.snapshot())[1]).toEqual(['a y', 'a z', 'a z', 'a y', 'a x']);
 });
 
+test('a broker neither reads nor removes the journal of a later one', () => {
+  open(1);
+  const later = open(7);
+  play(later);
+  const text = fs.readFileSync(place.journalFile(7), 'utf8');
+  expect(view(open(5).table.snapshot())).toEqual([[], []]);
+  expect(fs.readFileSync(place.journalFile(7), 'utf8')).toBe(text);
+  expect(place.journalNumbers().sort()).toEqual([5, 7]);
+  expect(view(open(8).table.snapshot())).toEqual(view(later.table.snapshot()));
+  expect(place.journalNumbers()).toEqual([8]);
+});
+
 test('a journal of another version is refused', () => {
   fs.writeFileSync(path.join(place.folder, 'journal.1'), '["J",99,1,0,0]\n');
-  expect(() => readLastJournal(place)).toThrow(/another version/);
+  expect(() => readLastJournal(place, 2)).toThrow(/another version/);
 });
 
 const DAMAGES = [
@@ -159,7 +171,7 @@ test.each(DAMAGES)('a line %s is a damage, wherever it is', (_title, where, dama
   const file = path.join(place.folder, 'journal.1');
   const lines = fs.readFileSync(file, 'utf8').split('\n');
   fs.writeFileSync(file, damage([...lines]).join('\n'));
-  const last = readLastJournal(place);
+  const last = readLastJournal(place, 2);
   expect(last).toMatchObject({ records: [], damage: { file, where } });
   expect(last.damage.records.length).toBeLessThan(lines.length);
 });

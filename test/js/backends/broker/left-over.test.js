@@ -1,12 +1,14 @@
 'use strict';
 
 const { spawnSync } = require('node:child_process');
+const { once } = require('node:events');
 const fs = require('node:fs');
 const net = require('node:net');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
+const { newBrokerSocket } = require('../../../../lib/backends/broker/broker-sockets.js');
 const { Lifeline } = require('../../../../lib/backends/broker/lifeline.js');
 const { listLifelines } = require('../../../../lib/backends/broker/lifeline-files.js');
 const { openLockManager } = require('../../../../lib/index.js');
@@ -51,7 +53,11 @@ test.each(['short', LONG_NAME])('of a client and a broker, in a folder %s', asyn
   for (const name of ['draft-1', 'draft-journal.7', 'starting.1']) {
     fs.writeFileSync(path.join(place.folder, name), '');
   }
-  fs.writeFileSync(path.join(place.folder, 'journal.99'), fs.readFileSync(journalOf(place)));
+  // Of a broker that was killed before it had removed the journal of the one before.
+  fs.renameSync(place.claimFile(1), place.claimFile(2));
+  fs.copyFileSync(place.journalFile(1), place.journalFile(2));
+  const abandoned = await abandonSocket(place);
+  const ofOther = await abandonSocket(new BrokerFiles('other', place.directory));
   const { locks, answer } = await useLock(place);
   expect(answer).toBe('granted');
   while (lifelinesOf(place).length > 1) await locks.query(); // each is asked whether it lives
@@ -61,13 +67,24 @@ test.each(['short', LONG_NAME])('of a client and a broker, in a folder %s', asyn
     'lifelines',
     'log',
   ]);
-  expect(fs.existsSync(deadSocket)).toBe(false);
+  expect([deadSocket, abandoned, ofOther].map(fs.existsSync)).toEqual([false, false, true]);
+  fs.rmSync(ofOther);
   locks.close();
   killBroker(place);
   expect(lifelinesOf(place)).toEqual([]);
 });
 
-const journalOf = (place) => path.join(place.folder, `journal.${place.highestClaim()}`);
+/** The socket of a candidate that was killed before it made a claim. */
+async function abandonSocket(place) {
+  place.ensure();
+  const name = newBrokerSocket(place);
+  const listenAt = `${path.dirname(name)}/other-name`;
+  const server = net.createServer().listen(listenAt);
+  await once(server, 'listening');
+  fs.renameSync(listenAt, name); // the end of the server removes the name that it knows
+  server.close();
+  return name;
+}
 
 test('the lifeline of a client that never spoke is removed, that of a living one is not', async () => {
   const place = new BrokerFiles('jobs', directory);
