@@ -1,3 +1,4 @@
+import type { EtcdSessionStatus } from './etcd.js';
 import type { LockInfo, LockManagerSnapshot, LockMode } from './locks.js';
 
 /** Why a lock was taken away from its holder. */
@@ -299,6 +300,8 @@ export interface LockBackend {
   readonly folder?: string;
   /** How full the lock table is; absent without a limit. */
   usage?(): LockTableUsage;
+  /** The session with a cluster; absent without one. */
+  status?(): Promise<EtcdSessionStatus>;
   /**
    * New descriptors that keep this process's locks held while they are open in any process: for a
    * command that keeps a lock after this process was killed. The caller closes them.

@@ -55,14 +55,14 @@ export interface EtcdSessionStatus {
   lost: number;
   /** Sessions of dead processes of this machine that were revoked. */
   revoked: number;
-  /** Calls that were answered. */
-  roundTrips: number;
+  /** Calls of the session that were answered; undefined, like what follows, without a session. */
+  roundTrips: number | undefined;
   /** Their total time in milliseconds. */
-  roundTripMs: number;
+  roundTripMs: number | undefined;
   /** Answers to keep-alives of the lease. */
-  keepAlives: number;
+  keepAlives: number | undefined;
   /** Changes whose answer never came, and whose outcome was found out later. */
-  inDoubt: number;
+  inDoubt: number | undefined;
   /** Calls that were made. */
   calls: number;
   /** Calls that failed. */
@@ -72,7 +72,7 @@ export interface EtcdSessionStatus {
   /** How often a token was fetched. */
   authentications: number;
   /** What the watch streams received; gaps: what was compacted away before it was seen. */
-  watch: { reconnects: number; events: number; messages: number; gaps: number };
+  watch: { reconnects: number; events: number; messages: number; gaps: number } | undefined;
 }
 
 /** Locks of all machines that reach an etcd cluster. */

@@ -1,4 +1,5 @@
 import type { LockTableUsage } from './backend.js';
+import type { EtcdSessionStatus } from './etcd.js';
 import type { LockManager } from './locks.js';
 
 /** Options of {@link LockMetrics}. A value of a wrong type or range is a TypeError. */
@@ -43,7 +44,7 @@ export interface LockHistogram {
 
 /** The figures of a set of requests. Undefined figures are not known in this scope. */
 export interface LockFigures {
-  /** Locks held now. */
+  /** Locks held now; NaN, as all that is of now, while there is no session with the cluster. */
   readonly held: number;
   /** Requests waiting now. */
   readonly waiting: number;
@@ -87,6 +88,8 @@ export interface LockMetricsData extends LockFigures {
   readonly missedEvents?: number | undefined;
   /** How full the lock table is; `undefined` without one. */
   readonly table?: LockTableUsage | undefined;
+  /** The session of this process with its cluster; `undefined` without one. */
+  readonly session?: EtcdSessionStatus | undefined;
   /** Figures by name, with the option `names`. */
   readonly names?: Record<string, LockFigures> | undefined;
 }

@@ -4,7 +4,7 @@ const { WaitGraph } = require('../locks/deadlock/wait-graph.js');
 const { CountEstimate, factorOf } = require('./count-estimate.js');
 const { EventSampler } = require('./event-sampler.js');
 const { LockStatistics } = require('./lock-statistics.js');
-const { clearInterval, setInterval } = require('../time.js');
+const { clearInterval, setInterval, setTimeout } = require('../time.js');
 
 /** @typedef {import('../../types/metrics.d.ts').LockMetricsData} Data */
 /** @typedef {import('../../types/locks.d.ts').InspectedLock} InspectedLock */
@@ -16,7 +16,14 @@ const MS_PER_SECOND = 1_000;
 const WINDOW_MS = 1_000;
 /** Of a bucket that is too busy to see each request, one window of so many: this thread pays. */
 const WINDOWS_OF_A_SAMPLE = 10;
+/** While an inspection waits for an answer of a cluster. */
+const LOOK_AGAIN_MS = 250;
+/** The first session takes some round trips. */
+const LOOKS_FOR_THE_FIRST = 4;
 const NOT_RUNNING = new Set(['stopped', 'traced', 'frozen', 'zombie']);
+
+/** @param {number} ms */
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** @param {number[]} values  ms */
 const oldestSeconds = (values) =>
@@ -58,6 +65,18 @@ function findDeadlocked(inspection) {
   const graph = WaitGraph.of(inspection);
   return new Set(inspection.pending.filter((request) => graph.knotOf(request).length > 0));
 }
+
+/** @type {Inspection} */
+const NOTHING = { held: [], pending: [] };
+/** No session with the cluster: nobody knows what is held there. */
+const UNKNOWN = {
+  held: NaN,
+  waiting: NaN,
+  oldestHoldSeconds: NaN,
+  oldestWaitSeconds: NaN,
+  stoppedHolders: undefined,
+  deadlockedRequests: undefined,
+};
 
 /** What was seen, and what it is an estimate of. */
 class Past {
@@ -125,21 +144,48 @@ class BucketSource {
 
   /** @returns {Promise<Data>} */
   async collect() {
-    await this.#seeded;
-    if (this.#sampler.failure !== undefined) throw this.#sampler.failure;
-    const inspection = await this.#manager.inspect();
-    this.#count();
-    const deadlocked = findDeadlocked(inspection);
     const backend = this.#backend();
+    const inspection = await this.#inspectUnlessLost(backend);
+    const session = await backend.status?.();
+    this.#count();
+    const deadlocked = findDeadlocked(inspection ?? NOTHING);
     return {
       scope: 'bucket',
       bucket: backend.bucket ?? '',
-      ...present(inspection, deadlocked),
+      ...(inspection === undefined ? UNKNOWN : present(inspection, deadlocked)),
       ...this.#all.toData(),
       missedEvents: this.#all.statistics.lost,
       table: backend.usage?.(),
-      names: this.#byName && this.#dataByName(this.#byName, inspection, deadlocked),
+      session,
+      names: this.#byName && this.#dataByName(this.#byName, inspection ?? NOTHING, deadlocked),
     };
+  }
+
+  /**
+   * An inspection waits for a session, however long there is none: the figures do not.
+   * @param {import('../../types/backend.d.ts').LockBackend} backend
+   * @returns {Promise<Inspection | undefined>} undefined: there is no session with the cluster
+   */
+  async #inspectUnlessLost(backend) {
+    if (backend.status === undefined) return this.#inspect();
+    /** @type {{ inspection: Inspection } | undefined} */
+    let found;
+    const inspecting = this.#inspect().then((inspection) => (found = { inspection }));
+    inspecting.catch(() => {}); // where it is not waited for
+    for (let looks = 0; ; looks += 1) {
+      const { lease, sessions } = await backend.status();
+      const isFirst = sessions === 0 && looks < LOOKS_FOR_THE_FIRST;
+      if (lease === '' && !isFirst) return undefined;
+      await Promise.race([inspecting, sleep(LOOK_AGAIN_MS)]);
+      if (found !== undefined) return found.inspection;
+    }
+  }
+
+  /** @returns {Promise<Inspection>} */
+  async #inspect() {
+    await this.#seeded;
+    if (this.#sampler.failure !== undefined) throw this.#sampler.failure;
+    return this.#manager.inspect();
   }
 
   /**

@@ -16,6 +16,9 @@
  * @property {(data: Data) => number | HistogramData | undefined} read  undefined: not known here
  */
 
+/** @param {number | undefined} ms */
+const seconds = (ms) => ms && ms / 1_000;
+
 /** @type {readonly Metric[]} */
 const METRICS = [
   {
@@ -139,6 +142,75 @@ const METRICS = [
     help: 'Threads (agents) that can use the bucket at a time',
     type: 'gauge',
     read: ({ table }) => table?.maxAgents,
+  },
+  {
+    name: 'holdfast_session_connected',
+    help: 'Whether this process has a session with the cluster: 1 or 0',
+    type: 'gauge',
+    read: ({ session }) => session && Number(session.lease !== ''),
+  },
+  {
+    name: 'holdfast_session_lease_age_seconds',
+    help: 'Since the lease of the session was extended',
+    type: 'gauge',
+    unit: 's',
+    read: ({ session }) => seconds(session?.leaseAgeMs),
+  },
+  {
+    name: 'holdfast_session_lease_left_seconds',
+    help: 'Until the locks of this process count as lost, unless the lease is extended',
+    type: 'gauge',
+    unit: 's',
+    read: ({ session }) => seconds(session?.leaseLeftMs),
+  },
+  {
+    name: 'holdfast_session_losses_total',
+    help: 'Sessions that were lost, with their locks',
+    type: 'counter',
+    read: ({ session }) => session?.lost,
+  },
+  {
+    name: 'holdfast_session_reconnects_total',
+    help: 'Connections and watches that were opened again',
+    type: 'counter',
+    read: ({ session }) => session && session.reconnects + (session.watch?.reconnects ?? 0),
+  },
+  {
+    name: 'holdfast_session_round_trips_total',
+    help: 'Calls of the session that the cluster has answered',
+    type: 'counter',
+    read: ({ session }) => session?.roundTrips,
+  },
+  {
+    name: 'holdfast_session_round_trip_seconds_total',
+    help: 'How long these calls took, together',
+    type: 'counter',
+    unit: 's',
+    read: ({ session }) => seconds(session?.roundTripMs),
+  },
+  {
+    name: 'holdfast_session_keep_alives_total',
+    help: 'Keep-alives that the cluster has answered',
+    type: 'counter',
+    read: ({ session }) => session?.keepAlives,
+  },
+  {
+    name: 'holdfast_session_failures_total',
+    help: 'Calls of this process that failed',
+    type: 'counter',
+    read: ({ session }) => session?.failures,
+  },
+  {
+    name: 'holdfast_session_in_doubt_total',
+    help: 'Changes whose answer never came, and whose outcome was found out',
+    type: 'counter',
+    read: ({ session }) => session?.inDoubt,
+  },
+  {
+    name: 'holdfast_session_watch_events_total',
+    help: 'Events that the watches of the session have received',
+    type: 'counter',
+    read: ({ session }) => session?.watch?.events,
   },
   {
     name: 'holdfast_wait_seconds',

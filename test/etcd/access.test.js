@@ -89,6 +89,7 @@ test('a user: each token that expires is renewed, during locks, waits and watche
   const inUrl = `etcd://app:${encodeURIComponent('p:w@/1')}@${endpoint}/mine?ttl=30`;
   const { backend, locks } = open(inUrl);
   const { locks: other } = open(`etcd://app@${endpoint}/mine?ttl=30&passwordFile=${file}`);
+  await locks.query(); // its first token
   const watch = other.watch('a');
   for (const makeStale of [letExpire, changeRights, letExpire, changeRights]) {
     await makeStale();

@@ -74,7 +74,8 @@ async function handle(message) {
     await close();
     return;
   }
-  if (backlog !== undefined) {
+  // The state of the session is asked for where there is none, too.
+  if (backlog !== undefined && message.type !== 'status') {
     backlog.push(message);
     return;
   }
