@@ -35,4 +35,24 @@ async function readHolders(session, bucket, name, max) {
 const briefly = (holders) =>
   Promise.race([holders, sleep(BRIEF_MS).then(() => [])]).catch(() => []);
 
-module.exports = { briefly, readHolders };
+/** Of thousands that time out together, each name is read for once at a time. */
+class HolderReads {
+  /** @type {Map<string, Promise<LockDetail[]>>} by name */
+  #reads = new Map();
+
+  /**
+   * @param {string} name
+   * @param {() => Promise<LockDetail[]>} read
+   * @returns {Promise<LockDetail[]>} none, where the cluster does not answer at once
+   */
+  read(name, read) {
+    let holders = this.#reads.get(name);
+    if (holders === undefined) {
+      holders = briefly(read().finally(() => this.#reads.delete(name)));
+      this.#reads.set(name, holders);
+    }
+    return holders;
+  }
+}
+
+module.exports = { HolderReads, readHolders };

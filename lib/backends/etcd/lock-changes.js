@@ -13,7 +13,7 @@ const {
   remove,
   removeAll,
 } = require('./transaction.js');
-const { HEADS, leaseOf, readState, toHints } = require('./queue-state.js');
+const { leaseOf, readState, toHints } = require('./queue-state.js');
 
 /**
  * The changes of a lock, each as one transaction. See docs/decisions/0030-locks-in-etcd.md for why
@@ -260,7 +260,7 @@ class LockChanges {
    */
   #grantTo(head, rest, ownId) {
     const lease = leaseOf(head);
-    const mail = JSON.stringify({ heads: toHints(rest.slice(0, HEADS)) });
+    const mail = JSON.stringify({ heads: toHints(rest) });
     return [
       remove(this.queueKey(head)),
       this.#hold(head, head.value, lease),

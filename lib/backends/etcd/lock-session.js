@@ -2,7 +2,7 @@
 
 const { dateNow } = require('../../time.js');
 const { EtcdClient } = require('./etcd-client.js');
-const { briefly, readHolders } = require('./etcd-holders.js');
+const { HolderReads, readHolders } = require('./etcd-holders.js');
 const { EtcdRequest, HELD, NEW, OVER } = require('./etcd-request.js');
 const { checkVersion } = require('./etcd-version.js');
 const { BucketEvents } = require('./bucket-events.js');
@@ -47,6 +47,7 @@ class LockSession {
   #requests = new Map();
   /** @type {Map<number, { name: string | undefined, events: BucketEvents | undefined }>} */
   #watches = new Map();
+  #holderReads = new HolderReads();
   #isClosed = false;
   #isChecked = false;
   counts = { sessions: 0, lost: 0, revoked: 0 };
@@ -123,7 +124,9 @@ class LockSession {
    * @param {number} max
    */
   holdersOf(name, max) {
-    return briefly(this.#withSession((session) => readHolders(session, this.#bucket, name, max)));
+    return this.#holderReads.read(name, () =>
+      this.#withSession((session) => readHolders(session, this.#bucket, name, max)),
+    );
   }
 
   /** With everything that this agent has asked for before. */

@@ -1,6 +1,7 @@
 'use strict';
 
 const { HELD, WAITING } = require('./etcd-request.js');
+const { KnownOrder } = require('./known-order.js');
 const { LockChanges } = require('./lock-changes.js');
 const { toQueueState, toWaiters } = require('./queue-state.js');
 const { getMadeAt, keyValuesOf, put, remove } = require('./transaction.js');
@@ -23,6 +24,7 @@ class NameAccess {
   #bucket;
   /** The queue's length when it was read last. */
   #length = 0;
+  order = new KnownOrder();
   session;
   keys;
   changes;
@@ -111,9 +113,16 @@ class NameAccess {
   async toState(responses) {
     const state = toQueueState(responses, this.#bucket);
     this.#length = state.length;
-    if (state.undecided === undefined) return state;
-    const read = await this.session.read([getMadeAt(this.keys.queue, state.undecided)]);
-    return { ...state, heads: toWaiters(keyValuesOf(read.responses[0]), this.#bucket) };
+    const heads =
+      state.undecided === undefined ? state.heads : await this.#readMadeAt(state.undecided);
+    this.order.learn(heads);
+    return { ...state, heads };
+  }
+
+  /** @param {string} revision @returns {Promise<Waiter[]>} that took their places at that one */
+  async #readMadeAt(revision) {
+    const { responses } = await this.session.read([getMadeAt(this.keys.queue, revision)]);
+    return toWaiters(keyValuesOf(responses[0]), this.#bucket);
   }
 
   /**

@@ -321,10 +321,11 @@ class NameQueue {
     this.#held.add(request);
     request.phase = HELD;
     request.token = revision;
-    this.#next.expect(heads);
+    const next = this.#access.order.after(request.id, heads);
+    this.#next.expect(next);
     this.#look.cancel();
     this.#look.schedule();
-    if (request.hasMail && request.class === 'x' && heads.length === 0) {
+    if (request.hasMail && request.class === 'x' && next.length === 0) {
       this.#next.fetch(this.#access);
     }
     if (request.isEnding) return; // a step that follows gives it back

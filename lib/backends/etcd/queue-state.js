@@ -27,8 +27,10 @@ const { toLease } = require('./keys.js');
 
 /** How many of the queue are read at once; more where reading costs much because it is long. */
 const HEADS = 8;
-const HEADS_OF_LONG_QUEUE = 64;
+const HEADS_OF_LONG_QUEUE = 1000;
 const LONG_QUEUE = 1000;
+/** What a mail tells of the queue, in characters: it is written with every hand-off. */
+const MAX_HINTS = 4096;
 
 /** @param {string} prefix */
 const countOf = (prefix) => ({
@@ -111,16 +113,20 @@ function isGrantable(head, { exclusive, shared }) {
   return isModeGrantable(head.class === 'x' ? 'exclusive' : 'shared', limit, exclusive, shared);
 }
 
-/** @param {Waiter[]} heads */
-const toHints = (heads) =>
-  heads.map(({ id, class: requestClass, created, value }) => [id, requestClass, created, value]);
+/** @param {Waiter[]} heads @returns {any[]} of the first of them, as many as a mail has room for */
+function toHints(heads) {
+  let room = MAX_HINTS;
+  const count = heads.findIndex(({ id, value }) => (room -= id.length + value.length) < 0);
+  return (count < 0 ? heads : heads.slice(0, Math.max(count, 1))).map(
+    ({ id, class: requestClass, created, value }) => [id, requestClass, created, value],
+  );
+}
 
 /** @param {any[]} hints @returns {Waiter[]} */
 const fromHints = (hints) =>
   hints.map(([id, requestClass, created, value]) => ({ id, class: requestClass, created, value }));
 
 module.exports = {
-  HEADS,
   fromHints,
   isGrantable,
   leaseOf,

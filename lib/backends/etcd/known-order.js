@@ -1,0 +1,50 @@
+'use strict';
+
+/** @typedef {import('./queue-state.js').Waiter} Waiter */
+
+/** So many of those that follow a request are of use at once. */
+const NEXT = 64;
+
+/**
+ * The front of a name's queue, as it was read last. Requests only leave, so it stays true but for
+ * those that are gone: nobody can have come in between. Reading it costs the more, the longer the
+ * queue is; so it is read once for many hand-offs.
+ */
+class KnownOrder {
+  /** @type {Waiter[]} */
+  #waiters = [];
+  /** @type {Map<string, number>} places, by id */
+  #places = new Map();
+
+  /** @param {Waiter[]} waiters  the first of the queue, without a gap */
+  learn(waiters) {
+    this.#waiters = waiters;
+    this.#places = new Map(waiters.map(({ id }, place) => [id, place]));
+  }
+
+  /**
+   * @param {string} id
+   * @param {Waiter[]} told  those that follow it, as another session says
+   * @returns {Waiter[]} those that follow it, as far as known
+   */
+  after(id, told) {
+    const place = this.#places.get(id) ?? this.#waiters.length;
+    const own = this.#waiters.slice(place + 1, place + 1 + NEXT);
+    return own.length > told.length ? own : told;
+  }
+
+  /**
+   * What was before a request when the queue was read.
+   * @param {{ id: string, created: string }} request  that waits
+   * @returns {{ waiters: Waiter[], isAll: boolean }} isAll: there was nothing else before it
+   */
+  before({ id, created }) {
+    const place = this.#places.get(id);
+    if (place !== undefined) return { waiters: this.#waiters.slice(0, place), isAll: true };
+    const last = this.#waiters.at(-1);
+    const isBehind = last !== undefined && BigInt(last.created) < BigInt(created);
+    return { waiters: isBehind ? this.#waiters : [], isAll: false };
+  }
+}
+
+module.exports = { KnownOrder };
