@@ -12,7 +12,7 @@ module.exports = {
     '<rootDir>/test/conformance/*.test.js',
     '<rootDir>/test/conformance/extensions/*.test.js',
   ],
-  testTimeout: 180_000, // some make thousands of requests, each a change in the cluster
+  testTimeout: 600_000, // some make thousands of requests, each a change in the cluster
   globalSetup: '<rootDir>/test/support/etcd-setup.js',
   globalTeardown: '<rootDir>/test/support/etcd-teardown.js',
 };

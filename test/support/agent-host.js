@@ -43,7 +43,7 @@ class AgentHost {
     // Some take places only once they are connected.
     if (LATE.includes(backend)) await manager.query();
     const tell = (event) => this.#send({ client, event });
-    const settle = backend === 'etcd' ? () => manager.query() : undefined;
+    const settle = backend === 'etcd' ? () => manager.query().catch(checkClosed) : undefined;
     const agent = new LockAgent(manager, tell, { decidesAtOnce: !LATE.includes(backend), settle });
     this.#agents.set(client, agent);
   }
@@ -56,6 +56,11 @@ class AgentHost {
     }
     return { directory, bucket };
   }
+}
+
+/** Of a closed lock manager nothing is under way. @param {Error} error */
+function checkClosed(error) {
+  if (error.name !== 'InvalidStateError') throw error;
 }
 
 function serve() {

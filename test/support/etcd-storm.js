@@ -69,6 +69,10 @@ class EtcdStorm {
     console.log(`seed ${seed}`);
   }
 
+  get seed() {
+    return seed;
+  }
+
   get judge() {
     return this.#resource.judge;
   }

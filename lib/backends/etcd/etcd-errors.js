@@ -80,4 +80,11 @@ function toDOMException({ name, code, message }) {
   return new DOMException(text, name ?? ofCode ?? 'InvalidStateError');
 }
 
-module.exports = { EtcdError, UNAVAILABLE, toDOMException };
+/** What of an error crosses to the agent's thread. @param {any} error */
+const describe = (error) => ({
+  name: error instanceof DOMException ? error.name : undefined,
+  code: error.code,
+  message: error.message,
+});
+
+module.exports = { EtcdError, UNAVAILABLE, describe, toDOMException };

@@ -2,6 +2,7 @@
 
 const { dateNow } = require('../../time.js');
 const { EtcdClient } = require('./etcd-client.js');
+const { describe } = require('./etcd-errors.js');
 const { HolderReads, readHolders } = require('./etcd-holders.js');
 const { EtcdRequest, HELD, NEW, OVER } = require('./etcd-request.js');
 const { checkVersion } = require('./etcd-version.js');
@@ -10,6 +11,7 @@ const { fromSessionInfo, toInspection } = require('./bucket-view.js');
 const { BucketKeys, endOf, toRequestId } = require('./keys.js');
 const { NameQueue } = require('./name-queue.js');
 const { Backoff } = require('./backoff.js');
+const { readInTurn } = require('./read-in-turn.js');
 const { Session } = require('./session.js');
 const { SessionLost } = require('./session-calls.js');
 const { getAll, keyValuesOf, remove } = require('./transaction.js');
@@ -48,6 +50,8 @@ class LockSession {
   /** @type {Map<number, { name: string | undefined, events: BucketEvents | undefined }>} */
   #watches = new Map();
   #holderReads = new HolderReads();
+  /** @type {Promise<unknown> | undefined} that the last inspection has read all */
+  #reading;
   #isClosed = false;
   #isChecked = false;
   counts = { sessions: 0, lost: 0, revoked: 0 };
@@ -129,12 +133,14 @@ class LockSession {
     );
   }
 
-  /** With everything that this agent has asked for before. */
+  /** With everything that this agent has asked for before, and with nothing that it asks later. */
   inspect() {
     return this.#withSession(async (session) => {
-      const queues = [...this.#queues.values()];
-      await Promise.all(queues.map((queue) => queue.after(async () => {})));
-      const { responses } = await session.read([getAll(this.#bucket.root)]);
+      const reading = readInTurn([...this.#queues.values()], () =>
+        session.read([getAll(this.#bucket.root)]),
+      );
+      this.#reading = reading.catch(ignore); // who asks hears of a failure
+      const { responses } = await reading;
       return toInspection(keyValuesOf(responses[0]), this.#bucket, dateNow());
     });
   }
@@ -316,6 +322,7 @@ class LockSession {
         },
       });
       this.#queues.set(name, queue);
+      if (this.#reading !== undefined) void queue.after(async () => this.#reading);
     }
     return queue;
   }
@@ -390,11 +397,4 @@ class LockSession {
 /** What could not be removed goes with its lease. */
 function ignore() {}
 
-/** What of an error crosses to the agent's thread. @param {any} error */
-const describe = (error) => ({
-  name: error instanceof DOMException ? error.name : undefined,
-  code: error.code,
-  message: error.message,
-});
-
-module.exports = { LockSession, describe };
+module.exports = { LockSession };

@@ -4,7 +4,8 @@
 // back. A blocked event loop of the agent's does not reach it.
 
 const { workerData } = require('node:worker_threads');
-const { LockSession, describe } = require('./lock-session.js');
+const { describe } = require('./etcd-errors.js');
+const { LockSession } = require('./lock-session.js');
 const { MachineLink } = require('./machine-link.js');
 
 /** @type {{ port: import('node:worker_threads').MessagePort, place: any, about: any,

@@ -275,7 +275,8 @@ class Session {
       try {
         const answer = await this.#calls.repeat('KV', 'Txn', {
           compare: [isExisting(this.#about)],
-          success: [put(this.#about, this.#value, this.lease)],
+          // Nested like the changes, so that the cluster takes it where it takes them.
+          success: [nested([], [put(this.#about, this.#value, this.lease)])],
         });
         if (!answer.succeeded) this.abandon();
         else this.#adoptFence(answer.header.revision);
