@@ -145,8 +145,7 @@ class BucketSource {
   /** @returns {Promise<Data>} */
   async collect() {
     const backend = this.#backend();
-    const inspection = await this.#inspectUnlessLost(backend);
-    const session = await backend.status?.();
+    const { inspection, session } = await this.#inspectWithSession(backend);
     this.#count();
     const deadlocked = findDeadlocked(inspection ?? NOTHING);
     return {
@@ -164,20 +163,21 @@ class BucketSource {
   /**
    * An inspection waits for a session, however long there is none: the figures do not.
    * @param {import('../../types/backend.d.ts').LockBackend} backend
-   * @returns {Promise<Inspection | undefined>} undefined: there is no session with the cluster
+   * @returns {Promise<{ inspection?: Inspection, session?: Data['session'] }>} without an
+   *   inspection there is no session with the cluster
    */
-  async #inspectUnlessLost(backend) {
-    if (backend.status === undefined) return this.#inspect();
-    /** @type {{ inspection: Inspection } | undefined} */
-    let found;
-    const inspecting = this.#inspect().then((inspection) => (found = { inspection }));
+  async #inspectWithSession(backend) {
+    if (backend.status === undefined) return { inspection: await this.#inspect() };
+    /** @type {Inspection | undefined} */
+    let inspection;
+    const inspecting = this.#inspect().then((found) => (inspection = found));
     inspecting.catch(() => {}); // where it is not waited for
     for (let looks = 0; ; looks += 1) {
-      const { lease, sessions } = await backend.status();
-      const isFirst = sessions === 0 && looks < LOOKS_FOR_THE_FIRST;
-      if (lease === '' && !isFirst) return undefined;
+      const session = await backend.status();
+      if (inspection !== undefined && session.lease !== '') return { inspection, session };
+      const isFirst = session.sessions === 0 && looks < LOOKS_FOR_THE_FIRST;
+      if (session.lease === '' && !isFirst) return { session };
       await Promise.race([inspecting, sleep(LOOK_AGAIN_MS)]);
-      if (found !== undefined) return found.inspection;
     }
   }
 
