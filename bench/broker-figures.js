@@ -4,8 +4,10 @@
 // system itself takes for it, in the same death or beside it.
 //
 // A holder is killed: until the next grant in this process, beside the end of file of a FIFO that
-// the dead process had open. A broker is killed: until eight clients that all hold and want
-// something have each been granted a further lock, beside the start of an empty Node.
+// the dead process had open, and beside a bare relay: a process on whose socket the dead one was
+// connected, and which sends one letter to this one. A broker is killed: until eight clients that
+// all hold and want something have each been granted a further lock, beside the start of an empty
+// Node.
 
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
@@ -18,7 +20,10 @@ const { makeLifeline } = require('./harness/lifeline.js');
 const { startProgram } = require('./harness/programs.js');
 const { now } = require('./harness/section-log.js');
 const { quantile } = require('./harness/statistics.js');
-const { brokerPid, openBroker } = require('./peers/holdfast-broker.js');
+const { openBroker } = require('./peers/holdfast-broker.js');
+const relay = require('./peers/relay.js');
+const { BrokerFiles } = require('../lib/backends/broker/broker-files.js');
+const { killBroker } = require('../test/support/broker-process.js');
 
 const DEATHS = Number(process.argv[2] ?? 50);
 const CLIENTS = 8;
@@ -36,23 +41,26 @@ function endOfFile(directory) {
 
 /**
  * @param {string} directory
- * @returns {Promise<[ms: number, msOfSystem: number]>}
+ * @returns {Promise<[ms: number, msOfFifo: number, msOfRelay: number]>}
  */
 async function killHolder(directory) {
   const closeReader = makeLifeline(directory);
   const url = `broker://${directory}/locks`;
-  const { child, ended } = await startProgram('death-holder', [directory, '0', url]);
+  const { child, ended } = await startProgram('death-holder', [directory, '0', url, directory]);
   const locks = openBroker(`${directory}/locks`);
+  const turn = await relay.open({ directory });
   let killed = 0;
   const granted = locks.request('ledger', () => msSince(killed));
   const noticed = endOfFile(directory).then(() => msSince(killed));
+  const relayed = turn.acquire().then(() => msSince(killed));
   closeReader();
   await pause(ASLEEP_MS);
   killed = now();
   child.kill('SIGKILL');
-  const times = await Promise.all([granted, noticed]);
+  const times = await Promise.all([granted, noticed, relayed]);
   await ended;
   locks.close();
+  turn.close();
   return times;
 }
 
@@ -68,13 +76,13 @@ async function startNode() {
 }
 
 /** @returns {Promise<[ms: number, msOfSystem: number]>} */
-async function killBroker(directory, clients) {
+async function endBroker(directory, clients) {
   const handles = await Promise.all(clients.map((locks, i) => locks.acquire(`of ${i}`)));
   const waiting = clients.map((locks, i) => locks.request(`of ${(i + 1) % CLIENTS}`, () => {}));
   await clients[0].query();
   await pause(ASLEEP_MS);
   const killed = now();
-  process.kill(brokerPid(directory), 'SIGKILL');
+  killBroker(new BrokerFiles('default', directory));
   await Promise.all(clients.map((locks, i) => locks.request(`further ${i}`, () => {})));
   const ms = msSince(killed);
   for (const handle of handles) {
@@ -106,14 +114,24 @@ function show(title, system, pairs) {
 
 async function main() {
   const directory = makeDirectory();
-  const holders = [];
-  while (holders.length < DEATHS) holders.push(await killHolder(directory));
-  show('A holder dies, the next one is granted', 'the end of file of a FIFO', holders);
+  await relay.serve(directory);
+  const deaths = [];
+  while (deaths.length < DEATHS) deaths.push(await killHolder(directory));
+  const title = 'A holder dies, the next one is granted';
+  const [byBroker, byFifo, byRelay] = [0, 1, 2].map((i) => deaths.map((times) => times[i]));
+  const pairs = (others) => byBroker.map((ms, i) => /** @type {any} */ ([ms, others[i]]));
+  show(title, 'the end of file of a FIFO', pairs(byFifo));
+  show(title, 'a bare relay', pairs(byRelay));
+  show(
+    'A bare relay passes the turn on',
+    'the end of file of a FIFO',
+    byRelay.map((ms, i) => [ms, byFifo[i]]),
+  );
   const clients = Array.from({ length: CLIENTS }, () => openBroker(directory));
   const brokers = [];
-  while (brokers.length < DEATHS) brokers.push(await killBroker(directory, clients));
+  while (brokers.length < DEATHS) brokers.push(await endBroker(directory, clients));
   show(`A broker dies, all of ${CLIENTS} clients go on`, 'the start of an empty Node', brokers);
   for (const locks of clients) locks.close();
 }
 
-main();
+main().then(() => process.exit()); // and the relay with it

@@ -27,16 +27,18 @@ async function open({ directory }) {
   socket.on('data', (text) => {
     for (let i = 0; i < text.length; i += 1) turns.shift()();
   });
-  const run = async (section) => {
-    await new Promise((resolve) => {
+  const acquire = () =>
+    new Promise((resolve) => {
       turns.push(resolve);
       socket.write('q');
     });
+  const run = async (section) => {
+    await acquire();
     const result = section();
     socket.write('r');
     return result;
   };
-  return { run, close: () => socket.destroy() };
+  return { acquire, run, close: () => socket.destroy() };
 }
 
 module.exports = { open, serve };

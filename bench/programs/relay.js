@@ -1,16 +1,24 @@
 'use strict';
 
-// relay.js <socket>: whoever sends `q` waits for a turn; `r` gives it to the one who waits longest.
+// relay.js <socket>: whoever sends `q` waits for a turn, and is sent `g`; `r`, or the end of the
+// connection, gives the turn to the one who waits longest.
 
 const net = require('node:net');
 
-let isTaken = false;
-const waiting = [];
+/** @type {net.Socket | undefined} */
+let holder;
+/** @type {net.Socket[]} */
+let waiting = [];
 
 function giveNext() {
-  const next = waiting.shift();
-  isTaken = next !== undefined;
-  next?.write('g');
+  holder = waiting.shift();
+  holder?.write('g');
+}
+
+/** @param {net.Socket} socket */
+function onClose(socket) {
+  waiting = waiting.filter((one) => one !== socket);
+  if (holder === socket) giveNext();
 }
 
 const server = net.createServer((socket) => {
@@ -18,10 +26,11 @@ const server = net.createServer((socket) => {
   socket.on('data', (text) => {
     for (const letter of text) {
       if (letter === 'r') giveNext();
-      else if (waiting.push(socket) === 1 && !isTaken) giveNext();
+      else if (waiting.push(socket) === 1 && holder === undefined) giveNext();
     }
   });
   socket.on('error', () => socket.destroy());
+  socket.on('close', () => onClose(socket));
 });
 server.listen(process.argv[2], () => process.send('ready'));
 process.on('disconnect', () => process.exit());

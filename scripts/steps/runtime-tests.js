@@ -9,6 +9,7 @@ const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { describeFailure } = require('./failures.js');
 const { differenceOf } = require('../../test/runtimes/differences.js');
+const { signalBrokerOf } = require('../../test/support/broker-process.js');
 const { ROOT } = require('./run.js');
 
 /** @typedef {{ title: string, text: string }} Failure */
@@ -30,12 +31,19 @@ function endBrokers(directory) {
   const names = /** @type {string[]} */ (fs.readdirSync(directory, { recursive: true }));
   for (const name of names) {
     if (!/claims.broker\.\d+$/.test(name)) continue;
-    try {
-      const { pid } = JSON.parse(fs.readFileSync(path.join(directory, name), 'utf8'));
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // It has ended by itself.
-    }
+    signalBrokerOf(pidIn(path.join(directory, name)), directory, 'SIGKILL');
+  }
+}
+
+/**
+ * @param {string} claim
+ * @returns {number | undefined}
+ */
+function pidIn(claim) {
+  try {
+    return JSON.parse(fs.readFileSync(claim, 'utf8')).pid;
+  } catch {
+    return undefined; // a test has made it, or a broker has removed it
   }
 }
 

@@ -2,18 +2,33 @@
 
 const { readFileSync } = require('node:fs');
 
-const PROGRAM = 'broker/server/main.js';
-
 /**
- * Whether a process is a broker. The number in a claim may belong to a stranger by now: numbers
- * come round. Where /proc does not tell, it is taken for one.
+ * Whether a process is a broker of a directory, or of one below it. The number in a claim may
+ * belong to a stranger by now: numbers come round. Where /proc does not tell, it is taken for one.
  * @param {number} pid
+ * @param {string} directory
  */
-function isBroker(pid) {
+function isBrokerOf(pid, directory) {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(PROGRAM);
+    // Its argument is a JSON object.
+    const start = `{"directory":${JSON.stringify(directory).slice(0, -1)}`;
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(start);
   } catch {
     return process.platform !== 'linux';
+  }
+}
+
+/**
+ * @param {number | undefined} pid  as a claim in the directory names it
+ * @param {string} directory
+ * @param {NodeJS.Signals} signal
+ */
+function signalBrokerOf(pid, directory, signal) {
+  if (pid === undefined || !isBrokerOf(pid, directory)) return;
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if (/** @type {any} */ (error).code !== 'ESRCH') throw error;
   }
 }
 
@@ -24,15 +39,10 @@ function isBroker(pid) {
  */
 function signalBroker(place, signal) {
   const pid = place.readClaim(place.highestClaim())?.pid;
-  if (pid === undefined || !isBroker(pid)) return;
-  try {
-    process.kill(pid, signal);
-  } catch (error) {
-    if (/** @type {any} */ (error).code !== 'ESRCH') throw error;
-  }
+  signalBrokerOf(pid, place.directory, signal);
 }
 
 /** @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} place */
 const killBroker = (place) => signalBroker(place, 'SIGKILL');
 
-module.exports = { killBroker, signalBroker };
+module.exports = { killBroker, signalBroker, signalBrokerOf };
