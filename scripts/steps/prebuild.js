@@ -6,6 +6,7 @@ const { mkdirSync, rmSync } = require('node:fs');
 const path = require('node:path');
 const { nodeHeaders } = require('./addon.js');
 const { checkBinary } = require('./elf.js');
+const { isHot } = require('./hot-sources.js');
 const { COMPILER_OPTIONS, DEFINES } = require('../../packaging/from-source/compiler-options.js');
 const { addonSources } = require('../../packaging/from-source/source-list.js');
 const { ROOT, mustRun } = require('./run.js');
@@ -46,7 +47,7 @@ const includes = () =>
  * @returns {string[]} Further objects to link.
  */
 function extraObjects(zig, { triple, isGlibc }, folder) {
-  const names = ['no-demangle', ...(isGlibc ? ['glibc-stat'] : [])];
+  const names = ['no-demangle', 'no-unwind', ...(isGlibc ? ['glibc-stat'] : [])];
   return names.map((name) => {
     const object = path.join(folder, `${name}.o`);
     const source = path.join(ZIG_FOLDER, `${name}.c`);
@@ -54,6 +55,27 @@ function extraObjects(zig, { triple, isGlibc }, folder) {
     mustRun(zig, ['cc', ...options], { env: ZIG_ENV });
     return object;
   });
+}
+
+/**
+ * @param {string} zig
+ * @param {Target} target
+ * @param {string} folder  for the objects
+ * @returns {string[]} the objects
+ */
+function compileSources(zig, { triple }, folder) {
+  const compiler = ['c++', '-target', triple, '-g', '-flto', ...COMPILER_OPTIONS, ...includes()];
+  const compile = (/** @type {string} */ source, /** @type {string} */ level) => {
+    const object = path.join(folder, `${path.basename(source)}.o`);
+    mustRun(zig, [...compiler, ...DEFINES, level, '-c', source, '-o', object], { env: ZIG_ENV });
+    return object;
+  };
+  const sources = addonSources();
+  const cold = sources.filter((source) => !isHot(source));
+  return [
+    ...writeUnityFiles(sources.filter(isHot), '-hot').map((source) => compile(source, '-O2')),
+    ...writeUnityFiles(cold, '-cold').map((source) => compile(source, '-Oz')),
+  ];
 }
 
 /**
@@ -70,20 +92,9 @@ function buildTarget(zig, target) {
     mkdirSync(made, { recursive: true });
   }
   const linked = path.join(work, 'holdfast.node');
-  const compile = [
-    'c++',
-    '-target',
-    target.triple,
-    '-g',
-    '-flto',
-    ...COMPILER_OPTIONS,
-    ...includes(),
-  ];
-  const objects = extraObjects(zig, target, work);
-  const sources = writeUnityFiles(addonSources());
-  mustRun(zig, [...compile, ...DEFINES, ...sources, ...objects, ...LINKER_OPTIONS, '-o', linked], {
-    env: ZIG_ENV,
-  });
+  const objects = [...compileSources(zig, target, work), ...extraObjects(zig, target, work)];
+  const link = ['c++', '-target', target.triple, '-g', '-flto', '-O2', ...LINKER_OPTIONS];
+  mustRun(zig, [...link, ...objects, '-o', linked], { env: ZIG_ENV });
   checkBinary(linked, target, GLIBC);
   const stripped = path.join(folder, 'holdfast.node');
   // Beside each other: the one names the other by its file name.

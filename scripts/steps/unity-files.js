@@ -10,14 +10,15 @@ const FOLDER = path.join('build', 'unity');
 
 /**
  * @param {string[]} sources  relative to the package, below src/
+ * @param {string} [ending]  of their names, for a part of the sources
  * @returns {string[]} the files, relative to the package
  */
-function writeUnityFiles(sources) {
+function writeUnityFiles(sources, ending = '') {
   const folders = [...new Set(sources.map((source) => source.split('/')[1]))];
   mkdirSync(path.join(ROOT, FOLDER), { recursive: true });
   return folders.map((folder) => {
     const inside = sources.filter((source) => source.startsWith(`src/${folder}/`));
-    const file = path.join(FOLDER, `${folder}.cc`);
+    const file = path.join(FOLDER, `${folder}${ending}.cc`);
     writeIfNew(file, inside.map((source) => `#include "../../${source}"\n`).join(''));
     return file;
   });
