@@ -132,6 +132,9 @@ function rightsAdvice(why, prefix) {
     const grant = `etcdctl role grant-permission ROLE readwrite ${prefix}/ --prefix=true`;
     return `the user needs both rights: ${grant}`;
   }
+  if (/no leader/.test(why)) {
+    return 'more than half of all members have to run and reach each other';
+  }
   if (/space exceeded/.test(why)) {
     return 'etcdctl compact, then defrag, then alarm disarm (docs/etcd.md)';
   }
