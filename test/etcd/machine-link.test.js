@@ -2,8 +2,6 @@
 
 const { fork } = require('node:child_process');
 const { once } = require('node:events');
-const { mkdtempSync, rmSync } = require('node:fs');
-const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { openLockManager } = require('../../lib/index.js');
 const { EtcdCluster } = require('../support/etcd-cluster.js');
@@ -13,16 +11,11 @@ const PROGRAM = path.join(__dirname, '..', 'support', 'etcd-holder-program.js');
 const URL_OPTIONS = '?ttl=600';
 
 let cluster;
-let directory;
 beforeAll(async () => {
-  directory = mkdtempSync(path.join(tmpdir(), 'holdfast-'));
-  process.env.HOLDFAST_DIR = directory;
   cluster = await EtcdCluster.start();
 });
 afterAll(async () => {
-  delete process.env.HOLDFAST_DIR;
   await cluster.stop();
-  rmSync(directory, { recursive: true, force: true });
 });
 
 test('a process that is killed beside a living one frees its locks before its lease ends', async () => {

@@ -154,21 +154,28 @@ describe('a URL', () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const urls = ['etcd://127.0.0.1:1', `etcd://127.0.0.1:${silent.address().port}`];
-    const looking = urls.flatMap((url) =>
-      ['ls', 'doctor', 'top'].map((command) => cli.start([command, '--url', url])),
-    );
-    const waiting = cli.start(['exec', '--url', urls[0], 'a', 'true']);
-    for (const command of looking) {
-      expect(await command.ended).toEqual({ status: 69, signal: null });
-      expect(command.errors).toMatch(
-        /no answer from etcd:\/\/127\.0\.0\.1:\d+ in 5 s; is it there/,
-      );
+    try {
+      const startAll = (command) => urls.map((url) => cli.start([command, '--url', url]));
+      const looking = ['ls', 'top'].flatMap(startAll);
+      const doctors = startAll('doctor');
+      const waiting = cli.start(['exec', '--url', urls[0], 'a', 'true']);
+      for (const command of looking) {
+        expect(await command.ended).toEqual({ status: 69, signal: null });
+        expect(command.errors).toMatch(
+          /no answer from etcd:\/\/127\.0\.0\.1:\d+ in 5 s; is it there/,
+        );
+      }
+      for (const doctor of doctors) {
+        expect(await doctor.ended).toEqual({ status: 1, signal: null });
+        expect(await doctor.line(/^FAIL {2}127\.0\.0\.1:\d+ is not reached: /)).toBeDefined();
+      }
+      while (!waiting.errors.includes('still trying')) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      waiting.kill('SIGKILL');
+    } finally {
+      silent.close();
     }
-    while (!waiting.errors.includes('still trying')) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    waiting.kill('SIGKILL');
-    silent.close();
   });
 
   test.each(['shm:///%zz', 'shm://host/directory', 'shm:///a?b', 'nonsense', 'foo:', 'local:x'])(
