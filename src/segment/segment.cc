@@ -55,8 +55,8 @@ Status Segment::CheckHeader() const {
       h.capacity.Get() == geometry_.capacity;
   if (same) return Status();
   return Status(StatusCode::kVersionMismatch,
-                "the segment was made by another version of holdfast, and processes use it; stop "
-                "them, then the next process replaces it");
+                "the segment was made by another version of holdfast; stop the processes that use "
+                "it, then remove its directory");
 }
 
 void Segment::AdoptBoot(const platform::BootId& boot_id) {

@@ -1,9 +1,6 @@
-#include <sched.h>
-
 #include <utility>
 
 #include "platform/bucket_directory.h"
-#include "platform/linux/byte_lock.h"
 #include "platform/linux/segment_draft.h"
 #include "platform/posix/file_name.h"
 #include "platform/posix/private_file.h"
@@ -71,27 +68,6 @@ Result<SegmentFile> BucketDirectory::OpenSegment(const char* name, const Segment
     if (file.ok() || file.status().code() != StatusCode::kBusy) return file;
   }
   return Status(StatusCode::kBusy, "the segment file is created and removed again and again");
-}
-
-// A process that has a slot keeps this one from locking the file, and no process that locks a slot
-// afterwards stays: it looks whether the file is still in its place before its first request. Two
-// that would remove the file are told apart from that by what they lock.
-Result<bool> BucketDirectory::RemoveUnused(const char* name, const SegmentFile& file) const {
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const Result<WholeLock> lock = TryLockWhole(file.fd());
-    if (!lock.ok()) return lock.status();
-    if (*lock == WholeLock::kPart) return false;
-    const Result<PrivateFile> found = OpenPrivateFile(fd(), name);
-    if (!found.ok() && found.status().code() != StatusCode::kClosed) return found.status();
-    if (!found.ok() || FileIdOf(found->fd.get()) != file.id()) return true;
-    if (*lock == WholeLock::kTaken) {
-      const Status removed = Unlink(name);
-      if (!removed.ok()) return removed;
-      return true;
-    }
-    sched_yield();
-  }
-  return false;
 }
 
 }  // namespace platform

@@ -8,11 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "core/agent.h"
 
@@ -64,7 +62,6 @@ class AttachmentTest : public testing::Test {
     waitpid(child, &status, 0);
     EXPECT_EQ(status, 0);
   }
-  const std::string& path() const { return path_; }
   Result<SlotLock> OpenSlots() const {
     const Result<BucketDirectory> directory = BucketDirectory::Open(path_, "bucket");
     return SlotLock::Open(*directory, "segment");
@@ -104,55 +101,6 @@ TEST_F(AttachmentTest, ThatLeavesDoesNotCallItsDeadPredecessorCleanedUp) {
   ASSERT_EQ(successor->manager().self(), (ProcessRef{0, 2}));
   successor.reset();
   EXPECT_NE(entry.cleaned_generation.Get(), entry.generation.Get());
-}
-
-TEST_F(AttachmentTest, ReplacesWhatAnotherVersionHasLeft) {
-  Attach().reset();
-  const uint64_t token = Table().header().last_token.Get();
-  Table().header().layout_version.Set(segment::kLayoutVersion - 1);
-  const std::shared_ptr<Attachment> attachment = Attach();
-  ASSERT_NE(attachment, nullptr);
-  const Segment& made = attachment->manager().segment();
-  EXPECT_EQ(made.header().layout_version.Get(), segment::kLayoutVersion);
-  EXPECT_GT(made.header().last_token.Get(), token);
-}
-
-TEST_F(AttachmentTest, LeavesWhatAnotherVersionUses) {
-  Attach().reset();
-  Table().header().layout_version.Set(segment::kLayoutVersion - 1);
-  const Result<SlotLock> slots = OpenSlots();
-  ASSERT_TRUE(*slots->TryClaim(3));
-  EXPECT_EQ(Attachment::Attach(Options()).status().code(), StatusCode::kVersionMismatch);
-  slots->Unclaim(3);
-  EXPECT_NE(Attach(), nullptr);
-}
-
-TEST_F(AttachmentTest, IsOneForAllWhoReplaceWhatAnotherVersionHasLeft) {
-  constexpr int kProcesses = 8;
-  for (int round = 0; round < 20; ++round) {
-    Attach().reset();
-    const UniqueFd file(open((path() + "/bucket/segment").c_str(), O_RDWR | O_CLOEXEC));
-    const uint32_t version = segment::kLayoutVersion - 1;
-    ASSERT_EQ(pwrite(file.get(), &version, sizeof version, 8), ssize_t{sizeof version});
-    std::array<int, 2> gate{};
-    ASSERT_EQ(pipe(gate.data()), 0);
-    std::vector<pid_t> children;
-    for (int i = 0; i < kProcesses; ++i) {
-      children.push_back(fork());
-      if (children.back() != 0) continue;
-      close(gate[1]);
-      char byte = 0;
-      (void)!read(gate[0], &byte, 1);
-      _exit(Attachment::Attach(Options()).ok() ? 0 : 1);
-    }
-    close(gate[0]);
-    close(gate[1]);
-    for (const pid_t child : children) {
-      int status = -1;
-      waitpid(child, &status, 0);
-      EXPECT_EQ(status, 0) << "round " << round;
-    }
-  }
 }
 
 }  // namespace
