@@ -60,7 +60,7 @@ class KeptSlots {
   }
 
  private:
-  std::array<uint32_t, kMax> ids_;
+  std::array<uint32_t, kMax> ids_{};
   std::array<uint64_t, kMax> tokens_{};  // of the last hold, at the last look
   KeptObserver* observer_ = nullptr;
 };
