@@ -24,6 +24,7 @@ const HOT_SOURCES = [
   'src/core/record_event.cc',
   'src/core/request_record.cc',
   'src/core/shard_rules.cc',
+  'src/core/shard_rules_kept.cc',
   'src/core/submit_request.cc',
   'src/core/wake_queue.cc',
   'src/segment/event_list.cc',

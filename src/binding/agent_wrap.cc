@@ -135,6 +135,7 @@ void AgentWrap::Close(core::EndReason reason) {
 
 void AgentWrap::OnPrepare() {
   agent_->BeginTurn();
+  if (agent_->SaysThatItSleeps()) agent_->WakeUp();  // BeReachable() has said so
   CloseGate();
   handles_->DoNotSleep(false);
   if (HasToTell()) Deliver();
@@ -190,9 +191,11 @@ void AgentWrap::UpdateLoop() {
 }
 
 // The loop may sleep without another OnPrepare(): from now on this agent says that it sleeps, so
-// that it is rung. What has come already rings as well.
+// that it is rung. What has come already rings as well. One ring is enough until the loop has heard
+// it: a thread that releases to itself, again and again, would ring itself each time.
 void AgentWrap::BeReachable() {
-  if (agent_->AwaitsDoorbell() && !GoToSleep()) agent_->RingSelf();
+  if (!agent_->AwaitsDoorbell() || agent_->SaysThatItSleeps()) return;
+  if (!GoToSleep()) agent_->RingSelf();
 }
 
 void AgentWrap::Deliver() {

@@ -135,8 +135,10 @@ class Agent {
 
   // The loop is about to sleep. False: there is an event, and the loop must not sleep.
   bool GoToSleep();
-  // Makes the doorbell of this agent readable.
-  void RingSelf() { attachment_->host().Ring(self_); }
+  // Since then, until WakeUp(): whatever comes rings, or has rung already.
+  bool SaysThatItSleeps() const { return entry_.sleeping.Get() != 0; }
+  // Makes the doorbell of this agent readable, and says that it sleeps and has been rung.
+  void RingSelf();
   // The loop is awake: peers need not ring.
   void WakeUp();
   // The doorbell was rung.

@@ -25,6 +25,11 @@ bool Agent::GoToSleep() {
   return false;
 }
 
+void Agent::RingSelf() {
+  attachment_->host().Ring(self_);
+  entry_.sleeping.Exchange(sleep_ | segment::kRung);
+}
+
 void Agent::WakeUp() {
   entry_.sleeping.Exchange(0);
   adaptive_spin_.Woken();

@@ -51,6 +51,24 @@ void InitializeSegment(void* base, uint64_t capacity) {
                   segment::TokenAt(platform::RealtimeNs()));
 }
 
+bool IsOfAnotherVersion(const platform::SegmentFile& file) {
+  const segment::Segment segment(file.base(), Geometry::ForCapacity(file.size()));
+  return segment.CheckHeader().code() == StatusCode::kVersionMismatch;
+}
+
+// Replaces what another version has left, so that nobody has to remove anything after an update.
+// While processes use it, it stays, and is refused by whoever looks at its header.
+Result<platform::SegmentFile> OpenSegment(const platform::BucketDirectory& directory,
+                                          uint64_t capacity) {
+  const platform::BucketDirectory::SegmentInit init{capacity, &FixedBytes, &InitializeSegment};
+  Result<platform::SegmentFile> file = directory.OpenSegment(kSegmentName, init);
+  if (!file.ok() || !IsOfAnotherVersion(*file)) return file;
+  const Result<bool> removed = directory.RemoveUnused(kSegmentName, *file);
+  if (!removed.ok()) return removed.status();
+  if (!*removed) return file;
+  return directory.OpenSegment(kSegmentName, init);
+}
+
 }  // namespace
 
 Attachment::Attachment(platform::BucketDirectory directory, platform::SegmentFile file,
@@ -86,8 +104,7 @@ Result<std::shared_ptr<Attachment>> Attachment::Attach(const AttachOptions& opti
   Result<platform::BucketDirectory> directory =
       platform::BucketDirectory::Open(options.directory, options.bucket);
   if (!directory.ok()) return directory.status();
-  Result<platform::SegmentFile> file =
-      directory->OpenSegment(kSegmentName, {options.capacity, &FixedBytes, &InitializeSegment});
+  Result<platform::SegmentFile> file = OpenSegment(*directory, options.capacity);
   if (!file.ok()) return file.status();
   for (const std::weak_ptr<Attachment>& known : registry.attachments) {
     std::shared_ptr<Attachment> attachment = known.lock();

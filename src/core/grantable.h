@@ -19,6 +19,11 @@ inline HeldCounts CountsOf(const segment::NameCell& name) {
   return {name.held_exclusive.Get(), name.held_shared.Get()};
 }
 
+// Where the holders of this mode are counted.
+inline segment::Shared<uint32_t>& CountOf(segment::NameCell& name, LockMode mode) {
+  return mode == LockMode::kExclusive ? name.held_exclusive : name.held_shared;
+}
+
 // For a request with ifAvailable, "first" means that the queue is empty.
 // `limit`: of a shared request; 0: none.
 constexpr bool IsGrantable(LockMode mode, bool is_first_in_queue, HeldCounts held,

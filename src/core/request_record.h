@@ -8,6 +8,7 @@
 
 #include "core/lock_request.h"
 #include "segment/host.h"
+#include "segment/lock_mode.h"
 #include "segment/record_pool.h"
 #include "segment/shard_view.h"
 #include "segment/text_pieces.h"
@@ -17,6 +18,11 @@ namespace holdfast::core {
 // The stored length of a label or a call site.
 inline uint32_t TextLength(std::u16string_view text) {
   return static_cast<uint32_t>(std::min<size_t>(text.size(), segment::kMaxLabelUnits));
+}
+
+inline LockMode ModeOf(const segment::RequestCell& request) {
+  const bool is_shared = request.mode.Get() == static_cast<uint8_t>(LockMode::kShared);
+  return is_shared ? LockMode::kShared : LockMode::kExclusive;
 }
 
 // Cells for the record and its texts.

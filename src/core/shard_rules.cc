@@ -5,8 +5,6 @@
 #include "core/request_record.h"
 #include "segment/event_list.h"
 #include "segment/hold_limit_count.h"
-#include "segment/intake.h"
-#include "segment/kept_record.h"
 #include "segment/record_pool.h"
 #include "segment/request_list.h"
 #include "segment/watch_ring.h"
@@ -27,11 +25,6 @@ using segment::RequestList;
 using segment::WatchRingWriter;
 
 namespace {
-
-LockMode ModeOf(const RequestCell& request) {
-  return request.mode.Get() == static_cast<uint8_t>(LockMode::kShared) ? LockMode::kShared
-                                                                       : LockMode::kExclusive;
-}
 
 bool IsGrantableNext(const RequestCell& request, const NameCell& name) {
   return IsGrantable(ModeOf(request), true, CountsOf(name), request.limit.Get());
@@ -123,35 +116,6 @@ RequestReply ShardRules::Request(const segment::AgentRef& agent, const segment::
   return reply;
 }
 
-// A name whose holders are not counted has one record, which is or was open (invariant I16). Closes
-// it, then counts it or takes it out of the list. Afterwards the name may be unused.
-void ShardRules::Settle(NameCell& name) {
-  const HeldCounts held = CountsOf(name);
-  const CellId id = name.held_head.Get();
-  if (held.exclusive + held.shared != 0 || id == kNoCell) return;
-  RequestCell* const request = shard_.RequestAt(id);
-  if (request == nullptr) return shard_.MarkDamaged();
-  const CellState state = segment::Close(*request);
-  segment::ForgetKept(shard_.header(), id);
-  if (state == CellState::kHeld) {
-    segment::Shared<uint32_t>& count =
-        ModeOf(*request) == LockMode::kExclusive ? name.held_exclusive : name.held_shared;
-    return count.Set(1);
-  }
-  if (state != CellState::kRevoked) return shard_.MarkDamaged();
-  if (!RequestList::Held(shard_, name).Remove(id, *request)) return;
-  // Its agent frees it later, when the cell of the name may be another's.
-  request->name.Set(kNoCell);
-}
-
-void ShardRules::SettleNameOf(CellId id, const RequestCell& request) {
-  const CellId name_id = request.name.Get();
-  NameCell* const name = shard_.NameAt(name_id);
-  if (name == nullptr || name->held_head.Get() != id) return;
-  Settle(*name);
-  if (request.state.Get() == CellState::kRevoked) ProcessLockRequestQueue(name_id);
-}
-
 void ShardRules::Enqueue(CellId id, RequestCell& request, NameCell& name) {
   request.requested_ms.Set(wake_queue_.host().RealtimeMs());
   const WatchRingWriter note(shard_, kRoutine);
@@ -209,8 +173,7 @@ void ShardRules::TellOfHoldLimit(const NameCell& name) {
 
 bool ShardRules::AddHeld(CellId id, RequestCell& request, NameCell& name) {
   if (!RequestList::Held(shard_, name).Append(id, request)) return false;
-  segment::Shared<uint32_t>& count =
-      ModeOf(request) == LockMode::kExclusive ? name.held_exclusive : name.held_shared;
+  segment::Shared<uint32_t>& count = CountOf(name, ModeOf(request));
   count.Set(count.Get() + 1);
   return true;
 }
@@ -229,8 +192,7 @@ bool ShardRules::RemoveFromQueue(CellId id, RequestCell& request, NameCell& name
 bool ShardRules::RemoveHeld(CellId id, RequestCell& request, NameCell& name) {
   if (!RequestList::Held(shard_, name).Remove(id, request)) return false;
   if (!Leave(request, name)) return false;
-  segment::Shared<uint32_t>& count =
-      ModeOf(request) == LockMode::kExclusive ? name.held_exclusive : name.held_shared;
+  segment::Shared<uint32_t>& count = CountOf(name, ModeOf(request));
   count.Set(count.Get() - 1);
   return true;
 }
@@ -299,40 +261,6 @@ void ShardRules::EndOther(CellId id, RequestCell& request, EndReason reason) {
   SettleNameOf(id, request);
   if (request.state.Get() == CellState::kHeld) return End(id, request, reason);
   Free(id, request);
-}
-
-bool ShardRules::MayBeKept(const RequestCell& request, const NameCell& name) const {
-  const HeldCounts held = CountsOf(name);
-  return (shard_.header().watched.Get() & 1) == 0 && held.exclusive + held.shared == 1 &&
-         name.queue_head.Get() == kNoCell && request.event_next.Get() == segment::kNotLinked &&
-         request.label.Get() == kNoCell && request.call_site.Get() == kNoCell &&
-         request.limit.Get() == 0 && request.hold_limit_ns.Get() == 0 &&
-         request.enclosing_token.Get() == 0;
-}
-
-// A death before the state is stored leaves a held lock of the dead; after it, a kept record of the
-// dead, which anybody closes. In both cases the shard is repaired.
-bool ShardRules::EndOrKeep(CellId id, RequestCell& request) {
-  SettleNameOf(id, request);
-  NameCell* const name = shard_.NameAt(request.name.Get());
-  const bool is_candidate =
-      request.state.Get() == CellState::kHeld && name != nullptr && MayBeKept(request, *name);
-  if (!is_candidate || !segment::NoteKept(shard_.header(), id)) {
-    End(id, request);
-    return false;
-  }
-  name->held_exclusive.Set(0);
-  name->held_shared.Set(0);
-  request.state.Exchange(segment::KeptState(request.ticket.Get()));
-  // Not before: an agent that puts an operation into the intake, or begins to watch, closes the
-  // open records after that. Either it finds this one, or this thread sees it here.
-  const bool is_alone =
-      !segment::HasOperations(shard_.header()) && (shard_.header().watched.LoadSeqCst() & 1) == 0;
-  if (is_alone) return true;
-  // As if it had not been kept, so that a watcher finds the event.
-  request.state.Publish(CellState::kHeld);
-  End(id, request);
-  return false;
 }
 
 void ShardRules::EndHeld(CellId id, RequestCell& request, NameCell& name, EndReason reason) {

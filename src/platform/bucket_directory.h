@@ -43,6 +43,11 @@ class BucketDirectory {
   // the directory itself has been removed.
   Result<SegmentFile> OpenSegment(const char* name, const SegmentInit& init) const;
 
+  // Removes the file `name` if it is still this one and no process has a SlotLock on it. False: one
+  // has. Who has opened the file and locks a slot later finds it removed. Keeps the others out for
+  // as long as `file` lives.
+  Result<bool> RemoveUnused(const char* name, const SegmentFile& file) const;
+
   // Removes the file `name`, if there is one.
   Status Unlink(const std::string& name) const;
 

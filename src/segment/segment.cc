@@ -48,15 +48,18 @@ Status Segment::CheckHeader() const {
   if (h.magic.Acquire() != kMagic) {
     return Status(StatusCode::kSegmentBroken, "the file is not a holdfast segment; remove it");
   }
+  if (h.layout_version.Get() != kLayoutVersion) {
+    return Status(StatusCode::kVersionMismatch,
+                  "the segment was made by another version of holdfast, and processes use it; stop "
+                  "them, then the next process replaces it");
+  }
   const bool same =
-      h.layout_version.Get() == kLayoutVersion && h.cell_bytes.Get() == kCellBytes &&
-      h.shard_bytes.Get() == sizeof(ShardHeader) && h.process_bytes.Get() == sizeof(ProcessEntry) &&
-      h.agent_bytes.Get() == sizeof(AgentEntry) && h.extent_bytes.Get() == geometry_.extent_bytes &&
-      h.capacity.Get() == geometry_.capacity;
+      h.cell_bytes.Get() == kCellBytes && h.shard_bytes.Get() == sizeof(ShardHeader) &&
+      h.process_bytes.Get() == sizeof(ProcessEntry) && h.agent_bytes.Get() == sizeof(AgentEntry) &&
+      h.extent_bytes.Get() == geometry_.extent_bytes && h.capacity.Get() == geometry_.capacity;
   if (same) return Status();
-  return Status(StatusCode::kVersionMismatch,
-                "the segment was made by another version of holdfast; stop the processes that use "
-                "it, then remove its directory");
+  return Status(StatusCode::kSegmentBroken,
+                "the sizes in the segment's header are wrong; remove it");
 }
 
 void Segment::AdoptBoot(const platform::BootId& boot_id) {

@@ -41,7 +41,8 @@ class Segment {
 
   // Writes the header of a new, zeroed segment. Tokens begin behind `first_token`.
   void Initialize(const platform::BootId& boot_id, uint64_t first_token);
-  // kVersionMismatch: created with another layout version; kSegmentBroken: not a segment.
+  // kVersionMismatch: created with another layout version; kSegmentBroken: not a segment, or
+  // damaged.
   Status CheckHeader() const;
   // Nothing survives a reboot: marks every shard for repair if there was one.
   void AdoptBoot(const platform::BootId& boot_id);

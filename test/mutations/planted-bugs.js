@@ -18,6 +18,7 @@ const CRASHES = 'core_test:EveryOperation/CrashImages*';
 const HISTORIES = 'core_test:RandomHistory*';
 const THREADS = 'core_test:Threads*';
 const TERMINATION = 'core_test:Terminate*';
+const REAPING = 'core_test:ReapProcess*';
 
 /** @type {PlantedBug[]} */
 const RULES = [
@@ -160,14 +161,14 @@ const CLEAN_UP = [
     file: 'src/core/lock_manager.cc',
     from: '    host_.RemoveDoorbell(agent);\n    uint64_t owner = agent.process.ToWord();\n    segment_.agent(i).owner.CompareExchange(owner, 0);\n',
     to: '    uint64_t owner = agent.process.ToWord();\n    segment_.agent(i).owner.CompareExchange(owner, 0);\n    host_.RemoveDoorbell(agent);\n',
-    tests: [TERMINATION],
+    tests: [REAPING],
   },
   {
     name: 'an entry that was being claimed is not freed',
     file: 'src/core/lock_manager.cc',
     from: 'const bool is_of_process = agent.process.generation != 0 &&',
     to: 'const bool is_of_process = agent.generation != 0 &&',
-    tests: [TERMINATION],
+    tests: [REAPING],
   },
   {
     name: 'earlier bearers of a slot are forgotten',
@@ -181,7 +182,7 @@ const CLEAN_UP = [
     file: 'src/core/lock_manager.cc',
     from: 'if (segment::LockWord(segment_, shard).IsLocked()) shards.push_back(shard);',
     to: 'const segment::LockWord word(segment_, shard);\n    if (word.IsLocked() && !host_.IsAlive(word.Owner())) shards.push_back(shard);',
-    tests: [TERMINATION, SIMULATION],
+    tests: [REAPING, SIMULATION],
   },
   {
     name: 'an owner is paired with the generation of its successor',

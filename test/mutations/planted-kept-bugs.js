@@ -52,7 +52,7 @@ const KEPT_BUGS = [
   },
   {
     name: 'a name is kept while others wait',
-    file: 'src/core/shard_rules.cc',
+    file: 'src/core/shard_rules_kept.cc',
     from: '         name.queue_head.Get() == kNoCell && request.event_next.Get()',
     to: '         request.event_next.Get()',
     tests: [KEPT],

@@ -1,6 +1,6 @@
 'use strict';
 
-const { execFileSync, fork } = require('node:child_process');
+const { execFileSync, fork, spawn } = require('node:child_process');
 const { once } = require('node:events');
 const fs = require('node:fs');
 const { createServer } = require('node:net');
@@ -10,6 +10,7 @@ const { openLockManager } = require('../../lib/index.js');
 
 // Nobody else gets in, and what somebody has planted is refused with the reason.
 const PROGRAM = join(__dirname, 'strangers-program.js');
+const LIBRARY = join(__dirname, '../../lib/index.js');
 const NOBODY = 65_534;
 const CAPACITY = 1 << 20;
 
@@ -167,7 +168,7 @@ const PLANTED = {
       await leaveSegment();
       fs.truncateSync(segment, CAPACITY / 4);
     },
-    /cut off|holes|another version/,
+    /cut off|holes|sizes/,
   ],
   'a huge segment': [
     async () => {
@@ -184,15 +185,6 @@ const PLANTED = {
     /holes/,
   ],
   'a segment full of zeros': [() => makeSegment(CAPACITY), /not a holdfast segment/],
-  'a segment of another layout': [
-    async () => {
-      await leaveSegment();
-      const fd = fs.openSync(segment, 'r+');
-      fs.writeSync(fd, Buffer.from([250]), 0, 1, 8); // the layout version follows the magic
-      fs.closeSync(fd);
-    },
-    /another version/,
-  ],
 };
 
 const PLANTED_AS_ROOT = {
@@ -238,6 +230,29 @@ test.each(Object.entries(PLANTED))('%s is refused with the reason', (_, planted)
 testAsRoot.each(Object.entries(PLANTED_AS_ROOT))('%s is refused with the reason', (_, planted) =>
   isRefused(planted),
 );
+
+/** What another version has left: its layout version follows the magic. */
+function changeLayoutVersion() {
+  const fd = fs.openSync(segment, 'r+');
+  fs.writeSync(fd, Buffer.from([250]), 0, 1, 8);
+  fs.closeSync(fd);
+}
+
+test('a segment of another layout is refused while a process uses it, then replaced', async () => {
+  const use = `require(${JSON.stringify(LIBRARY)})
+    .openLockManager(${JSON.stringify({ directory, capacity: CAPACITY })})
+    .request('ledger', () => new Promise(() => process.stdout.write('held')));
+    setInterval(() => {}, 1e6); // a lock that is held keeps no process alive`;
+  const user = spawn(process.execPath, ['-e', use], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(user.stdout, 'data');
+  changeLayoutVersion();
+  await isRefused([() => {}, /another version of holdfast, and processes use it/]);
+  user.kill('SIGKILL');
+  await once(user, 'exit');
+  const left = fs.statSync(segment).ino;
+  await expect((await open()).request('ledger', () => 'granted')).resolves.toBe('granted');
+  expect(fs.statSync(segment).ino).not.toBe(left);
+});
 
 describe('what has the name of a doorbell or a lifeline', () => {
   /** The names that the next process would give to its files. */

@@ -21,6 +21,12 @@ struct flock ByteRange(short type, uint64_t offset) {
   return range;
 }
 
+struct flock WholeRange() {
+  struct flock range = ByteRange(F_WRLCK, 0);
+  range.l_len = 0;  // as far as a file can reach
+  return range;
+}
+
 }  // namespace
 
 Result<bool> TryLockByte(int fd, uint64_t offset) {
@@ -41,6 +47,18 @@ Result<bool> IsByteLockedByOther(int fd, uint64_t offset) {
 void UnlockByte(int fd, uint64_t offset) {
   const struct flock range = ByteRange(F_UNLCK, offset);
   RetryOnEintr([&] { return fcntl(fd, F_OFD_SETLK, &range); });
+}
+
+Result<WholeLock> TryLockWhole(int fd) {
+  struct flock range = WholeRange();
+  if (RetryOnEintr([&] { return fcntl(fd, F_OFD_SETLK, &range); }) == 0) return WholeLock::kTaken;
+  if (errno != EAGAIN) return OsError("cannot lock the file");
+  if (RetryOnEintr([&] { return fcntl(fd, F_OFD_GETLK, &range); }) != 0) {
+    return OsError("cannot ask for the locks on the file");
+  }
+  // Nobody has any now: whoever had all has just closed the file.
+  const bool is_whole = range.l_type == F_UNLCK || (range.l_start == 0 && range.l_len == 0);
+  return is_whole ? WholeLock::kWhole : WholeLock::kPart;
 }
 
 }  // namespace platform

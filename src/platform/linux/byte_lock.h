@@ -15,6 +15,11 @@ Result<bool> TryLockByte(int fd, uint64_t offset);
 Result<bool> IsByteLockedByOther(int fd, uint64_t offset);
 void UnlockByte(int fd, uint64_t offset);
 
+// kTaken: this description has all bytes of the file, also those behind its end, until it is
+// closed. kPart: another one has some. kWhole: another one has all.
+enum class WholeLock : uint8_t { kTaken, kPart, kWhole };
+Result<WholeLock> TryLockWhole(int fd);
+
 }  // namespace platform
 }  // namespace holdfast
 

@@ -1,12 +1,9 @@
 // What an agent of the real platform does with the records that it keeps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -16,6 +13,8 @@
 #include "segment/invariants.h"
 #include "segment/lock_word.h"
 #include "segment/shard_lock.h"
+#include "support/small_bucket.h"
+#include "support/test_directory.h"
 
 namespace holdfast::test {
 namespace {
@@ -30,11 +29,7 @@ using segment::ShardLock;
 class AgentKept : public testing::Test, protected core::KeptObserver {
  protected:
   void SetUp() override {
-    core::AttachOptions options;
-    options.directory = path_;
-    options.bucket = "bucket";
-    options.capacity = segment::kMinCapacity;
-    options.sweeps = false;
+    const core::AttachOptions options = SmallBucketIn(directory_);
     attachment_ = *core::Attachment::Attach(options);
     agent_ = *core::Agent::Open(options, {1, 1});
     other_ = *core::Agent::Open(options, {2, 2});
@@ -46,7 +41,6 @@ class AgentKept : public testing::Test, protected core::KeptObserver {
     EXPECT_THAT(segment::CheckInvariants(Table()), testing::IsEmpty());
     EXPECT_EQ(UsedCells(), 0U);
     attachment_.reset();
-    std::filesystem::remove_all(path_);
   }
 
   segment::Segment& Table() const { return attachment_->manager().segment(); }
@@ -107,11 +101,7 @@ class AgentKept : public testing::Test, protected core::KeptObserver {
   std::optional<ShardLock> lock_;
 
  private:
-  static std::string MakeDirectory() {
-    std::string path = "/dev/shm/holdfast-kept-XXXXXX";
-    return mkdtemp(path.data()) == nullptr ? std::string() : path;
-  }
-  const std::string path_ = MakeDirectory();
+  const TestDirectory directory_;
 };
 
 TEST_F(AgentKept, TakesAndGivesBack) {

@@ -1,11 +1,8 @@
 // What an agent of the real platform does with the room of its operations.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -15,6 +12,8 @@
 #include "segment/lock_word.h"
 #include "segment/shard_lock.h"
 #include "segment/store_point.h"
+#include "support/small_bucket.h"
+#include "support/test_directory.h"
 
 namespace holdfast::test {
 namespace {
@@ -27,11 +26,7 @@ constexpr std::u16string_view kAskedName = u"asked";
 class AgentOperations : public testing::Test {
  protected:
   void SetUp() override {
-    core::AttachOptions options;
-    options.directory = path_;
-    options.bucket = "bucket";
-    options.capacity = segment::kMinCapacity;
-    options.sweeps = false;
+    const core::AttachOptions options = SmallBucketIn(directory_);
     attachment_ = *core::Attachment::Attach(options);
     agent_ = *core::Agent::Open(options, {1, 1});
   }
@@ -39,7 +34,6 @@ class AgentOperations : public testing::Test {
     segment::store_observer = {};
     agent_.reset();
     attachment_.reset();
-    std::filesystem::remove_all(path_);
   }
 
   segment::Segment& Table() const { return attachment_->manager().segment(); }
@@ -108,12 +102,7 @@ class AgentOperations : public testing::Test {
   std::unique_ptr<core::Agent> agent_;
 
  private:
-  static std::string MakeDirectory() {
-    std::string path = "/dev/shm/holdfast-operations-XXXXXX";
-    return mkdtemp(path.data()) == nullptr ? std::string() : path;
-  }
-
-  const std::string path_ = MakeDirectory();
+  const TestDirectory directory_;
   std::optional<ShardLock> lock_;
 };
 

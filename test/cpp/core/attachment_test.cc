@@ -3,16 +3,18 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
+#include <array>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/agent.h"
+#include "support/small_bucket.h"
+#include "support/test_directory.h"
 
 namespace holdfast::test {
 namespace {
@@ -25,17 +27,9 @@ class AttachmentTest : public testing::Test {
  protected:
   void TearDown() override {
     if (base_ != MAP_FAILED) munmap(base_, segment::kMinCapacity);
-    std::filesystem::remove_all(path_);
   }
 
-  core::AttachOptions Options() const {
-    core::AttachOptions options;
-    options.directory = path_;
-    options.bucket = "bucket";
-    options.capacity = segment::kMinCapacity;
-    options.sweeps = false;
-    return options;
-  }
+  core::AttachOptions Options() const { return SmallBucketIn(directory_); }
   std::shared_ptr<Attachment> Attach() const {
     Result<std::shared_ptr<Attachment>> process = Attachment::Attach(Options());
     EXPECT_TRUE(process.ok()) << process.status().reason();
@@ -44,7 +38,7 @@ class AttachmentTest : public testing::Test {
   // As whoever maps the same file.
   Segment Table() {
     if (base_ == MAP_FAILED) {
-      const UniqueFd file(open((path_ + "/bucket/segment").c_str(), O_RDWR | O_CLOEXEC));
+      const UniqueFd file(open((path() + "/bucket/segment").c_str(), O_RDWR | O_CLOEXEC));
       base_ =
           mmap(nullptr, segment::kMinCapacity, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
     }
@@ -62,18 +56,14 @@ class AttachmentTest : public testing::Test {
     waitpid(child, &status, 0);
     EXPECT_EQ(status, 0);
   }
+  const std::string& path() const { return directory_.path(); }
   Result<SlotLock> OpenSlots() const {
-    const Result<BucketDirectory> directory = BucketDirectory::Open(path_, "bucket");
+    const Result<BucketDirectory> directory = BucketDirectory::Open(path(), "bucket");
     return SlotLock::Open(*directory, "segment");
   }
 
  private:
-  static std::string MakeDirectory() {
-    std::string path = "/dev/shm/holdfast-process-XXXXXX";
-    return mkdtemp(path.data()) == nullptr ? std::string() : path;
-  }
-
-  const std::string path_ = MakeDirectory();
+  const TestDirectory directory_;
   void* base_ = MAP_FAILED;
 };
 
@@ -101,6 +91,55 @@ TEST_F(AttachmentTest, ThatLeavesDoesNotCallItsDeadPredecessorCleanedUp) {
   ASSERT_EQ(successor->manager().self(), (ProcessRef{0, 2}));
   successor.reset();
   EXPECT_NE(entry.cleaned_generation.Get(), entry.generation.Get());
+}
+
+TEST_F(AttachmentTest, ReplacesWhatAnotherVersionHasLeft) {
+  Attach().reset();
+  const uint64_t token = Table().header().last_token.Get();
+  Table().header().layout_version.Set(segment::kLayoutVersion - 1);
+  const std::shared_ptr<Attachment> attachment = Attach();
+  ASSERT_NE(attachment, nullptr);
+  const Segment& made = attachment->manager().segment();
+  EXPECT_EQ(made.header().layout_version.Get(), segment::kLayoutVersion);
+  EXPECT_GT(made.header().last_token.Get(), token);
+}
+
+TEST_F(AttachmentTest, LeavesWhatAnotherVersionUses) {
+  Attach().reset();
+  Table().header().layout_version.Set(segment::kLayoutVersion - 1);
+  const Result<SlotLock> slots = OpenSlots();
+  ASSERT_TRUE(*slots->TryClaim(3));
+  EXPECT_EQ(Attachment::Attach(Options()).status().code(), StatusCode::kVersionMismatch);
+  slots->Unclaim(3);
+  EXPECT_NE(Attach(), nullptr);
+}
+
+TEST_F(AttachmentTest, IsOneForAllWhoReplaceWhatAnotherVersionHasLeft) {
+  constexpr int kProcesses = 8;
+  for (int round = 0; round < 20; ++round) {
+    Attach().reset();
+    const UniqueFd file(open((path() + "/bucket/segment").c_str(), O_RDWR | O_CLOEXEC));
+    const uint32_t version = segment::kLayoutVersion - 1;
+    ASSERT_EQ(pwrite(file.get(), &version, sizeof version, 8), ssize_t{sizeof version});
+    std::array<int, 2> gate{};
+    ASSERT_EQ(pipe(gate.data()), 0);
+    std::vector<pid_t> children;
+    for (int i = 0; i < kProcesses; ++i) {
+      children.push_back(fork());
+      if (children.back() != 0) continue;
+      close(gate[1]);
+      char byte = 0;
+      (void)!read(gate[0], &byte, 1);
+      _exit(Attachment::Attach(Options()).ok() ? 0 : 1);
+    }
+    close(gate[0]);
+    close(gate[1]);
+    for (const pid_t child : children) {
+      int status = -1;
+      waitpid(child, &status, 0);
+      EXPECT_EQ(status, 0) << "round " << round;
+    }
+  }
 }
 
 }  // namespace

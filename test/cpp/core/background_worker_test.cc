@@ -1,10 +1,8 @@
 #include "core/background_worker.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <thread>
@@ -12,6 +10,7 @@
 #include "core/peer_doorbells.h"
 #include "platform/doorbell.h"
 #include "support/lock_table_test.h"
+#include "support/test_directory.h"
 
 namespace holdfast::test {
 namespace {
@@ -25,7 +24,6 @@ class BackgroundWorkerTest : public LockTableTest {
   void TearDown() override {
     worker.Stop();
     LockTableTest::TearDown();
-    std::filesystem::remove_all(path);
   }
 
   bool IsCleanedUp(ProcessRef process) const {
@@ -45,14 +43,9 @@ class BackgroundWorkerTest : public LockTableTest {
     return *std::move(lifeline);
   }
 
-  static std::string MakeDirectory() {
-    std::string path = "/dev/shm/holdfast-worker-XXXXXX";
-    return mkdtemp(path.data()) == nullptr ? std::string() : path;
-  }
-
-  const std::string path = MakeDirectory();
+  const TestDirectory place;
   const Result<platform::BucketDirectory> directory =
-      platform::BucketDirectory::Open(path, "worker");
+      platform::BucketDirectory::Open(place.path(), "worker");
   core::LockManager manager = machine.ManagerOf(q);
   core::BackgroundWorker worker{manager, *directory, {.sweeps = false}};
 };

@@ -25,16 +25,16 @@ class CrashImages : public testing::TestWithParam<CrashCase> {
                                const std::string& where) {
     constexpr size_t kStep = 19;
     CrashScene rescue(scene, frame);
-    StoreRecorder recorder(rescue.machine);
-    (void)rescue.CleanUp(dead, rescue.first_process);
-    const std::vector<Frame> frames = recorder.frames();
+    const size_t first = start % kStep;
+    const std::vector<Frame> frames = FramesOf(
+        rescue.machine, [&] { (void)rescue.CleanUp(dead, rescue.first_process); }, first, kStep);
     dead.push_back(scene.first_process);
-    for (size_t i = start % kStep; i < frames.size(); i += kStep) {
+    for (size_t i = 0; i < frames.size(); ++i) {
       Frame both = frames[i];
       both.rings.insert(both.rings.end(), frame.rings.begin(), frame.rings.end());
       CrashScene left(scene, both);
       Expect(left.Rescue(dead, left.second_process, before, after, both),
-             where + ", store " + std::to_string(i) + " of the rescue");
+             where + ", store " + std::to_string(first + i * kStep) + " of the rescue");
     }
   }
 
@@ -47,11 +47,7 @@ TEST_P(CrashImages, LeaveNothingThatTheSurvivorsCannotCleanUp) {
     Arrange(scene, GetParam(), situation);
     const CrashScene known(scene, {scene.machine.TakeImage(), {}});
     const ReferenceModel before = ReferenceModel::Read(scene.machine.segment());
-    const std::vector<Frame> frames = [&] {
-      StoreRecorder recorder(scene.machine);
-      GetParam().operate(scene);
-      return recorder.frames();
-    }();
+    const std::vector<Frame> frames = FramesOf(scene.machine, [&] { GetParam().operate(scene); });
     const ReferenceModel after = ReferenceModel::Read(scene.machine.segment());
     std::vector<segment::ProcessRef> dead = {scene.doomed_process};
     if (GetParam().ghost_is_dead) dead.push_back(scene.ghost_process);

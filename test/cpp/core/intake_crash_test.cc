@@ -306,11 +306,7 @@ TEST_P(IntakeCrashes, OfWhoeverExecutesLeaveEveryOperationExecutedOnce) {
   Scene scene;
   Arrange(scene);
   const Scene known(scene, {scene.machine.TakeImage(), {}});
-  const std::vector<Frame> frames = [&] {
-    StoreRecorder recorder(scene.machine);
-    GetParam().operate(scene);
-    return recorder.frames();
-  }();
+  const std::vector<Frame> frames = FramesOf(scene.machine, [&] { GetParam().operate(scene); });
   // Whatever is left is executed by then.
   Scene& done = scene;
   for (size_t i = 0; i < frames.size() && !HasFailure(); ++i) {
@@ -321,16 +317,18 @@ TEST_P(IntakeCrashes, OfWhoeverExecutesLeaveEveryOperationExecutedOnce) {
     if (i % 5 != 0) continue;
     // The rescuer dies, too, behind some of its stores; another one goes on.
     Scene rescue(known, frames[i]);
-    StoreRecorder recorder(rescue.machine);
-    CleanUp(rescue, rescue.rescuer, {rescue.doomed_process});
-    const std::vector<Frame> again = recorder.frames();
-    for (size_t j = i % 17; j < again.size() && !HasFailure(); j += 17) {
+    constexpr size_t kStep = 17;
+    const size_t first = i % kStep;
+    const std::vector<Frame> again = FramesOf(
+        rescue.machine, [&] { CleanUp(rescue, rescue.rescuer, {rescue.doomed_process}); }, first,
+        kStep);
+    for (size_t j = 0; j < again.size() && !HasFailure(); ++j) {
       Frame both = again[j];
       both.rings.insert(both.rings.end(), frames[i].rings.begin(), frames[i].rings.end());
       Scene twice(known, both);
       CleanUp(twice, twice.second_rescuer, {twice.doomed_process, twice.rescuer});
       Check(twice, done, {twice.doomed_process, twice.rescuer}, both,
-            where + ", store " + std::to_string(j) + " of the rescue");
+            where + ", store " + std::to_string(first + j * kStep) + " of the rescue");
     }
   }
 }
@@ -356,11 +354,7 @@ class PutInCrashes : public testing::Test {
     ASSERT_EQ(word.Acquire(scene.p, mark, scene.machine.host(), kShardTimeoutNs),
               segment::LockOutcome::kAcquired);
     const Scene known(scene, {scene.machine.TakeImage(), {}});
-    const std::vector<Frame> frames = [&] {
-      StoreRecorder recorder(scene.machine);
-      put_in(scene);
-      return recorder.frames();
-    }();
+    const std::vector<Frame> frames = FramesOf(scene.machine, [&] { put_in(scene); });
     for (size_t i = 0; i < frames.size() && !HasFailure(); ++i) {
       Scene left(known, frames[i]);
       left.machine.Kill(left.doomed_process);

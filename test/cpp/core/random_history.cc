@@ -285,8 +285,7 @@ void RandomHistory::KillInsideAnOperation(Client& client) {
   const ProcessRef dead = client.agent.ref().process;
   if (processes_.size() < 3 || clients_.size() < 3) return;
   const ReferenceModel before = model_;
-  const std::vector<Frame> frames = [&] {
-    const StoreRecorder recorder(machine_);
+  const std::vector<Frame> frames = FramesOf(machine_, [&] {
     switch (Below(8)) {
       case 0:
       case 1:
@@ -302,9 +301,7 @@ void RandomHistory::KillInsideAnOperation(Client& client) {
         if (dice == 1) EndOne(client);
         if (dice == 2) UseKept(client);
     }
-    return recorder.frames();
-  }();
-  if (frames.empty()) return;
+  });
   const Frame& frame = frames[Below(static_cast<uint32_t>(frames.size()))];
   machine_.Restore(frame.image);
   machine_.host().ForgetRings();

@@ -96,6 +96,7 @@ class Threads : public testing::Test {
     for (uint16_t i = 0; i < kThreads; ++i) {
       agents.push_back(std::make_unique<FakeAgent>(machine, attached[i % processes], i));
       agents.back()->Use(host);
+      agents.back()->BePatient();  // the system may take a thread off its processor inside a shard
     }
     std::barrier start(kThreads);
     std::vector<std::thread> threads;

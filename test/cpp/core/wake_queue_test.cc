@@ -62,11 +62,7 @@ TEST_F(WakeQueueTest, RingASleeperAlthoughAnotherDiedBeforeRinging) {
     wake_queue.Add(b.ref().index);
   };
   AllFallAsleep();
-  const std::vector<Frame> frames = [&] {
-    const StoreRecorder recorder(machine);
-    tell();
-    return recorder.frames();
-  }();
+  const std::vector<Frame> frames = FramesOf(machine, tell);
   for (const Frame& frame : frames) {
     machine.Restore(frame.image);
     machine.host().ForgetRings();

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "platform/child_process.h"
-#include "platform/test_directory.h"
+#include "support/test_directory.h"
 
 namespace holdfast {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "platform/child_process.h"
 #include "platform/doorbell.h"
-#include "platform/test_directory.h"
 #include "platform/test_segment.h"
+#include "support/test_directory.h"
 
 namespace holdfast {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "platform/child_process.h"
 #include "platform/clock.h"
-#include "platform/test_directory.h"
 #include "platform/test_segment.h"
 #include "support/readable.h"
+#include "support/test_directory.h"
 
 namespace holdfast {
 namespace {

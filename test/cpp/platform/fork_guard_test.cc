@@ -14,9 +14,9 @@
 
 #include "platform/child_process.h"
 #include "platform/slot_lock.h"
-#include "platform/test_directory.h"
 #include "platform/test_segment.h"
 #include "platform/unique_fd.h"
+#include "support/test_directory.h"
 
 namespace holdfast {
 namespace {

@@ -15,8 +15,8 @@
 
 #include "platform/bucket_directory.h"
 #include "platform/child_process.h"
-#include "platform/test_directory.h"
 #include "platform/test_segment.h"
+#include "support/test_directory.h"
 
 namespace holdfast {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "platform/bucket_directory.h"
-#include "platform/test_directory.h"
 #include "platform/test_segment.h"
+#include "support/test_directory.h"
 
 namespace holdfast {
 namespace {

@@ -46,11 +46,7 @@ TEST_F(Repair, KeepsWhatIsSound) {
 TEST_F(Repair, NeverShowsAnEmptyListOfAnAgentThatHasRequests) {
   const uint32_t shard = Ask(a, u"n").record.shard;
   Ask(b, u"n");
-  const std::vector<Frame> frames = [&] {
-    const StoreRecorder recorder(machine);
-    RepairAll();
-    return recorder.frames();
-  }();
+  const std::vector<Frame> frames = FramesOf(machine, [&] { RepairAll(); });
   for (const Frame& frame : frames) {
     machine.Restore(frame.image);
     EXPECT_NE(machine.segment().agent_list(a.ref().index, shard).Get(), segment::kNoCell);

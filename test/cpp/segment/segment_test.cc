@@ -39,14 +39,14 @@ TEST(SegmentHeaderCheck, RefusesOtherSizesOfEachStruct) {
     FakeMachine machine;
     auto& field = machine.segment().header().*size;
     field.Set(field.Get() + 8);
-    EXPECT_EQ(HeaderOf(machine), StatusCode::kVersionMismatch);
+    EXPECT_EQ(HeaderOf(machine), StatusCode::kSegmentBroken);
   }
 }
 
 TEST(SegmentHeaderCheck, RefusesAnotherCapacityThanThatOfTheFile) {
   FakeMachine machine;
   machine.segment().header().capacity.Set(1 << 20);
-  EXPECT_EQ(HeaderOf(machine), StatusCode::kVersionMismatch);
+  EXPECT_EQ(HeaderOf(machine), StatusCode::kSegmentBroken);
 }
 
 TEST(SegmentBoot, MarksEveryShardForRepairAfterAReboot) {

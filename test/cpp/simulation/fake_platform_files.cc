@@ -56,6 +56,9 @@ Result<SegmentFile> BucketDirectory::OpenSegment(const char*, const SegmentInit&
   return SegmentFile::Map(platform::Open(Kind::kOther), init.capacity);
 }
 
+// The programs of the simulation are all of one version.
+Result<bool> BucketDirectory::RemoveUnused(const char*, const SegmentFile&) const { return false; }
+
 Status BucketDirectory::Unlink(const std::string& name) const {
   if (!IsGhost()) TheKernel().files().erase(name);
   Point();

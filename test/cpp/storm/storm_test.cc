@@ -17,7 +17,7 @@
 #include "core/agent.h"
 #include "segment/invariants.h"
 #include "segment/lock_word.h"
-#include "storm/storm_directory.h"
+#include "support/test_directory.h"
 
 namespace holdfast::test {
 namespace {
@@ -97,7 +97,7 @@ class StormTest : public testing::Test {
     return left;
   }
 
-  const StormDirectory place;
+  const TestDirectory place;
   const std::string& directory = place.path();
 };
 

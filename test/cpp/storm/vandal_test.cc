@@ -24,7 +24,7 @@
 
 #include "core/agent.h"
 #include "segment/segment.h"
-#include "storm/storm_directory.h"
+#include "support/test_directory.h"
 
 namespace holdfast::test {
 namespace {
@@ -199,7 +199,7 @@ TEST(StormVandal, NeitherFaultsNorHangsAnybodyAndWhatItLeavesCanBeRepaired) {
   const uint64_t seed = seed_text == nullptr ? std::random_device{}() : std::stoull(seed_text);
   const uint64_t wanted = count_text == nullptr ? kScribbles : std::stoull(count_text);
   std::cout << "HOLDFAST_SEED=" << seed << std::endl;
-  const StormDirectory place;
+  const TestDirectory place;
   ASSERT_TRUE(core::Agent::Open(OptionsOf(place.path()), {1, 1}).ok());  // makes the segment
   auto* const diary = static_cast<Diary*>(
       mmap(nullptr, sizeof(Diary), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));

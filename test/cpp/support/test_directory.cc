@@ -1,4 +1,4 @@
-#include "platform/test_directory.h"
+#include "support/test_directory.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,6 +1,6 @@
 // A directory for one test, gone with it.
-#ifndef HOLDFAST_TEST_CPP_PLATFORM_TEST_DIRECTORY_H_
-#define HOLDFAST_TEST_CPP_PLATFORM_TEST_DIRECTORY_H_
+#ifndef HOLDFAST_TEST_SUPPORT_TEST_DIRECTORY_H_
+#define HOLDFAST_TEST_SUPPORT_TEST_DIRECTORY_H_
 
 #include <gtest/gtest.h>
 
@@ -36,4 +36,4 @@ std::vector<std::string> NamesIn(const std::string& path);
 
 }  // namespace holdfast
 
-#endif  // HOLDFAST_TEST_CPP_PLATFORM_TEST_DIRECTORY_H_
+#endif  // HOLDFAST_TEST_SUPPORT_TEST_DIRECTORY_H_
