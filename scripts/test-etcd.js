@@ -1,13 +1,16 @@
 'use strict';
 
 // npm run test:etcd: the tests of locks in etcd, and the conformance suite over a cluster of one
-// member and of three. `--short` is for the build server: one member, a part of the suite. Further
-// arguments go to Jest. HOLDFAST_ETCD names the etcd to use; else Debian's is installed.
+// member and of three. `--short` is for the build server: one member, a part of the suite.
+// `--beside REV` tests that processes of another revision share locks with those of this one.
+// Further arguments go to Jest. HOLDFAST_ETCD names the etcd to use; else Debian's is installed.
 
 const { conclude } = require('./steps/counts.js');
 const { runEtcdTests } = require('./steps/etcd-tests.js');
 
 const isShort = process.argv.includes('--short');
 const words = process.argv.slice(2).filter((word) => word !== '--short');
+const at = words.indexOf('--beside');
+const [, revision] = at === -1 ? [] : words.splice(at, 2);
 
-conclude(runEtcdTests({ isShort, args: words }));
+conclude(runEtcdTests({ isShort, args: words, revision }));

@@ -6,7 +6,6 @@
 // (RFC 9700, 4.14.2). One repetition is forgiven, as servers do whose clients may crash: as long as
 // nobody has used the new pair, the answer may have been lost, and is given again.
 
-const http = require('node:http');
 const { randomUUID } = require('node:crypto');
 
 /** @typedef {{ accessToken: string, refreshToken: string, expiresAt: number }} Tokens */
@@ -14,10 +13,18 @@ const { randomUUID } = require('node:crypto');
 class Session {
   /** @type {Tokens} */
   tokens;
-  counts = { calls: 0, refreshes: 0, needlessRefreshes: 0, revocations: 0, refusedCalls: 0 };
+  counts = {
+    calls: 0,
+    refreshes: 0,
+    repetitions: 0,
+    needlessRefreshes: 0,
+    revocations: 0,
+    refusedCalls: 0,
+  };
   #lifetimeMs;
   #isCurrentUsed = false;
-  #previousRefreshToken = '';
+  /** @type {Tokens | undefined} */
+  #previous;
   #isRevoked = false;
 
   /** @param {number} lifetimeMs  of an access token */
@@ -32,14 +39,21 @@ class Session {
     return { accessToken: randomUUID(), refreshToken: randomUUID(), expiresAt };
   }
 
+  /** The pair before, as long as the answer with the new one may have been lost. */
+  get #forgiven() {
+    return this.#isCurrentUsed ? undefined : this.#previous;
+  }
+
   /**
    * @param {string} refreshToken
    * @returns {Tokens | null} null: the session is over
    */
   refresh(refreshToken) {
     if (this.#isRevoked) return null;
-    const isRepetition = refreshToken === this.#previousRefreshToken && !this.#isCurrentUsed;
-    if (isRepetition) return this.tokens;
+    if (refreshToken === this.#forgiven?.refreshToken) {
+      this.counts.repetitions += 1;
+      return this.tokens;
+    }
     if (refreshToken !== this.tokens.refreshToken) {
       this.#isRevoked = true;
       this.counts.revocations += 1;
@@ -47,7 +61,7 @@ class Session {
     }
     if (Date.now() < this.tokens.expiresAt) this.counts.needlessRefreshes += 1;
     this.counts.refreshes += 1;
-    this.#previousRefreshToken = refreshToken;
+    this.#previous = this.tokens;
     this.#isCurrentUsed = false;
     this.tokens = this.#newTokens();
     return this.tokens;
@@ -58,6 +72,8 @@ class Session {
    * @returns {200 | 401 | 403} 401: expired, refresh it; 403: no token of this session (any more)
    */
   call(accessToken) {
+    const isForgiven = accessToken === this.#forgiven?.accessToken;
+    if (isForgiven && !this.#isRevoked) return 401;
     if (this.#isRevoked || accessToken !== this.tokens.accessToken) {
       this.counts.refusedCalls += 1;
       return 403;
@@ -69,24 +85,4 @@ class Session {
   }
 }
 
-/**
- * POST /token {"refreshToken"} gives tokens or 400; GET /api with a bearer token gives 200, 401 or
- * 403.
- * @param {Session} session
- */
-function createAuthority(session) {
-  return http.createServer(async (request, response) => {
-    if (request.url === '/token') {
-      let body = '';
-      for await (const chunk of request.setEncoding('utf8')) body += chunk;
-      const tokens = session.refresh(JSON.parse(body).refreshToken);
-      response.writeHead(tokens === null ? 400 : 200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify(tokens ?? { error: 'invalid_grant' }));
-    } else {
-      const [, accessToken = ''] = request.headers.authorization?.split(' ') ?? [];
-      response.writeHead(session.call(accessToken)).end();
-    }
-  });
-}
-
-module.exports = { Session, createAuthority };
+module.exports = { Session };

@@ -1,52 +1,27 @@
 'use strict';
 
-// What an application does with a session that it shares with others: the tokens are in a file,
+// What an application does with a session that it shares with others: the tokens are in a store,
 // whoever calls the API holds a shared lock, and whoever refreshes holds the exclusive one.
 
-const { readFileSync, renameSync, writeFileSync } = require('node:fs');
-const { threadId } = require('node:worker_threads');
-
-/** @typedef {import('./authority.js').Tokens} Tokens */
+const { LockLostError } = require('holdfast');
 
 class SessionOver extends Error {}
 
-class TokenFile {
-  #path;
-
-  /** @param {string} path */
-  constructor(path) {
-    this.#path = path;
-  }
-
-  /** @returns {Tokens} */
-  read() {
-    return JSON.parse(readFileSync(this.#path, 'utf8'));
-  }
-
-  /**
-   * Whoever reads finds the old tokens or the new ones, also when this process dies meanwhile.
-   * @param {Tokens} tokens
-   */
-  write(tokens) {
-    const temporary = `${this.#path}.${process.pid}.${threadId}`;
-    writeFileSync(temporary, JSON.stringify(tokens), { mode: 0o600 });
-    renameSync(temporary, this.#path);
-  }
-}
+/** @typedef {Pick<import('holdfast').Lock, 'signal' | 'token'>} Held */
 
 class Client {
   #url;
-  #file;
+  #store;
   #locks;
 
   /**
    * @param {string} url
-   * @param {TokenFile} file
+   * @param {import('./token-store.js').TokenStore} store
    * @param {{ request: (...args: any[]) => Promise<any> }} locks
    */
-  constructor(url, file, locks) {
+  constructor(url, store, locks) {
     this.#url = url;
-    this.#file = file;
+    this.#store = store;
     this.#locks = locks;
   }
 
@@ -55,33 +30,53 @@ class Client {
    * @throws SessionOver when the server does not accept the tokens any more
    */
   async call() {
-    for (;;) {
-      const status = await this.#locks.request('session', { mode: 'shared' }, () => this.#get());
-      if (status === 200) return;
-      if (status !== 401) throw new SessionOver(`the API answers ${status}`);
-      await this.#locks.request('session', () => this.#refresh());
+    while (!(await this.#try()));
+  }
+
+  /** @returns {Promise<boolean>} whether the API has been called */
+  async #try() {
+    const get = (/** @type {Held} */ { signal }) => this.#get(signal);
+    try {
+      const expired = await this.#locks.request('session', { mode: 'shared' }, get);
+      if (expired === undefined) return true;
+      const refresh = (/** @type {Held} */ lock) => this.#refresh(expired, lock);
+      await this.#locks.request('session', refresh);
+    } catch (error) {
+      // A machine that is cut off loses its locks, and begins again.
+      if (!(error instanceof LockLostError)) throw error;
     }
+    return false;
   }
 
-  async #get() {
-    const { accessToken, expiresAt } = this.#file.read();
-    if (Date.now() >= expiresAt) return 401;
+  /**
+   * @param {AbortSignal} signal  aborts when the lock is lost
+   * @returns {Promise<string | undefined>} the access token, if it has expired
+   */
+  async #get(signal) {
+    const { accessToken } = await this.#store.read(signal);
     const headers = { authorization: `Bearer ${accessToken}` };
-    const response = await fetch(`${this.#url}/api`, { headers });
+    const response = await fetch(`${this.#url}/api`, { headers, signal });
     await response.arrayBuffer();
-    return response.status;
+    if (response.status === 401) return accessToken;
+    if (response.status !== 200) throw new SessionOver(`the API answers ${response.status}`);
+    return undefined;
   }
 
-  /** Holding the exclusive lock. Looks again: whoever was before in the queue may have done it. */
-  async #refresh() {
-    const { refreshToken, expiresAt } = this.#file.read();
-    if (Date.now() < expiresAt) return;
+  /**
+   * Looks again: whoever was before in the queue may have done it. No clock is asked, because
+   * those of several machines differ.
+   * @param {string} expired  the access token that was refused
+   * @param {Held} lock  the exclusive one
+   */
+  async #refresh(expired, { signal, token }) {
+    const { accessToken, refreshToken } = await this.#store.read(signal);
+    if (accessToken !== expired) return;
     const body = JSON.stringify({ refreshToken });
-    const response = await fetch(`${this.#url}/token`, { method: 'POST', body });
+    const response = await fetch(`${this.#url}/token`, { method: 'POST', body, signal });
     const answer = /** @type {any} */ (await response.json());
     if (!response.ok) throw new SessionOver(`the refresh answers ${answer.error}`);
-    this.#file.write(answer);
+    await this.#store.write(answer, token, signal);
   }
 }
 
-module.exports = { Client, SessionOver, TokenFile };
+module.exports = { Client, SessionOver };

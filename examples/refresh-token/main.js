@@ -1,94 +1,148 @@
 'use strict';
 
 // 4 processes of 2 worker threads share one session with rotating refresh tokens, and are killed
-// and started again at random moments. See README.md.
+// and started again at random moments. The same over several machines. See README.md.
 
-const { fork } = require('node:child_process');
 const { once } = require('node:events');
 const { mkdtempSync, rmSync } = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { setTimeout: pause } = require('node:timers/promises');
 const { parseArgs } = require('node:util');
-const { Session, createAuthority } = require('./authority.js');
-const { TokenFile } = require('./client.js');
+const { Crew } = require('./crew.js');
+const { Server } = require('./server.js');
+const { TokenFile } = require('./token-store.js');
 
-const PROCESSES = 4;
 const THREADS = 2;
-const LIFETIME_MS = 40; // of an access token; an hour as a rule
-const MAX_PAUSE_MS = 800; // between two kills
 
 const USAGE = `node examples/refresh-token/main.js [options]
-  --seconds N      how long (default 5)
-  --without-lock   the same without the locks: it must fail
-  --json           the result for machines, nothing else
+  --seconds N        how long (default 5; with --join, until it is interrupted)
+  --processes N      of 2 worker threads each (default 4)
+  --lifetime MS      of an access token (default 40; an hour as a rule)
+  --without-kills    no process is killed
+  --without-lock     the same without the locks: it must fail
+  --json             the result for machines, nothing else
+Over several machines, with HOLDFAST_URL=etcd://…:
+  --serve HOST:PORT  only the server, until it is interrupted
+  --join URL         only the processes, with that server
 `;
 
+/** @typedef {import('./server.js').Machines} Machines */
+/** @typedef {{ ok: boolean, machines?: Machines } & Record<string, any>} Result */
+
 /**
- * @typedef {Session['counts'] & { kills: number, logouts: number, ok: boolean }} Result
+ * @typedef {object} Options
+ * @property {AbortSignal} end
+ * @property {number} processes
+ * @property {number} lifetime
+ * @property {boolean} isKilling
+ * @property {boolean} withLock
  */
 
 /**
- * @param {string} directory  for the tokens and the locks
- * @param {{ seconds: number, withLock: boolean }} options
+ * The session was never revoked, and nobody refreshed without need.
+ * @param {Server['counts']} counts
+ */
+const isSound = ({ calls, refreshes, revocations, needlessRefreshes }) =>
+  revocations + needlessRefreshes === 0 && refreshes > 0 && calls > 0;
+
+/** @param {Crew['counts']} counts */
+const isWell = ({ logouts, failures }) => logouts + failures === 0;
+
+/**
+ * The server and the processes, with the tokens in a file.
+ * @param {Options} options
  * @returns {Promise<Result>}
  */
-async function run(directory, { seconds, withLock }) {
-  const session = new Session(LIFETIME_MS);
-  const server = createAuthority(session).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
-  const file = path.join(directory, 'tokens.json');
-  new TokenFile(file).write(session.tokens);
-
-  let logouts = 0;
-  const task = { url: `http://127.0.0.1:${port}`, file, directory, withLock, threads: THREADS };
-  const start = () => {
-    const child = fork(path.join(__dirname, 'worker.js'), [JSON.stringify(task)]);
-    child.on('message', () => (logouts += 1));
-    child.on('error', () => {}); // told to stop when it had just gone
-    return { child, closed: new Promise((resolve) => child.once('close', resolve)) };
-  };
-
-  const children = Array.from({ length: PROCESSES }, start);
-  const end = Date.now() + seconds * 1000;
-  let kills = 0;
-  while (Date.now() < end && logouts === 0) {
-    await pause(Math.random() * MAX_PAUSE_MS);
-    const place = Math.floor(Math.random() * PROCESSES);
-    if (children[place].child.kill('SIGKILL')) kills += 1;
-    children[place] = start();
+async function runAlone({ end, processes, lifetime, isKilling, withLock }) {
+  const directory = mkdtempSync(path.join(os.tmpdir(), 'holdfast-session-'));
+  const server = new Server(lifetime);
+  try {
+    const url = await server.listen('127.0.0.1', 0);
+    const file = path.join(directory, 'tokens.json');
+    await new TokenFile(file).write(server.session.tokens);
+    const crew = new Crew(processes, { url, file, directory, withLock, threads: THREADS });
+    const crewCounts = await crew.run(end, isKilling);
+    const ok = isSound(server.counts) && isWell(crewCounts);
+    return { ...server.counts, ...crewCounts, ok };
+  } finally {
+    server.close();
+    rmSync(directory, { recursive: true, force: true });
   }
-  for (const { child } of children) if (child.connected) child.send('stop');
-  await Promise.all(children.map(({ closed }) => closed));
-  server.close();
-  server.closeAllConnections();
-  const { revocations, needlessRefreshes, refreshes } = session.counts;
-  const ok = revocations + logouts + needlessRefreshes === 0 && refreshes > 0;
-  return { ...session.counts, kills, logouts, ok };
 }
 
+/**
+ * @param {string} place  HOST:PORT
+ * @param {Options} options
+ * @returns {Promise<Result>}
+ */
+async function serve(place, { end, lifetime }) {
+  const [, host, port] = /^(.+):(\d+)$/.exec(place) ?? [];
+  if (port === undefined) throw new TypeError('--serve takes HOST:PORT');
+  const server = new Server(lifetime);
+  console.error(`serving at ${await server.listen(host, Number(port))}`);
+  if (!end.aborted) await once(end, 'abort');
+  server.close();
+  return { ...server.counts, ok: isSound(server.counts) };
+}
+
+/**
+ * @param {string} url
+ * @param {Options} options
+ * @returns {Promise<Result>}
+ */
+async function join(url, { end, processes, isKilling, withLock }) {
+  const crew = new Crew(processes, { url, withLock, threads: THREADS });
+  const counts = await crew.run(end, isKilling);
+  return { ...counts, ok: isWell(counts) };
+}
+
+/** @type {Record<string, string>} */
+const TITLES = {
+  calls: 'calls of the API',
+  refreshes: 'refreshes',
+  repetitions: 'refreshes repeated after a death',
+  needlessRefreshes: 'refreshes of tokens that had not expired',
+  refusedCalls: 'calls with tokens that were replaced',
+  revocations: 'sessions revoked',
+  lateWrites: 'writes that came too late, and were refused',
+  logouts: 'threads that were logged out',
+  failures: 'processes that failed',
+  kills: 'processes killed',
+};
+
 /** @param {Result} result */
-function print(result) {
-  const rows = [
-    ['calls of the API', result.calls],
-    ['refreshes', result.refreshes],
-    ['refreshes of tokens that had not expired', result.needlessRefreshes],
-    ['calls with tokens that were replaced', result.refusedCalls],
-    ['sessions revoked', result.revocations],
-    ['threads that were logged out', result.logouts],
-    ['processes killed', result.kills],
-  ];
-  for (const [what, value] of rows) console.log(`  ${String(what).padEnd(44)}${value}`);
-  console.log(result.ok ? '\nAll is well.' : '\nNOT well: see the table.');
+function print({ ok, machines = {}, ...counts }) {
+  const row = (/** @type {string} */ what, /** @type {unknown} */ value) =>
+    console.log(`  ${what.padEnd(46)}${value}`);
+  for (const [name, value] of Object.entries(counts)) row(TITLES[name], value);
+  for (const [address, { calls, refreshes }] of Object.entries(machines)) {
+    row(`of ${address}`, `${calls} calls, ${refreshes} refreshes`);
+  }
+  console.log(ok ? '\nAll is well.' : '\nNOT well: see the table.');
+}
+
+/**
+ * After some seconds, or when this process is interrupted.
+ * @param {number} seconds
+ */
+function endAfter(seconds) {
+  const end = new AbortController();
+  if (seconds !== Infinity) setTimeout(() => end.abort(), seconds * 1000).unref();
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => end.abort());
+  return end.signal;
 }
 
 async function main() {
   const { values } = parseArgs({
     options: {
       help: { type: 'boolean' },
+      join: { type: 'string' },
       json: { type: 'boolean' },
-      seconds: { type: 'string', default: '5' },
+      lifetime: { type: 'string', default: '40' },
+      processes: { type: 'string', default: '4' },
+      seconds: { type: 'string' },
+      serve: { type: 'string' },
+      'without-kills': { type: 'boolean' },
       'without-lock': { type: 'boolean' },
     },
   });
@@ -96,17 +150,23 @@ async function main() {
     console.log(USAGE);
     return;
   }
-  const seconds = Number(values.seconds);
-  if (!(seconds > 0)) throw new TypeError('--seconds takes a number above 0');
-  const directory = mkdtempSync(path.join(os.tmpdir(), 'holdfast-session-'));
-  try {
-    const result = await run(directory, { seconds, withLock: !values['without-lock'] });
-    if (values.json) console.log(JSON.stringify(result));
-    else print(result);
-    process.exitCode = result.ok ? 0 : 1;
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
+  const { serve: place, join: url } = values;
+  const isAlone = place === undefined && url === undefined;
+  const seconds = Number(values.seconds ?? (isAlone ? 5 : Infinity));
+  const [processes, lifetime] = [Number(values.processes), Number(values.lifetime)];
+  if (!(seconds > 0 && lifetime > 0 && processes > 0)) {
+    throw new TypeError('--seconds, --processes and --lifetime take a number above 0');
   }
+  const end = endAfter(seconds);
+  const isKilling = !values['without-kills'];
+  const options = { end, processes, lifetime, isKilling, withLock: !values['without-lock'] };
+  let result;
+  if (place !== undefined) result = await serve(place, options);
+  else if (url !== undefined) result = await join(url, options);
+  else result = await runAlone(options);
+  if (values.json) console.log(JSON.stringify(result));
+  else print(result);
+  process.exitCode = result.ok ? 0 : 1;
 }
 
 main();

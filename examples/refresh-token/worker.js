@@ -4,23 +4,34 @@
 
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
 const { openLockManager } = require('holdfast');
-const { Client, SessionOver, TokenFile } = require('./client.js');
+const { Client, SessionOver } = require('./client.js');
+const { RemoteTokens, TokenFile } = require('./token-store.js');
 
-/** @typedef {{ url: string, file: string, directory: string, withLock: boolean }} Task */
+/**
+ * @typedef {object} Task
+ * @property {string} url  of the server
+ * @property {string} [file]  of the tokens; without it they are in the server's table
+ * @property {string} [directory]  of the locks, unless HOLDFAST_URL says where they are
+ * @property {boolean} withLock
+ */
 
 /** Lets everybody in at once: what the program would be without the locks. */
 const noLocks = {
   /** @param {any[]} args */
-  request: async (...args) => args.at(-1)(),
+  request: async (...args) => args.at(-1)({ token: 0n, signal: undefined }),
 };
 
 /** @param {Task} task */
 async function use({ url, file, directory, withLock }) {
-  const locks = withLock ? openLockManager({ directory, bucket: 'session' }) : noLocks;
-  const client = new Client(url, new TokenFile(file), locks);
+  const place = process.env.HOLDFAST_URL ? {} : { directory };
+  const locks = withLock ? openLockManager({ bucket: 'session', ...place }) : noLocks;
+  const store = file === undefined ? new RemoteTokens(url) : new TokenFile(file);
+  const client = new Client(url, store, locks);
   let isStopped = false;
   parentPort?.once('message', () => (isStopped = true));
   try {
+    await client.call();
+    parentPort?.postMessage({ isUsing: true });
     while (!isStopped) await client.call();
   } catch (error) {
     if (!(error instanceof SessionOver)) throw error;
@@ -41,6 +52,8 @@ function startThreads() {
     });
     return worker;
   });
+  process.on('SIGINT', () => {}); // of a terminal: the one who started this says when to stop
+  process.on('disconnect', () => process.exit());
   process.on('message', () => workers.forEach((worker) => worker.postMessage('stop')));
 }
 

@@ -3,6 +3,7 @@
 // The tests that need an etcd, as steps.
 
 const { runJsTests } = require('./js-tests.js');
+const { buildTree } = require('./other-revision.js');
 const { ensureToolchain } = require('./toolchain.js');
 
 /** What the short form takes of the conformance suite. */
@@ -34,10 +35,27 @@ function runOwnTests(args) {
 }
 
 /**
- * @param {{ isShort: boolean, args?: string[] }} options
+ * @param {string} revision
+ * @param {string[]} args
+ */
+function runVersions(revision, args) {
+  ensureEtcd();
+  return runJsTests({
+    report: 'etcd-versions',
+    args: ['--config', 'jest.etcd.config.js', 'test/etcd/versions', ...args],
+    env: { HOLDFAST_ETCD_OTHER_TREE: buildTree(revision) },
+  });
+}
+
+/**
+ * @param {{ isShort: boolean, args?: string[], revision?: string }} options  revision: another one,
+ *   beside this one
  * @returns {{ title: string, run: () => import('./counts.js').Counts }[]}
  */
-function runEtcdTests({ isShort, args = [] }) {
+function runEtcdTests({ isShort, args = [], revision }) {
+  if (revision !== undefined) {
+    return [{ title: `Beside ${revision}`, run: () => runVersions(revision, args) }];
+  }
   if (isShort) {
     return [{ title: 'Locks in etcd', run: () => runConformance(1, [...SHORT, ...args]) }];
   }

@@ -1,7 +1,7 @@
 'use strict';
 
-// Another revision of the project, built in build/compare/<commit>, with the benchmarks of this
-// tree: both revisions are measured by the same programs.
+// Another revision of the project, built in build/compare/<commit>; where it is measured, with the
+// benchmarks of this tree: both revisions are measured by the same programs.
 
 const { execFileSync, spawnSync } = require('node:child_process');
 const { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } = require('node:fs');
@@ -56,9 +56,9 @@ function putBenchmarks(folder) {
 
 /**
  * @param {string} revision whatever git takes for a commit
- * @returns {string} the folder bench/ of its tree
+ * @returns {string} the folder of its tree
  */
-function buildRevision(revision) {
+function buildTree(revision) {
   const commit = commitOf(revision);
   const folder = path.join(PARENT, commit);
   if (!existsSync(path.join(folder, 'package.json'))) unpack(commit, folder);
@@ -68,8 +68,17 @@ function buildRevision(revision) {
     stdio: ['ignore', process.stderr, process.stderr],
   });
   if (status !== 0) throw new StepError(`${commit} cannot be built`);
+  return folder;
+}
+
+/**
+ * @param {string} revision whatever git takes for a commit
+ * @returns {string} the folder bench/ of its tree
+ */
+function buildRevision(revision) {
+  const folder = buildTree(revision);
   putBenchmarks(folder);
   return path.join(folder, 'bench');
 }
 
-module.exports = { buildRevision, commitOf };
+module.exports = { buildRevision, buildTree, commitOf };

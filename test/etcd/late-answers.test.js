@@ -15,6 +15,7 @@ let gate;
 let locks;
 afterEach(async () => {
   locks?.close();
+  await cluster?.untilEmpty();
   await gate?.close();
   await cluster?.stop();
   [cluster, gate, locks] = [];

@@ -2,11 +2,14 @@
 
 const { fork } = require('node:child_process');
 const { once } = require('node:events');
+const { mkdtempSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { openLockManager } = require('../../lib/index.js');
 const { EtcdCluster } = require('../support/etcd-cluster.js');
 
 const PROGRAM = path.join(__dirname, '..', 'support', 'etcd-holder-program.js');
+const CLOSER = path.join(__dirname, '..', 'support', 'etcd-closer-program.js');
 /** Longer than the test may take: the lease does not run out by itself. */
 const URL_OPTIONS = '?ttl=600';
 
@@ -41,4 +44,40 @@ test('a process that exits in order leaves no key behind, though nobody is besid
   holder.send('exit');
   await once(holder, 'exit');
   expect(await cluster.keys('exit')).toEqual([]);
+});
+
+test('a process that dies alone frees its locks when its lease ends', async () => {
+  const home = mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+  const locks = openLockManager({ url: cluster.url('alone') });
+  try {
+    // A machine of its own: nobody there waits for its death.
+    const env = { ...process.env, HOLDFAST_DIR: home };
+    const url = cluster.url('alone', '?ttl=2');
+    const holder = fork(PROGRAM, [url, 'a'], { execArgv: [], env });
+    await once(holder, 'message');
+    const granted = locks.request('a', () => 'granted');
+    expect((await locks.query()).pending).toHaveLength(1);
+    holder.kill('SIGKILL');
+    expect(await granted).toBe('granted');
+  } finally {
+    locks.close();
+    rmSync(home, { recursive: true });
+  }
+});
+
+test('a manager that is closed while the cluster is silent does not keep its process', async () => {
+  const home = mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+  const [member] = cluster.members;
+  const url = cluster.url('silent', '?ttl=3600');
+  const env = { ...process.env, HOLDFAST_DIR: home };
+  const closer = fork(CLOSER, [url], { execArgv: [], env });
+  await once(closer, 'message');
+  member.signal('SIGSTOP');
+  try {
+    closer.send('close');
+    expect(await once(closer, 'exit')).toEqual([0, null]);
+  } finally {
+    member.signal('SIGCONT');
+    rmSync(home, { recursive: true });
+  }
 });

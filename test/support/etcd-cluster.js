@@ -169,6 +169,11 @@ class EtcdCluster {
     return text.split('\n').filter((line) => line !== '');
   }
 
+  /** All sessions have ended: a cluster that stops before keeps them waiting. */
+  async untilEmpty() {
+    while ((await this.keys()).length > 0) await sleep(50);
+  }
+
   /** @returns {Promise<bigint>} of the last change */
   async revision() {
     const text = await this.insist('get', 'no such key', '-w', 'json');

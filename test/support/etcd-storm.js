@@ -8,7 +8,8 @@ const path = require('node:path');
 const { FencedResource } = require('./fenced-resource.js');
 const { sleep } = require('./etcd-cluster.js');
 
-const PROGRAM = path.join(__dirname, 'etcd-storm-program.js');
+const ROOT = path.join(__dirname, '..', '..');
+const PROGRAM = path.join('test', 'support', 'etcd-storm-program.js');
 const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000);
 
 /**
@@ -18,6 +19,7 @@ const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000);
  * @property {string[]} [launch]  words before the command, like those that enter a namespace
  * @property {Record<string, string>} [env]
  * @property {boolean} [isWatching]
+ * @property {string} [tree]  the folder of another version of the project
  */
 
 /** One process of a storm. */
@@ -31,11 +33,11 @@ class StormProcess {
    * @param {{ socket: string, seed: number, home: string }} about
    */
   constructor(place, { socket, seed: own, home }) {
-    const { url, options, launch = [], env = {}, isWatching = false } = place;
+    const { url, options, launch = [], env = {}, isWatching = false, tree = ROOT } = place;
     const about = JSON.stringify({ url, options, socket, seed: own, isWatching });
     const [execPath, ...execArgv] = [...launch, process.execPath];
     this.place = place;
-    this.child = fork(PROGRAM, [about], {
+    this.child = fork(path.join(tree, PROGRAM), [about], {
       execPath,
       execArgv,
       env: { ...process.env, HOLDFAST_DIR: home, ...env },
@@ -102,6 +104,14 @@ class EtcdStorm {
     this.add(victim.place);
   }
 
+  /** Lets a process end what it does, and starts another one. @param {Place} place */
+  async exchange(place) {
+    const [old] = this.running.splice(0, 1);
+    old.child.send('stop');
+    expect(await old.ended).toEqual({ code: 0, signal: null });
+    return this.add(place);
+  }
+
   /** Stops a process for so long. @param {StormProcess} victim @param {number} ms */
   async pauseOne(victim, ms) {
     this.judge.excuse(victim.pid);
@@ -147,7 +157,7 @@ class EtcdStorm {
     console.log(expect.getState().currentTestName, JSON.stringify(counts));
     expect(faults).toEqual([]);
     expect(open).toBe(0); // nothing hangs: each hold has ended, and its end was told
-    while ((await this.#cluster.keys()).length > 0) await sleep(200); // at the latest, leases end
+    await this.#cluster.untilEmpty(); // at the latest, leases end
     return this.running.map(({ status }) => status);
   }
 

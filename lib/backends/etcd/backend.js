@@ -1,6 +1,6 @@
 'use strict';
 
-const { queueMicrotask } = require('../../time.js');
+const { queueMicrotask, setTimeout } = require('../../time.js');
 const os = require('node:os');
 const { threadId } = require('node:worker_threads');
 const { abortError, invalidStateError } = require('../../errors.js');
@@ -207,6 +207,7 @@ class EtcdBackend {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#link.ref(); // until the cluster knows
+    setTimeout(() => this.#link.unref(), EXIT_WAIT_MS).unref();
     this.#link.post({ type: 'close' });
     this.#dropAll(() => abortError('The lock manager was closed while the request waited'));
   }

@@ -196,6 +196,13 @@ class BucketEvents {
 }
 
 /**
+ * @param {string} id  of a request
+ * @param {string} word
+ * @param {string} why  that word, and who has ended so
+ */
+const isEndOf = (id, word, why) => why.startsWith(word) && why.includes(` ${id}`);
+
+/**
  * @param {RequestKey} key
  * @param {Changes} changes
  * @param {boolean} isTheft
@@ -204,7 +211,7 @@ class BucketEvents {
 function endOfHold({ id, lease }, { ended, closed, why }, isTheft) {
   if (ended.has(lease)) return closed.has(lease) ? 'released' : 'died';
   if (isTheft) return 'stolen';
-  return why === `expired ${id}` ? 'expired' : 'released';
+  return isEndOf(id, 'expired', why) ? 'expired' : 'released';
 }
 
 /**
@@ -214,7 +221,7 @@ function endOfHold({ id, lease }, { ended, closed, why }, isTheft) {
  */
 function endOfWait({ id, lease }, { ended, closed, why }) {
   if (ended.has(lease)) return closed.has(lease) ? 'aborted' : 'died';
-  return why === `timedout ${id}` ? 'timedout' : 'aborted';
+  return isEndOf(id, 'timedout', why) ? 'timedout' : 'aborted';
 }
 
 module.exports = { BucketEvents };

@@ -1,7 +1,7 @@
 'use strict';
 
 const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
-const { EtcdError, UNAVAILABLE } = require('./etcd-errors.js');
+const { EtcdError } = require('./etcd-errors.js');
 
 /** @typedef {import('./grpc-library.js').Services} Library */
 
@@ -95,37 +95,12 @@ class Connection {
           clearTimeout(timer);
           this.#forget(call);
           if (error === null) resolve(response);
-          else reject(this.#toError(error));
+          else reject(this.toError(error));
         },
       );
       this.#calls.add(call);
       // The deadline above is by the wall clock, which may be set back.
       const timer = setTimeout(() => call.cancel(), timeoutMs + DEADLINE_SLACK_MS);
-    });
-  }
-
-  /**
-   * Like call(), of a method that takes a stream: one message, and one answer.
-   * @param {Call} call
-   * @returns {Promise<any>}
-   * @throws EtcdError (rejects)
-   */
-  ask({ service, method, request, metadata, timeoutMs }) {
-    const stream = this.openStream(service, method, metadata);
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => stream.cancel(), timeoutMs);
-      stream.on('data', (/** @type {any} */ response) => {
-        clearTimeout(timer);
-        stream.end();
-        resolve(response);
-      });
-      const fail = (/** @type {any} */ error) => {
-        clearTimeout(timer);
-        reject(this.#toError(error));
-      };
-      stream.on('error', fail);
-      stream.on('end', () => fail({ code: UNAVAILABLE, message: 'the stream has ended' }));
-      stream.write(request);
     });
   }
 
@@ -163,8 +138,8 @@ class Connection {
     if (this.#isLeft && this.#calls.size === 0) this.close();
   }
 
-  /** @param {{ code: number, details?: string, message: string }} error */
-  #toError({ code, details, message }) {
+  /** @param {{ code: number, details?: string, message: string }} error  of gRPC */
+  toError({ code, details, message }) {
     return new EtcdError(code, details ?? message, this.endpoint);
   }
 

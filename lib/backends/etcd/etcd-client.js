@@ -85,21 +85,7 @@ class EtcdClient {
   }
 
   /**
-   * Extends a lease.
-   * @param {string} lease
-   * @param {number} timeoutMs
-   * @returns {Promise<any>}
-   * @throws EtcdError (rejects)
-   */
-  keepAlive(lease, timeoutMs) {
-    const call = { service: 'Lease', method: 'LeaseKeepAlive', request: { ID: lease }, timeoutMs };
-    return this.#withToken(() =>
-      this.#try((connection) => connection.ask({ ...call, metadata: this.#metadata() })),
-    );
-  }
-
-  /**
-   * @param {'Watch'} service
+   * @param {'Watch' | 'Lease'} service
    * @param {string} method
    * @returns {Promise<{ stream: any, connection: Connection }>}
    * @throws EtcdError (rejects)
@@ -113,6 +99,20 @@ class EtcdClient {
   /** The token that streams were opened with is worth nothing any more. */
   forgetToken() {
     this.#token = undefined;
+  }
+
+  /**
+   * A stream has ended that was to last.
+   * @param {Connection} connection
+   * @param {any} error  of gRPC; undefined: the member has ended it
+   */
+  onStreamEnd(connection, error) {
+    const failure = connection.toError(
+      error ?? { code: UNAVAILABLE, message: 'the stream has ended' },
+    );
+    this.counts.failures += 1;
+    if (failure.isStaleToken) this.forgetToken();
+    this.#judge(failure, connection);
   }
 
   /**

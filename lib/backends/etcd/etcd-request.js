@@ -54,6 +54,12 @@ class EtcdRequest {
     this.class = mode === 'exclusive' ? 'x' : this.limit === 0 ? 's' : 'l';
     this.value = JSON.stringify(toDetails(since, extras));
   }
+
+  /** @param {string} token */
+  hold(token) {
+    this.phase = HELD;
+    this.token = token;
+  }
 }
 
 /**

@@ -11,7 +11,7 @@
  *   P/n/<name>/q/s/<id>   waiting, shared
  *   P/s/<lease>/about     a session, and its fence
  *   P/s/<lease>/m/<id>    mail to a session: a lock was granted, or stolen
- *   P/s/<lease>/why       why the session's last request ended that had waited or held too long
+ *   P/s/<lease>/why       why the session's last requests ended that had waited or held too long
  */
 
 /** @typedef {'x' | 'l' | 's'} RequestClass  exclusive, shared with a limit, shared */

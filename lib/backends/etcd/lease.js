@@ -3,6 +3,7 @@
 const { randomBytes } = require('node:crypto');
 const { clearTimeout, setImmediate, setTimeout } = require('../../time.js');
 const { Backoff } = require('./backoff.js');
+const { KeepAliveStream } = require('./keep-alive-stream.js');
 const { steadyNow } = require('./steady-clock.js');
 
 /** @typedef {import('./connection.js').Connection} Connection */
@@ -37,8 +38,11 @@ class Lease {
   /** @type {NodeJS.Timeout | undefined} until one that has failed is tried again */
   #retry;
   #backoff = new Backoff();
-  /** @type {Connection | undefined} over which a keep-alive was sent that has no answer */
-  #silent;
+  /** @type {KeepAliveStream | undefined} for the next keep-alive */
+  #stream;
+  /** @type {Set<KeepAliveStream>} with those that were left and have answers to come */
+  #streams = new Set();
+  #isOpening = false;
   #isOver = false;
   id = newLease();
 
@@ -85,6 +89,9 @@ class Lease {
   stop() {
     this.#isOver = true;
     for (const timer of [this.#deadline, this.#beat, this.#retry]) clearTimeout(timer);
+    for (const stream of this.#streams) stream.close();
+    this.#streams.clear();
+    this.#stream = undefined;
   }
 
   /**
@@ -115,7 +122,8 @@ class Lease {
     this.#beat = setTimeout(() => {
       this.#awaitBeat();
       this.#onTick();
-      if (this.#silent !== undefined) void this.#tryElsewhere(this.#silent);
+      this.#forgetOldStreams();
+      if (this.#stream?.isSilent) void this.#tryElsewhere(this.#stream.connection);
       void this.#keepAlive();
     }, this.#ttlMs * KEEP_ALIVE_PART);
   }
@@ -128,20 +136,70 @@ class Lease {
   }
 
   async #keepAlive() {
-    const sentAt = steadyNow();
-    const { client, counts } = this.#calls;
+    if (this.#isOpening) return; // one follows as soon as there is a stream
     try {
-      this.#silent = client.connection;
-      const { TTL } = await client.keepAlive(this.id, this.#ttlMs);
-      if (this.#isOver) return;
-      this.#silent = undefined;
-      this.#backoff = new Backoff();
-      counts.keepAlives += 1;
-      if (Number(TTL) > 0) this.#extend(sentAt, Number(TTL) * 1000);
-      else this.#onLost();
+      const { client } = this.#calls;
+      if (this.#stream?.connection !== client.connection) {
+        this.#isOpening = true;
+        await this.#openStream();
+      }
+      this.#stream?.ask(this.id);
     } catch {
-      if (!this.#isOver && sentAt > this.#sentAt) this.#retrySoon();
+      if (!this.#isOver) this.#retrySoon();
+    } finally {
+      this.#isOpening = false;
     }
+  }
+
+  /** @throws EtcdError (rejects) */
+  async #openStream() {
+    this.#stream?.leave();
+    this.#stream = undefined;
+    const { stream, connection } = await this.#calls.client.openStream('Lease', 'LeaseKeepAlive');
+    const opened = new KeepAliveStream(stream, connection, {
+      onAnswer: (sentAt, ttlMs) => this.#onAnswer(sentAt, ttlMs),
+      onEnd: (error) => this.#onStreamEnd(opened, error),
+    });
+    if (this.#isOver) {
+      opened.close();
+      return;
+    }
+    this.#streams.add(opened);
+    this.#stream = opened;
+  }
+
+  /** Those whose answers would come too late to extend the lease. */
+  #forgetOldStreams() {
+    const limit = steadyNow() - this.#ttlMs;
+    for (const stream of this.#streams) {
+      if (stream === this.#stream || stream.lastAskedAt > limit) continue;
+      stream.close();
+      this.#streams.delete(stream);
+    }
+  }
+
+  /**
+   * @param {number} sentAt
+   * @param {number} ms
+   */
+  #onAnswer(sentAt, ms) {
+    if (this.#isOver) return;
+    this.#backoff = new Backoff();
+    this.#calls.counts.keepAlives += 1;
+    if (ms > 0) this.#extend(sentAt, ms);
+    else this.#onLost();
+  }
+
+  /**
+   * @param {KeepAliveStream} stream
+   * @param {unknown} error
+   */
+  #onStreamEnd(stream, error) {
+    this.#streams.delete(stream);
+    if (this.#isOver || this.#stream !== stream) return;
+    this.#stream = undefined;
+    this.#calls.client.onStreamEnd(stream.connection, error);
+    this.#retrySoon();
   }
 
   #retrySoon() {

@@ -184,21 +184,19 @@ class LockChanges {
 
   /**
    * Leaves the queue; without an exclusive holder, other requests may become grantable.
-   * @param {EtcdRequest} request
-   * @param {object[]} extra
+   * @param {EtcdRequest[]} requests  of the session: each leaves by itself
+   * @param {object[]} extra  what is changed with it
    * @returns {Change}
    */
-  leave(request, extra) {
-    const key = this.queueKey(request);
-    return {
-      compare: [isCreatedAt(key, request.created)],
-      success: [
-        remove(key),
-        ...extra,
-        nested([isEmpty(this.#keys.heldExclusive)], [getFirst(this.#keys.queue)]),
-      ],
-      failure: [get(this.heldKey(request))],
-    };
+  leave(requests, extra) {
+    const leaves = requests.map((request) => {
+      const key = this.queueKey(request);
+      const mail = request.hasMail ? [remove(this.#bucket.mail(request.id))] : [];
+      const isThere = isCreatedAt(key, request.created);
+      return nested([isThere], [remove(key), ...mail], [get(this.heldKey(request))]);
+    });
+    const look = nested([isEmpty(this.#keys.heldExclusive)], [getFirst(this.#keys.queue)]);
+    return { compare: [], success: [...leaves, ...extra, look], failure: [] };
   }
 
   /**

@@ -1,14 +1,12 @@
 'use strict';
 
 const { HELD, WAITING } = require('./etcd-request.js');
+const { MAX_BATCH } = require('./step-queue.js');
 const { keyValuesOf, textOf } = require('./transaction.js');
 
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./name-access.js').Found} Found */
 /** @typedef {import('./name-access.js').NameAccess} NameAccess */
-
-/** An etcd transaction has 128 operations at most, unless the cluster is told otherwise. */
-const MAX_BATCH = 100;
 
 /**
  * @param {any} answer  of a change that takes the lock, or takes a place in the queue
@@ -91,4 +89,4 @@ async function followInQueue(access, first, requests) {
   return answer.succeeded ? { found: WAITING, revision: answer.revision } : undefined;
 }
 
-module.exports = { MAX_BATCH, enterLock, followInQueue };
+module.exports = { enterLock, followInQueue };

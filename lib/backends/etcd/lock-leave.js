@@ -1,38 +1,62 @@
 'use strict';
 
-const { HELD, WAITING } = require('./etcd-request.js');
+const { WAITING } = require('./etcd-request.js');
 const { keyValuesOf } = require('./transaction.js');
 
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./name-access.js').NameAccess} NameAccess */
 
 /**
- * Whether the queue has to be served: it is not empty, and there is no exclusive holder to do so.
- * @param {any} answer
- * @param {EtcdRequest} request  that has left
+ * @typedef {object} Left
+ * @property {(string | undefined)[]} tokens  of those whose grants were faster: they hold the lock
+ * @property {boolean} mustServe  the queue, because no exclusive holder will
  */
-function mayServe({ responses }, request) {
-  const { succeeded, responses: found } = responses[responses.length - 1].response_txn;
-  return request.class !== 's' && succeeded && keyValuesOf(found[0]).length > 0;
+
+/**
+ * There is a queue, and no exclusive holder.
+ * @param {any} response
+ */
+function isUnserved({ response_txn: { succeeded, responses } }) {
+  return succeeded && keyValuesOf(responses[0]).length > 0;
+}
+
+/** @param {any} response  to the leave of one request */
+function tokenOf({ response_txn: { succeeded, responses } }) {
+  return succeeded ? undefined : keyValuesOf(responses[0])[0]?.create_revision;
 }
 
 /**
- * Takes a request out of the queue. Where its grant was faster the grant counts (E5).
+ * Takes requests out of the queue, all in one transaction. Where a grant was faster the grant
+ * counts (E5).
  * @param {NameAccess} access
- * @param {EtcdRequest} request  waiting
- * @param {object[]} extra  what is changed with it
- * @returns {Promise<{ token: string | undefined, mustServe: boolean }>} token: it holds the lock
+ * @param {EtcdRequest[]} requests  waiting
+ * @param {string | undefined} why  shown to those who watch
+ * @returns {Promise<Left>}
  */
-async function leaveQueue(access, request, extra) {
-  const answer = await access.change(access.changes.leave(request, extra), async () => {
+async function leaveQueue(access, requests, why) {
+  const change = access.changes.leave(requests, access.whyOf(requests, why));
+  const answer = await access.change(change, () => findLeft(access, requests));
+  if (answer.tokens !== undefined) return answer;
+  const { responses } = answer;
+  return {
+    tokens: requests.map((_, index) => tokenOf(responses[index])),
+    mustServe: requests.some(({ class: it }) => it !== 's') && isUnserved(responses.at(-1)),
+  };
+}
+
+/**
+ * @param {NameAccess} access
+ * @param {EtcdRequest[]} requests
+ * @returns {Promise<Left | undefined>} undefined: they have not left
+ */
+async function findLeft(access, requests) {
+  const tokens = [];
+  for (const request of requests) {
     const found = await access.findOwn(request);
-    if (found?.found === WAITING) return undefined;
-    return { isUnknown: true, token: found?.found === HELD ? found.revision : undefined };
-  });
-  if (answer.isUnknown) return { token: answer.token, mustServe: answer.token === undefined };
-  if (answer.succeeded) return { token: undefined, mustServe: mayServe(answer, request) };
-  const [held] = keyValuesOf(answer.responses[0]);
-  return { token: held?.create_revision, mustServe: false };
+    if (found?.found === WAITING) return undefined; // all leave together, or none
+    tokens.push(found?.revision);
+  }
+  return { tokens, mustServe: true };
 }
 
 module.exports = { leaveQueue };

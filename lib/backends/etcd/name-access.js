@@ -95,9 +95,18 @@ class NameAccess {
    */
   extraOf(request, why) {
     const mail = request.hasMail ? [remove(this.#bucket.mail(request.id))] : [];
-    if (why === undefined) return mail;
+    return [...mail, ...this.whyOf([request], why)];
+  }
+
+  /**
+   * @param {EtcdRequest[]} requests
+   * @param {string | undefined} why  they end
+   */
+  whyOf(requests, why) {
+    if (why === undefined) return [];
     const { lease, leaseId } = this.session;
-    return [...mail, put(this.#bucket.why(leaseId), `${why} ${request.id}`, lease)];
+    const words = [why, ...requests.map(({ id }) => id)];
+    return [put(this.#bucket.why(leaseId), words.join(' '), lease)];
   }
 
   /** @returns {Promise<QueueState & { revision: string }>} */

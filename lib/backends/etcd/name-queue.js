@@ -1,11 +1,10 @@
 'use strict';
 
 const { clearTimeout, setTimeout } = require('../../time.js');
-const { EntryBatches } = require('./entry-batches.js');
 const { EtcdError } = require('./etcd-errors.js');
 const { HELD, NEW, OVER, WAITING } = require('./etcd-request.js');
 const { isBehind } = require('./is-behind.js');
-const { MAX_BATCH, enterLock, followInQueue } = require('./lock-entry.js');
+const { enterLock, followInQueue } = require('./lock-entry.js');
 const { leaveQueue } = require('./lock-leave.js');
 const { releaseLock } = require('./lock-release.js');
 const { NameAccess } = require('./name-access.js');
@@ -13,7 +12,7 @@ const { NextHeads } = require('./next-heads.js');
 const { SessionLost } = require('./session-calls.js');
 const { fromHints } = require('./queue-state.js');
 const { serveQueue } = require('./serve-queue.js');
-const { StepQueue } = require('./step-queue.js');
+const { StepQueue, sliceWhile } = require('./step-queue.js');
 const { remove } = require('./transaction.js');
 const { WaiterLook } = require('./waiter-look.js');
 
@@ -22,8 +21,9 @@ const { WaiterLook } = require('./waiter-look.js');
 /** @typedef {import('./queue-state.js').Waiter} Waiter */
 /** @typedef {import('./session.js').Session} Session */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
-
 /** @typedef {import('./etcd-request.js').RequestHost} RequestHost */
+/** @typedef {'timedout' | 'expired' | undefined} Why  a request ends */
+/** @typedef {{ request: EtcdRequest, why: Why }} End */
 
 /**
  * The requests of one session for one name. Its steps run one after the other, so that the cluster
@@ -35,7 +35,6 @@ class NameQueue {
   #host;
   #steps;
   #look;
-  #entering = new EntryBatches();
   /** @type {Set<EtcdRequest>} in the queue, oldest first */
   #waiting = new Set();
   /** @type {Set<EtcdRequest>} */
@@ -67,18 +66,17 @@ class NameQueue {
 
   /** @param {EtcdRequest} request */
   ask(request) {
-    if (this.#entering.add(request)) this.#steps.add(() => this.#enterAll());
+    this.#steps.addTo(this.#enterAll, request);
   }
 
   /**
    * Releases a lock, or a place in the queue.
    * @param {EtcdRequest} request
-   * @param {'timedout' | 'expired' | undefined} why  shown to those who watch
+   * @param {Why} why  shown to those who watch
    */
   end(request, why) {
     request.isEnding = true;
-    this.#entering.close();
-    this.#steps.add(() => this.#end(request, why));
+    this.#steps.addTo(this.#endAll, { request, why });
   }
 
   /**
@@ -88,7 +86,6 @@ class NameQueue {
    * @returns {Promise<T>}
    */
   after(action) {
-    this.#entering.close();
     return new Promise((resolve, reject) => {
       this.#steps.add(() => action().then(resolve, reject));
     });
@@ -150,27 +147,24 @@ class NameQueue {
     this.#session.abandon();
   }
 
-  async #enterAll() {
-    const requests = this.#entering.take();
+  #enterAll = async (/** @type {EtcdRequest[]} */ requests) => {
     for (let i = 0; i < requests.length;) {
-      const request = requests[i];
-      i += 1;
-      if (request.isEnding) continue; // its end is a step that follows
       const [first] = this.#waiting;
-      if (request.steal || request.ifAvailable || first === undefined) {
-        await this.#enter(request);
+      if (first === undefined || !mayFollow(requests[i])) {
+        // Of one that has been ended, the end is a step that follows.
+        if (!requests[i].isEnding) await this.#enter(requests[i]);
+        i += 1;
         continue;
       }
-      const batch = [request];
-      while (batch.length < MAX_BATCH && mayFollow(requests[i])) batch.push(requests[i++]);
-      if (!(await this.#follow(first, batch))) i -= batch.length;
+      const batch = sliceWhile(requests, i, mayFollow);
+      if (await this.#follow(first, batch)) i += batch.length;
     }
-  }
+  };
 
   /** @param {EtcdRequest} request */
   async #enter(request) {
     try {
-      const entered = await enterLock(this.#access, request);
+      const entered = await this.#session.entries.pass(enterLock(this.#access, request));
       if (entered === undefined) this.#miss(request);
       else if (entered.found === HELD) this.#hold(request, entered.revision, []);
       else this.#wait([request], entered.revision);
@@ -202,20 +196,27 @@ class NameQueue {
     return true;
   }
 
+  #endAll = async (/** @type {End[]} */ ends) => {
+    for (let i = 0; i < ends.length;) {
+      const { request, why } = ends[i];
+      const leaving = sliceWhile(ends, i, (end) => isWaiting(end) && end.why === why);
+      const batch = leaving.length === 0 ? [request] : leaving.map((end) => end.request);
+      if (leaving.length > 0) await this.#leave(batch, why);
+      for (const left of batch) await this.#end(left, why);
+      i += batch.length;
+    }
+  };
+
   /**
-   * @param {EtcdRequest} request
-   * @param {'timedout' | 'expired' | undefined} why
+   * @param {EtcdRequest} request  that waits no more
+   * @param {Why} why
    */
   async #end(request, why) {
-    if (request.phase === WAITING) await this.#leave(request, why);
     if (request.phase === HELD) {
       const loss = await this.#release(request, why);
       this.#held.delete(request);
       clearTimeout(request.holdTimer);
-      if (request.phase === HELD) {
-        request.phase = OVER;
-        request.loss = loss ?? (why === 'expired' ? 'expired' : undefined);
-      }
+      if (request.phase === HELD) request.loss = loss ?? (why === 'expired' ? why : undefined);
     }
     request.phase = OVER;
     if (why === 'expired' && !request.isEnding)
@@ -224,25 +225,23 @@ class NameQueue {
   }
 
   /**
-   * @param {EtcdRequest} request
-   * @param {string | undefined} why
+   * @param {EtcdRequest[]} requests  waiting
+   * @param {Why} why
    */
-  async #leave(request, why) {
-    const { token, mustServe } = await leaveQueue(
-      this.#access,
-      request,
-      this.#access.extraOf(request, why),
-    );
-    if (request.phase !== WAITING) return; // its mail came meanwhile
-    this.#waiting.delete(request);
-    if (token !== undefined) {
-      request.phase = HELD;
-      request.token = token;
+  async #leave(requests, why) {
+    const { tokens, mustServe } = await leaveQueue(this.#access, requests, why);
+    for (const [index, request] of requests.entries()) {
+      if (request.phase !== WAITING) continue; // its mail came meanwhile
+      this.#waiting.delete(request);
+      const token = tokens[index];
+      if (token === undefined) {
+        request.phase = OVER;
+        continue;
+      }
+      request.hold(token); // the grant was faster
       request.hasMail = true;
       this.#held.add(request);
-      return;
     }
-    request.phase = OVER;
     this.#look.schedule();
     if (mustServe) await this.#serve();
   }
@@ -319,8 +318,7 @@ class NameQueue {
     if (request.phase === HELD || request.phase === OVER) return;
     this.#waiting.delete(request);
     this.#held.add(request);
-    request.phase = HELD;
-    request.token = revision;
+    request.hold(revision);
     const next = this.#access.order.after(request.id, heads);
     this.#next.expect(next);
     this.#look.cancel();
@@ -393,8 +391,10 @@ class NameQueue {
   }
 }
 
-/** @param {EtcdRequest | undefined} request */
-const mayFollow = (request) =>
-  request !== undefined && !request.steal && !request.ifAvailable && !request.isEnding;
+/** @param {EtcdRequest} request */
+const mayFollow = ({ steal, ifAvailable, isEnding }) => !steal && !ifAvailable && !isEnding;
+
+/** @param {End} end */
+const isWaiting = ({ request }) => request.phase === WAITING;
 
 module.exports = { NameQueue };

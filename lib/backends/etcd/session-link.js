@@ -49,6 +49,11 @@ class SessionLink {
     this.#port.ref();
   }
 
+  /** The event loop may end before. */
+  unref() {
+    this.#port.unref();
+  }
+
   /**
    * Handles messages, with the thread blocked, until it is enough.
    * @param {number} timeout  in milliseconds

@@ -1,6 +1,7 @@
 'use strict';
 
 const { Backoff } = require('./backoff.js');
+const { EntryOrder } = require('./entry-order.js');
 const { bytes, get, isChangedAt, nested, put } = require('./transaction.js');
 const { endOf, toLeaseId } = require('./keys.js');
 const { Lease } = require('./lease.js');
@@ -41,6 +42,7 @@ class Session {
   #fenceMove;
   leaseId;
   watches;
+  entries = new EntryOrder();
 
   /**
    * @param {EtcdClient} client

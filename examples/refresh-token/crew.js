@@ -1,0 +1,64 @@
+'use strict';
+
+const { fork } = require('node:child_process');
+const path = require('node:path');
+const { setTimeout: pause } = require('node:timers/promises');
+
+const MAX_PAUSE_MS = 800; // between two kills
+
+/**
+ * The processes of one machine that use the session. Now and then one that has got somewhere is
+ * killed, and another one takes its place.
+ */
+class Crew {
+  counts = { kills: 0, logouts: 0, failures: 0 };
+  #task;
+  #members;
+
+  /**
+   * @param {number} processes
+   * @param {import('./worker.js').Task & { threads: number }} task
+   */
+  constructor(processes, task) {
+    this.#task = task;
+    this.#members = Array.from({ length: processes }, () => this.#start());
+  }
+
+  #start() {
+    const child = fork(path.join(__dirname, 'worker.js'), [JSON.stringify(this.#task)]);
+    const member = { child, isUsing: false };
+    child.on('message', (/** @type {any} */ { loggedOut }) => {
+      if (loggedOut === undefined) member.isUsing = true;
+      else this.counts.logouts += 1;
+    });
+    child.on('error', () => {}); // told to stop when it had just gone
+    const closed = new Promise((resolve) => child.once('close', resolve)).then((code) => {
+      if (code !== 0 && child.signalCode !== 'SIGKILL') this.counts.failures += 1;
+    });
+    return Object.assign(member, { closed });
+  }
+
+  /**
+   * @param {AbortSignal} end  when to stop
+   * @param {boolean} isKilling
+   */
+  async run(end, isKilling) {
+    while (!end.aborted && this.counts.logouts + this.counts.failures === 0) {
+      await pause(Math.random() * MAX_PAUSE_MS);
+      if (isKilling) this.#killOne();
+    }
+    for (const { child } of this.#members) if (child.connected) child.send('stop');
+    await Promise.all(this.#members.map(({ closed }) => closed));
+    return this.counts;
+  }
+
+  #killOne() {
+    const places = [...this.#members.keys()].filter((it) => this.#members[it].isUsing);
+    if (places.length === 0) return;
+    const place = places[Math.floor(Math.random() * places.length)];
+    if (this.#members[place].child.kill('SIGKILL')) this.counts.kills += 1;
+    this.#members[place] = this.#start();
+  }
+}
+
+module.exports = { Crew };

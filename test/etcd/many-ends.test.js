@@ -1,0 +1,77 @@
+'use strict';
+
+const { openEtcdBackend } = require('../../lib/etcd.js');
+const { openLockManager } = require('../../lib/index.js');
+const { EtcdCluster } = require('../support/etcd-cluster.js');
+
+const COUNT = 1_000;
+
+let cluster;
+let backend;
+let locks;
+beforeEach(async () => {
+  cluster = await EtcdCluster.start();
+  backend = openEtcdBackend(cluster.url('many'));
+  locks = openLockManager({ backend });
+});
+afterEach(async () => {
+  locks.close();
+  await cluster.untilEmpty();
+  await cluster.stop();
+});
+
+test('thousands that wait and are aborted leave in a few transactions', async () => {
+  const controller = new AbortController();
+  const held = await locks.acquire('a');
+  const requests = Array.from({ length: COUNT }, () =>
+    locks.request('a', { signal: controller.signal }, () => {}),
+  );
+  expect((await locks.query()).pending).toHaveLength(COUNT);
+  const { roundTrips } = await backend.status();
+  controller.abort('mine');
+  const outcomes = await Promise.allSettled(requests);
+  expect(outcomes.every(({ reason }) => reason === 'mine')).toBe(true);
+  expect((await locks.query()).pending).toEqual([]);
+  expect((await backend.status()).roundTrips - roundTrips).toBeLessThan(COUNT / 20);
+  await held.release();
+});
+
+test('of those that time out together each is told to watchers as timed out', async () => {
+  const watch = locks.watch('a');
+  const held = await locks.acquire('a');
+  const requests = Array.from({ length: 50 }, () =>
+    locks.request('a', { timeout: 20 }, () => {}).catch(({ name }) => name),
+  );
+  expect(new Set(await Promise.all(requests))).toEqual(new Set(['TimeoutError']));
+  await held.release();
+  const types = [];
+  for await (const { type } of watch) {
+    types.push(type);
+    if (type === 'released') break;
+  }
+  expect(types.filter((type) => type === 'timedout')).toHaveLength(50);
+  expect(types.filter((type) => type === 'aborted')).toHaveLength(0);
+});
+
+test('a request that is granted while it leaves with others gives its lock back', async () => {
+  const peer = openLockManager({ url: cluster.url('many') });
+  try {
+    for (let round = 0; round < 50; round += 1) {
+      const controller = new AbortController();
+      const held = await peer.acquire('a');
+      const requests = Array.from({ length: 5 }, () =>
+        locks.request('a', { signal: controller.signal }, () => 'granted').catch(() => 'aborted'),
+      );
+      await locks.query();
+      const released = held.release();
+      if (round % 2 === 0) await null;
+      controller.abort();
+      await released;
+      const ends = await Promise.all(requests);
+      expect(ends.every((end) => end === 'granted' || end === 'aborted')).toBe(true);
+      expect(await peer.request('a', () => 'free')).toBe('free');
+    }
+  } finally {
+    peer.close();
+  }
+});

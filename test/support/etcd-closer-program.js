@@ -1,0 +1,18 @@
+'use strict';
+
+// A process that closes its lock manager when it is told to, and then has nothing more to do.
+
+const { openLockManager } = require('../../lib/index.js');
+
+const locks = openLockManager({ url: process.argv[2] });
+process.once('message', () => {
+  process.disconnect();
+  locks.close();
+});
+const isLost = () => {};
+locks
+  .request('a', () => {
+    process.send('held');
+    return new Promise(() => {});
+  })
+  .catch(isLost);
