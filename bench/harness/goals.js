@@ -6,6 +6,9 @@ const { median } = require('./statistics.js');
 
 /** @typedef {ReturnType<typeof import('./statistics.js').summaryOf>} Summary */
 
+/** Each round has a number: one without operations has none. @param {number[]} [values] */
+const isMeasured = (values = []) => values.length > 0 && values.every(Number.isFinite);
+
 /**
  * The median of the rounds against the limit; no `value` when a contender was left out.
  * @param {import('./scenarios.js').Goal} goal
@@ -15,7 +18,7 @@ function judge(goal, results) {
   const { of, per, figure, perFigure = figure, atMost, atLeast } = goal;
   const own = results[of]?.figures?.[figure]?.values;
   const theirs = per === undefined ? undefined : results[per]?.figures?.[perFigure]?.values;
-  if (own === undefined || (per !== undefined && theirs === undefined)) return { ...goal };
+  if (!isMeasured(own) || (per !== undefined && !isMeasured(theirs))) return { ...goal };
   const rounds = Math.min(own.length, theirs?.length ?? Infinity);
   const values = own.slice(0, rounds).map((value, i) => (theirs ? value / theirs[i] : value));
   const value = median(values);

@@ -36,12 +36,16 @@ function measureOnce(scenarioName, contenderName, program = PROGRAM) {
     child.stdio[3].on('data', (chunk) => (output += chunk));
     child.on('error', reject);
     child.on('close', (status, signal) => {
-      if (status === 0) resolve(JSON.parse(output));
+      if (status === 0) resolve(parseFigures(output));
       else reject(new Error(`${contenderName} ended with ${signal ?? status}`));
     });
   });
   return figures.finally(room.remove);
 }
+
+/** What is no number is null in JSON. @param {string} text */
+const parseFigures = (text) =>
+  JSON.parse(text, (_, value) => (value === null ? Number.NaN : value));
 
 /** @param {import('./scenarios.js').Contender} contender */
 function whyNot({ node, whyNot: ownReason }) {

@@ -3,10 +3,11 @@
 // A cluster of our own on loopback, with its data in the directory, which is in memory: a commit
 // costs CPU and loopback, and no disk.
 
-const { spawn, spawnSync } = require('node:child_process');
+const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { LOOPBACK, freePorts } = require('../harness/free-ports.js');
+const { startServer } = require('../harness/server-process.js');
 
 const PROGRAM = process.env.HOLDFAST_ETCD || 'etcd';
 const LOOK_AGAIN_MS = 20;
@@ -53,9 +54,8 @@ async function serveEtcd(directory, size = 1) {
       ...['--initial-cluster', cluster, '--log-level', 'error', '--logger', 'zap'],
     ];
     const env = { ...process.env, ETCD_UNSUPPORTED_ARCH: process.arch };
-    const child = spawn(PROGRAM, words, { stdio: 'ignore', env });
-    process.prependListener('exit', () => child.kill('SIGKILL'));
-    return { endpoint: `${LOOPBACK}:${ports[2 * i]}`, pid: child.pid };
+    const { pid } = startServer(PROGRAM, words, env);
+    return { endpoint: `${LOOPBACK}:${ports[2 * i]}`, pid };
   });
   fs.writeFileSync(fileIn(directory), JSON.stringify(members));
   for (const { endpoint } of members) {

@@ -3,10 +3,11 @@
 // Redis servers of our own without persistence: one on a socket in the directory, or some on
 // loopback.
 
-const { spawn, spawnSync } = require('node:child_process');
+const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { LOOPBACK, freePorts } = require('../harness/free-ports.js');
+const { startServer } = require('../harness/server-process.js');
 
 const PROGRAM = 'redis-server';
 
@@ -20,8 +21,7 @@ const socketIn = (directory) => path.join(directory, 'redis.sock');
 async function serveRedis(directory) {
   const socket = socketIn(directory);
   const options = ['--port', '0', '--unixsocket', socket, '--save', '', '--dir', directory];
-  const server = spawn(PROGRAM, options, { stdio: 'ignore' });
-  process.prependListener('exit', () => server.kill('SIGKILL'));
+  const server = startServer(PROGRAM, options);
   while (!fs.existsSync(socket)) await new Promise((resolve) => setTimeout(resolve, 5));
   return server;
 }
@@ -37,8 +37,7 @@ async function serveOnLoopback(directory, count) {
   const ports = await freePorts(count);
   for (const port of ports) {
     const options = ['--port', String(port), '--bind', LOOPBACK, '--save', '', '--dir', directory];
-    const server = spawn(PROGRAM, options, { stdio: 'ignore' });
-    process.prependListener('exit', () => server.kill('SIGKILL'));
+    startServer(PROGRAM, options);
   }
   fs.writeFileSync(portsIn(directory), JSON.stringify(ports));
   // Whoever connects tries until somebody listens.

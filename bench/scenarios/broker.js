@@ -1,6 +1,6 @@
 'use strict';
 
-const { makeDirectory } = require('../harness/bucket.js');
+const { openAlone } = require('../harness/alone.js');
 const { nsPerOperation } = require('../harness/in-process.js');
 const { loadPeer } = require('../peers/peers.js');
 
@@ -15,15 +15,12 @@ const ECHO = 'echo over a Unix socket';
 const contender = (peerName, batch = 100, others = 0) => ({
   whyNot: () => loadPeer(peerName).whyNot?.(),
   async measure() {
-    const directory = makeDirectory();
-    const peer = loadPeer(peerName);
-    await peer.serve?.(directory);
-    const { run } = await peer.open({ directory, name: 'ledger', party: 0 });
+    const { directory, peer, locks } = await openAlone(peerName);
     for (let party = 1; party <= others; party += 1) {
       const other = await peer.open({ directory, name: 'other', party });
       await other.run(() => {});
     }
-    return { ns: await nsPerOperation(() => run(() => {}), { batch }) };
+    return { ns: await nsPerOperation(() => locks.run(() => {}), { batch }) };
   },
 });
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { makeDirectory } = require('../harness/bucket.js');
+const { openAlone } = require('../harness/alone.js');
 const { cpuMs } = require('../peers/etcd-server.js');
 const { loadPeer } = require('../peers/peers.js');
 
@@ -60,10 +60,7 @@ async function holdNames(locks, size) {
 const contender = (peerName, { isEtcd = false } = {}) => ({
   whyNot: () => loadPeer(peerName).whyNot?.(),
   async measure() {
-    const directory = makeDirectory();
-    const peer = loadPeer(peerName);
-    await peer.serve?.(directory);
-    const locks = await peer.open({ directory, name: 'ledger', party: 0 });
+    const { directory, locks } = await openAlone(peerName);
     /** @type {Record<string, number>} */
     const figures = {};
     await holdNames(locks, 200); // to be compiled

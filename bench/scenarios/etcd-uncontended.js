@@ -1,6 +1,6 @@
 'use strict';
 
-const { makeDirectory } = require('../harness/bucket.js');
+const { openAlone } = require('../harness/alone.js');
 const { nsPerOperation } = require('../harness/in-process.js');
 const { cpuMs } = require('../peers/etcd-server.js');
 const { loadPeer } = require('../peers/peers.js');
@@ -11,7 +11,7 @@ const COUNTED = 500;
 /** CPU of the whole cluster for one lock. */
 async function cpuOfCluster(directory, run) {
   const before = cpuMs(directory);
-  for (let i = 0; i < COUNTED; i += 1) await run(() => {});
+  for (let i = 0; i < COUNTED; i += 1) await run();
   return ((cpuMs(directory) - before) / COUNTED) * 1e3;
 }
 
@@ -23,11 +23,9 @@ async function cpuOfCluster(directory, run) {
 const contender = (peerName, { isEtcd = false } = {}) => ({
   whyNot: () => loadPeer(peerName).whyNot?.(),
   async measure() {
-    const directory = makeDirectory();
-    const peer = loadPeer(peerName);
-    await peer.serve?.(directory);
-    const { run } = await peer.open({ directory, name: 'ledger', party: 0 });
-    const ns = await nsPerOperation(() => run(() => {}), { batch: BATCH });
+    const { directory, locks } = await openAlone(peerName);
+    const run = () => locks.run(() => {});
+    const ns = await nsPerOperation(run, { batch: BATCH });
     const cpu = isEtcd ? { 'CPU of the cluster µs': await cpuOfCluster(directory, run) } : {};
     return { µs: ns / 1e3, ...cpu };
   },

@@ -1,6 +1,6 @@
 'use strict';
 
-const { makeDirectory } = require('../harness/bucket.js');
+const { openAlone } = require('../harness/alone.js');
 const { nsPerOperation } = require('../harness/in-process.js');
 const { loadPeer } = require('../peers/peers.js');
 
@@ -13,11 +13,8 @@ const contender = (peerName, { node, batch } = {}) => ({
   node,
   whyNot: () => loadPeer(peerName).whyNot?.(),
   async measure() {
-    const directory = makeDirectory();
-    const peer = loadPeer(peerName);
-    await peer.serve?.(directory);
-    const { run } = await peer.open({ directory, name: 'ledger', party: 0 });
-    return { ns: await nsPerOperation(() => run(() => {}), { batch }) };
+    const { locks } = await openAlone(peerName);
+    return { ns: await nsPerOperation(() => locks.run(() => {}), { batch }) };
   },
 });
 

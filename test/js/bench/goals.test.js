@@ -30,3 +30,13 @@ test('without a contender there is no verdict', () => {
   const goal = { of: 'holdfast', per: 'peer', figure: 'ns', atMost: 1 };
   expect(judge(goal, results)).toEqual(goal);
 });
+
+test('a round that has no number is no verdict', () => {
+  const goal = { of: 'holdfast', per: 'peer', figure: 'ns', atMost: 1 };
+  for (const empty of [NaN, Infinity]) {
+    const results = resultsOf({ holdfast: [1, empty], peer: [2, 2] });
+    expect(judge(goal, results)).toEqual(goal);
+    expect(judge({ ...goal, of: 'peer', per: 'holdfast' }, results).isMet).toBeUndefined();
+  }
+  expect(judge(goal, resultsOf({ holdfast: [], peer: [] }))).toEqual(goal);
+});
