@@ -1,6 +1,6 @@
 'use strict';
 
-const { readFileSync } = require('node:fs');
+const { factsOf } = require('../locks/process-facts.js');
 const { printable } = require('./printable.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockEvent} LockEvent */
@@ -30,15 +30,6 @@ const titleOf = (name) => (name === '' ? "''" : printable(name));
 
 /** @param {{ clientId: string, requestId: number }} request */
 const keyOf = ({ clientId, requestId }) => `${clientId} ${requestId & REQUEST_ID_MASK}`;
-
-/** @param {number} pid */
-function commandOf(pid) {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replace(/\0+$/, '').replaceAll('\0', ' ');
-  } catch {
-    return ''; // it has ended, or belongs to another user
-  }
-}
 
 /**
  * Lock events as a trace in the Trace Event Format, which Perfetto and Chrome open: each process
@@ -212,7 +203,8 @@ class LockTrace {
     const names = [];
     if (!this.#described.has('locks')) names.push({ pid: LOCKS_GROUP, what: 'locks' });
     if (!this.#described.has(String(pid))) {
-      const known = request.pid === 0 ? `agent ${request.clientId}` : commandOf(request.pid);
+      const { pid: id, clientId } = request;
+      const known = id === 0 ? `agent ${clientId}` : factsOf(id).command;
       names.push({ pid, what: known });
     }
     this.#described.add('locks').add(String(pid));

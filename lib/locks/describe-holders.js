@@ -1,5 +1,7 @@
 'use strict';
 
+const { describeProcess } = require('./describe-process.js');
+
 /** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
 /** @typedef {import('../../types/backend.d.ts').LockDetail} LockDetail */
 
@@ -8,7 +10,7 @@ const MAX_NAMED = 3;
 
 /** @param {LockDetail} holder */
 function describeHolder({ pid, threadId, label, held }) {
-  const about = [`process ${pid}`, `thread ${threadId}`];
+  const about = [describeProcess(pid), `thread ${threadId}`];
   if (label !== '') about.push(`label '${label}'`);
   return `${about.join(', ')}, for ${Math.round(held ?? 0)} ms`;
 }

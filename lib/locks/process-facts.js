@@ -1,10 +1,11 @@
 'use strict';
 
-const { readFileSync } = require('node:fs');
+const { readFileSync, readlinkSync } = require('node:fs');
 
 /**
  * Adds facts from /proc to the processes of an inspection: whether each one runs, and its command
- * line. Each process is read once; without /proc the state is 'unknown'.
+ * line. Each process is read once; without /proc, or with that of another PID
+ * namespace, the state is 'unknown'.
  */
 
 /** @typedef {import('../../types/backend.d.ts').LockInspection} LockInspection */
@@ -80,21 +81,33 @@ function isFrozen(pid) {
  */
 function stateOf(pid) {
   const stat = readProc(pid, 'stat');
+  // Without a descriptor left none of its files can be read.
   if (stat === undefined) return readProc('self', 'stat') === undefined ? 'unknown' : 'gone';
   // The second field is the program's name in parentheses, and may itself contain parentheses.
   const letter = stat.charAt(stat.lastIndexOf(')') + 2);
   return STATES[letter] ?? (isFrozen(pid) ? 'frozen' : 'running');
 }
 
+/** Whether /proc is that of this PID namespace: a new one may still have the one of before. */
+function isProcOurs() {
+  try {
+    return readlinkSync('/proc/self') === String(process.pid);
+  } catch {
+    return false;
+  }
+}
+
 /**
- * @param {number} pid  0: a process of another PID namespace
+ * @param {number} pid  not 0
  * @returns {ProcessFacts}
  */
 function factsOf(pid) {
-  if (pid === 0) return UNKNOWN;
-  const processState = stateOf(pid);
+  if (!isProcOurs()) return UNKNOWN;
   const command = (readProc(pid, 'cmdline') ?? '').slice(0, MAX_COMMAND_BYTES);
-  return { processState, command: command.replace(/\0+$/, '').replaceAll('\0', ' ') };
+  return {
+    processState: stateOf(pid),
+    command: command.replace(/\0+$/, '').replaceAll('\0', ' '),
+  };
 }
 
 /**
@@ -103,7 +116,7 @@ function factsOf(pid) {
  */
 function withProcessFacts({ held, pending }) {
   /** @type {Map<number, ProcessFacts>} */
-  const known = new Map();
+  const known = new Map([[0, UNKNOWN]]); // a process of another PID namespace
   const addTo = (/** @type {import('../../types/backend.d.ts').LockDetail} */ detail) => {
     const facts = known.get(detail.pid) ?? factsOf(detail.pid);
     known.set(detail.pid, facts);
@@ -112,4 +125,4 @@ function withProcessFacts({ held, pending }) {
   return { held: held.map(addTo), pending: pending.map(addTo) };
 }
 
-module.exports = { withProcessFacts };
+module.exports = { factsOf, withProcessFacts };

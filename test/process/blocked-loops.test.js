@@ -1,103 +1,106 @@
 'use strict';
 
+const { PROCESS_BACKENDS } = require('../support/process-backends.js');
 const { ProcessBucket, untilEqual } = require('../support/process-bucket.js');
 
 // An event loop that does not run keeps what it holds, and nothing from the others.
-let bucket;
-beforeEach(() => {
-  bucket = new ProcessBucket();
-});
-afterEach(() => bucket.close());
+describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
+  let bucket;
+  beforeEach(() => {
+    bucket = new ProcessBucket({ backend });
+  });
+  afterEach(() => bucket.close());
 
-const PLACES = ['process', 'thread', 'thread of another process'];
-const BLOCKED_NS = 1_000_000_000n;
+  const PLACES = ['process', 'thread', 'thread of another process'];
+  const BLOCKED_NS = 1_000_000_000n;
 
-/** Lets the others take turns with a lock until so much time has passed; gives the turns. */
-async function handOver(others, name) {
-  const end = process.hrtime.bigint() + BLOCKED_NS;
-  let lastToken = 0n;
-  let turns = 0;
-  let held = await others[0].hold(name);
-  for (; process.hrtime.bigint() < end; turns += 1) {
-    const next = await others[(turns + 1) % others.length].request(name);
+  /** Lets the others take turns with a lock until so much time has passed; gives the turns. */
+  async function handOver(others, name) {
+    const end = process.hrtime.bigint() + BLOCKED_NS;
+    let lastToken = 0n;
+    let turns = 0;
+    let held = await others[0].hold(name);
+    for (; process.hrtime.bigint() < end; turns += 1) {
+      const next = await others[(turns + 1) % others.length].request(name);
+      await held.release();
+      const { token } = await next.granted;
+      expect(token).toBeGreaterThan(lastToken);
+      lastToken = token;
+      held = next;
+    }
     await held.release();
-    const { token } = await next.granted;
-    expect(token).toBeGreaterThan(lastToken);
-    lastToken = token;
-    held = next;
+    return turns;
   }
-  await held.release();
-  return turns;
-}
 
-describe.each(PLACES)('while the loop of a %s is blocked for a second', (place) => {
-  let blocked;
-  let others;
-  beforeEach(async () => {
-    [blocked, ...others] = await Promise.all([
-      bucket.open(place),
-      bucket.open('process'),
-      bucket.open('thread'),
-    ]);
+  describe.each(PLACES)('while the loop of a %s is blocked for a second', (place) => {
+    let blocked;
+    let others;
+    beforeEach(async () => {
+      [blocked, ...others] = await Promise.all([
+        bucket.open(place),
+        bucket.open('process'),
+        bucket.open('thread'),
+      ]);
+    });
+
+    test('others hand over their locks, and what it holds stays its own', async () => {
+      const held = await blocked.hold('its own');
+      const waiting = await others[0].request('its own');
+      await blocked.block();
+      expect(await handOver(others, 'of the others')).toBeGreaterThan(0);
+      expect((await bucket.locks.query()).held).toMatchObject([
+        { name: 'its own', clientId: await blocked.clientId() },
+      ]);
+      blocked.go();
+      await held.release();
+      await waiting.granted;
+      await waiting.release();
+    });
+
+    test('it is granted what it waits for, and runs its callback afterwards', async () => {
+      const release = await bucket.hold('a');
+      const asked = await blocked.request('a');
+      await blocked.block();
+      await release();
+      await handOver(others, 'of the others');
+      expect((await bucket.locks.query()).held).toMatchObject([
+        { name: 'a', clientId: await blocked.clientId() },
+      ]);
+      const time = process.hrtime.bigint();
+      blocked.go();
+      expect((await asked.granted).at).toBeGreaterThan(time);
+      await asked.release();
+    });
+
+    test('who dies before it in the queue does not stop those behind it', async () => {
+      const victim = await bucket.open('process');
+      await victim.hold('a', { mode: 'shared' });
+      await blocked.request('a', { mode: 'exclusive' });
+      await blocked.block();
+      const late = await others[0].request('a');
+      victim.endBy('SIGKILL');
+      const next = [{ name: 'a', mode: 'exclusive', clientId: await blocked.clientId() }];
+      await untilEqual(async () => (await bucket.locks.query()).held, next);
+      await blocked.end(); // with its grant on its way
+      await late.granted;
+      await late.release();
+    });
   });
 
-  test('others hand over their locks, and what it holds stays its own', async () => {
-    const held = await blocked.hold('its own');
-    const waiting = await others[0].request('its own');
-    await blocked.block();
-    expect(await handOver(others, 'of the others')).toBeGreaterThan(0);
-    expect((await bucket.locks.query()).held).toMatchObject([
-      { name: 'its own', clientId: await blocked.clientId() },
-    ]);
-    blocked.go();
-    await held.release();
-    await waiting.granted;
-    await waiting.release();
+  test('a process whose every loop is blocked still cleans up after the dead for others', async () => {
+    const [holder, middle, last] = await Promise.all(
+      ['process', 'process', 'process'].map((place) => bucket.open(place)),
+    );
+    await holder.hold('a');
+    const first = await middle.request('a', { mode: 'shared' });
+    const second = await last.request('a', { mode: 'shared' }); // watches only the one before it
+    await middle.block();
+    holder.endBy('SIGKILL');
+    await second.granted;
+    await second.release();
+    middle.go();
+    await first.granted;
+    await first.release();
+    await bucket.isClean({ processes: 2 });
   });
-
-  test('it is granted what it waits for, and runs its callback afterwards', async () => {
-    const release = await bucket.hold('a');
-    const asked = await blocked.request('a');
-    await blocked.block();
-    await release();
-    await handOver(others, 'of the others');
-    expect((await bucket.locks.query()).held).toMatchObject([
-      { name: 'a', clientId: await blocked.clientId() },
-    ]);
-    const time = process.hrtime.bigint();
-    blocked.go();
-    expect((await asked.granted).at).toBeGreaterThan(time);
-    await asked.release();
-  });
-
-  test('who dies before it in the queue does not stop those behind it', async () => {
-    const victim = await bucket.open('process');
-    await victim.hold('a', { mode: 'shared' });
-    await blocked.request('a', { mode: 'exclusive' });
-    await blocked.block();
-    const late = await others[0].request('a');
-    victim.endBy('SIGKILL');
-    const next = [{ name: 'a', mode: 'exclusive', clientId: await blocked.clientId() }];
-    await untilEqual(async () => (await bucket.locks.query()).held, next);
-    await blocked.end(); // with its grant on its way
-    await late.granted;
-    await late.release();
-  });
-});
-
-test('a process whose every loop is blocked still cleans up after the dead for others', async () => {
-  const [holder, middle, last] = await Promise.all(
-    ['process', 'process', 'process'].map((place) => bucket.open(place)),
-  );
-  await holder.hold('a');
-  const first = await middle.request('a', { mode: 'shared' });
-  const second = await last.request('a', { mode: 'shared' }); // watches only the one before it
-  await middle.block();
-  holder.endBy('SIGKILL');
-  await second.granted;
-  await second.release();
-  middle.go();
-  await first.granted;
-  await first.release();
-  await bucket.isClean({ processes: 2 });
 });

@@ -5,10 +5,11 @@ const { Timings } = require('../support/process-timings.js');
 const { randomFrom } = require('../support/process-random.js');
 
 // Eight processes in one queue, of which random ones are killed.
-// HOLDFAST_SEED=<seed> repeats a run.
+// HOLDFAST_SEED=<seed> repeats a run; HOLDFAST_ROUNDS=<count> makes it longer (`npm run
+// test:soak`).
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const PROCESSES = 8;
-const ROUNDS = 4;
+const ROUNDS = Number(process.env.HOLDFAST_ROUNDS ?? 2);
 const NOTHING = { held: [], pending: [] };
 
 const timings = new Timings(`From SIGKILL of a holder to the next grant (HOLDFAST_SEED=${SEED}):`);

@@ -4,66 +4,154 @@ const { closeSync, openSync, writeSync } = require('node:fs');
 const { join } = require('node:path');
 const { NAMESPACES, describeInside } = require('../support/namespaces.js');
 const { describeWithPreload } = require('../support/preload/index.js');
+const { PROCESS_BACKENDS } = require('../support/process-backends.js');
 const { ProcessBucket } = require('../support/process-bucket.js');
 
 // No clock frees a lock that was not asked for with a hold limit, and the time of one that was is
 // counted by whoever counts it, whatever its clock shows. Without the sweep.
-let bucket;
-beforeEach(() => {
-  bucket = new ProcessBucket();
-});
-afterEach(() => bucket.close());
+describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
+  let bucket;
+  beforeEach(() => {
+    bucket = new ProcessBucket({ backend });
+  });
+  afterEach(() => bucket.close());
 
-/** Whoever is late is taken away; whoever has this long is not, however slow the machine. */
-const SHORT = { holdLimit: 50 };
-const LONG = { holdLimit: 600_000 };
-const EXPIRED = { status: 'rejected', reason: { name: 'TimeoutError', reason: 'expired' } };
-const TIMED_OUT = { status: 'rejected', reason: { name: 'TimeoutError', isLockLost: false } };
-const LOOKS = 4;
-/** No test takes so long, and the clocks differ by more. */
-const FAR_AWAY_MS = 600_000;
+  /** Whoever is late is taken away; whoever has this long is not, however slow the machine. */
+  const SHORT = { holdLimit: 50 };
+  const LONG = { holdLimit: 600_000 };
+  const EXPIRED = { status: 'rejected', reason: { name: 'TimeoutError', reason: 'expired' } };
+  const TIMED_OUT = { status: 'rejected', reason: { name: 'TimeoutError', isLockLost: false } };
+  const LOOKS = 4;
+  /** No test takes so long, and the clocks differ by more. */
+  const FAR_AWAY_MS = 600_000;
 
-const holderOf = async (name) =>
-  (await bucket.locks.query()).held.find((lock) => lock.name === name)?.clientId;
+  const holderOf = async (name) =>
+    (await bucket.locks.query()).held.find((lock) => lock.name === name)?.clientId;
 
-/** Resolves when this process has looked at the time of locks, its helper thread too. */
-async function looksAtTheTime(actor) {
-  for (let i = 0; i < LOOKS; i += 1) {
-    const tick = await actor.hold('tick', SHORT);
-    expect(await tick.settled).toMatchObject(EXPIRED);
+  /** Resolves when this process has looked at the time of locks, its helper thread too. */
+  async function looksAtTheTime(actor) {
+    for (let i = 0; i < LOOKS; i += 1) {
+      const tick = await actor.hold('tick', SHORT);
+      expect(await tick.settled).toMatchObject(EXPIRED);
+    }
   }
-}
 
-describe.each(['time, forward', 'time, back'])('between clocks that differ: %s', (kind) => {
-  const inside = NAMESPACES[kind];
+  describe.each(['time, forward', 'time, back'])('between clocks that differ: %s', (kind) => {
+    const inside = NAMESPACES[kind];
 
-  describeInside(inside, 'a lock manager in a time namespace and one outside', () => {
-    const pairs = [
-      ['inside', 'outside'],
-      ['outside', 'inside'],
-    ];
-    const open = (places) =>
-      Promise.all(
-        places.map((place) => bucket.open('process', place === 'inside' ? { inside } : {})),
-      );
+    describeInside(inside, 'a lock manager in a time namespace and one outside', () => {
+      const pairs = [
+        ['inside', 'outside'],
+        ['outside', 'inside'],
+      ];
+      const open = (places) =>
+        Promise.all(
+          places.map((place) => bucket.open('process', place === 'inside' ? { inside } : {})),
+        );
 
-    describe.each(pairs)('a holder %s and a waiter %s', (...places) => {
-      let holder;
-      let waiter;
-      beforeEach(async () => {
-        [holder, waiter] = await open(places);
+      describe.each(pairs)('a holder %s and a waiter %s', (...places) => {
+        let holder;
+        let waiter;
+        beforeEach(async () => {
+          [holder, waiter] = await open(places);
+        });
+
+        test('a lock without a hold limit stays, and so does one whose limit is not over', async () => {
+          const held = { a: await holder.hold('a'), b: await holder.hold('b', LONG) };
+          const waiting = {
+            a: await waiter.request('a', SHORT),
+            b: await waiter.request('b', SHORT),
+          };
+          await holder.freeze(); // only the waiter judges
+          await looksAtTheTime(waiter);
+          const clientId = await holder.clientId();
+          expect([await holderOf('a'), await holderOf('b')]).toEqual([clientId, clientId]);
+          holder.thaw();
+          for (const name of ['a', 'b']) {
+            expect(await held[name].release(name)).toEqual({ status: 'fulfilled', value: name });
+            await waiting[name].granted;
+          }
+        });
+
+        test('a hold limit that is over is kept by the waiter', async () => {
+          const held = await holder.hold('a', SHORT);
+          const waiting = await waiter.request('a');
+          await holder.freeze();
+          await waiting.granted;
+          holder.thaw();
+          expect(await held.settled).toMatchObject(EXPIRED);
+        });
+
+        test('a timeout ends the wait of who asked for it, and of nobody else', async () => {
+          const held = await holder.hold('a');
+          const patient = await waiter.request('a', { timeout: LONG.holdLimit });
+          const hasty = await waiter.request('a', { timeout: SHORT.holdLimit });
+          expect(await hasty.settled).toMatchObject(TIMED_OUT);
+          expect((await bucket.locks.query()).pending).toHaveLength(1);
+          await held.release();
+          await patient.granted;
+        });
+
+        test('inspect() shows the times of the one to the other', async () => {
+          await holder.hold('a', LONG);
+          await waiter.request('a');
+          for (const actor of [holder, waiter]) {
+            const { held, pending } = await actor.inspectionOf('a');
+            for (const { since } of [...held, ...pending]) {
+              expect(Math.abs(since - Date.now())).toBeLessThan(FAR_AWAY_MS);
+            }
+            for (const ms of [held[0].held, held[0].waited, pending[0].waited]) {
+              expect(ms).toBeGreaterThanOrEqual(0);
+              expect(ms).toBeLessThan(FAR_AWAY_MS);
+            }
+          }
+        });
+      });
+    });
+  });
+
+  const YEAR_NS = 365n * 86_400n * 1_000_000_000n;
+
+  describeWithPreload('clock', 'processes whose clock is set', (library) => {
+    let clock;
+    let holder;
+    let waiter;
+    beforeEach(async () => {
+      const file = join(bucket.directory, 'clock');
+      clock = openSync(file, 'w+');
+      setClock(0n);
+      const env = { LD_PRELOAD: library, HOLDFAST_TEST_CLOCK: file };
+      [holder, waiter] = await Promise.all([0, 1].map(() => bucket.open('process', { env })));
+    });
+    afterEach(() => closeSync(clock));
+
+    const setClock = (ns) => writeSync(clock, new BigInt64Array([ns]), 0, 8, 0);
+    const SETTINGS = { forward: YEAR_NS, back: -YEAR_NS, 'back by a little': -1_000_000_000n };
+
+    describe.each(Object.keys(SETTINGS))('%s', (setting) => {
+      const shift = SETTINGS[setting];
+
+      test('is what they see', async () => {
+        const before = await holder.run(() => Date.now());
+        setClock(100n * shift);
+        const after = await holder.run(() => Date.now());
+        expect(after > before).toBe(shift > 0n);
       });
 
-      test('a lock without a hold limit stays, and so does one whose limit is not over', async () => {
+      test('leaves every lock and every request as it is', async () => {
         const held = { a: await holder.hold('a'), b: await holder.hold('b', LONG) };
         const waiting = {
-          a: await waiter.request('a', SHORT),
+          a: await waiter.request('a', { timeout: LONG.holdLimit, ...SHORT }),
           b: await waiter.request('b', SHORT),
         };
-        await holder.freeze(); // only the waiter judges
+        const before = await bucket.locks.query();
+        setClock(shift);
         await looksAtTheTime(waiter);
-        const clientId = await holder.clientId();
-        expect([await holderOf('a'), await holderOf('b')]).toEqual([clientId, clientId]);
+        await looksAtTheTime(holder);
+        await holder.freeze(); // for so long that its clock may have been set
+        setClock(-shift);
+        await looksAtTheTime(waiter);
+        expect(await bucket.locks.query()).toEqual(before);
         holder.thaw();
         for (const name of ['a', 'b']) {
           expect(await held[name].release(name)).toEqual({ status: 'fulfilled', value: name });
@@ -71,127 +159,42 @@ describe.each(['time, forward', 'time, back'])('between clocks that differ: %s',
         }
       });
 
-      test('a hold limit that is over is kept by the waiter', async () => {
+      test('ends what was to end', async () => {
         const held = await holder.hold('a', SHORT);
-        const waiting = await waiter.request('a');
-        await holder.freeze();
-        await waiting.granted;
-        holder.thaw();
+        setClock(shift);
         expect(await held.settled).toMatchObject(EXPIRED);
-      });
-
-      test('a timeout ends the wait of who asked for it, and of nobody else', async () => {
-        const held = await holder.hold('a');
-        const patient = await waiter.request('a', { timeout: LONG.holdLimit });
+        await holder.hold('a');
         const hasty = await waiter.request('a', { timeout: SHORT.holdLimit });
+        setClock(-shift);
         expect(await hasty.settled).toMatchObject(TIMED_OUT);
-        expect((await bucket.locks.query()).pending).toHaveLength(1);
-        await held.release();
-        await patient.granted;
       });
 
-      test('inspect() shows the times of the one to the other', async () => {
-        await holder.hold('a', LONG);
+      test('does not make inspect() show times below 0', async () => {
+        await holder.hold('a');
         await waiter.request('a');
-        for (const actor of [holder, waiter]) {
-          const { held, pending } = await actor.inspectionOf('a');
-          for (const { since } of [...held, ...pending]) {
-            expect(Math.abs(since - Date.now())).toBeLessThan(FAR_AWAY_MS);
-          }
-          for (const ms of [held[0].held, held[0].waited, pending[0].waited]) {
-            expect(ms).toBeGreaterThanOrEqual(0);
-            expect(ms).toBeLessThan(FAR_AWAY_MS);
-          }
+        setClock(shift);
+        const { held, pending } = await waiter.inspectionOf('a');
+        for (const ms of [held[0].held, held[0].waited, pending[0].waited]) {
+          expect(ms).toBeGreaterThanOrEqual(0);
         }
       });
-    });
-  });
-});
 
-const YEAR_NS = 365n * 86_400n * 1_000_000_000n;
-
-describeWithPreload('clock', 'processes whose clock is set', (library) => {
-  let clock;
-  let holder;
-  let waiter;
-  beforeEach(async () => {
-    const file = join(bucket.directory, 'clock');
-    clock = openSync(file, 'w+');
-    setClock(0n);
-    const env = { LD_PRELOAD: library, HOLDFAST_TEST_CLOCK: file };
-    [holder, waiter] = await Promise.all([0, 1].map(() => bucket.open('process', { env })));
-  });
-  afterEach(() => closeSync(clock));
-
-  const setClock = (ns) => writeSync(clock, new BigInt64Array([ns]), 0, 8, 0);
-  const SETTINGS = { forward: YEAR_NS, back: -YEAR_NS, 'back by a little': -1_000_000_000n };
-
-  describe.each(Object.keys(SETTINGS))('%s', (setting) => {
-    const shift = SETTINGS[setting];
-
-    test('is what they see', async () => {
-      const before = await holder.run(() => Date.now());
-      setClock(100n * shift);
-      const after = await holder.run(() => Date.now());
-      expect(after > before).toBe(shift > 0n);
-    });
-
-    test('leaves every lock and every request as it is', async () => {
-      const held = { a: await holder.hold('a'), b: await holder.hold('b', LONG) };
-      const waiting = {
-        a: await waiter.request('a', { timeout: LONG.holdLimit, ...SHORT }),
-        b: await waiter.request('b', SHORT),
-      };
-      const before = await bucket.locks.query();
-      setClock(shift);
-      await looksAtTheTime(waiter);
-      await looksAtTheTime(holder);
-      await holder.freeze(); // for so long that its clock may have been set
-      setClock(-shift);
-      await looksAtTheTime(waiter);
-      expect(await bucket.locks.query()).toEqual(before);
-      holder.thaw();
-      for (const name of ['a', 'b']) {
-        expect(await held[name].release(name)).toEqual({ status: 'fulfilled', value: name });
-        await waiting[name].granted;
-      }
-    });
-
-    test('ends what was to end', async () => {
-      const held = await holder.hold('a', SHORT);
-      setClock(shift);
-      expect(await held.settled).toMatchObject(EXPIRED);
-      await holder.hold('a');
-      const hasty = await waiter.request('a', { timeout: SHORT.holdLimit });
-      setClock(-shift);
-      expect(await hasty.settled).toMatchObject(TIMED_OUT);
-    });
-
-    test('does not make inspect() show times below 0', async () => {
-      await holder.hold('a');
-      await waiter.request('a');
-      setClock(shift);
-      const { held, pending } = await waiter.inspectionOf('a');
-      for (const ms of [held[0].held, held[0].waited, pending[0].waited]) {
-        expect(ms).toBeGreaterThanOrEqual(0);
-      }
-    });
-
-    test('lets tokens rise, whoever is granted a lock', async () => {
-      const tokens = [];
-      const take = async (actor) => {
-        const held = await actor.hold('a');
-        tokens.push((await held.granted).token);
-        await held.release();
-      };
-      await take(holder);
-      setClock(shift);
-      for (const actor of [holder, waiter]) await take(actor);
-      await (await bucket.open('process')).retire(); // a newcomer with another clock
-      holder.endBy('SIGKILL');
-      await take(waiter);
-      expect([...tokens].sort((a, b) => Number(a - b))).toEqual(tokens);
-      expect(new Set(tokens).size).toBe(tokens.length);
+      test('lets tokens rise, whoever is granted a lock', async () => {
+        const tokens = [];
+        const take = async (actor) => {
+          const held = await actor.hold('a');
+          tokens.push((await held.granted).token);
+          await held.release();
+        };
+        await take(holder);
+        setClock(shift);
+        for (const actor of [holder, waiter]) await take(actor);
+        await (await bucket.open('process')).retire(); // a newcomer with another clock
+        holder.endBy('SIGKILL');
+        await take(waiter);
+        expect([...tokens].sort((a, b) => Number(a - b))).toEqual(tokens);
+        expect(new Set(tokens).size).toBe(tokens.length);
+      });
     });
   });
 });

@@ -17,7 +17,7 @@ const { StormChecker, lineOf } = require('./kill-storm-log.js');
 // HOLDFAST_SEED=<seed> repeats the draws; HOLDFAST_STORM_KILLS=<count> and HOLDFAST_STORM_PROCESSES
 // make it longer and larger (`npm run test:soak`).
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const KILLS = Number(process.env.HOLDFAST_STORM_KILLS ?? 30);
+const KILLS = Number(process.env.HOLDFAST_STORM_KILLS ?? 15);
 const PROCESSES = Number(process.env.HOLDFAST_STORM_PROCESSES ?? 4);
 const NAMES = ['a', 'b', 'c'];
 const PROGRAM = join(__dirname, 'kill-storm-program.js');

@@ -57,7 +57,7 @@ const HARMS = [
   ({ directory }) => fs.rmSync(directory, { recursive: true }),
   ({ directory }) => fs.renameSync(directory, elsewhere()),
   (it) => replaceByCopy(it),
-  // The table of another version, until somebody takes it away.
+  // The table of another version, until somebody replaces it or takes it away.
   async (it) => {
     replaceByCopy(it, (fd) => fs.writeSync(fd, Buffer.from([250]), 0, 1, VERSION_AT));
     await pause(random(LATEST_MS));

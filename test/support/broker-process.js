@@ -2,6 +2,19 @@
 
 const { readFileSync } = require('node:fs');
 
+/** They stop a process, and let it go on. */
+const STOPS = ['SIGSTOP', 'SIGCONT'];
+
+/**
+ * Sends a signal, but for one that stops or continues a process where there is none such.
+ * @param {{ kill(signal: NodeJS.Signals): unknown }} target
+ * @param {NodeJS.Signals} signal
+ * @param {import('../../lib/backends/broker/platform.js').Platform} platform
+ */
+function sendSignal(target, signal, { hasStopSignals }) {
+  if (hasStopSignals || !STOPS.includes(signal)) target.kill(signal);
+}
+
 /**
  * Whether a process is a broker of a directory, or of one below it. The number in a claim may
  * belong to a stranger by now: numbers come round. Where /proc does not tell, it is taken for one.
@@ -39,10 +52,11 @@ function signalBrokerOf(pid, directory, signal) {
  */
 function signalBroker(place, signal) {
   const pid = place.readClaim(place.highestClaim())?.pid;
-  signalBrokerOf(pid, place.directory, signal);
+  const broker = { kill: () => signalBrokerOf(pid, place.directory, signal) };
+  sendSignal(broker, signal, place.platform);
 }
 
 /** @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} place */
 const killBroker = (place) => signalBroker(place, 'SIGKILL');
 
-module.exports = { killBroker, signalBroker, signalBrokerOf };
+module.exports = { killBroker, sendSignal, signalBroker, signalBrokerOf };

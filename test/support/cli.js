@@ -73,6 +73,7 @@ class CommandLine {
   directory = mkdtempSync(path.join(tmpdir(), 'holdfast-cli-'));
   locks = openLockManager({ directory: this.directory });
   #running = new Set();
+  #handles = [];
 
   environment(extra = {}) {
     return { ...process.env, HOLDFAST_DIR: this.directory, NO_COLOR: '1', ...extra };
@@ -114,6 +115,11 @@ class CommandLine {
     const held = this.start(['exec', ...options, name, '--', 'sh', '-c', 'echo held; cat']);
     await held.line(/held/);
     return held;
+  }
+
+  /** Holds a lock in this process, where it does not matter who holds it. */
+  async holdHere(...request) {
+    this.#handles.push(await this.locks.acquire(...request)); // a forgotten one would be released
   }
 
   /** Two processes, each inside one lock and waiting for the other's: 'left' and 'right'. */

@@ -30,6 +30,11 @@ class Clients {
     return this.#combination.backend !== 'etcd';
   }
 
+  /** Whether names may be longer than what a cluster takes in one transaction. */
+  get hasLongNames() {
+    return this.#combination.backend !== 'etcd';
+  }
+
   async open() {
     const { backend, first } = this.#combination;
     const directory = mkdtempSync(join(tmpdir(), 'holdfast-'));

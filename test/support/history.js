@@ -19,6 +19,9 @@ const { CALLS } = require('./played-request.js');
  * their number.
  */
 
+/** A watchdog: without it nobody would learn what was waited for. Most need less than ten. */
+const MOST_TURNS = 200_000;
+
 const DELICATE = ['acquire', 'all', 'nested'];
 
 /** Plays histories on lock managers that share a bucket and writes down what can be observed. */
@@ -121,7 +124,7 @@ class HistoryPlayer {
 
   /** Waits until inspect() shows exactly what the calls know of themselves; gives it. */
   async #settled() {
-    for (;;) {
+    for (let turns = 0; ; turns += 1) {
       await nextTurn();
       const shown = await this.#snapshot();
       const expected = this.#calls.map((call) => call.expected(shown));
@@ -129,7 +132,13 @@ class HistoryPlayer {
         (place) => countsOf(shown[place]) === countsOf(expected.flatMap((lines) => lines[place])),
       );
       if (isSame && this.#calls.every((call) => call.isAsExpected())) return shown;
+      if (turns === MOST_TURNS) throw new Error(this.#difference(shown, expected));
     }
+  }
+
+  #difference(shown, expected) {
+    const steps = this.#calls.map(({ step }) => step);
+    return `inspect() never shows what is expected: ${JSON.stringify({ steps, shown, expected })}`;
   }
 
   /** The snapshot of this history's names: sorted by name, in the given order for each. */

@@ -118,10 +118,13 @@ class LockClient {
     return request;
   }
 
-  /** Makes a request; resolves when its callback runs. */
+  /**
+   * Makes a request; resolves when its callback runs, or will never run: a lock may be lost before,
+   * as where its hold limit is over before this process has heard of the grant.
+   */
   async hold(name, options, reports) {
     const request = await this.request(name, options, reports);
-    await request.granted;
+    await Promise.race([request.granted, request.settled]);
     return request;
   }
 

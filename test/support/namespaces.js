@@ -56,4 +56,4 @@ function describeInside(inside, title, define) {
   return describe.skip(`${title} (${reason})`, define);
 }
 
-module.exports = { CLOCK_SHIFT_S, NAMESPACES, describeInside };
+module.exports = { CLOCK_SHIFT_S, FORKED, NAMESPACES, describeInside };

@@ -92,8 +92,8 @@ class PlayedCall {
 
 /** A call with a callback that goes on until the history finishes it. */
 class PlayedCallback extends PlayedCall {
-  /** Who was granted in which of the locks of this one: it is held as long. */
-  nested = [];
+  /** The reentrant requests inside its locks, in order: these are held as long as they are. */
+  inside = [];
   #finish;
   #finished = new Promise((resolve, reject) => {
     this.#finish = { resolve, reject };
@@ -115,10 +115,15 @@ class PlayedCallback extends PlayedCall {
     return this.#finished;
   }
 
-  /** The call, this one or one that it is inside of, whose lock has this token. */
-  ownerOf(token) {
-    if (!this.isNested && this.tokens.includes(token)) return this;
-    return this.outer?.ownerOf(token);
+  /** Whether this call, or one that it is inside of, has a lock with this token. */
+  ownsToken(token) {
+    return this.tokens.includes(token) || Boolean(this.outer?.ownsToken(token));
+  }
+
+  /** The innermost call, this one or one that it is inside of, that covers a reentrant request. */
+  coveringOf(name, mode) {
+    if (this.isCalled && !this.isFinished && this.covers(name, mode)) return this;
+    return this.outer?.coveringOf(name, mode);
   }
 
   /** Runs `body` as if the callback did. */

@@ -6,8 +6,8 @@ const { PlayedCall, PlayedCallback, describe } = require('./played-call.js');
 class PlayedRequest extends PlayedCallback {
   #isRefused = false;
   #isNested = false;
-  /** Its wait is over before it begins. */
-  #isCovered = false;
+  /** @type {PlayedCallback | undefined} in whose lock it waits and is held */
+  #covering = undefined;
 
   /**
    * @param {import('../../types').LockManager} locks
@@ -18,43 +18,66 @@ class PlayedRequest extends PlayedCallback {
     const { reentrant, name } = this.step;
     if (reentrant && !this.options.steal) this.options.reentrant = true;
     this.outer = outer;
-    this.#isCovered = Boolean(this.options.reentrant) && outer.covers(name, this.options.mode);
+    if (this.options.reentrant) this.#covering = outer.coveringOf(name, this.options.mode);
+    this.#covering?.inside.push(this);
     const request = locks.request(nameOf(name), this.options, (lock) => {
       this.#isRefused = lock === null;
       if (lock === null) return this.hold([], null);
-      const owner = outer?.ownerOf(lock.token);
-      this.#isNested = owner !== undefined;
-      owner?.nested.push({ token: lock.token, request: this });
+      this.#isNested = Boolean(outer?.ownsToken(lock.token));
       return this.hold([lock], `${lock.mode} ${this.#isNested ? 'nested' : ''}`);
     });
     this.settleWith(request);
   }
 
-  get isNested() {
-    return this.#isNested;
+  /** A shared request inside an exclusive lock covers as that does. */
+  get coveredMode() {
+    return this.#covering?.coveredMode ?? this.options.mode;
   }
 
   /** Whether a reentrant request inside the callback is nested in the lock. */
   covers(name, mode) {
     if (this.isSettled || this.#isRefused || this.step.name !== name) return false;
-    return this.options.mode === 'exclusive' || mode === 'shared';
+    return this.coveredMode === 'exclusive' || mode === 'shared';
   }
 
   fault() {
-    if (this.#isCovered && this.isCalled && !this.#isNested) return `${this.id} is not nested`;
-    if (this.#isCovered && !this.isCalled && !this.isSettled) return `${this.id} waits for itself`;
+    const isCovered = this.#covering !== undefined;
+    if (this.isCalled && !this.#isRefused && isCovered !== this.#isNested) {
+      return `${this.id} is ${isCovered ? 'not ' : ''}nested`;
+    }
+    if (isCovered && this.#isWaiting && !this.#isBehindSibling()) {
+      return `${this.id} waits for itself`;
+    }
     return super.fault();
   }
 
+  get #isWaiting() {
+    return !this.isCalled && !this.isSettled;
+  }
+
+  /** Whether those that were begun before it inside the same lock keep it from being granted. */
+  #isBehindSibling() {
+    const { inside } = this.#covering;
+    const before = inside.slice(0, inside.indexOf(this)).filter((one) => one.isInTheWay);
+    if (before.some((one) => one.#isWaiting)) return true;
+    const { mode, limit = Infinity } = this.options;
+    if (mode === 'exclusive') return before.length > 0;
+    return before.length >= limit || before.some((one) => one.options.mode === 'exclusive');
+  }
+
+  get isInTheWay() {
+    return !this.isSettled && !this.#isRefused;
+  }
+
   expected() {
-    if (this.isSettled || this.#isRefused || this.#isNested) return { held: [], pending: [] };
+    if (!this.isInTheWay || this.#covering !== undefined) return { held: [], pending: [] };
     const line = [this.lineOf(this.step.name)];
     return this.isCalled ? { held: line, pending: [] } : { held: [], pending: line };
   }
 
   /** A hold that time is to end does not stay. */
   isAsExpected() {
-    return !this.isOnTheClock || !this.isCalled || this.#isRefused || this.#isNested;
+    return !this.isOnTheClock || !this.isCalled || this.#isRefused;
   }
 }
 
@@ -128,7 +151,7 @@ class PlayedRequestAll extends PlayedCallback {
   start(locks, nameOf) {
     this.options.label = `${this.id}`;
     const request = locks.requestAll(this.step.names.map(nameOf), this.options, (all) => {
-      this.#locks = (all ?? []).map(({ name, token, signal }) => ({ name, token, signal }));
+      this.#locks = (all ?? []).map(({ name, signal }) => ({ name, signal }));
       return this.hold(all ?? [], all === null ? null : `${all.length} locks`);
     });
     this.settleWith(request);
@@ -141,8 +164,10 @@ class PlayedRequestAll extends PlayedCallback {
 
   /** Also of a callback that goes on after a loss. */
   #heldOf() {
-    const held = this.#locks.filter(({ token, signal }) => {
-      const isNeeded = this.nested.some((one) => one.token === token && !one.request.isSettled);
+    const held = this.#locks.filter(({ name, signal }) => {
+      const isNeeded = this.inside.some(
+        (one) => this.#nameOf(one.step.name) === name && one.isInTheWay,
+      );
       return !signal.aborted && (!this.isFinished || isNeeded);
     });
     return this.#sorted.filter((name) => held.some((lock) => lock.name === this.#nameOf(name)));

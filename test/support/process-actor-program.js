@@ -3,10 +3,10 @@
 const { spawn, spawnSync } = require('node:child_process');
 const { existsSync } = require('node:fs');
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
-const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 const { LockAgent, describeReason } = require('./lock-agent.js');
 const { ActorWork } = require('./process-actor-work.js');
+const { PROCESS_BACKENDS } = require('./process-backends.js');
 
 const EXIT_CODE = 7;
 /** A file that never exists. */
@@ -39,9 +39,9 @@ class ActorAgent extends LockAgent {
   #work;
 
   constructor(options, tell) {
-    const { directory, sweeps } = options;
-    const backend = new SharedMemoryBackend({ directory, bucket: 'process', sweeps });
-    const manager = openLockManager({ backend });
+    const { directory, sweeps, backend } = options;
+    const { open } = PROCESS_BACKENDS[backend];
+    const manager = openLockManager({ backend: open({ directory, sweeps }) });
     super(manager, tell);
     this.#options = options;
     this.#work = new ActorWork(manager, directory);

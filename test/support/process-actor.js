@@ -82,6 +82,7 @@ class Actor extends LockClient {
    * @param {object} bucket
    * @param {string} bucket.directory
    * @param {boolean} bucket.sweeps
+   * @param {string} bucket.backend
    * @param {string[]} [bucket.inside]  the command that a process is started by: see namespaces.js
    * @param {Record<string, string>} [bucket.env]  what is added to the environment of a process
    */

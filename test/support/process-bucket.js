@@ -1,12 +1,12 @@
 'use strict';
 
-const { mkdtempSync, readdirSync, rmSync } = require('node:fs');
+const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { isDeepStrictEqual } = require('node:util');
-const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 const { Actor } = require('./process-actor.js');
+const { PROCESS_BACKENDS } = require('./process-backends.js');
 
 const OWN_AGENT = 1;
 
@@ -32,16 +32,18 @@ async function untilEqual(read, expected) {
 class ProcessBucket {
   directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
   #sweeps;
+  #backend;
   #actors = new Set();
 
   /**
-   * @param {{ sweeps?: boolean }} [options]  without the sweep nothing works because of it: what is
-   * not noticed at once is never noticed
+   * @param {{ sweeps?: boolean, backend?: keyof PROCESS_BACKENDS }} [options]  without the sweep
+   * nothing works because of it: what is not noticed at once is never noticed
    */
-  constructor({ sweeps = false } = {}) {
+  constructor({ sweeps = false, backend = 'shared memory' } = {}) {
     this.#sweeps = sweeps;
-    const options = { directory: this.directory, bucket: 'process', sweeps };
-    this.locks = openLockManager({ backend: new SharedMemoryBackend(options) });
+    this.#backend = backend;
+    const { open } = PROCESS_BACKENDS[backend];
+    this.locks = openLockManager({ backend: open({ directory: this.directory, sweeps }) });
   }
 
   /**
@@ -52,6 +54,7 @@ class ProcessBucket {
     const actor = Actor.start(place, {
       directory: this.directory,
       sweeps: this.#sweeps,
+      backend: this.#backend,
       ...options,
     });
     this.#actors.add(actor);
@@ -101,30 +104,19 @@ class ProcessBucket {
   }
 
   /**
-   * Resolves when the directory holds the segment, a doorbell for each living agent and a lifeline
-   * for each living process, and nothing else.
+   * Resolves when the directory holds the files of all that live, and of nobody else.
    * @param {{ processes?: number, threads?: number }} [living]  actors, beside the main thread
    */
   async hasFilesOf({ processes = 0, threads = 0 } = {}) {
-    await untilEqual(() => this.#countFiles(), {
-      a: OWN_AGENT + processes + threads,
-      p: OWN_AGENT + processes,
-      s: 1,
-    });
-  }
-
-  /** The files of the bucket, counted by the first letter of their names. */
-  #countFiles() {
-    const counts = {};
-    for (const [letter] of readdirSync(join(this.directory, 'process')).sort()) {
-      counts[letter] = (counts[letter] ?? 0) + 1;
-    }
-    return counts;
+    const { filesIn, filesOf } = PROCESS_BACKENDS[this.#backend];
+    const living = { agents: OWN_AGENT + processes + threads, processes: OWN_AGENT + processes };
+    await untilEqual(() => filesIn(this.directory), filesOf(living));
   }
 
   async close() {
     await Promise.all([...this.#actors].map((actor) => actor.end()));
     this.locks.close();
+    PROCESS_BACKENDS[this.#backend].end(this.directory);
     rmSync(this.directory, { recursive: true, force: true });
   }
 }

@@ -44,7 +44,8 @@ class RawClient {
   /** What a client has, or its helper thread says it has: `requests` as they cross. */
   hello(session, requests = [], { isHelper = false, upTo = 0 } = {}) {
     const state = { session, clientId: session, lifeline: NOWHERE, thread: session };
-    this.say('hello', { ...state, pid: process.pid, threadId: 0, upTo, requests }, isHelper);
+    const its = { pid: process.pid, pidNamespace: 'of tests', threadId: 0 };
+    this.say('hello', { ...state, ...its, upTo, requests }, isHelper);
   }
 
   /** Asks for an exclusive lock. */

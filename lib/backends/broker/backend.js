@@ -10,6 +10,7 @@ const { BrokerCalls } = require('./broker-calls.js');
 const { askHolders, askHoldersSync } = require('./holders.js');
 const { Lifeline } = require('./lifeline.js');
 const { Link } = require('./link.js');
+const { pidNamespace } = require('./pid-namespace.js');
 const { toBrokerFiles } = require('./broker-files.js');
 const { SyncCalls } = require('./sync-calls.js');
 const { threadName } = require('./thread-name.js');
@@ -263,6 +264,7 @@ class BrokerBackend {
       session: id,
       clientId: this.clientId,
       pid: process.pid,
+      pidNamespace: pidNamespace(),
       threadId,
       thread: threadName(),
       lifeline: lifeline.name,

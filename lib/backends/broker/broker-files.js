@@ -4,7 +4,10 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { createClientId } = require('../client-id.js');
 const { toBucketName } = require('../bucket-directory.js');
+const { invalidStateError } = require('../../errors.js');
+const { identityOf, isOtherFolder } = require('./folder-identity.js');
 const { defaultDirectory, folderNameOf, platformOf } = require('./platform.js');
+const { hasEnded } = require('./process-start.js');
 const { removeFile } = require('./remove-file.js');
 
 /** @typedef {import('./platform.js').Platform} Platform */
@@ -13,9 +16,12 @@ const { removeFile } = require('./remove-file.js');
  * What a broker says about itself in a file that only this user can read.
  * @typedef {object} Claim
  * @property {number} number
- * @property {string} socket  that it listened on before the claim was made
+ * @property {string} socket  that it listened on before the claim was made. In the file it is a
+ *   name, where it is in the folder of claims: others may know that folder by another path
+ * @property {import('./folder-identity.js').FolderIdentity} [outside]  else: the folder it is in
  * @property {string} key  the secret by which both sides know each other
  * @property {number} pid
+ * @property {string} [start]  of that process, where the platform needs it
  */
 
 const CLAIM_NAME = /^broker\.([1-9]\d{0,14})$/;
@@ -113,12 +119,27 @@ class BrokerFiles {
    * @param {string} folder
    */
   newSocketName(folder) {
-    const id = createClientId().replaceAll('-', '').slice(0, 16);
     if (!this.hasSocketFiles) return `\\\\.\\pipe\\holdfast-${createClientId()}`;
+    const id = this.#newSocketId();
     const file = path.join(folder, `s${id}`);
-    if (Buffer.byteLength(file) <= this.#platform.pathLimit) return file;
+    if (!this.#isTooLong(file)) return file;
     ensurePrivate(this.shortDirectory, this.#platform, false);
     return path.join(this.shortDirectory, `s${id}`);
+  }
+
+  /** Ends with the number of this process where a refusal alone does not prove that it ended. */
+  #newSocketId() {
+    const random = createClientId().replaceAll('-', '');
+    if (this.#platform.isRefusalProof) return random.slice(0, 16);
+    return random.slice(0, 8) + process.pid.toString(16).padStart(8, '0');
+  }
+
+  /**
+   * @param {string} socket  of a place where a refusal alone proves nothing
+   * @returns {number} of the process that has made it
+   */
+  pidInName(socket) {
+    return Number.parseInt(socket.slice(-8), 16) || process.pid;
   }
 
   /** For sockets of all buckets whose paths would be too long. */
@@ -149,17 +170,52 @@ class BrokerFiles {
   /**
    * @param {number} number
    * @returns {Claim | undefined} undefined: it is not there, or no claim
-   * @throws when descriptors or memory are short
+   * @throws when descriptors or memory are short, or the socket is nowhere this process can reach
    */
   readClaim(number) {
+    const claim = this.#parseClaim(number);
+    if (claim === undefined) return undefined;
+    const socket = this.#pathOf(this.claimsFolder, claim.socket);
+    if (this.#isTooLong(socket) || isOtherFolder(path.dirname(socket), claim.outside)) {
+      // Its broker may live all the same: another one would grant the same locks.
+      throw invalidStateError(
+        `The socket of the broker cannot be reached from here: ${socket}. Either its folder is ` +
+          `another one here, as in another container: a shorter HOLDFAST_DIR for all puts it ` +
+          `into the bucket. Or it was removed: end all programs that use the bucket, then remove ` +
+          `${this.folder}`,
+      );
+    }
+    return { ...claim, number, socket };
+  }
+
+  /** @param {number} number */
+  #parseClaim(number) {
     try {
       const claim = JSON.parse(fs.readFileSync(this.claimFile(number), 'utf8'));
       const isWhole = typeof claim.socket === 'string' && typeof claim.key === 'string';
-      return isWhole ? { ...claim, number } : undefined;
+      return isWhole ? claim : undefined;
     } catch (error) {
       if (isShortage(error)) throw error;
       return undefined; // removed by a later broker, or damaged: the next one is made beside it
     }
+  }
+
+  /**
+   * @param {string} folder
+   * @param {string} name  of a socket there, or the path of one elsewhere
+   */
+  #pathOf(folder, name) {
+    return this.hasSocketFiles && !path.isAbsolute(name) ? path.join(folder, name) : name;
+  }
+
+  /** @param {string} name  of a lifeline, as its client tells it */
+  lifelinePath(name) {
+    return this.#pathOf(this.lifelinesFolder, name);
+  }
+
+  /** @param {string} socket */
+  #isTooLong(socket) {
+    return Buffer.byteLength(socket) > this.#platform.pathLimit;
   }
 
   /**
@@ -187,6 +243,9 @@ class BrokerFiles {
   makeClaim(claim) {
     const { number, ...content } = claim;
     const draft = path.join(this.folder, `draft-${createClientId()}`);
+    const folder = path.dirname(claim.socket);
+    if (folder === this.claimsFolder) content.socket = path.basename(claim.socket);
+    else if (this.hasSocketFiles) content.outside = identityOf(folder);
     fs.writeFileSync(draft, JSON.stringify(content), { mode: PRIVATE_FILE, flag: 'wx' });
     try {
       fs.linkSync(draft, this.claimFile(number));
@@ -232,11 +291,14 @@ class BrokerFiles {
   /**
    * Whether a failed connect() proves that the listener has ended.
    * @param {string | undefined} code
-   * @param {number} [pid]  of the listener, if known
+   * @param {{ socket: string, pid: number, start?: string }} listener
+   * @returns {Promise<boolean>}
    */
-  isProofOfDeath(code, pid = 0) {
-    if (code === undefined || !this.#platform.refusals.includes(code)) return false;
-    return this.#platform.isRefusalProof || !isProcessThere(pid);
+  async isProofOfDeath(code, { socket, ...process }) {
+    const { refusals, isRefusalProof, startOf } = this.#platform;
+    if (code === undefined || !refusals.includes(code)) return false;
+    if (this.#isTooLong(socket)) return false; // Node 22 and before connect to what it begins with
+    return isRefusalProof || hasEnded(process, startOf);
   }
 }
 
@@ -262,17 +324,6 @@ const numbersIn = (folder, pattern) =>
     .map((name) => Number(pattern.exec(name)?.[1]))
     .filter((number) => number > 0);
 
-/** @param {number} pid */
-function isProcessThere(pid) {
-  if (pid <= 0) return false;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return /** @type {any} */ (error).code === 'EPERM';
-  }
-}
-
 /**
  * @param {{ bucket?: string, directory?: string }} options
  * @returns {BrokerFiles}
@@ -287,4 +338,4 @@ function toBrokerFiles({ bucket = 'default', directory }) {
   return new BrokerFiles(bucket, chosen || defaultDirectory(platformOf()));
 }
 
-module.exports = { BrokerFiles, isProcessThere, isShortage, namesIn, toBrokerFiles };
+module.exports = { BrokerFiles, isShortage, namesIn, toBrokerFiles };

@@ -8,8 +8,9 @@ const { invalidStateError } = require('../../errors.js');
 const { packageFile } = require('../../package-files.js');
 const { ClientSocket } = require('./client-socket.js');
 const { machineNow } = require('./machine-clock.js');
-const { isProcessThere, isShortage } = require('./broker-files.js');
+const { isShortage } = require('./broker-files.js');
 const { commandFor } = require('./platform.js');
+const { isProcessThere } = require('./process-start.js');
 
 /** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
 /** @typedef {import('./broker-files.js').Claim} Claim */
@@ -114,7 +115,7 @@ class Launcher {
       }
       const { code } = /** @type {{ code: string | undefined }} */ (found);
       // Without a claim to read there is none, or a later one by the next look.
-      const isGone = claim === undefined || this.#place.isProofOfDeath(code, claim.pid);
+      const isGone = claim === undefined || (await this.#place.isProofOfDeath(code, claim));
       if (isGone && this.#mayStart(number + 1)) this.#start(number + 1);
       return { code };
     } catch (error) {

@@ -30,35 +30,30 @@ const pointerTo = (place, socket) =>
   path.join(place.lifelinesFolder, `at-${/** @type {string} */ (socket.split(/[/\\]/).pop())}`);
 
 /**
- * @param {BrokerFiles} place
- * @param {string} socket
- */
-const isInFolder = (place, socket) => path.dirname(socket) === place.lifelinesFolder;
-
-/**
  * Where a new lifeline is to listen, and what makes it known once it does.
  * @param {BrokerFiles} place
- * @returns {{ name: string, listenAt: string, publish: () => void }}
+ * @returns {{ name: string, listenAt: string, publish: () => void }} the name is for lifelinePath()
  */
 function newLifeline(place) {
-  const name = place.newSocketName(place.lifelinesFolder);
-  if (isInFolder(place, name)) {
-    const listenAt = path.join(place.lifelinesFolder, `d${path.basename(name).slice(1)}`);
-    return { name, listenAt, publish: () => fs.renameSync(listenAt, name) };
+  const socket = place.newSocketName(place.lifelinesFolder);
+  if (path.dirname(socket) === place.lifelinesFolder) {
+    const name = path.basename(socket);
+    const listenAt = path.join(place.lifelinesFolder, `d${name.slice(1)}`);
+    return { name, listenAt, publish: () => fs.renameSync(listenAt, socket) };
   }
-  const publish = () => fs.writeFileSync(pointerTo(place, name), name, { mode: PRIVATE_FILE });
-  return { name, listenAt: name, publish };
+  const publish = () => fs.writeFileSync(pointerTo(place, socket), socket, { mode: PRIVATE_FILE });
+  return { name: socket, listenAt: socket, publish };
 }
 
 /**
  * @param {BrokerFiles} place
- * @returns {string[]} the sockets of all clients that have a lifeline, dead ones included
+ * @returns {string[]} the names of the lifelines of all clients, dead ones included
  */
 function listLifelines(place) {
   return namesIn(place.lifelinesFolder).flatMap((name) => {
-    const file = path.join(place.lifelinesFolder, name);
-    if (SOCKET_NAME.test(name)) return [file];
+    if (SOCKET_NAME.test(name)) return [name];
     if (!POINTER_NAME.test(name)) return [];
+    const file = path.join(place.lifelinesFolder, name);
     // Whoever has not written it to its end has not yet spoken to a broker.
     const socket = readPointer(file);
     return socket !== '' && pointerTo(place, socket) === file ? [socket] : [];
@@ -77,13 +72,13 @@ function readPointer(file) {
 
 /**
  * @param {BrokerFiles} place
- * @param {string} socket  that nobody listens on any more, as its client named it
+ * @param {string} name  of a lifeline that nobody listens on any more
  */
-function removeLifeline(place, socket) {
-  if (isInFolder(place, socket) && SOCKET_NAME.test(path.basename(socket))) removeFile(socket);
-  const pointer = pointerTo(place, socket);
-  if (isInFolder(place, socket) || readPointer(pointer) !== socket) return;
-  if (place.hasSocketFiles) removeFile(socket);
+function removeLifeline(place, name) {
+  if (SOCKET_NAME.test(name)) return removeFile(place.lifelinePath(name));
+  const pointer = pointerTo(place, name);
+  if (readPointer(pointer) !== name) return;
+  if (place.hasSocketFiles) removeFile(name);
   removeFile(pointer);
 }
 

@@ -1,9 +1,12 @@
 'use strict';
 
+const fs = require('node:fs');
 const net = require('node:net');
 const { newLifeline, removeLifeline } = require('./lifeline-files.js');
 
 /** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
+
+const PRIVATE_FILE = 0o600;
 
 /**
  * A socket that listens as long as this thread lives. A broker that comes up while the thread is
@@ -37,6 +40,7 @@ class Lifeline {
     this.#server.listen({ path: listenAt, exclusive: true });
     this.#server.unref();
     try {
+      if (place.platform.hasModes) fs.chmodSync(listenAt, PRIVATE_FILE);
       publish();
     } catch (error) {
       this.close();

@@ -1,6 +1,7 @@
 'use strict';
 
 const path = require('node:path');
+const { startByPs } = require('./process-start.js');
 
 /**
  * What differs by platform, and nothing else of the broker does. Each entry names its source.
@@ -13,6 +14,10 @@ const path = require('node:path');
  * @property {string[]} refusals  codes of connect() if no process listens
  * @property {boolean} isRefusalProof  a refusal proves that the listener has ended; otherwise its
  *   process must have ended, too
+ * @property {((pid: number) => Promise<string | undefined>) | undefined} startOf  when a process
+ *   has started, in words that stay the same; undefined if that is not to be had. Only where a
+ *   refusal is no proof: a number of a process that has ended may be another's by now
+ * @property {boolean} hasStopSignals  a process can be stopped and continued by another one
  * @property {boolean} hasModes  owner and mode bits say who may enter a directory
  */
 
@@ -28,35 +33,48 @@ const PLATFORMS = {
     shortDirectory: (uid) => `/dev/shm/holdfast-sockets-${uid}`,
     refusals: ['ECONNREFUSED', 'ENOENT'],
     isRefusalProof: true,
+    startOf: undefined,
+    hasStopSignals: true,
     hasModes: true,
   },
   // unix(4): sun_path has 104 bytes with the final zero. A full backlog is ECONNREFUSED as well
-  // (xnu, uipc_usrreq.c, unp_connect: sonewconn() fails), hence no proof. TMPDIR differs between
-  // login sessions and daemons; the home directory comes from the user database.
+  // (xnu, uipc_usrreq.c, unp_connect: sonewconn() fails), as is any where sockets are short, hence
+  // no proof. The kernel keeps the wall clock of the fork, p_start, also when the clock is set
+  // later (xnu, kern_fork.c), and ps(1) shows it as lstart. TMPDIR differs between login sessions
+  // and daemons; the home directory comes from the user database.
   darwin: {
     directory: ({ homedir }) => path.posix.join(homedir, 'Library', 'Caches', 'holdfast'),
     pathLimit: 103,
     shortDirectory: (uid) => `/tmp/holdfast-${uid}`,
     refusals: ['ECONNREFUSED', 'ENOENT'],
     isRefusalProof: false,
+    startOf: startByPs,
+    hasStopSignals: true,
     hasModes: true,
   },
   // CreateFile on a pipe that has no instance: ERROR_FILE_NOT_FOUND, which libuv gives as ENOENT; a
   // busy one is ERROR_PIPE_BUSY and waits. libuv creates the first instance exclusively
-  // (FILE_FLAG_FIRST_PIPE_INSTANCE). The profile is private by its access control list.
+  // (FILE_FLAG_FIRST_PIPE_INSTANCE). The profile is private by its access control list. uv_kill()
+  // knows four signals, all of which end a process; others are ENOSYS.
   win32: {
     directory: ({ homedir }) => path.win32.join(homedir, 'AppData', 'Local', 'holdfast'),
     pathLimit: Infinity,
     shortDirectory: NO_LIMIT,
     refusals: ['ENOENT', 'ECONNREFUSED'],
     isRefusalProof: true,
+    startOf: undefined,
+    hasStopSignals: false,
     hasModes: false,
   },
 };
 
-/** FreeBSD and others: as macOS, with the directory of the XDG base directory specification. */
+/**
+ * FreeBSD and others: as macOS, with the directory of the XDG base directory specification. FreeBSD
+ * counts the start of a process from the boot (kern_proc.c, ki_start), so it moves with the clock.
+ */
 const OTHER_UNIX = {
   ...PLATFORMS.darwin,
+  startOf: undefined,
   directory: (/** @type {{ homedir: string }} */ { homedir }) =>
     path.posix.join(homedir, '.cache', 'holdfast'),
 };

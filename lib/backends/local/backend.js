@@ -47,7 +47,7 @@ class LocalBackend {
     this.#table = table;
   }
 
-  get pid() {
+  pidFor() {
     return process.pid;
   }
 
@@ -118,7 +118,7 @@ class LocalBackend {
 
   inspect() {
     this.#checkOpen();
-    return this.#table.inspect();
+    return this.#table.inspect(this);
   }
 
   /**
@@ -126,7 +126,7 @@ class LocalBackend {
    * @param {number} [max]
    */
   holdersOf(name, max = Infinity) {
-    return this.#table.holdersOf(name, max);
+    return this.#table.holdersOf(name, max, this);
   }
 
   /**

@@ -141,14 +141,15 @@ class LockEntry {
   /**
    * @param {number} now
    * @param {import('./local-clock.js').LocalClock} clock
+   * @param {import('./lock-table.js').Viewer} viewer
    * @returns {LockDetail}
    */
-  detailAt(now, clock) {
+  detailAt(now, clock, viewer) {
     const { extras } = this.request;
     const { isHeld, requestedAt, grantedAt } = this;
     return {
       ...this.info,
-      pid: this.agent.pid,
+      pid: this.agent.pidFor(viewer),
       threadId: this.agent.threadId,
       token: this.token,
       label: extras?.label ?? '',

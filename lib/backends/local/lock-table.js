@@ -13,13 +13,14 @@ const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
  * The agent to which the table reports later events of its entries.
  * @typedef {object} Agent
  * @property {string} clientId
- * @property {number} pid
  * @property {number} threadId
+ * @property {(viewer: Viewer) => number} pidFor  its process id; 0: of no use to the viewer
  * @property {(entry: LockEntry) => void} onGranted  a queued entry now holds the lock
  * @property {(entry: LockEntry, reason: LossReason) => void} onLost  a held entry has lost its lock
  */
 
 /** @typedef {import('./local-clock.js').LocalClock} LocalClock */
+/** @typedef {any} Viewer  the agent of this table that is told */
 
 /**
  * The standard's algorithms on one table in plain JavaScript. It is the readable reference for
@@ -109,23 +110,27 @@ class LocalLockTable {
     return this.#list((entry) => entry.info);
   }
 
-  /** The snapshot with all details. */
-  inspect() {
+  /**
+   * The snapshot with all details.
+   * @param {Viewer} viewer
+   */
+  inspect(viewer) {
     const now = this.#clock.now();
-    return this.#list((entry) => entry.detailAt(now, this.#clock));
+    return this.#list((entry) => entry.detailAt(now, this.#clock, viewer));
   }
 
   /**
    * @param {string} name
    * @param {number} max
+   * @param {Viewer} viewer
    */
-  holdersOf(name, max) {
+  holdersOf(name, max, viewer) {
     const held = [];
     for (const entry of this.#resources.get(name)?.held ?? []) {
       if (held.length === max) break;
       held.push(entry);
     }
-    return held.map((entry) => entry.detailAt(this.#clock.now(), this.#clock));
+    return held.map((entry) => entry.detailAt(this.#clock.now(), this.#clock, viewer));
   }
 
   /**

@@ -105,14 +105,15 @@ class LocalWatches {
       name,
       mode,
       clientId,
-      pid: entry.agent.pid,
       threadId: entry.agent.threadId,
       token: entry.token,
       time: dateNow(),
       lost: 0,
       requestId: entry.number,
     };
-    for (const watch of this.#watches) watch.tell(event);
+    for (const watch of this.#watches) {
+      watch.tell({ ...event, pid: entry.agent.pidFor(watch.owner) });
+    }
   }
 }
 

@@ -9,6 +9,75 @@ const AWAITED = 2;
 
 const promiseThen = Promise.prototype.then;
 
+/** @param {object} object */
+function itself(object) {
+  return object;
+}
+
+/** Gives a private field to a promise that exists already. A WeakMap takes many times as long. */
+class Tracking extends /** @type {any} */ (itself) {
+  /** @type {Tracked} */
+  #request;
+
+  /**
+   * @param {Promise<any>} promise
+   * @param {Tracked} request
+   */
+  constructor(promise, request) {
+    super(promise);
+    this.#request = request;
+  }
+
+  /**
+   * @param {any} promise
+   * @returns {Tracked | undefined}
+   */
+  static requestOf(promise) {
+    return #request in promise ? promise.#request : undefined;
+  }
+}
+
+/** Set while then() itself reads `constructor`. */
+let isDeriving = false;
+
+/**
+ * The prototype of tracked promises. V8 runs all promises of a process more slowly once a single
+ * one has a `then` or a `constructor` of its own, and such a promise takes microseconds to make.
+ */
+const trackedPrototype = Object.create(Promise.prototype, {
+  constructor: {
+    get() {
+      const request = isDeriving ? undefined : Tracking.requestOf(this);
+      if (request !== undefined) request.awaitState = AWAITED;
+      return Promise;
+    },
+    set(/** @type {any} */ value) {
+      Object.defineProperty(this, 'constructor', { value, writable: true });
+    },
+  },
+  then: { configurable: true, writable: true, value: then },
+});
+
+/**
+ * @this {Promise<any>}
+ * @param {any} onFulfilled
+ * @param {any} onRejected
+ */
+function then(onFulfilled, onRejected) {
+  const request = Tracking.requestOf(this);
+  if (request === undefined) return promiseThen.call(this, onFulfilled, onRejected);
+  const takesValue = typeof onFulfilled === 'function';
+  if (takesValue && typeof onRejected === 'function') request.awaitState = AWAITED;
+  else if (takesValue && request.awaitState === UNSEEN) request.awaitState = SEEN;
+  const wasDeriving = isDeriving;
+  isDeriving = true;
+  try {
+    return track(promiseThen.call(this, onFulfilled, onRejected), request);
+  } finally {
+    isDeriving = wasDeriving;
+  }
+}
+
 /**
  * Records whether the program awaits a request's promise, or one derived by `catch()` and the like.
  * A callback that only starts a request does not wait for it. `await`, `Promise.all()` and their
@@ -30,36 +99,11 @@ function trackAwaits(promise, request) {
  * @returns {P}
  */
 function track(promise, request) {
-  /** Set while then() itself reads `constructor`. */
-  let isDeriving = false;
-  /**
-   * @param {any} onFulfilled
-   * @param {any} onRejected
-   */
-  const then = (onFulfilled, onRejected) => {
-    const takesValue = typeof onFulfilled === 'function';
-    if (takesValue && typeof onRejected === 'function') request.awaitState = AWAITED;
-    else if (takesValue && request.awaitState === UNSEEN) request.awaitState = SEEN;
-    isDeriving = true;
-    try {
-      return track(promiseThen.call(promise, onFulfilled, onRejected), request);
-    } finally {
-      isDeriving = false;
-    }
-  };
-  return Object.defineProperties(promise, {
-    constructor: {
-      configurable: true,
-      get() {
-        if (!isDeriving) request.awaitState = AWAITED;
-        return Promise;
-      },
-      set(/** @type {any} */ value) {
-        Object.defineProperty(promise, 'constructor', { value, writable: true });
-      },
-    },
-    then: { configurable: true, writable: true, value: then },
-  });
+  if (Object.getPrototypeOf(promise) !== Promise.prototype) {
+    request.awaitState = AWAITED; // of a class of the program: maybe
+    return promise;
+  }
+  return Object.setPrototypeOf(new Tracking(promise, request), trackedPrototype);
 }
 
 module.exports = { AWAITED, SEEN, UNSEEN, trackAwaits };

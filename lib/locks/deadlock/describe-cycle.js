@@ -1,5 +1,7 @@
 'use strict';
 
+const { describeProcess } = require('../describe-process.js');
+
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 
 /** A longer cycle is cut after this many. */
@@ -7,7 +9,7 @@ const MAX_NAMED = 20;
 
 /** @param {LockDetail} request  in a cycle */
 function describeRequest({ name, mode, label, pid, threadId, waited }) {
-  const about = [mode, `process ${pid}`, `thread ${threadId}`];
+  const about = [mode, describeProcess(pid), `thread ${threadId}`];
   if (label !== '') about.unshift(`label '${label}'`);
   return `'${name}' (${about.join(', ')}; for ${Math.round(waited)} ms)`;
 }

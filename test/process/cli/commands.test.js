@@ -56,12 +56,12 @@ describe('ls', () => {
   });
 
   test('a name that would move the cursor or forge a line is shown escaped', async () => {
-    await cli.hold('\u001b[2Jevil\nline\u202e');
+    await cli.holdHere('\u001b[2Jevil\nline\u202e');
     expect(cli.run(['ls']).stdout).toContain('\\x1b[2Jevil\\nline\\u202e');
   });
 
   test('a bucket that is not there is not made, and the message names those that are', async () => {
-    await cli.hold('x');
+    await cli.holdHere('x');
     const { status, stderr } = cli.run(['ls', '--bucket', 'typo']);
     expect(status).toBe(69);
     expect(stderr).toMatch(/no bucket 'typo' in .*: the buckets here are 'default'/);
@@ -112,7 +112,7 @@ describe('watch', () => {
   });
 
   test('ends quietly when its reader has gone', async () => {
-    await cli.hold('x');
+    await cli.holdHere('x');
     const script = `"$0" "$1" ls | head -c 1 >/dev/null; echo "\${PIPESTATUS[0]}"`;
     const program = [
       'bash',
@@ -139,7 +139,7 @@ describe('steal', () => {
   });
 
   test('asks first, and without a terminal refuses', async () => {
-    await cli.hold('a lock');
+    await cli.holdHere('a lock');
     const { status, stderr } = cli.run(['steal', 'a lock']);
     expect(status).toBe(64);
     expect(stderr).toMatch(/--yes/);
@@ -147,7 +147,7 @@ describe('steal', () => {
   });
 
   test('a free lock: 1', async () => {
-    await cli.hold('another');
+    await cli.holdHere('another');
     expect(cli.run(['steal', 'a lock', '--yes']).status).toBe(1);
   });
 });
@@ -155,7 +155,7 @@ describe('steal', () => {
 describe('wait', () => {
   test('a free lock is not waited for; a held one for as long as was said', async () => {
     expect(cli.run(['wait', 'a lock']).status).toBe(0);
-    await cli.hold('a lock');
+    await cli.holdHere('a lock');
     expect(cli.run(['wait', 'a lock', '-w', '0.05']).status).toBe(1);
   });
 
@@ -283,7 +283,7 @@ describe('help', () => {
 });
 
 test('top without a terminal prints one page', async () => {
-  await cli.hold('a lock');
+  await cli.holdHere('a lock');
   cli.start(['exec', 'a lock', 'true']);
   await waiting(1);
   const { stdout, status } = cli.run(['top', '--delay', '0.1']);
@@ -316,7 +316,7 @@ describe('completion', () => {
   };
 
   test('bash completes commands, options and the names of locks', async () => {
-    await cli.hold('ledger');
+    await cli.holdHere('ledger');
     expect(await bashComplete('holdfast', 'do')).toEqual(['doctor']);
     expect(await bashComplete('holdfast', 'graph', '--d')).toEqual(['--dot', '--directory']);
     expect(await bashComplete('holdfast', 'ls', 'le')).toEqual(['ledger']);
@@ -325,7 +325,7 @@ describe('completion', () => {
   test('bash takes names as they are, and runs nothing that is in them', async () => {
     const mark = path.join(cli.directory, 'was-run');
     const names = [`$(touch ${mark})`, '`touch x`', 'it is "odd" $HOME *', 'nightly backup'];
-    for (const name of names) await cli.hold(name);
+    for (const name of names) await cli.holdHere(name);
     const quoted = await bashComplete('holdfast', 'ls', '');
     const { stdout } = spawnSync('bash', ['-c', `printf '%s\\n' ${quoted.join(' ')}`], {
       encoding: 'utf8',

@@ -191,7 +191,7 @@ describe('a URL', () => {
   test.each(['shm://', 'shm:'])(
     '%s names the directory that a program finds by it',
     async (scheme) => {
-      await cli.hold('a lock');
+      await cli.holdHere('a lock');
       const env = { HOLDFAST_DIR: '/no/such' };
       const url = `${scheme}${cli.directory}`;
       expect(cli.run(['ls', '--url', url], { env }).stdout).toMatch(/^a lock +held/m);
@@ -234,8 +234,8 @@ describe('arguments', () => {
   });
 
   test('a name of 100,000 letters does not widen the rows of the others', async () => {
-    await cli.hold('x'.repeat(100_000));
-    await cli.hold('a lock');
+    await cli.holdHere('x'.repeat(100_000));
+    await cli.holdHere('a lock');
     const lines = cli.run(['ls']).stdout.trimEnd().split('\n');
     expect(lines).toHaveLength(3);
     expect(lines[1]).toMatch(/^a lock +held/);
@@ -264,7 +264,7 @@ describe('an output that cannot be written', () => {
   test.each(['/no/such/folder/x.json', '/dev/full', '/'])(
     'trace to %s ends, however long it was to record',
     async (file) => {
-      await cli.hold('a lock'); // there is something to write
+      await cli.holdHere('a lock'); // there is something to write
       const trace = cli.start(['trace', file]);
       expect(await trace.ended).toEqual({ status: 69, signal: null });
       expect(trace.errors).toMatch(ONE_LINE);
@@ -291,7 +291,7 @@ describe('a signal', () => {
     ['wait', ['wait', 'a lock']],
     ['exec, waiting', ['exec', 'a lock', 'true']],
   ])('ends %s, which leaves no request', async (_, args) => {
-    await cli.hold('a lock');
+    await cli.holdHere('a lock');
     const before = (await cli.locks.inspect()).held.length;
     const running = cli.start(args);
     if (args[0] !== 'watch') {
@@ -303,7 +303,7 @@ describe('a signal', () => {
   });
 
   test('while it records makes the trace whole', async () => {
-    await cli.hold('a lock');
+    await cli.holdHere('a lock');
     const trace = cli.start(['trace', '-']);
     await trace.line(/hold a lock/);
     expect(await trace.kill('SIGINT').ended).toEqual({ status: 0, signal: null });
@@ -318,8 +318,8 @@ describe('a signal', () => {
   test.each([[['ls']], [['graph']], [['exec', '--help']], [['top']]])(
     '%j works in it',
     async (args) => {
-      await cli.hold('a lock with a name that is longer than the terminal is wide');
-      await cli.hold('another');
+      await cli.holdHere('a lock with a name that is longer than the terminal is wide');
+      await cli.holdHere('another');
       const command = [process.execPath, PROGRAM, ...args];
       const env = { HOLDFAST_DIR: cli.directory };
       terminal = new Terminal(command, { columns: 20, rows: 24, env });

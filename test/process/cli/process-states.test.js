@@ -1,8 +1,9 @@
 'use strict';
 
-const { mkdirSync, rmdirSync, writeFileSync } = require('node:fs');
+const { mkdirSync, readFileSync, rmdirSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 const { CommandLine, PROGRAM } = require('../../support/cli.js');
+const { FORKED, describeInside } = require('../../support/namespaces.js');
 const { untilEqual } = require('../../support/process-bucket.js');
 
 // What `inspect()` and `holdfast ls` say of a holder whose process does not run.
@@ -103,4 +104,19 @@ afterAll(() => freezer?.remove());
   }
   await untilEqual(stateOfHolder, 'running');
   await holder.kill('SIGTERM').ended;
+});
+
+const WITH_THE_PROC_OF_BEFORE = ['unshare', '--pid', ...FORKED];
+
+describeInside(WITH_THE_PROC_OF_BEFORE, 'where /proc is that of another PID namespace', () => {
+  test('trace knows no commands: there the numbers are those of strangers', async () => {
+    const file = path.join(cli.directory, 'trace.json');
+    const trace = [process.execPath, PROGRAM, 'trace', file, '--seconds', '1'];
+    const holder = [process.execPath, PROGRAM, 'exec', 'a lock', ...trace];
+    const { ended } = cli.start([], { program: [...WITH_THE_PROC_OF_BEFORE, ...holder] });
+    expect(await ended).toEqual({ status: 0, signal: null });
+    const { traceEvents } = JSON.parse(readFileSync(file, 'utf8'));
+    const names = traceEvents.filter(({ name, pid }) => name === 'process_name' && pid === 1);
+    expect(names.map(({ args }) => args.name)).toEqual(['']);
+  });
 });

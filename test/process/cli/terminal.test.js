@@ -49,8 +49,8 @@ const inTerminal = hasTmux ? describe : describe.skip;
 inTerminal('top', () => {
   /** Two locks that are held, one of them waited for. */
   const startScene = async () => {
-    await cli.hold('ledger', '--label', 'nightly backup');
-    await cli.hold('a very long name of a lock that does not fit into its column at all');
+    await cli.holdHere('ledger', { label: 'nightly backup' });
+    await cli.holdHere('a very long name of a lock that does not fit into its column at all');
     cli.start(['exec', 'ledger', 'true']);
     await waiting(1);
   };
@@ -167,7 +167,7 @@ inTerminal('exec in a terminal', () => {
   });
 
   test('Ctrl-C while it waits ends it, and leaves the queue', async () => {
-    await cli.hold('lock');
+    await cli.holdHere('lock');
     const running = open(['exec', 'lock', 'echo', 'never']);
     await waiting(1);
     running.press('C-c');
@@ -195,8 +195,8 @@ inTerminal('steal', () => {
 
 inTerminal('completion in bash', () => {
   test('completes commands and names of locks, which are quoted', async () => {
-    await cli.hold('nightly backup');
-    await cli.hold('cache:user=7');
+    await cli.holdHere('nightly backup');
+    await cli.holdHere('cache:user=7');
     const shell = openBash();
     await shell.shows(/^shell\$/m);
     const define = `holdfast() { ${process.execPath} ${PROGRAM} "$@"; }`;
@@ -233,8 +233,8 @@ const hasZsh = spawnSync('zsh', ['--version']).status === 0;
   };
 
   test('completes commands, options and names of locks', async () => {
-    await cli.hold('ledger');
-    await cli.hold('nightly backup');
+    await cli.holdHere('ledger');
+    await cli.holdHere('nightly backup');
     const shell = await openZsh();
     for (const [typed, expected] of [
       ['holdfast doc', /holdfast doctor/],

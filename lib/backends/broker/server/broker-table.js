@@ -3,7 +3,8 @@
 const { LocalLockTable } = require('../../local/lock-table.js');
 const { TokenCounter } = require('../../local/token-counter.js');
 const { VERSION } = require('./journal.js');
-const { CLOCK_KIND, machineNow, wallLead, wallNow } = require('../machine-clock.js');
+const { clockName, machineNow, wallLead, wallNow } = require('../machine-clock.js');
+const { lossOf, recordOf, requestOf, tokenAndTime } = require('./entry-records.js');
 const { NO_ROOM, bytesOfRequest, bytesOfSession } = require('./journal-room.js');
 const { RemoteRequest } = require('./remote-request.js');
 const { Session } = require('./session.js');
@@ -19,9 +20,6 @@ const CLOCK = {
   now: machineNow,
   toWall: (/** @type {number} */ t) => wallLead() + t,
 };
-
-/** @param {LockEntry} entry */
-const requestOf = (entry) => /** @type {RemoteRequest} */ (/** @type {any} */ (entry.request));
 
 /**
  * The lock table of a broker: the rules are those of the local one, its agents are the sessions of
@@ -57,16 +55,18 @@ class BrokerTable {
     return this.#table.snapshot();
   }
 
-  inspect() {
-    return this.#table.inspect();
+  /** @param {Session} viewer */
+  inspect(viewer) {
+    return this.#table.inspect(viewer);
   }
 
   /**
    * @param {string} name
    * @param {number} max
+   * @param {Session} viewer
    */
-  holdersOf(name, max) {
-    return this.#table.holdersOf(name, max);
+  holdersOf(name, max, viewer) {
+    return this.#table.holdersOf(name, max, viewer);
   }
 
   /**
@@ -93,6 +93,14 @@ class BrokerTable {
       this.#journal.add(['S', id, session.details]);
     }
     return session;
+  }
+
+  /**
+   * @param {Session} session
+   * @param {string} start  of its process
+   */
+  noteStart({ id }, start) {
+    this.#journal.add(['P', id, start]);
   }
 
   /**
@@ -235,9 +243,10 @@ class BrokerTable {
   /** All there is to know, as records of a journal. */
   *records() {
     const { high, low } = this.#tokens;
-    yield ['J', VERSION, this.number, high, low, CLOCK_KIND, wallLead()];
-    for (const { id, details, entries } of this.sessions.values()) {
+    yield ['J', VERSION, this.number, high, low, clockName(), wallLead()];
+    for (const { id, details, start, entries } of this.sessions.values()) {
       yield ['S', id, details];
+      if (start !== undefined) yield ['P', id, start];
       for (const entry of entries.values()) yield recordOf(id, entry);
     }
   }
@@ -251,16 +260,26 @@ class BrokerTable {
       if (kind === 'J') this.#restoreHead(rest);
       else if (kind === 'S') this.sessions.set(sessionId, new Session(sessionId, rest[0], this));
       else if (kind === 'E') this.#restoreEnd(sessionId);
+      else if (kind === 'P') this.#restoreStart(sessionId, rest[0]);
       else this.#restoreRequest(kind, this.sessions.get(sessionId), rest);
     }
     this.#table.startHoldLimits();
   }
 
   /** @param {any[]} head  what is before: its version and number */
-  #restoreHead([, high, low, clockKind, lead]) {
+  #restoreHead([, high, low, clock, lead]) {
     this.#tokens.raiseTo(high, low);
-    // The broker before may have run on another runtime, by another clock.
-    this.#clockShift = clockKind === CLOCK_KIND ? 0 : lead - wallLead();
+    // The broker before may have run on another runtime or in another time namespace.
+    this.#clockShift = clock === clockName() ? 0 : lead - wallLead();
+  }
+
+  /**
+   * @param {string} sessionId
+   * @param {string} start
+   */
+  #restoreStart(sessionId, start) {
+    const session = this.sessions.get(sessionId);
+    if (session !== undefined) session.start = start;
   }
 
   /** @param {string} sessionId */
@@ -355,32 +374,6 @@ class BrokerTable {
   processAll() {
     this.#table.processAll();
   }
-}
-
-/** @param {LockEntry} entry  granted */
-const tokenAndTime = ({ request, grantedAt }) => [request.tokenHigh, request.tokenLow, grantedAt];
-
-/**
- * @param {string} sessionId
- * @param {LockEntry} entry  lost
- */
-const lossOf = (sessionId, entry) => [
-  'K',
-  sessionId,
-  ...requestOf(entry).asked,
-  ...tokenAndTime(entry),
-  entry.lossReason,
-];
-
-/**
- * @param {string} sessionId
- * @param {LockEntry} entry
- */
-function recordOf(sessionId, entry) {
-  const request = requestOf(entry);
-  if (entry.isQueued) return ['Q', sessionId, ...request.asked];
-  if (entry.isHeld) return ['H', sessionId, ...request.asked, ...tokenAndTime(entry)];
-  return lossOf(sessionId, entry);
 }
 
 module.exports = { BrokerTable };

@@ -271,7 +271,7 @@ class Broker {
       if (requests === undefined) return; // what a helper thread knows may be old
       this.#gathering.hear(session, requests);
     }
-    this.#lifelines.unwatch(session.lifeline);
+    this.#lifelines.hasCome(session);
   }
 
   /**

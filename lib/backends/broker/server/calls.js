@@ -26,11 +26,11 @@ const MAX_HOLDERS = 1024;
 const ANSWERS = {
   snapshot: (table, _session, _argument, reply) => reply(table.snapshot()),
 
-  inspect: (table, _session, _argument, reply) => reply(toPlain(table.inspect())),
+  inspect: (table, session, _argument, reply) => reply(toPlain(table.inspect(session))),
 
   /** Without the name, which may be longer than an answer to a blocked thread. */
-  holdersOf(table, _session, [name, max], reply) {
-    const holders = table.holdersOf(name, Math.min(max, MAX_HOLDERS));
+  holdersOf(table, session, [name, max], reply) {
+    const holders = table.holdersOf(name, Math.min(max, MAX_HOLDERS), session);
     reply(toPlain(holders.map((holder) => ({ ...holder, name: '' }))));
   },
 

@@ -19,7 +19,7 @@ function isServed(place, claim) {
     });
     socket.on('error', (error) => {
       const { code } = /** @type {any} */ (error);
-      resolve(!place.isProofOfDeath(code, claim.pid));
+      resolve(place.isProofOfDeath(code, claim).then((isDead) => !isDead));
     });
   });
 }

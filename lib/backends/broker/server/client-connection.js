@@ -196,9 +196,10 @@ function checkAsked([id, name, flags, t, extras]) {
 
 /** @param {any} state */
 function checkState(state) {
-  const { session, clientId, lifeline, thread, pid, threadId, upTo, requests } = state ?? {};
+  const { session, clientId, lifeline, thread, pidNamespace } = state ?? {};
+  const { pid, threadId, upTo, requests } = state ?? {};
   numbers([pid, threadId, upTo], 3);
-  for (const text of [session, clientId, lifeline, thread]) {
+  for (const text of [session, clientId, lifeline, thread, pidNamespace]) {
     if (typeof text !== 'string' || text.length > MAX_TEXT) throw new WireError('a bad hello');
   }
   if (!Array.isArray(requests)) throw new WireError('a hello without requests');

@@ -16,6 +16,8 @@ const { VIEW } = require('../wire.js');
  * @typedef {{ session: Session, asked: Asked, high: number, low: number }} Hold
  */
 
+/** @typedef {{ pid: number, pidNamespace: string }} Process */
+
 /** Then all are told that it cannot be found out who holds what. */
 const MAX_GATHERING_MS = 5000;
 
@@ -30,26 +32,28 @@ class Gathering {
   /** @type {Map<Session, Hold[]>} */
   #holds = new Map();
   #damage;
-  /** @type {Map<string, number>} by lifeline, as far as it can be read */
-  #pids;
+  /** @type {Map<string, Process>} by lifeline, as far as it can be read */
+  #processes;
   #timer;
 
   /**
    * @param {BrokerFiles} place
    * @param {Damage} damage
    * @param {(error: DOMException) => void} onLate  not all have spoken in time
+   * @param {number} [maxMs]
    */
-  constructor(place, damage, onLate) {
+  constructor(place, damage, onLate, maxMs = MAX_GATHERING_MS) {
     this.#damage = damage;
-    this.#pids = new Map(damage.records.flatMap(clientOf));
+    this.#processes = new Map(damage.records.flatMap(clientOf));
     this.#untold = new Set(listLifelines(place));
-    this.#timer = setTimeout(() => onLate(this.#error()), MAX_GATHERING_MS);
+    this.#timer = setTimeout(() => onLate(this.#error()), maxMs);
   }
 
   /** @param {SessionLifelines} lifelines */
   watch(lifelines) {
     for (const lifeline of this.#untold) {
-      lifelines.watch({ lifeline, pid: this.#pids.get(lifeline), isAsked: true });
+      const { pid } = this.#processes.get(lifeline) ?? {};
+      lifelines.watch({ lifeline, pid, isAsked: true });
     }
   }
 
@@ -85,20 +89,36 @@ class Gathering {
 
   #error() {
     const { file, where } = this.#damage;
-    const pids = [...this.#untold].map((lifeline) => this.#pids.get(lifeline) ?? 'unknown');
+    const untold = this.#describeUntold();
     return invalidStateError(
       `The journal of the broker is damaged (${where}), and not all clients tell what they hold. ` +
-        `Continue or end the processes that are stopped or busy (${pids.join(', ')}), or end all ` +
+        `Continue or end the processes that are stopped or busy (${untold}), or end all ` +
         `programs that use the bucket, then remove the journal: ${file}`,
     );
+  }
+
+  /** All clients read the same: where they are of several PID namespaces, it says of which. */
+  #describeUntold() {
+    const clients = [...this.#processes.values(), ...this.#holds.keys()];
+    const isOfOne = new Set(clients.map(({ pidNamespace }) => pidNamespace)).size === 1;
+    const untold = [...this.#untold].map((lifeline) => this.#processes.get(lifeline));
+    return untold
+      .map((one) => {
+        if (one === undefined) return 'unknown';
+        return isOfOne ? one.pid : `${one.pid} of ${one.pidNamespace}`;
+      })
+      .join(', ');
   }
 }
 
 /**
  * @param {any[]} record
- * @returns {[lifeline: string, pid: number][]}
+ * @returns {[lifeline: string, process: Process][]}
  */
-const clientOf = ([kind, , details]) =>
-  kind === 'S' ? [[details?.lifeline, Number(details?.pid)]] : [];
+function clientOf([kind, , details]) {
+  if (kind !== 'S') return [];
+  const { lifeline, pid, pidNamespace } = details ?? {};
+  return [[lifeline, { pid: Number(pid), pidNamespace: String(pidNamespace) }]];
+}
 
 module.exports = { Gathering };

@@ -16,8 +16,10 @@ const MAX_OTHER_BYTES = 1024;
  * What a session takes that is new.
  * @param {SessionDetails} details
  */
-const bytesOfSession = ({ clientId, thread, lifeline }) =>
-  MAX_OTHER_BYTES + MAX_BYTES_PER_UNIT * (2 * clientId.length + thread.length + lifeline.length);
+const bytesOfSession = ({ clientId, pidNamespace, thread, lifeline }) =>
+  MAX_OTHER_BYTES +
+  MAX_BYTES_PER_UNIT *
+    (2 * clientId.length + pidNamespace.length + thread.length + lifeline.length);
 
 /** @param {Asked} asked */
 function bytesOfRequest([, name, , , extras]) {

@@ -13,8 +13,9 @@ const { PendingBytes } = require('./pending-bytes.js');
  * client. The file belongs to the process that wrote it; the next broker reads it, and writes its
  * own.
  *
- *   [J, version, number, high, low, clock, wallLead]   the head: the last token, and by which clock
+ *   [J, version, number, high, low, clock, wallLead]   the head: the last token, by which clock
  *   [S, session, details]                a client has come
+ *   [P, session, start]                  when its process has started, where that is needed
  *   [E, session]                         it has gone
  *   [Q, session, id, name, flags, t, extras]                              waits
  *   [H, session, id, name, flags, t, extras, high, low, grantedAt]        holds, without a wait

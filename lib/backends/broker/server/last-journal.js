@@ -19,6 +19,7 @@ const { VERSION } = require('./journal.js');
 const BEGINNINGS = {
   J: ['number', 'number', 'number', 'number'],
   S: ['string', 'object'],
+  P: ['string', 'string'],
   E: ['string'],
   ...Object.fromEntries([...'QHGLKD'].map((kind) => [kind, ['string', 'number']])),
 };

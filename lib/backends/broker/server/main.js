@@ -27,6 +27,7 @@ async function main({ directory, bucket, number, idleMs }) {
     socket: newBrokerSocket(place),
     key: randomBytes(32).toString('hex'),
     pid: process.pid,
+    start: await place.platform.startOf?.(process.pid),
   };
   /** @type {import('node:net').Server | undefined} */
   let server = undefined;

@@ -13,9 +13,10 @@
  * @typedef {object} SessionDetails
  * @property {string} clientId
  * @property {number} pid
+ * @property {string} pidNamespace  in which that is its process id
  * @property {number} threadId
  * @property {string} thread  the same for all clients of one thread, and no others
- * @property {string} lifeline  the socket that shows that the client lives
+ * @property {string} lifeline  the socket that shows that the client lives, by its name or path
  */
 
 /** A record of a grant without the name of the session; those of ends are shorter. */
@@ -44,6 +45,8 @@ class Session {
   outlet = undefined;
   /** How many connections it has, those of its helper thread included. */
   connections = 0;
+  /** @type {string | undefined} when its process has started, where that is needed */
+  start = undefined;
   /**
    * Blocked threads, by the number of the request they wait for.
    * @type {Map<number, () => void>}
@@ -58,10 +61,11 @@ class Session {
    * @param {SessionDetails} details
    * @param {BrokerTable} table
    */
-  constructor(id, { clientId, pid, threadId, thread, lifeline }, table) {
+  constructor(id, { clientId, pid, pidNamespace, threadId, thread, lifeline }, table) {
     this.id = id;
     this.clientId = clientId;
     this.pid = pid;
+    this.pidNamespace = pidNamespace;
     this.threadId = threadId;
     this.thread = thread;
     this.lifeline = lifeline;
@@ -76,8 +80,16 @@ class Session {
   }
 
   get details() {
-    const { clientId, pid, threadId, thread, lifeline } = this;
-    return { clientId, pid, threadId, thread, lifeline };
+    const { clientId, pid, pidNamespace, threadId, thread, lifeline } = this;
+    return { clientId, pid, pidNamespace, threadId, thread, lifeline };
+  }
+
+  /**
+   * Its process id, 0 where that says nothing to another client.
+   * @param {Session} viewer
+   */
+  pidFor(viewer) {
+    return viewer.pidNamespace === this.pidNamespace ? this.pid : 0;
   }
 
   /**
@@ -96,6 +108,12 @@ class Session {
     if (entry === undefined) return;
     this.entries.delete(id);
     this.#owe(-this.#owedFor(entry));
+  }
+
+  /** @param {string} start  of its process */
+  noteStart(start) {
+    this.start = start;
+    this.#table.noteStart(this, start);
   }
 
   end() {

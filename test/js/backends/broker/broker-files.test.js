@@ -76,10 +76,83 @@ test.each([
 });
 
 test('of two claims of one number one is made', () => {
-  expect(place.makeClaim(claimOf(1, 'a'))).toBe(true);
-  expect(place.makeClaim(claimOf(1, 'b'))).toBe(false);
-  expect(place.readClaim(1)).toMatchObject({ number: 1, socket: 'a' });
+  const [first, second] = ['a', 'b'].map((name) => path.join(place.claimsFolder, name));
+  expect(place.makeClaim(claimOf(1, first))).toBe(true);
+  expect(place.makeClaim(claimOf(1, second))).toBe(false);
+  expect(place.readClaim(1)).toMatchObject({ number: 1, socket: first });
   expect(place.highestClaim()).toBe(1);
+});
+
+test('a claim leads to its socket also by another path to the directory', async () => {
+  place.makeClaim(claimOf(1, await listen()));
+  fs.symlinkSync(directory, `${directory}.link`);
+  try {
+    const other = new BrokerFiles('jobs', `${directory}.link`);
+    const { socket } = other.readClaim(1);
+    expect(path.dirname(socket)).toBe(other.claimsFolder);
+    expect(await isLeader(other, claimOf(2, await listen()))).toBe(false);
+    fs.rmSync(place.folder, { recursive: true });
+    expect(fs.existsSync(socket)).toBe(false);
+  } finally {
+    fs.rmSync(`${directory}.link`);
+  }
+});
+
+/** Only Linux has containers that share a directory, and says which boot it is. */
+const testOnLinux = process.platform === 'linux' ? test : test.skip;
+
+describe('a socket outside of the bucket', () => {
+  const shortDirectory = () => path.join(directory, 'short');
+  const hasNoReach = expect.objectContaining({
+    name: 'InvalidStateError',
+    message: expect.stringMatching(/shorter HOLDFAST_DIR.*then remove .*~jobs~$/),
+  });
+  beforeEach(() => {
+    const pathLimit = Buffer.byteLength(directory) + '/short/s0123456789abcdefx'.length;
+    place = new BrokerFiles('jobs', directory, {
+      ...platformOf('linux'),
+      pathLimit,
+      shortDirectory,
+    });
+  });
+
+  test('is found by its path', async () => {
+    const socket = await listen();
+    expect(path.dirname(socket)).toBe(shortDirectory());
+    place.makeClaim(claimOf(1, socket));
+    expect(place.readClaim(1)).toMatchObject({ socket });
+  });
+
+  testOnLinux('is not taken for dead where its path leads to another folder', async () => {
+    place.makeClaim(claimOf(1, await listen()));
+    fs.renameSync(shortDirectory(), path.join(directory, 'of another container'));
+    fs.mkdirSync(shortDirectory(), { mode: 0o700 });
+    expect(() => place.readClaim(1)).toThrow(hasNoReach);
+    await expect(isLeader(place, claimOf(2, await listen()))).rejects.toThrow(hasNoReach);
+  });
+
+  testOnLinux('is not taken for dead where its folder is not there', async () => {
+    place.makeClaim(claimOf(1, await listen()));
+    fs.renameSync(shortDirectory(), path.join(directory, 'of another container'));
+    expect(() => place.readClaim(1)).toThrow(hasNoReach);
+  });
+
+  testOnLinux('is dead after a reboot', async () => {
+    place.makeClaim(claimOf(1, await deadSocket()));
+    const claim = JSON.parse(fs.readFileSync(place.claimFile(1), 'utf8'));
+    const outside = { boot: 'the one before', device: 0, inode: 0 };
+    fs.writeFileSync(place.claimFile(1), JSON.stringify({ ...claim, outside }));
+    fs.renameSync(shortDirectory(), path.join(directory, 'removed'));
+    expect(place.readClaim(1)).toMatchObject({ number: 1 });
+    expect(await isLeader(place, claimOf(2, await listen()))).toBe(true);
+  });
+
+  test('of a path that is too long is told, and proves nothing', async () => {
+    const socket = `${shortDirectory()}/${'x'.repeat(30)}`;
+    place.makeClaim(claimOf(1, socket));
+    expect(() => place.readClaim(1)).toThrow(hasNoReach);
+    expect(await place.isProofOfDeath('ENOENT', { socket, pid: 0 })).toBe(false);
+  });
 });
 
 test('a claim behind which somebody listens keeps the next one out', async () => {
@@ -117,12 +190,38 @@ test('a late claim below the highest does not lead', async () => {
 
 test('where a full backlog is refused too, the process has to be gone as well', async () => {
   const mac = new BrokerFiles('jobs', directory, platformOf('darwin'));
-  expect(mac.isProofOfDeath('ECONNREFUSED', process.pid)).toBe(false);
-  expect(mac.isProofOfDeath('ECONNREFUSED', 2 ** 22 + 1)).toBe(true);
-  expect(place.isProofOfDeath('ECONNREFUSED', process.pid)).toBe(true);
+  const socket = '/nowhere';
+  const gone = { socket, pid: 2 ** 22 + 1 };
+  const living = { socket, pid: process.pid };
+  expect(await mac.isProofOfDeath('ECONNREFUSED', living)).toBe(false);
+  expect(await mac.isProofOfDeath('ECONNREFUSED', gone)).toBe(true);
+  expect(await place.isProofOfDeath('ECONNREFUSED', living)).toBe(true);
   for (const code of ['EAGAIN', 'EMFILE', 'EACCES', undefined]) {
-    expect(place.isProofOfDeath(code, 2 ** 22 + 1)).toBe(false);
+    expect(await place.isProofOfDeath(code, gone)).toBe(false);
   }
+});
+
+/** As on macOS, where `present` is what is said of the start of every process. */
+const macSaying = (present) =>
+  new BrokerFiles('jobs', directory, { ...platformOf('darwin'), startOf: async () => present });
+
+test.each([
+  ['another process has its number by now', 'Monday', 'Tuesday', true],
+  ['its process is still there', 'Monday', 'Monday', false],
+  ['nothing is known of the present process', 'Monday', undefined, false],
+  ['nothing was known of its process', undefined, 'Tuesday', false],
+])('of a dead claim: %s', async (_title, start, present, isFollowed) => {
+  place = macSaying(present);
+  place.makeClaim({ ...claimOf(1, await deadSocket()), start });
+  expect(await isLeader(place, claimOf(2, await listen()))).toBe(isFollowed);
+});
+
+test('the name of a socket names the process where a refusal alone is no proof', () => {
+  const mac = macSaying('Monday');
+  const names = [1, 2].map(() => mac.newSocketName(mac.lifelinesFolder));
+  expect(names.map((name) => mac.pidInName(name))).toEqual([process.pid, process.pid]);
+  expect(names[0]).not.toBe(names[1]);
+  expect(mac.pidInName('/nowhere')).toBe(process.pid); // which proves nothing
 });
 
 test('a socket whose path is too long is in a short folder of this user', () => {

@@ -5,10 +5,13 @@ const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
+const { platformOf } = require('../../../../lib/backends/broker/platform.js');
 const { HEAD_BYTES, toAnswerBytes } = require('../../../../lib/backends/broker/sync-helper.js');
 const { openLockManager } = require('../../../../lib/index.js');
 
 // The message of a timeout names those who hold the lock, though only the broker knows them.
+
+const testWithStops = platformOf().hasStopSignals ? test : test.skip;
 
 let directory;
 let first;
@@ -69,7 +72,7 @@ test('three of many holders are named', async () => {
   for (const handle of held) handle.release();
 });
 
-test('an abort while the names are asked for is what rejects', async () => {
+testWithStops('an abort while the names are asked for is what rejects', async () => {
   const held = await first.acquire('busy');
   const stop = new AbortController();
   const waiting = second.request('busy', { timeout: 60, signal: stop.signal }, notCalled);
@@ -81,7 +84,7 @@ test('an abort while the names are asked for is what rejects', async () => {
   held.release();
 });
 
-test('a stopped broker keeps no timeout from rejecting', async () => {
+testWithStops('a stopped broker keeps no timeout from rejecting', async () => {
   const held = await first.acquire('busy');
   const waiting = second.request('busy', { timeout: 60 }, notCalled);
   while ((await first.query()).pending.length === 0);

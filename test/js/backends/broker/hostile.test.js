@@ -6,6 +6,7 @@ const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
+const { platformOf } = require('../../../../lib/backends/broker/platform.js');
 const { proofOf } = require('../../../../lib/backends/broker/proof.js');
 const { machineNow } = require('../../../../lib/backends/broker/machine-clock.js');
 const { openLockManager } = require('../../../../lib/index.js');
@@ -60,6 +61,7 @@ const STATE = {
   lifeline: '/nowhere',
   thread: 't',
   pid: 1,
+  pidNamespace: '',
   threadId: 0,
   upTo: 0,
   requests: [],
@@ -128,7 +130,9 @@ test('who answers in the place of the broker without its secret is refused', asy
   fs.rmSync(other, { recursive: true, force: true });
 });
 
-test('the sockets are for this user alone', () => {
+const testWithModes = platformOf().hasModes ? test : test.skip;
+
+testWithModes('the sockets are for this user alone', () => {
   expect(fs.statSync(claim().socket).mode & 0o777).toBe(0o600);
   expect(fs.statSync(place.claimFile(place.highestClaim())).mode & 0o777).toBe(0o600);
 });

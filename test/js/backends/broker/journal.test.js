@@ -20,7 +20,14 @@ afterEach(() => fs.rmSync(directory, { recursive: true, force: true }));
 /** Of a hold limit: over before anything else happens. */
 const SHORTEST_MS = 1e-9;
 
-const DETAILS = { clientId: 'c', pid: 1, threadId: 0, thread: 't', lifeline: 'l' };
+const DETAILS = {
+  clientId: 'c',
+  pid: 1,
+  pidNamespace: '',
+  threadId: 0,
+  thread: 't',
+  lifeline: 'l',
+};
 
 /** A broker's table with its journal, after what the one before has left. */
 function open(number) {
@@ -69,10 +76,10 @@ function play({ table, journal }) {
 test('the next broker has the same holders, places, tokens and losses', () => {
   const first = open(1);
   play(first);
-  const before = first.table.inspect();
+  const before = first.table.inspect(DETAILS);
   const { table } = open(2);
   expect(view(table.snapshot())).toEqual([['a two', 'b one', 'c two'], []]);
-  expect(table.inspect().held.map(({ token }) => token)).toEqual(
+  expect(table.inspect(DETAILS).held.map(({ token }) => token)).toEqual(
     before.held.map(({ token }) => token),
   );
   expect(table.sessions.get('two').entries.get(2).lossReason).toBe('stolen');
@@ -88,12 +95,12 @@ test('tokens of the next broker are above those of the one before, also of ended
   const first = open(1);
   const session = first.table.openSession('s', DETAILS);
   first.table.request(session, [1, 'a', 0, 1, null]);
-  const { token } = first.table.inspect().held[0];
+  const { token } = first.table.inspect(DETAILS).held[0];
   first.table.release(session, 1);
   first.journal.commit();
   const { table } = open(2);
   table.request(table.openSession('s', DETAILS), [2, 'a', 0, 2, null]);
-  expect(table.inspect().held[0].token).toBeGreaterThan(token);
+  expect(table.inspect(DETAILS).held[0].token).toBeGreaterThan(token);
 });
 
 test('every beginning of a journal is a state in which nobody excludes wrongly', () => {
@@ -181,7 +188,7 @@ test('after a damage tokens are above all that the journal may have named', () =
   const { table: next } = open(2);
   const grant = (ofTable, id) => {
     ofTable.request(ofTable.openSession('s', DETAILS), [id, `${id}`, 0, 1, null]);
-    return ofTable.inspect().held.at(-1).token;
+    return ofTable.inspect(DETAILS).held.at(-1).token;
   };
   const token = grant(table, 1);
   const [high, low] = [Number(token >> 32n) + 7, 5];
@@ -204,7 +211,7 @@ test('of two that both say they hold it, the later grant counts; the earlier one
     low,
   }));
   table.adopt(holds);
-  expect(table.inspect().held.map(({ token }) => Number(token & 0xffn))).toEqual([2, 4, 5]);
+  expect(table.inspect(DETAILS).held.map(({ token }) => Number(token & 0xffn))).toEqual([2, 4, 5]);
   const losses = [1, 2].map((id) => table.sessions.get('one').entries.get(id).lossReason);
   expect(losses).toEqual(['disconnected', 'disconnected']);
 });

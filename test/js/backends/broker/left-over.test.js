@@ -24,7 +24,8 @@ const LIBRARY = path.join(__dirname, '../../../../lib/index.js');
 const DIES = `
   const { BrokerBackend } = require(${JSON.stringify(BACKEND)});
   const { openLockManager } = require(${JSON.stringify(LIBRARY)});
-  const backend = new BrokerBackend({ directory: process.argv[1], bucket: process.argv[2] });
+  const [directory, bucket] = process.argv.slice(-2); // Deno has one word more in front of them
+  const backend = new BrokerBackend({ directory, bucket });
   openLockManager({ backend }).request('a', () => process.kill(process.pid, 'SIGKILL'));
 `;
 
@@ -61,12 +62,10 @@ test.each(['short', LONG_NAME])('of a client and a broker, in a folder %s', asyn
   const { locks, answer } = await useLock(place);
   expect(answer).toBe('granted');
   while (lifelinesOf(place).length > 1) await locks.query(); // each is asked whether it lives
-  expect(fs.readdirSync(place.folder).sort()).toEqual([
-    'claims',
-    `journal.${place.highestClaim()}`,
-    'lifelines',
-    'log',
-  ]);
+  // Whoever has looked for this broker just before it came may have marked it once more.
+  const ownMark = `starting.${place.highestClaim()}`;
+  const names = fs.readdirSync(place.folder).filter((name) => name !== ownMark);
+  expect(names.sort()).toEqual(['claims', `journal.${place.highestClaim()}`, 'lifelines', 'log']);
   expect([deadSocket, abandoned, ofOther].map(fs.existsSync)).toEqual([false, false, true]);
   fs.rmSync(ofOther);
   locks.close();
@@ -95,7 +94,7 @@ test('the lifeline of a client that never spoke is removed, that of a living one
   fs.linkSync(dead, `${directory}/kept`);
   server.close();
   fs.renameSync(`${directory}/kept`, dead);
-  expect(listLifelines(place).sort()).toEqual([living.name, dead].sort());
+  expect(listLifelines(place).sort()).toEqual([living.name, path.basename(dead)].sort());
   const { locks } = await useLock(place);
   while (fs.existsSync(dead)) await locks.query();
   expect(listLifelines(place)).toContain(living.name);
@@ -111,6 +110,7 @@ test('a journal of before a reboot: all have ended, whatever its times say', asy
   const details = {
     clientId: 'c',
     pid: 1,
+    pidNamespace: '',
     threadId: 0,
     thread: 't',
     lifeline: `${directory}/none`,

@@ -11,9 +11,18 @@ const RTT_MS = 2;
 const leadOf = (now) =>
   clockLead({ kind: 'wall', now, wallLead: 0 }, { kind: 'boot', askedAt: 100, heardAt: 102 });
 
-test('two processes with the clock of the machine have the same time', () => {
-  const theirs = { kind: 'boot', now: 5, wallLead: 7 };
-  expect(clockLead(theirs, { kind: 'boot', askedAt: 1, heardAt: 2 })).toBe(0);
+test('two processes with the clock of the machine have the same time, however it was set', () => {
+  const theirs = { kind: 'boot', now: 101, wallLead: 7 };
+  expect(clockLead(theirs, { kind: 'boot', askedAt: 100, heardAt: 102 })).toBe(0);
+});
+
+test.each([
+  ['ahead', 1e12],
+  ['behind', -1e12],
+])('a clock of the machine that is %s is of another time namespace', (_way, ahead) => {
+  const theirs = { kind: 'boot', now: 101 + ahead, wallLead: wallLead() - ahead };
+  const lead = clockLead(theirs, { kind: 'boot', askedAt: 100, heardAt: 102 });
+  expect(lead).toBeCloseTo(ahead, 1);
 });
 
 test('clocks of other kinds are compared by the wall clock', () => {

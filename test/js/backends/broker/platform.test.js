@@ -6,6 +6,7 @@ const {
   folderNameOf,
   platformOf,
 } = require('../../../../lib/backends/broker/platform.js');
+const { sendSignal } = require('../../../support/broker-process.js');
 
 const USER = { uid: 501, homedir: '/Users/ann' };
 
@@ -28,6 +29,19 @@ test('only a refusal on Linux and Windows proves that the listener is gone', () 
     (name) => platformOf(name).isRefusalProof,
   );
   expect(proofs).toEqual([true, false, true, false]);
+});
+
+test.each([
+  ['linux', ['SIGSTOP', 'SIGCONT', 'SIGKILL']],
+  ['darwin', ['SIGSTOP', 'SIGCONT', 'SIGKILL']],
+  ['win32', ['SIGKILL']],
+])('the storm sends the signals that there are on %s', (name, expected) => {
+  const sent = [];
+  const target = { kill: (signal) => sent.push(signal) };
+  for (const signal of ['SIGSTOP', 'SIGCONT', 'SIGKILL']) {
+    sendSignal(target, signal, platformOf(name));
+  }
+  expect(sent).toEqual(expected);
 });
 
 test('the folders of buckets differ also where upper and lower case do not', () => {

@@ -1,0 +1,53 @@
+'use strict';
+
+const PS = '/bin/ps';
+/** A ps that hangs tells nothing. */
+const MAX_MS = 5000;
+
+/**
+ * When a process has started, as ps(1) says it: in the same words whoever asks, wherever it is.
+ * @param {number} pid
+ * @returns {Promise<string | undefined>} undefined: there is no such process, or no such ps
+ */
+function startByPs(pid) {
+  const { execFile } = require('node:child_process'); // loaded where it is needed
+  const options = { env: { LC_ALL: 'C', TZ: 'UTC0' }, timeout: MAX_MS };
+  return new Promise((resolve) => {
+    try {
+      execFile(PS, ['-o', 'lstart=', '-p', String(pid)], options, (error, stdout) => {
+        const start = stdout.trim();
+        resolve(error === null && start !== '' ? start : undefined);
+      });
+    } catch {
+      resolve(undefined); // no further process can be started
+    }
+  });
+}
+
+/**
+ * Whether a process has ended, although another one may have its number by now.
+ * @param {object} process
+ * @param {number} process.pid
+ * @param {string} [process.start]  when it has started, if that is known
+ * @param {(pid: number) => Promise<string | undefined>} [startOf]
+ * @returns {Promise<boolean>} false: it lives, or that is unknown
+ */
+async function hasEnded({ pid, start }, startOf) {
+  if (!isProcessThere(pid)) return true;
+  if (start === undefined || startOf === undefined) return false;
+  const present = await startOf(pid);
+  return present !== undefined && present !== start;
+}
+
+/** @param {number} pid */
+function isProcessThere(pid) {
+  if (pid <= 0) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return /** @type {any} */ (error).code === 'EPERM';
+  }
+}
+
+module.exports = { hasEnded, isProcessThere, startByPs };

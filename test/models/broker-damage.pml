@@ -1,0 +1,276 @@
+/* A broker whose journal is damaged (lib/backends/broker/server/gathering.js, docs/decisions/0031):
+ * the next one takes nothing from it. It lists the lifelines, and serves when each of their clients
+ * has told what it holds, or has ended. If that takes too long it tells all who are connected that
+ * their locks are lost, and ends; the one after it begins again.
+ *
+ * Clients want one lock, each several times. They may be slow for any time, and may die; so may each
+ * broker, before each of its steps. The journal of every broker is damaged when it has ended.
+ *
+ * Promised: no two clients that live hold the lock at the same time; nobody waits for ever.
+ *
+ * USE_READABLE:     the next broker goes on with what is readable in front of the damage. Known to be
+ *                   wrong: it lacks later grants.
+ * SERVE_LATE:       it serves those who have come after some time. Known to be wrong: who has not come
+ *                   may hold the lock.
+ * CONNECT_FIRST:    a client speaks to a broker before it has a lifeline. Known to be wrong: the list
+ *                   lacks it, and it may hold the lock.
+ * LIST_FIRST:       the list is made before the claim, while the broker before may live. Known to be
+ *                   wrong: it lacks who comes to that one after it.
+ * HELPER_COUNTS:    the word of a helper thread counts. Known to be wrong: its client's own thread
+ *                   may have a grant before it that it has not read yet.
+ */
+#define CLIENTS 2
+#define ASKS 2            /* of each client */
+#define BROKERS 3
+#define DEATHS 2          /* of brokers; others end because clients are late */
+
+#define NOTHING 0
+#define WAITING 1
+#define HELD 2
+
+mtype = { HELLO, ASK, GIVE_BACK, GRANTED, OVER };
+
+byte view[CLIENTS];       /* what a client knows of its request */
+byte asks[CLIENTS];       /* the number of its request */
+bool has_lifeline[CLIENTS];
+bool is_dead[CLIENTS];
+byte connected_to[CLIENTS];   /* generation of broker; 0: none */
+byte finished = 0;
+
+chan up[CLIENTS] = [4] of { mtype, byte, byte };   /* number of the request, view */
+chan down[CLIENTS] = [3] of { mtype, byte };
+
+byte generation = 0;      /* of the broker that serves or listens */
+byte brokers_gone = 0;
+byte deaths_left = DEATHS;
+byte client_deaths_left = 1;
+
+#ifdef USE_READABLE
+byte readable[CLIENTS];   /* what stands in front of the damage */
+bool is_damaged_from_here = false;
+#endif
+#ifdef HELPER_COUNTS
+byte helper_to[CLIENTS];  /* generation of broker that the helper thread has told */
+byte helper_said[CLIENTS];
+byte helper_ask[CLIENTS];
+#endif
+#ifdef LIST_FIRST
+bool early[CLIENTS];
+bool is_listed = false;
+#endif
+
+#define IS_CONNECTED(c) (generation != 0 && connected_to[c] == generation)
+#define WANTS_BROKER(c) (view[c] != NOTHING || asks[c] < ASKS)
+
+#ifdef CONNECT_FIRST
+#define MAY_SPEAK(c) true
+#else
+#define MAY_SPEAK(c) has_lifeline[c]
+#endif
+
+inline say(what, value) {
+  if
+  :: IS_CONNECTED(me) -> up[me]!what(asks[me], value)
+  :: else
+  fi
+}
+
+proctype Client(byte me) {
+  mtype what;
+  byte number;
+  do
+  :: atomic { client_deaths_left > 0 -> client_deaths_left--; is_dead[me] = true }; break
+  :: atomic { !has_lifeline[me] -> has_lifeline[me] = true }
+  /* Comes to a broker, when it has read all that the one before has sent. */
+  :: atomic {
+       generation != 0 && connected_to[me] != generation && empty(down[me]) &&
+       MAY_SPEAK(me) && WANTS_BROKER(me) ->
+       do :: nempty(up[me]) -> up[me]?_,_,_ :: empty(up[me]) -> break od;
+       connected_to[me] = generation;
+       up[me]!HELLO(asks[me], view[me])
+     }
+#ifdef HELPER_COUNTS
+  /* Its helper thread may be there before it. */
+  :: atomic {
+       generation != 0 && connected_to[me] != generation && helper_to[me] != generation &&
+       has_lifeline[me] ->
+       helper_to[me] = generation; helper_said[me] = view[me]; helper_ask[me] = asks[me]
+     }
+#endif
+  :: atomic { view[me] == NOTHING && asks[me] < ASKS ->
+       asks[me]++; view[me] = WAITING; say(ASK, 0) }
+  :: atomic { view[me] == HELD -> view[me] = NOTHING; say(GIVE_BACK, 0) }
+  :: atomic { nempty(down[me]) ->
+       down[me]?what(number);
+       if
+       :: what == GRANTED && number == asks[me] && view[me] == WAITING ->
+          assert(is_dead[1 - me] || view[1 - me] != HELD);
+          view[me] = HELD
+       :: what == OVER -> view[me] = NOTHING; connected_to[me] = 0   /* it is told so */
+       :: else
+       fi
+     }
+  :: atomic { view[me] == NOTHING && asks[me] == ASKS && empty(down[me]) ->
+       has_lifeline[me] = false }; break
+  od;
+  finished++
+}
+
+/* ---- the broker ---- */
+
+inline maybe_die() {
+  if
+  :: atomic { deaths_left > 0 && mine < BROKERS -> deaths_left--; generation = 0; goto gone }
+  :: skip
+  fi
+}
+
+inline note() {
+#ifdef USE_READABLE
+  if
+  :: !is_damaged_from_here -> readable[0] = b_view[0]; readable[1] = b_view[1]
+  :: !is_damaged_from_here -> is_damaged_from_here = true
+  :: is_damaged_from_here
+  fi
+#else
+  skip
+#endif
+}
+
+inline grant_next() {
+  if
+  :: b_view[0] != HELD && b_view[1] != HELD && b_view[0] == WAITING -> chosen = 0
+  :: b_view[0] != HELD && b_view[1] != HELD && b_view[1] == WAITING -> chosen = 1
+  :: else -> chosen = CLIENTS
+  fi;
+  if
+  :: chosen < CLIENTS ->
+     b_view[chosen] = HELD;
+     note();
+     if
+     :: connected_to[chosen] == mine -> down[chosen]!GRANTED(b_ask[chosen])
+     :: else
+     fi
+  :: else
+  fi
+}
+
+/* A refusal of the kernel: there is nobody any more. */
+#define HAS_ENDED(c) (is_dead[c] || !has_lifeline[c])
+
+/* What was written to a broker that has ended is gone. */
+#define HAS_MAIL(c) (nempty(up[c]) && connected_to[c] == mine)
+#define NO_MAIL(c) (empty(up[c]) || connected_to[c] != mine)
+
+inline gather(c) {
+  if
+  :: atomic { HAS_MAIL(c) && is_untold[c] ->
+       up[c]?what(number, said);
+       assert(what == HELLO);
+       heard[c] = said; b_ask[c] = number; is_untold[c] = false
+     }
+#ifdef HELPER_COUNTS
+  :: atomic { is_untold[c] && helper_to[c] == mine ->
+       heard[c] = helper_said[c]; b_ask[c] = helper_ask[c]; is_untold[c] = false }
+#endif
+  :: atomic { is_untold[c] && HAS_ENDED(c) && NO_MAIL(c) ->
+       heard[c] = NOTHING; is_untold[c] = false }
+#ifdef SERVE_LATE
+  :: is_untold[c] -> is_untold[c] = false
+#endif
+  /* Too late: those who are there are told. */
+  :: atomic { is_untold[c] && mine < BROKERS ->
+       generation = 0;
+       if :: connected_to[0] == mine -> down[0]!OVER(0) :: else fi;
+       if :: connected_to[1] == mine -> down[1]!OVER(0) :: else fi
+     };
+     goto gone
+  fi
+}
+
+proctype Broker(byte mine) {
+  byte b_view[CLIENTS];
+  byte heard[CLIENTS];
+  bool is_untold[CLIENTS];
+  mtype what;
+  byte b_ask[CLIENTS];
+  byte number, said, chosen;
+  bool is_first = (mine == 1);
+  atomic {
+    generation = mine;      /* it has its claim */
+    if
+    :: !is_first ->
+#ifdef LIST_FIRST
+       is_untold[0] = early[0];
+       is_untold[1] = early[1]
+#else
+       is_untold[0] = has_lifeline[0];
+       is_untold[1] = has_lifeline[1]
+#endif
+    :: else
+    fi
+  };
+#ifdef USE_READABLE
+  b_view[0] = readable[0];
+  b_view[1] = readable[1];
+#else
+  do
+  :: is_untold[0] -> gather(0); maybe_die()
+  :: is_untold[1] -> gather(1); maybe_die()
+  :: !is_untold[0] && !is_untold[1] -> break
+  od;
+  b_view[0] = heard[0];
+  b_view[1] = heard[1];
+#endif
+  assert(b_view[0] != HELD || b_view[1] != HELD);
+  atomic { grant_next() };
+  do
+  :: finished == CLIENTS -> break
+#ifdef LIST_FIRST
+  :: atomic { !is_listed -> is_listed = true; early[0] = has_lifeline[0]; early[1] = has_lifeline[1] }
+#endif
+  :: atomic { HAS_MAIL(0) -> chosen = 0 }; goto read
+  :: atomic { HAS_MAIL(1) -> chosen = 1 };
+read:
+     maybe_die();
+     atomic {
+       up[chosen]?what(number, said);
+       if
+       :: what == HELLO && said == WAITING && b_ask[chosen] == number && b_view[chosen] == HELD ->
+          down[chosen]!GRANTED(number)   /* noted, and not told */
+       :: what == HELLO && !(said == WAITING && b_ask[chosen] == number && b_view[chosen] == HELD) ->
+          b_ask[chosen] = number; b_view[chosen] = said
+       :: what == ASK -> b_ask[chosen] = number; b_view[chosen] = WAITING
+       :: what == GIVE_BACK -> b_view[chosen] = NOTHING
+       fi;
+       note();
+       grant_next()
+     };
+     maybe_die()
+  :: atomic { is_dead[0] && NO_MAIL(0) && b_view[0] != NOTHING ->
+       b_view[0] = NOTHING; note(); grant_next() }; maybe_die()
+  :: atomic { is_dead[1] && NO_MAIL(1) && b_view[1] != NOTHING ->
+       b_view[1] = NOTHING; note(); grant_next() }; maybe_die()
+  od;
+gone:
+  brokers_gone++
+}
+
+/* Nothing moves any more: nobody who lives waits in vain. */
+active proctype Watchdog() {
+  (timeout) -> assert(finished == CLIENTS)
+}
+
+init {
+  byte g = 0;
+  atomic { run Client(0); run Client(1) };
+  do
+  :: g < BROKERS ->
+     g++;
+     run Broker(g);
+     /* The next one, when this one has ended. */
+     (brokers_gone == g || finished == CLIENTS);
+     if :: finished == CLIENTS -> break :: else fi
+  :: else -> break
+  od
+}

@@ -1,0 +1,49 @@
+'use strict';
+
+const { readdirSync } = require('node:fs');
+const { join } = require('node:path');
+const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
+const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
+const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
+const { killBroker } = require('./broker-process.js');
+
+const BUCKET = 'process';
+
+/** The names of files, counted by their first letter. */
+function countFiles(names) {
+  const counts = {};
+  for (const [letter] of names.sort()) counts[letter] = (counts[letter] ?? 0) + 1;
+  return counts;
+}
+
+/** @param {string} directory */
+const brokerFiles = (directory) => new BrokerFiles(BUCKET, directory);
+
+/**
+ * What tests of several processes need to know of a backend.
+ * @typedef {object} ProcessBackend
+ * @property {(options: { directory: string, sweeps: boolean }) => object} open
+ * @property {(directory: string) => object} filesIn  what there is of the living, counted
+ * @property {(living: { agents: number, processes: number }) => object} filesOf  what they need
+ * @property {(directory: string) => void} end  what outlives its clients
+ */
+
+/** @type {Record<string, ProcessBackend>} */
+const PROCESS_BACKENDS = {
+  // The segment, a doorbell for each living agent and a lifeline for each living process.
+  'shared memory': {
+    open: (options) => new SharedMemoryBackend({ ...options, bucket: BUCKET }),
+    filesIn: (directory) => countFiles(readdirSync(join(directory, BUCKET))),
+    filesOf: ({ agents, processes }) => ({ a: agents, p: processes, s: 1 }),
+    end: () => {},
+  },
+  // A lifeline for each living agent.
+  broker: {
+    open: ({ directory }) => new BrokerBackend({ directory, bucket: BUCKET }),
+    filesIn: (directory) => countFiles(readdirSync(brokerFiles(directory).lifelinesFolder)),
+    filesOf: ({ agents }) => ({ s: agents }),
+    end: (directory) => killBroker(brokerFiles(directory)),
+  },
+};
+
+module.exports = { PROCESS_BACKENDS };
