@@ -2,7 +2,7 @@
 
 // The long runs over the real platform, and of what damage and crashes leave behind:
 // `npm run test:soak [kills]`, 20,000 kills by default in the storm of the C++ core with 500 grants
-// each, a tenth of the kills in that of Node processes, and as many stops.
+// each, a tenth of the kills in those of Node processes, and as many stops.
 
 const path = require('node:path');
 const { build } = require('./steps/build.js');
@@ -16,6 +16,7 @@ const GRANTS_PER_KILL = 500;
 const NODE_KILLS = Math.ceil(KILLS / 10); // each starts Node and two workers
 const NODE_PROCESSES = 8;
 const STOPS = KILLS;
+const CHAINS = Math.ceil(KILLS / 200); // a round starts some fifty processes
 
 /**
  * @param {string} title
@@ -32,6 +33,19 @@ const cppStep = (title, program, filter, env) => ({
   },
 });
 
+/**
+ * @param {string} title
+ * @param {string} name  of a file of test/process
+ * @param {NodeJS.ProcessEnv} env
+ */
+const nodeStep = (title, name, env) => ({
+  title,
+  run: () => {
+    build();
+    return runJsTests({ report: `soak-${name}`, args: [`test/process/${name}.test.js`], env });
+  },
+});
+
 conclude([
   cppStep(`kill storm of the core, ${KILLS} kills`, 'storm_test', 'StormTest*', {
     HOLDFAST_STORM_KILLS: String(KILLS),
@@ -44,20 +58,15 @@ conclude([
   cppStep('a million scribbled segments', 'core_test', 'Scribbled*', {
     HOLDFAST_SCRIBBLES: '500000',
   }),
-  {
-    title: `kill storm of Node processes, ${NODE_KILLS} kills`,
-    run: () => {
-      build();
-      process.env.HOLDFAST_STORM_KILLS = String(NODE_KILLS);
-      process.env.HOLDFAST_STORM_PROCESSES = String(NODE_PROCESSES);
-      return runJsTests({ report: 'soak', args: ['test/process/kill-storm.test.js'] });
-    },
-  },
-  {
-    title: `storm of ${STOPS} stops`,
-    run: () => {
-      process.env.HOLDFAST_STOPS = String(STOPS);
-      return runJsTests({ report: 'soak-stops', args: ['test/process/stop-storm.test.js'] });
-    },
-  },
+  nodeStep(`kill storm of Node processes, ${NODE_KILLS} kills`, 'kill-storm', {
+    HOLDFAST_STORM_KILLS: String(NODE_KILLS),
+    HOLDFAST_STORM_PROCESSES: String(NODE_PROCESSES),
+  }),
+  nodeStep(`processes that never pause, ${NODE_KILLS} kills`, 'hammer', {
+    HOLDFAST_KILLS: String(NODE_KILLS),
+  }),
+  nodeStep(`queues of eight processes, ${CHAINS} rounds`, 'chain', {
+    HOLDFAST_ROUNDS: String(CHAINS),
+  }),
+  nodeStep(`storm of ${STOPS} stops`, 'stop-storm', { HOLDFAST_STOPS: String(STOPS) }),
 ]);

@@ -155,7 +155,8 @@ export interface LockInfo {
 /**
  * Whether a process runs: `'stopped'` by a signal (state T), `'traced'` by a debugger, `'frozen'`
  * with its container, `'zombie'` (ended, but its parent has not read its status), `'gone'` (ended;
- * a command that it ran keeps the lock), `'unknown'` (of another PID namespace, or without /proc).
+ * a command that it ran keeps the lock), `'unknown'` (of another PID namespace, or without its own
+ * /proc).
  */
 export type ProcessState =
   'running' | 'stopped' | 'traced' | 'frozen' | 'zombie' | 'gone' | 'unknown';
@@ -403,7 +404,7 @@ export interface DeadlockMember {
   mode: LockMode;
   /** Id of the agent that holds or waits. */
   clientId: string;
-  /** Id of its process. */
+  /** Id of its process; 0: of another PID namespace. */
   pid: number;
   /** Id of its thread; 0 is the main thread. */
   threadId: number;

@@ -19,8 +19,8 @@ const NAMES = {
   'the name of an inherited property': '__proto__',
   '32 code units': 'x'.repeat(32),
   '33 code units': 'x'.repeat(33),
-  'a million code units': 'y\ud800'.repeat(500_000),
 };
+const LONG_NAME = 'y\ud800'.repeat(500_000);
 
 // Web Locks, #resource-names: JavaScript strings, compared code unit by code unit.
 describeTwoClients('names', (clients) => {
@@ -35,6 +35,21 @@ describeTwoClients('names', (clients) => {
     expect(held.map((info) => info.name === name)).toEqual([true]);
     await refused.release();
     await holder.release();
+  });
+
+  test('a million code units are a name, or are refused', async () => {
+    const { first, second, hasLongNames } = clients;
+    const holder = await first.request(LONG_NAME);
+    if (hasLongNames) {
+      expect((await holder.granted).name === LONG_NAME).toBe(true);
+      const refused = await second.request(LONG_NAME, { ifAvailable: true });
+      expect(await refused.granted).toBeNull();
+      await refused.release();
+      await holder.release();
+    } else {
+      const reason = { name: 'QuotaExceededError' };
+      expect(await holder.settled).toMatchObject({ status: 'rejected', reason });
+    }
   });
 
   test('all of these are different names', async () => {

@@ -7,41 +7,56 @@ describeInThreads('requestIdleCallback()', (run) => {
   test(
     'calls back once with a deadline of at most 50 ms',
     run(async ({ requestIdleCallback, IdleDeadline, assert }) => {
-      const deadline = await new Promise((resolve) => {
-        requestIdleCallback((given) => {
-          assert.ok(given instanceof IdleDeadline);
-          assert.equal(given.didTimeout, false);
-          const left = given.timeRemaining();
-          assert.ok(left > 0 && left <= 50, `${left}`);
-          for (const start = performance.now(); performance.now() - start < 2;);
-          assert.ok(given.timeRemaining() < left);
-          resolve(given);
+      const spin = (ms) => {
+        for (const start = performance.now(); performance.now() - start < ms;);
+      };
+      let requests = 0;
+      let calls = 0;
+      const look = () =>
+        new Promise((resolve) => {
+          requests += 1;
+          requestIdleCallback((deadline) => {
+            calls += 1;
+            const left = deadline.timeRemaining();
+            spin(2);
+            resolve({ deadline, left, later: deadline.timeRemaining() });
+          });
         });
-      });
-      for (const start = performance.now(); performance.now() - start < 51;);
+      let seen = await look();
+      // On a busy machine the idle period may be over when the callback begins.
+      while (seen.left === 0) seen = await look();
+      const { deadline, left, later } = seen;
+      assert.ok(deadline instanceof IdleDeadline);
+      assert.equal(deadline.didTimeout, false);
+      assert.ok(left > 0 && left <= 50, `${left}`);
+      assert.ok(later < left, `${later} of ${left}`);
+      spin(51);
       assert.equal(deadline.timeRemaining(), 0);
+      assert.equal(calls, requests);
     }),
   );
 
   test(
     'the time that remains ends with the next timer, and with work that comes',
     run(async ({ scheduler, requestIdleCallback, assert }) => {
-      const left = await new Promise((resolve) => {
-        requestIdleCallback((first) => {
-          let isDue = false;
-          const timer = setTimeout(() => (isDue = true), 10);
-          assert.ok(first.timeRemaining() > 0);
-          requestIdleCallback((second) => {
-            // On a machine that was busy for so long the timer has been called.
-            const before = isDue ? 1 : second.timeRemaining();
-            scheduler.postTask(() => {});
-            clearTimeout(timer);
-            resolve([before, second.timeRemaining()]);
+      const look = () =>
+        new Promise((resolve) => {
+          requestIdleCallback(() => {
+            let isDue = false;
+            const timer = setTimeout(() => (isDue = true), 10);
+            requestIdleCallback((deadline) => {
+              const before = deadline.timeRemaining();
+              scheduler.postTask(() => {});
+              clearTimeout(timer);
+              resolve({ isDue, before, after: deadline.timeRemaining() });
+            });
           });
         });
-      });
-      assert.ok(left[0] > 0 && left[0] <= 10, `${left[0]}`);
-      assert.equal(left[1], 0);
+      let left = await look();
+      // On a machine that was busy for so long the timer has been called, or the period is over.
+      while (left.isDue || left.before === 0) left = await look();
+      assert.ok(left.before <= 10, `${left.before}`);
+      assert.equal(left.after, 0);
     }),
   );
 

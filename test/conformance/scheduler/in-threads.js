@@ -21,20 +21,27 @@ const PROGRAM = `
 
 /** A worker thread that runs the bodies of tests, one after the other. */
 class BodyWorker {
+  /** Undefined once it has ended. */
   #worker;
   #ended;
 
   start() {
     const workerData = join(__dirname, '../../../lib/index.js');
-    this.#worker = new Worker(PROGRAM, { eval: true, workerData });
+    const worker = new Worker(PROGRAM, { eval: true, workerData });
+    this.#worker = worker;
     this.#ended = new Promise((_, reject) => {
-      this.#worker.on('error', reject);
-      this.#worker.on('exit', () => reject(new Error('the worker has ended')));
+      const end = (error) => {
+        if (this.#worker === worker) this.#worker = undefined;
+        reject(error);
+      };
+      worker.on('error', end);
+      worker.on('exit', () => end(new Error('the worker has ended')));
     });
     this.#ended.catch(() => {}); // reported by the test that runs then
   }
 
   async run(body) {
+    if (this.#worker === undefined) this.start(); // the body before has ended it
     const answer = new Promise((resolve) => this.#worker.once('message', resolve));
     this.#worker.postMessage(body.toString());
     const error = await Promise.race([answer, this.#ended]);
@@ -42,7 +49,7 @@ class BodyWorker {
   }
 
   stop() {
-    return this.#worker.terminate();
+    return this.#worker?.terminate();
   }
 }
 

@@ -37,7 +37,7 @@ const COMMANDS_NOT_RUN = [
     'test/process/examples.test.js and test/js/scheduler/example.test.js run them',
   ],
   [/^HOLDFAST_DIR=\$\(mktemp -d\) npm test$/, "it stands for the reader's own tests"],
-  [/^HOLDFAST_URL=etcd:.* node program\.js$/, 'it needs a cluster; npm run test:etcd has one'],
+  [/^HOLDFAST_URL=etcd:.* node \S+\.js/, 'it needs a cluster; npm run test:etcd has one'],
 ];
 /** What `ts` blocks use without saying where it comes from. */
 const AMBIENT = `

@@ -19,7 +19,8 @@ const blocks = documents()
   .filter(({ language }) => language === 'yaml')
   .map(({ file, line, code }) => ({ title: `${file}:${line}`, content: yaml.load(code) }));
 const composeFiles = blocks.filter(({ content }) => 'services' in content);
-const pods = blocks.filter(({ content }) => 'spec' in content);
+const pods = blocks.filter(({ content }) => 'spec' in content && !('kind' in content));
+const objects = blocks.filter(({ content }) => 'kind' in content);
 
 let folder;
 beforeAll(() => (folder = mkdtempSync(path.join(os.tmpdir(), 'holdfast-yaml-'))));
@@ -28,7 +29,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 test('every YAML block is of a kind that is checked here', () => {
   expect(composeFiles.length).toBeGreaterThan(0);
   expect(pods.length).toBeGreaterThan(0);
-  expect(composeFiles.length + pods.length).toBe(blocks.length);
+  expect(composeFiles.length + pods.length + objects.length).toBe(blocks.length);
 });
 
 describe('Compose', () => {
@@ -49,21 +50,24 @@ describe('Compose', () => {
 });
 
 describe('Kubernetes', () => {
-  /** What the compiler says of a pod as the API server's types describe it. */
+  /** What the compiler says of an object, or of a pod, as the API server's types describe it. */
   function faultsOf(content) {
-    const pod = JSON.stringify({ apiVersion: 'v1', kind: 'Pod', ...content });
-    const types = path.join(ROOT, 'node_modules', 'kubernetes-types', 'core', 'v1');
+    const object = { apiVersion: 'v1', kind: 'Pod', ...content };
+    const { apiVersion, kind } = object;
+    const group = apiVersion.includes('/') ? apiVersion : `core/${apiVersion}`;
+    const types = path.join(ROOT, 'node_modules', 'kubernetes-types', group);
     const file = path.join(folder, 'pod.ts');
     writeFileSync(
       file,
-      `import type { Pod } from ${JSON.stringify(types)};\nexport const pod: Pod = ${pod};\n`,
+      `import type { ${kind} } from ${JSON.stringify(types)};\n` +
+        `export const object: ${kind} = ${JSON.stringify(object)};\n`,
     );
     const options = { noEmit: true, strict: true, types: [], skipLibCheck: true };
     const found = ts.getPreEmitDiagnostics(ts.createProgram([file], options));
     return found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
   }
 
-  test.each(pods)('$title agrees with the types', ({ content }) => {
+  test.each([...pods, ...objects])('$title agrees with the types', ({ content }) => {
     expect(faultsOf(content)).toEqual([]);
   });
 
