@@ -238,13 +238,28 @@ napi_value AgentWrap::ReadEvents(napi_env env, napi_callback_info info) {
   AgentWrap* const self = call.self();
   if (self == nullptr) return Quit(env);
   if (self->agent_ == nullptr) return ToJs(env, 0);
+  if (!self->HasTaken()) self->TakeEvents();
   const uint32_t count = self->WriteEvents();
   self->UpdateLoop();
-  const bool has_more = self->next_event_ < self->events_.size() || self->agent_->HasEvents();
-  const uint32_t more = has_more ? kMoreEvents : 0;
-  const uint32_t disconnected = self->agent_->IsConnected() ? 0 : kDisconnected;
-  if (disconnected != 0) self->last_error_ = self->agent_->place();
-  return ToJs(env, count << kCountShift | more | disconnected);
+  const bool has_more = self->HasTaken() || self->agent_->HasEvents();
+  return ToJs(env, self->AnswerOf(count, has_more));
+}
+
+// readTakenEvents() -> like readEvents(), of the events that waitFor() has taken. What has come
+// since may be what the next waitFor() waits for.
+napi_value AgentWrap::ReadTakenEvents(napi_env env, napi_callback_info info) {
+  const Call<AgentWrap, 0> call(env, info);
+  AgentWrap* const self = call.self();
+  if (self == nullptr) return Quit(env);
+  if (self->agent_ == nullptr) return ToJs(env, 0);
+  const uint32_t count = self->WriteEvents();
+  return ToJs(env, self->AnswerOf(count, self->HasTaken()));
+}
+
+uint32_t AgentWrap::AnswerOf(uint32_t count, bool has_more) {
+  const bool is_connected = agent_->IsConnected();
+  if (!is_connected) last_error_ = agent_->place();
+  return count << kCountShift | (has_more ? kMoreEvents : 0) | (is_connected ? 0 : kDisconnected);
 }
 
 // snapshot() -> see snapshot_to_js.h; null: a shard is busy, try again; undefined: failed

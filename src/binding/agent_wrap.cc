@@ -85,6 +85,7 @@ napi_value AgentWrap::Functions() {
   add("isHeld", &AgentWrap::IsHeld);
   add("isConnected", &AgentWrap::IsConnected);
   add("readEvents", &AgentWrap::ReadEvents);
+  add("readTakenEvents", &AgentWrap::ReadTakenEvents);
   add("waitFor", &AgentWrap::WaitFor);
   add("wouldSelfDeadlock", &AgentWrap::WouldSelfDeadlock);
   add("isLocked", &AgentWrap::IsLocked);
@@ -230,9 +231,8 @@ bool AgentWrap::CallJs() {
 
 // A failed request ends the batch, because lastError() describes the last failure only.
 uint32_t AgentWrap::WriteEvents() {
-  if (next_event_ == events_.size()) TakeEvents();
   uint32_t count = 0;
-  while (next_event_ < events_.size() && count < kMaxEvents) {
+  while (HasTaken() && count < kMaxEvents) {
     const RequestEvent& events = events_[next_event_++];
     const uint32_t at = kTokenWords + count++ * kEventWords;
     words_[at] = events.id;

@@ -103,6 +103,7 @@ class AgentWrap final : private LoopHandles::Listener, private core::KeptObserve
   static napi_value IsHeld(napi_env env, napi_callback_info info);
   static napi_value IsConnected(napi_env env, napi_callback_info info);
   static napi_value ReadEvents(napi_env env, napi_callback_info info);
+  static napi_value ReadTakenEvents(napi_env env, napi_callback_info info);
   static napi_value WaitFor(napi_env env, napi_callback_info info);
   static napi_value WouldSelfDeadlock(napi_env env, napi_callback_info info);
   static napi_value IsLocked(napi_env env, napi_callback_info info);
@@ -144,8 +145,11 @@ class AgentWrap final : private LoopHandles::Listener, private core::KeptObserve
   // Delivers events to JavaScript until there are none or the time is used up.
   void Deliver();
   void TakeEvents();
+  // Whether there are events that JavaScript has not read yet.
+  bool HasTaken() const { return next_event_ < events_.size(); }
   bool CallJs();
   uint32_t WriteEvents();
+  uint32_t AnswerOf(uint32_t count, bool has_more);
   void WriteToken(uint32_t at, uint64_t token);
   bool HasToTell() const {
     return agent_->HasEvents() || agent_->HasWatchNews() ||
@@ -167,7 +171,7 @@ class AgentWrap final : private LoopHandles::Listener, private core::KeptObserve
   JsReference token_view_;
   ForkGuard fork_guard_;  // closes the gate of a forked child
   std::vector<core::RequestEvent> events_;
-  size_t next_event_ = 0;  // of events_: what JavaScript has not read yet
+  size_t next_event_ = 0;  // of events_: what JavaScript reads next
   Status last_error_;
   const bool sweeps_;
   bool has_told_disconnection_ = false;

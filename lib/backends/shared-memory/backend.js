@@ -337,11 +337,12 @@ class SharedMemoryBackend {
   }
 
   /**
-   * Handles events that arrived during waitSync() for other requests of this agent.
+   * Handles events that arrived during waitSync() for other requests of this agent. What has come
+   * since may be what the request waits for, and is left to the next wait.
    * @param {Request} request  that still waits
    */
   #hearOthers(request) {
-    this.#onEvents();
+    this.#onEvents(this.#agent.readTakenEvents);
     if (this.#pendingLosses.take(request) !== undefined) throw invalidStateError(this.#whyLost);
     return undefined;
   }
@@ -375,12 +376,12 @@ class SharedMemoryBackend {
   }
 
   /** A callback of a request may close this backend, which tells all other requests. */
-  #onEvents() {
+  #onEvents(read = this.#agent.readEvents) {
     const agent = this.#agent;
     const lastError = () => toError(agent.lastError());
     let answer = MORE_EVENTS;
     while ((answer & MORE_EVENTS) !== 0) {
-      answer = agent.readEvents();
+      answer = read();
       const count = answer >> COUNT_SHIFT;
       for (let i = 0; i < count; i += 1) {
         this.#requests.tell(i, lastError);

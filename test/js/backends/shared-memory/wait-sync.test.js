@@ -8,17 +8,37 @@ const { GRANTED, QUEUED } = require('../../../../lib/backends/outcome.js');
 const { SharedMemoryBackend } = require('../../../../lib/backends/shared-memory/backend.js');
 const { RecordedRequest } = require('../../../support/recorded-request.js');
 
+/** The class with other functions of native-agent.js. */
+function backendWith(change) {
+  const folder = '../../../../lib/backends/shared-memory';
+  let Backend;
+  jest.isolateModules(() => {
+    const nativeAgent = jest.requireActual(`${folder}/native-agent.js`);
+    jest.doMock(`${folder}/native-agent.js`, () => ({ ...nativeAgent, ...change(nativeAgent) }));
+    ({ SharedMemoryBackend: Backend } = require(`${folder}/backend.js`));
+  });
+  return Backend;
+}
+
 /** The class as a worker thread has it. */
-let BackendOfAnotherThread;
-jest.isolateModules(() => {
-  const nativeAgent = require('../../../../lib/backends/shared-memory/native-agent.js');
-  jest.doMock('../../../../lib/backends/shared-memory/native-agent.js', () => ({
-    ...nativeAgent,
-    toAgentOptions: (...args) => ({ ...nativeAgent.toAgentOptions(...args), threadId: 7 }),
-  }));
-  const path = '../../../../lib/backends/shared-memory/backend.js';
-  ({ SharedMemoryBackend: BackendOfAnotherThread } = require(path));
-});
+const BackendOfAnotherThread = backendWith(({ toAgentOptions }) => ({
+  toAgentOptions: (...args) => ({ ...toAgentOptions(...args), threadId: 7 }),
+}));
+
+const WATCHDOG_MS = 20_000;
+
+let afterSlice; // called when a native wait is over and nothing has come
+const BackendWithSlices = backendWith(({ openAgent }) => ({
+  openAgent: (...args) => {
+    const agent = openAgent(...args);
+    return Object.assign(agent, { waitFor: afterWaitsOf(agent.waitFor) });
+  },
+}));
+const afterWaitsOf = (waitFor) => (id) => {
+  const kind = waitFor(id, 0);
+  if (kind < 0) afterSlice();
+  return kind;
+};
 
 let directory;
 let backend;
@@ -72,6 +92,22 @@ test('a grant that was on its way before is found at once', () => {
   const request = ask(backend, QUEUED, 'a');
   other.release(holder);
   expect(backend.waitSync(request, 0)).toBe('granted');
+});
+
+test('what comes between two native waits is left to the second one', async () => {
+  const slicing = new BackendWithSlices({ directory, sweeps: false });
+  const [holder, holderOfOther] = [ask(other, GRANTED, 'a'), ask(other, GRANTED, 'b')];
+  const bystander = ask(slicing, QUEUED, 'b');
+  const request = ask(slicing, QUEUED, 'a');
+  afterSlice = () => {
+    afterSlice = () => {};
+    other.release(holderOfOther);
+    other.release(holder);
+  };
+  expect(slicing.waitSync(request, WATCHDOG_MS)).toBe('granted');
+  await bystander.until('granted');
+  expect(request.told).toEqual([]);
+  slicing.close();
 });
 
 test('tells the other requests of this agent what they were to hear', async () => {
