@@ -6,7 +6,11 @@ const { DeadlockError, LockError, LockLostError } = require('./errors.js');
 const { lazy } = require('./lazy.js');
 const { locks } = require('./locks/lock-managers.js');
 const { Lock } = require('./locks/lock.js');
-const { LockManager, createLockManager } = require('./locks/lock-manager.js');
+const {
+  LockManager,
+  createLockManager,
+  createLockManagerOver,
+} = require('./locks/lock-manager.js');
 const { toBoolean, toDictionarySource, toDOMString, toMember } = require('./webidl.js');
 
 /** @typedef {import('../types/backend.d.ts').LockBackend} LockBackend */
@@ -67,7 +71,7 @@ function openLockManager(options = undefined) {
   if (backend !== undefined && url !== undefined) {
     throw new TypeError("The members 'backend' and 'url' exclude each other");
   }
-  if (backend !== undefined) return createLockManager(() => backend, callSites);
+  if (backend !== undefined) return createLockManagerOver(backend, callSites);
   const bucketOptions = {
     bucket: toMember(source.bucket, toDOMString, undefined),
     capacity: toMember(source.capacity, toCapacity, undefined),

@@ -445,8 +445,8 @@ export interface LockWatch extends AsyncIterator<LockEvent, undefined, void> {
 /** Options of {@link openLockManager}. A value of a wrong type or range is a TypeError. */
 export interface OpenLockManagerOptions {
   /**
-   * Decides which requests hold locks, in place of a bucket in shared memory. Not together with
-   * `url`.
+   * Decides which requests hold locks, in place of a bucket in shared memory. `close()` of the lock
+   * manager closes it. Not together with `url`.
    * @defaultValue the one that `url` means
    */
   backend?: LockBackend | undefined;

@@ -52,6 +52,9 @@ function refuseCallback(options) {
  */
 let hasHolders;
 
+/** @type {(manager: LockManager, backend: LockBackend) => void} */
+let useBackend;
+
 /**
  * The standard's observable behaviour, over a backend that decides which requests are granted.
  * Standard: Web Locks, #api-lock-manager.
@@ -265,6 +268,9 @@ class LockManager {
 
   static {
     hasHolders = (manager, name, min) => manager.#attach().isLocked(name, min);
+    useBackend = (manager, backend) => {
+      manager.#backend = backend;
+    };
   }
 }
 defineInterface(LockManager, [
@@ -296,10 +302,27 @@ function withoutWords(inspection) {
 const createLockManager = (openBackend, notesCallSites = false) =>
   new LockManager(FROM_THIS_PACKAGE, openBackend, notesCallSites);
 
+/**
+ * @param {LockBackend} backend  open already; `close()` closes it, used or not
+ * @param {boolean} notesCallSites
+ * @returns {LockManager}
+ */
+function createLockManagerOver(backend, notesCallSites) {
+  const manager = createLockManager(() => backend, notesCallSites);
+  useBackend(manager, backend);
+  return manager;
+}
+
 /** @param {unknown} value  of the member `manager` of a dictionary */
 function toLockManager(value) {
   if (value instanceof LockManager) return value;
   throw new TypeError("The member 'manager' is not a LockManager");
 }
 
-module.exports = { LockManager, createLockManager, hasHolders, toLockManager };
+module.exports = {
+  LockManager,
+  createLockManager,
+  createLockManagerOver,
+  hasHolders,
+  toLockManager,
+};

@@ -78,3 +78,11 @@ describe.each(Object.keys(PAIRS))('closing over %s', (backend) => {
     await Promise.all(thieves);
   });
 });
+
+test.each(['used', 'not used'])('closes a backend that it was given and has %s', async (use) => {
+  const backend = new SharedMemoryBackend({ directory });
+  const manager = openLockManager({ backend });
+  if (use === 'used') await manager.request('ledger', () => {});
+  manager.close();
+  expect(() => backend.isLocked('ledger')).toThrow('The lock manager is closed');
+});
