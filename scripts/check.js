@@ -13,7 +13,7 @@ const { runEtcdTests } = require('./steps/etcd-tests.js');
 const { checkInstructions } = require('./steps/instructions.js');
 const { runCppTests } = require('./steps/cpp-tests.js');
 const { runJsTests } = require('./steps/js-tests.js');
-const { run } = require('./steps/run.js');
+const { endAfter, run } = require('./steps/run.js');
 const { runtimeSteps } = require('./steps/runtime-steps.js');
 const { ensureToolchain } = require('./steps/toolchain.js');
 const { MAJORS, nodeSteps } = require('./test-nodes.js');
@@ -40,7 +40,10 @@ const otherMajors = MAJORS.filter((major) => !process.versions.node.startsWith(`
 
 // What the build server gives, less what a step may take longer than it should.
 const DEADLINE_MINUTES = 26;
+// Several times what the longest program takes.
+const PROGRAM_MINUTES = 14;
 
+if (isEverything) endAfter(PROGRAM_MINUTES);
 conclude(
   [
     { title: 'C++ tests', run: () => runCppTests('default') },

@@ -19,7 +19,13 @@ function runJsTests({ node = process.execPath, report = 'jest', args = [], env =
   mkdirSync(path.dirname(reportFile), { recursive: true });
   rmSync(reportFile, { force: true });
   const jest = require.resolve('jest/bin/jest');
-  const status = run(node, [jest, '--json', `--outputFile=${reportFile}`, ...args], {
+  const reporters = ['default', path.join(__dirname, 'unfinished-reporter.js')];
+  const options = [
+    '--json',
+    `--outputFile=${reportFile}`,
+    ...reporters.map((r) => `--reporters=${r}`),
+  ];
+  const status = run(node, [jest, ...options, ...args], {
     env: { NODE_ENV: 'test', ...env },
   });
   const result = JSON.parse(readFileSync(reportFile, 'utf8'));

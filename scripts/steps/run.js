@@ -4,12 +4,36 @@
 
 const { spawnSync } = require('node:child_process');
 const path = require('node:path');
+const { TIMED_OUT } = require('./run-limited.js');
 
 /** The folder of the project; every program runs there unless told otherwise. */
 const ROOT = path.resolve(__dirname, '..', '..');
 
 /** A step that cannot go on; the message is for the person who started it. */
 class StepError extends Error {}
+
+/** @type {number | undefined} */
+let limit;
+
+/**
+ * Ends every program that is run from now on when it takes longer: one that hangs must not keep the
+ * build server from telling anything at all.
+ * @param {number} minutes
+ */
+function endAfter(minutes) {
+  limit = minutes;
+}
+
+/**
+ * @param {string} command
+ * @param {string[]} args
+ * @returns {[string, string[]]}
+ */
+function limited(command, args) {
+  if (limit === undefined) return [command, args];
+  const launcher = path.join(__dirname, 'run-limited.js');
+  return [process.execPath, [launcher, String(limit), command, ...args]];
+}
 
 /**
  * @param {string} command
@@ -18,12 +42,17 @@ class StepError extends Error {}
  * @returns {number} The exit status; a signal counts as a failure.
  */
 function run(command, args, { cwd = ROOT, env = {} } = {}) {
-  const { status, error } = spawnSync(command, args, {
+  const { status, error } = spawnSync(...limited(command, args), {
     cwd,
     env: { ...process.env, ...env },
     stdio: ['ignore', 'inherit', 'inherit'],
   });
   if (error) throw new StepError(`${command} cannot be started: ${error.message}`);
+  if (limit !== undefined && status === TIMED_OUT) {
+    throw new StepError(
+      `"${[command, ...args].join(' ')}" was ended: it took over ${limit} minutes`,
+    );
+  }
   return status ?? 1;
 }
 
@@ -50,4 +79,4 @@ function succeeds(command, args, input = '') {
   return spawnSync(command, args, { input, stdio: ['pipe', 'ignore', 'ignore'] }).status === 0;
 }
 
-module.exports = { ROOT, StepError, run, mustRun, succeeds };
+module.exports = { ROOT, StepError, endAfter, run, mustRun, succeeds };

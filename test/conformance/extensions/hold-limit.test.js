@@ -12,8 +12,9 @@ const LIMITED = { holdLimit: 100 };
 async function holdUntilCalled(client, name) {
   for (;;) {
     const victim = await client.hold(name, LIMITED, { tellsLoss: true });
-    const { status } = await Promise.race([victim.granted, victim.settled]);
-    if (status === undefined) return victim;
+    const outcome = await Promise.race([victim.granted, victim.settled]);
+    if (outcome.status === undefined) return victim;
+    expect(outcome).toMatchObject(EXPIRED); // and not, for ever, another error
   }
 }
 
