@@ -132,7 +132,7 @@ class SharedMemoryBackend {
     if (loss !== LOSS_UNKNOWN) return reasonOfLoss(loss);
     const kind = waitInSlices(Infinity, (ms) => {
       const told = this.#agent.waitFor(id, ms);
-      this.#onEvents();
+      this.#onEvents(this.#agent.readTakenEvents); // the answer may have come since
       if (told >= 0) return told;
       return this.#agent === null ? EVENT_DISCONNECTED : undefined;
     });

@@ -6,6 +6,10 @@ const { join } = require('node:path');
 const { Worker } = require('node:worker_threads');
 const { GRANTED, QUEUED } = require('../../../../lib/backends/outcome.js');
 const { SharedMemoryBackend } = require('../../../../lib/backends/shared-memory/backend.js');
+const {
+  EVENT_RELEASED,
+  LOSS_UNKNOWN,
+} = require('../../../../lib/backends/shared-memory/native-constants.js');
 const { RecordedRequest } = require('../../../support/recorded-request.js');
 
 /** The class with other functions of native-agent.js. */
@@ -108,6 +112,37 @@ test('what comes between two native waits is left to the second one', async () =
   await bystander.until('granted');
   expect(request.told).toEqual([]);
   slicing.close();
+});
+
+test('so is the answer to a release whose shard was busy', () => {
+  const waits = [];
+  let isAnswered = false;
+  let isLost = false;
+  const Backend = backendWith(({ openAgent }) => ({
+    openAgent: (...args) => {
+      const agent = openAgent(...args);
+      const { end, readEvents } = agent;
+      return Object.assign(agent, {
+        end: (id) => end(id) | LOSS_UNKNOWN,
+        waitFor(id) {
+          waits.push(id);
+          if (isLost || waits.length > 2) throw new Error('it would wait for ever');
+          if (isAnswered) return EVENT_RELEASED;
+          isAnswered = true; // between this look and the next
+          return -1;
+        },
+        readEvents() {
+          isLost = isAnswered;
+          return readEvents();
+        },
+      });
+    },
+  }));
+  const releasing = new Backend({ directory, sweeps: false });
+  const id = 0;
+  expect(releasing.releaseSync(ask(releasing, GRANTED, 'a', shortly()))).toBeUndefined();
+  expect(waits).toEqual([id, id]);
+  releasing.close();
 });
 
 test('tells the other requests of this agent what they were to hear', async () => {
