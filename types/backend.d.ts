@@ -235,6 +235,8 @@ export interface LockBackend {
   /**
    * The same for `requestSync()`, from backends whose `release()` may return a promise: blocks the
    * thread until the release is in effect.
+   * @throws DOMException where it cannot be known why, or whether, the lock had been taken away: it
+   *   is given back nevertheless, later.
    */
   releaseSync?(request: LockBackendRequest): LockLossReason | undefined;
   /**

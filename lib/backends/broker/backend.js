@@ -1,19 +1,17 @@
 'use strict';
 
-const { threadId } = require('node:worker_threads');
 const { abortError, invalidStateError } = require('../../errors.js');
 const { lazy } = require('../../lazy.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { createClientId } = require('../client-id.js');
 const { QUEUED } = require('../outcome.js');
 const { BrokerCalls } = require('./broker-calls.js');
+const { stateOf } = require('./client-state.js');
 const { askHolders, askHoldersSync } = require('./holders.js');
 const { Lifeline } = require('./lifeline.js');
 const { Link } = require('./link.js');
-const { pidNamespace } = require('./pid-namespace.js');
 const { toBrokerFiles } = require('./broker-files.js');
-const { SyncCalls } = require('./sync-calls.js');
-const { threadName } = require('./thread-name.js');
+const { SyncCalls, unconfirmedRelease } = require('./sync-calls.js');
 const { NO_ID, TrackedRequest } = require('./tracked-request.js');
 const { VIEW } = require('./wire.js');
 const { toDetail, toEndOfBroker } = require('./wire-values.js');
@@ -67,7 +65,11 @@ class BrokerBackend {
       onFailure: (error) => this.#failAll(error),
     });
     this.#calls = new BrokerCalls(this.#link, this.#keepAlive);
-    this.#syncCalls = new SyncCalls(this.#place, () => this.#state((t) => t));
+    this.#syncCalls = new SyncCalls(this.#place, {
+      connect: () => this.#connect(),
+      isFlushed: () => this.#link.isFlushed,
+      state: () => this.#state((t) => t),
+    });
   }
 
   get folder() {
@@ -119,15 +121,29 @@ class BrokerBackend {
    * The same, for a thread that does not go on before.
    * @param {Request} request
    * @returns {LockLossReason | undefined}
+   * @throws DOMException where nobody can be asked: this thread's own connection gives it back
    */
   releaseSync(request) {
     const tracked = this.#tracked.get(request.backendId);
     if (tracked === undefined) return undefined;
     this.#startRelease(tracked);
-    const loss = this.#callSync('release', [tracked.id]).value ?? undefined;
+    const loss = this.#askForLoss(tracked);
     this.#forget(tracked);
     if (loss !== undefined) this.#link.send(['f', tracked.id]);
     return loss;
+  }
+
+  /**
+   * @param {TrackedRequest} tracked  that is given back
+   * @returns {LockLossReason | undefined}
+   */
+  #askForLoss({ id, request }) {
+    try {
+      return this.#syncCalls.ask('release', [id]).value ?? undefined;
+    } catch (error) {
+      this.#link.send(['r', id, this.#link.now()]);
+      throw unconfirmedRelease(request.name, /** @type {Error} */ (error));
+    }
   }
 
   /**
@@ -158,18 +174,13 @@ class BrokerBackend {
   waitSync(request, timeout) {
     const tracked = this.#tracked.get(request.backendId);
     if (tracked === undefined) throw invalidStateError('The request has ended');
-    const answer = this.#callSync('wait', [tracked.id], timeout);
-    if (answer.isTimeout) {
-      this.#callSync('cancel', [tracked.id, true], BRIEF_MS);
-      return 'timeout';
-    }
-    const [outcome, high, low] = answer.value;
+    const [outcome, high, low] = this.#askForOutcome(tracked, timeout);
     if (outcome === 'granted') {
-      tracked.setToken(high, low);
-      tracked.view = VIEW.HELD;
+      tracked.grant(high, low);
       this.#keepAlive.unref();
-    } else if (outcome === 'deadlock') {
-      this.#callSync('cancel', [tracked.id, false], BRIEF_MS);
+    } else if (outcome === 'timeout' || outcome === 'deadlock') {
+      // cancel() follows: only here the thread waits until it is in effect.
+      this.#syncCalls.tell('cancel', [tracked.id, outcome === 'timeout'], BRIEF_MS);
     } else {
       this.#forget(tracked);
       if (!request.ifAvailable) {
@@ -177,6 +188,21 @@ class BrokerBackend {
       }
     }
     return outcome;
+  }
+
+  /**
+   * @param {TrackedRequest} tracked
+   * @param {number} timeout
+   * @returns {any[]} with the token of a grant
+   */
+  #askForOutcome(tracked, timeout) {
+    try {
+      const { isTimeout, value } = this.#syncCalls.ask('wait', [tracked.id], timeout);
+      return isTimeout ? ['timeout'] : value;
+    } catch (error) {
+      this.cancel(tracked.request); // or it would be granted to nobody
+      throw error;
+    }
   }
 
   /** @returns {Promise<import('../../../types/locks.d.ts').LockManagerSnapshot>} */
@@ -201,8 +227,7 @@ class BrokerBackend {
    */
   isLocked(name, min = 1) {
     this.#checkOpen();
-    this.#connect();
-    return this.#callSync('isLocked', [name, min]).value;
+    return this.#syncCalls.ask('isLocked', [name, min]).value;
   }
 
   /**
@@ -214,7 +239,7 @@ class BrokerBackend {
   holdersOf(name, max = 64, isBlocking = false) {
     if (this.#isClosed) return [];
     if (!isBlocking) return askHolders(this.#calls, name, max);
-    return askHoldersSync(() => this.#callSync('holdersOf', [name, max], BRIEF_MS), name);
+    return askHoldersSync(() => this.#syncCalls.ask('holdersOf', [name, max], BRIEF_MS), name);
   }
 
   /** @param {string | undefined} name */
@@ -259,30 +284,9 @@ class BrokerBackend {
 
   /** @param {(t: number) => number} toBrokerTime */
   #state(toBrokerTime) {
-    const { id, lifeline } = /** @type {{ id: string, lifeline: Lifeline }} */ (this.#session);
-    return {
-      session: id,
-      clientId: this.clientId,
-      pid: process.pid,
-      pidNamespace: pidNamespace(),
-      threadId,
-      thread: threadName(),
-      lifeline: lifeline.name,
-      upTo: this.#lastId,
-      requests: Array.from(this.#tracked.values(), (tracked) => tracked.told(toBrokerTime)),
-    };
-  }
-
-  /**
-   * Blocks the thread until the broker has answered.
-   * @param {string} what
-   * @param {unknown[]} argument
-   * @param {number} [timeout]
-   * @returns {{ isTimeout: boolean, value: any }}
-   */
-  #callSync(what, argument, timeout = Infinity) {
-    this.#connect();
-    return this.#syncCalls.ask({ what, argument }, this.#link.isFlushed, timeout);
+    const session = /** @type {{ id: string, lifeline: Lifeline }} */ (this.#session);
+    const own = { session, clientId: this.clientId, upTo: this.#lastId, tracked: this.#tracked };
+    return stateOf(own, toBrokerTime);
   }
 
   #onOpen() {
@@ -314,8 +318,7 @@ class BrokerBackend {
    */
   #onGranted(tracked, [high, low]) {
     if (tracked.view !== VIEW.WAITING) return; // heard of before
-    tracked.view = VIEW.HELD;
-    tracked.setToken(high, low);
+    tracked.grant(high, low);
     this.#keepAlive.unref();
     tracked.request.granted();
   }

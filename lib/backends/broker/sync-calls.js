@@ -1,40 +1,78 @@
 'use strict';
 
+const { invalidStateError } = require('../../errors.js');
 const { lazy } = require('../../lazy.js');
 
 /** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
 
 const SyncHelper = lazy(() => require('./sync-helper.js').SyncHelper);
 
+/**
+ * The callback has run, so this replaces its result. It is no loss: the lock may well have been
+ * held until now, and whoever waits for it gets it when the client's own connection is read.
+ * @param {string} name
+ * @param {Error} cause
+ */
+const unconfirmedRelease = (name, { message }) =>
+  invalidStateError(
+    `The callback has run and the lock '${name}' is being given back, but it is not known ` +
+      `whether it was held until then: ${message}`,
+  );
+
+/**
+ * @typedef {object} BlockedClient  whose thread asks
+ * @property {() => void} connect
+ * @property {() => boolean} isFlushed  its own connection has sent everything
+ * @property {() => object} state  what to tell a broker that may not have heard all
+ */
+
 /** Questions to the broker for which the thread blocks. The first one starts the helper thread. */
 class SyncCalls {
   #place;
-  #state;
+  #client;
   /** @type {import('./sync-helper.js').SyncHelper | undefined} */
   #helper = undefined;
 
   /**
    * @param {BrokerFiles} place
-   * @param {() => object} state  what to tell a broker that may not have heard all
+   * @param {BlockedClient} client
    */
-  constructor(place, state) {
+  constructor(place, client) {
     this.#place = place;
-    this.#state = state;
+    this.#client = client;
   }
 
   /**
-   * @param {import('./sync-helper.js').Question} question
-   * @param {boolean} isFlushed  this thread's own connection has sent everything
-   * @param {number} timeout  in ms, may be Infinity
+   * @param {string} what
+   * @param {unknown[]} argument
+   * @param {number} [timeout]  in ms
    * @returns {{ isTimeout: boolean, value: any }}
+   * @throws DOMException when there is no broker to be had, and what the start of a thread throws
    */
-  ask(question, isFlushed, timeout) {
+  ask(what, argument, timeout = Infinity) {
+    const client = this.#client;
+    client.connect();
     if (this.#helper === undefined) {
       const { directory, bucket } = this.#place;
       const Helper = SyncHelper();
       this.#helper = new Helper({ directory, bucket });
     }
-    return this.#helper.call(question, isFlushed, timeout, this.#state);
+    const isFlushed = client.isFlushed();
+    return this.#helper.call({ what, argument }, isFlushed, timeout, client.state);
+  }
+
+  /**
+   * The same where the thread goes on whether it is heard or not.
+   * @param {string} what
+   * @param {unknown[]} argument
+   * @param {number} timeout
+   */
+  tell(what, argument, timeout) {
+    try {
+      this.ask(what, argument, timeout);
+    } catch {
+      // Whoever tells this also does it by the client's own connection.
+    }
   }
 
   close() {
@@ -43,4 +81,4 @@ class SyncCalls {
   }
 }
 
-module.exports = { SyncCalls };
+module.exports = { SyncCalls, unconfirmedRelease };

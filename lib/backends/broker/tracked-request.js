@@ -48,6 +48,15 @@ class TrackedRequest {
     this.#wireExtras = wireExtrasOf(request);
   }
 
+  /**
+   * @param {number} high
+   * @param {number} low
+   */
+  grant(high, low) {
+    this.view = VIEW.HELD;
+    this.setToken(high, low);
+  }
+
   startRelease() {
     this.view = VIEW.RELEASING;
     this.#releasedAt = machineNow();
