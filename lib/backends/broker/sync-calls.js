@@ -52,7 +52,7 @@ class SyncCalls {
   ask(what, argument, timeout = Infinity) {
     const client = this.#client;
     client.connect();
-    if (this.#helper === undefined) {
+    if (this.#helper === undefined || this.#helper.isOver) {
       const { directory, bucket } = this.#place;
       const Helper = SyncHelper();
       this.#helper = new Helper({ directory, bucket });

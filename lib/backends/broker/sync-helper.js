@@ -1,6 +1,7 @@
 'use strict';
 
 const { Worker } = require('node:worker_threads');
+const { invalidStateError } = require('../../errors.js');
 const { packageFile } = require('../../package-files.js');
 const { machineNow } = require('./machine-clock.js');
 const { waitInSlices } = require('../wait-in-slices.js');
@@ -12,10 +13,31 @@ const ANSWER_BYTES = 4096;
 /** Escaped, a message takes up to six times as many bytes. */
 const MAX_MESSAGE_UNITS = 600;
 const TOO_LONG = 'The answer of the broker is too long for a blocked thread';
-/** What the words of the shared buffer mean: the number of the last answer, its length. */
+/** What the words of the shared buffer mean: the number of the last answer, its length, a phase. */
 const NUMBER = 0;
 const LENGTH = 1;
-const HEAD_BYTES = 8;
+const PHASE = 2;
+const HEAD_WORDS = 3;
+const HEAD_BYTES = 4 * HEAD_WORDS;
+
+/** The phases of the helper thread, which notes them itself: events of it need a free loop. */
+const STARTING = 0;
+const RUNNING = 1;
+const ENDED = 2;
+
+/**
+ * A thread that fails before it runs the first line of ours can note nothing, and shows a blocked
+ * thread nothing: only the time tells. A start takes less than a tenth of a second, with preloaded
+ * modules on a busy machine seconds; where this is too short, a request fails and no lock is lost.
+ */
+const MAX_START_MS = 30_000;
+
+/** @param {Error} error  whose throw ended the thread */
+const warnOfEnd = ({ message }) =>
+  process.emitWarning(`The helper thread of requestSync() has ended: ${message}`, {
+    type: 'HoldfastWarning',
+    code: 'HOLDFAST_HELPER',
+  });
 
 /**
  * A thread that speaks to the broker while this one is blocked: with a connection of its own, for
@@ -26,17 +48,31 @@ class SyncHelper {
   #bytes;
   #worker;
   #lastNumber = 0;
+  #maxStartMs;
+  /** How long this thread has waited for the helper's start. */
+  #startMs = 0;
 
-  /** @param {{ directory: string, bucket: string }} place */
-  constructor(place) {
+  /**
+   * @param {{ directory: string, bucket: string }} place
+   * @param {number} [maxStartMs]
+   */
+  constructor(place, maxStartMs = MAX_START_MS) {
+    this.#maxStartMs = maxStartMs;
     const buffer = new SharedArrayBuffer(HEAD_BYTES + ANSWER_BYTES);
-    this.#words = new Int32Array(buffer, 0, 2);
+    this.#words = new Int32Array(buffer, 0, HEAD_WORDS);
     this.#bytes = new Uint8Array(buffer, HEAD_BYTES);
     this.#worker = new Worker(packageFile(PROGRAM), {
       workerData: { ...place, buffer },
       execArgv: [],
     });
+    this.#worker.on('error', warnOfEnd);
+    this.#worker.on('exit', () => this.#noteEnd()); // that it could not note, for want of memory
     this.#worker.unref();
+  }
+
+  /** It answers no more. */
+  get isOver() {
+    return Atomics.load(this.#words, PHASE) === ENDED;
   }
 
   /**
@@ -45,7 +81,7 @@ class SyncHelper {
    * @param {number} timeout  in ms, may be Infinity
    * @param {() => object} state  what to tell a broker that may not have heard all
    * @returns {{ isTimeout: boolean, value: any }}
-   * @throws DOMException when there is no broker to be had
+   * @throws DOMException when there is no broker to be had, or the helper thread has failed
    */
   call(question, isFlushed, timeout, state) {
     const end = machineNow() + timeout;
@@ -84,11 +120,39 @@ class SyncHelper {
    * @returns {true | undefined}
    */
   #await(number, ms) {
+    const phase = Atomics.load(this.#words, PHASE); // first: it may have answered, then ended
     const last = Atomics.load(this.#words, NUMBER);
     if (last === number) return true;
+    if (phase === ENDED) throw invalidStateError('The helper thread of requestSync() has ended');
+    if (phase === STARTING) this.#waitForStart(ms);
     Atomics.wait(this.#words, NUMBER, last, ms);
     return Atomics.load(this.#words, NUMBER) === number ? true : undefined;
   }
+
+  /** @param {number} ms  at most that long, however long this thread was stopped meanwhile */
+  #waitForStart(ms) {
+    this.#startMs += ms;
+    if (this.#startMs <= this.#maxStartMs) return;
+    this.#noteEnd();
+    this.close();
+    throw invalidStateError(
+      `The helper thread of requestSync() has not started within ${this.#maxStartMs} ms. ` +
+        'Modules that NODE_OPTIONS preloads run in it, too: a warning tells what they throw',
+    );
+  }
+
+  #noteEnd() {
+    Atomics.store(this.#words, PHASE, ENDED);
+  }
+}
+
+/**
+ * The thread itself notes that it runs, and its end.
+ * @param {Int32Array} words
+ */
+function notePhases(words) {
+  Atomics.compareExchange(words, PHASE, STARTING, RUNNING);
+  process.on('exit', () => Atomics.store(words, PHASE, ENDED));
 }
 
 /**
@@ -102,4 +166,12 @@ function toAnswerBytes(answer) {
   return Buffer.from(JSON.stringify({ error: [name, message.slice(0, MAX_MESSAGE_UNITS)] }));
 }
 
-module.exports = { SyncHelper, toAnswerBytes, LENGTH, NUMBER, HEAD_BYTES };
+module.exports = {
+  HEAD_BYTES,
+  HEAD_WORDS,
+  LENGTH,
+  NUMBER,
+  SyncHelper,
+  notePhases,
+  toAnswerBytes,
+};

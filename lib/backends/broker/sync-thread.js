@@ -7,7 +7,14 @@ const { parentPort, workerData } = require('node:worker_threads');
 const { machineNow } = require('./machine-clock.js');
 const { Link } = require('./link.js');
 const { BrokerFiles } = require('./broker-files.js');
-const { HEAD_BYTES, LENGTH, NUMBER, toAnswerBytes } = require('./sync-helper.js');
+const {
+  HEAD_BYTES,
+  HEAD_WORDS,
+  LENGTH,
+  NUMBER,
+  notePhases,
+  toAnswerBytes,
+} = require('./sync-helper.js');
 
 /**
  * @typedef {object} Question
@@ -29,7 +36,8 @@ class SyncThread {
 
   /** @param {{ buffer: SharedArrayBuffer, directory: string, bucket: string }} data */
   constructor({ buffer, directory, bucket }) {
-    this.#words = new Int32Array(buffer, 0, 2);
+    this.#words = new Int32Array(buffer, 0, HEAD_WORDS);
+    notePhases(this.#words);
     this.#bytes = new Uint8Array(buffer, HEAD_BYTES);
     this.#link = new Link(new BrokerFiles(bucket, directory), {
       hello: () => this.#hello(),

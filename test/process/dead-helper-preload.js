@@ -1,0 +1,14 @@
+'use strict';
+
+// Preloaded into the helper thread of a blocked thread: ends it as HOLDFAST_TEST_HELPER says.
+
+const { isMainThread, parentPort } = require('node:worker_threads');
+
+const failure = new Error('by the preloaded module');
+
+if (!isMainThread && process.env.HOLDFAST_TEST_HELPER === 'starts not') throw failure;
+if (!isMainThread) {
+  parentPort.on('message', ({ what }) => {
+    if (what === process.env.HOLDFAST_TEST_HELPER) throw failure;
+  });
+}

@@ -1,0 +1,49 @@
+'use strict';
+
+// Blocks its thread while the helper thread does not start, or ends when it is asked: see
+// dead-helper-preload.js. Says what it was told. argv: the directory of locks.
+
+const { once } = require('node:events');
+const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
+const { SyncHelper } = require('../../lib/backends/broker/sync-helper.js');
+const { openLockManager } = require('../../lib/index.js');
+
+const MAX_START_MS = 200;
+
+const directory = process.argv[2];
+const failing = process.env.HOLDFAST_TEST_HELPER;
+
+function errorOf(action) {
+  try {
+    return action();
+  } catch ({ name, message }) {
+    return { name, message };
+  }
+}
+
+function waitForStart() {
+  const helper = new SyncHelper({ directory, bucket: 'default' }, MAX_START_MS);
+  const question = { what: 'isLocked', argument: ['a', 1] };
+  const ask = () => errorOf(() => helper.call(question, true, Infinity, () => ({})));
+  return [ask(), ask()];
+}
+
+async function requestSync() {
+  const locks = openLockManager({ backend: new BrokerBackend({ directory }) });
+  await locks.query();
+  const errors = [errorOf(() => locks.requestSync('a', () => 'ran'))];
+  const { held, pending } = await locks.query();
+  process.env.HOLDFAST_TEST_HELPER = 'nothing'; // for the next one
+  const next = errorOf(() => locks.requestSync('a', () => 'ran'));
+  locks.close();
+  return [...errors, [held, pending], next];
+}
+
+async function main() {
+  const warned = once(process, 'warning');
+  const told = await (failing === 'starts not' ? waitForStart() : requestSync());
+  const [{ code, message }] = await warned;
+  process.stdout.write(JSON.stringify({ told, warning: { code, message } }));
+}
+
+main();

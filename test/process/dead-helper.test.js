@@ -1,0 +1,62 @@
+'use strict';
+
+const { execFile } = require('node:child_process');
+const fs = require('node:fs');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
+const { promisify } = require('node:util');
+const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
+const { killBroker } = require('../support/broker-process.js');
+
+// The events of a helper thread come to the event loop of its owner, which is blocked just then.
+
+const PROGRAM = path.join(__dirname, 'dead-helper-program.js');
+const PRELOAD = path.join(__dirname, 'dead-helper-preload.js');
+const WATCHDOG_MS = 30_000;
+
+let directory;
+beforeEach(() => {
+  directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+});
+afterEach(() => {
+  killBroker(new BrokerFiles('default', directory));
+  fs.rmSync(directory, { recursive: true, force: true });
+});
+
+async function run(failing) {
+  const env = { ...process.env, HOLDFAST_TEST_HELPER: failing };
+  env.NODE_OPTIONS = `--require=${JSON.stringify(PRELOAD)}`;
+  const options = { env, timeout: WATCHDOG_MS, killSignal: 'SIGKILL' };
+  const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM, directory], options);
+  return JSON.parse(stdout);
+}
+
+const warning = {
+  code: 'HOLDFAST_HELPER',
+  message: expect.stringContaining('by the preloaded module'),
+};
+const invalidState = (pattern) => ({
+  name: 'InvalidStateError',
+  message: expect.stringMatching(pattern),
+});
+
+test('a thread whose helper does not start is told so, and the program why', async () => {
+  expect(await run('starts not')).toEqual({
+    told: [invalidState(/not started within 200 ms.*NODE_OPTIONS/), invalidState(/has ended/)],
+    warning,
+  });
+});
+
+test('a thread whose helper ends is told so, and has no lock; the next one gets it', async () => {
+  expect(await run('wait')).toEqual({
+    told: [invalidState(/has ended/), [[], []], 'ran'],
+    warning,
+  });
+});
+
+test('so it is when the helper ends at the release', async () => {
+  expect(await run('release')).toEqual({
+    told: [invalidState(/The callback has run.*has ended/), [[], []], 'ran'],
+    warning,
+  });
+});
