@@ -55,10 +55,12 @@ class Link {
     return this.#isOpen;
   }
 
-  /** Whether the kernel has all that was sent. */
+  /** Whether the kernel has all that was sent, and knows of no end of the connection. */
   get isFlushed() {
     // Only Node hands the bytes over before write() returns.
-    return this.#isOpen && CLOCK_KIND === 'boot' && this.#socket?.writableLength === 0;
+    if (!this.#isOpen || CLOCK_KIND !== 'boot') return false;
+    const { writable, writableLength } = /** @type {Socket} */ (this.#socket);
+    return writable && writableLength === 0; // what it drops after an error has no length
   }
 
   /** Now, by the broker's clock. */

@@ -25,6 +25,13 @@ const {
  *   not have sent everything
  */
 
+/**
+ * A broker that has not heard of the request came after the one that it was sent to: it has to be
+ * told everything, as after a lost connection.
+ * @param {any} value
+ */
+const toAnswer = (value) => (value?.[0] === 'unknown' ? { isLost: true } : { value });
+
 class SyncThread {
   #words;
   #bytes;
@@ -43,7 +50,7 @@ class SyncThread {
       hello: () => this.#hello(),
       onOpen: () => this.#send(),
       onMessage: ([kind, call, value]) => {
-        if (kind === 'a' && call === this.#question?.number) this.#answer({ value });
+        if (kind === 'a' && call === this.#question?.number) this.#answer(toAnswer(value));
         if (kind === 'over')
           this.#answer(call === undefined ? { isLost: true } : { error: [call, value] });
       },

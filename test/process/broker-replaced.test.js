@@ -1,0 +1,72 @@
+'use strict';
+
+const fs = require('node:fs');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
+const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
+const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
+const { Link } = require('../../lib/backends/broker/link.js');
+const { openLockManager } = require('../../lib/index.js');
+const { killBroker } = require('../support/broker-process.js');
+
+// A broker is followed by another one while a thread goes from one requestSync() to the next: its
+// own connection still leads to the dead one, that of its helper does not.
+
+let directory;
+let place;
+let locks;
+beforeEach(async () => {
+  directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+  place = new BrokerFiles('default', directory);
+  locks = openLockManager({ backend: new BrokerBackend({ directory }) });
+  await locks.query();
+});
+afterEach(() => {
+  jest.restoreAllMocks();
+  locks.close();
+  killBroker(place);
+  fs.rmSync(directory, { recursive: true, force: true });
+});
+
+const isGranted = (name, options = {}) => locks.requestSync(name, options, (lock) => lock !== null);
+
+/** With the helper's connection leading to the next broker. */
+function replaceBroker() {
+  expect(locks.requestSync('before', () => 'ran')).toBe('ran');
+  const { number } = place.readClaim(place.highestClaim());
+  killBroker(place);
+  expect(locks.isLocked('before')).toBe(false);
+  expect(place.highestClaim()).toBeGreaterThan(number);
+}
+
+async function expectNothingLeft() {
+  expect(await locks.query()).toEqual({ held: [], pending: [] });
+}
+
+test('requests to the broker after that are granted', async () => {
+  replaceBroker();
+  expect(isGranted('a')).toBe(true);
+  expect(isGranted('b', { ifAvailable: true })).toBe(true);
+  await expectNothingLeft();
+});
+
+test('also where the connection to the dead one does not show it', async () => {
+  jest.spyOn(Link.prototype, 'isFlushed', 'get').mockReturnValue(true);
+  replaceBroker();
+  expect(isGranted('a')).toBe(true);
+  expect(isGranted('b', { ifAvailable: true })).toBe(true);
+  await expectNothingLeft();
+});
+
+test('what cannot be sent is not taken for sent', async () => {
+  let link;
+  const spy = jest.spyOn(Link.prototype, 'send').mockImplementation(function (message) {
+    link = this;
+    spy.mockRestore();
+    return this.send(message);
+  });
+  replaceBroker();
+  expect(isGranted('a')).toBe(true);
+  expect(link.isFlushed).toBe(false);
+  await expectNothingLeft();
+});
