@@ -1,6 +1,6 @@
 'use strict';
 
-const { setTimeout } = require('../../time.js');
+const { clearTimeout, setTimeout } = require('../../time.js');
 const { invalidStateError } = require('../../errors.js');
 const { Launcher } = require('./launcher.js');
 const { CLOCK_KIND, clockLead, machineNow } = require('./machine-clock.js');
@@ -41,6 +41,8 @@ class Link {
   /** How far the broker's clock is ahead. */
   #clockOffset = 0;
   #refusals = 0;
+  /** @type {NodeJS.Timeout | undefined} of another try */
+  #retryTimer = undefined;
 
   /**
    * @param {BrokerFiles} place
@@ -76,6 +78,7 @@ class Link {
   /** No effect while there is a connection, or one is looked for. */
   open() {
     if (this.#socket !== undefined || this.#launcher !== undefined) return;
+    clearTimeout(this.#retryTimer);
     const launcher = new Launcher(this.#place);
     this.#launcher = launcher;
     launcher.reach().then(
@@ -98,6 +101,7 @@ class Link {
   }
 
   close() {
+    clearTimeout(this.#retryTimer);
     this.#launcher?.giveUp();
     this.#launcher = undefined;
     const socket = this.#socket;
@@ -182,7 +186,7 @@ class Link {
     this.#refusals += 1;
     if (this.#refusals <= MAX_REFUSALS) {
       const ms = Math.min(FIRST_RETRY_MS * 2 ** (this.#refusals - 1), MAX_RETRY_MS);
-      setTimeout(() => this.open(), ms).unref();
+      this.#retryTimer = setTimeout(() => this.open(), ms).unref();
       return;
     }
     this.#refusals = 0;
