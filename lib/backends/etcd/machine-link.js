@@ -4,6 +4,7 @@
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 
 const { openDefaultBackend } = require('../default-backend.js');
+const { GRANTED } = require('../outcome.js');
 
 /** The bucket of this machine in which sessions know of each other. */
 const BUCKET = 'holdfast-etcd-sessions';
@@ -97,9 +98,23 @@ class MachineLink {
     if (this.#isClosed) return;
     const lost = () => {
       this.#listen();
-      this.#look(false);
+      void this.#look(false);
     };
-    this.#table?.enqueue(new LinkRequest(this.#pokeOf(this.#lease), { lost }));
+    // Until it is granted again, nobody who steals it is heard.
+    const granted = () => void this.#look(false);
+    this.#ask(new LinkRequest(this.#pokeOf(this.#lease), { granted, lost }));
+  }
+
+  /**
+   * @param {Request} request
+   * @returns {boolean} whether it was granted at once; if not, granted() may follow
+   */
+  #ask(request) {
+    try {
+      return this.#table?.enqueue(request) === GRANTED;
+    } catch {
+      return false; // the table is full, or gone: deaths are noticed by the cluster
+    }
   }
 
   /** @param {boolean} isNew  the one before has still to hear of this one */
@@ -138,7 +153,7 @@ class MachineLink {
     });
     this.#next = { lease, request };
     // Granted at once: it has ended since it was seen.
-    if (this.#table?.enqueue(request) === 1) this.#onDeath(lease, request);
+    if (this.#ask(request)) this.#onDeath(lease, request);
   }
 
   /**
@@ -154,8 +169,9 @@ class MachineLink {
 
   /** @param {string} lease */
   #poke(lease) {
-    const request = new LinkRequest(this.#pokeOf(lease), { steal: true });
-    if (this.#table?.enqueue(request) === 1) this.#table.release(request);
+    const granted = () => void this.#table?.release(request);
+    const request = new LinkRequest(this.#pokeOf(lease), { steal: true, granted });
+    if (this.#ask(request)) granted();
   }
 }
 

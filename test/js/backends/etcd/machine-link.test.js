@@ -1,0 +1,90 @@
+'use strict';
+
+jest.mock('../../../../lib/backends/default-backend.js', () => ({
+  openDefaultBackend: () => mockOpen(),
+}));
+
+const { setImmediate } = require('node:timers/promises');
+const { MachineLink } = require('../../../../lib/backends/etcd/machine-link.js');
+const { LocalBackend } = require('../../../../lib/backends/local/backend.js');
+const { LocalLockTable } = require('../../../../lib/backends/local/lock-table.js');
+const { GRANTED, QUEUED } = require('../../../../lib/backends/outcome.js');
+
+let mockOpen;
+let revoked;
+beforeEach(() => {
+  revoked = [];
+});
+
+/** Answers late, like a broker: a request that holds the lock at once hears of it afterwards. */
+class LateBackend extends LocalBackend {
+  enqueue(request) {
+    const isGranted = super.enqueue(request) === GRANTED;
+    const id = request.backendId;
+    queueMicrotask(() => {
+      if (isGranted && request.backendId === id) request.granted();
+    });
+    return QUEUED;
+  }
+}
+
+/** All that such a table has to tell has been told. */
+async function settle() {
+  for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+}
+
+async function join(lease) {
+  const link = new MachineLink('cluster', lease, (dead) => revoked.push([lease, dead]));
+  link.open();
+  await settle();
+  return link;
+}
+
+test('over a table that answers late, each death is noticed by the session before', async () => {
+  const table = new LocalLockTable();
+  mockOpen = () => new LateBackend(table);
+  const links = {};
+  for (const lease of ['1', '3', '2']) links[lease] = await join(lease);
+  links[2].close();
+  await settle();
+  expect(revoked).toEqual([['1', '2']]);
+  links[3].close();
+  await settle();
+  expect(revoked.slice(1)).toEqual([['1', '3']]);
+  links[1].close();
+});
+
+test('over a table that answers late, the lock of a notification is given back', async () => {
+  const table = new LocalLockTable();
+  mockOpen = () => new LateBackend(table);
+  const links = [await join('1'), await join('2')];
+  const { held, pending } = table.snapshot();
+  const pokes = held.filter(({ name }) => name.startsWith('poke'));
+  expect(new Set(pokes.map(({ clientId }) => clientId)).size).toBe(2);
+  expect(pending.filter(({ name }) => name.startsWith('poke'))).toEqual([]);
+  for (const link of links) link.close();
+});
+
+test('a table that refuses a request ends no session: the cluster notices deaths', async () => {
+  const table = new LocalLockTable();
+  let isFull = false;
+  mockOpen = () =>
+    new (class extends LateBackend {
+      enqueue(request) {
+        if (isFull) throw new DOMException('full', 'QuotaExceededError');
+        return super.enqueue(request);
+      }
+    })(table);
+  const first = await join('1');
+  const second = await join('2');
+  isFull = true;
+  second.close(); // the first one looks who is next
+  await settle();
+  expect(revoked).toEqual([['1', '2']]);
+  const thief = new LocalBackend(table);
+  const steal = { name: 'poke cluster 1', mode: 'exclusive', steal: true };
+  expect(thief.enqueue(steal)).toBe(GRANTED); // the first one cannot listen again
+  await settle();
+  thief.release(steal);
+  first.close();
+});
