@@ -1,14 +1,14 @@
 'use strict';
 
 const { dateNow } = require('../../time.js');
+const { AgentWatches } = require('./agent-watches.js');
 const { EtcdClient } = require('./etcd-client.js');
 const { describe } = require('./etcd-errors.js');
 const { HolderReads, readHolders } = require('./etcd-holders.js');
 const { EtcdRequest, HELD, NEW, OVER } = require('./etcd-request.js');
 const { checkVersion } = require('./etcd-version.js');
-const { BucketEvents } = require('./bucket-events.js');
 const { fromSessionInfo, toInspection } = require('./bucket-view.js');
-const { BucketKeys, endOf, toRequestId } = require('./keys.js');
+const { BucketKeys, toRequestId } = require('./keys.js');
 const { NameQueue } = require('./name-queue.js');
 const { Backoff } = require('./backoff.js');
 const { readInTurn } = require('./read-in-turn.js');
@@ -20,12 +20,6 @@ const { getAll, keyValuesOf, remove } = require('./transaction.js');
 /** @typedef {import('./etcd-request.js').Ask} Ask */
 /** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 /** @typedef {import('./watch-stream.js').WatchEvent} WatchEvent */
-/** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
-
-/**
- * @typedef {object} AgentLink  the way to the agent
- * @property {(message: object) => void} tell
- */
 
 /**
  * All locks of one agent: its session, one after the other where one is lost, and its requests.
@@ -41,14 +35,13 @@ class LockSession {
   #session;
   /** @type {Session | undefined} that begins */
   #opening;
-  /** @type {((session: Session) => void)[]} */
+  /** @type {{ resolve: (session: Session) => void, reject: (error: unknown) => void }[]} */
   #awaitSession = [];
   /** @type {Map<string, NameQueue>} */
   #queues = new Map();
   /** @type {Map<number, EtcdRequest>} */
   #requests = new Map();
-  /** @type {Map<number, { name: string | undefined, events: BucketEvents | undefined }>} */
-  #watches = new Map();
+  #watches;
   #holderReads = new HolderReads();
   /** @type {Promise<unknown> | undefined} that the last inspection has read all */
   #reading;
@@ -69,6 +62,9 @@ class LockSession {
     this.#onSession = onSession;
     this.#client = new EtcdClient(place);
     this.#bucket = new BucketKeys(place.prefix, place.bucket);
+    this.#watches = new AgentWatches(this.#bucket, (id, events) =>
+      tell({ type: 'events', id, events }),
+    );
     this.#open();
   }
 
@@ -80,7 +76,7 @@ class LockSession {
   ask(ask) {
     const request = new EtcdRequest(ask);
     this.#requests.set(request.number, request);
-    if (this.#session !== undefined) this.#enqueue(request);
+    this.#watches.after(() => this.#enter(request));
   }
 
   /**
@@ -91,13 +87,23 @@ class LockSession {
     const request = this.#requests.get(number);
     if (request === undefined) {
       this.#tell({ type: 'ended', number });
-    } else if (this.#session === undefined) {
+    } else if (!this.#isEntered(request)) {
       this.#onEnded(request);
     } else {
-      const queue = this.#queues.get(request.name);
-      if (queue === undefined) this.#onEnded(request);
-      else queue.end(request, why);
+      request.isEnding = true;
+      this.#watches.after(() => this.#end(request, why));
     }
+  }
+
+  /**
+   * @param {EtcdRequest} request
+   * @param {'timedout' | undefined} why
+   */
+  #end(request, why) {
+    if (this.#requests.get(request.number) !== request) return; // with its session
+    const queue = this.#queues.get(request.name);
+    if (queue === undefined) this.#onEnded(request);
+    else queue.end(request, why);
   }
 
   /**
@@ -116,8 +122,8 @@ class LockSession {
    * @param {string} name
    * @param {number} min
    */
-  async isLocked(name, min) {
-    return this.#withSession(async () => {
+  isLocked(name, min) {
+    return this.#inTurn(async () => {
       const { exclusive, shared } = await this.#queueOf(name).countHolders();
       return exclusive > 0 || shared >= min;
     });
@@ -135,7 +141,7 @@ class LockSession {
 
   /** With everything that this agent has asked for before, and with nothing that it asks later. */
   inspect() {
-    return this.#withSession(async (session) => {
+    return this.#inTurn(async (session) => {
       const reading = readInTurn([...this.#queues.values()], () =>
         session.read([getAll(this.#bucket.root)]),
       );
@@ -149,15 +155,13 @@ class LockSession {
    * @param {number} id
    * @param {string | undefined} name
    */
-  async watch(id, name) {
-    this.#watches.set(id, { name, events: undefined });
-    await this.#withSession(async (session) => this.#startWatch(id, session));
+  watch(id, name) {
+    this.#watches.open(id, name, this.#session);
   }
 
   /** @param {number} id */
   unwatch(id) {
-    this.#watches.get(id)?.events?.close();
-    this.#watches.delete(id);
+    this.#watches.close(id);
   }
 
   /** What metrics show. */
@@ -189,7 +193,7 @@ class LockSession {
   /** Gives everything back. */
   async close() {
     this.#isClosed = true;
-    for (const id of this.#watches.keys()) this.unwatch(id);
+    this.#watches.closeAll();
     for (const queue of this.#queues.values()) queue.close();
     const session = this.#session ?? this.#opening;
     this.#session = undefined;
@@ -240,9 +244,12 @@ class LockSession {
     this.counts.sessions += 1;
     this.#session = session;
     this.#onSession(session.lease);
-    for (const request of this.#requests.values()) this.#enqueue(request);
-    for (const id of this.#watches.keys()) this.#startWatch(id, session);
-    for (const resolve of this.#awaitSession.splice(0)) resolve(session);
+    this.#watches.onSession(session);
+    this.#watches.after(() => {
+      if (this.#session !== session) return;
+      for (const request of this.#requests.values()) this.#enter(request);
+      for (const { resolve } of this.#awaitSession.splice(0)) resolve(session);
+    });
   }
 
   /** @param {Session} session */
@@ -255,7 +262,7 @@ class LockSession {
     this.#queues.clear();
     for (const queue of queues) queue.close();
     for (const request of [...this.#requests.values()]) this.#onDisconnected(request);
-    for (const watch of this.#watches.values()) watch.events = undefined;
+    this.#watches.onSessionLost();
     void session.close(); // what is left of it in the cluster is in the way of others
     this.#open();
   }
@@ -272,10 +279,8 @@ class LockSession {
   /** @param {unknown} error */
   #failAll(error) {
     for (const request of [...this.#requests.values()]) this.#onFailed(request, error);
-    for (const reject of this.#awaitFailure.splice(0)) reject(error);
+    for (const { reject } of this.#awaitSession.splice(0)) reject(error);
   }
-  /** @type {((error: unknown) => void)[]} */
-  #awaitFailure = [];
 
   /**
    * @template T
@@ -287,10 +292,7 @@ class LockSession {
       /** @type {Session} */
       const session =
         this.#session ??
-        (await new Promise((resolve, reject) => {
-          this.#awaitSession.push(resolve);
-          this.#awaitFailure.push(reject);
-        }));
+        (await new Promise((resolve, reject) => this.#awaitSession.push({ resolve, reject })));
       try {
         return await action(session);
       } catch (error) {
@@ -299,10 +301,29 @@ class LockSession {
     }
   }
 
-  /** @param {EtcdRequest} request */
-  #enqueue(request) {
-    request.id = toRequestId(/** @type {Session} */ (this.#session).leaseId, request.number);
+  /**
+   * Sees all that was asked for before.
+   * @template T
+   * @param {(session: Session) => Promise<T>} action
+   * @returns {Promise<T>}
+   */
+  #inTurn(action) {
+    return new Promise((resolve, reject) => {
+      this.#watches.after(() => void this.#withSession(action).then(resolve, reject));
+    });
+  }
+
+  /** @param {EtcdRequest} request  which may be over, or wait for the next session */
+  #enter(request) {
+    if (this.#session === undefined || this.#isEntered(request)) return;
+    if (this.#requests.get(request.number) !== request) return;
+    request.id = toRequestId(this.#session.leaseId, request.number);
     this.#queueOf(request.name).ask(request);
+  }
+
+  /** The cluster may know of it in this session. @param {EtcdRequest} request */
+  #isEntered({ id, number }) {
+    return this.#session !== undefined && id === toRequestId(this.#session.leaseId, number);
   }
 
   /** @param {string} name */
@@ -340,27 +361,6 @@ class LockSession {
 
   #onMailGap() {
     for (const queue of this.#queues.values()) queue.reread();
-  }
-
-  /**
-   * @param {number} id
-   * @param {Session} session
-   */
-  #startWatch(id, session) {
-    const watch = this.#watches.get(id);
-    if (watch === undefined || watch.events !== undefined) return;
-    const onEvents = (/** @type {LockEvent[]} */ events) =>
-      this.#tell({ type: 'events', id, events });
-    watch.events = new BucketEvents(this.#bucket, watch.name, onEvents);
-    const subscription = session.watches.add({
-      key: this.#bucket.root,
-      end: endOf(this.#bucket.root),
-      withPrevious: true,
-      onEvents: (events) => watch.events?.take(events),
-      onGap: () => watch.events?.skip(),
-    });
-    watch.events.onClose = () => subscription.cancel();
-    return watch.events.begin(session, subscription);
   }
 
   /**

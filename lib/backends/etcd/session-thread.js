@@ -53,7 +53,7 @@ async function close() {
   port.close();
 }
 
-/** @type {Record<string, (message: any) => unknown>} what gives a promise is waited for */
+/** @type {Record<string, (message: any) => void>} */
 const COMMANDS = {
   ask: ({ ask }) => session.ask(ask),
   end: ({ number, why }) => session.end(number, why),
@@ -62,31 +62,9 @@ const COMMANDS = {
   holdersOf: ({ id, name, max }) => void reply(id, () => session.holdersOf(name, max)),
   inspect: ({ id }) => void reply(id, () => session.inspect()),
   status: ({ id }) => void reply(id, async () => session.status),
-  watch: ({ id, name }) => session.watch(id, name), // sees what is asked for after it
+  watch: ({ id, name }) => session.watch(id, name),
   unwatch: ({ id }) => session.unwatch(id),
+  close: () => void close(),
 };
 
-/** @type {any[] | undefined} what came while a command was waited for */
-let backlog;
-
-/** @param {any} message */
-async function handle(message) {
-  if (message.type === 'close') {
-    await close();
-    return;
-  }
-  // The state of the session is asked for where there is none, too.
-  if (backlog !== undefined && message.type !== 'status') {
-    backlog.push(message);
-    return;
-  }
-  const promise = COMMANDS[message.type](message);
-  if (promise === undefined) return;
-  backlog = [];
-  await Promise.resolve(promise).catch(() => {});
-  const messages = backlog;
-  backlog = undefined;
-  for (const next of messages) void handle(next);
-}
-
-port.on('message', (message) => void handle(message));
+port.on('message', (message) => COMMANDS[message.type](message));

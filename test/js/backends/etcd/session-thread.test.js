@@ -1,0 +1,46 @@
+'use strict';
+
+const { once } = require('node:events');
+const { MessageChannel, Worker } = require('node:worker_threads');
+const { toClusterOptions } = require('../../../../lib/backends/etcd/cluster-options.js');
+
+const SESSION = require.resolve('../../../../lib/backends/etcd/session-thread.js');
+/** Nobody listens there. */
+const NOWHERE = 'etcd://127.0.0.1:9';
+
+/** The thread of a session that cannot begin, and all that it has told. */
+function startSession() {
+  const { port1, port2 } = new MessageChannel();
+  const workerData = {
+    port: port2,
+    place: toClusterOptions(NOWHERE, {}),
+    about: { clientId: 'c', pid: process.pid, threadId: 0, host: 'h' },
+    signal: new Int32Array(new SharedArrayBuffer(8)),
+  };
+  const worker = new Worker(SESSION, { workerData, transferList: [port2], execArgv: [] });
+  const told = [];
+  port1.on('message', (message) => told.push(message));
+  return { worker, port: port1, told };
+}
+
+/** All that a request without extras says. */
+const ask = (number, name = 'a') => ({
+  type: 'ask',
+  ask: { number, name, mode: 'exclusive', ifAvailable: false, steal: false, since: 0 },
+});
+
+/** Whatever was sent before has been looked at. */
+async function untilSeen({ port, told }) {
+  port.postMessage({ type: 'status', id: 99 });
+  while (told.every(({ id }) => id !== 99)) await once(port, 'message');
+}
+
+test('a request behind a watch ends at once, though the cluster is not there', async () => {
+  const session = startSession();
+  session.port.postMessage({ type: 'watch', id: 1, name: undefined });
+  session.port.postMessage(ask(1));
+  session.port.postMessage({ type: 'end', number: 1, why: 'timedout' });
+  await untilSeen(session);
+  expect(session.told).toContainEqual(expect.objectContaining({ type: 'ended', number: 1 }));
+  await session.worker.terminate();
+});
