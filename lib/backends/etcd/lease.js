@@ -45,6 +45,8 @@ class Lease {
   #isOpening = false;
   #isOver = false;
   id = newLease();
+  /** The cluster has granted it. */
+  isTaken = false;
 
   /**
    * @param {SessionCalls} calls
@@ -80,6 +82,7 @@ class Lease {
         if (index === 0 || !isThere) throw error; // an earlier try has made it
       }
     });
+    this.isTaken = true;
     this.#extend(sentAt, this.#ttlMs);
     if (this.ageMs > this.#ttlMs * KEEP_ALIVE_PART) void this.#keepAlive(); // it was due already
     this.#awaitBeat();

@@ -208,11 +208,13 @@ class Session {
 
   /**
    * Ends the session; the cluster forgets everything of it. Tries as long as the lease may live.
+   * Where no grant of the lease was heard of, there is nothing but that lease, which runs out.
    */
   async close() {
     const wasOver = this.isOver;
     const until = steadyNow() + this.#ttlMs;
     this.#end();
+    if (!this.#lease.isTaken) return;
     if (!wasOver) await this.#sayGoodbye();
     const backoff = new Backoff();
     while (steadyNow() < until && !this.#calls.client.isClosed) {

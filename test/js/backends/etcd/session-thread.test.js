@@ -6,7 +6,7 @@ const { toClusterOptions } = require('../../../../lib/backends/etcd/cluster-opti
 
 const SESSION = require.resolve('../../../../lib/backends/etcd/session-thread.js');
 /** Nobody listens there. */
-const NOWHERE = 'etcd://127.0.0.1:9';
+const NOWHERE = 'etcd://127.0.0.1:9?ttl=3600';
 
 /** The thread of a session that cannot begin, and all that it has told. */
 function startSession() {
@@ -43,4 +43,12 @@ test('a request behind a watch ends at once, though the cluster is not there', a
   await untilSeen(session);
   expect(session.told).toContainEqual(expect.objectContaining({ type: 'ended', number: 1 }));
   await session.worker.terminate();
+});
+
+test('a session that the cluster has never heard of is closed without it', async () => {
+  const { worker, port, told } = startSession();
+  port.postMessage(ask(1));
+  port.postMessage({ type: 'close' });
+  await once(worker, 'exit');
+  expect(told).toContainEqual({ type: 'closed' });
 });
