@@ -74,12 +74,14 @@ class Lease {
   async take() {
     const sentAt = steadyNow();
     const request = { TTL: String(Math.ceil(this.#ttlMs / 1000)), ID: this.id };
-    await this.#calls.first(async (index) => {
+    await this.#calls.first(async () => {
       try {
         await this.#calls.once('Lease', 'LeaseGrant', request);
       } catch (error) {
         const isThere = /** @type {EtcdError} */ (error).details?.includes('already exists');
-        if (index === 0 || !isThere) throw error; // an earlier try has made it
+        // Nobody else has its number: an earlier try has made it, of this session or of gRPC, which
+        // sends a call again that it takes for not processed.
+        if (!isThere) throw error;
       }
     });
     this.isTaken = true;
