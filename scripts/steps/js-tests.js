@@ -21,9 +21,9 @@ function runJsTests({ node = process.execPath, report = 'jest', args = [], env =
   const jest = require.resolve('jest/bin/jest');
   const reporters = ['default', path.join(__dirname, 'unfinished-reporter.js')];
   const options = [
-    '--json',
+    ...reporters.map((reporter) => `--reporters=${reporter}`),
+    '--json', // an option that takes no list: `args` may begin with a pattern
     `--outputFile=${reportFile}`,
-    ...reporters.map((r) => `--reporters=${r}`),
   ];
   const status = run(node, [jest, ...options, ...args], {
     env: { NODE_ENV: 'test', ...env },

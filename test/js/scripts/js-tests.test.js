@@ -1,0 +1,10 @@
+'use strict';
+
+const { runJsTests } = require('../../../scripts/steps/js-tests.js');
+
+test('patterns choose the tests that run', () => {
+  const { passed, failed } = runJsTests({ report: 'of-one-file', args: ['test/js/lazy.test.js'] });
+  expect(failed).toBe(0);
+  expect(passed).toBeGreaterThan(0);
+  expect(passed).toBeLessThan(20);
+});
