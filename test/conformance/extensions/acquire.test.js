@@ -103,10 +103,12 @@ describeOneClient('acquire()', (run) => {
   test(
     'a handle is lost when its hold limit passes',
     run(async ({ locks, assert, name }) => {
-      const { signal } = await locks.acquire(name, { holdLimit: 50 });
+      const handle = await locks.acquire(name, { holdLimit: 50 });
+      const { signal } = handle;
       if (!signal.aborted)
         await new Promise((resolve) => signal.addEventListener('abort', resolve));
-      assert.equal(signal.reason.reason, 'expired');
+      // Of the handle, which must not be garbage meanwhile: that releases its lock.
+      assert.equal(handle.signal.reason.reason, 'expired');
       assert.equal(locks.isLocked(name), false);
     }),
   );
