@@ -16,9 +16,10 @@ namespace holdfast::core {
 // Owned by one agent; used only on its thread.
 class AdaptiveSpin {
  public:
-  // About the time that it takes to wake a sleeper on another CPU: a useless wait costs at most
-  // twice as much as the sleep alone.
-  static constexpr uint64_t kMaxNs = 50'000;
+  // More than it takes to wake a sleeper on another CPU, also on a virtual machine that gives idle
+  // CPUs back: less, and two parties that have slept once would go on sleeping, because each stops
+  // looking just before the other is awake.
+  static constexpr uint64_t kMaxNs = 100'000;
   // After n useless waits in a row, 2^n - 1 chances are skipped; this is the maximum of n.
   static constexpr uint32_t kMaxFailures = 6;
 
