@@ -1,6 +1,6 @@
 'use strict';
 
-const { queueMicrotask, setTimeout } = require('../../time.js');
+const { setTimeout } = require('../../time.js');
 const os = require('node:os');
 const { threadId } = require('node:worker_threads');
 const { abortError, invalidStateError } = require('../../errors.js');
@@ -8,15 +8,15 @@ const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { createClientId } = require('../client-id.js');
 const { doNotLeaveAtExit, leaveAtExit } = require('../shared-memory/exit-hook.js');
 const { QUEUED } = require('../outcome.js');
-const { setToken, toAsk } = require('./ask.js');
-const { Entry } = require('./entry.js');
-const { toDOMException } = require('./etcd-errors.js');
+const { toAsk } = require('./ask.js');
 const { EtcdWatch } = require('./etcd-watch.js');
 const { loadServices } = require('./grpc-library.js');
 const { toOwnInspection, toOwnSnapshot } = require('./own-realm.js');
 const { Questions } = require('./questions.js');
+const { RequestTable } = require('./request-table.js');
 const { SessionLink } = require('./session-link.js');
 
+/** @typedef {import('./entry.js').Entry} Entry */
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
@@ -34,24 +34,16 @@ const EXIT_WAIT_MS = 1000;
 class EtcdBackend {
   clientId = createClientId();
   #link;
-  /** @type {Map<number, Entry>} */
-  #entries = new Map();
-  #lastNumber = 0;
+  /** Of what waits for the session's thread. */
+  #loopKeepAlive = new LoopKeepAlive();
+  #requests = new RequestTable(this.#loopKeepAlive);
   #questions = new Questions((message) => this.#link.post(message));
   #lastWatchId = 0;
   /** @type {Map<number, EtcdWatch>} */
   #watches = new Map();
-  /** @type {any[]} that came while the thread was blocked by something else */
-  #postponed = [];
-  /** Of what waits for the session's thread. */
-  #loopKeepAlive = new LoopKeepAlive();
   #isClosed = false;
-  /** Of the request that the thread is blocked for. */
-  #syncNumber = NO_ID;
-  /** The last one: where it gives up, its place is free before it says so. */
+  /** The thread was blocked for it last: where it gives up, its place is free before it says so. */
   #waitedFor = NO_ID;
-  /** @type {(type: any, error: unknown) => void} */
-  #onSync = () => {};
 
   /** @param {import('./cluster-options.js').ClusterOptions} place */
   constructor(place) {
@@ -70,11 +62,7 @@ class EtcdBackend {
    */
   enqueue(request) {
     this.#checkOpen();
-    this.#lastNumber += 1;
-    const number = this.#lastNumber;
-    request.backendId = number;
-    this.#entries.set(number, new Entry(number, request));
-    this.#loopKeepAlive.ref();
+    const number = this.#requests.add(request);
     this.#link.post({ type: 'ask', ask: toAsk(number, request) });
     return QUEUED;
   }
@@ -84,9 +72,9 @@ class EtcdBackend {
    * @returns {Promise<LockLossReason | undefined> | LockLossReason | undefined}
    */
   release(request) {
-    const entry = this.#forget(request);
+    const entry = this.#requests.forget(request);
     if (entry === undefined) return undefined;
-    const loss = this.#takeLoss(entry);
+    const loss = this.#requests.takeLoss(entry);
     if (loss !== undefined) return loss;
     return new Promise((resolve) => {
       this.#end(entry, resolve, undefined);
@@ -99,9 +87,9 @@ class EtcdBackend {
    * @returns {LockLossReason | undefined}
    */
   releaseSync(request) {
-    const entry = this.#forget(request);
+    const entry = this.#requests.forget(request);
     if (entry === undefined) return undefined;
-    const lossBefore = this.#takeLoss(entry);
+    const lossBefore = this.#requests.takeLoss(entry);
     if (lossBefore !== undefined) return lossBefore;
     /** @type {{ loss: LockLossReason | undefined } | undefined} */
     let answer;
@@ -115,7 +103,7 @@ class EtcdBackend {
    * @param {boolean} [isTimeout]
    */
   cancel(request, isTimeout = false) {
-    const entry = this.#forget(request);
+    const entry = this.#requests.forget(request);
     if (entry === undefined) return;
     let isOver = false;
     this.#end(entry, () => (isOver = true), isTimeout ? 'timedout' : undefined);
@@ -124,7 +112,7 @@ class EtcdBackend {
 
   /** @param {Request} request */
   isUndecided(request) {
-    return this.#entries.get(request.backendId)?.isAnswered === false;
+    return this.#requests.find(request)?.isAnswered === false;
   }
 
   /**
@@ -133,26 +121,14 @@ class EtcdBackend {
    * @returns {import('../../../types/backend.d.ts').SyncOutcome}
    */
   waitSync(request, timeout) {
-    /** @type {any} */
-    let outcome;
-    /** @type {unknown} */
-    let failure;
     const number = request.backendId;
     this.#waitedFor = number;
-    this.#onSync = (type, error) => {
-      failure = error;
-      outcome = type;
-    };
-    this.#syncNumber = number;
     this.#link.post({ type: 'findSelfWait', number });
-    const isOwn = (/** @type {any} */ message) => message.number === number;
-    const early = this.#postponed.filter(isOwn);
-    this.#postponed = this.#postponed.filter((message) => !isOwn(message));
-    for (const message of early) this.#onMessage(message);
-    this.#block(timeout, () => outcome !== undefined);
-    this.#syncNumber = NO_ID;
-    if (failure !== undefined) throw failure;
-    return outcome ?? 'timeout';
+    const wait = this.#requests.beginWait(number);
+    this.#block(timeout, () => wait.outcome !== undefined);
+    this.#requests.endWait();
+    if (wait.failure !== undefined) throw wait.failure;
+    return wait.outcome ?? 'timeout';
   }
 
   async snapshot() {
@@ -222,14 +198,7 @@ class EtcdBackend {
   /** @param {() => DOMException} makeError  creates the error of the waiting requests */
   #dropAll(makeError) {
     for (const watch of [...this.#watches.values()]) watch.close();
-    const entries = [...this.#entries.values()];
-    this.#entries.clear();
-    for (const { request, isHeld, onEnded } of entries) {
-      request.backendId = NO_ID;
-      if (onEnded !== undefined) onEnded(isHeld ? 'disconnected' : undefined);
-      else if (isHeld) request.lost('disconnected');
-      else request.failed(makeError());
-    }
+    this.#requests.dropAll(makeError);
     this.#questions.rejectAll(() => invalidStateError(CLOSED));
     this.#loopKeepAlive.end();
   }
@@ -258,28 +227,15 @@ class EtcdBackend {
    * @param {() => boolean} isEnough
    */
   #block(timeout, isEnough) {
-    this.#link.block(timeout, isEnough, (message) => this.#onMessageInside(message));
+    const deliver = (/** @type {any} */ about) => this.#requests.onMessageInside(about);
+    this.#link.block(timeout, isEnough, (message) => this.#onMessage(message, deliver));
   }
 
   /**
-   * Called while the thread is blocked: messages about other requests are delivered afterwards.
    * @param {any} message
+   * @param {(message: any) => void} [deliver]  what is about a request
    */
-  #onMessageInside(message) {
-    const entry = this.#entries.get(message.number);
-    const isOther = entry !== undefined && entry.onEnded === undefined;
-    if (!isOther || message.number === this.#syncNumber) {
-      this.#onMessage(message);
-      return;
-    }
-    this.#postponed.push(message);
-    queueMicrotask(() => {
-      for (const postponed of this.#postponed.splice(0)) this.#onMessage(postponed);
-    });
-  }
-
-  /** @param {any} message */
-  #onMessage(message) {
+  #onMessage(message, deliver = (about) => this.#requests.onMessage(about)) {
     if (message.type === 'closed') {
       doNotLeaveAtExit(this);
     } else if (message.type === 'reply') {
@@ -287,92 +243,8 @@ class EtcdBackend {
     } else if (message.type === 'events') {
       this.#watches.get(message.id)?.take(message.events);
     } else {
-      const entry = this.#entries.get(message.number);
-      if (entry !== undefined) this.#onDecided(entry, message);
+      deliver(message);
     }
-  }
-
-  /**
-   * @param {Entry} entry
-   * @param {any} message
-   */
-  #onDecided(entry, message) {
-    const { request } = entry;
-    const { type, number } = message;
-    if (entry.onEnded !== undefined) {
-      this.#onEnding(entry, message);
-      return;
-    }
-    if (type === 'granted') {
-      entry.isHeld = true;
-      setToken(request, BigInt(message.token));
-      this.#loopKeepAlive.unref();
-      if (number === this.#syncNumber) this.#onSync('granted', undefined);
-      else request.granted();
-      return;
-    }
-    if (type === 'queued' || type === 'deadlock') {
-      entry.isAnswered = true;
-      if (type === 'deadlock' && number === this.#syncNumber) this.#onSync(type, undefined);
-      return;
-    }
-    this.#entries.delete(number);
-    if (!entry.isHeld) this.#loopKeepAlive.unref();
-    this.#tellEnd(entry, message);
-  }
-
-  /**
-   * @param {Entry} entry
-   * @param {any} message
-   */
-  #tellEnd({ request, isHeld }, { type, number, reason, error }) {
-    request.backendId = NO_ID;
-    const isSync = number === this.#syncNumber && !isHeld;
-    if (type === 'missed') {
-      if (isSync) this.#onSync('missed', undefined);
-      else request.missed();
-    } else if (type === 'lost') {
-      request.lost(reason);
-    } else if (type === 'failed') {
-      if (isSync) this.#onSync(undefined, toDOMException(error));
-      else request.failed(toDOMException(error));
-    }
-  }
-
-  /**
-   * Handles a message about a request that the agent has released or cancelled.
-   * @param {Entry} entry
-   * @param {any} message
-   */
-  #onEnding(entry, { type, number, loss, reason }) {
-    if (type === 'granted' || type === 'queued' || type === 'deadlock') return;
-    this.#entries.delete(number);
-    this.#loopKeepAlive.unref();
-    entry.onEnded?.(type === 'lost' ? reason : loss);
-  }
-
-  /**
-   * @param {Request} request
-   * @returns {Entry | undefined} undefined when it was forgotten before
-   */
-  #forget(request) {
-    const entry = this.#entries.get(request.backendId);
-    request.backendId = NO_ID;
-    return entry?.request === request ? entry : undefined;
-  }
-
-  /**
-   * Returns how a lock was lost, if that was not reported yet.
-   * @param {Entry} entry
-   * @returns {LockLossReason | undefined}
-   */
-  #takeLoss(entry) {
-    const isLoss = (/** @type {any} */ { type, number }) =>
-      type === 'lost' && number === entry.number;
-    const loss = this.#postponed.find(isLoss);
-    if (loss === undefined) return undefined;
-    this.#entries.delete(entry.number);
-    return loss.reason;
   }
 
   /**

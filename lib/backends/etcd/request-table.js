@@ -1,0 +1,200 @@
+'use strict';
+
+const { queueMicrotask } = require('../../time.js');
+const { setToken } = require('./ask.js');
+const { Entry } = require('./entry.js');
+const { toDOMException } = require('./etcd-errors.js');
+
+/** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
+/** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
+
+/**
+ * What became of the request that the thread is blocked for.
+ * @typedef {object} SyncWait
+ * @property {number} number
+ * @property {import('../../../types/backend.d.ts').SyncOutcome | undefined} outcome
+ * @property {unknown} failure
+ */
+
+const NO_ID = -1;
+
+/** The requests of an agent, and what the session's thread says of them. */
+class RequestTable {
+  #loopKeepAlive;
+  /** @type {Map<number, Entry>} */
+  #entries = new Map();
+  #lastNumber = 0;
+  /** @type {any[]} that came while the thread was blocked by something else */
+  #postponed = [];
+  /** @type {SyncWait | undefined} */
+  #wait = undefined;
+
+  /** @param {import('../../loop-keep-alive.js').LoopKeepAlive} loopKeepAlive */
+  constructor(loopKeepAlive) {
+    this.#loopKeepAlive = loopKeepAlive;
+  }
+
+  /**
+   * @param {Request} request
+   * @returns {number} of the request
+   */
+  add(request) {
+    this.#lastNumber += 1;
+    const number = this.#lastNumber;
+    request.backendId = number;
+    this.#entries.set(number, new Entry(number, request));
+    this.#loopKeepAlive.ref();
+    return number;
+  }
+
+  /** @param {Request} request */
+  find(request) {
+    return this.#entries.get(request.backendId);
+  }
+
+  /**
+   * @param {Request} request
+   * @returns {Entry | undefined} undefined when it was forgotten before
+   */
+  forget(request) {
+    const entry = this.find(request);
+    request.backendId = NO_ID;
+    return entry?.request === request ? entry : undefined;
+  }
+
+  /**
+   * Returns how a lock was lost, if that was not reported yet.
+   * @param {Entry} entry
+   * @returns {LockLossReason | undefined}
+   */
+  takeLoss(entry) {
+    const isLoss = (/** @type {any} */ { type, number }) =>
+      type === 'lost' && number === entry.number;
+    const loss = this.#postponed.find(isLoss);
+    if (loss === undefined) return undefined;
+    this.#entries.delete(entry.number);
+    return loss.reason;
+  }
+
+  /**
+   * The thread is blocked for this request from now on.
+   * @param {number} number
+   * @returns {SyncWait}
+   */
+  beginWait(number) {
+    const wait = { number, outcome: undefined, failure: undefined };
+    this.#wait = wait;
+    const isOwn = (/** @type {any} */ message) => message.number === number;
+    const early = this.#postponed.filter(isOwn);
+    this.#postponed = this.#postponed.filter((message) => !isOwn(message));
+    for (const message of early) this.onMessage(message);
+    return wait;
+  }
+
+  endWait() {
+    this.#wait = undefined;
+  }
+
+  /**
+   * Called while the thread is blocked: messages about other requests are delivered afterwards.
+   * @param {any} message
+   */
+  onMessageInside(message) {
+    const entry = this.#entries.get(message.number);
+    const isOther = entry !== undefined && entry.onEnded === undefined;
+    if (!isOther || message.number === this.#wait?.number) {
+      this.onMessage(message);
+      return;
+    }
+    this.#postponed.push(message);
+    queueMicrotask(() => {
+      for (const postponed of this.#postponed.splice(0)) this.onMessage(postponed);
+    });
+  }
+
+  /** @param {any} message */
+  onMessage(message) {
+    const entry = this.#entries.get(message.number);
+    if (entry === undefined) return;
+    if (entry.onEnded === undefined) this.#onDecided(entry, message);
+    else this.#onEnding(entry, message);
+  }
+
+  /** @param {() => DOMException} makeError  creates the error of the waiting requests */
+  dropAll(makeError) {
+    const entries = [...this.#entries.values()];
+    this.#entries.clear();
+    for (const { request, isHeld, onEnded } of entries) {
+      request.backendId = NO_ID;
+      if (onEnded !== undefined) onEnded(isHeld ? 'disconnected' : undefined);
+      else if (isHeld) request.lost('disconnected');
+      else request.failed(makeError());
+    }
+  }
+
+  /**
+   * The wait for this request, if the thread is blocked for it.
+   * @param {number} number
+   */
+  #waitFor(number) {
+    return number === this.#wait?.number ? this.#wait : undefined;
+  }
+
+  /**
+   * @param {Entry} entry
+   * @param {any} message
+   */
+  #onDecided(entry, message) {
+    const { request } = entry;
+    const { type, number } = message;
+    const wait = this.#waitFor(number);
+    if (type === 'granted') {
+      entry.isHeld = true;
+      setToken(request, BigInt(message.token));
+      this.#loopKeepAlive.unref();
+      if (wait === undefined) request.granted();
+      else wait.outcome = 'granted';
+      return;
+    }
+    if (type === 'queued' || type === 'deadlock') {
+      entry.isAnswered = true;
+      if (type === 'deadlock' && wait !== undefined) wait.outcome = type;
+      return;
+    }
+    this.#entries.delete(number);
+    if (!entry.isHeld) this.#loopKeepAlive.unref();
+    this.#tellEnd(entry, message);
+  }
+
+  /**
+   * @param {Entry} entry
+   * @param {any} message
+   */
+  #tellEnd({ request, isHeld }, { type, number, reason, error }) {
+    request.backendId = NO_ID;
+    const wait = isHeld ? undefined : this.#waitFor(number);
+    if (type === 'missed') {
+      if (wait === undefined) request.missed();
+      else wait.outcome = 'missed';
+    } else if (type === 'lost') {
+      request.lost(reason);
+    } else if (type === 'failed') {
+      if (wait === undefined) request.failed(toDOMException(error));
+      else wait.failure = toDOMException(error);
+    }
+  }
+
+  /**
+   * Handles a message about a request that the agent has released or cancelled.
+   * @param {Entry} entry
+   * @param {any} message
+   */
+  #onEnding(entry, { type, number, loss, reason }) {
+    if (type === 'granted' || type === 'queued' || type === 'deadlock') return;
+    this.#entries.delete(number);
+    this.#loopKeepAlive.unref();
+    entry.onEnded?.(type === 'lost' ? reason : loss);
+  }
+}
+
+module.exports = { RequestTable };
