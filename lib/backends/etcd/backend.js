@@ -125,7 +125,7 @@ class EtcdBackend {
     this.#waitedFor = number;
     this.#link.post({ type: 'findSelfWait', number });
     const wait = this.#requests.beginWait(number);
-    this.#block(timeout, () => wait.outcome !== undefined);
+    this.#block(timeout, () => wait.outcome !== undefined || wait.failure !== undefined);
     this.#requests.endWait();
     if (wait.failure !== undefined) throw wait.failure;
     return wait.outcome ?? 'timeout';
