@@ -42,6 +42,7 @@ class EtcdBackend {
   /** @type {Map<number, EtcdWatch>} */
   #watches = new Map();
   #isClosed = false;
+  #whyClosed = CLOSED;
   /** The thread was blocked for it last: where it gives up, its place is free before it says so. */
   #waitedFor = NO_ID;
 
@@ -49,11 +50,7 @@ class EtcdBackend {
   constructor(place) {
     loadServices(); // a missing library is reported here, not in the other thread
     const about = { clientId: this.clientId, pid: process.pid, threadId, host: os.hostname() };
-    this.#link = new SessionLink(
-      { place, about },
-      (message) => this.#onMessage(message),
-      (error) => this.#onThreadLost(error),
-    );
+    this.#link = new SessionLink({ place, about }, (message) => this.#onMessage(message));
     leaveAtExit(this);
   }
 
@@ -185,7 +182,10 @@ class EtcdBackend {
     this.#link.ref(); // until the cluster knows
     setTimeout(() => this.#link.unref(), EXIT_WAIT_MS).unref();
     this.#link.post({ type: 'close' });
-    this.#dropAll(() => abortError('The lock manager was closed while the request waited'));
+    this.#requests.dropAll(() =>
+      abortError('The lock manager was closed while the request waited'),
+    );
+    this.#endOthers();
   }
 
   /** The thread is about to end: waits briefly until everything is released. */
@@ -195,19 +195,23 @@ class EtcdBackend {
     this.#block(EXIT_WAIT_MS, () => this.#link.isOver);
   }
 
-  /** @param {() => DOMException} makeError  creates the error of the waiting requests */
-  #dropAll(makeError) {
-    for (const watch of [...this.#watches.values()]) watch.close();
-    this.#requests.dropAll(makeError);
-    this.#questions.rejectAll(() => invalidStateError(CLOSED));
-    this.#loopKeepAlive.end();
+  /**
+   * @param {Error} error
+   * @param {(message: any) => void} deliver
+   */
+  #onThreadLost({ message }, deliver) {
+    this.#isClosed = true;
+    this.#whyClosed = `The session with etcd has failed: ${message}`;
+    doNotLeaveAtExit(this);
+    this.#requests.loseAll(invalidStateError(this.#whyClosed), deliver);
+    this.#endOthers();
   }
 
-  /** @param {Error} error */
-  #onThreadLost(error) {
-    this.#isClosed = true;
-    doNotLeaveAtExit(this);
-    this.#dropAll(() => invalidStateError(`The session with etcd has failed: ${error.message}`));
+  /** All that is no request. */
+  #endOthers() {
+    for (const watch of [...this.#watches.values()]) watch.close();
+    this.#questions.rejectAll(() => invalidStateError(this.#whyClosed));
+    this.#loopKeepAlive.end();
   }
 
   /**
@@ -238,6 +242,8 @@ class EtcdBackend {
   #onMessage(message, deliver = (about) => this.#requests.onMessage(about)) {
     if (message.type === 'closed') {
       doNotLeaveAtExit(this);
+    } else if (message.type === 'over') {
+      this.#onThreadLost(message.error, deliver);
     } else if (message.type === 'reply') {
       this.#questions.onReply(message);
     } else if (message.type === 'events') {
@@ -254,6 +260,7 @@ class EtcdBackend {
    */
   #end(entry, onEnded, why) {
     if (this.#isClosed) {
+      this.#requests.remove(entry);
       onEnded(undefined);
       return;
     }
@@ -263,7 +270,7 @@ class EtcdBackend {
   }
 
   #checkOpen() {
-    if (this.#isClosed) throw invalidStateError(CLOSED);
+    if (this.#isClosed) throw invalidStateError(this.#whyClosed);
   }
 }
 

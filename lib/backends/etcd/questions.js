@@ -1,5 +1,6 @@
 'use strict';
 
+const { invalidStateError } = require('../../errors.js');
 const { toDOMException } = require('./etcd-errors.js');
 
 /** Questions to the session's thread, each with a number, and what their answers settle. */
@@ -21,7 +22,7 @@ class Questions {
 
   /**
    * @param {object} question
-   * @param {(isAnswered: () => boolean) => void} block  until it is answered
+   * @param {(isAnswered: () => boolean) => void} block  until it is answered, or never will be
    * @returns {any}
    */
   askSync(question, block) {
@@ -33,7 +34,8 @@ class Questions {
       (error) => (answer = { error }),
     );
     block(() => answer !== undefined);
-    const { value, error } = /** @type {any} */ (answer);
+    const unanswered = { value: undefined, error: invalidStateError('The session has ended') };
+    const { value, error } = answer ?? unanswered;
     if (error !== undefined) throw error;
     return value;
   }

@@ -3,7 +3,7 @@
 const { queueMicrotask } = require('../../time.js');
 const { setToken } = require('./ask.js');
 const { Entry } = require('./entry.js');
-const { toDOMException } = require('./etcd-errors.js');
+const { describe, toDOMException } = require('./etcd-errors.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
@@ -72,8 +72,13 @@ class RequestTable {
       type === 'lost' && number === entry.number;
     const loss = this.#postponed.find(isLoss);
     if (loss === undefined) return undefined;
-    this.#entries.delete(entry.number);
+    this.remove(entry);
     return loss.reason;
+  }
+
+  /** Nothing is told of it any more. @param {Entry} entry */
+  remove({ number }) {
+    this.#entries.delete(number);
   }
 
   /**
@@ -133,6 +138,16 @@ class RequestTable {
   }
 
   /**
+   * The session's thread says nothing any more.
+   * @param {DOMException} error  of the requests without a lock
+   * @param {(message: any) => void} deliver
+   */
+  loseAll(error, deliver) {
+    const about = { type: 'lost', reason: 'disconnected', error: describe(error) };
+    for (const number of [...this.#entries.keys()]) deliver({ ...about, number });
+  }
+
+  /**
    * The wait for this request, if the thread is blocked for it.
    * @param {number} number
    */
@@ -176,9 +191,9 @@ class RequestTable {
     if (type === 'missed') {
       if (wait === undefined) request.missed();
       else wait.outcome = 'missed';
-    } else if (type === 'lost') {
+    } else if (type === 'lost' && isHeld) {
       request.lost(reason);
-    } else if (type === 'failed') {
+    } else if (error !== undefined) {
       if (wait === undefined) request.failed(toDOMException(error));
       else wait.failure = toDOMException(error);
     }

@@ -3,38 +3,59 @@
 const { MessageChannel, Worker, receiveMessageOnPort } = require('node:worker_threads');
 const { packageFile } = require('../../package-files.js');
 const { performance } = require('../../time.js');
+const { SessionWords } = require('./session-words.js');
 
+const PROGRAM = 'backends/etcd/session-thread.js';
 /** A thread that is blocked looks up so often: a worker can be terminated then. */
 const SLICE_MS = 50;
+
+/**
+ * A thread that fails before it runs the first line of ours can note nothing, and shows a blocked
+ * thread nothing: only the time tells. See the helper of the broker.
+ */
+const MAX_START_MS = 30_000;
+
+/** @param {Error} error  whose throw ended the thread */
+const warnOfEnd = ({ message }) =>
+  process.emitWarning(`The thread of the session with etcd has ended: ${message}`, {
+    type: 'HoldfastWarning',
+    code: 'HOLDFAST_HELPER',
+  });
 
 /** The way to the thread of a session, which can be waited for with the own thread blocked. */
 class SessionLink {
   #port;
+  #worker;
   #onMessage;
-  /** How many messages the session's thread has sent. */
-  #signal = new Int32Array(new SharedArrayBuffer(4));
+  #words = new SessionWords();
+  #maxStartMs;
+  /** How long this thread has waited for the start of the other one. */
+  #startMs = 0;
   isOver = false;
 
   /**
    * @param {object} data  for the thread
-   * @param {(message: any) => void} onMessage
-   * @param {(error: Error) => void} onError  the thread has failed
+   * @param {(message: any) => void} onMessage  the last one is `closed`, or `over` with an error
+   *   where the thread has ended by itself
+   * @param {number} [maxStartMs]
    */
-  constructor(data, onMessage, onError) {
+  constructor(data, onMessage, maxStartMs = MAX_START_MS) {
     const { port1, port2 } = new MessageChannel();
     this.#port = port1;
     this.#onMessage = onMessage;
-    const worker = new Worker(packageFile('backends/etcd/session-thread.js'), {
+    this.#maxStartMs = maxStartMs;
+    this.#worker = new Worker(packageFile(PROGRAM), {
       name: 'holdfast etcd session',
-      workerData: { ...data, port: port2, signal: this.#signal },
+      workerData: { ...data, port: port2, words: this.#words.buffer },
       transferList: [port2],
       execArgv: [],
     });
-    worker.unref();
-    worker.on('error', (error) => {
-      this.isOver = true;
-      onError(error);
+    this.#worker.unref();
+    this.#worker.on('error', (error) => {
+      warnOfEnd(error);
+      this.#onEnd(error);
     });
+    this.#worker.on('exit', () => this.#onEnd(new Error('its thread has ended')));
     port1.on('message', (message) => this.#receive(message, onMessage));
     port1.unref();
   }
@@ -55,7 +76,7 @@ class SessionLink {
   }
 
   /**
-   * Handles messages, with the thread blocked, until it is enough.
+   * Handles messages, with the thread blocked, until it is enough, or the other thread has ended.
    * @param {number} timeout  in milliseconds
    * @param {() => boolean} isEnough
    * @param {(message: any) => void} [onMessage]
@@ -63,15 +84,41 @@ class SessionLink {
   block(timeout, isEnough, onMessage = this.#onMessage) {
     const end = performance.now() + timeout;
     for (;;) {
-      const seen = Atomics.load(this.#signal, 0);
-      for (;;) {
-        const received = receiveMessageOnPort(this.#port);
-        if (received === undefined) break;
-        this.#receive(received.message, onMessage);
-      }
+      const { hasEnded } = this.#words; // first: it may have sent something, then ended
+      const seen = this.#words.messageCount;
+      this.#receiveAll(onMessage);
       const left = end - performance.now();
       if (isEnough() || left <= 0 || this.isOver) return;
-      Atomics.wait(this.#signal, 0, seen, Math.min(left, SLICE_MS));
+      if (hasEnded) this.#fail(new Error('its thread has ended'), onMessage);
+      else this.#await(seen, Math.min(left, SLICE_MS), onMessage);
+    }
+  }
+
+  /**
+   * @param {number} seen  messages
+   * @param {number} ms
+   * @param {(message: any) => void} onMessage
+   */
+  #await(seen, ms, onMessage) {
+    if (!this.#words.hasStarted) this.#startMs += ms;
+    if (this.#startMs <= this.#maxStartMs) {
+      this.#words.awaitMessage(seen, ms);
+      return;
+    }
+    void this.#worker.terminate();
+    const error = new Error(
+      `its thread has not started within ${this.#maxStartMs} ms. ` +
+        'Modules that NODE_OPTIONS preloads run in it, too: a warning tells what they throw',
+    );
+    this.#fail(error, onMessage);
+  }
+
+  /** @param {(message: any) => void} onMessage */
+  #receiveAll(onMessage) {
+    for (;;) {
+      const received = receiveMessageOnPort(this.#port);
+      if (received === undefined) return;
+      this.#receive(received.message, onMessage);
     }
   }
 
@@ -80,11 +127,29 @@ class SessionLink {
    * @param {(message: any) => void} onMessage
    */
   #receive(message, onMessage) {
-    if (message.type === 'closed') {
-      this.isOver = true;
-      this.#port.close();
-    }
+    if (message.type === 'closed') this.#end();
     onMessage(message);
+  }
+
+  /** @param {Error} error  unless it was closed */
+  #onEnd(error) {
+    this.#receiveAll(this.#onMessage);
+    this.#fail(error, this.#onMessage);
+  }
+
+  /**
+   * @param {Error} error
+   * @param {(message: any) => void} onMessage
+   */
+  #fail(error, onMessage) {
+    if (this.isOver) return;
+    this.#end();
+    onMessage({ type: 'over', error });
+  }
+
+  #end() {
+    this.isOver = true;
+    this.#port.close();
   }
 }
 

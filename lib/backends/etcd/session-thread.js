@@ -7,16 +7,18 @@ const { workerData } = require('node:worker_threads');
 const { describe } = require('./etcd-errors.js');
 const { LockSession } = require('./lock-session.js');
 const { MachineLink } = require('./machine-link.js');
+const { SessionWords } = require('./session-words.js');
 
 /** @type {{ port: import('node:worker_threads').MessagePort, place: any, about: any,
- *   signal: Int32Array }} */
-const { port, place, about, signal } = workerData;
+ *   words: SharedArrayBuffer }} */
+const { port, place, about, words: buffer } = workerData;
+const words = new SessionWords(buffer);
+words.noteStart();
 
 /** Counts the messages, for an agent that blocks until there is one. @param {any} message */
 function tell(message) {
   port.postMessage(message);
-  Atomics.add(signal, 0, 1);
-  Atomics.notify(signal, 0);
+  words.noteMessage();
 }
 
 /** @type {MachineLink | undefined} */

@@ -41,6 +41,7 @@ afterEach(() => locks.close());
 
 const granted = (number) => ({ type: 'granted', number, token: '1' });
 const ended = (number) => ({ type: 'ended', number });
+const over = { type: 'over', error: new Error('the thread is out of resources') };
 
 test('requestSync() throws what the cluster refuses the request with', () => {
   const error = { code: INVALID_ARGUMENT, message: 'etcdserver: request is too large' };
@@ -49,4 +50,61 @@ test('requestSync() throws what the cluster refuses the request with', () => {
     expect.objectContaining({ name: 'QuotaExceededError' }),
   );
   expect(locks.requestSync('a', () => 'ran')).toBe('ran');
+});
+
+test('requestSync() says so when the thread of the session ends, and so does what follows', () => {
+  mockTold = [over];
+  const failed = expect.objectContaining({
+    name: 'InvalidStateError',
+    message: expect.stringContaining('of resources'),
+  });
+  expect(() => locks.requestSync('a', () => {})).toThrow(failed);
+  expect(() => locks.requestSync('a', () => {})).toThrow(failed);
+  expect(() => locks.isLocked('a')).toThrow(failed);
+});
+
+test('so does isLocked()', () => {
+  mockTold = [over];
+  expect(() => locks.isLocked('a')).toThrow(expect.objectContaining({ name: 'InvalidStateError' }));
+});
+
+test('a lock whose release meets the end of the thread is lost', () => {
+  mockTold = [granted(1), over];
+  expect(() => locks.requestSync('a', () => 'ran')).toThrow(
+    expect.objectContaining({ reason: 'disconnected' }),
+  );
+});
+
+test('so is one around a requestSync() that meets it', () => {
+  mockTold = [granted(1), over];
+  let inner;
+  const outer = () =>
+    locks.requestSync('a', () => {
+      try {
+        locks.requestSync('b', () => {});
+      } catch (error) {
+        inner = error;
+      }
+    });
+  expect(outer).toThrow(expect.objectContaining({ reason: 'disconnected' }));
+  expect(inner.name).toBe('InvalidStateError');
+});
+
+test('requests of the event loop hear of it after the call that is blocked', async () => {
+  const heard = [];
+  const held = locks.request('a', ({ signal }) => {
+    signal.addEventListener('abort', () => heard.push('lost'));
+    return new Promise(() => {});
+  });
+  const waiting = locks.request('b', () => {});
+  for (const promise of [held, waiting]) promise.catch(() => {}); // looked at below
+  mockTold = [granted(1), { type: 'reply', id: 1, value: false }, over];
+  locks.isLocked('c');
+  await null;
+  await new Promise(setImmediate);
+  expect(() => locks.isLocked('c')).toThrow('of resources');
+  heard.push('told');
+  await expect(held).rejects.toMatchObject({ reason: 'disconnected' });
+  await expect(waiting).rejects.toMatchObject({ name: 'InvalidStateError' });
+  expect(heard).toEqual(['told', 'lost']);
 });

@@ -3,6 +3,7 @@
 const { once } = require('node:events');
 const { MessageChannel, Worker } = require('node:worker_threads');
 const { toClusterOptions } = require('../../../../lib/backends/etcd/cluster-options.js');
+const { SessionWords } = require('../../../../lib/backends/etcd/session-words.js');
 
 const SESSION = require.resolve('../../../../lib/backends/etcd/session-thread.js');
 /** Nobody listens there. */
@@ -15,7 +16,7 @@ function startSession() {
     port: port2,
     place: toClusterOptions(NOWHERE, {}),
     about: { clientId: 'c', pid: process.pid, threadId: 0, host: 'h' },
-    signal: new Int32Array(new SharedArrayBuffer(8)),
+    words: new SessionWords().buffer,
   };
   const worker = new Worker(SESSION, { workerData, transferList: [port2], execArgv: [] });
   const told = [];

@@ -1,0 +1,16 @@
+'use strict';
+
+// Preloaded into the thread of a session: ends it as HOLDFAST_TEST_SESSION says.
+
+const { isMainThread, workerData } = require('node:worker_threads');
+
+const failing = process.env.HOLDFAST_TEST_SESSION;
+const failure = new Error('by the preloaded module');
+
+if (!isMainThread && failing === 'starts not') throw failure;
+if (!isMainThread) {
+  workerData.port.on('message', ({ type }) => {
+    if (type === 'ask' && failing === 'throws') throw failure;
+    if (type === 'ask' && failing === 'exits') process.exit();
+  });
+}

@@ -1,0 +1,54 @@
+'use strict';
+
+// Asks for a lock while the thread of its session does not start, or ends when it is asked: see
+// dead-session-preload.js. Says what it was told, and which warnings there were.
+
+const { SessionLink } = require('../../lib/backends/etcd/session-link.js');
+const { openEtcdBackend } = require('../../lib/backends/etcd/open.js');
+const { openLockManager } = require('../../lib/index.js');
+
+const MAX_START_MS = 200;
+/** Nobody listens there. */
+const NOWHERE = 'etcd://127.0.0.1:9';
+
+const [, , way] = process.argv;
+
+const about = ({ name, message }) => ({ name, message });
+
+/** What a thread that is blocked for ever hears of a thread that does not start. */
+function waitForStart() {
+  let told;
+  const link = new SessionLink({}, ({ error }) => (told = about(error)), MAX_START_MS);
+  link.block(Infinity, () => false);
+  return told;
+}
+
+function requestSync(locks) {
+  try {
+    return locks.requestSync('a', () => 'ran');
+  } catch (error) {
+    return about(error);
+  }
+}
+
+async function ask() {
+  if (process.env.HOLDFAST_TEST_SESSION === 'starts not') return [waitForStart()];
+  const locks = openLockManager({ backend: openEtcdBackend(NOWHERE) });
+  const told =
+    way === 'blocked' ? requestSync(locks) : await locks.request('a', () => 'ran').catch(about);
+  return [told, requestSync(locks)];
+}
+
+async function main() {
+  const warnings = [];
+  const warned = new Promise((resolve) => {
+    process.on('warning', ({ code, message }) => resolve(warnings.push({ code, message })));
+  });
+  const alive = setInterval(() => {}, 1000);
+  const told = await ask();
+  if (process.env.HOLDFAST_TEST_SESSION !== 'exits') await warned;
+  clearInterval(alive);
+  process.stdout.write(JSON.stringify({ told, warnings }));
+}
+
+main();
