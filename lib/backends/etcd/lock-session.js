@@ -13,7 +13,7 @@ const { NameQueue } = require('./name-queue.js');
 const { Backoff } = require('./backoff.js');
 const { readInTurn } = require('./read-in-turn.js');
 const { Session } = require('./session.js');
-const { SessionLost } = require('./session-calls.js');
+const { SessionTurn } = require('./session-turn.js');
 const { getAll, keyValuesOf, remove } = require('./transaction.js');
 
 /** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
@@ -35,8 +35,7 @@ class LockSession {
   #session;
   /** @type {Session | undefined} that begins */
   #opening;
-  /** @type {{ resolve: (session: Session) => void, reject: (error: unknown) => void }[]} */
-  #awaitSession = [];
+  #turn = new SessionTurn(() => this.#session);
   /** @type {Map<string, NameQueue>} */
   #queues = new Map();
   /** @type {Map<number, EtcdRequest>} */
@@ -66,10 +65,6 @@ class LockSession {
       tell({ type: 'events', id, events }),
     );
     this.#open();
-  }
-
-  get client() {
-    return this.#client;
   }
 
   /** @param {Ask} ask */
@@ -135,7 +130,7 @@ class LockSession {
    */
   holdersOf(name, max) {
     return this.#holderReads.read(name, () =>
-      this.#withSession((session) => readHolders(session, this.#bucket, name, max)),
+      this.#turn.run((session) => readHolders(session, this.#bucket, name, max)),
     );
   }
 
@@ -248,7 +243,7 @@ class LockSession {
     this.#watches.after(() => {
       if (this.#session !== session) return;
       for (const request of this.#requests.values()) this.#enter(request);
-      for (const { resolve } of this.#awaitSession.splice(0)) resolve(session);
+      this.#turn.begin(session);
     });
   }
 
@@ -279,26 +274,7 @@ class LockSession {
   /** @param {unknown} error */
   #failAll(error) {
     for (const request of [...this.#requests.values()]) this.#onFailed(request, error);
-    for (const { reject } of this.#awaitSession.splice(0)) reject(error);
-  }
-
-  /**
-   * @template T
-   * @param {(session: Session) => Promise<T>} action
-   * @returns {Promise<T>}
-   */
-  async #withSession(action) {
-    for (;;) {
-      /** @type {Session} */
-      const session =
-        this.#session ??
-        (await new Promise((resolve, reject) => this.#awaitSession.push({ resolve, reject })));
-      try {
-        return await action(session);
-      } catch (error) {
-        if (!(error instanceof SessionLost)) throw error;
-      }
-    }
+    this.#turn.fail(error);
   }
 
   /**
@@ -309,7 +285,7 @@ class LockSession {
    */
   #inTurn(action) {
     return new Promise((resolve, reject) => {
-      this.#watches.after(() => void this.#withSession(action).then(resolve, reject));
+      this.#watches.after(() => void this.#turn.run(action).then(resolve, reject));
     });
   }
 
