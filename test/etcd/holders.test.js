@@ -1,5 +1,7 @@
 'use strict';
 
+const { once } = require('node:events');
+const { Worker } = require('node:worker_threads');
 const { openLockManager } = require('../../lib/index.js');
 const { EtcdCluster } = require('../support/etcd-cluster.js');
 
@@ -23,7 +25,17 @@ const MESSAGE = new RegExp(
     `process ${process.pid}, thread 0, for \\d+ ms$`,
 );
 
-test('the message of a timeout names the holders, of request() and of requestSync()', async () => {
+/** In another thread, which holds it until it is terminated. */
+const HOLD = `
+  const { openLockManager } = require(${JSON.stringify(require.resolve('../../lib/index.js'))});
+  const { parentPort, workerData: url } = require('node:worker_threads');
+  openLockManager({ url }).request('kept', { label: 'kept' }, () => {
+    parentPort.on('message', () => {}); // a lock keeps no thread alive
+    parentPort.postMessage('held');
+    return new Promise(() => {});
+  });`;
+
+test('the message of a timeout names the holders', async () => {
   const first = await other.acquire('busy', { mode: 'shared', label: 'first' });
   const second = await locks.acquire('busy', { mode: 'shared' });
   const refused = locks.request('busy', { timeout: 20 }, () => {});
@@ -31,8 +43,17 @@ test('the message of a timeout names the holders, of request() and of requestSyn
     name: 'TimeoutError',
     message: expect.stringMatching(MESSAGE),
   });
-  expect(() => locks.requestSync('busy', { timeout: 20 }, () => {})).toThrow(MESSAGE);
   await Promise.all([first.release(), second.release()]);
+});
+
+test('so does that of requestSync(), where they are of another thread', async () => {
+  const holder = new Worker(HOLD, { eval: true, workerData: cluster.url('holders') });
+  const { threadId } = holder;
+  await once(holder, 'message');
+  expect(() => locks.requestSync('kept', { timeout: 20 }, () => {})).toThrow(
+    `it is held by process ${process.pid}, thread ${threadId}, label 'kept', for `,
+  );
+  await holder.terminate();
 });
 
 test('without an answer of the cluster the message is without holders', async () => {

@@ -11,6 +11,7 @@ const { QUEUED } = require('../outcome.js');
 const { toAsk } = require('./ask.js');
 const { EtcdWatch } = require('./etcd-watch.js');
 const { loadServices } = require('./grpc-library.js');
+const { agents, findOwnRequests } = require('./own-requests.js');
 const { toOwnInspection, toOwnSnapshot } = require('./own-realm.js');
 const { Questions } = require('./questions.js');
 const { RequestTable } = require('./request-table.js');
@@ -34,6 +35,8 @@ const EXIT_WAIT_MS = 1000;
 class EtcdBackend {
   clientId = createClientId();
   #link;
+  /** What the other agents of this thread may know of this one. */
+  #agent;
   /** Of what waits for the session's thread. */
   #loopKeepAlive = new LoopKeepAlive();
   #requests = new RequestTable(this.#loopKeepAlive);
@@ -51,6 +54,8 @@ class EtcdBackend {
     loadServices(); // a missing library is reported here, not in the other thread
     const about = { clientId: this.clientId, pid: process.pid, threadId, host: os.hostname() };
     this.#link = new SessionLink({ place, about }, (message) => this.#onMessage(message));
+    this.#agent = { shared: this.#link.shared, requests: this.#requests };
+    agents.add(this.#agent);
     leaveAtExit(this);
   }
 
@@ -120,7 +125,8 @@ class EtcdBackend {
   waitSync(request, timeout) {
     const number = request.backendId;
     this.#waitedFor = number;
-    this.#link.post({ type: 'findSelfWait', number });
+    const own = findOwnRequests(request.name, request);
+    if (own.length > 0) this.#link.post({ type: 'findSelfDeadlock', number, own });
     const wait = this.#requests.beginWait(number);
     this.#block(timeout, () => wait.outcome !== undefined || wait.failure !== undefined);
     this.#requests.endWait();
@@ -209,6 +215,7 @@ class EtcdBackend {
 
   /** All that is no request. */
   #endOthers() {
+    agents.delete(this.#agent);
     for (const watch of [...this.#watches.values()]) watch.close();
     this.#questions.rejectAll(() => invalidStateError(this.#whyClosed));
     this.#loopKeepAlive.end();

@@ -41,6 +41,11 @@ class EtcdRequest {
   holdTimer = undefined;
   /** In the session that it is of now. */
   id = '';
+  /**
+   * Its thread is blocked for it: ids of what that thread has asked for besides.
+   * @type {(() => Set<string>) | undefined}
+   */
+  findOwn = undefined;
 
   /** @param {Ask} ask */
   constructor({ number, name, mode, ifAvailable, steal, since, extras }) {

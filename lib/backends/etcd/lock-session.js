@@ -5,13 +5,14 @@ const { AgentWatches } = require('./agent-watches.js');
 const { EtcdClient } = require('./etcd-client.js');
 const { describe } = require('./etcd-errors.js');
 const { HolderReads, readHolders } = require('./etcd-holders.js');
-const { EtcdRequest, HELD, NEW, OVER } = require('./etcd-request.js');
+const { EtcdRequest, HELD, NEW, OVER, WAITING } = require('./etcd-request.js');
 const { checkVersion } = require('./etcd-version.js');
 const { fromSessionInfo, toInspection } = require('./bucket-view.js');
 const { BucketKeys, toRequestId } = require('./keys.js');
 const { NameQueue } = require('./name-queue.js');
 const { Backoff } = require('./backoff.js');
 const { readInTurn } = require('./read-in-turn.js');
+const { wouldSelfDeadlock } = require('./self-deadlock.js');
 const { Session } = require('./session.js');
 const { SessionTurn } = require('./session-turn.js');
 const { getAll, keyValuesOf, remove } = require('./transaction.js');
@@ -104,13 +105,13 @@ class LockSession {
   /**
    * A thread waits for this request, and does nothing else.
    * @param {number} number
+   * @param {() => Set<string>} findOwn  ids of the thread's other requests
    */
-  async findSelfWait(number) {
+  findSelfDeadlock(number, findOwn) {
     const request = this.#requests.get(number);
-    const queue = request && this.#queues.get(request.name);
-    await queue?.after(async () => {
-      if (request && queue.waitsForItself(request)) this.#tell({ type: 'deadlock', number });
-    });
+    if (request === undefined) return;
+    request.findOwn = findOwn;
+    if (request.phase === WAITING) void this.#findSelfDeadlock(request, findOwn);
   }
 
   /**
@@ -309,7 +310,7 @@ class LockSession {
       const session = /** @type {Session} */ (this.#session);
       queue = new NameQueue(name, session, this.#bucket, {
         onGranted: ({ number, token }) => this.#tell({ type: 'granted', number, token }),
-        onQueued: ({ number }) => this.#tell({ type: 'queued', number }),
+        onQueued: (request) => this.#onQueued(request),
         onMissed: (request) => this.#forget(request, { type: 'missed', number: request.number }),
         onFailed: (request, error) => this.#onFailed(request, error),
         onLost: (request, reason) => this.#onLost(request, reason),
@@ -322,6 +323,24 @@ class LockSession {
       if (this.#reading !== undefined) void queue.after(async () => this.#reading);
     }
     return queue;
+  }
+
+  /** @param {EtcdRequest} request */
+  #onQueued(request) {
+    const { number, findOwn } = request;
+    this.#tell({ type: 'queued', number });
+    if (findOwn !== undefined) void this.#findSelfDeadlock(request, findOwn);
+  }
+
+  /**
+   * @param {EtcdRequest} request  waiting
+   * @param {() => Set<string>} findOwn
+   */
+  async #findSelfDeadlock(request, findOwn) {
+    const session = /** @type {Session} */ (this.#session);
+    const look = wouldSelfDeadlock(session, this.#bucket, request, findOwn);
+    const isFound = await look.catch(() => false); // the next session looks again
+    if (isFound) this.#tell({ type: 'deadlock', number: request.number });
   }
 
   /** @param {WatchEvent} event */

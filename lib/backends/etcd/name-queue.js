@@ -3,7 +3,6 @@
 const { clearTimeout, setTimeout } = require('../../time.js');
 const { EtcdError } = require('./etcd-errors.js');
 const { HELD, NEW, OVER, WAITING } = require('./etcd-request.js');
-const { isBehind } = require('./is-behind.js');
 const { enterLock, followInQueue } = require('./lock-entry.js');
 const { leaveQueue } = require('./lock-leave.js');
 const { releaseLock } = require('./lock-release.js');
@@ -94,14 +93,6 @@ class NameQueue {
   /** @returns {Promise<{ exclusive: number, shared: number }>} holders */
   countHolders() {
     return this.after(() => this.#access.readState());
-  }
-
-  /**
-   * Whether a thread that waits for this request, and does nothing else, waits for itself.
-   * @param {EtcdRequest} request
-   */
-  waitsForItself(request) {
-    return request.phase === WAITING && isBehind(request, this.#held, this.#waiting);
   }
 
   /**

@@ -53,6 +53,20 @@ class RequestTable {
   }
 
   /**
+   * Of all that have this name and are not being ended.
+   * @param {string} name
+   * @param {Request} except
+   * @returns {number[]}
+   */
+  numbersOf(name, except) {
+    const entries = [...this.#entries.values()].filter(
+      ({ request, onEnded }) =>
+        request.name === name && request !== except && onEnded === undefined,
+    );
+    return entries.map(({ number }) => number);
+  }
+
+  /**
    * @param {Request} request
    * @returns {Entry | undefined} undefined when it was forgotten before
    */

@@ -60,6 +60,11 @@ class SessionLink {
     port1.unref();
   }
 
+  /** What the thread shares with this one. */
+  get shared() {
+    return this.#words.buffer;
+  }
+
   /** @param {object} message */
   post(message) {
     this.#port.postMessage(message);

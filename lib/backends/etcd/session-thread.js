@@ -7,6 +7,7 @@ const { workerData } = require('node:worker_threads');
 const { describe } = require('./etcd-errors.js');
 const { LockSession } = require('./lock-session.js');
 const { MachineLink } = require('./machine-link.js');
+const { toRequestIds } = require('./own-requests.js');
 const { SessionWords } = require('./session-words.js');
 
 /** @type {{ port: import('node:worker_threads').MessagePort, place: any, about: any,
@@ -28,6 +29,7 @@ let link;
 function onSession(lease) {
   link?.close();
   link = undefined;
+  words.noteLease(lease);
   if (lease === undefined) return;
   const cluster = `${place.endpoints.join()}/${place.prefix}`;
   link = new MachineLink(cluster, lease, (dead) => void session.revoke(dead));
@@ -59,7 +61,7 @@ async function close() {
 const COMMANDS = {
   ask: ({ ask }) => session.ask(ask),
   end: ({ number, why }) => session.end(number, why),
-  findSelfWait: ({ number }) => void session.findSelfWait(number),
+  findSelfDeadlock: ({ number, own }) => session.findSelfDeadlock(number, () => toRequestIds(own)),
   isLocked: ({ id, name, min }) => void reply(id, () => session.isLocked(name, min)),
   holdersOf: ({ id, name, max }) => void reply(id, () => session.holdersOf(name, max)),
   inspect: ({ id }) => void reply(id, () => session.inspect()),

@@ -1,9 +1,15 @@
 'use strict';
 
-/** What the words of the shared buffer mean: how many messages the thread has sent, its phase. */
+/**
+ * What the words of the shared buffer mean: how many messages the thread has sent, and its phase.
+ * Behind them stands the lease of its session, in 64 bits.
+ */
 const COUNT = 0;
 const PHASE = 1;
-const WORDS = 2;
+const LEASE_OFFSET = 8;
+const BYTES = 16;
+
+const NO_LEASE = 0n;
 
 /** The phases of the thread, which notes them itself: events of it need a free loop. */
 const STARTING = 0;
@@ -13,11 +19,13 @@ const ENDED = 2;
 /** What the thread of a session and that of its agent share: one of them may be blocked. */
 class SessionWords {
   #words;
+  #lease;
 
   /** @param {SharedArrayBuffer} [buffer] */
-  constructor(buffer = new SharedArrayBuffer(WORDS * Int32Array.BYTES_PER_ELEMENT)) {
+  constructor(buffer = new SharedArrayBuffer(BYTES)) {
     this.buffer = buffer;
-    this.#words = new Int32Array(buffer);
+    this.#words = new Int32Array(buffer, 0, LEASE_OFFSET / Int32Array.BYTES_PER_ELEMENT);
+    this.#lease = new BigInt64Array(buffer, LEASE_OFFSET);
   }
 
   /** Called in the session's thread, which notes its end by itself from then on. */
@@ -33,6 +41,17 @@ class SessionWords {
   noteMessage() {
     Atomics.add(this.#words, COUNT, 1);
     Atomics.notify(this.#words, COUNT);
+  }
+
+  /** @param {string | undefined} lease  undefined: there is no session */
+  noteLease(lease) {
+    Atomics.store(this.#lease, 0, lease === undefined ? NO_LEASE : BigInt(lease));
+  }
+
+  /** @returns {string | undefined} */
+  get lease() {
+    const lease = Atomics.load(this.#lease, 0);
+    return lease === NO_LEASE ? undefined : lease.toString();
   }
 
   get hasStarted() {

@@ -139,6 +139,15 @@ const getMadeAt = (prefix, revision) => ({
 });
 
 /**
+ * The keys that begin like this and are no younger than that revision.
+ * @param {string} prefix
+ * @param {string} revision
+ */
+const getMadeUntil = (prefix, revision) => ({
+  request_range: { ...rangeOf(prefix), max_create_revision: revision },
+});
+
+/**
  * The newest key that begins like this and is older than that revision.
  * @param {string} prefix
  * @param {string} revision
@@ -176,6 +185,7 @@ module.exports = {
   get,
   getAll,
   getMadeAt,
+  getMadeUntil,
   getNewestBefore,
   getOldest,
   isChangedAt,

@@ -114,6 +114,22 @@ describeOneClient('requestSync(), inside a client', (run) => {
   );
 
   test(
+    'would wait for a limit that its own thread uses up: a DeadlockError',
+    run(async ({ locks, assert, name, notCalled }) => {
+      const limited = { mode: 'shared', limit: 2 };
+      const handles = [await locks.acquire(name, limited), await locks.acquire(name, limited)];
+      const options = { ...limited, timeout: 20_000 }; // a wait that is not seen ends by it
+      const failing = () => locks.requestSync(name, options, notCalled);
+      assert.throws(failing, { name: 'DeadlockError' });
+      assert.equal(
+        locks.requestSync(name, { mode: 'shared' }, ({ mode }) => mode),
+        'shared',
+      );
+      for (const handle of handles) handle.release();
+    }),
+  );
+
+  test(
     'nested: another name is granted, the same one is a DeadlockError',
     run(async ({ locks, assert, name, notCalled }) => {
       const result = locks.requestSync(name, () => {
