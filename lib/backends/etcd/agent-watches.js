@@ -1,5 +1,6 @@
 'use strict';
 
+const { clearTimeout, setTimeout } = require('../../time.js');
 const { BucketEvents } = require('./bucket-events.js');
 const { endOf } = require('./keys.js');
 
@@ -7,27 +8,34 @@ const { endOf } = require('./keys.js');
 /** @typedef {import('./session.js').Session} Session */
 /** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
 
+/** The longest that a watch without an answer holds up what comes after it. */
+const MAX_HOLD_UP_MS = 5000;
+
 /**
  * The watches of an agent, in each of its sessions. A watch sees all that its agent does after it:
- * that waits here until the cluster has answered.
+ * that waits here until the cluster has answered. Where the answer does not come, the agent goes
+ * on, and the watch tells that it has missed something as soon as it sees anything.
  */
 class AgentWatches {
   #bucket;
   #tell;
   /** @type {Map<number, { name: string | undefined, events: BucketEvents | undefined }>} */
   #watches = new Map();
-  /** @type {Set<BucketEvents>} that the cluster has not answered */
-  #beginning = new Set();
+  #maxHoldUpMs;
+  /** @type {Map<BucketEvents, NodeJS.Timeout>} that the cluster has not answered, which wait */
+  #beginning = new Map();
   /** @type {(() => void)[]} */
   #actions = [];
 
   /**
    * @param {BucketKeys} bucket
    * @param {(id: number, events: LockEvent[]) => void} tell
+   * @param {number} [maxHoldUpMs]
    */
-  constructor(bucket, tell) {
+  constructor(bucket, tell, maxHoldUpMs = MAX_HOLD_UP_MS) {
     this.#bucket = bucket;
     this.#tell = tell;
+    this.#maxHoldUpMs = maxHoldUpMs;
   }
 
   /**
@@ -59,6 +67,7 @@ class AgentWatches {
 
   onSessionLost() {
     for (const watch of this.#watches.values()) watch.events = undefined;
+    for (const timer of this.#beginning.values()) clearTimeout(timer);
     this.#beginning.clear();
     this.#run();
   }
@@ -95,13 +104,18 @@ class AgentWatches {
       onGap: () => events.skip(),
     });
     events.onClose = () => subscription.cancel();
-    this.#beginning.add(events);
+    const goOn = () => {
+      events.skip();
+      this.#onBegun(events);
+    };
+    this.#beginning.set(events, setTimeout(goOn, this.#maxHoldUpMs));
     const onBegun = () => this.#onBegun(events);
     events.begin(session, subscription).then(onBegun, onBegun);
   }
 
-  /** It sees what happens, or never will. @param {BucketEvents} events */
+  /** It sees what happens, or nothing waits for it. @param {BucketEvents} events */
   #onBegun(events) {
+    clearTimeout(this.#beginning.get(events));
     if (this.#beginning.delete(events)) this.#run();
   }
 }

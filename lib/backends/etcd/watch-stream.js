@@ -33,6 +33,10 @@ const NO_WATCH = -1;
 /** One watch of a stream. */
 class Subscription {
   isReady = false;
+  /** So often the stream was checked since this was asked for. */
+  checks = 0;
+  /** So many checks without an answer are borne; more after each of them. */
+  patience = 1;
   /** A gap is to be told as soon as the watch is there again. */
   hasGap = false;
   /** @type {() => void} */
@@ -70,10 +74,16 @@ class Subscription {
     };
   }
 
+  /** A living stream may answer others and not this one. */
+  get isOverdue() {
+    return !this.isReady && this.checks >= this.patience;
+  }
+
   /** @param {string} revision */
   onCreated(revision) {
     if (this.next === '0') this.next = following(revision);
     this.isReady = true;
+    this.patience = 1;
     this.#resolve();
     if (!this.hasGap) return;
     this.hasGap = false;
@@ -150,10 +160,14 @@ class WatchStream {
     this.#subscriptions.set(subscription.id, subscription);
   }
 
-  /** Asks whether the stream lives; opens another where there was no answer for too long. */
+  /**
+   * Asks whether the stream lives; opens another where it, or one of its watches, had no answer for
+   * too long.
+   */
   check() {
     if (this.#stream === undefined || this.#subscriptions.size === 0) return;
-    if (this.#asked >= this.#patience) void this.#moveAway(this.#stream);
+    if (this.#asked >= this.#patience || this.#hasOverdue) void this.#moveAway(this.#stream);
+    for (const subscription of this.#subscriptions.values()) subscription.checks += 1;
     this.#asked += 1;
     this.#write({ progress_request: {} });
   }
@@ -165,10 +179,17 @@ class WatchStream {
   async #moveAway(stream) {
     const connection = /** @type {Connection} */ (this.#connection);
     await this.#client.replace(connection);
-    if (this.#stream !== stream || this.#asked === 0) return;
+    if (this.#stream !== stream || (this.#asked === 0 && !this.#hasOverdue)) return;
     if (this.#client.isClosed || this.#client.connection === connection) return;
     this.#patience *= 2;
+    for (const subscription of this.#subscriptions.values()) {
+      if (!subscription.isReady) subscription.patience *= 2;
+    }
     this.#reopen(stream);
+  }
+
+  get #hasOverdue() {
+    return [...this.#subscriptions.values()].some(({ isOverdue }) => isOverdue);
   }
 
   close() {
@@ -219,6 +240,7 @@ class WatchStream {
     stream.on('end', () => this.#onEnd(stream));
     for (const subscription of this.#subscriptions.values()) {
       subscription.isReady = false;
+      subscription.checks = 0;
       this.#write(subscription.request);
     }
   }
@@ -274,6 +296,8 @@ class WatchStream {
       subscription.next = '0';
       // The server knows the number of a watch that it has ended, and refuses it.
       this.#subscriptions.delete(subscription.id);
+      subscription.isReady = false;
+      subscription.checks = 0;
       this.#number(subscription);
       this.#write(subscription.request);
       return;

@@ -1,0 +1,79 @@
+'use strict';
+
+const { AgentWatches } = require('../../../../lib/backends/etcd/agent-watches.js');
+const { BucketKeys, toLeaseId, toRequestId } = require('../../../../lib/backends/etcd/keys.js');
+
+const LONG_MS = 1_000_000;
+const bucket = new BucketKeys('prefix', 'bucket');
+
+/** A session that lives, and whose cluster answers watches when the test says so. */
+class FakeSession {
+  subscriptions = [];
+
+  watches = {
+    add: (watched) => {
+      const subscription = { ...watched, cancel: () => {} };
+      subscription.ready = new Promise((resolve) => (subscription.answer = resolve));
+      this.subscriptions.push(subscription);
+      return subscription;
+    },
+  };
+
+  async read() {
+    return { responses: [{ response_range: { kvs: [] } }] };
+  }
+}
+
+/** What a watch sees when a lock is granted at this revision. */
+const grant = (revision) => ({
+  isPut: true,
+  key: bucket.ofName('a').heldKey('x', toRequestId(toLeaseId('7'), 1)),
+  value: '0 [0]',
+  revision,
+});
+
+let told;
+let watches;
+let session;
+function open(maxHoldUpMs) {
+  told = [];
+  session = new FakeSession();
+  watches = new AgentWatches(bucket, (id, events) => told.push(...events), maxHoldUpMs);
+  watches.open(1, undefined, session);
+}
+afterEach(() => watches.closeAll());
+
+const turn = () => new Promise(setImmediate);
+
+test('what comes after a watch waits for the answer to it', async () => {
+  open(LONG_MS);
+  const done = [];
+  watches.after(() => done.push('after it'));
+  await turn();
+  done.push('answered');
+  session.subscriptions[0].answer();
+  await turn();
+  session.subscriptions[0].onEvents([grant('5')]);
+  expect(done).toEqual(['answered', 'after it']);
+  expect(told).toMatchObject([{ type: 'granted', token: 5n, lost: 0 }]);
+});
+
+test('a watch that is not answered holds up nothing for ever, and has missed something', async () => {
+  open(1);
+  await new Promise((resolve) => watches.after(resolve));
+  session.subscriptions[0].answer();
+  await turn();
+  session.subscriptions[0].onEvents([grant('5')]);
+  session.subscriptions[0].onEvents([grant('6')]);
+  expect(told).toMatchObject([
+    { token: 5n, lost: 1 },
+    { token: 6n, lost: 0 },
+  ]);
+});
+
+test('a watch that is closed before its answer holds up nothing', async () => {
+  open(LONG_MS);
+  const done = new Promise((resolve) => watches.after(resolve));
+  watches.close(1);
+  await done;
+});
