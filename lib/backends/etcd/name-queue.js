@@ -157,8 +157,10 @@ class NameQueue {
     try {
       const entered = await this.#session.entries.pass(enterLock(this.#access, request));
       if (entered === undefined) this.#miss(request);
-      else if (entered.found === HELD) this.#hold(request, entered.revision, []);
-      else this.#wait([request], entered.revision);
+      else if (entered.found === HELD) {
+        if (request.steal) this.#loseTo(entered.revision);
+        this.#hold(request, entered.revision, []);
+      } else this.#wait([request], entered.revision);
       // Whether a limit leaves room is found by counting: no transaction can.
       if (request.phase === WAITING && request.class === 'l') await this.#serve();
     } catch (error) {
@@ -330,6 +332,11 @@ class NameQueue {
         if (request.phase === HELD && !request.isEnding) await this.#end(request, 'expired');
       });
     }, request.holdLimit);
+  }
+
+  /** A steal by this session: the mail to its victims may come later. @param {string} token */
+  #loseTo(token) {
+    for (const held of this.#held) if (BigInt(held.token) < BigInt(token)) this.#lose(held);
   }
 
   /** @param {EtcdRequest} request */
