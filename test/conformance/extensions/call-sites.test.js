@@ -38,12 +38,12 @@ describeTwoClients('callSites', (clients) => {
       await locks.requestAll([same], look);
       const handle = await locks.acquire(same);
       await look();
-      handle.release();
+      await handle.release();
       const mutex = new Mutex(same, { manager: locks });
       await mutex.runExclusive(look);
       const release = await mutex.acquire();
       await look();
-      release();
+      await release();
       return found;
     }, name);
     // The body is compiled from its source inside LockAgent.
