@@ -14,6 +14,8 @@ class Crew {
   counts = { kills: 0, logouts: 0, failures: 0 };
   #task;
   #members;
+  /** @type {(() => void) | undefined} */
+  #begin;
 
   /**
    * @param {number} processes
@@ -28,8 +30,8 @@ class Crew {
     const child = fork(path.join(__dirname, 'worker.js'), [JSON.stringify(this.#task)]);
     const member = { child, isUsing: false };
     child.on('message', (/** @type {any} */ { loggedOut }) => {
-      if (loggedOut === undefined) member.isUsing = true;
-      else this.counts.logouts += 1;
+      if (loggedOut !== undefined) this.counts.logouts += 1;
+      else this.#onUse(member);
     });
     child.on('error', () => {}); // told to stop when it had just gone
     const closed = new Promise((resolve) => child.once('close', resolve)).then((code) => {
@@ -38,11 +40,19 @@ class Crew {
     return Object.assign(member, { closed });
   }
 
+  /** @param {{ isUsing: boolean }} member */
+  #onUse(member) {
+    member.isUsing = true;
+    this.#begin?.();
+    this.#begin = undefined;
+  }
+
   /**
-   * @param {AbortSignal} end  when to stop
-   * @param {boolean} isKilling
+   * @param {{ end: AbortSignal, begin: () => void, isKilling: boolean }} options  when to stop;
+   * called when the first process has used the session
    */
-  async run(end, isKilling) {
+  async run({ end, begin, isKilling }) {
+    this.#begin = begin;
     while (!end.aborted && this.counts.logouts + this.counts.failures === 0) {
       await pause(Math.random() * MAX_PAUSE_MS);
       if (isKilling) this.#killOne();

@@ -31,7 +31,8 @@ Over several machines, with HOLDFAST_URL=etcd://…:
 
 /**
  * @typedef {object} Options
- * @property {AbortSignal} end
+ * @property {AbortSignal} end  when to stop
+ * @property {() => void} begin  the time that it lasts
  * @property {number} processes
  * @property {number} lifetime
  * @property {boolean} isKilling
@@ -53,7 +54,7 @@ const isWell = ({ logouts, failures }) => logouts + failures === 0;
  * @param {Options} options
  * @returns {Promise<Result>}
  */
-async function runAlone({ end, processes, lifetime, isKilling, withLock }) {
+async function runAlone({ end, begin, processes, lifetime, isKilling, withLock }) {
   const directory = mkdtempSync(path.join(os.tmpdir(), 'holdfast-session-'));
   const server = new Server(lifetime);
   try {
@@ -61,7 +62,7 @@ async function runAlone({ end, processes, lifetime, isKilling, withLock }) {
     const file = path.join(directory, 'tokens.json');
     await new TokenFile(file).write(server.session.tokens);
     const crew = new Crew(processes, { url, file, directory, withLock, threads: THREADS });
-    const crewCounts = await crew.run(end, isKilling);
+    const crewCounts = await crew.run({ end, begin, isKilling });
     const ok = isSound(server.counts) && isWell(crewCounts);
     return { ...server.counts, ...crewCounts, ok };
   } finally {
@@ -75,11 +76,12 @@ async function runAlone({ end, processes, lifetime, isKilling, withLock }) {
  * @param {Options} options
  * @returns {Promise<Result>}
  */
-async function serve(place, { end, lifetime }) {
+async function serve(place, { end, begin, lifetime }) {
   const [, host, port] = /^(.+):(\d+)$/.exec(place) ?? [];
   if (port === undefined) throw new TypeError('--serve takes HOST:PORT');
   const server = new Server(lifetime);
   console.error(`serving at ${await server.listen(host, Number(port))}`);
+  begin();
   if (!end.aborted) await once(end, 'abort');
   server.close();
   return { ...server.counts, ok: isSound(server.counts) };
@@ -90,9 +92,9 @@ async function serve(place, { end, lifetime }) {
  * @param {Options} options
  * @returns {Promise<Result>}
  */
-async function join(url, { end, processes, isKilling, withLock }) {
+async function join(url, { end, begin, processes, isKilling, withLock }) {
   const crew = new Crew(processes, { url, withLock, threads: THREADS });
-  const counts = await crew.run(end, isKilling);
+  const counts = await crew.run({ end, begin, isKilling });
   return { ...counts, ok: isWell(counts) };
 }
 
@@ -122,14 +124,16 @@ function print({ ok, machines = {}, ...counts }) {
 }
 
 /**
- * After some seconds, or when this process is interrupted.
+ * When to stop: when the user says so, or so long after begin().
  * @param {number} seconds
  */
-function endAfter(seconds) {
+function makeClock(seconds) {
   const end = new AbortController();
-  if (seconds !== Infinity) setTimeout(() => end.abort(), seconds * 1000).unref();
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => end.abort());
-  return end.signal;
+  const begin = () => {
+    if (seconds !== Infinity) setTimeout(() => end.abort(), seconds * 1000).unref();
+  };
+  return { end: end.signal, begin };
 }
 
 async function main() {
@@ -157,9 +161,9 @@ async function main() {
   if (!(seconds > 0 && lifetime > 0 && processes > 0)) {
     throw new TypeError('--seconds, --processes and --lifetime take a number above 0');
   }
-  const end = endAfter(seconds);
+  const clock = makeClock(seconds);
   const isKilling = !values['without-kills'];
-  const options = { end, processes, lifetime, isKilling, withLock: !values['without-lock'] };
+  const options = { ...clock, processes, lifetime, isKilling, withLock: !values['without-lock'] };
   let result;
   if (place !== undefined) result = await serve(place, options);
   else if (url !== undefined) result = await join(url, options);
