@@ -15,7 +15,8 @@ const { TokenFile } = require('./token-store.js');
 const THREADS = 2;
 
 const USAGE = `node examples/refresh-token/main.js [options]
-  --seconds N        how long (default 5; with --join, until it is interrupted)
+  --seconds N        how long, from the first use of the session (default 5; with --join,
+                     until it is interrupted)
   --processes N      of 2 worker threads each (default 4)
   --lifetime MS      of an access token (default 40; an hour as a rule)
   --without-kills    no process is killed
