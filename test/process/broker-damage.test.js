@@ -8,7 +8,7 @@ const path = require('node:path');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { openLockManager } = require('../../lib/index.js');
-const { killBroker } = require('../support/broker-process.js');
+const { killBroker, removeLocks } = require('../support/broker-process.js');
 
 // A journal that the next broker cannot read: clients tell what they hold, or all are told why not.
 
@@ -27,8 +27,7 @@ beforeEach(() => {
 afterEach(async () => {
   for (const child of children) child.kill('SIGKILL');
   locks.close();
-  killBroker(place);
-  fs.rmSync(directory, { recursive: true, force: true });
+  removeLocks(place);
 });
 
 const journal = () => path.join(place.folder, `journal.${place.highestClaim()}`);

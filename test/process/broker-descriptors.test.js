@@ -9,7 +9,7 @@ const path = require('node:path');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { openLockManager } = require('../../lib/index.js');
-const { killBroker } = require('../support/broker-process.js');
+const { killBroker, removeLocks } = require('../support/broker-process.js');
 
 const BROKER = path.join(__dirname, '../../lib/backends/broker/server/main.js');
 const PROGRAM = path.join(__dirname, 'broker-descriptors-program.js');
@@ -28,7 +28,7 @@ beforeEach(() => {
 afterEach(() => {
   child.kill('SIGKILL');
   locks.close();
-  fs.rmSync(directory, { recursive: true, force: true });
+  removeLocks(place);
 });
 
 const claim = () => place.readClaim(place.highestClaim());

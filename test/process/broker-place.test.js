@@ -6,6 +6,7 @@ const path = require('node:path');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { openLockManager } = require('../../lib/index.js');
+const { removeLocks } = require('../support/broker-process.js');
 
 // Two domains of locks must not come about without either side knowing: who holds a lock of a
 // broker that others cannot find any more is told so.
@@ -16,7 +17,7 @@ beforeEach(() => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
   place = new BrokerFiles('default', directory);
 });
-afterEach(() => fs.rmSync(directory, { recursive: true, force: true }));
+afterEach(() => removeLocks(place));
 
 test.each([
   ['the folder', () => fs.rmSync(place.folder, { recursive: true, force: true })],

@@ -7,7 +7,7 @@ const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { Link } = require('../../lib/backends/broker/link.js');
 const { openLockManager } = require('../../lib/index.js');
-const { killBroker } = require('../support/broker-process.js');
+const { killBroker, removeLocks } = require('../support/broker-process.js');
 
 // A broker is followed by another one while a thread goes from one requestSync() to the next: its
 // own connection still leads to the dead one, that of its helper does not.
@@ -24,8 +24,7 @@ beforeEach(async () => {
 afterEach(() => {
   jest.restoreAllMocks();
   locks.close();
-  killBroker(place);
-  fs.rmSync(directory, { recursive: true, force: true });
+  removeLocks(place);
 });
 
 const isGranted = (name, options = {}) => locks.requestSync(name, options, (lock) => lock !== null);

@@ -2,13 +2,18 @@
 
 const { fork } = require('node:child_process');
 const { once } = require('node:events');
-const { createReadStream, mkdtempSync, rmSync } = require('node:fs');
+const { createReadStream, mkdtempSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { createInterface } = require('node:readline');
 const { setTimeout: pause } = require('node:timers/promises');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
-const { killBroker, sendSignal, signalBroker } = require('../support/broker-process.js');
+const {
+  killBroker,
+  removeLocks,
+  sendSignal,
+  signalBroker,
+} = require('../support/broker-process.js');
 const { randomFrom } = require('../support/process-random.js');
 const { StormChecker } = require('./kill-storm-log.js');
 
@@ -48,9 +53,7 @@ beforeAll(() => {
 });
 afterAll(() => {
   for (const child of running) child.kill('SIGKILL');
-  killBroker(place);
-  // Windows keeps the files of a process for a moment after its end.
-  rmSync(directory, { recursive: true, force: true, maxRetries: 10 });
+  removeLocks(place);
 });
 
 async function start() {

@@ -8,7 +8,7 @@ const path = require('node:path');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { platformOf } = require('../../lib/backends/broker/platform.js');
 const { openLockManager } = require('../../lib/index.js');
-const { killBroker } = require('../support/broker-process.js');
+const { removeLocks } = require('../support/broker-process.js');
 
 // No other user gets to a broker, its clients or its journal; and what another user has made before
 // is refused.
@@ -33,7 +33,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   locks.close();
-  killBroker(place);
+  removeLocks(place);
   fs.rmSync(root, { recursive: true, force: true });
 });
 

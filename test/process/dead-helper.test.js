@@ -6,7 +6,7 @@ const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { promisify } = require('node:util');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
-const { killBroker } = require('../support/broker-process.js');
+const { removeLocks } = require('../support/broker-process.js');
 
 // The events of a helper thread come to the event loop of its owner, which is blocked just then.
 
@@ -19,8 +19,7 @@ beforeEach(() => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
 });
 afterEach(() => {
-  killBroker(new BrokerFiles('default', directory));
-  fs.rmSync(directory, { recursive: true, force: true });
+  removeLocks(new BrokerFiles('default', directory));
 });
 
 async function run(failing) {

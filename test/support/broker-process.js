@@ -1,6 +1,6 @@
 'use strict';
 
-const { readFileSync } = require('node:fs');
+const { readFileSync, readdirSync, rmSync } = require('node:fs');
 
 /** They stop a process, and let it go on. */
 const STOPS = ['SIGSTOP', 'SIGCONT'];
@@ -59,4 +59,27 @@ function signalBroker(place, signal) {
 /** @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} place */
 const killBroker = (place) => signalBroker(place, 'SIGKILL');
 
-module.exports = { killBroker, sendSignal, signalBroker, signalBrokerOf };
+/** @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} place */
+function pidsOfBrokers(place) {
+  if (process.platform !== 'linux') return [place.readClaim(place.highestClaim())?.pid];
+  const pids = readdirSync('/proc').map(Number);
+  return pids.filter((pid) => pid > 0 && isBrokerOf(pid, place.directory));
+}
+
+/**
+ * Removes a directory of locks when its clients have ended. A client that saw a broker die may
+ * have started the next one, which has no claim yet, and a killed one may write until it is gone:
+ * so all of them are ended first, and waited for where /proc tells.
+ * @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} place
+ */
+function removeLocks(place) {
+  const { directory } = place;
+  const isKnown = process.platform === 'linux';
+  do {
+    for (const pid of pidsOfBrokers(place)) signalBrokerOf(pid, directory, 'SIGKILL');
+  } while (isKnown && pidsOfBrokers(place).length > 0);
+  // Windows keeps the files of a process for a moment after its end.
+  rmSync(directory, { recursive: true, force: true, maxRetries: isKnown ? 0 : 10 });
+}
+
+module.exports = { killBroker, removeLocks, sendSignal, signalBroker, signalBrokerOf };

@@ -1,11 +1,11 @@
 'use strict';
 
-const { readdirSync } = require('node:fs');
+const { readdirSync, rmSync } = require('node:fs');
 const { join } = require('node:path');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
-const { killBroker } = require('./broker-process.js');
+const { removeLocks } = require('./broker-process.js');
 
 const BUCKET = 'process';
 
@@ -25,7 +25,7 @@ const brokerFiles = (directory) => new BrokerFiles(BUCKET, directory);
  * @property {(options: { directory: string, sweeps: boolean }) => object} open
  * @property {(directory: string) => object} filesIn  what there is of the living, counted
  * @property {(living: { agents: number, processes: number }) => object} filesOf  what they need
- * @property {(directory: string) => void} end  what outlives its clients
+ * @property {(directory: string) => void} remove  the directory, with what outlives its clients
  */
 
 /** @type {Record<string, ProcessBackend>} */
@@ -35,14 +35,14 @@ const PROCESS_BACKENDS = {
     open: (options) => new SharedMemoryBackend({ ...options, bucket: BUCKET }),
     filesIn: (directory) => countFiles(readdirSync(join(directory, BUCKET))),
     filesOf: ({ agents, processes }) => ({ a: agents, p: processes, s: 1 }),
-    end: () => {},
+    remove: (directory) => rmSync(directory, { recursive: true, force: true }),
   },
   // A lifeline for each living agent.
   broker: {
     open: ({ directory }) => new BrokerBackend({ directory, bucket: BUCKET }),
     filesIn: (directory) => countFiles(readdirSync(brokerFiles(directory).lifelinesFolder)),
     filesOf: ({ agents }) => ({ s: agents }),
-    end: (directory) => killBroker(brokerFiles(directory)),
+    remove: (directory) => removeLocks(brokerFiles(directory)),
   },
 };
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { mkdtempSync, rmSync } = require('node:fs');
+const { mkdtempSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { isDeepStrictEqual } = require('node:util');
@@ -116,8 +116,7 @@ class ProcessBucket {
   async close() {
     await Promise.all([...this.#actors].map((actor) => actor.end()));
     this.locks.close();
-    PROCESS_BACKENDS[this.#backend].end(this.directory);
-    rmSync(this.directory, { recursive: true, force: true });
+    PROCESS_BACKENDS[this.#backend].remove(this.directory);
   }
 }
 

@@ -8,6 +8,7 @@ const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js
 const { machineNow } = require('../../../../lib/backends/broker/machine-clock.js');
 const { STEAL } = require('../../../../lib/backends/broker/wire.js');
 const { openLockManager } = require('../../../../lib/index.js');
+const { removeLocks } = require('../../../support/broker-process.js');
 const { RawClient } = require('../../../support/raw-client.js');
 
 // The helper thread of a client tells the broker what the client has, over a connection of its own.
@@ -28,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => {
   locks.close();
-  fs.rmSync(directory, { recursive: true, force: true });
+  removeLocks(new BrokerFiles('default', directory));
 });
 beforeEach(async () => {
   const place = new BrokerFiles('default', directory);

@@ -8,6 +8,7 @@ const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js
 const { platformOf } = require('../../../../lib/backends/broker/platform.js');
 const { HEAD_BYTES, toAnswerBytes } = require('../../../../lib/backends/broker/sync-helper.js');
 const { openLockManager } = require('../../../../lib/index.js');
+const { removeLocks } = require('../../../support/broker-process.js');
 
 // The message of a timeout names those who hold the lock, though only the broker knows them.
 
@@ -26,7 +27,7 @@ beforeEach(async () => {
 afterEach(() => {
   first.close();
   second.close();
-  fs.rmSync(directory, { recursive: true, force: true });
+  removeLocks(new BrokerFiles('default', directory));
 });
 
 const notCalled = () => {

@@ -10,6 +10,7 @@ const { platformOf } = require('../../../../lib/backends/broker/platform.js');
 const { proofOf } = require('../../../../lib/backends/broker/proof.js');
 const { machineNow } = require('../../../../lib/backends/broker/machine-clock.js');
 const { openLockManager } = require('../../../../lib/index.js');
+const { removeLocks } = require('../../../support/broker-process.js');
 const { RawClient } = require('../../../support/raw-client.js');
 
 // Who does not keep to the protocol loses the connection, and nobody else notices.
@@ -26,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => {
   locks.close();
-  fs.rmSync(directory, { recursive: true, force: true });
+  removeLocks(place);
 });
 
 const claim = () => place.readClaim(place.highestClaim());

@@ -12,7 +12,7 @@ const { newBrokerSocket } = require('../../../../lib/backends/broker/broker-sock
 const { Lifeline } = require('../../../../lib/backends/broker/lifeline.js');
 const { listLifelines } = require('../../../../lib/backends/broker/lifeline-files.js');
 const { openLockManager } = require('../../../../lib/index.js');
-const { killBroker } = require('../../../support/broker-process.js');
+const { killBroker, removeLocks } = require('../../../support/broker-process.js');
 
 // What processes that were killed have left in the folder of a bucket, and in the short one.
 
@@ -33,7 +33,7 @@ let directory;
 beforeEach(() => {
   directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
 });
-afterEach(() => fs.rmSync(directory, { recursive: true, force: true }));
+afterEach(() => removeLocks(new BrokerFiles('jobs', directory)));
 
 const useLock = async (place) => {
   const backend = new BrokerBackend({ directory: place.directory, bucket: place.bucket });

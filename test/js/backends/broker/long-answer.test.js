@@ -4,7 +4,9 @@ const fs = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
+const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
 const { openLockManager } = require('../../../../lib/index.js');
+const { removeLocks } = require('../../../support/broker-process.js');
 
 const REQUESTS = 18_000;
 const LABEL = 'x'.repeat(1000);
@@ -17,7 +19,7 @@ beforeAll(() => {
 });
 afterAll(() => {
   locks.close();
-  fs.rmSync(directory, { recursive: true, force: true });
+  removeLocks(new BrokerFiles('default', directory));
 });
 
 test('what is told of very many requests arrives, and nobody loses anything by it', async () => {

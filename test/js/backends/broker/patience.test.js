@@ -8,6 +8,7 @@ const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js
 const { machineNow } = require('../../../../lib/backends/broker/machine-clock.js');
 const { PATIENT } = require('../../../../lib/backends/broker/wire.js');
 const { openLockManager } = require('../../../../lib/index.js');
+const { removeLocks } = require('../../../support/broker-process.js');
 const { RawClient } = require('../../../support/raw-client.js');
 
 // That a request has to wait is told to those only who will ask: who has a timeout.
@@ -20,7 +21,7 @@ beforeAll(() => {
 });
 afterAll(() => {
   locks.close();
-  fs.rmSync(directory, { recursive: true, force: true });
+  removeLocks(new BrokerFiles('default', directory));
 });
 
 async function connect() {

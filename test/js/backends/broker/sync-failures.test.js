@@ -4,8 +4,10 @@ const fs = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
+const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
 const { SyncHelper } = require('../../../../lib/backends/broker/sync-helper.js');
 const { openLockManager } = require('../../../../lib/index.js');
+const { removeLocks } = require('../../../support/broker-process.js');
 
 // The helper thread of a blocked thread fails, its own connection does not: no lock is left behind.
 
@@ -21,7 +23,7 @@ afterEach(() => {
   jest.restoreAllMocks();
   locks.close();
   other.close();
-  fs.rmSync(directory, { recursive: true, force: true });
+  removeLocks(new BrokerFiles('default', directory));
 });
 
 const failure = () => new DOMException('no helper', 'InvalidStateError');
