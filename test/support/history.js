@@ -138,7 +138,9 @@ class HistoryPlayer {
 
   #difference(shown, expected) {
     const steps = this.#calls.map(({ step }) => step);
-    return `inspect() never shows what is expected: ${JSON.stringify({ steps, shown, expected })}`;
+    const calls = this.#calls.filter((call) => !call.isAsExpected()).map(({ id }) => id);
+    const facts = JSON.stringify({ steps, shown, expected, calls });
+    return `inspect(), or calls, are never as expected: ${facts}`;
   }
 
   /** The snapshot of this history's names: sorted by name, in the given order for each. */
