@@ -2,7 +2,7 @@
 
 const { Backoff } = require('./backoff.js');
 const { EntryOrder } = require('./entry-order.js');
-const { bytes, get, isChangedAt, nested, put } = require('./transaction.js');
+const { get, isChangedAt, nested, put } = require('./transaction.js');
 const { endOf, toLeaseId } = require('./keys.js');
 const { Lease } = require('./lease.js');
 const { SessionCalls, SessionLost } = require('./session-calls.js');
@@ -123,6 +123,7 @@ class Session {
     const backoff = new Backoff();
     for (;;) {
       this.#calls.checkLives();
+      await this.#fenceMove; // what is sent meanwhile comes too late for its fence
       const found = await this.#tryChange(nested(compare, success, failure), recover);
       if (found !== undefined) return found;
       await backoff.pause();
@@ -266,24 +267,30 @@ class Session {
    */
   async #moveFence(fence) {
     if (this.#fence !== fence) return;
-    this.#fenceMove ??= this.#writeFence().finally(() => {
+    this.#fenceMove ??= this.#writeFence(fence).finally(() => {
       this.#fenceMove = undefined;
     });
     await this.#fenceMove;
   }
 
-  async #writeFence() {
+  /**
+   * Only the first try that arrives moves it: a later one would undo the changes that are bound to
+   * the new fence.
+   * @param {string} fence
+   */
+  async #writeFence(fence) {
     const backoff = new Backoff();
     for (;;) {
       this.#calls.checkLives();
       try {
         const answer = await this.#calls.repeat('KV', 'Txn', {
-          compare: [isExisting(this.#about)],
+          compare: [isChangedAt(this.#about, fence)],
           // Nested like the changes, so that the cluster takes it where it takes them.
           success: [nested([], [put(this.#about, this.#value, this.lease)])],
+          failure: [get(this.#about)],
         });
-        if (!answer.succeeded) this.abandon();
-        else this.#adoptFence(answer.header.revision);
+        if (answer.succeeded) this.#adoptFence(answer.header.revision);
+        else this.#readFence(answer.responses[0].response_range.kvs);
         return;
       } catch (error) {
         if (/** @type {EtcdError} */ (error).isLeaseGone) this.abandon();
@@ -315,8 +322,5 @@ class Session {
     }
   }
 }
-
-/** @param {string} key */
-const isExisting = (key) => ({ result: 1, target: 1, key: bytes(key), create_revision: '0' });
 
 module.exports = { Session };

@@ -1,0 +1,164 @@
+'use strict';
+
+const { EventEmitter } = require('node:events');
+const { setImmediate: nextTurn } = require('node:timers/promises');
+const { BucketKeys } = require('../../../../lib/backends/etcd/keys.js');
+const { Session } = require('../../../../lib/backends/etcd/session.js');
+const { bytes, put, textOf } = require('../../../../lib/backends/etcd/transaction.js');
+
+// The fence of a session where all answers are late: the test says when a call arrives.
+
+/** Answers a watch at once. */
+class FakeStream extends EventEmitter {
+  write({ create_request: created }) {
+    if (created === undefined) return;
+    const header = { revision: '1' };
+    const about = { events: [], compact_revision: '0', header, created: true };
+    setImmediate(() => this.emit('data', { watch_id: created.watch_id, ...about }));
+  }
+
+  cancel() {}
+}
+
+/** Keys, revisions, and the parts of transactions that a session uses for its fence. */
+class FakeStore {
+  #revision = 0;
+  #keys = new Map();
+
+  carryOut({ compare = [], success = [], failure = [] }) {
+    const succeeded = compare.every((it) => this.#revisionOf(it.key) === it.mod_revision);
+    this.#revision += 1;
+    const responses = (succeeded ? success : failure).map((op) => this.#do(op));
+    return { header: { revision: String(this.#revision) }, succeeded, responses };
+  }
+
+  #do({ request_put: written, request_range: read, request_txn: inner }) {
+    if (inner !== undefined) return { response_txn: this.carryOut(inner) };
+    const key = textOf((written ?? read).key);
+    const old = this.#keys.get(key);
+    if (read !== undefined) {
+      return { response_range: { kvs: old ? [{ mod_revision: old.revision }] : [] } };
+    }
+    const writes = (old?.writes ?? 0) + 1;
+    this.#keys.set(key, { revision: String(this.#revision), writes });
+    return { response_put: {} };
+  }
+
+  #revisionOf(key) {
+    return this.#keys.get(textOf(key))?.revision;
+  }
+
+  writesOf(key) {
+    return this.#keys.get(key)?.writes ?? 0;
+  }
+}
+
+/** Its calls arrive at the store when the test says so, and are answered then. */
+class FakeClient {
+  isClosed = false;
+  connection = {};
+  lateMs = 5;
+  store = new FakeStore();
+  isPrompt = true;
+  /** @type {(() => void)[]} on their way */
+  calls = [];
+  sent = [];
+
+  call(service, method, request) {
+    if (service !== 'KV') return Promise.resolve({});
+    if (this.isPrompt) return Promise.resolve(this.store.carryOut(request));
+    this.sent.push(JSON.stringify(request));
+    return new Promise((resolve) => {
+      this.calls.push(() => resolve(this.store.carryOut(request)));
+    });
+  }
+
+  async openStream() {
+    return { stream: new FakeStream(), connection: this.connection };
+  }
+
+  async replace() {
+    this.connection = {};
+  }
+
+  onStreamEnd() {}
+
+  /** Resolves when so many calls are on their way. */
+  async untilCalls(count) {
+    while (this.calls.length < count) await nextTurn();
+  }
+
+  arrive() {
+    this.calls.shift()();
+  }
+}
+
+const TTL_MS = 60_000;
+const keys = new BucketKeys('prefix', 'bucket');
+
+let client;
+let session;
+beforeEach(async () => {
+  client = new FakeClient();
+  session = new Session(client, keys, TTL_MS, { onMail() {}, onMailGap() {}, onLost() {} });
+  await session.open('about');
+  client.isPrompt = false;
+});
+afterEach(() => {
+  client.isPrompt = true;
+  return session.close();
+});
+
+const aboutKey = () => keys.about(session.leaseId);
+function change(key, recover = async () => undefined) {
+  const changed = session.change([], [put(key, 'value', session.lease)], [], recover);
+  changed.catch(() => {}); // a test that fails leaves it
+  return changed;
+}
+
+test('a fence that is asked for again is moved once', async () => {
+  const one = change('one');
+  await client.untilCalls(4); // the change, and three tries to move the fence
+  client.arrive();
+  expect(await one).toMatchObject({ succeeded: true });
+  while (client.calls.length > 0) client.arrive();
+  await nextTurn();
+  expect(client.store.writesOf(aboutKey())).toBe(2);
+});
+
+test('a change after a move of the fence is not undone by late tries of that move', async () => {
+  const one = change('one', async () => ({ isUnknown: true }));
+  await client.untilCalls(4);
+  const [late, ...moves] = client.calls.splice(0);
+  moves.shift()();
+  expect(await one).toEqual({ isUnknown: true });
+  const other = change('other');
+  await client.untilCalls(1);
+  for (const move of moves) move();
+  late();
+  expect(client.store.writesOf('one')).toBe(0); // it comes too late for its fence
+  client.arrive();
+  expect(await other).toMatchObject({ succeeded: true });
+  expect(client.store.writesOf('other')).toBe(1);
+});
+
+test('a change that is asked for while the fence is moved is sent with the new one', async () => {
+  const one = change('one', async () => ({ isUnknown: true }));
+  await client.untilCalls(2);
+  const late = client.calls.shift();
+  const key = 'asked for meanwhile';
+  const isOf = (text) => text.includes(JSON.stringify(bytes(key)));
+  let answer;
+  change(key).then(
+    (it) => (answer = it),
+    () => {},
+  );
+  await nextTurn();
+  expect(client.sent.filter(isOf)).toEqual([]);
+  for (; answer === undefined; await nextTurn()) client.calls.shift()?.();
+  late();
+  expect(await one).toEqual({ isUnknown: true });
+  expect(answer).toMatchObject({ succeeded: true });
+  expect(client.sent.filter(isOf)).toHaveLength(1);
+  expect(client.store.writesOf('one')).toBe(0);
+});
