@@ -123,7 +123,8 @@ class Session {
     const backoff = new Backoff();
     for (;;) {
       this.#calls.checkLives();
-      await this.#fenceMove; // what is sent meanwhile comes too late for its fence
+      // What is sent meanwhile comes too late for its fence.
+      while (this.#fenceMove !== undefined) await this.#fenceMove;
       const found = await this.#tryChange(nested(compare, success, failure), recover);
       if (found !== undefined) return found;
       await backoff.pause();
@@ -266,11 +267,12 @@ class Session {
    * @param {string} fence
    */
   async #moveFence(fence) {
-    if (this.#fence !== fence) return;
-    this.#fenceMove ??= this.#writeFence(fence).finally(() => {
-      this.#fenceMove = undefined;
-    });
-    await this.#fenceMove;
+    while (this.#fence === fence) {
+      this.#fenceMove ??= this.#writeFence(fence).finally(() => {
+        this.#fenceMove = undefined;
+      });
+      await this.#fenceMove; // perhaps away from an older one
+    }
   }
 
   /**
