@@ -56,7 +56,8 @@ class Server {
    */
   async #answer(request, response) {
     const machine = String(request.socket.remoteAddress);
-    const body = await text(request);
+    const body = await text(request).catch(() => undefined);
+    if (body === undefined) return; // the client was killed while it asked
     const [status, answer] = this.#carryOut(request, body, machine);
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(JSON.stringify(answer));

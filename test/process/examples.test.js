@@ -40,6 +40,34 @@ describe('refresh-token', () => {
   });
 });
 
+/** A server, a client that goes away in the middle of its request, and one that asks after it. */
+const ABANDONED = `
+  const net = require('node:net');
+  const { Server } = require('./server.js');
+  (async () => {
+    const server = new Server(40);
+    const url = await server.listen('127.0.0.1', 0);
+    const socket = net.connect(new URL(url).port, '127.0.0.1');
+    socket.write('POST /token HTTP/1.1\\r\\nhost: a\\r\\ncontent-length: 9\\r\\n\\r\\n{');
+    await fetch(url + '/counts'); // the server has begun to read the request
+    socket.destroy();
+    for (let i = 0; i < 5; i += 1) {
+      const { status } = await fetch(url + '/counts');
+      if (status !== 200) process.exitCode = 2;
+    }
+    server.close();
+  })();
+`;
+
+test('the server of refresh-token outlives clients that are killed while they ask', () => {
+  const cwd = path.join(EXAMPLES, 'refresh-token');
+  const { status, stderr } = spawnSync(process.execPath, ['-e', ABANDONED], {
+    encoding: 'utf8',
+    cwd,
+  });
+  expect([status, stderr]).toEqual([0, '']);
+});
+
 describe('run-once', () => {
   test('no report is missed or repeated, although each leader is killed', () => {
     const { status, errors, result } = runExample('run-once');
