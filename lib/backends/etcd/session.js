@@ -147,7 +147,7 @@ class Session {
       this.#calls.checkLives();
       if ('found' in answer) return answer.found;
       if (!answer.succeeded) {
-        this.#readFence(answer.responses[0].response_range.kvs);
+        this.#readFence(answer.responses[0].response_range.kvs, fence);
         return undefined;
       }
       const { succeeded, responses } = answer.responses[0].response_txn;
@@ -271,7 +271,7 @@ class Session {
       this.#fenceMove ??= this.#writeFence(fence).finally(() => {
         this.#fenceMove = undefined;
       });
-      await this.#fenceMove; // perhaps away from an older one
+      await this.#fenceMove; // perhaps away from an older one: then this one is moved next
     }
   }
 
@@ -292,19 +292,27 @@ class Session {
           failure: [get(this.#about)],
         });
         if (answer.succeeded) this.#adoptFence(answer.header.revision);
-        else this.#readFence(answer.responses[0].response_range.kvs);
+        else this.#readFence(answer.responses[0].response_range.kvs, fence);
         return;
       } catch (error) {
-        if (/** @type {EtcdError} */ (error).isLeaseGone) this.abandon();
+        if (error instanceof SessionLost) throw error;
+        const { isFinal, isLeaseGone, isStaleToken } = /** @type {EtcdError} */ (error);
+        // Changes wait for the fence: one that can never be moved must not stall them for ever.
+        if (isLeaseGone || (isFinal !== false && !isStaleToken)) this.abandon();
         await backoff.pause();
       }
     }
   }
 
-  /** @param {any[]} keyValues  the session's own key, or nothing */
-  #readFence(keyValues) {
-    if (keyValues.length === 0) this.abandon();
-    else this.#adoptFence(keyValues[0].mod_revision);
+  /**
+   * @param {any[]} keyValues  the session's own key, or nothing
+   * @param {string} fence  that it did not have
+   */
+  #readFence(keyValues, fence) {
+    const revision = keyValues[0]?.mod_revision;
+    // An older one is of a cluster that was set back to a copy of its data.
+    if (revision === undefined || BigInt(revision) < BigInt(fence)) this.abandon();
+    else this.#adoptFence(revision);
   }
 
   /** @param {string} revision */

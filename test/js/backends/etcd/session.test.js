@@ -2,8 +2,10 @@
 
 const { EventEmitter } = require('node:events');
 const { setImmediate: nextTurn } = require('node:timers/promises');
+const { EtcdError } = require('../../../../lib/backends/etcd/etcd-errors.js');
 const { BucketKeys } = require('../../../../lib/backends/etcd/keys.js');
 const { Session } = require('../../../../lib/backends/etcd/session.js');
+const { SessionLost } = require('../../../../lib/backends/etcd/session-calls.js');
 const { bytes, put, textOf } = require('../../../../lib/backends/etcd/transaction.js');
 
 // The fence of a session where all answers are late: the test says when a call arrives.
@@ -48,6 +50,11 @@ class FakeStore {
     return this.#keys.get(textOf(key))?.revision;
   }
 
+  /** As a copy of older data would. */
+  setBack(key) {
+    this.#keys.get(key).revision = '0';
+  }
+
   writesOf(key) {
     return this.#keys.get(key)?.writes ?? 0;
   }
@@ -60,16 +67,22 @@ class FakeClient {
   lateMs = 5;
   store = new FakeStore();
   isPrompt = true;
-  /** @type {(() => void)[]} on their way */
+  /** @type {((isAnswered?: boolean) => void)[]} on their way */
   calls = [];
+  /** @type {Error | undefined} what calls that arrive are answered with */
+  failure;
   sent = [];
 
   call(service, method, request) {
     if (service !== 'KV') return Promise.resolve({});
     if (this.isPrompt) return Promise.resolve(this.store.carryOut(request));
     this.sent.push(JSON.stringify(request));
-    return new Promise((resolve) => {
-      this.calls.push(() => resolve(this.store.carryOut(request)));
+    return new Promise((resolve, reject) => {
+      this.calls.push((isAnswered = true) => {
+        if (this.failure !== undefined) return reject(this.failure);
+        const answer = this.store.carryOut(request);
+        if (isAnswered) resolve(answer);
+      });
     });
   }
 
@@ -161,4 +174,36 @@ test('a change that is asked for while the fence is moved is sent with the new o
   expect(answer).toMatchObject({ succeeded: true });
   expect(client.sent.filter(isOf)).toHaveLength(1);
   expect(client.store.writesOf('one')).toBe(0);
+});
+
+test('a fence whose move was carried out without an answer is read', async () => {
+  const one = change('one', async () => ({ isUnknown: true }));
+  await client.untilCalls(3);
+  const [, move, again] = client.calls.splice(0);
+  move(false);
+  again();
+  expect(await one).toEqual({ isUnknown: true });
+  expect(client.store.writesOf(aboutKey())).toBe(2);
+  const other = change('other');
+  await client.untilCalls(1);
+  client.arrive();
+  expect(await other).toMatchObject({ succeeded: true });
+});
+
+test('a fence that may never be moved ends the session', async () => {
+  const one = change('one');
+  await client.untilCalls(2);
+  client.failure = new EtcdError(7, 'etcdserver: permission denied', 'a member');
+  client.calls[1]();
+  await expect(one).rejects.toThrow(SessionLost);
+  expect(session.isOver).toBe(true);
+});
+
+test('a cluster that was set back to older data ends the session', async () => {
+  const one = change('one');
+  await client.untilCalls(1);
+  client.store.setBack(aboutKey());
+  client.arrive();
+  await expect(one).rejects.toThrow(SessionLost);
+  expect(session.isOver).toBe(true);
 });
