@@ -230,7 +230,17 @@ class LockChanges {
 
   /** @param {EtcdRequest} request */
   readOwn(request) {
-    return [get(this.heldKey(request)), get(this.queueKey(request))];
+    return [this.heldKey(request), this.queueKey(request), this.#bucket.mail(request.id)].map(get);
+  }
+
+  /**
+   * Removes all that there is of a request.
+   * @param {EtcdRequest} request
+   * @returns {Change}
+   */
+  erase(request) {
+    const all = [this.heldKey(request), this.queueKey(request), this.#bucket.mail(request.id)];
+    return { compare: [], success: all.map(remove), failure: [] };
   }
 
   readHolders() {

@@ -10,7 +10,7 @@ const { keyValuesOf, textOf } = require('./transaction.js');
 
 /**
  * @param {any} answer  of a change that takes the lock, or takes a place in the queue
- * @param {typeof HELD | typeof WAITING | undefined} otherwise
+ * @param {typeof WAITING | undefined} otherwise
  * @returns {Found | undefined}
  */
 function toFound({ found, succeeded, revision }, otherwise) {

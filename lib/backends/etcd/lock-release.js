@@ -1,6 +1,6 @@
 'use strict';
 
-const { HELD } = require('./etcd-request.js');
+const { HELD, OVER } = require('./etcd-request.js');
 const { limitOf } = require('./queue-state.js');
 const { keyValuesOf } = require('./transaction.js');
 
@@ -36,6 +36,8 @@ async function releaseLock(access, request, extra, expected) {
     const answer = await tryRelease(access, request, change);
     if (answer === undefined) {
       state = await access.readState(); // the next one has died
+    } else if (answer.isStolen) {
+      return { ...left([]), isLost: true };
     } else if (answer.succeeded || answer.isUnknown) {
       return conclude(heads, answer, isGiven, state);
     } else {
@@ -72,6 +74,7 @@ function toChange({ changes, session, length }, request, extra, { heads, state }
 async function tryRelease(access, request, change) {
   const recover = async () => {
     const found = await access.findOwn(request);
+    if (found?.found === OVER) return { isStolen: true };
     const isHeld = found?.found === HELD && found.revision === request.token;
     return isHeld ? undefined : { isUnknown: true };
   };
@@ -80,8 +83,8 @@ async function tryRelease(access, request, change) {
   } catch (error) {
     if (!(/** @type {EtcdError} */ (error).isFinal)) throw error;
     // The cluster has no room for the grant that goes with it, say: others look for themselves.
-    await access.change(access.changes.drop(request), recover);
-    return { isUnknown: true };
+    const { isStolen } = await access.change(access.changes.drop(request), recover);
+    return isStolen ? { isStolen } : { isUnknown: true };
   }
 }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { HELD, WAITING } = require('./etcd-request.js');
+const { HELD, OVER, WAITING } = require('./etcd-request.js');
 const { KnownOrder } = require('./known-order.js');
 const { LockChanges } = require('./lock-changes.js');
 const { toQueueState, toWaiters } = require('./queue-state.js');
@@ -15,8 +15,8 @@ const { getMadeAt, keyValuesOf, put, remove } = require('./transaction.js');
 /** @typedef {import('./session.js').Session} Session */
 
 /**
- * What became of a request: found where a change was in doubt.
- * @typedef {{ found: typeof HELD | typeof WAITING, revision: string }} Found
+ * What became of a request: found where a change was in doubt. OVER: its lock was stolen.
+ * @typedef {{ found: typeof HELD | typeof WAITING | typeof OVER, revision: string }} Found
  */
 
 /** The lock of one name in the cluster, as a session reads and changes it. */
@@ -80,12 +80,23 @@ class NameAccess {
    */
   async findOwn(request) {
     const { responses } = await this.session.read(this.changes.readOwn(request));
-    const [held, queued] = responses.map((response) => keyValuesOf(response)[0]);
+    const [held, queued, mail] = responses.map((response) => keyValuesOf(response)[0]);
     if (held !== undefined) {
       request.hasMail = true; // perhaps
       return { found: HELD, revision: held.create_revision };
     }
-    return queued && { found: WAITING, revision: queued.create_revision };
+    if (queued !== undefined) return { found: WAITING, revision: queued.create_revision };
+    const isStolen = mail !== undefined && JSON.parse(String(mail.value)).stolen;
+    return isStolen ? { found: OVER, revision: mail.mod_revision } : undefined;
+  }
+
+  /**
+   * Nothing of a stolen lock is left in the cluster, even where it was asked for once more: of more
+   * holders than one transaction can tell, the last ones hear of a theft later.
+   * @param {EtcdRequest} request
+   */
+  async erase(request) {
+    await this.change(this.changes.erase(request), async () => undefined);
   }
 
   /**

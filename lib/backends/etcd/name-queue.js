@@ -12,7 +12,6 @@ const { SessionLost } = require('./session-calls.js');
 const { fromHints } = require('./queue-state.js');
 const { serveQueue } = require('./serve-queue.js');
 const { StepQueue, sliceWhile } = require('./step-queue.js');
-const { remove } = require('./transaction.js');
 const { WaiterLook } = require('./waiter-look.js');
 
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
@@ -103,7 +102,7 @@ class NameQueue {
     const mail = JSON.parse(value);
     if (mail.stolen) {
       this.#lose(request);
-      this.#steps.add(() => this.#tidy(request));
+      this.#steps.add(() => this.#access.erase(request));
       return;
     }
     request.hasMail = true;
@@ -160,7 +159,8 @@ class NameQueue {
       else if (entered.found === HELD) {
         if (request.steal) this.#loseTo(entered.revision);
         this.#hold(request, entered.revision, []);
-      } else this.#wait([request], entered.revision);
+      } else if (entered.found === WAITING) this.#wait([request], entered.revision);
+      else await this.#onStolen(request);
       // Whether a limit leaves room is found by counting: no transaction can.
       if (request.phase === WAITING && request.class === 'l') await this.#serve();
     } catch (error) {
@@ -182,7 +182,7 @@ class NameQueue {
         return false;
       }
       this.#wait(requests, entered.revision);
-      if (entered.found === HELD) for (const request of requests) await this.#reread(request);
+      if (entered.found !== WAITING) for (const request of requests) await this.#reread(request);
     } catch (error) {
       this.#fail(requests, error);
     }
@@ -372,9 +372,9 @@ class NameQueue {
   }
 
   /** @param {EtcdRequest} request */
-  async #tidy(request) {
-    const removal = [remove(this.#access.bucket.mail(request.id))];
-    await this.#session.change([], removal, [], async () => undefined);
+  async #onStolen(request) {
+    this.#lose(request);
+    await this.#access.erase(request);
   }
 
   /** @param {EtcdRequest} request */
@@ -382,10 +382,9 @@ class NameQueue {
     const found = await this.#access.findOwn(request);
     if (found?.found === HELD) {
       if (request.phase === WAITING) this.#hold(request, found.revision, []);
-    } else if (found === undefined && request.phase !== OVER) {
-      this.#lose(request);
-      await this.#tidy(request);
-    }
+    } else if (found?.found === WAITING) {
+      request.created = found.revision;
+    } else if (request.phase !== OVER) await this.#onStolen(request);
   }
 }
 
