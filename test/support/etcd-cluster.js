@@ -157,10 +157,14 @@ class EtcdCluster {
     return answers.flat();
   }
 
-  /** @returns {Promise<EtcdMember | undefined>} */
+  /** As soon as there is one. @returns {Promise<EtcdMember>} */
   async leader() {
-    const found = (await this.#status()).find(({ id, leader }) => id === leader);
-    return this.members.find(({ endpoint }) => endpoint === found?.endpoint);
+    for (;;) {
+      const found = (await this.#status()).find(({ id, leader }) => id === leader);
+      const member = this.members.find(({ endpoint }) => endpoint === found?.endpoint);
+      if (member !== undefined) return member;
+      await sleep(50);
+    }
   }
 
   /** Every key that there is. @returns {Promise<string[]>} */
