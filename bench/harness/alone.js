@@ -11,7 +11,7 @@ async function openAlone(peerName) {
   const directory = makeDirectory();
   const peer = loadPeer(peerName);
   await peer.serve?.(directory);
-  const locks = await peer.open({ directory, name: 'ledger', party: 0 });
+  const locks = await peer.open({ directory, name: 'ledger', party: 0, parties: 1 });
   return { directory, peer, locks };
 }
 

@@ -51,7 +51,7 @@ async function playContest(options, during = async () => {}) {
   await loadPeer(peer).serve?.(directory);
   const buffer = place === 'threads' ? new SharedArrayBuffer(4096) : undefined;
   const start = place === 'threads' ? startThread : startProcess;
-  const placeOf = (party) => ({ directory, name: 'ledger', party, buffer });
+  const placeOf = (party) => ({ directory, name: 'ledger', party, parties, buffer });
   const started = Array.from({ length: parties / perHost }, (_, host) => {
     const places = Array.from({ length: perHost }, (__, i) => placeOf(host * perHost + i));
     return start({ peer, ms, places });

@@ -9,6 +9,7 @@ const path = require('node:path');
  * @property {string} directory
  * @property {string} name
  * @property {number} party counts from 0
+ * @property {number} parties in all
  * @property {SharedArrayBuffer} [buffer] of the threads of one process
  */
 
