@@ -1,12 +1,13 @@
 'use strict';
 
-const { clearTimeout, setTimeout } = require('../../time.js');
+const { setTimeout } = require('../../time.js');
 const { EtcdError } = require('./etcd-errors.js');
 const { HELD, NEW, OVER, WAITING } = require('./etcd-request.js');
 const { enterLock, followInQueue } = require('./lock-entry.js');
 const { leaveQueue } = require('./lock-leave.js');
 const { releaseLock } = require('./lock-release.js');
 const { NameAccess } = require('./name-access.js');
+const { NameRequests } = require('./name-requests.js');
 const { NextHeads } = require('./next-heads.js');
 const { SessionLost } = require('./session-calls.js');
 const { fromHints } = require('./queue-state.js');
@@ -20,7 +21,7 @@ const { WaiterLook } = require('./waiter-look.js');
 /** @typedef {import('./session.js').Session} Session */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 /** @typedef {import('./etcd-request.js').RequestHost} RequestHost */
-/** @typedef {'timedout' | 'expired' | undefined} Why  a request ends */
+/** @typedef {import('./name-requests.js').Why} Why */
 /** @typedef {{ request: EtcdRequest, why: Why }} End */
 
 /**
@@ -33,10 +34,7 @@ class NameQueue {
   #host;
   #steps;
   #look;
-  /** @type {Set<EtcdRequest>} in the queue, oldest first */
-  #waiting = new Set();
-  /** @type {Set<EtcdRequest>} */
-  #held = new Set();
+  #requests;
   #next = new NextHeads();
 
   /**
@@ -50,13 +48,14 @@ class NameQueue {
     this.#session = session;
     this.#access = new NameAccess(name, session, bucket);
     this.#host = host;
+    this.#requests = new NameRequests(host);
     this.#steps = new StepQueue(
       (error) => this.#onError(error),
       () => this.#onIdle(),
     );
     this.#look = new WaiterLook(
       this.#access,
-      () => this.#waiting.values().next().value,
+      () => this.#requests.first,
       (step) => this.#steps.add(step),
       (request) => this.#grant(request, []),
     );
@@ -101,7 +100,7 @@ class NameQueue {
   onMail(request, { revision, value }) {
     const mail = JSON.parse(value);
     if (mail.stolen) {
-      this.#lose(request);
+      this.#requests.lose(request);
       this.#steps.add(() => this.#access.erase(request));
       return;
     }
@@ -113,7 +112,7 @@ class NameQueue {
   /** Mail may have been missed: reads the state of each request. */
   reread() {
     this.#steps.add(async () => {
-      for (const request of [...this.#waiting, ...this.#held]) await this.#reread(request);
+      for (const request of this.#requests.all) await this.#reread(request);
     });
     this.#look.schedule(0);
   }
@@ -121,11 +120,11 @@ class NameQueue {
   /** The session is over. */
   close() {
     this.#look.cancel();
-    for (const { holdTimer } of this.#held) clearTimeout(holdTimer);
+    this.#requests.close();
   }
 
   #onIdle() {
-    if (this.#waiting.size + this.#held.size > 0) return;
+    if (!this.#requests.isEmpty) return;
     this.close();
     this.#host.onIdle(this);
   }
@@ -139,7 +138,7 @@ class NameQueue {
 
   #enterAll = async (/** @type {EtcdRequest[]} */ requests) => {
     for (let i = 0; i < requests.length;) {
-      const [first] = this.#waiting;
+      const { first } = this.#requests;
       if (first === undefined || !mayFollow(requests[i])) {
         // Of one that has been ended, the end is a step that follows.
         if (!requests[i].isEnding) await this.#enter(requests[i]);
@@ -155,9 +154,9 @@ class NameQueue {
   async #enter(request) {
     try {
       const entered = await this.#session.entries.pass(enterLock(this.#access, request));
-      if (entered === undefined) this.#miss(request);
+      if (entered === undefined) this.#requests.miss(request);
       else if (entered.found === HELD) {
-        if (request.steal) this.#loseTo(entered.revision);
+        if (request.steal) this.#requests.loseTo(entered.revision);
         this.#hold(request, entered.revision, []);
       } else if (entered.found === WAITING) this.#wait([request], entered.revision);
       else await this.#onStolen(request);
@@ -205,16 +204,8 @@ class NameQueue {
    * @param {Why} why
    */
   async #end(request, why) {
-    if (request.phase === HELD) {
-      const loss = await this.#release(request, why);
-      this.#held.delete(request);
-      clearTimeout(request.holdTimer);
-      if (request.phase === HELD) request.loss = loss ?? (why === 'expired' ? why : undefined);
-    }
-    request.phase = OVER;
-    if (why === 'expired' && !request.isEnding)
-      this.#host.onLost(request, request.loss ?? 'expired');
-    else this.#host.onEnded(request);
+    const loss = request.phase === HELD ? await this.#release(request, why) : undefined;
+    this.#requests.finish(request, why, loss);
   }
 
   /**
@@ -225,15 +216,13 @@ class NameQueue {
     const { tokens, mustServe } = await leaveQueue(this.#access, requests, why);
     for (const [index, request] of requests.entries()) {
       if (request.phase !== WAITING) continue; // its mail came meanwhile
-      this.#waiting.delete(request);
       const token = tokens[index];
       if (token === undefined) {
-        request.phase = OVER;
+        this.#requests.leave(request);
         continue;
       }
-      request.hold(token); // the grant was faster
+      this.#requests.hold(request, token); // the grant was faster
       request.hasMail = true;
-      this.#held.add(request);
     }
     this.#look.schedule();
     if (mustServe) await this.#serve();
@@ -279,11 +268,8 @@ class NameQueue {
    * @param {Waiter[]} rest
    */
   #grantOwn(head, revision, rest) {
-    for (const request of this.#waiting) {
-      if (request.id !== head.id) continue;
-      this.#hold(request, revision, rest);
-      return;
-    }
+    const request = this.#requests.findWaiting(head.id);
+    if (request !== undefined) this.#hold(request, revision, rest);
   }
 
   /**
@@ -291,14 +277,8 @@ class NameQueue {
    * @param {string} revision
    */
   #wait(requests, revision) {
-    const isFirst = this.#waiting.size === 0;
-    for (const request of requests) {
-      if (request.phase !== NEW) continue; // its mail was faster
-      request.phase = WAITING;
-      request.created = revision;
-      this.#waiting.add(request);
-    }
-    for (const request of requests) this.#host.onQueued(request);
+    const isFirst = this.#requests.first === undefined;
+    this.#requests.wait(requests, revision);
     if (isFirst) this.#look.schedule();
   }
 
@@ -309,9 +289,7 @@ class NameQueue {
    */
   #hold(request, revision, heads) {
     if (request.phase === HELD || request.phase === OVER) return;
-    this.#waiting.delete(request);
-    this.#held.add(request);
-    request.hold(revision);
+    this.#requests.hold(request, revision);
     const next = this.#access.order.after(request.id, heads);
     this.#next.expect(next);
     this.#look.cancel();
@@ -334,46 +312,18 @@ class NameQueue {
     }, request.holdLimit);
   }
 
-  /** A steal by this session: the mail to its victims may come later. @param {string} token */
-  #loseTo(token) {
-    for (const held of this.#held) if (BigInt(held.token) < BigInt(token)) this.#lose(held);
-  }
-
-  /** @param {EtcdRequest} request */
-  #lose(request) {
-    if (request.phase === OVER) return;
-    const wasTold = request.phase === HELD;
-    this.#waiting.delete(request);
-    this.#held.delete(request);
-    clearTimeout(request.holdTimer);
-    request.phase = OVER;
-    request.loss = 'stolen';
-    if (request.isEnding) return; // the answer to that says it
-    if (!wasTold) this.#host.onGranted(request);
-    this.#host.onLost(request, 'stolen');
-  }
-
-  /** @param {EtcdRequest} request */
-  #miss(request) {
-    request.phase = OVER;
-    if (!request.isEnding) this.#host.onMissed(request);
-  }
-
   /**
    * @param {EtcdRequest[]} requests
    * @param {unknown} error
    */
   #fail(requests, error) {
     if (error instanceof SessionLost) throw error;
-    for (const request of requests) {
-      request.phase = OVER;
-      if (!request.isEnding) this.#host.onFailed(request, error);
-    }
+    for (const request of requests) this.#requests.fail(request, error);
   }
 
   /** @param {EtcdRequest} request */
   async #onStolen(request) {
-    this.#lose(request);
+    this.#requests.lose(request);
     await this.#access.erase(request);
   }
 

@@ -1,0 +1,133 @@
+'use strict';
+
+const { clearTimeout } = require('../../time.js');
+const { HELD, NEW, OVER, WAITING } = require('./etcd-request.js');
+
+/** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
+/** @typedef {import('./etcd-request.js').RequestHost} RequestHost */
+/** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
+/** @typedef {'timedout' | 'expired' | undefined} Why  a request ends */
+
+/** The requests of one session for one name, and what their agent is told of them. */
+class NameRequests {
+  #host;
+  /** @type {Set<EtcdRequest>} in the queue, oldest first */
+  #waiting = new Set();
+  /** @type {Set<EtcdRequest>} */
+  #held = new Set();
+
+  /** @param {RequestHost} host */
+  constructor(host) {
+    this.#host = host;
+  }
+
+  get isEmpty() {
+    return this.#waiting.size + this.#held.size === 0;
+  }
+
+  /** @returns {EtcdRequest | undefined} the oldest that waits */
+  get first() {
+    return this.#waiting.values().next().value;
+  }
+
+  get all() {
+    return [...this.#waiting, ...this.#held];
+  }
+
+  /** @param {string} id */
+  findWaiting(id) {
+    for (const request of this.#waiting) if (request.id === id) return request;
+    return undefined;
+  }
+
+  /**
+   * @param {EtcdRequest[]} requests  have their places in the queue
+   * @param {string} revision
+   */
+  wait(requests, revision) {
+    for (const request of requests) {
+      if (request.phase !== NEW) continue; // its mail was faster
+      request.phase = WAITING;
+      request.created = revision;
+      this.#waiting.add(request);
+    }
+    for (const request of requests) this.#host.onQueued(request);
+  }
+
+  /**
+   * Grants it: its agent is to be told.
+   * @param {EtcdRequest} request
+   * @param {string} revision
+   */
+  hold(request, revision) {
+    this.#waiting.delete(request);
+    this.#held.add(request);
+    request.hold(revision);
+  }
+
+  /** @param {EtcdRequest} request  waiting, that has left the queue */
+  leave(request) {
+    this.#waiting.delete(request);
+    request.phase = OVER;
+  }
+
+  /** @param {EtcdRequest} request */
+  lose(request) {
+    if (request.phase === OVER) return;
+    const wasTold = request.phase === HELD;
+    this.#forget(request);
+    request.loss = 'stolen';
+    if (request.isEnding) return; // the answer to that says it
+    if (!wasTold) this.#host.onGranted(request);
+    this.#host.onLost(request, 'stolen');
+  }
+
+  /** A steal by this session: the mail to its victims may come later. @param {string} token */
+  loseTo(token) {
+    for (const held of this.#held) if (BigInt(held.token) < BigInt(token)) this.lose(held);
+  }
+
+  /** @param {EtcdRequest} request */
+  miss(request) {
+    request.phase = OVER;
+    if (!request.isEnding) this.#host.onMissed(request);
+  }
+
+  /**
+   * @param {EtcdRequest} request
+   * @param {unknown} error
+   */
+  fail(request, error) {
+    request.phase = OVER;
+    if (!request.isEnding) this.#host.onFailed(request, error);
+  }
+
+  /**
+   * It has been released, or waits no more.
+   * @param {EtcdRequest} request
+   * @param {Why} why
+   * @param {LockLossReason | undefined} loss  found at its release
+   */
+  finish(request, why, loss) {
+    if (request.phase === HELD) request.loss = loss ?? (why === 'expired' ? why : undefined);
+    this.#forget(request);
+    if (why === 'expired' && !request.isEnding)
+      this.#host.onLost(request, request.loss ?? 'expired');
+    else this.#host.onEnded(request);
+  }
+
+  /** The session is over. */
+  close() {
+    for (const { holdTimer } of this.#held) clearTimeout(holdTimer);
+  }
+
+  /** @param {EtcdRequest} request */
+  #forget(request) {
+    this.#waiting.delete(request);
+    this.#held.delete(request);
+    clearTimeout(request.holdTimer);
+    request.phase = OVER;
+  }
+}
+
+module.exports = { NameRequests };
