@@ -183,6 +183,39 @@ class LockChanges {
   }
 
   /**
+   * Puts requests behind all others, and then hands the exclusive lock to the first of the queue;
+   * to the first of these where no other waits. Where that cannot be decided, they only enter.
+   * @param {EtcdRequest} request
+   * @param {EtcdRequest[]} followers  of the same session
+   * @param {object[]} extra
+   * @param {{ heads: Waiter[], lease: string, ownId: string, length: number }} about  heads: as far
+   *   as known
+   * @returns {Change}
+   */
+  pass(request, followers, extra, { heads: [head, ...rest], lease, ownId, length }) {
+    const key = this.heldKey(request);
+    const leave = [remove(key), ...extra];
+    const enter = followers.map((it) => put(this.queueKey(it), it.value, lease));
+    const [first] = followers;
+    const decide =
+      head === undefined
+        ? {
+            compare: [isEmpty(this.#keys.queue)],
+            success: [...leave, this.#hold(first, first.value, lease), ...enter.slice(1)],
+          }
+        : {
+            compare: [isCreatedAt(this.queueKey(head), head.created)],
+            success: [...leave, ...this.#grantTo(head, rest, ownId), ...enter],
+          };
+    const look = [...enter, ...readState(this.#keys, length)];
+    return {
+      compare: [isCreatedAt(key, request.token)],
+      success: [nested(decide.compare, decide.success, look)],
+      failure: [],
+    };
+  }
+
+  /**
    * Leaves the queue; without an exclusive holder, other requests may become grantable.
    * @param {EtcdRequest[]} requests  of the session: each leaves by itself
    * @param {object[]} extra  what is changed with it

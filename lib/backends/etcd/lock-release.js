@@ -39,7 +39,7 @@ async function releaseLock(access, request, extra, expected) {
     } else if (answer.isStolen) {
       return { ...left([]), isLost: true };
     } else if (answer.succeeded || answer.isUnknown) {
-      return conclude(heads, answer, isGiven, state);
+      return conclude(heads, answer, isGiven, state?.isComplete ?? false);
     } else {
       const responses = responsesOf(answer);
       if (responses === undefined) return left(heads); // the last holder hands it over
@@ -106,15 +106,15 @@ const left = (heads) => ({ isLost: false, heads, revision: undefined, mustServe:
  * @param {Waiter[]} heads
  * @param {any} answer
  * @param {boolean} isGiven
- * @param {QueueState | undefined} state
+ * @param {boolean} isComplete  there are no others
  * @returns {Released}
  */
-function conclude(heads, { isUnknown, revision }, isGiven, state) {
+function conclude(heads, { isUnknown, revision }, isGiven, isComplete) {
   if (isUnknown) return { ...left([]), mustServe: true };
   const [head, next] = heads;
   if (head === undefined) return left(heads);
   // After a shared request others may follow at once, also some that are not known yet.
-  const mayFollow = next === undefined ? !(state?.isComplete ?? false) : next.class !== 'x';
+  const mayFollow = next === undefined ? !isComplete : next.class !== 'x';
   return {
     isLost: false,
     heads,
@@ -123,4 +123,4 @@ function conclude(heads, { isUnknown, revision }, isGiven, state) {
   };
 }
 
-module.exports = { releaseLock };
+module.exports = { conclude, releaseLock };

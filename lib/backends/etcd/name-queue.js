@@ -1,10 +1,11 @@
 'use strict';
 
-const { setTimeout } = require('../../time.js');
+const { setImmediate, setTimeout } = require('../../time.js');
 const { EtcdError } = require('./etcd-errors.js');
 const { HELD, NEW, OVER, WAITING } = require('./etcd-request.js');
 const { enterLock, followInQueue } = require('./lock-entry.js');
 const { leaveQueue } = require('./lock-leave.js');
+const { passLock } = require('./lock-pass.js');
 const { releaseLock } = require('./lock-release.js');
 const { NameAccess } = require('./name-access.js');
 const { NameRequests } = require('./name-requests.js');
@@ -17,6 +18,7 @@ const { WaiterLook } = require('./waiter-look.js');
 
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
+/** @typedef {import('./lock-release.js').Released} Released */
 /** @typedef {import('./queue-state.js').Waiter} Waiter */
 /** @typedef {import('./session.js').Session} Session */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
@@ -63,6 +65,8 @@ class NameQueue {
 
   /** @param {EtcdRequest} request */
   ask(request) {
+    const mayPass = !this.#steps.isRunning && this.#requests.holder !== undefined;
+    if (mayPass) this.#steps.add(turnOfLoop); // the release may come right after it
     this.#steps.addTo(this.#enterAll, request);
   }
 
@@ -138,6 +142,7 @@ class NameQueue {
 
   #enterAll = async (/** @type {EtcdRequest[]} */ requests) => {
     for (let i = 0; i < requests.length;) {
+      if (await this.#pass(requests, i)) return;
       const { first } = this.#requests;
       if (first === undefined || !mayFollow(requests[i])) {
         // Of one that has been ended, the end is a step that follows.
@@ -149,6 +154,32 @@ class NameQueue {
       if (await this.#follow(first, batch)) i += batch.length;
     }
   };
+
+  /**
+   * Enters the last ones together with a release that comes next.
+   * @param {EtcdRequest[]} requests
+   * @param {number} start
+   * @returns {Promise<boolean>} false: they have not entered
+   */
+  async #pass(requests, start) {
+    const { holder } = this.#requests;
+    const end = this.#steps.peek(this.#endAll);
+    const followers = sliceWhile(requests, start, mayFollow);
+    const areLast = start + followers.length === requests.length;
+    if (holder === undefined || end?.request !== holder || !areLast) return false;
+    const expected = await this.#next.take();
+    const passed = await passLock(this.#access, end, followers, expected);
+    if (passed === undefined) return false;
+    this.#wait(followers, passed.revision);
+    if (passed.isInDoubt) for (const request of followers) await this.#reread(request);
+    if (passed.released === undefined) {
+      this.#next.expect(passed.next);
+    } else {
+      this.#steps.skip();
+      this.#requests.finish(holder, end.why, this.#onReleased(holder, passed.released));
+    }
+    return true;
+  }
 
   /** @param {EtcdRequest} request */
   async #enter(request) {
@@ -237,12 +268,19 @@ class NameQueue {
     const expected = request.class === 'x' ? await this.#next.take() : [];
     const extra = this.#access.extraOf(request, why);
     const released = await releaseLock(this.#access, request, extra, expected);
-    if (released.isLost) return request.loss ?? 'stolen';
-    const [head, ...rest] = released.heads;
-    if (released.revision !== undefined && this.#access.isOwn(head)) {
-      this.#grantOwn(head, released.revision, rest);
-    }
-    if (released.mustServe) this.#steps.add(() => this.#serve());
+    return this.#onReleased(request, released);
+  }
+
+  /**
+   * @param {EtcdRequest} request
+   * @param {Released} released
+   * @returns {LockLossReason | undefined} how it had been lost
+   */
+  #onReleased(request, { isLost, heads, revision, mustServe }) {
+    if (mustServe) this.#steps.add(() => this.#serve());
+    if (isLost) return request.loss ?? 'stolen';
+    const [head, ...rest] = heads;
+    if (revision !== undefined && this.#access.isOwn(head)) this.#grantOwn(head, revision, rest);
     return undefined;
   }
 
@@ -337,6 +375,9 @@ class NameQueue {
     } else if (request.phase !== OVER) await this.#onStolen(request);
   }
 }
+
+/** @returns {Promise<void>} */
+const turnOfLoop = () => new Promise((resolve) => setImmediate(() => resolve(undefined)));
 
 /** @param {EtcdRequest} request */
 const mayFollow = ({ steal, ifAvailable, isEnding }) => !steal && !ifAvailable && !isEnding;

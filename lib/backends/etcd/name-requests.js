@@ -30,6 +30,12 @@ class NameRequests {
     return this.#waiting.values().next().value;
   }
 
+  /** @returns {EtcdRequest | undefined} that holds the lock for itself */
+  get holder() {
+    const [held] = this.#held;
+    return held?.class === 'x' ? held : undefined;
+  }
+
   get all() {
     return [...this.#waiting, ...this.#held];
   }

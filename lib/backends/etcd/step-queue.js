@@ -3,14 +3,14 @@
 /** An etcd transaction has 128 operations at most, unless the cluster is told otherwise. */
 const MAX_BATCH = 100;
 
-/** @typedef {() => Promise<void>} Step */
+/** @typedef {{ action: (items: any[]) => Promise<void>, items: any[] }} Step */
 
 /** Runs steps one after the other. */
 class StepQueue {
   /** @type {Step[]} */
   #steps = [];
-  /** @type {{ step: Step, action: Function, items: any[] } | undefined} may take more */
-  #batch;
+  /** So many of them were begun. */
+  #begun = 0;
   #isRunning = false;
   #onError;
   #onIdle;
@@ -24,10 +24,13 @@ class StepQueue {
     this.#onIdle = onIdle;
   }
 
-  /** @param {Step} step */
-  add(step) {
-    this.#steps.push(step);
-    if (!this.#isRunning) this.#run();
+  get isRunning() {
+    return this.#isRunning;
+  }
+
+  /** @param {() => Promise<void>} action */
+  add(action) {
+    this.#add({ action, items: [] });
   }
 
   /**
@@ -37,31 +40,50 @@ class StepQueue {
    * @param {T} item
    */
   addTo(action, item) {
-    if (this.#batch?.action === action && this.#batch.step === this.#steps.at(-1)) {
-      this.#batch.items.push(item);
-      return;
-    }
-    const items = [item];
-    const step = () => action(items);
-    this.#batch = { step, action, items };
-    this.add(step);
+    const last = this.#begun < this.#steps.length ? this.#steps.at(-1) : undefined;
+    if (last?.action === action) last.items.push(item);
+    else this.#add({ action, items: [item] });
+  }
+
+  /**
+   * The first item of the next step, if that is of this action.
+   * @template T
+   * @param {(items: T[]) => Promise<void>} action
+   * @returns {T | undefined}
+   */
+  peek(action) {
+    const next = this.#steps[this.#begun];
+    return next?.action === action ? next.items[0] : undefined;
+  }
+
+  /** The step that runs has done what the first item of the next one is for. */
+  skip() {
+    this.#steps[this.#begun].items.shift();
+  }
+
+  /** @param {Step} step */
+  #add(step) {
+    this.#steps.push(step);
+    if (!this.#isRunning) this.#run();
   }
 
   async #run() {
     this.#isRunning = true;
-    while (this.#steps.length > 0) {
-      const steps = this.#steps;
+    while (this.#begun < this.#steps.length) {
+      this.#begun += 1;
+      await this.#do(this.#steps[this.#begun - 1]);
+      if (this.#begun < this.#steps.length) continue;
       this.#steps = [];
-      for (const step of steps) await this.#do(step);
+      this.#begun = 0;
     }
     this.#isRunning = false;
     this.#onIdle();
   }
 
   /** @param {Step} step */
-  async #do(step) {
+  async #do({ action, items }) {
     try {
-      await step();
+      await action(items);
     } catch (error) {
       this.#onError(error);
     }

@@ -31,7 +31,9 @@ beforeEach(() => {
       }),
     }),
     change: (compare, success, failure, recover) =>
-      new Promise((resolve) => changes.push({ success, recover, resolve })),
+      new Promise((resolve, reject) =>
+        changes.push({ compare, success, recover, resolve, reject }),
+      ),
   };
   const note = (what) => (request) => told.push(`${what} ${request.number}`);
   queue = new NameQueue('a', session, bucket, {
@@ -53,9 +55,9 @@ function ask(number, options) {
   return request;
 }
 
-async function answer(revision, succeeded) {
+async function answer(revision, succeeded, responses = []) {
   await turn();
-  changes.shift().resolve({ revision, succeeded });
+  changes.shift().resolve({ revision, succeeded, responses });
   await turn();
 }
 
@@ -139,4 +141,131 @@ test('requests that followed in doubt leave the places that they took', async ()
   await turn();
   const { compare } = changes[0].success[0].request_txn;
   expect(compare).toMatchObject([{ create_revision: '7' }]);
+});
+
+describe('a request, and right after it the release of the lock that the session has', () => {
+  const inner = (succeeded, responses = []) => [{ response_txn: { succeeded, responses } }];
+  const rangeOf = (kvs) => ({ response_range: { kvs, count: String(kvs.length), more: false } });
+  const OTHER = toRequestId(toLeaseId('8'), 1);
+  const other = [OTHER, 'x', '6', '[0]'];
+  /** Keys that the inner change writes where it can decide. */
+  const givenBy = ({ success: [{ request_txn: decision }] }) =>
+    decision.success
+      .filter((op) => 'request_put' in op)
+      .map(({ request_put: { key } }) => textOf(key));
+
+  async function hold(heads) {
+    const request = ask(1, {});
+    if (heads === undefined) {
+      await answer('5', true);
+    } else {
+      await answer('4', false);
+      queue.onMail(request, { revision: '5', value: JSON.stringify({ heads }) });
+    }
+    told.length = 0;
+    return request;
+  }
+
+  test('are one change, which grants the request where no other waits', async () => {
+    const first = await hold();
+    const second = ask(2, {});
+    queue.end(first);
+    await turn();
+    expect(changes).toHaveLength(1);
+    expect(changes[0].compare).toMatchObject([{ create_revision: '5' }]);
+    expect(givenBy(changes[0])).toEqual([nameKeys.heldKey('x', second.id)]);
+    await answer('9', true, inner(true));
+    expect(told).toEqual(['queued 2', 'granted 2', 'ended 1 undefined']);
+    expect(second.token).toBe('9');
+  });
+
+  test('are one change, which grants the lock to the first that waits', async () => {
+    const first = await hold([other]);
+    const second = ask(2, {});
+    queue.end(first);
+    await turn();
+    expect(givenBy(changes[0])).toEqual([
+      nameKeys.heldKey('x', OTHER),
+      bucket.mail(OTHER),
+      nameKeys.queueKey('x', second.id),
+    ]);
+    await answer('9', true, inner(true));
+    expect(told).toEqual(['queued 2', 'ended 1 undefined']);
+    expect(second.created).toBe('9');
+  });
+
+  test('are two changes where another waits that the session does not know', async () => {
+    const first = await hold();
+    const second = ask(2, {});
+    queue.end(first);
+    const stands = {
+      key: Buffer.from(nameKeys.queueKey('x', OTHER)),
+      value: Buffer.from('[0]'),
+      create_revision: '6',
+    };
+    await answer('9', true, inner(false, [{}, rangeOf([stands]), rangeOf([{}]), rangeOf([])]));
+    expect(told).toEqual(['queued 2']);
+    expect(second.created).toBe('9');
+    expect(changes[0].compare).toMatchObject([{ create_revision: '5' }, { create_revision: '6' }]);
+    await answer('10', true);
+    expect(told).toEqual(['queued 2', 'ended 1 undefined']);
+  });
+
+  test('of a stolen lock the request enters by itself', async () => {
+    const first = await hold();
+    const second = ask(2, {});
+    queue.end(first);
+    await answer('9', false);
+    await answer('10', false);
+    expect(told).toEqual(['queued 2']);
+    await answer('11', false, [rangeOf([])]);
+    expect(told).toEqual(['queued 2', 'ended 1 stolen']);
+    expect(second.created).toBe('10');
+  });
+
+  test('enter and leave one after the other where the cluster refuses both at once', async () => {
+    const first = await hold();
+    ask(2, {});
+    queue.end(first);
+    await turn();
+    changes.shift().reject(Object.assign(new Error('no room'), { isFinal: true }));
+    await answer('10', false);
+    await answer('11', true);
+    expect(told).toEqual(['queued 2', 'ended 1 undefined']);
+  });
+
+  test.each([
+    ['has been granted', ['held 2'], ['queued 2', 'granted 2', 'ended 1 undefined']],
+    ['waits, the lock was given away', ['waits 2'], ['queued 2', 'ended 1 undefined']],
+    ['waits, the lock was not given away', ['held 1', 'waits 2'], ['queued 2']],
+    ['waits, the lock was stolen then', ['stolen 1', 'waits 2'], ['queued 2', 'ended 1 stolen']],
+  ])('in doubt: the request %s', async (_what, found, expected) => {
+    const requests = [undefined, await hold(), ask(2, {})];
+    queue.end(requests[1]);
+    for (const [what, number] of found.map((it) => it.split(' '))) {
+      const { id } = requests[number];
+      const [key, created] = {
+        held: [nameKeys.heldKey('x', id), number === '1' ? '5' : '9'],
+        waits: [nameKeys.queueKey('x', id), '9'],
+        stolen: [bucket.mail(id), '10'],
+      }[what];
+      stored.set(key, {
+        value: Buffer.from(THEFT),
+        create_revision: created,
+        mod_revision: created,
+      });
+    }
+    await findOut();
+    expect(told).toEqual(expected);
+    if (!found.includes('held 2')) expect(requests[2].created).toBe('9');
+  });
+
+  test('in doubt: nothing has happened, so both are asked for again', async () => {
+    const first = await hold();
+    ask(2, {});
+    queue.end(first);
+    await turn();
+    stored.set(nameKeys.heldKey('x', first.id), { create_revision: '5' });
+    expect(await changes[0].recover()).toBeUndefined();
+  });
 });
