@@ -1,7 +1,7 @@
 'use strict';
 
 const { endOf } = require('./keys.js');
-const { isGrantable } = require('./queue-state.js');
+const { LONG_QUEUE, isGrantable } = require('./queue-state.js');
 const { get, getNewestBefore, keyValuesOf, textOf } = require('./transaction.js');
 
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
@@ -15,10 +15,13 @@ const { get, getNewestBefore, keyValuesOf, textOf } = require('./transaction.js'
  * @property {string} key
  * @property {string} [end]  where any of several may make room
  * @property {string} from  the first revision that was not seen
+ * @property {boolean} isAhead  in the queue, and no holder
  */
 
 /** So many are looked for at once; with what else is read, fewer than a transaction may have. */
 const AT_ONCE = 50;
+
+const NOT_KNOWN = { found: undefined, isAll: false };
 
 /** @param {EtcdRequest} request @returns {RequestClass[]} what it waits for in the queue */
 const classesBefore = (request) => (request.class === 's' ? ['x', 'l'] : ['x', 'l', 's']);
@@ -37,19 +40,6 @@ function newestOf(responses) {
 }
 
 /**
- * Reads the nearest request ahead: the cluster looks at the whole queue for that.
- * @param {NameAccess} access
- * @param {EtcdRequest} request
- */
-async function readBefore({ session, keys }, request) {
-  const { revision, responses } = await session.read(
-    classesBefore(request).map((one) => getNewestBefore(keys.queueOf(one), request.created)),
-  );
-  const key = newestOf(responses);
-  return key === undefined ? undefined : { key, from: following(revision) };
-}
-
-/**
  * Looks for those that were ahead when the queue was read last: what this costs does not depend on
  * the queue's length.
  * @param {NameAccess} access
@@ -64,26 +54,29 @@ async function findAmong({ session, changes }, waiters) {
     );
     const found = responses.findLast((response) => keyValuesOf(response).length > 0);
     if (found === undefined) continue;
-    return { key: textOf(keyValuesOf(found)[0].key), from: following(revision) };
+    const { key } = keyValuesOf(found)[0];
+    return { key: textOf(key), from: following(revision), isAhead: true };
   }
   return undefined;
 }
 
 /**
+ * Looks among those that are known, reading them anew where there are none: in a long queue the
+ * cluster would look at all of it for the nearest request ahead.
  * @param {NameAccess} access
  * @param {EtcdRequest} request
- * @returns {Promise<Blocker | undefined>} in the queue
+ * @returns {Promise<{ found: Blocker | undefined, isAll: boolean }>} isAll: there is no other
  */
-async function findBefore(access, request) {
+async function findKnown(access, request) {
   for (const isRead of [false, true]) {
     if (isRead) await access.readState();
     const { waiters, isAll } = access.order.before(request);
     const classes = classesBefore(request);
     const ahead = waiters.filter((one) => classes.includes(one.class));
     const found = await findAmong(access, ahead);
-    if (found !== undefined || isAll) return found;
+    if (found !== undefined || isAll) return { found, isAll };
   }
-  return readBefore(access, request);
+  return { found: undefined, isAll: false };
 }
 
 /**
@@ -92,19 +85,33 @@ async function findBefore(access, request) {
  * @returns {Promise<Blocker | undefined>} undefined: nothing is in its way
  */
 async function findBlocker(access, request) {
-  const before = await findBefore(access, request);
-  if (before !== undefined) return before;
-  const { session, keys, changes } = access;
-  const { revision, responses } = await session.read(changes.readState(0).slice(1));
-  const [exclusive, shared] = responses;
-  const holders = {
-    exclusive: Number(exclusive.response_range.count),
-    shared: Number(shared.response_range.count),
-  };
-  if (isGrantable(request, holders)) return undefined;
+  const isLong = access.length > LONG_QUEUE;
+  const { found, isAll } = isLong ? await findKnown(access, request) : NOT_KNOWN;
+  if (found !== undefined) return found;
+  const { keys, session } = access;
+  const classes = isAll ? [] : classesBefore(request);
+  const nearest = classes.map((one) => getNewestBefore(keys.queueOf(one), request.created));
+  const { revision, responses } = await session.read([
+    ...access.changes.countHolders(),
+    ...nearest,
+  ]);
+  const [exclusive, shared, ...before] = responses;
   const from = following(revision);
-  if (holders.exclusive > 0) return { key: textOf(keyValuesOf(exclusive)[0].key), from };
-  return { key: keys.heldShared, end: endOf(keys.heldShared), from };
+  if (!isAll) access.noteLength(sumOf(before.map(countOf)));
+  const ahead = newestOf(before);
+  if (ahead !== undefined) return { key: ahead, from, isAhead: true };
+  const holders = { exclusive: countOf(exclusive), shared: countOf(shared) };
+  if (isGrantable(request, holders)) return undefined;
+  if (holders.exclusive === 0) {
+    return { key: keys.heldShared, end: endOf(keys.heldShared), from, isAhead: false };
+  }
+  return { key: textOf(keyValuesOf(exclusive)[0].key), from, isAhead: false };
 }
+
+/** @param {any} response  of a range */
+const countOf = (response) => Number(response.response_range.count);
+
+/** @param {number[]} numbers */
+const sumOf = (numbers) => numbers.reduce((sum, number) => sum + number, 0);
 
 module.exports = { findBlocker };

@@ -13,7 +13,7 @@ const {
   remove,
   removeAll,
 } = require('./transaction.js');
-const { leaseOf, readState, toHints } = require('./queue-state.js');
+const { countHolders, leaseOf, readState, toHints } = require('./queue-state.js');
 
 /**
  * The changes of a lock, each as one transaction. See docs/decisions/0030-locks-in-etcd.md for why
@@ -278,6 +278,10 @@ class LockChanges {
 
   readHolders() {
     return [getAll(this.#keys.held)];
+  }
+
+  countHolders() {
+    return countHolders(this.#keys);
   }
 
   /** @param {number} length */

@@ -49,6 +49,11 @@ class NameAccess {
     return this.#length;
   }
 
+  /** @param {number} length  of the queue, as far as it was read */
+  noteLength(length) {
+    this.#length = length;
+  }
+
   /**
    * @param {Change} change
    * @param {() => Promise<any>} recover  see Session.change()

@@ -37,6 +37,9 @@ const countOf = (prefix) => ({
   request_range: { ...rangeOf(prefix), limit: '1', keys_only: true },
 });
 
+/** @param {NameKeys} keys */
+const countHolders = (keys) => [keys.heldExclusive, keys.heldShared].map(countOf);
+
 /**
  * What reads the state; its answers go to toQueueState().
  * @param {NameKeys} keys
@@ -44,8 +47,7 @@ const countOf = (prefix) => ({
  */
 const readState = (keys, length) => [
   getOldest(keys.queue, length > LONG_QUEUE ? HEADS_OF_LONG_QUEUE : HEADS),
-  countOf(keys.heldExclusive),
-  countOf(keys.heldShared),
+  ...countHolders(keys),
 ];
 
 /**
@@ -127,6 +129,8 @@ const fromHints = (hints) =>
   hints.map(([id, requestClass, created, value]) => ({ id, class: requestClass, created, value }));
 
 module.exports = {
+  LONG_QUEUE,
+  countHolders,
   fromHints,
   isGrantable,
   leaseOf,

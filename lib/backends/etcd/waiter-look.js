@@ -65,10 +65,12 @@ class WaiterLook {
       if (!(await this.#grant(request))) this.schedule();
       return;
     }
+    const { isAhead, ...watched } = blocker;
     this.#watch = this.#access.session.watches.add({
-      ...blocker,
+      ...watched,
       onlyRemovals: true,
-      onEvents: () => this.schedule(0),
+      // One that was ahead has most likely been granted the lock, and will hand it over.
+      onEvents: () => this.schedule(isAhead ? LOOK_AFTER_MS : 0),
       onGap: () => this.schedule(0),
     });
   }
