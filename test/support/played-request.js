@@ -174,9 +174,12 @@ class PlayedRequestAll extends PlayedCallback {
     return this.#sorted.filter((name) => held.some((lock) => lock.name === this.#nameOf(name)));
   }
 
+  /** Also after the loss of another of its locks, which settles it: its callback goes on. */
   covers(name, mode) {
-    const isHeld = this.#locks.some((lock) => lock.name === this.#nameOf(name));
-    return isHeld && !this.isSettled && (this.options.mode === 'exclusive' || mode === 'shared');
+    const isHeld = this.#locks.some(
+      (lock) => lock.name === this.#nameOf(name) && !lock.signal.aborted,
+    );
+    return isHeld && (this.options.mode === 'exclusive' || mode === 'shared');
   }
 
   get #sorted() {
