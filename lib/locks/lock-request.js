@@ -14,6 +14,7 @@ const {
   publishMiss,
   publishStart,
 } = require('./diagnostics.js');
+const { isPending, rethrow } = require('./later-answer.js');
 const { createLock } = require('./lock.js');
 const { PendingRelease } = require('./pending-release.js');
 const { mayRunInTurn, waitForTurn } = require('./loop-turns.js');
@@ -68,6 +69,8 @@ class LockRequest extends BackendRequest {
   #error;
   /** @type {PendingRelease | undefined} */
   #section;
+  /** @type {Promise<void> | undefined} while its phase is LEAVING; it does not reject */
+  #leaving;
   #isHandedOut;
 
   /**
@@ -82,7 +85,7 @@ class LockRequest extends BackendRequest {
     this.#waitLimits = createWaitLimits(this, options);
     this.#phase = WAITING;
     this.#isHandedOut = false;
-    this.#open = this.#error = this.#section = undefined;
+    this.#open = this.#error = this.#section = this.#leaving = undefined;
     /** Whether the program awaits the request. Assumed until await-tracker.js knows better. */
     this.awaitState = /** @type {0 | 1 | 2} */ (AWAITED);
   }
@@ -228,8 +231,7 @@ class LockRequest extends BackendRequest {
   }
 
   /**
-   * Ends the wait before the callback has run, because of a signal or a timeout. Standard: Web
-   * Locks, "signal to abort the request".
+   * Ends it before the callback: a signal, or a timeout. Standard: "signal to abort the request".
    * @param {unknown} reason
    * @param {boolean} [isTimeout]
    */
@@ -237,15 +239,23 @@ class LockRequest extends BackendRequest {
     if (this.#phase === OVER || this.#phase === LEAVING) return;
     if (this.#phase === WAITING) {
       this.backend.cancel(this, isTimeout);
-    } else {
-      const loss = this.backend.release(this);
-      if (isPending(loss)) {
-        this.#phase = LEAVING;
-        loss.then(() => this.#giveUp(reason));
-        return;
-      }
+      this.#giveUp(reason);
+      return;
     }
-    this.#giveUp(reason);
+    const loss = this.backend.release(this);
+    if (isPending(loss)) {
+      this.#phase = LEAVING;
+      this.#leaving = loss.then((late) => this.#giveUpOrLose(late, reason));
+    } else this.#giveUpOrLose(loss, reason);
+  }
+
+  /**
+   * A loss that came before counts.
+   * @param {LossReason | undefined} loss
+   * @param {unknown} reason
+   */
+  #giveUpOrLose(loss, reason) {
+    this.#giveUp(loss === undefined ? reason : this.#tellLoss(loss));
   }
 
   /**
@@ -272,6 +282,7 @@ class LockRequest extends BackendRequest {
    */
   run() {
     if (this.#phase === OVER) throw this.#error;
+    if (this.#leaving !== undefined) return this.#leaving.then(() => rethrow(this.#error));
     if (this.#phase === GRANTED) this.#phase = HOLDING;
     let result;
     try {
@@ -373,22 +384,6 @@ class LockRequest extends BackendRequest {
     publishEnd(this, this.#error ?? reason);
     return this.#error;
   }
-}
-
-/**
- * Whether the backend will report the result of a release later.
- * @template T
- * @param {T} loss
- * @returns {loss is T & Promise<any>}
- */
-const isPending = (loss) => loss instanceof Promise;
-
-/**
- * @param {unknown} error
- * @returns {never}
- */
-function rethrow(error) {
-  throw error;
 }
 
 /** @param {LockRequest} request */

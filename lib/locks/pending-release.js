@@ -1,6 +1,7 @@
 'use strict';
 
 const { lazy } = require('../lazy.js');
+const { isPending } = require('./later-answer.js');
 
 /** @typedef {import('./call-chain.js').NestedLink} NestedLink */
 /** @typedef {import('./lock-request.js').LockRequest} LockRequest */
@@ -109,7 +110,7 @@ class PendingRelease {
 
   #end() {
     const loss = this.#request.end(this.#isFulfilled ? undefined : this.#outcome);
-    if (loss instanceof Promise) this.ending = loss.then((late) => this.#concludeEnd(late));
+    if (isPending(loss)) this.ending = loss.then((late) => this.#concludeEnd(late));
     else this.#concludeEnd(loss);
   }
 

@@ -85,7 +85,11 @@ describe('between a grant and its callback', () => {
         asked.push(request);
         return 0;
       },
-      release: () => void ended.push('release'),
+      release: () => {
+        ended.push('release');
+        return backend.loss;
+      },
+      loss: undefined,
       cancel: () => void ended.push('cancel'),
       snapshot() {},
       inspect() {},
@@ -93,7 +97,7 @@ describe('between a grant and its callback', () => {
       watch() {},
       close() {},
     };
-    return { locks: openLockManager({ backend }), asked, ended };
+    return { locks: openLockManager({ backend }), asked, ended, backend };
   }
 
   test('a timeout that passes does not count', async () => {
@@ -132,6 +136,35 @@ describe('between a grant and its callback', () => {
     await expect(request).rejects.toMatchObject({ reason: 'stolen' });
     await nextTurn();
     expect(callback).not.toHaveBeenCalled();
+  });
+
+  test.each([
+    ['at once', (loss) => loss],
+    ['later', (loss) => Promise.resolve(loss)],
+  ])(
+    'so does one that aborts before the loss was reported, which the release answers %s',
+    async (_, answer) => {
+      const { locks, asked, ended, backend } = openQueueing();
+      const controller = new AbortController();
+      const callback = jest.fn();
+      const request = locks.request('a', { signal: controller.signal }, callback);
+      asked[0].granted();
+      backend.loss = answer('stolen');
+      controller.abort('mine');
+      await expect(request).rejects.toMatchObject({ name: 'AbortError', reason: 'stolen' });
+      expect(ended).toEqual(['release']);
+      expect(callback).not.toHaveBeenCalled();
+    },
+  );
+
+  test('a signal that aborts before the callback rejects with its reason where nothing was lost', async () => {
+    const { locks, asked, ended } = openQueueing();
+    const controller = new AbortController();
+    const request = locks.request('a', { signal: controller.signal }, notCalled);
+    asked[0].granted();
+    controller.abort('mine');
+    await expect(request).rejects.toBe('mine');
+    expect(ended).toEqual(['release']);
   });
 });
 
