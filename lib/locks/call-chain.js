@@ -60,12 +60,19 @@ function followCallChains() {
  * @returns {unknown}
  */
 function callInside(request, callback, lock) {
-  if (!contextsAreCheap) {
-    if (chains === undefined) stopFollowing(request);
-    return runInside(request, () => callback(lock));
+  if (contextsAreCheap) {
+    /** @type {AsyncLocalStorage<ChainLink>} */ (chains).enterWith(request); // for this microtask
+    return callback(lock);
   }
-  /** @type {AsyncLocalStorage<ChainLink>} */ (chains).enterWith(request); // for this microtask
-  return callback(lock);
+  if (chains !== undefined) return chains.run(request, callback, lock);
+  stopFollowing(request);
+  const previous = running;
+  running = request;
+  try {
+    return callback(lock);
+  } finally {
+    running = previous;
+  }
 }
 
 /**
