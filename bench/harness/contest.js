@@ -70,7 +70,7 @@ async function playContest(options, during = async () => {}) {
 /**
  * @param {string} peer
  * @param {Omit<ContestOptions, 'peer'>} options
- * @param {{ node?: '24' | '26' }} [options]
+ * @param {{ node?: '22' | '24' | '26' }} [options]
  * @returns {import('./scenarios.js').Contender}
  */
 const contender = (peer, options, { node } = {}) => ({

@@ -1,6 +1,6 @@
 'use strict';
 
-// The Node binaries that the benchmarks run on: this one, and two that come from npm.
+// The Node binaries that the benchmarks run on: this one, and others that come from npm.
 
 const path = require('node:path');
 const { createRequire } = require('node:module');
@@ -9,7 +9,7 @@ const { execFileSync } = require('node:child_process');
 const requirePeer = createRequire(path.join(__dirname, '..', 'package.json'));
 
 /**
- * @param {'24' | '26' | undefined} major undefined: this Node
+ * @param {'22' | '24' | '26' | undefined} major undefined: this Node
  * @returns {string}
  */
 function nodeBinary(major) {
@@ -17,7 +17,7 @@ function nodeBinary(major) {
   return path.join(path.dirname(requirePeer.resolve(`node-${major}/package.json`)), 'bin', 'node');
 }
 
-/** @param {'24' | '26' | undefined} major */
+/** @param {'22' | '24' | '26' | undefined} major */
 function whyNoNode(major) {
   try {
     execFileSync(nodeBinary(major), ['--version'], { stdio: 'ignore' });

@@ -12,7 +12,7 @@ const FOLDER = path.join(__dirname, '..', 'scenarios');
 /**
  * @typedef {object} Contender
  * @property {() => Promise<Figures> | Figures} measure run in a process of its own, in each round
- * @property {'24' | '26'} [node] the release of Node that it runs on; this one by default
+ * @property {'22' | '24' | '26'} [node] the release of Node that it runs on; this one by default
  * @property {string[]} [flags] of Node
  * @property {() => string | undefined} [whyNot] the reason why it cannot run here
  * @property {number} [mostRounds] for what takes very long

@@ -55,7 +55,7 @@ module.exports = {
     'requestSync()': requestSync,
   },
   goals: [
-    ...Object.keys(VARIANTS).map((of) => ({ of, per: 'plain', figure: 'ns', atMost: 1.3 })),
+    ...Object.keys(VARIANTS).map((of) => ({ of, per: 'plain', figure: 'ns', atMost: 1.2 })),
     { of: 'requestSync()', figure: 'ns', atMost: 300 },
   ],
   chart: { figure: 'ns', title: 'Uncontended request and release with options, ns' },
