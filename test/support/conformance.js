@@ -1,11 +1,11 @@
 'use strict';
 
-const { mkdtempSync, rmSync } = require('node:fs');
-const { tmpdir } = require('node:os');
-const { join } = require('node:path');
 const { oneClient, twoClients } = require('./combinations.js');
-const { openHost } = require('./host-link.js');
+const { ConformanceHosts } = require('./conformance-hosts.js');
 const { LockClient, unique } = require('./lock-client.js');
+
+const hosts = new ConformanceHosts();
+afterAll(() => hosts.close());
 
 /**
  * The clients of one combination. Tests share the first two; a test that ends a client opens one
@@ -37,8 +37,7 @@ class Clients {
 
   async open() {
     const { backend, first } = this.#combination;
-    const directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
-    this.#bucket = { backend, directory, bucket: 'conformance' };
+    this.#bucket = { backend, directory: hosts.directoryOf(backend), bucket: 'conformance' };
     this.first = await this.#openAt(first);
     this.second = await this.openSecond();
   }
@@ -52,7 +51,7 @@ class Clients {
   }
 
   #openAt(place, options = {}) {
-    const link = openHost(place);
+    const link = hosts.take(place);
     this.#links.push(link);
     return this.#openOn(link, options);
   }
@@ -65,9 +64,8 @@ class Clients {
 
   async close() {
     await Promise.all([this.first.close(), this.second.close()]);
-    await Promise.all(this.#links.map((link) => link.stop()));
-    // A broker stays for half a second after its last client, and may be writing its journal.
-    rmSync(this.#bucket.directory, { recursive: true, force: true, maxRetries: 20 });
+    for (const link of this.#links) hosts.giveBack(link);
+    hosts.leave(this.#bucket.directory);
   }
 }
 

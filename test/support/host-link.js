@@ -10,6 +10,8 @@ const PROGRAM = join(__dirname, 'agent-program.js');
 
 /** The way to an AgentHost: sends it commands, gives its answers and events. */
 class HostLink {
+  /** Until it is stopped, or has failed. */
+  isLiving = true;
   #post;
   #stop;
   #answers = new Map();
@@ -39,6 +41,7 @@ class HostLink {
 
   /** Everything that still waits for an answer fails. */
   fail(error) {
+    this.isLiving = false;
     for (const { reject } of this.#answers.values()) reject(error);
     this.#answers.clear();
   }
@@ -56,6 +59,7 @@ class HostLink {
   }
 
   stop() {
+    this.isLiving = false;
     return this.#stop();
   }
 }
