@@ -273,6 +273,11 @@ class BrokerTable {
     this.#clockShift = clock === clockName() ? 0 : lead - wallLead();
   }
 
+  /** @param {number} t  of a journal, by the clock of its broker, which is known to some ms only */
+  #pastOf(t) {
+    return Math.min(t + this.#clockShift, machineNow());
+  }
+
   /**
    * @param {string} sessionId
    * @param {string} start
@@ -302,7 +307,7 @@ class BrokerTable {
     const known = session.entries.get(id);
     if (kind === 'Q' || kind === 'H' || kind === 'K') {
       const request = new RemoteRequest(/** @type {Asked} */ (rest.slice(0, 5)));
-      request.t += this.#clockShift;
+      request.t = this.#pastOf(request.t);
       const entry = this.#table.restore(session, request, request.t);
       session.put(id, entry);
       if (kind !== 'Q') this.#restoreGrant(entry, rest.slice(5));
@@ -334,7 +339,7 @@ class BrokerTable {
     entry.request.tokenHigh = high;
     entry.request.tokenLow = low;
     this.#tokens.raiseTo(high, low);
-    this.#table.restoreGrant(entry, grantedAt + this.#clockShift);
+    this.#table.restoreGrant(entry, this.#pastOf(grantedAt));
   }
 
   /**

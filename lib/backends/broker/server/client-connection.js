@@ -112,6 +112,9 @@ class ClientConnection {
    */
   #hello(state, isHelper) {
     checkState(state);
+    const now = machineNow();
+    // Where a client's clock is another one, its times are right to one exchange only.
+    for (const [, asked] of state.requests) asked[3] = Math.min(asked[3], now);
     this.#broker.hello(this, state, isHelper === true);
   }
 
@@ -124,9 +127,12 @@ class ClientConnection {
     const { table } = this.#broker;
     if (kind === 'q') {
       checkAsked(rest);
-      const asked = /** @type {import('./remote-request.js').Asked} */ (rest);
+      const [id, name, flags, t, extras] = rest;
       // Asked before, and over: it comes once more by another connection.
-      this.#at(rest[3], () => rest[0] > session.maxId && table.request(session, asked));
+      this.#at(
+        t,
+        (at) => id > session.maxId && table.request(session, [id, name, flags, at, extras]),
+      );
     } else if (kind === 'r') {
       const [id, t] = numbers(rest, 2);
       this.#at(t, () => this.send(['d', id, table.release(session, id) ?? null]));
@@ -156,15 +162,16 @@ class ClientConnection {
    * A step takes its place by the time at which the client wanted it, which is never before its
    * last one nor in the future.
    * @param {number} t
-   * @param {() => void} apply
+   * @param {(t: number) => void} apply  called with the time of its place
    */
   #at(t, apply) {
     if (!Number.isFinite(t)) throw new WireError('a time that is no number');
     const inOrder = Math.min(Math.max(t, this.#lastT), machineNow());
     this.#lastT = Math.max(inOrder, this.#lastT);
     const { session } = this;
+    const at = this.#lastT;
     // Who has said goodbye has nothing to ask for, and nobody would give it back.
-    this.#broker.addStep({ t: this.#lastT, apply: () => !session?.isOver && apply() });
+    this.#broker.addStep({ t: at, apply: () => !session?.isOver && apply(at) });
   }
 }
 
