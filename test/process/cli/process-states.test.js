@@ -77,9 +77,14 @@ function createFreezer() {
     const group = path.join(at, name);
     try {
       mkdirSync(group);
+    } catch {
+      continue; // not this user
+    }
+    try {
       writeFileSync(path.join(group, file), off, { flag: 'r+' });
     } catch {
-      continue; // not this kind, or not this user
+      rmdirSync(group);
+      continue; // not this kind
     }
     const write = (to, text) => writeFileSync(path.join(group, to), text);
     return {
