@@ -1,12 +1,14 @@
 'use strict';
 
 // npm run check: both test suites, formats, linters and types. With --all, what the build server
-// runs: also the counts of instructions; the JavaScript tests of what depends on Node on every
-// other version of it (all of them: npm run test:nodes); the short forms of installing, etcd, the
-// page, monitoring, Bun, Deno and Node without the native part; the documentation site; and the C++
-// tests under the sanitizers. What comes late is left out where the time would not be enough.
+// runs: long tests in their whole length; also the counts of instructions; the JavaScript tests of
+// what depends on Node on every other version of it (all of them: npm run test:nodes); the short
+// forms of installing, etcd, the page, monitoring, Bun, Deno and Node without the native part; the
+// documentation site; and the C++ tests under the sanitizers. What comes late is left out where the
+// time would not be enough.
 // Ends with the line `N passed, N failed`, in which each check that is no test suite counts as one.
 
+const { beWhole } = require('../test/support/lengths.js');
 const { ONE_FAILED, ONE_PASSED, conclude } = require('./steps/counts.js');
 const { build } = require('./steps/build.js');
 const { runEtcdTests } = require('./steps/etcd-tests.js');
@@ -43,7 +45,10 @@ const DEADLINE_MINUTES = 26;
 // Twice what the longest program takes: all tests of JavaScript.
 const PROGRAM_MINUTES = 14;
 
-if (isEverything) endAfter(PROGRAM_MINUTES);
+if (isEverything) {
+  beWhole();
+  endAfter(PROGRAM_MINUTES);
+}
 conclude(
   [
     { title: 'C++ tests', run: () => runCppTests('default') },

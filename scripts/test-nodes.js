@@ -5,6 +5,7 @@
 
 const { existsSync } = require('node:fs');
 const path = require('node:path');
+const { beWhole } = require('../test/support/lengths.js');
 const { conclude } = require('./steps/counts.js');
 const { build } = require('./steps/build.js');
 const { runJsTests } = require('./steps/js-tests.js');
@@ -47,6 +48,7 @@ function nodeSteps(majors, tests = []) {
 }
 
 if (require.main === module) {
+  beWhole();
   build();
   conclude(nodeSteps(process.argv.length > 2 ? process.argv.slice(2) : MAJORS));
 }

@@ -5,6 +5,7 @@
 // part; the demonstration and the examples there; processes of Node, Bun and Deno with one broker.
 // What cannot pass is in test/runtimes/differences.js, with its reason.
 
+const { beWhole } = require('../test/support/lengths.js');
 const { build } = require('./steps/build.js');
 const { conclude } = require('./steps/counts.js');
 const { RUNTIME_NAMES, runtimeSteps } = require('./steps/runtime-steps.js');
@@ -13,6 +14,7 @@ const args = process.argv.slice(2);
 const names = args.filter((arg) => RUNTIME_NAMES.includes(arg));
 const patterns = args.filter((arg) => !arg.startsWith('--') && !names.includes(arg));
 
+beWhole();
 build(); // the demonstration and the examples use what is built
 conclude(
   runtimeSteps({

@@ -4,6 +4,7 @@
 
 const { mkdirSync, readFileSync, rmSync } = require('node:fs');
 const path = require('node:path');
+const { lengthOf } = require('../../test/support/lengths.js');
 const { ensureToolchain } = require('./toolchain.js');
 const { ROOT, StepError, mustRun, run } = require('./run.js');
 
@@ -46,7 +47,10 @@ function runCppTests(preset, args = []) {
   const report = path.join(ROOT, 'build', 'test-results', `ctest-${preset}.xml`);
   mkdirSync(path.dirname(report), { recursive: true });
   rmSync(report, { force: true });
-  const status = run('ctest', ['--preset', preset, '-j2', '--output-junit', report, ...args]);
+  const simulations = lengthOf('HOLDFAST_SIMULATIONS', { whole: 10_000, part: 4_000 });
+  const status = run('ctest', ['--preset', preset, '-j2', '--output-junit', report, ...args], {
+    env: { HOLDFAST_SIMULATIONS: String(simulations) },
+  });
   const counts = countsOfJUnit(readFileSync(report, 'utf8'));
   if (status !== 0 && counts.failed === 0) {
     throw new StepError(`ctest failed with status ${status} although no test did`);

@@ -17,10 +17,11 @@ const { LocalLockTable } = require('../../lib/backends/local/lock-table.js');
 const { createLocalLockManager, openLockManager } = require('../../lib/index.js');
 const { IN_PROCESS_BACKENDS } = require('../support/combinations.js');
 const { HistoryPlayer, clientIdsOf } = require('../support/history.js');
+const { lengthOf } = require('../support/lengths.js');
 
 // Random histories. HOLDFAST_SEED=<seed> replays those of a run, HOLDFAST_RUNS sets their number.
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const RUNS = Number(process.env.HOLDFAST_RUNS ?? 300);
+const RUNS = lengthOf('HOLDFAST_RUNS', { whole: 300, part: 120 });
 // Each takes some milliseconds, those with hold limits longer.
 const TIMEOUT_MS = 60_000 + RUNS * 200;
 const MANAGERS = 3;

@@ -17,6 +17,7 @@ const { LocalLockTable } = require('../../lib/backends/local/lock-table.js');
 const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 const { IN_PROCESS_BACKENDS } = require('../support/combinations.js');
+const { lengthOf } = require('../support/lengths.js');
 const { randomFrom } = require('../support/process-random.js');
 
 // Requests inside the callbacks of others, at random, but so that no cycle can close: whoever
@@ -24,7 +25,7 @@ const { randomFrom } = require('../support/process-random.js');
 // time is that of a clock of the test.
 // HOLDFAST_SEED=<seed> repeats the choices of a run; HOLDFAST_MINUTES=60 is an hour of such a load.
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const MINUTES = Number(process.env.HOLDFAST_MINUTES ?? 10);
+const MINUTES = lengthOf('HOLDFAST_MINUTES', { whole: 10, part: 4 });
 const MANAGERS = 4;
 const CHAINS = 12;
 const NAMES = 8;

@@ -1,5 +1,6 @@
 'use strict';
 
+const { lengthOf } = require('../support/lengths.js');
 const { PROCESS_BACKENDS } = require('../support/process-backends.js');
 const { ProcessBucket, untilEqual } = require('../support/process-bucket.js');
 
@@ -12,11 +13,11 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
   afterEach(() => bucket.close());
 
   const PLACES = ['process', 'thread', 'thread of another process'];
-  const BLOCKED_NS = 1_000_000_000n;
+  const BLOCKED_MS = lengthOf(undefined, { whole: 1000, part: 300 });
 
   /** Lets the others take turns with a lock until so much time has passed; gives the turns. */
   async function handOver(others, name) {
-    const end = process.hrtime.bigint() + BLOCKED_NS;
+    const end = process.hrtime.bigint() + BigInt(BLOCKED_MS) * 1_000_000n;
     let lastToken = 0n;
     let turns = 0;
     let held = await others[0].hold(name);
@@ -32,7 +33,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
     return turns;
   }
 
-  describe.each(PLACES)('while the loop of a %s is blocked for a second', (place) => {
+  describe.each(PLACES)('while the loop of a %s is blocked', (place) => {
     let blocked;
     let others;
     beforeEach(async () => {

@@ -14,6 +14,7 @@ const {
   sendSignal,
   signalBroker,
 } = require('../support/broker-process.js');
+const { lengthOf } = require('../support/lengths.js');
 const { randomFrom } = require('../support/process-random.js');
 const { StormChecker } = require('./kill-storm-log.js');
 
@@ -24,7 +25,7 @@ const { StormChecker } = require('./kill-storm-log.js');
 // HOLDFAST_SEED=<seed> repeats the draws; HOLDFAST_STORM_KILLS, HOLDFAST_STORM_PROCESSES and
 // HOLDFAST_STORM_GRANTS make it longer and larger (`npm run test:broker`).
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const KILLS = Number(process.env.HOLDFAST_STORM_KILLS ?? 10);
+const KILLS = lengthOf('HOLDFAST_STORM_KILLS', { whole: 10, part: 7 });
 const GRANTS = Number(process.env.HOLDFAST_STORM_GRANTS ?? 0);
 const PROCESSES = Number(process.env.HOLDFAST_STORM_PROCESSES ?? 2);
 const ITSELF = {

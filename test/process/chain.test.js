@@ -1,5 +1,6 @@
 'use strict';
 
+const { lengthOf } = require('../support/lengths.js');
 const { ProcessBucket, untilEqual } = require('../support/process-bucket.js');
 const { Timings } = require('../support/process-timings.js');
 const { randomFrom } = require('../support/process-random.js');
@@ -9,7 +10,7 @@ const { randomFrom } = require('../support/process-random.js');
 // test:soak`).
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const PROCESSES = 8;
-const ROUNDS = Number(process.env.HOLDFAST_ROUNDS ?? 2);
+const ROUNDS = lengthOf('HOLDFAST_ROUNDS', { whole: 2, part: 1 });
 const NOTHING = { held: [], pending: [] };
 
 const timings = new Timings(`From SIGKILL of a holder to the next grant (HOLDFAST_SEED=${SEED}):`);

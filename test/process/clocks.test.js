@@ -11,10 +11,12 @@ const { ProcessBucket } = require('../support/process-bucket.js');
 // counted by whoever counts it, whatever its clock shows. Without the sweep.
 describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
   let bucket;
-  beforeEach(() => {
-    bucket = new ProcessBucket({ backend });
-  });
-  afterEach(() => bucket.close());
+  const withBucket = (before, after) => {
+    before(() => {
+      bucket = new ProcessBucket({ backend });
+    });
+    after(() => bucket.close());
+  };
 
   /** Whoever is late is taken away; whoever has this long is not, however slow the machine. */
   const SHORT = { holdLimit: 50 };
@@ -50,9 +52,11 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
         );
 
       describe.each(pairs)('a holder %s and a waiter %s', (...places) => {
+        withBucket(beforeAll, afterAll);
+        /** Of all tests here, each of which leaves nothing behind. */
         let holder;
         let waiter;
-        beforeEach(async () => {
+        beforeAll(async () => {
           [holder, waiter] = await open(places);
         });
 
@@ -70,6 +74,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
           for (const name of ['a', 'b']) {
             expect(await held[name].release(name)).toEqual({ status: 'fulfilled', value: name });
             await waiting[name].granted;
+            await waiting[name].settled;
           }
         });
 
@@ -80,6 +85,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
           await waiting.granted;
           holder.thaw();
           expect(await held.settled).toMatchObject(EXPIRED);
+          await waiting.release();
         });
 
         test('a timeout ends the wait of who asked for it, and of nobody else', async () => {
@@ -90,11 +96,12 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
           expect((await bucket.locks.query()).pending).toHaveLength(1);
           await held.release();
           await patient.granted;
+          await patient.release();
         });
 
         test('inspect() shows the times of the one to the other', async () => {
-          await holder.hold('a', LONG);
-          await waiter.request('a');
+          const holding = await holder.hold('a', LONG);
+          const waiting = await waiter.request('a');
           for (const actor of [holder, waiter]) {
             const { held, pending } = await actor.inspectionOf('a');
             for (const { since } of [...held, ...pending]) {
@@ -105,6 +112,8 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
               expect(ms).toBeLessThan(FAR_AWAY_MS);
             }
           }
+          await holding.release();
+          await waiting.release();
         });
       });
     });
@@ -113,6 +122,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
   const YEAR_NS = 365n * 86_400n * 1_000_000_000n;
 
   describeWithPreload('clock', 'processes whose clock is set', (library) => {
+    withBucket(beforeEach, afterEach);
     let clock;
     let holder;
     let waiter;

@@ -3,6 +3,7 @@
 const { existsSync, readFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { setTimeout: pause } = require('node:timers/promises');
+const { lengthOf } = require('../support/lengths.js');
 const { LOG, findViolations } = require('../support/process-actor-work.js');
 const { ProcessBucket, untilEqual } = require('../support/process-bucket.js');
 const { randomFrom } = require('../support/process-random.js');
@@ -11,7 +12,7 @@ const { randomFrom } = require('../support/process-random.js');
 // inside the lock table. HOLDFAST_SEED=<seed> repeats the draws; HOLDFAST_KILLS=<count> makes it
 // longer (`npm run test:soak`).
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const KILLS = Number(process.env.HOLDFAST_KILLS ?? 15);
+const KILLS = lengthOf('HOLDFAST_KILLS', { whole: 15, part: 6 });
 const WORKERS = 4;
 const NAMES = ['a', 'b', 'c'];
 const LATEST_KILL_MS = 8;

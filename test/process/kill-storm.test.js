@@ -7,6 +7,7 @@ const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { createInterface } = require('node:readline');
 const { setTimeout: pause } = require('node:timers/promises');
+const { lengthOf } = require('../support/lengths.js');
 const { untilEqual } = require('../support/process-bucket.js');
 const { countsOf, descriptorsOf } = require('../support/process-counts.js');
 const { randomFrom } = require('../support/process-random.js');
@@ -17,7 +18,7 @@ const { StormChecker, lineOf } = require('./kill-storm-log.js');
 // HOLDFAST_SEED=<seed> repeats the draws; HOLDFAST_STORM_KILLS=<count> and HOLDFAST_STORM_PROCESSES
 // make it longer and larger (`npm run test:soak`).
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const KILLS = Number(process.env.HOLDFAST_STORM_KILLS ?? 15);
+const KILLS = lengthOf('HOLDFAST_STORM_KILLS', { whole: 15, part: 7 });
 const PROCESSES = Number(process.env.HOLDFAST_STORM_PROCESSES ?? 4);
 const NAMES = ['a', 'b', 'c'];
 const PROGRAM = join(__dirname, 'kill-storm-program.js');

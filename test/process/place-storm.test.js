@@ -6,6 +6,7 @@ const fs = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { setTimeout: pause } = require('node:timers/promises');
+const { lengthOf } = require('../support/lengths.js');
 const { openLockManager } = require('../../lib/index.js');
 const { randomFrom } = require('../support/process-random.js');
 const { checkPlaceLog, lineOf } = require('./place-storm-log.js');
@@ -13,7 +14,7 @@ const { checkPlaceLog, lineOf } = require('./place-storm-log.js');
 // The lock table is removed, moved and replaced at random moments, while processes use it, come, go
 // and are killed. HOLDFAST_SEED=<seed> repeats the draws, HOLDFAST_HARMS=<count> sets their number.
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const HARMS_DONE = Number(process.env.HOLDFAST_HARMS ?? 15);
+const HARMS_DONE = lengthOf('HOLDFAST_HARMS', { whole: 15, part: 8 });
 const PROCESSES = 4;
 const PROGRAM = join(__dirname, 'place-storm-program.js');
 const LATEST_MS = 60;

@@ -5,13 +5,14 @@ const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { promisify } = require('node:util');
+const { lengthOf } = require('../support/lengths.js');
 const { LOADS } = require('../../bench/lock-loads.js');
 
 // What a request costs at these sizes is shown by bench/scenarios/queue.js.
 const PROGRAM = join(__dirname, '../support/process-scale-program.js');
 const SIZES = [1_000, 10_000, 100_000];
 const LARGEST = SIZES.at(-1);
-const ROUNDS = 3;
+const ROUNDS = lengthOf(undefined, { whole: 3, part: 2 });
 /** The largest loads take seconds of processor time, which a busy machine gives in minutes. */
 const WATCHDOG_MS = 15 * 60_000;
 const NOTHING = { held: [], pending: [] };

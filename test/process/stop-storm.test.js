@@ -6,6 +6,7 @@ const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { setTimeout: pause } = require('node:timers/promises');
+const { lengthOf } = require('../support/lengths.js');
 const { randomFrom } = require('../support/process-random.js');
 const { findViolations } = require('./stop-storm-log.js');
 
@@ -13,7 +14,7 @@ const { findViolations } = require('./stop-storm-log.js');
 // often in the middle of a change of the lock table, which others then meet locked.
 // HOLDFAST_SEED=<seed> repeats the draws; HOLDFAST_STOPS=<count> makes it longer.
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const STOPS = Number(process.env.HOLDFAST_STOPS ?? 300);
+const STOPS = lengthOf('HOLDFAST_STOPS', { whole: 300, part: 100 });
 const WITNESSES = 3;
 const BUSY = 4;
 const IN_FLIGHT = 3;

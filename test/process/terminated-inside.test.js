@@ -5,12 +5,13 @@ const { once } = require('node:events');
 const { mkdtempSync, readdirSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
+const { lengthOf } = require('../support/lengths.js');
 const { openLockManager } = require('../../lib/index.js');
 const { KINDS } = require('./terminated-inside-program.js');
 
 // worker.terminate() stops JavaScript at any instruction, and each call of Node-API may fail from
 // then on. HOLDFAST_TERMINATIONS=<count> makes it longer, HOLDFAST_SEED=<seed> repeats the moments.
-const TERMINATIONS = Number(process.env.HOLDFAST_TERMINATIONS ?? 16);
+const TERMINATIONS = lengthOf('HOLDFAST_TERMINATIONS', { whole: 16, part: 8 });
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const MS_PER_WORKER = 2_000; // a watchdog
 const PROGRAM = join(__dirname, 'terminated-inside-program.js');
