@@ -105,6 +105,8 @@ napi_value Init(napi_env env, napi_value exports_value) {
   constant("EVENT_EXPIRED", static_cast<uint64_t>(RequestEvent::Kind::kExpired));
   constant("EVENT_STALLED", static_cast<uint64_t>(RequestEvent::Kind::kStalled));
   constant("EVENT_RELEASED", static_cast<uint64_t>(RequestEvent::Kind::kReleased));
+  constant("SELF_DEADLOCK", kSelfDeadlock);
+  constant("HAS_OTHERS", kHasOthers);
   constant("HAS_EVENTS", kHasEvents);
   constant("IS_KEPT", kIsKept);
   constant("SLOT_SHIFT", kSlotShift);

@@ -89,6 +89,35 @@ napi_value AgentWrap::RequestAgain(napi_env env, napi_callback_info info) {
   return ToJs(env, self->Ask(self->last_name_, request));
 }
 
+// requestInside(name, flags, high and low half of the token of the enclosing lock): request() with
+// this extra alone, which a request in a callback has
+napi_value AgentWrap::RequestInside(napi_env env, napi_callback_info info) {
+  const Call<AgentWrap, 4> call(env, info);
+  AgentWrap* const self = call.self();
+  if (self == nullptr || !self->last_name_.Read(env, call[0], self->MaxNameUnits())) {
+    return Quit(env);
+  }
+  return self->AskInside(env, call[1], call[2], call[3]);
+}
+
+// requestInsideAgain(flags, high and low half of the token): the same with the name of the last
+// call
+napi_value AgentWrap::RequestInsideAgain(napi_env env, napi_callback_info info) {
+  const Call<AgentWrap, 3> call(env, info);
+  return call.self() == nullptr ? Quit(env)
+                                : call.self()->AskInside(env, call[0], call[1], call[2]);
+}
+
+napi_value AgentWrap::AskInside(napi_env env, napi_value flags_value, napi_value high,
+                                napi_value low) {
+  uint32_t flags = 0;
+  uint64_t token = 0;
+  if (!Read(env, flags_value, flags) || !ReadToken(env, high, low, token)) return Quit(env);
+  core::LockRequest request = ToRequest(flags);
+  request.enclosing_token = token;
+  return ToJs(env, Ask(last_name_, request));
+}
+
 // requestWithExtras(name, flags, limit, holdLimit (ms), label, high and low half of the token of
 // the enclosing lock, call site) -> like request()
 napi_value AgentWrap::RequestWithExtras(napi_env env, napi_callback_info info) {
@@ -191,9 +220,13 @@ napi_value AgentWrap::IsLocked(napi_env env, napi_callback_info info) {
 }
 
 // waitFor(id, ms) -> the kind of the event of a queued request (EVENT_FAILED: see lastError()),
-// with its token in the first words of the buffer; -1: none came. readEvents() has to be called
-// next, for events of other requests. Blocks the thread, and nothing interrupts the wait: `ms` must
-// be short.
+// with its token in the first words of the buffer, and HAS_OTHERS when there is more to read;
+// -1: none came; SELF_DEADLOCK: this thread would have to release a lock or end a request
+// first. After these two readTakenEvents() has to be called next, after HAS_OTHERS readEvents().
+// Blocks the thread, and nothing interrupts the wait: `ms` must be short.
+//
+// Looks for the deadlock when it is about to sleep: the look enters the shard, where the agent that
+// is about to grant this request needs it.
 napi_value AgentWrap::WaitFor(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 2> call(env, info);
   AgentWrap* const self = call.self();
@@ -202,25 +235,30 @@ napi_value AgentWrap::WaitFor(napi_env env, napi_callback_info info) {
   if (self == nullptr || !Read(env, call[0], id) || !ReadMs(env, call[1], timeout_ns)) {
     return Quit(env);
   }
-  if (self->agent_ == nullptr) return ToJs(env, -1);
-  self->events_.clear();
-  self->next_event_ = 0;
-  const auto events = self->agent_->WaitFor(id, timeout_ns, self->events_);
-  self->agent_->Sweep();
-  self->UpdateLoop();
-  if (!events.has_value()) return ToJs(env, -1);
-  if (events->kind == core::RequestEvent::Kind::kFailed) self->last_error_ = events->status;
-  self->WriteToken(0, events->token);
-  return ToJs(env, static_cast<int32_t>(events->kind));
+  return ToJs(env, self->agent_ == nullptr ? kNoEvent : self->WaitFor(id, timeout_ns));
 }
 
-// wouldSelfDeadlock(id) -> boolean: this thread would have to release a lock or end a request first
-napi_value AgentWrap::WouldSelfDeadlock(napi_env env, napi_callback_info info) {
-  const Call<AgentWrap, 1> call(env, info);
-  AgentWrap* const self = call.self();
-  uint32_t id = 0;
-  if (self == nullptr || !Read(env, call[0], id)) return Quit(env);
-  return ToJs(env, self->agent_ != nullptr && self->agent_->WouldSelfDeadlock(id));
+int32_t AgentWrap::WaitFor(uint32_t id, uint64_t timeout_ns) {
+  events_.clear();
+  next_event_ = 0;
+  std::optional<core::RequestEvent> event;
+  bool is_deadlock = false;
+  if (timeout_ns > 0) event = agent_->LookFor(id, events_);
+  if (!event.has_value()) {
+    is_deadlock = agent_->WouldSelfDeadlock(id);
+    if (!is_deadlock) event = agent_->WaitFor(id, timeout_ns, events_);
+  }
+  if (event.has_value()) {
+    agent_->SweepIfDue();
+  } else {
+    agent_->Sweep();
+  }
+  UpdateLoop();
+  if (!event.has_value()) return is_deadlock ? kSelfDeadlock : kNoEvent;
+  if (event->kind == core::RequestEvent::Kind::kFailed) last_error_ = event->status;
+  WriteToken(0, event->token);
+  const bool has_others = HasTaken() || HasToTell();
+  return static_cast<int32_t>(event->kind) | (has_others ? kHasOthers : 0);
 }
 
 // isConnected() -> boolean: false once the lock table was removed or replaced

@@ -74,6 +74,8 @@ napi_value AgentWrap::Functions() {
   };
   add("request", &AgentWrap::Request);
   add("requestAgain", &AgentWrap::RequestAgain);
+  add("requestInside", &AgentWrap::RequestInside);
+  add("requestInsideAgain", &AgentWrap::RequestInsideAgain);
   add("requestWithExtras", &AgentWrap::RequestWithExtras);
   add("end", &AgentWrap::End);
   add("timeOut", &AgentWrap::TimeOut);
@@ -87,7 +89,6 @@ napi_value AgentWrap::Functions() {
   add("readEvents", &AgentWrap::ReadEvents);
   add("readTakenEvents", &AgentWrap::ReadTakenEvents);
   add("waitFor", &AgentWrap::WaitFor);
-  add("wouldSelfDeadlock", &AgentWrap::WouldSelfDeadlock);
   add("isLocked", &AgentWrap::IsLocked);
   add("holdersOf", &AgentWrap::HoldersOf);
   add("beginWaitWalk", &AgentWrap::BeginWaitWalk);

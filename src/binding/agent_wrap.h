@@ -41,6 +41,13 @@ inline constexpr uint32_t kMoreEvents = 1;
 inline constexpr uint32_t kDisconnected = 2;
 inline constexpr uint32_t kCountShift = 2;
 
+// waitFor() answers kNoEvent, kSelfDeadlock, or the kind of an event with kHasOthers: there are
+// other events, too.
+inline constexpr int32_t kNoEvent = -1;
+inline constexpr int32_t kSelfDeadlock = 7;
+inline constexpr int32_t kHasOthers = 8;
+static_assert(kSelfDeadlock > static_cast<int32_t>(core::RequestEvent::Kind::kReleased));
+
 // The words of the buffer shared with JavaScript: the token of the grant that request() answered,
 // then kEventWords for each event of readEvents(): id, kind, token (high, low half).
 inline constexpr uint32_t kTokenWords = 2;
@@ -92,6 +99,8 @@ class AgentWrap final : private LoopHandles::Listener, private core::KeptObserve
 
   static napi_value Request(napi_env env, napi_callback_info info);
   static napi_value RequestAgain(napi_env env, napi_callback_info info);
+  static napi_value RequestInside(napi_env env, napi_callback_info info);
+  static napi_value RequestInsideAgain(napi_env env, napi_callback_info info);
   static napi_value RequestWithExtras(napi_env env, napi_callback_info info);
   static napi_value End(napi_env env, napi_callback_info info);
   static napi_value TimeOut(napi_env env, napi_callback_info info);
@@ -105,7 +114,6 @@ class AgentWrap final : private LoopHandles::Listener, private core::KeptObserve
   static napi_value ReadEvents(napi_env env, napi_callback_info info);
   static napi_value ReadTakenEvents(napi_env env, napi_callback_info info);
   static napi_value WaitFor(napi_env env, napi_callback_info info);
-  static napi_value WouldSelfDeadlock(napi_env env, napi_callback_info info);
   static napi_value IsLocked(napi_env env, napi_callback_info info);
   static napi_value HoldersOf(napi_env env, napi_callback_info info);
   static napi_value BeginWaitWalk(napi_env env, napi_callback_info info);
@@ -126,7 +134,9 @@ class AgentWrap final : private LoopHandles::Listener, private core::KeptObserve
 
   uint64_t MaxNameUnits() const;
   int32_t Ask(const NameArgument& name, core::LockRequest& request);
+  napi_value AskInside(napi_env env, napi_value flags_value, napi_value high, napi_value low);
   int32_t Fail(const Status& status);
+  int32_t WaitFor(uint32_t id, uint64_t timeout_ns);
   napi_value ToView(napi_env env, napi_value (*to_js)(napi_env, const core::Snapshot&));
   void OnKeptFreed(uint32_t slot) override;
   napi_value MakeView(void* data, size_t bytes, JsReference& reference);

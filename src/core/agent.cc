@@ -8,7 +8,7 @@
 #include "core/self_deadlock.h"
 #include "core/shard_timeouts.h"
 #include "core/submit_request.h"
-#include "segment/event_list.h"
+#include "platform/clock.h"
 
 namespace holdfast::core {
 
@@ -21,6 +21,7 @@ namespace {
 
 // The maximum number of records per sweep: the thread has other work to do.
 constexpr uint32_t kRecordsPerSweep = 1000;
+constexpr uint64_t kAgentSweepNs = 1000 * kNsPerMs;
 
 }  // namespace
 
@@ -33,7 +34,9 @@ Agent::Agent(std::shared_ptr<Attachment> attachment, const AgentRef& self,
       pool_(std::make_shared<OperationPool>(attachment_->manager().segment(), attachment_->host(),
                                             self.process)),
       adaptive_spin_(attachment_->manager().segment(), attachment_->host(), self.index),
-      watches_(*attachment_, self_) {}
+      watches_(*attachment_, self_) {
+  attachment_->worker().AddWaiter(waiter_);
+}
 
 Result<std::unique_ptr<Agent>> Agent::Open(const AttachOptions& options,
                                            const uint64_t (&client_id)[2]) {
@@ -78,15 +81,24 @@ Status Agent::CheckUsable() {
     return Status(StatusCode::kClosed, "a forked child has to open the lock manager anew");
   }
   if (is_new_turn_) {
-    place_ = attachment_->CheckPlace();
+    place_ = attachment_->CheckPlace(attachment_->host().MonotonicNs());
     turn_ms_ = attachment_->host().RealtimeMs();
     is_new_turn_ = false;
   }
   return place_;
 }
 
-void Agent::Sweep() {
-  place_ = attachment_->CheckPlace();
+void Agent::Sweep() { SweepAt(attachment_->host().MonotonicNs()); }
+
+void Agent::SweepIfDue() {
+  const uint64_t now_ns = attachment_->host().MonotonicNs();
+  if (now_ns >= next_sweep_ns_) return SweepAt(now_ns);
+  place_ = attachment_->CheckPlace(now_ns);
+}
+
+void Agent::SweepAt(uint64_t now_ns) {
+  next_sweep_ns_ = now_ns + kAgentSweepNs;
+  place_ = attachment_->CheckPlace(now_ns);
   attachment_->worker().RunInline();
   CheckRecords();
   SweepKept();
@@ -235,11 +247,9 @@ void Agent::ForgetHold(Entry& entry) {
 
 void Agent::CountWaiting(bool waits) {
   if (waits) {
-    queued_ += 1;
-    attachment_->worker().BeginWaiting();
-  } else {
-    queued_ -= 1;
-    attachment_->worker().EndWaiting();
+    if (queued_++ == 0) attachment_->worker().BeginWaiting(waiter_);
+  } else if (--queued_ == 0) {
+    waiter_.is_waiting.store(false, std::memory_order_release);
   }
 }
 
@@ -259,7 +269,8 @@ void Agent::Close(EndReason reason) {
   is_closed_ = true;
   attachment_->fork_guard().Remove(doorbell_.fd());
   attachment_->worker().CancelTasks(this);
-  attachment_->worker().EndWaiting(std::exchange(queued_, 0));
+  attachment_->worker().RemoveWaiter(waiter_);
+  queued_ = 0;
   for (Entry& entry : entries_) ForgetHold(entry);
   const bool has_operations = !operations_.empty() || !retired_.empty();
   const Status done = attachment_->manager().TerminateAgent(self_, kNoWait, reason, has_operations);

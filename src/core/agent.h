@@ -22,6 +22,7 @@
 #include "core/record_event.h"
 #include "core/shard_visit.h"
 #include "core/snapshot.h"
+#include "core/sweep.h"
 #include "core/table_usage.h"
 #include "platform/doorbell.h"
 #include "platform/result.h"
@@ -130,6 +131,9 @@ class Agent {
   const Status& place() const { return place_; }
   // The fallback of the mechanisms; called about once a second while this agent has requests.
   void Sweep();
+  // The same if it is a second since the last time. In between only looks whether the segment is
+  // still in place. For a thread whose loop does not turn.
+  void SweepIfDue();
   // A new turn of the loop: the next request first checks that the segment is still in place.
   void BeginTurn() { is_new_turn_ = true; }
 
@@ -151,6 +155,9 @@ class Agent {
     return queued_ > 0 && adaptive_spin_.SpinFor([this] { return HasEvents(); });
   }
 
+  // The event about a queued request, if it has come or comes while polling for it pays. Appends
+  // the events of other requests to `others`. Never blocks, and never enters a shard.
+  std::optional<RequestEvent> LookFor(uint32_t id, std::vector<RequestEvent>& others);
   // Blocks this thread until there is an event about a queued request, at most `timeout_ns`.
   // Returns it, or nothing. Appends the events of other requests to `others`.
   std::optional<RequestEvent> WaitFor(uint32_t id, uint64_t timeout_ns,
@@ -237,6 +244,7 @@ class Agent {
   void Rescan(std::vector<RequestEvent>& events);
   void Read(const RecordEvent& record, std::vector<RequestEvent>& events);
   Entry* Find(const RecordEvent& record);
+  void SweepAt(uint64_t now_ns);
   void CheckRecords();
 
   std::shared_ptr<Attachment> attachment_;
@@ -256,10 +264,12 @@ class Agent {
   AgentWatches watches_;
   KeptSlots kept_;
   uint32_t queued_ = 0;
+  Waiter waiter_;  // whether queued_ is above 0
   uint32_t in_use_ = 0;
   uint32_t scan_ = 0;
   uint32_t next_check_ = 0;  // of entries_, in the sweep
-  uint64_t turn_ms_ = 0;     // when the first request of this turn was made
+  uint64_t next_sweep_ns_ = 0;
+  uint64_t turn_ms_ = 0;  // when the first request of this turn was made
   uint32_t sleep_ = 0;
   bool is_new_turn_ = true;
   Status place_;

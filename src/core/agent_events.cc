@@ -12,6 +12,21 @@ namespace holdfast::core {
 using segment::CellState;
 using segment::kNoCell;
 
+namespace {
+
+// The event that decides a request is taken out of `events`.
+std::optional<RequestEvent> TakeDecision(uint32_t id, std::vector<RequestEvent>& events) {
+  const auto decision = std::find_if(events.begin(), events.end(), [id](const RequestEvent& event) {
+    return event.id == id && event.kind != RequestEvent::Kind::kStalled;
+  });
+  if (decision == events.end()) return std::nullopt;
+  const RequestEvent found = *decision;
+  events.erase(decision);
+  return found;
+}
+
+}  // namespace
+
 bool Agent::HasEvents() const { return segment::HasEvents(entry_) || visit_log_->has_news.load(); }
 
 // Announces its sleep, then rechecks; a peer adds its event, then checks for a sleeper. Each sleep
@@ -37,20 +52,19 @@ void Agent::WakeUp() {
 
 void Agent::DrainDoorbell() { doorbell_.Drain(); }
 
+std::optional<RequestEvent> Agent::LookFor(uint32_t id, std::vector<RequestEvent>& others) {
+  if (!HasEvents() && !AwaitEvents()) return std::nullopt;
+  TakeEvents(others);
+  return TakeDecision(id, others);
+}
+
 std::optional<RequestEvent> Agent::WaitFor(uint32_t id, uint64_t timeout_ns,
                                            std::vector<RequestEvent>& others) {
   const uint64_t end_ns = attachment_->host().MonotonicNs() + timeout_ns;
   for (;;) {
     TakeEvents(others);
-    const auto decision =
-        std::find_if(others.begin(), others.end(), [id](const RequestEvent& events) {
-          return events.id == id && events.kind != RequestEvent::Kind::kStalled;
-        });
-    if (decision != others.end()) {
-      const RequestEvent found = *decision;
-      others.erase(decision);
-      return found;
-    }
+    std::optional<RequestEvent> decision = TakeDecision(id, others);
+    if (decision.has_value()) return decision;
     const uint64_t now_ns = attachment_->host().MonotonicNs();
     if (now_ns >= end_ns) return std::nullopt;
     if (AwaitEvents() || !GoToSleep()) continue;

@@ -171,13 +171,12 @@ Attachment::~Attachment() {
   slots_.Leave();
 }
 
-Status Attachment::CheckPlace() {
+Status Attachment::CheckPlace(uint64_t now_ns) {
   const char* why = why_lost_.load(std::memory_order_relaxed);
   if (why != nullptr) return Status(StatusCode::kDisconnected, why);
-  const uint64_t now = host_.MonotonicNs();
   const bool found_fault = slots_.TakeFault();
-  if (!found_fault && now < next_look_ns_.load(std::memory_order_relaxed)) return Status();
-  next_look_ns_.store(now + kPlaceLookEveryNs, std::memory_order_relaxed);
+  if (!found_fault && now_ns < next_look_ns_.load(std::memory_order_relaxed)) return Status();
+  next_look_ns_.store(now_ns + kPlaceLookEveryNs, std::memory_order_relaxed);
   why = FindWhyLost();
   if (why == nullptr) return Status();
   why_lost_.store(why, std::memory_order_relaxed);

@@ -55,8 +55,9 @@ class Attachment {
 
   // kDisconnected once the segment was removed or replaced (there may be two tables of one name),
   // or this process has lost its slot (peers may take it for dead). Then nothing is granted here
-  // any more. Asks the system at most once per kPlaceLookEveryNs. Any thread.
-  Status CheckPlace();
+  // any more. Asks the system at most once per kPlaceLookEveryNs. Any thread. `now_ns`:
+  // MonotonicNs.
+  Status CheckPlace(uint64_t now_ns);
 
   // Returns new descriptors. While they are open in any process, peers take this one for alive, and
   // its locks stay held: for a command that keeps a lock after this process was killed.

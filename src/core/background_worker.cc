@@ -77,8 +77,8 @@ void BackgroundWorker::Defer(uint32_t shard, const void* owner, ShardWorkQueue::
   if (StartThread().ok()) Wake();
 }
 
-void BackgroundWorker::BeginWaiting() {
-  if (sweep_.BeginWaiting()) Wake();
+void BackgroundWorker::BeginWaiting(Waiter& waiter) {
+  if (sweep_.BeginWaiting(waiter)) Wake();
 }
 
 void BackgroundWorker::Stop() {

@@ -58,9 +58,11 @@ class BackgroundWorker {
   // watches, or it has noticed the death and will reap. Reaping enters every shard, and has not yet
   // left the one with that record: so it will also find the request that waits.
   bool IsWatched(segment::ProcessRef process) const { return peers_.IsWatched(process); }
-  // A request of this process begins or ends to wait. There are no sweeps while none waits.
-  void BeginWaiting();
-  void EndWaiting(uint32_t count = 1) { sweep_.EndWaiting(count); }
+  // There are no sweeps while no waiter of this process waits. A waiter that ends to wait says so
+  // in its own words.
+  void AddWaiter(Waiter& waiter) { sweep_.Add(waiter); }
+  void RemoveWaiter(Waiter& waiter) { sweep_.Remove(waiter); }
+  void BeginWaiting(Waiter& waiter);
   // Watches the current blockers of a waiting request, and their hold limits.
   void UpdateBlockers(const RecordRef& record);
   // Checks the hold limits that concern a request of this process, from `due_ns` on (MonotonicNs).

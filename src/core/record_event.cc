@@ -25,6 +25,9 @@ RecordEvent ReadEvent(segment::Segment& segment, segment::CellId id,
 }
 
 void TakeEvents(segment::Segment& segment, uint32_t agent, std::vector<RecordEvent>& events) {
+  // A plain look before the exchange, which fetches the agent's line for writing. What comes after
+  // it is taken the next time: before an agent sleeps, it looks again (GoToSleep).
+  if (segment.agent(agent).event_head.LoadSeqCst() == segment::kNoCell) return;
   const auto first = static_cast<std::ptrdiff_t>(events.size());
   segment::EventReader reader(segment, agent);
   segment::CellId id = segment::kNoCell;

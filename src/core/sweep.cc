@@ -1,5 +1,7 @@
 #include "core/sweep.h"
 
+#include <algorithm>
+
 #include "core/shard_timeouts.h"
 #include "platform/clock.h"
 #include "segment/event_list.h"
@@ -37,11 +39,37 @@ void Sweep::Run(const std::atomic<bool>& /*is_stopping*/) {
 // time.
 bool Sweep::IsDue() {
   if (!is_enabled_ || is_idle_.load() || manager_.host().MonotonicNs() < next_ns_) return false;
-  if (waiting_.load() != 0 || has_waited_.exchange(false)) return true;
+  if (HasAnyWaited()) return true;
   is_idle_.store(true);
   // A request that began just now may not have seen it.
-  if (waiting_.load() != 0) is_idle_.store(false);
+  if (IsAnyWaiting()) is_idle_.store(false);
   return !is_idle_.load();
+}
+
+void Sweep::Add(Waiter& waiter) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  waiters_.push_back(&waiter);
+}
+
+void Sweep::Remove(Waiter& waiter) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::erase(waiters_, &waiter);
+}
+
+bool Sweep::IsAnyWaiting() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return std::any_of(waiters_.begin(), waiters_.end(),
+                     [](const Waiter* waiter) { return waiter->is_waiting.load(); });
+}
+
+// Now, or since the last call.
+bool Sweep::HasAnyWaited() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  bool has_any = false;
+  for (Waiter* const waiter : waiters_) {
+    has_any = waiter->is_waiting.load() || waiter->has_waited.exchange(false) || has_any;
+  }
+  return has_any;
 }
 
 // Counts from the last time the thread woke: Run() has looked at the time then.

@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
+#include <vector>
 
 #include "core/background_job.h"
 #include "core/lock_manager.h"
@@ -13,34 +15,46 @@
 
 namespace holdfast::core {
 
+// Whether a thread waits. In a cache line of its own: threads that hand a lock to each other change
+// it at each hand-over.
+struct alignas(64) Waiter {
+  std::atomic<bool> is_waiting{false};
+  std::atomic<bool> has_waited{false};  // since the last sweep
+};
+
 class Sweep final : public BackgroundJob {
  public:
   // Tests disable it, so that none of them passes because of it.
   Sweep(LockManager& manager, PeerMonitor& peers, Reaper& reaper, bool is_enabled)
       : manager_(manager), peers_(peers), reaper_(reaper), is_enabled_(is_enabled) {}
 
-  // A request begins to wait. True: sweeps begin again, and the caller must wake the thread.
-  bool BeginWaiting() {
-    waiting_.fetch_add(1);
-    if (!has_waited_.load(std::memory_order_relaxed)) has_waited_.store(true);
+  // Between these two calls the waits of a waiter count.
+  void Add(Waiter& waiter);
+  void Remove(Waiter& waiter);
+  // A waiter begins to wait. True: sweeps begin again, and the caller must wake the thread.
+  bool BeginWaiting(Waiter& waiter) {
+    waiter.is_waiting.store(true);  // before the look at is_idle_, see IsDue()
+    if (!waiter.has_waited.load(std::memory_order_relaxed)) {
+      waiter.has_waited.store(true, std::memory_order_relaxed);
+    }
     return is_idle_.load() && is_idle_.exchange(false);
   }
-  // Some requests no longer wait.
-  void EndWaiting(uint32_t count) { waiting_.fetch_sub(count); }
 
   void Run(const std::atomic<bool>& is_stopping) override;
   uint64_t DueNs(uint64_t now_ns) override;
 
  private:
   bool IsDue();
+  bool IsAnyWaiting();
+  bool HasAnyWaited();
 
   LockManager& manager_;
   PeerMonitor& peers_;
   Reaper& reaper_;
   const bool is_enabled_;
-  std::atomic<uint32_t> waiting_{0};
-  std::atomic<bool> has_waited_{false};  // since the last sweep
-  std::atomic<bool> is_idle_{false};     // there are no sweeps until a request waits
+  std::mutex mutex_;
+  std::vector<Waiter*> waiters_;      // guarded by mutex_
+  std::atomic<bool> is_idle_{false};  // there are no sweeps until a request waits
   uint64_t next_ns_ = 0;
 };
 

@@ -53,9 +53,9 @@ void WakeQueue::WakeNoted() {
 void WakeQueue::RingArmed() {
   const uint32_t armed = segment::WatchRegistry(segment_).TakeArmed();
   if (armed == 0) return;
-  if (armed != segment::kAllArmed) return Ring(armed - 1);
+  if (armed != segment::kAllArmed) return RingWatcher(armed - 1);
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
-    if (segment_.agent(i).watching.Get() != 0) Ring(i);
+    if (segment_.agent(i).watching.Get() != 0) RingWatcher(i);
   }
 }
 
@@ -68,11 +68,24 @@ void WakeQueue::Prewake() {
   Ring(next_);
 }
 
+// A load is enough: what the agent is rung for was stored by a read-modify-write, sequentially
+// consistent like this load, the agent's store of `sleeping`, and its look at those words
+// (HasEvents). In the one order of these four, either the agent looks after the store, or this load
+// sees that it sleeps. A read-modify-write would take the line away from an agent that polls it.
 void WakeQueue::Ring(uint32_t index) {
   if (index >= segment_.geometry().agents) return;
+  RingAsleep(index, segment_.agent(index).sleeping.LoadSeqCst());
+}
+
+// Watch events are ordinary stores.
+void WakeQueue::RingWatcher(uint32_t index) {
+  if (index >= segment_.geometry().agents) return;
+  RingAsleep(index, segment_.agent(index).sleeping.LoadRmw());
+}
+
+void WakeQueue::RingAsleep(uint32_t index, uint32_t sleep) {
   segment::AgentEntry& agent = segment_.agent(index);
   if (agent.owner.Get() == 0) return;
-  uint32_t sleep = agent.sleeping.LoadRmw();
   const bool is_unrung = sleep != 0 && (sleep & segment::kRung) == 0;
   if (!is_unrung && !somebody_died_) return;
   host_.Ring(segment_.AgentAt(index));

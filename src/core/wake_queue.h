@@ -41,6 +41,8 @@ class WakeQueue {
  private:
   void WakeNoted();
   void Ring(uint32_t agent);
+  void RingWatcher(uint32_t agent);
+  void RingAsleep(uint32_t agent, uint32_t sleep);
   void Prewake();
   // Reads one word, which is not written while no agent watches.
   void RingWatchers() {

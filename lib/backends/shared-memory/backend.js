@@ -16,6 +16,7 @@ const {
   COUNT_SHIFT,
   DISCONNECTED,
   HAS_EVENTS,
+  HAS_OTHERS,
   EVENT_RELEASED,
   LOSS_UNKNOWN,
   MORE_EVENTS,
@@ -23,6 +24,7 @@ const {
   EVENT_GRANTED,
   EVENT_MISSED,
   OUTCOME_BITS,
+  SELF_DEADLOCK,
 } = require('./native-constants.js');
 const { MISSED, GRANTED } = require('../outcome.js');
 const { waitInSlices } = require('../wait-in-slices.js');
@@ -81,8 +83,7 @@ class SharedMemoryBackend {
 
   /** Identifies the lock table: the same for all backends of a bucket, by whatever path. */
   get table() {
-    this.#table ??= placeOf(this.#options);
-    return this.#table;
+    return (this.#table ??= placeOf(this.#options));
   }
 
   get folder() {
@@ -133,7 +134,7 @@ class SharedMemoryBackend {
     const kind = waitInSlices(Infinity, (ms) => {
       const told = this.#agent.waitFor(id, ms);
       this.#onEvents(this.#agent.readTakenEvents); // the answer may have come since
-      if (told >= 0) return told;
+      if (told >= 0) return told & ~HAS_OTHERS;
       return this.#agent === null ? EVENT_DISCONNECTED : undefined;
     });
     return reasonOfEvent(/** @type {number} */ (kind));
@@ -158,9 +159,10 @@ class SharedMemoryBackend {
    */
   waitSync(request, timeout) {
     return waitInSlices(timeout, (ms) => {
-      if (this.#agent.wouldSelfDeadlock(request.backendId)) return 'deadlock';
-      const kind = this.#agent.waitFor(request.backendId, ms);
-      return kind < 0 ? this.#hearOthers(request) : this.#decide(request, kind);
+      const answer = this.#agent.waitFor(request.backendId, ms);
+      if (answer >= 0 && answer !== SELF_DEADLOCK) return this.#decide(request, answer);
+      this.#hearOthers(request);
+      return answer === SELF_DEADLOCK ? 'deadlock' : undefined;
     });
   }
 
@@ -205,9 +207,7 @@ class SharedMemoryBackend {
    * @returns {boolean}
    */
   isLocked(name, min = 1) {
-    this.#checkOpen();
-    this.#agent ??= this.#open();
-    const answer = this.#agent.isLocked(name, min);
+    const answer = this.#attached().isLocked(name, min);
     if (answer < 0) throw this.#fail();
     return answer === 1;
   }
@@ -323,15 +323,16 @@ class SharedMemoryBackend {
   /**
    * Handles the event that waitSync() received for its request.
    * @param {Request} request
-   * @param {number} kind  of the events
+   * @param {number} answer  of the native part: the kind of the event, perhaps with HAS_OTHERS
    */
-  #decide(request, kind) {
+  #decide(request, answer) {
+    const kind = answer & ~HAS_OTHERS;
     const error = kind === EVENT_FAILED ? toError(this.#agent.lastError()) : undefined;
     if (error === undefined) this.#requests.setToken(request);
     if (kind !== EVENT_GRANTED) this.#requests.forget(request);
     const loss = reasonOfEvent(kind);
     if (loss !== undefined) this.#pendingLosses.add(request, loss);
-    this.#onEvents();
+    if (kind !== answer) this.#onEvents();
     if (error !== undefined) throw error;
     return kind === EVENT_MISSED ? 'missed' : 'granted';
   }
@@ -344,7 +345,6 @@ class SharedMemoryBackend {
   #hearOthers(request) {
     this.#onEvents(this.#agent.readTakenEvents);
     if (this.#pendingLosses.take(request) !== undefined) throw invalidStateError(this.#whyLost);
-    return undefined;
   }
 
   /**

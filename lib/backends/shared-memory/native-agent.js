@@ -90,11 +90,18 @@ function toError({ name, message, code }) {
 }
 
 /**
+ * Whether these are the extras of any request in a callback, and nothing more.
+ * @param {import('../../../types/backend.d.ts').LockRequestExtras} extras
+ */
+const isOnlyInside = ({ limit, holdLimit, label, callSite }) =>
+  limit === 0 && holdLimit === 0 && label === '' && callSite === '';
+
+/**
  * Passes requests to the native part: as numbers, and strings only if the native part does not have
  * them yet.
  */
 class RequestCaller {
-  /** The name of the last plain request; the native agent remembers it, too. Empty at first. */
+  /** The last name that was passed alone; the native agent remembers it, too. Empty at first. */
   #lastName = '';
 
   /** To be called before the first call of another native agent. */
@@ -114,6 +121,7 @@ class RequestCaller {
     if (request.steal) flags |= STEAL;
     const { name, extras } = request;
     if (extras === undefined) return this.#callPlain(agent, name, flags);
+    if (isOnlyInside(extras)) return this.#callInside(agent, name, flags, extras.enclosing);
     return agent.requestWithExtras(
       name,
       flags,
@@ -137,6 +145,21 @@ class RequestCaller {
     if (name === this.#lastName) return agent.requestAgain(flags);
     this.#lastName = name;
     return agent.request(name, flags);
+  }
+
+  /**
+   * @param {any} agent
+   * @param {string} name
+   * @param {number} flags
+   * @param {import('../../../types/backend.d.ts').EnclosingLock | undefined} enclosing
+   * @returns {number}
+   */
+  #callInside(agent, name, flags, enclosing) {
+    const high = enclosing?.tokenHigh ?? 0;
+    const low = enclosing?.tokenLow ?? 0;
+    if (name === this.#lastName) return agent.requestInsideAgain(flags, high, low);
+    this.#lastName = name;
+    return agent.requestInside(name, flags, high, low);
   }
 }
 

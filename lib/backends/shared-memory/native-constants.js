@@ -19,6 +19,9 @@ module.exports = Object.freeze({
   EVENT_EXPIRED: 4,
   EVENT_STALLED: 5,
   EVENT_RELEASED: 6,
+  // Answers to a blocking wait, beside the kinds of events; HAS_OTHERS may be added to those.
+  SELF_DEADLOCK: 7,
+  HAS_OTHERS: 8,
   // Answers to the end of a lock; HAS_EVENTS may be added.
   LOSS_EXPIRED: 2,
   /** A later event will tell. */

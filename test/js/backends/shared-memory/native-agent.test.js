@@ -10,6 +10,8 @@ const note =
 const agent = {
   request: note('request'),
   requestAgain: note('requestAgain'),
+  requestInside: note('requestInside'),
+  requestInsideAgain: note('requestInsideAgain'),
   requestWithExtras: note('requestWithExtras'),
 };
 beforeEach(() => (calls = []));
@@ -62,4 +64,31 @@ test('a request with extras has its name with it, and changes nothing for plain 
     ['requestWithExtras', 'b', SHARED, 3, 0.5, 'l', 7, -1, 's'],
     ['requestAgain', 0],
   ]);
+});
+
+test('a request in a callback crosses like a plain one, with the token of the lock around it', () => {
+  const caller = new RequestCaller();
+  const enclosing = { tokenHigh: 7, tokenLow: -1 };
+  const inside = { limit: 0, holdLimit: 0, label: '', callSite: '', enclosing };
+  caller.call(agent, requestOf('a', { mode: 'shared', extras: inside }));
+  caller.call(agent, requestOf('a', { extras: inside }));
+  caller.call(agent, requestOf('a', { extras: { ...inside, enclosing: undefined } }));
+  caller.call(agent, requestOf('a'));
+  expect(calls).toEqual([
+    ['requestInside', 'a', SHARED, 7, -1],
+    ['requestInsideAgain', 0, 7, -1],
+    ['requestInsideAgain', 0, 0, 0],
+    ['requestAgain', 0],
+  ]);
+});
+
+test.each([
+  ['limit', 1],
+  ['holdLimit', 0.5],
+  ['label', 'l'],
+  ['callSite', 's'],
+])('one with %s crosses with all extras', (extra, value) => {
+  const none = { limit: 0, holdLimit: 0, label: '', callSite: '', enclosing: undefined };
+  new RequestCaller().call(agent, requestOf('a', { extras: { ...none, [extra]: value } }));
+  expect(calls.map(([method]) => method)).toEqual(['requestWithExtras']);
 });

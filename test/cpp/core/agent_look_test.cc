@@ -1,0 +1,92 @@
+// What a thread learns of its requests without a wait, and what it does between two waits.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "core/agent.h"
+#include "core/attachment.h"
+#include "segment/shard_lock.h"
+#include "support/small_bucket.h"
+#include "support/test_directory.h"
+
+namespace holdfast::test {
+namespace {
+
+using core::RequestEvent;
+using segment::ShardLock;
+
+class AgentLook : public testing::Test {
+ protected:
+  void SetUp() override {
+    const core::AttachOptions options = SmallBucketIn(directory_);
+    attachment_ = *core::Attachment::Attach(options);
+    agent_ = *core::Agent::Open(options, {1, 1});
+    other_ = *core::Agent::Open(options, {2, 2});
+  }
+
+  static segment::ResourceName NameOf(std::u16string_view name) {
+    return {name.data(), static_cast<uint32_t>(name.size())};
+  }
+  static uint32_t Ask(core::Agent& agent, std::u16string_view name) {
+    core::LockRequest request;
+    return agent.Request(NameOf(name), request)->id;
+  }
+  Result<ShardLock> Lock(std::u16string_view name) const {
+    core::LockManager& manager = attachment_->manager();
+    return ShardLock::TryEnter(manager.segment(),
+                               NameOf(name).ShardOf(manager.segment().geometry().shards),
+                               manager.self(), manager.host());
+  }
+
+  const TestDirectory directory_;
+  std::shared_ptr<core::Attachment> attachment_;
+  std::unique_ptr<core::Agent> agent_;
+  std::unique_ptr<core::Agent> other_;
+  std::vector<RequestEvent> others_;
+};
+
+TEST_F(AgentLook, FindsNothingWhileNothingHasCome) {
+  Ask(*other_, u"n");
+  const uint32_t id = Ask(*agent_, u"n");
+  EXPECT_FALSE(agent_->LookFor(id, others_).has_value());
+  EXPECT_THAT(others_, testing::IsEmpty());
+}
+
+// The agent that is about to grant the request needs the shard.
+TEST_F(AgentLook, FindsAGrantWithoutEnteringTheShard) {
+  const uint32_t held = Ask(*other_, u"n");
+  const uint32_t id = Ask(*agent_, u"n");
+  other_->End(held);
+  const Result<ShardLock> lock = Lock(u"n");
+  ASSERT_TRUE(lock.ok());
+  const auto event = agent_->LookFor(id, others_);
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->kind, RequestEvent::Kind::kGranted);
+  EXPECT_EQ(event->id, id);
+  EXPECT_NE(event->token, 0U);
+}
+
+TEST_F(AgentLook, LeavesTheEventsOfOtherRequestsToTheCaller) {
+  const uint32_t held = Ask(*other_, u"n");
+  Ask(*other_, u"m");
+  const uint32_t granted = Ask(*agent_, u"n");
+  const uint32_t id = Ask(*agent_, u"m");
+  other_->End(held);
+  EXPECT_FALSE(agent_->LookFor(id, others_).has_value());
+  ASSERT_EQ(others_.size(), 1U);
+  EXPECT_EQ(others_[0].id, granted);
+}
+
+// A thread that waits, again and again, never comes to the sweep of its loop.
+TEST_F(AgentLook, SweepsBetweenTwoWaitsIfItHasNotFor1Second) {
+  const uint32_t id = Ask(*agent_, u"n");
+  ASSERT_NE(agent_->EndOrKeep(id).slot, core::KeptSlots::kNone);
+  Ask(*other_, u"n");  // closes the record, which a sweep ends
+  agent_->SweepIfDue();
+  EXPECT_FALSE(agent_->IsKept(0));
+}
+
+}  // namespace
+}  // namespace holdfast::test
