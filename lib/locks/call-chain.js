@@ -171,7 +171,10 @@ const MAYBE_INSIDE = Object.freeze(onlyInside(UNKNOWN));
  * @param {LockBackend} backend
  */
 function extrasInside(extras, outer, backend) {
-  const enclosing = heldAround(outer, (request) => shareLocks(request.home, backend));
+  const isDirectlyInside = outer?.isEnclosing && outer.home === backend; // as a rule
+  const enclosing = isDirectlyInside
+    ? outer
+    : heldAround(outer, (request) => shareLocks(request.home, backend));
   if (enclosing === undefined && unfollowed === 0) return extras;
   if (extras === undefined) {
     return enclosing === undefined ? MAYBE_INSIDE : onlyInside(toEnclosingWord(enclosing, 'warn'));

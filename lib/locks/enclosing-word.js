@@ -29,7 +29,7 @@ const UNKNOWN_TOKEN = 1n;
  * @returns {Token}
  */
 function toEnclosingWord({ tokenHigh, tokenLow }, action) {
-  const bits = ACTIONS.indexOf(action) << ACTION_SHIFT;
+  const bits = action === 'warn' ? 0 : ACTIONS.indexOf(action) << ACTION_SHIFT;
   return { tokenHigh: (tokenHigh | bits) >>> 0, tokenLow: tokenLow >>> 0 };
 }
 

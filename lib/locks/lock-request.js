@@ -88,6 +88,8 @@ class LockRequest extends BackendRequest {
     this.#open = this.#error = this.#section = this.#leaving = undefined;
     /** Whether the program awaits the request. Assumed until await-tracker.js knows better. */
     this.awaitState = /** @type {0 | 1 | 2} */ (AWAITED);
+    /** Of deadlock/detector.js, which has to be told when this ends to wait. */
+    this.isWatched = false;
   }
 
   /** Whether it waits, and is or may be inside another request. */
@@ -182,8 +184,7 @@ class LockRequest extends BackendRequest {
   #decide(phase) {
     this.#phase = phase;
     this.#waitLimits?.stopTimer();
-    if (this.extras?.enclosing !== undefined)
-      deadlockDetector().unwatchForDeadlock(this.backend, this);
+    if (this.isWatched) deadlockDetector().unwatchForDeadlock(this.backend, this);
     if (mayRunInTurn()) this.open();
     else waitForTurn(this);
   }
@@ -265,8 +266,7 @@ class LockRequest extends BackendRequest {
   #giveUp(reason) {
     this.#phase = OVER;
     this.#waitLimits?.end();
-    if (this.extras?.enclosing !== undefined)
-      deadlockDetector().unwatchForDeadlock(this.backend, this);
+    if (this.isWatched) deadlockDetector().unwatchForDeadlock(this.backend, this);
     if (this.outer !== undefined) leaveCallChain(this);
     if (this.#error === undefined) {
       this.#error = reason;

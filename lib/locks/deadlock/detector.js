@@ -19,6 +19,8 @@ const { WaitGraph, eachOf, filter, keyOf } = require('./wait-graph.js');
  * @property {import('../../../types/backend.d.ts').LockRequestExtras | undefined} extras
  * @property {import('../call-chain.js').ChainLink | undefined} outer
  * @property {0 | 1 | 2} awaitState  see await-tracker.js
+ * @property {boolean} isNestedWait  it waits still
+ * @property {boolean} isWatched  of the detector: unwatch() has to be called
  * @property {(error: DeadlockError) => void} abort  leaves the queue and rejects
  */
 
@@ -31,8 +33,12 @@ const { WaitGraph, eachOf, filter, keyOf } = require('./wait-graph.js');
  * @property {number} possibleSince
  */
 
-/** How long a request waits before its first check. */
+/** How long a request waits before its first check, at least. */
 const FIRST_PAUSE_MS = 100;
+/** How long it waits before a time is set for that check: most waits end before. */
+const FRESH_MS = 25;
+/** How many fresh requests are noted before those that have ended are dropped. */
+const FRESH_COUNT = 64;
 /** The longest pause between two checks of a stuck request when another request has to act. */
 const MAX_PAUSE_MS = 1000;
 /**
@@ -53,6 +59,11 @@ class DeadlockDetector {
   #backend;
   /** @type {Map<WatchedRequest, Watched>} */
   #watched = new Map();
+  /** Requests that began to wait; some of them wait no more. @type {WatchedRequest[]} */
+  #fresh = [];
+  #maxFresh = FRESH_COUNT;
+  /** A timer is set that empties #fresh. */
+  #isFreshTimed = false;
   /** A timer for the next check is set. */
   #isTimed = false;
   #isLooking = false;
@@ -62,25 +73,48 @@ class DeadlockDetector {
     this.#backend = backend;
   }
 
-  /** @param {WatchedRequest} request  that waits */
+  /**
+   * Only notes the request. A clock, a map or a timer for each would cost more time than most
+   * requests wait.
+   * @param {WatchedRequest} request  that waits
+   */
   watch(request) {
-    const at = performance.now() + FIRST_PAUSE_MS;
-    this.#watched.set(request, {
-      at,
-      pauseMs: FIRST_PAUSE_MS,
-      isWarned: false,
-      possible: '',
-      possibleSince: 0,
-    });
-    this.#schedule(FIRST_PAUSE_MS);
+    if (this.#fresh.length === this.#maxFresh) this.#dropEnded();
+    this.#fresh.push(request);
+    if (this.#isFreshTimed) return;
+    this.#isFreshTimed = true;
+    setTimeout(() => this.#watchFresh(), FRESH_MS).unref();
   }
 
-  /**
-   * The timer stays set: one timer per request would cost more time than most requests wait.
-   * @param {WatchedRequest} request  that waits no more
-   */
+  /** @param {WatchedRequest} request  that waits no more */
   unwatch(request) {
     this.#watched.delete(request);
+  }
+
+  #dropEnded() {
+    this.#fresh = this.#fresh.filter((request) => request.isNestedWait);
+    this.#maxFresh = Math.max(FRESH_COUNT, 2 * this.#fresh.length);
+  }
+
+  /** Sets the time of the first check for those that wait still. */
+  #watchFresh() {
+    const now = performance.now();
+    const fresh = this.#fresh;
+    this.#isFreshTimed = false;
+    this.#fresh = [];
+    this.#maxFresh = FRESH_COUNT;
+    for (const request of fresh) {
+      if (!request.isNestedWait) continue;
+      request.isWatched = true;
+      this.#watched.set(request, {
+        at: now + FIRST_PAUSE_MS,
+        pauseMs: FIRST_PAUSE_MS,
+        isWarned: false,
+        possible: '',
+        possibleSince: 0,
+      });
+    }
+    if (this.#watched.size > 0) this.#schedule(FIRST_PAUSE_MS);
   }
 
   /** @param {number} delayMs */
@@ -144,11 +178,12 @@ class DeadlockDetector {
     return stuck.size === 0 ? undefined : surroundings.inspect([...stuck]);
   }
 
-  /** The watched requests, by their key in an inspection. */
+  /** The requests that wait, by their key in an inspection. */
   #ownByKey() {
     const { clientId } = this.#backend;
+    const waiting = this.#fresh.filter((request) => request.isNestedWait);
     const own = new Map();
-    for (const request of this.#watched.keys())
+    for (const request of [...this.#watched.keys(), ...waiting])
       own.set(keyOf(clientId, request.backendId), request);
     return own;
   }
