@@ -36,4 +36,4 @@ function open({ directory, party }) {
   return { run, close: () => socket.destroy() };
 }
 
-module.exports = { open, serve };
+module.exports = { open, passesTurns: true, serve };

@@ -26,6 +26,7 @@ const path = require('node:path');
  * @property {(place: Place) => Opened | Promise<Opened>} open
  * @property {(directory: string) => unknown} [serve] starts what all parties need
  * @property {() => string | undefined} [whyNot] why it cannot run here
+ * @property {boolean} [passesTurns] a party can run only after another one, so not before the start
  * @property {number} [instances] how many of it a party opens that asks for a lock while it has it
  */
 

@@ -53,4 +53,4 @@ async function open({ directory, party, parties }) {
   return { run, close };
 }
 
-module.exports = { open, serve: serveEtcd, whyNot: whyNoEtcd };
+module.exports = { open, passesTurns: true, serve: serveEtcd, whyNot: whyNoEtcd };
