@@ -1,8 +1,8 @@
 'use strict';
 
-// node bench/run.js [--rounds N] [--minutes N] [--json] [--group etcd] [scenario…]: measures the
-// scenarios; by default all that are of no group, or of the one that is named. The last results of
-// each are kept in build/bench; RESULTS.md and the charts are made from them.
+// node bench/run.js [--rounds N] [--minutes N] [--json] [--group etcd|scale] [scenario…]: measures
+// the scenarios; by default all that are of no group, or of the one that is named. The last results
+// of each are kept in build/bench; RESULTS.md and the charts are made from them.
 //
 // First one round of every scenario, then the next one: what disturbs the machine for a minute
 // disturbs one round of some, and when the time is over all have had about as many.
@@ -57,7 +57,7 @@ async function main() {
       rounds: { type: 'string' },
     },
   });
-  const group = /** @type {'etcd' | undefined} */ (values.group);
+  const group = /** @type {'etcd' | 'scale' | undefined} */ (values.group);
   const names = positionals.length > 0 ? positionals : scenarioNames(group);
   const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
   const runs = names.map((name) => new ScenarioRun(name, { rounds, onContender: show }));

@@ -1,13 +1,13 @@
 'use strict';
 
-// Some threads or processes that all want one lock all the time.
+// Some threads or processes that all want one lock all the time, or one of some.
 
 const { fork } = require('node:child_process');
 const path = require('node:path');
 const { Worker } = require('node:worker_threads');
 const { loadPeer } = require('../peers/peers.js');
 const { makeDirectory } = require('./bucket.js');
-const { figuresOf, now } = require('./section-log.js');
+const { figuresOf, figuresOfNames, now } = require('./section-log.js');
 
 const PARTY = path.join(__dirname, 'party.js');
 const DURATION_MS = 1_500;
@@ -37,6 +37,7 @@ const nextMessage = ({ host }) =>
  * @property {number} parties
  * @property {'threads' | 'processes'} place
  * @property {number} [perHost] parties that share a thread or a process
+ * @property {number} [names] that they are divided between
  * @property {number} [ms]
  */
 
@@ -46,12 +47,13 @@ const nextMessage = ({ host }) =>
  * @returns {Promise<Float64Array[]>} the log of each party
  */
 async function playContest(options, during = async () => {}) {
-  const { peer, parties, place, perHost = 1, ms = DURATION_MS } = options;
+  const { peer, parties, place, perHost = 1, names = 1, ms = DURATION_MS } = options;
   const directory = makeDirectory();
   await loadPeer(peer).serve?.(directory);
   const buffer = place === 'threads' ? new SharedArrayBuffer(4096) : undefined;
   const start = place === 'threads' ? startThread : startProcess;
-  const placeOf = (party) => ({ directory, name: 'ledger', party, parties, buffer });
+  const nameOf = (party) => (names === 1 ? 'ledger' : `ledger ${party % names}`);
+  const placeOf = (party) => ({ directory, name: nameOf(party), party, parties, buffer });
   const started = Array.from({ length: parties / perHost }, (_, host) => {
     const places = Array.from({ length: perHost }, (__, i) => placeOf(host * perHost + i));
     return start({ peer, ms, places });
@@ -76,7 +78,10 @@ async function playContest(options, during = async () => {}) {
 const contender = (peer, options, { node } = {}) => ({
   node,
   whyNot: () => loadPeer(peer).whyNot?.(),
-  measure: async () => figuresOf(await playContest({ peer, ...options })),
+  measure: async () => {
+    const logs = await playContest({ peer, ...options });
+    return options.names === undefined ? figuresOf(logs) : figuresOfNames(logs, options.names);
+  },
 });
 
 module.exports = { contender, playContest };

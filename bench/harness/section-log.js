@@ -88,4 +88,24 @@ function figuresOf(logs) {
   };
 }
 
-module.exports = { FIELDS, SectionLog, figuresOf, now };
+/**
+ * All names together. A name that one party wants is taken again and again, and not handed over.
+ * @param {Float64Array[]} logs one for each party
+ * @param {number} names that the parties take in turn
+ * @returns {import('./scenarios.js').Figures}
+ */
+function figuresOfNames(logs, names) {
+  const groups = Array.from({ length: Math.min(names, logs.length) }, (_, name) =>
+    figuresOf(logs.filter((__, party) => party % names === name)),
+  );
+  const sum = (/** @type {string} */ figure) =>
+    groups.reduce((total, figures) => total + figures[figure], 0);
+  return {
+    'sections/s': sum('sections/s'),
+    'hand-overs/s': sum('hand-overs/s'),
+    'longest wait ms': Math.max(...groups.map((figures) => figures['longest wait ms'])),
+    overlaps: sum('overlaps'),
+  };
+}
+
+module.exports = { FIELDS, SectionLog, figuresOf, figuresOfNames, now };

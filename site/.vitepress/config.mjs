@@ -58,6 +58,7 @@ const sidebar = [
       page('The broker', '/docs/broker'),
       page('Several machines: etcd', '/docs/etcd'),
       page('What a cluster carries', '/docs/etcd-capacity'),
+      page('How hand-overs scale', '/docs/scaling'),
     ],
   },
   {

@@ -1,6 +1,6 @@
 'use strict';
 
-const { figuresOf } = require('../../../bench/harness/section-log.js');
+const { figuresOf, figuresOfNames } = require('../../../bench/harness/section-log.js');
 
 /** The log of a party whose sections are given as [asked, entered, left], in µs. */
 const logOf = (...sections) => Float64Array.from(sections.flat().map((us) => us * 1e3));
@@ -25,4 +25,16 @@ test('what happens before all take part, or after one has ended, does not count'
   expect(figures['sections/s']).toBeCloseTo(3 / 26e-6);
   expect(figures['hand-overs/s']).toBeCloseTo(2 / 26e-6);
   expect(figures['longest wait ms']).toBeCloseTo(14e-3);
+});
+
+test('of several names each is a lock of its own', () => {
+  const alone = logOf([0, 0, 10], [10, 10, 20], [20, 20, 30]);
+  const first = logOf([0, 1, 10], [10, 20, 30]);
+  const second = logOf([0, 0, 0], [10, 13, 17], [30, 31, 50]);
+  const figures = figuresOfNames([first, alone, second], 2);
+  const shared = figuresOf([first, second]);
+  expect(figures.overlaps).toBe(0); // between two names there is none
+  expect(figures['hand-overs/s']).toBe(shared['hand-overs/s']);
+  expect(figures['sections/s']).toBe(shared['sections/s'] + figuresOf([alone])['sections/s']);
+  expect(figures['longest wait ms']).toBe(shared['longest wait ms']);
 });
