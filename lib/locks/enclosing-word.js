@@ -34,6 +34,16 @@ function toEnclosingWord({ tokenHigh, tokenLow }, action) {
 }
 
 /**
+ * Whether a word names this lock.
+ * @param {Token | undefined} word
+ * @param {Token} lock  granted
+ */
+const isWithin = (word, { tokenHigh, tokenLow }) =>
+  word !== undefined &&
+  (word.tokenHigh & ~(3 << ACTION_SHIFT)) === (tokenHigh | 0) &&
+  word.tokenLow === tokenLow >>> 0;
+
+/**
  * Splits the word of a detail into its two members, in place.
  * @param {LockDetail} detail
  * @returns {LockDetail}
@@ -62,4 +72,11 @@ function isOutsideKnown(request, find) {
   return true;
 }
 
-module.exports = { UNKNOWN, UNKNOWN_TOKEN, isOutsideKnown, readEnclosingWord, toEnclosingWord };
+module.exports = {
+  UNKNOWN,
+  UNKNOWN_TOKEN,
+  isOutsideKnown,
+  isWithin,
+  readEnclosingWord,
+  toEnclosingWord,
+};

@@ -4,6 +4,7 @@ const { DeadlockError } = require('../../errors.js');
 const { performance, setTimeout } = require('../../time.js');
 const { UNSEEN, AWAITED } = require('./await-tracker.js');
 const { describeCycle, describePossibleCycle } = require('./describe-cycle.js');
+const { isWithin } = require('../enclosing-word.js');
 const { linkPossible } = require('./possible-links.js');
 const { runSliced } = require('../../sliced.js');
 const { Surroundings } = require('./surroundings.js');
@@ -26,7 +27,7 @@ const { WaitGraph, eachOf, filter, keyOf } = require('./wait-graph.js');
 
 /**
  * @typedef {object} Watched
- * @property {number} at  time of the next check
+ * @property {number} at  time of the next check; Infinity: there is none
  * @property {number} pauseMs  the pause before it
  * @property {boolean} isWarned
  * @property {string} possible  the shape of a possible cycle; '' if there is none
@@ -135,10 +136,10 @@ class DeadlockDetector {
       this.#watched.clear();
     }
     this.#isLooking = false;
-    if (this.#watched.size === 0) return;
     const now = performance.now();
     let next = Infinity;
     for (const { at } of this.#watched.values()) next = Math.min(next, at);
+    if (next === Infinity) return;
     this.#schedule(Math.max(next - now, (now - start) * LEAST_PAUSE_PER_COST));
   }
 
@@ -146,7 +147,11 @@ class DeadlockDetector {
   async #lookAtDue(now) {
     /** @type {WatchedRequest[]} */
     const due = [];
-    for (const [request, { at }] of this.#watched) if (at <= now) due.push(request);
+    for (const [request, watched] of this.#watched) {
+      if (watched.at > now) continue;
+      if (hasLeft(request)) watched.at = Infinity;
+      else due.push(request);
+    }
     if (due.length === 0) return;
     const own = this.#ownByKey();
     const inspection = await this.#inspectAround(due, own);
@@ -229,7 +234,7 @@ class DeadlockDetector {
     const knot = graph.knotOf(detail);
     if (knot.length === 0) return false;
     pause(watched);
-    if (!chosen.has(knot)) chosen.set(knot, choose(knot));
+    if (!chosen.has(knot)) chosen.set(knot, choose(graph.awaitedOf(knot)));
     if (watched.isWarned || chosen.get(knot) !== detail) return true;
     const cycle = graph.cycleThrough(detail);
     if (request.extras?.deadlock === 'reject') {
@@ -269,10 +274,19 @@ class DeadlockDetector {
     if (watched.possible !== shape) Object.assign(watched, { possible: shape, possibleSince: now });
     if (watched.isWarned || now - watched.possibleSince < POSSIBLE_MS) return;
     watched.isWarned = true;
-    if (lastOf(knot.filter(({ deadlock }) => deadlock !== 'ignore')) === detail) {
+    if (lastOf(graph.awaitedOf(knot).filter(({ deadlock }) => deadlock !== 'ignore')) === detail) {
       warn(describePossibleCycle(graph.cycleThrough(detail)));
     }
   }
+}
+
+/**
+ * Whether the callback that a request was made in has ended. No lock waits for it any more: it may
+ * wait for a deadlock, but is in none, and gives way in none (WaitGraph.awaitedOf).
+ * @param {WatchedRequest} request
+ */
+function hasLeft({ outer, extras }) {
+  return outer !== undefined && !outer.isEnclosing && isWithin(extras?.enclosing, outer);
 }
 
 /** @param {Watched} watched */

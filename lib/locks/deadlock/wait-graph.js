@@ -1,6 +1,7 @@
 'use strict';
 
 const { runAtOnce } = require('../../sliced.js');
+const { UNKNOWN_TOKEN } = require('../enclosing-word.js');
 const { strongComponents } = require('./strong-components.js');
 const { WaitNode, Resource } = require('./wait-node.js');
 
@@ -150,6 +151,18 @@ class WaitGraph {
       if (node instanceof WaitNode && node.detail.token !== null) tokens.push(node.detail.token);
     }
     return tokens;
+  }
+
+  /**
+   * Those of some requests that a held lock may wait for. A request whose lock has ended waits like
+   * any other, but its end would let none of them go on.
+   * @param {LockDetail[]} requests
+   */
+  awaitedOf(requests) {
+    return requests.filter(
+      ({ enclosingToken: token }) =>
+        token !== null && (token === UNKNOWN_TOKEN || this.#byToken.has(token)),
+    );
   }
 
   /** @param {LockDetail} request */

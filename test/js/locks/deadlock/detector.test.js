@@ -1,32 +1,92 @@
 'use strict';
 
-jest.mock('../../../../lib/time.js', () => ({
-  ...jest.requireActual('../../../../lib/time.js'),
-  setTimeout: () => ({ unref() {} }), // no time passes
-}));
-
 const { watchForDeadlock } = require('../../../../lib/locks/deadlock/detector.js');
 
-const LONG = 200;
-const SHORT = 20_000;
+const OUTER = { tokenHigh: 1, tokenLow: 0xffff_fff7 };
+const TOKEN = (1n << 32n) | 0xffff_fff7n;
 
-test('short waits beside long ones: each is looked at a few times at most', () => {
-  const backend = /** @type {any} */ ({});
-  let looks = 0;
-  const watch = (/** @type {boolean} */ isWaiting) =>
-    watchForDeadlock(
-      backend,
-      /** @type {any} */ ({
-        extras: undefined,
-        isWatched: false,
-        get isNestedWait() {
-          looks += 1;
-          return isWaiting;
-        },
-      }),
-    );
-  for (let i = 0; i < LONG; i += 1) watch(true);
-  for (let i = 0; i < SHORT; i += 1) watch(false);
-  expect(looks).toBeLessThan(4 * (LONG + SHORT));
-  expect(looks).toBeGreaterThan(SHORT / 2); // those that have ended are not kept
+/** Shows these, and tells of whom it was asked. */
+function backendOf(inspection) {
+  const asked = [];
+  /** @type {() => void} */
+  let onAsked;
+  const isAsked = new Promise((resolve) => (onAsked = () => resolve(undefined)));
+  const waitsOf = async (ids) => {
+    asked.push(...ids);
+    onAsked();
+    return structuredClone(inspection);
+  };
+  return { clientId: 'me', asked, isAsked, waitsOf };
+}
+
+const requestOf = (backendId, { isEnclosing, enclosing = OUTER, ...rest }) => ({
+  backendId,
+  extras: { enclosing },
+  outer: { ...OUTER, isEnclosing },
+  awaitState: 2,
+  isNestedWait: true,
+  isWatched: false,
+  abort() {},
+  ...rest,
+});
+
+test('a request is not looked for any more when the callback that it was made in has ended', async () => {
+  const backend = backendOf({ held: [], pending: [] });
+  watchForDeadlock(backend, requestOf(1, { isEnclosing: false }));
+  watchForDeadlock(backend, requestOf(2, { isEnclosing: true }));
+  await backend.isAsked;
+  expect(backend.asked).toEqual([2]);
+});
+
+test('its option `deadlock` stands in the same word', async () => {
+  const backend = backendOf({ held: [], pending: [] });
+  const enclosing = { tokenHigh: (OUTER.tokenHigh | (1 << 30)) >>> 0, tokenLow: OUTER.tokenLow };
+  watchForDeadlock(backend, requestOf(1, { isEnclosing: false, enclosing }));
+  watchForDeadlock(backend, requestOf(2, { isEnclosing: true, enclosing }));
+  await backend.isAsked;
+  expect(backend.asked).toEqual([2]);
+});
+
+test('one that may be inside another lock is looked for all the same', async () => {
+  const backend = backendOf({ held: [], pending: [] });
+  const around = { tokenHigh: 0, tokenLow: 1 };
+  watchForDeadlock(backend, requestOf(1, { isEnclosing: false, enclosing: around }));
+  await backend.isAsked;
+  expect(backend.asked).toEqual([1]);
+});
+
+const detailOf = (name, requestId, about) => ({
+  name,
+  mode: 'exclusive',
+  clientId: 'me',
+  requestId,
+  token: null,
+  enclosingToken: null,
+  pid: 1,
+  threadId: 0,
+  since: requestId,
+  waited: 0,
+  held: 0,
+  limit: 0,
+  holdLimit: 0,
+  ...about,
+});
+
+const REJECT = 1n << 62n;
+
+test('another one gives way, whatever it says of itself', async () => {
+  // Ahead of the request that waits for its own lock, it is in a cycle with it.
+  const backend = backendOf({
+    held: [detailOf('a', 1, { token: TOKEN })],
+    pending: [
+      detailOf('a', 2, { enclosingToken: 5n | REJECT, since: 9 }),
+      detailOf('a', 3, { enclosingToken: TOKEN | REJECT }),
+    ],
+  });
+  const enclosing = { tokenHigh: (OUTER.tokenHigh | (1 << 30)) >>> 0, tokenLow: OUTER.tokenLow };
+  const error = await new Promise((abort) => {
+    const extras = { enclosing, deadlock: 'reject' };
+    watchForDeadlock(backend, requestOf(3, { isEnclosing: true, extras, abort }));
+  });
+  expect(error).toMatchObject({ name: 'DeadlockError' });
 });
