@@ -130,14 +130,14 @@ class BucketKeys {
     return `${this.session(leaseId)}why`;
   }
 
-  /** @param {string} id  of a request */
-  mail(id) {
-    return `${this.session(id.slice(0, LEASE_DIGITS))}m/${id}`;
+  /** @param {string} leaseId */
+  mails(leaseId) {
+    return `${this.session(leaseId)}m/`;
   }
 
-  /** @param {string} key  of a session */
-  isMail(key) {
-    return key.startsWith('m/', this.sessions.length + LEASE_DIGITS + 1);
+  /** @param {string} id  of a request */
+  mail(id) {
+    return `${this.mails(id.slice(0, LEASE_DIGITS))}${id}`;
   }
 
   /**

@@ -98,15 +98,21 @@ class Session {
     });
     this.#fence = written.header.revision;
     this.#value = value;
-    const prefix = this.#keys.session(this.leaseId);
-    const watch = this.watches.add({
-      key: prefix,
-      end: endOf(prefix),
-      from: (BigInt(this.#fence) + 1n).toString(),
-      onEvents: (events) => this.#onEvents(events),
-      onGap: () => this.#host.onMailGap(),
-    });
-    await this.#calls.first(() => watch.ready, 1);
+    const mails = this.#keys.mails(this.leaseId);
+    const from = (BigInt(this.#fence) + 1n).toString();
+    const watches = [
+      this.watches.add({
+        ...{ key: mails, end: endOf(mails), from, only: 'puts' },
+        onEvents: (events) => this.#onMail(events),
+        onGap: () => this.#host.onMailGap(),
+      }),
+      this.watches.add({
+        ...{ key: this.#about, from, only: 'removals' },
+        onEvents: () => this.abandon(),
+        onGap: () => void this.#checkAbout(this.#fence),
+      }),
+    ];
+    await this.#calls.first(() => Promise.all(watches.map(({ ready }) => ready)), 1);
   }
 
   /**
@@ -320,16 +326,19 @@ class Session {
     if (BigInt(revision) > BigInt(this.#fence)) this.#fence = revision;
   }
 
-  /** @param {WatchEvent[]} events */
-  #onEvents(events) {
-    for (const event of events) {
-      if (this.isOver) return;
-      if (event.key === this.#about) {
-        if (!event.isPut) this.abandon();
-      } else if (event.isPut && this.#keys.isMail(event.key)) {
-        this.#host.onMail(event);
-      }
+  /** The end of its own key may have been missed. @param {string} fence */
+  async #checkAbout(fence) {
+    try {
+      const { responses } = await this.read([get(this.#about)]);
+      this.#readFence(responses[0].response_range.kvs, fence);
+    } catch {
+      // The session is lost, or must not read its key: then the next change finds out.
     }
+  }
+
+  /** @param {WatchEvent[]} events */
+  #onMail(events) {
+    for (const event of events) if (!this.isOver) this.#host.onMail(event);
   }
 }
 

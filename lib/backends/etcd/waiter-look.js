@@ -68,7 +68,7 @@ class WaiterLook {
     const { isAhead, ...watched } = blocker;
     this.#watch = this.#access.session.watches.add({
       ...watched,
-      onlyRemovals: true,
+      only: 'removals',
       // One that was ahead has most likely been granted the lock, and will hand it over.
       onEvents: () => this.schedule(isAhead ? LOOK_AFTER_MS : 0),
       onGap: () => this.schedule(0),

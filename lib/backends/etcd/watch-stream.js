@@ -20,13 +20,14 @@ const { bytes, textOf } = require('./transaction.js');
  * @property {string} key
  * @property {string} [end]  of the range; without it the key alone
  * @property {string} [from]  the first revision; without it from now on
- * @property {boolean} [onlyRemovals]
+ * @property {'puts' | 'removals'} [only]  of these; without it of both
  * @property {boolean} [withPrevious]
  * @property {(events: WatchEvent[]) => void} onEvents  all of one revision come together
  * @property {() => void} [onGap]  events were compacted away: the watched keys must be read again
  */
 
-const NO_PUTS = 0;
+/** What is left out. */
+const FILTERS = { puts: [1], removals: [0] };
 /** The number in answers about the stream, and about a watch that was refused. */
 const NO_WATCH = -1;
 
@@ -61,13 +62,13 @@ class Subscription {
   }
 
   get request() {
-    const { key, end, onlyRemovals = false, withPrevious = false } = this.watched;
+    const { key, end, only, withPrevious = false } = this.watched;
     return {
       create_request: {
         key: bytes(key),
         range_end: end === undefined ? Buffer.alloc(0) : bytes(end),
         start_revision: this.next,
-        filters: onlyRemovals ? [NO_PUTS] : [],
+        filters: only === undefined ? [] : FILTERS[only],
         prev_kv: withPrevious,
         watch_id: String(this.id),
       },

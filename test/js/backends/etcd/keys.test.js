@@ -46,8 +46,17 @@ test('a key tells its request, that of a session none', () => {
     number: 17,
   });
   expect(bucket.parse(bucket.about(toLeaseId('7')))).toBeUndefined();
-  expect(bucket.isMail(bucket.mail(id))).toBe(true);
-  expect(bucket.isMail(bucket.why(toLeaseId('-5')))).toBe(false);
+  expect(bucket.parse(bucket.mail(id))).toBeUndefined();
+});
+
+test('the mails of a session are a range of their own', () => {
+  const bucket = new BucketKeys('p', 'b');
+  const leaseId = toLeaseId('-5');
+  const mails = bucket.mails(leaseId);
+  const isInside = (key) => key >= mails && key < endOf(mails);
+  expect(isInside(bucket.mail(toRequestId(leaseId, 17)))).toBe(true);
+  expect(isInside(bucket.mail(toRequestId(toLeaseId('5'), 17)))).toBe(false);
+  expect(isInside(bucket.why(leaseId)) || isInside(bucket.about(leaseId))).toBe(false);
 });
 
 test.each(['1', '-1', '9223372036854775807', '-9223372036854775808'])('lease %s', (lease) => {

@@ -12,11 +12,19 @@ const { bytes, put, textOf } = require('../../../../lib/backends/etcd/transactio
 
 /** Answers a watch at once. */
 class FakeStream extends EventEmitter {
+  /** @type {any[]} what was asked for */
+  watches = [];
+
   write({ create_request: created }) {
     if (created === undefined) return;
+    this.watches.push(created);
+    setImmediate(() => this.tell(created, { created: true }));
+  }
+
+  /** Of a watch. */
+  tell({ watch_id: id }, about) {
     const header = { revision: '1' };
-    const about = { events: [], compact_revision: '0', header, created: true };
-    setImmediate(() => this.emit('data', { watch_id: created.watch_id, ...about }));
+    this.emit('data', { watch_id: id, events: [], compact_revision: '0', header, ...about });
   }
 
   cancel() {}
@@ -55,6 +63,10 @@ class FakeStore {
     this.#keys.get(key).revision = '0';
   }
 
+  remove(key) {
+    this.#keys.delete(key);
+  }
+
   writesOf(key) {
     return this.#keys.get(key)?.writes ?? 0;
   }
@@ -86,8 +98,10 @@ class FakeClient {
     });
   }
 
+  stream = new FakeStream();
+
   async openStream() {
-    return { stream: new FakeStream(), connection: this.connection };
+    return { stream: this.stream, connection: this.connection };
   }
 
   async replace() {
@@ -205,5 +219,35 @@ test('a cluster that was set back to older data ends the session', async () => {
   client.store.setBack(aboutKey());
   client.arrive();
   await expect(one).rejects.toThrow(SessionLost);
+  expect(session.isOver).toBe(true);
+});
+
+/** The watches of mail and of the session's own key. */
+const watches = () => client.stream.watches;
+
+test('watches mail that comes, and not that it is removed', () => {
+  expect(watches().map(({ key, filters }) => [textOf(key), filters])).toEqual([
+    [keys.mails(session.leaseId), [1]],
+    [aboutKey(), [0]],
+  ]);
+});
+
+test('ends when its own key is removed', () => {
+  const kv = { key: bytes(aboutKey()), value: Buffer.alloc(0), mod_revision: '9' };
+  client.stream.tell(watches()[1], { events: [{ type: 1, kv }] });
+  expect(session.isOver).toBe(true);
+});
+
+test('reads its own key where its end may have been missed', async () => {
+  client.stream.tell(watches()[1], { canceled: true, compact_revision: '5' });
+  await client.untilCalls(1);
+  client.arrive();
+  await nextTurn();
+  expect(session.isOver).toBe(false);
+  client.store.remove(aboutKey());
+  client.stream.tell(watches()[2], { canceled: true, compact_revision: '7' });
+  await client.untilCalls(1);
+  client.arrive();
+  await nextTurn();
   expect(session.isOver).toBe(true);
 });
