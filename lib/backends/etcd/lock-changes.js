@@ -13,7 +13,8 @@ const {
   remove,
   removeAll,
 } = require('./transaction.js');
-const { countHolders, leaseOf, readState, toHints } = require('./queue-state.js');
+const { toGrantMail } = require('./grant-mail.js');
+const { countHolders, leaseOf, readState } = require('./queue-state.js');
 
 /**
  * The changes of a lock, each as one transaction. See docs/decisions/0030-locks-in-etcd.md for why
@@ -21,6 +22,7 @@ const { countHolders, leaseOf, readState, toHints } = require('./queue-state.js'
  *
  * @typedef {import('./keys.js').BucketKeys} BucketKeys
  * @typedef {import('./keys.js').NameKeys} NameKeys
+ * @typedef {import('./grant-mail.js').Behind} Behind
  * @typedef {import('./queue-state.js').Waiter} Waiter
  * @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest
  *
@@ -118,7 +120,7 @@ class LockChanges {
         isCreatedAt(this.queueKey(head), head.created),
         isEmpty(head.class === 'x' ? held : heldExclusive),
       ],
-      success: this.#grantTo(head, rest, ownId),
+      success: this.#grantTo(head, { rest }, ownId),
       failure: [],
     };
   }
@@ -158,18 +160,18 @@ class LockChanges {
    * other holder is left; otherwise the lock is released, and the last holder hands it off.
    * @param {EtcdRequest} request
    * @param {object[]} extra
-   * @param {{ head: Waiter, rest: Waiter[], ownId: string, hasRoom: boolean }} next
+   * @param {Behind & { head: Waiter, ownId: string, hasRoom: boolean }} next
    * @param {number} length
    * @returns {Change}
    */
-  handOver(request, extra, { head, rest, ownId, hasRoom }, length) {
+  handOver(request, extra, { head, ownId, hasRoom, ...behind }, length) {
     const key = this.heldKey(request);
     const bothThere = [
       isCreatedAt(key, request.token),
       isCreatedAt(this.queueKey(head), head.created),
     ];
     const leave = [remove(key), ...extra];
-    const give = [...leave, ...this.#grantTo(head, rest, ownId)];
+    const give = [...leave, ...this.#grantTo(head, behind, ownId)];
     const look = [get(key), ...readState(this.#keys, length)];
     if (request.class === 'x') return { compare: bothThere, success: give, failure: look };
     if (head.class !== 'x') {
@@ -188,11 +190,11 @@ class LockChanges {
    * @param {EtcdRequest} request
    * @param {EtcdRequest[]} followers  of the same session
    * @param {object[]} extra
-   * @param {{ heads: Waiter[], lease: string, ownId: string, length: number }} about  heads: as far
-   *   as known
+   * @param {import('./next-heads.js').Expected & { lease: string, ownId: string, length: number }}
+   *   about
    * @returns {Change}
    */
-  pass(request, followers, extra, { heads: [head, ...rest], lease, ownId, length }) {
+  pass(request, followers, extra, { heads: [head, ...rest], knownAt, lease, ownId, length }) {
     const key = this.heldKey(request);
     const leave = [remove(key), ...extra];
     const enter = followers.map((it) => put(this.queueKey(it), it.value, lease));
@@ -205,7 +207,11 @@ class LockChanges {
           }
         : {
             compare: [isCreatedAt(this.queueKey(head), head.created)],
-            success: [...leave, ...this.#grantTo(head, rest, ownId), ...enter],
+            success: [
+              ...leave,
+              ...this.#grantTo(head, { rest, followers, knownAt }, ownId),
+              ...enter,
+            ],
           };
     const look = [...enter, ...readState(this.#keys, length)];
     return {
@@ -300,17 +306,29 @@ class LockChanges {
 
   /**
    * @param {Waiter} head
-   * @param {Waiter[]} rest
+   * @param {Behind} behind
    * @param {string} ownId
    */
-  #grantTo(head, rest, ownId) {
+  #grantTo(head, behind, ownId) {
     const lease = leaseOf(head);
-    const mail = JSON.stringify({ heads: toHints(rest) });
     return [
       remove(this.queueKey(head)),
       this.#hold(head, head.value, lease),
-      ...(head.id.slice(0, 16) === ownId ? [] : [put(this.#bucket.mail(head.id), mail, lease)]),
+      ...(head.id.slice(0, 16) === ownId ? [] : [this.#mailTo(head, behind, lease)]),
     ];
+  }
+
+  /**
+   * @param {Waiter} head
+   * @param {Behind} behind
+   * @param {string} lease
+   */
+  #mailTo(head, behind, lease) {
+    const tell = (/** @type {boolean} */ isAll) =>
+      put(this.#bucket.mail(head.id), toGrantMail(behind, isAll), lease);
+    const { knownAt } = behind;
+    if (knownAt === undefined) return tell(false);
+    return nested([areNoneSince(this.#keys.queue, knownAt)], [tell(true)], [tell(false)]);
   }
 }
 

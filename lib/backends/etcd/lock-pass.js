@@ -2,20 +2,21 @@
 
 const { HELD, OVER } = require('./etcd-request.js');
 const { conclude } = require('./lock-release.js');
+const { NOTHING, toExpected } = require('./next-heads.js');
 
 /** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./lock-release.js').Released} Released */
 /** @typedef {import('./name-access.js').NameAccess} NameAccess */
+/** @typedef {import('./next-heads.js').Expected} Expected */
 /** @typedef {import('./name-requests.js').Why} Why */
-/** @typedef {import('./queue-state.js').Waiter} Waiter */
 
 /**
  * @typedef {object} Passed  the followers have entered
  * @property {string} revision  at which they did
  * @property {boolean} isInDoubt  where each of them stands is to be read
  * @property {Released | undefined} released  undefined: the lock is held as before
- * @property {Waiter[]} next  the first of the queue in that case
+ * @property {Expected} next  in that case
  */
 
 /**
@@ -24,13 +25,13 @@ const { conclude } = require('./lock-release.js');
  * @param {NameAccess} access
  * @param {{ request: EtcdRequest, why: Why }} end  of the exclusive holder
  * @param {EtcdRequest[]} followers
- * @param {Waiter[]} expected  who comes next, as far as known; must be true or outdated
+ * @param {Expected} expected
  * @returns {Promise<Passed | undefined>} undefined: nothing was changed
  */
 async function passLock(access, { request, why }, followers, expected) {
   const extra = access.extraOf(request, why);
   const change = access.changes.pass(request, followers, extra, {
-    heads: expected,
+    ...expected,
     lease: access.session.lease,
     ownId: access.session.leaseId,
     length: access.length,
@@ -58,24 +59,25 @@ async function tryPass(access, change, recover) {
 /**
  * @param {NameAccess} access
  * @param {EtcdRequest[]} followers
- * @param {Waiter[]} expected
+ * @param {Expected} expected
  * @param {any} answer
  * @returns {Promise<Passed>}
  */
 async function toPassed(access, followers, expected, { revision, responses }) {
   const { succeeded, responses: inner } = responses[0].response_txn;
+  const entered = { revision, isInDoubt: false, released: undefined, next: NOTHING };
   if (!succeeded) {
-    const { heads } = await access.toState(inner.slice(followers.length));
-    return { revision, isInDoubt: false, released: undefined, next: heads };
+    const state = await access.toState(inner.slice(followers.length));
+    return { ...entered, next: toExpected(state, revision) };
   }
   const toWaiter = (/** @type {EtcdRequest} */ { id, class: it, value }) => ({
     ...{ id, class: it, value },
     created: revision,
   });
-  const isFirst = expected.length === 0;
-  const heads = isFirst ? followers.map(toWaiter) : expected;
+  const isFirst = expected.heads.length === 0;
+  const heads = isFirst ? followers.map(toWaiter) : expected.heads;
   const released = conclude(heads, { revision }, true, isFirst);
-  return { revision, isInDoubt: false, released, next: [] };
+  return { ...entered, released };
 }
 
 /**
@@ -92,7 +94,12 @@ async function findPassed(access, request, first) {
   if (entered === undefined) return isHeld ? undefined : { passed: undefined };
   const released = { isLost: own?.found === OVER, heads: [], revision: undefined, mustServe: true };
   const { revision } = entered;
-  const passed = { revision, isInDoubt: true, released: isHeld ? undefined : released, next: [] };
+  const passed = {
+    revision,
+    isInDoubt: true,
+    released: isHeld ? undefined : released,
+    next: NOTHING,
+  };
   return { passed };
 }
 

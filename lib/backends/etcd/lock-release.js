@@ -1,12 +1,14 @@
 'use strict';
 
 const { HELD, OVER } = require('./etcd-request.js');
+const { toExpected } = require('./next-heads.js');
 const { limitOf } = require('./queue-state.js');
 const { keyValuesOf } = require('./transaction.js');
 
 /** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./lock-changes.js').Change} Change */
+/** @typedef {import('./next-heads.js').Expected} Expected */
 /** @typedef {import('./name-access.js').NameAccess} NameAccess */
 /** @typedef {import('./queue-state.js').QueueState} QueueState */
 /** @typedef {import('./queue-state.js').Waiter} Waiter */
@@ -24,18 +26,21 @@ const { keyValuesOf } = require('./transaction.js');
  * @param {NameAccess} access
  * @param {EtcdRequest} request  held
  * @param {object[]} extra  what is changed with it
- * @param {Waiter[]} expected  who comes next, as far as known; must be true or outdated
+ * @param {Expected} expected
  * @returns {Promise<Released>}
  */
 async function releaseLock(access, request, extra, expected) {
-  let heads = expected;
+  let queue = expected;
   /** @type {QueueState | undefined} */
   let state;
   for (;;) {
-    const { change, isGiven } = toChange(access, request, extra, { heads, state });
+    const { heads } = queue;
+    const { change, isGiven } = toChange(access, request, extra, { ...queue, state });
     const answer = await tryRelease(access, request, change);
     if (answer === undefined) {
-      state = await access.readState(); // the next one has died
+      const found = await access.readState(); // the next one has died
+      state = found;
+      queue = toExpected(found, found.revision);
     } else if (answer.isStolen) {
       return { ...left([]), isLost: true };
     } else if (answer.succeeded || answer.isUnknown) {
@@ -45,8 +50,8 @@ async function releaseLock(access, request, extra, expected) {
       if (responses === undefined) return left(heads); // the last holder hands it over
       if (keyValuesOf(responses[0]).length === 0) return { ...left([]), isLost: true };
       state = await access.toState(responses.slice(1));
+      queue = toExpected(state, answer.revision);
     }
-    heads = state.heads;
   }
 }
 
@@ -54,15 +59,15 @@ async function releaseLock(access, request, extra, expected) {
  * @param {NameAccess} access
  * @param {EtcdRequest} request
  * @param {object[]} extra
- * @param {{ heads: Waiter[], state: QueueState | undefined }} queue
+ * @param {Expected & { state: QueueState | undefined }} queue
  */
-function toChange({ changes, session, length }, request, extra, { heads, state }) {
+function toChange({ changes, session, length }, request, extra, { heads, knownAt, state }) {
   const [head, ...rest] = heads;
   if (head === undefined)
     return { change: changes.release(request, extra, length), isGiven: false };
   const isCounted = request.class !== 'x' && head.class === 'l';
   const hasRoom = !isCounted || /** @type {QueueState} */ (state).shared <= limitOf(head);
-  const next = { head, rest, ownId: session.leaseId, hasRoom };
+  const next = { head, rest, knownAt, ownId: session.leaseId, hasRoom };
   return { change: changes.handOver(request, extra, next, length), isGiven: hasRoom };
 }
 

@@ -3,15 +3,15 @@
 const { setImmediate, setTimeout } = require('../../time.js');
 const { EtcdError } = require('./etcd-errors.js');
 const { HELD, NEW, OVER, WAITING } = require('./etcd-request.js');
+const { fromGrantMail } = require('./grant-mail.js');
 const { enterLock, followInQueue } = require('./lock-entry.js');
 const { leaveQueue } = require('./lock-leave.js');
 const { passLock } = require('./lock-pass.js');
 const { releaseLock } = require('./lock-release.js');
 const { NameAccess } = require('./name-access.js');
 const { NameRequests } = require('./name-requests.js');
-const { NextHeads } = require('./next-heads.js');
+const { NOTHING, NextHeads } = require('./next-heads.js');
 const { SessionLost } = require('./session-calls.js');
-const { fromHints } = require('./queue-state.js');
 const { serveQueue } = require('./serve-queue.js');
 const { StepQueue, sliceWhile } = require('./step-queue.js');
 const { WaiterLook } = require('./waiter-look.js');
@@ -110,7 +110,7 @@ class NameQueue {
     }
     request.hasMail = true;
     if (request.phase !== NEW && request.phase !== WAITING) return;
-    this.#hold(request, revision, fromHints(mail.heads));
+    this.#hold(request, revision, fromGrantMail(mail, revision));
   }
 
   /** Mail may have been missed: reads the state of each request. */
@@ -188,7 +188,7 @@ class NameQueue {
       if (entered === undefined) this.#requests.miss(request);
       else if (entered.found === HELD) {
         if (request.steal) this.#requests.loseTo(entered.revision);
-        this.#hold(request, entered.revision, []);
+        this.#hold(request, entered.revision, NOTHING);
       } else if (entered.found === WAITING) this.#wait([request], entered.revision);
       else await this.#onStolen(request);
       // Whether a limit leaves room is found by counting: no transaction can.
@@ -265,7 +265,7 @@ class NameQueue {
    * @returns {Promise<LockLossReason | undefined>} how it had been lost
    */
   async #release(request, why) {
-    const expected = request.class === 'x' ? await this.#next.take() : [];
+    const expected = request.class === 'x' ? await this.#next.take() : NOTHING;
     const extra = this.#access.extraOf(request, why);
     const released = await releaseLock(this.#access, request, extra, expected);
     return this.#onReleased(request, released);
@@ -307,7 +307,7 @@ class NameQueue {
    */
   #grantOwn(head, revision, rest) {
     const request = this.#requests.findWaiting(head.id);
-    if (request !== undefined) this.#hold(request, revision, rest);
+    if (request !== undefined) this.#hold(request, revision, { heads: rest, knownAt: undefined });
   }
 
   /**
@@ -323,16 +323,17 @@ class NameQueue {
   /**
    * @param {EtcdRequest} request
    * @param {string} revision
-   * @param {Waiter[]} heads
+   * @param {import('./next-heads.js').Expected} told
    */
-  #hold(request, revision, heads) {
+  #hold(request, revision, { heads, knownAt }) {
     if (request.phase === HELD || request.phase === OVER) return;
     this.#requests.hold(request, revision);
-    const next = this.#access.order.after(request.id, heads);
-    this.#next.expect(next);
+    const isAll = knownAt !== undefined;
+    const next = isAll ? heads : this.#access.order.after(request.id, heads);
+    this.#next.expect({ heads: next, knownAt });
     this.#look.cancel();
     this.#look.schedule();
-    if (request.hasMail && request.class === 'x' && next.length === 0) {
+    if (request.hasMail && request.class === 'x' && next.length === 0 && !isAll) {
       this.#next.fetch(this.#access);
     }
     if (request.isEnding) return; // a step that follows gives it back
@@ -369,7 +370,7 @@ class NameQueue {
   async #reread(request) {
     const found = await this.#access.findOwn(request);
     if (found?.found === HELD) {
-      if (request.phase === WAITING) this.#hold(request, found.revision, []);
+      if (request.phase === WAITING) this.#hold(request, found.revision, NOTHING);
     } else if (found?.found === WAITING) {
       request.created = found.revision;
     } else if (request.phase !== OVER) await this.#onStolen(request);

@@ -2,16 +2,25 @@
 
 /** @typedef {import('./queue-state.js').Waiter} Waiter */
 
-/** The next requests after the exclusive holder, as far as they are known. */
+/**
+ * The next requests after the exclusive holder, as far as they are known.
+ * @typedef {object} Expected
+ * @property {Waiter[]} heads  the first of the queue, without a gap: true, or outdated
+ * @property {string | undefined} knownAt  a revision at which there were no others
+ */
+
+/** @type {Expected} */
+const NOTHING = { heads: [], knownAt: undefined };
+
+/** Who follows the exclusive holder. */
 class NextHeads {
-  /** @type {Waiter[]} */
-  #heads = [];
+  #expected = NOTHING;
   /** @type {Promise<void> | undefined} */
   #fetching;
 
-  /** @param {Waiter[]} heads */
-  expect(heads) {
-    this.#heads = heads;
+  /** @param {Expected} expected */
+  expect(expected) {
+    this.#expected = expected;
   }
 
   /**
@@ -19,23 +28,33 @@ class NextHeads {
    * @param {import('./name-access.js').NameAccess} access
    */
   fetch(access) {
-    const end = (/** @type {Waiter[]} */ heads) => {
-      this.#heads = heads;
+    const end = (/** @type {Expected} */ expected) => {
+      this.#expected = expected;
       this.#fetching = undefined;
     };
     this.#fetching = access.readState().then(
-      ({ heads }) => end(heads),
-      () => end([]), // the release finds out
+      (state) => end(toExpected(state, state.revision)),
+      () => end(NOTHING), // the release finds out
     );
   }
 
-  /** @returns {Promise<Waiter[]>} */
+  /** @returns {Promise<Expected>} */
   async take() {
-    await this.#fetching;
-    const heads = this.#heads;
-    this.#heads = [];
-    return heads;
+    if (this.#fetching !== undefined) await this.#fetching;
+    const expected = this.#expected;
+    this.#expected = NOTHING;
+    return expected;
   }
 }
 
-module.exports = { NextHeads };
+/**
+ * @param {import('./queue-state.js').QueueState} state
+ * @param {string} revision  at which it was read
+ * @returns {Expected}
+ */
+const toExpected = ({ heads, isComplete }, revision) => ({
+  heads,
+  knownAt: isComplete ? revision : undefined,
+});
+
+module.exports = { NOTHING, NextHeads, toExpected };

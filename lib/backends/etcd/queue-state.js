@@ -29,8 +29,6 @@ const { toLease } = require('./keys.js');
 const HEADS = 8;
 const HEADS_OF_LONG_QUEUE = 1000;
 const LONG_QUEUE = 1000;
-/** What a mail tells of the queue, in characters: it is written with every hand-off. */
-const MAX_HINTS = 4096;
 
 /** @param {string} prefix */
 const countOf = (prefix) => ({
@@ -115,28 +113,14 @@ function isGrantable(head, { exclusive, shared }) {
   return isModeGrantable(head.class === 'x' ? 'exclusive' : 'shared', limit, exclusive, shared);
 }
 
-/** @param {Waiter[]} heads @returns {any[]} of the first of them, as many as a mail has room for */
-function toHints(heads) {
-  let room = MAX_HINTS;
-  const count = heads.findIndex(({ id, value }) => (room -= id.length + value.length) < 0);
-  return (count < 0 ? heads : heads.slice(0, Math.max(count, 1))).map(
-    ({ id, class: requestClass, created, value }) => [id, requestClass, created, value],
-  );
-}
-
-/** @param {any[]} hints @returns {Waiter[]} */
-const fromHints = (hints) =>
-  hints.map(([id, requestClass, created, value]) => ({ id, class: requestClass, created, value }));
-
 module.exports = {
+  HEADS,
   LONG_QUEUE,
   countHolders,
-  fromHints,
   isGrantable,
   leaseOf,
   limitOf,
   readState,
-  toHints,
   toQueueState,
   toWaiters,
 };

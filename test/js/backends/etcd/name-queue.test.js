@@ -9,6 +9,7 @@ const bucket = new BucketKeys('prefix', 'bucket');
 const leaseId = toLeaseId('7');
 
 let told;
+let session;
 let queue;
 /** What was asked of the cluster, and not answered. */
 let changes;
@@ -19,7 +20,7 @@ beforeEach(() => {
   changes = [];
   stored = new Map();
   // A session that lives. The test answers its changes, and says what it reads.
-  const session = {
+  session = {
     lease: '7',
     leaseId,
     entries: { pass: (promise) => promise },
@@ -209,6 +210,62 @@ describe('a request, and right after it the release of the lock that the session
     expect(changes[0].compare).toMatchObject([{ create_revision: '5' }, { create_revision: '6' }]);
     await answer('10', true);
     expect(told).toEqual(['queued 2', 'ended 1 undefined']);
+  });
+
+  /** What the next holder is told where no other waits, and otherwise. */
+  const mailsOf = (ops) => {
+    const { compare, success, failure } = ops.find((op) => 'request_txn' in op).request_txn;
+    const textOfPut = ([
+      {
+        request_put: { value },
+      },
+    ]) => JSON.parse(String(value));
+    return { compare, known: textOfPut(success), unknown: textOfPut(failure) };
+  };
+
+  async function holdOf(mail) {
+    const request = ask(1, {});
+    await answer('4', false);
+    queue.onMail(request, { revision: '5', value: JSON.stringify(mail) });
+    return request;
+  }
+
+  test('the next holder is told of the request, if no other has come', async () => {
+    const first = await holdOf({ heads: [other], isAll: true });
+    const second = ask(2, {});
+    queue.end(first);
+    await turn();
+    const [{ request_txn: decision }] = changes[0].success;
+    const { compare, known, unknown } = mailsOf(decision.success);
+    expect(compare).toMatchObject([{ key: Buffer.from(nameKeys.queue), create_revision: '6' }]);
+    expect(known).toEqual({ heads: [], next: [[second.id, 'x', '[0]']], isAll: true });
+    expect(unknown).toEqual({ heads: [] });
+  });
+
+  test('nothing is claimed of the queue where others may wait', async () => {
+    const first = await holdOf({ heads: [other] });
+    ask(2, {});
+    queue.end(first);
+    await turn();
+    const [{ request_txn: decision }] = changes[0].success;
+    const { success } = decision;
+    expect(success.filter((op) => 'request_txn' in op)).toEqual([]);
+  });
+
+  test('a release tells the next holder, too, that there are no others', async () => {
+    const first = await holdOf({ heads: [other], isAll: true });
+    queue.end(first);
+    await turn();
+    const { compare, known, unknown } = mailsOf(changes[0].success);
+    expect(compare).toMatchObject([{ create_revision: '6' }]);
+    expect([known.isAll, unknown.isAll]).toEqual([true, undefined]);
+  });
+
+  test('a holder that knows that nobody waits reads no queue', async () => {
+    const read = jest.spyOn(session, 'read');
+    await holdOf({ heads: [], isAll: true });
+    expect(read).not.toHaveBeenCalled();
+    await turn();
   });
 
   test('of a stolen lock the request enters by itself', async () => {
