@@ -1,7 +1,7 @@
 'use strict';
 
 const { endOf } = require('./keys.js');
-const { LONG_QUEUE, isGrantable } = require('./queue-state.js');
+const { LONG_QUEUE, isGrantable, numberIn } = require('./queue-state.js');
 const { get, getNewestBefore, keyValuesOf, textOf } = require('./transaction.js');
 
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
@@ -97,19 +97,16 @@ async function findBlocker(access, request) {
   ]);
   const [exclusive, shared, ...before] = responses;
   const from = following(revision);
-  if (!isAll) access.noteLength(sumOf(before.map(countOf)));
+  if (!isAll) access.noteLength(sumOf(before.map(numberIn)));
   const ahead = newestOf(before);
   if (ahead !== undefined) return { key: ahead, from, isAhead: true };
-  const holders = { exclusive: countOf(exclusive), shared: countOf(shared) };
+  const holders = { exclusive: numberIn(exclusive), shared: numberIn(shared) };
   if (isGrantable(request, holders)) return undefined;
   if (holders.exclusive === 0) {
     return { key: keys.heldShared, end: endOf(keys.heldShared), from, isAhead: false };
   }
   return { key: textOf(keyValuesOf(exclusive)[0].key), from, isAhead: false };
 }
-
-/** @param {any} response  of a range */
-const countOf = (response) => Number(response.response_range.count);
 
 /** @param {number[]} numbers */
 const sumOf = (numbers) => numbers.reduce((sum, number) => sum + number, 0);

@@ -31,6 +31,8 @@ class EtcdRequest {
   isEnding = false;
   /** The revision at which it took its place in the queue. */
   created = '0';
+  /** When that was, on this thread's clock. */
+  waitsFrom = 0;
   /** The revision of its grant. */
   token = '0';
   /** A mail about its grant is in the cluster. */
@@ -76,6 +78,8 @@ class EtcdRequest {
  * @property {(request: EtcdRequest, reason: LockLossReason) => void} onLost
  * @property {(request: EtcdRequest) => void} onEnded
  * @property {(queue: object) => void} onIdle
+ * @property {(ms: number) => void} onWaited  by one that has the lock now
+ * @property {() => number} lookAfter  so long after it has begun to wait, in ms
  */
 
 /**

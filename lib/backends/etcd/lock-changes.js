@@ -14,7 +14,7 @@ const {
   removeAll,
 } = require('./transaction.js');
 const { toGrantMail } = require('./grant-mail.js');
-const { countHolders, leaseOf, readState } = require('./queue-state.js');
+const { countHolders, leaseOf, readHeads, readState } = require('./queue-state.js');
 
 /**
  * The changes of a lock, each as one transaction. See docs/decisions/0030-locks-in-etcd.md for why
@@ -288,6 +288,11 @@ class LockChanges {
 
   countHolders() {
     return countHolders(this.#keys);
+  }
+
+  /** @param {number} length */
+  readHeads(length) {
+    return readHeads(this.#keys, length);
   }
 
   /** @param {number} length */

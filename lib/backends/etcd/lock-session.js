@@ -7,6 +7,7 @@ const { describe } = require('./etcd-errors.js');
 const { HolderReads, readHolders } = require('./etcd-holders.js');
 const { EtcdRequest, HELD, NEW, OVER, WAITING } = require('./etcd-request.js');
 const { checkVersion } = require('./etcd-version.js');
+const { endSession, revokeDead } = require('./freed-names.js');
 const { fromSessionInfo, toInspection } = require('./bucket-view.js');
 const { BucketKeys, toRequestId } = require('./keys.js');
 const { NameQueue } = require('./name-queue.js');
@@ -16,6 +17,7 @@ const { wouldSelfDeadlock } = require('./self-deadlock.js');
 const { Session } = require('./session.js');
 const { SessionTurn } = require('./session-turn.js');
 const { getAll, keyValuesOf, remove } = require('./transaction.js');
+const { WaitPace } = require('./wait-pace.js');
 
 /** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
 /** @typedef {import('./etcd-request.js').Ask} Ask */
@@ -42,6 +44,7 @@ class LockSession {
   /** @type {Map<number, EtcdRequest>} */
   #requests = new Map();
   #watches;
+  #pace = new WaitPace();
   #holderReads = new HolderReads();
   /** @type {Promise<unknown> | undefined} that the last inspection has read all */
   #reading;
@@ -182,18 +185,17 @@ class LockSession {
    */
   async revoke(lease) {
     this.counts.revoked += 1;
-    const revoked = this.#client.call('Lease', 'LeaseRevoke', { ID: lease }, this.#place.ttlMs / 5);
-    await revoked.catch(ignore); // it is gone, or will run out
+    // It is gone, or will run out.
+    await revokeDead(this.#client, lease, this.#place.prefix).catch(ignore);
   }
 
   /** Gives everything back. */
   async close() {
     this.#isClosed = true;
     this.#watches.closeAll();
-    for (const queue of this.#queues.values()) queue.close();
     const session = this.#session ?? this.#opening;
     this.#session = undefined;
-    await session?.close();
+    await endSession(this.#client, this.#bucket, session, [...this.#queues.values()]);
     this.#client.close();
   }
 
@@ -256,10 +258,10 @@ class LockSession {
     this.#onSession(undefined);
     const queues = [...this.#queues.values()];
     this.#queues.clear();
-    for (const queue of queues) queue.close();
+    // What is left of it in the cluster is in the way of others.
+    void endSession(this.#client, this.#bucket, session, queues);
     for (const request of [...this.#requests.values()]) this.#onDisconnected(request);
     this.#watches.onSessionLost();
-    void session.close(); // what is left of it in the cluster is in the way of others
     this.#open();
   }
 
@@ -315,9 +317,11 @@ class LockSession {
         onFailed: (request, error) => this.#onFailed(request, error),
         onLost: (request, reason) => this.#onLost(request, reason),
         onEnded: (request) => this.#onEnded(request),
-        onIdle: (idle) => {
+        onIdle: (/** @type {object} */ idle) => {
           if (this.#queues.get(name) === idle) this.#queues.delete(name);
         },
+        onWaited: (ms) => this.#pace.note(name, ms),
+        lookAfter: () => this.#pace.lookAfter(name),
       });
       this.#queues.set(name, queue);
       if (this.#reading !== undefined) void queue.after(async () => this.#reading);

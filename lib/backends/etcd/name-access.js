@@ -3,13 +3,14 @@
 const { HELD, OVER, WAITING } = require('./etcd-request.js');
 const { KnownOrder } = require('./known-order.js');
 const { LockChanges } = require('./lock-changes.js');
-const { toQueueState, toWaiters } = require('./queue-state.js');
+const { numberIn, toFront, toWaiters } = require('./queue-state.js');
 const { getMadeAt, keyValuesOf, put, remove } = require('./transaction.js');
 
 /** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
 /** @typedef {import('./lock-changes.js').Change} Change */
+/** @typedef {import('./queue-state.js').Front} Front */
 /** @typedef {import('./queue-state.js').QueueState} QueueState */
 /** @typedef {import('./queue-state.js').Waiter} Waiter */
 /** @typedef {import('./session.js').Session} Session */
@@ -136,12 +137,24 @@ class NameAccess {
    * @returns {Promise<QueueState>}
    */
   async toState(responses) {
-    const state = toQueueState(responses, this.#bucket);
-    this.#length = state.length;
-    const heads =
-      state.undecided === undefined ? state.heads : await this.#readMadeAt(state.undecided);
+    const [queue, exclusive, shared] = responses;
+    const counts = { exclusive: numberIn(exclusive), shared: numberIn(shared) };
+    return { ...(await this.#toFront(queue)), ...counts };
+  }
+
+  /** @returns {Promise<Front & { revision: string }>} */
+  async readFront() {
+    const { revision, responses } = await this.session.read([this.changes.readHeads(this.#length)]);
+    return { revision, ...(await this.#toFront(responses[0])) };
+  }
+
+  /** @param {any} response @returns {Promise<Front>} */
+  async #toFront(response) {
+    const { undecided, ...front } = toFront(response, this.#bucket);
+    this.#length = front.length;
+    const heads = undecided === undefined ? front.heads : await this.#readMadeAt(undecided);
     this.order.learn(heads);
-    return { ...state, heads };
+    return { ...front, heads };
   }
 
   /** @param {string} revision @returns {Promise<Waiter[]>} that took their places at that one */

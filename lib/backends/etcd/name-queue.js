@@ -57,10 +57,14 @@ class NameQueue {
     );
     this.#look = new WaiterLook(
       this.#access,
-      () => this.#requests.first,
+      { first: () => this.#requests.first, lookAfter: () => host.lookAfter() },
       (step) => this.#steps.add(step),
       (request) => this.#grant(request, []),
     );
+  }
+
+  get isHeld() {
+    return this.#requests.isHeld;
   }
 
   /** @param {EtcdRequest} request */

@@ -1,6 +1,6 @@
 'use strict';
 
-const { clearTimeout } = require('../../time.js');
+const { clearTimeout, performance } = require('../../time.js');
 const { HELD, NEW, OVER, WAITING } = require('./etcd-request.js');
 
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
@@ -19,6 +19,10 @@ class NameRequests {
   /** @param {RequestHost} host */
   constructor(host) {
     this.#host = host;
+  }
+
+  get isHeld() {
+    return this.#held.size > 0;
   }
 
   get isEmpty() {
@@ -55,6 +59,7 @@ class NameRequests {
       if (request.phase !== NEW) continue; // its mail was faster
       request.phase = WAITING;
       request.created = revision;
+      request.waitsFrom = performance.now();
       this.#waiting.add(request);
     }
     for (const request of requests) this.#host.onQueued(request);
@@ -66,7 +71,7 @@ class NameRequests {
    * @param {string} revision
    */
   hold(request, revision) {
-    this.#waiting.delete(request);
+    if (this.#waiting.delete(request)) this.#host.onWaited(performance.now() - request.waitsFrom);
     this.#held.add(request);
     request.hold(revision);
   }

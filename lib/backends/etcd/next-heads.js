@@ -32,8 +32,8 @@ class NextHeads {
       this.#expected = expected;
       this.#fetching = undefined;
     };
-    this.#fetching = access.readState().then(
-      (state) => end(toExpected(state, state.revision)),
+    this.#fetching = access.readFront().then(
+      (front) => end(toExpected(front, front.revision)),
       () => end(NOTHING), // the release finds out
     );
   }
@@ -48,7 +48,7 @@ class NextHeads {
 }
 
 /**
- * @param {import('./queue-state.js').QueueState} state
+ * @param {import('./queue-state.js').Front} front
  * @param {string} revision  at which it was read
  * @returns {Expected}
  */

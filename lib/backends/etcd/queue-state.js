@@ -17,16 +17,19 @@ const { toLease } = require('./keys.js');
  */
 
 /**
- * @typedef {object} QueueState  the lock of a name at one revision
+ * @typedef {object} Front  of the queue of a name at one revision
  * @property {Waiter[]} heads  the first of the queue, without a gap
  * @property {boolean} isComplete  there are no more
  * @property {number} length  of the queue
- * @property {number} exclusive  holders
- * @property {number} shared  holders
+ *
+ * @typedef {Front & { exclusive: number, shared: number }} QueueState  and how many hold the lock
  */
 
-/** How many of the queue are read at once; more where reading costs much because it is long. */
-const HEADS = 8;
+/**
+ * How many of the queue are read at once, and told at most: one read serves as many hand-offs, and
+ * half of them stand in each mail. More where reading costs much because the queue is long.
+ */
+const HEADS = 4;
 const HEADS_OF_LONG_QUEUE = 1000;
 const LONG_QUEUE = 1000;
 
@@ -39,14 +42,19 @@ const countOf = (prefix) => ({
 const countHolders = (keys) => [keys.heldExclusive, keys.heldShared].map(countOf);
 
 /**
- * What reads the state; its answers go to toQueueState().
+ * What reads the first of the queue.
  * @param {NameKeys} keys
  * @param {number} length  of the queue when it was read before
  */
-const readState = (keys, length) => [
-  getOldest(keys.queue, length > LONG_QUEUE ? HEADS_OF_LONG_QUEUE : HEADS),
-  ...countHolders(keys),
-];
+const readHeads = (keys, length) =>
+  getOldest(keys.queue, length > LONG_QUEUE ? HEADS_OF_LONG_QUEUE : HEADS);
+
+/**
+ * What reads the state; the first of its answers goes to toFront().
+ * @param {NameKeys} keys
+ * @param {number} length  of the queue when it was read before
+ */
+const readState = (keys, length) => [readHeads(keys, length), ...countHolders(keys)];
 
 /**
  * By age; those that were put into the queue together are in the order of their numbers.
@@ -74,11 +82,11 @@ function toWaiters(keyValues, bucket) {
 /**
  * The server's order among keys of one revision is any: where it has cut such a group, the group
  * counts as not read. `undecided` is its revision where that leaves nothing.
- * @param {any[]} responses
+ * @param {any} queue  the response
  * @param {BucketKeys} bucket
- * @returns {QueueState & { undecided: string | undefined }}
+ * @returns {Front & { undecided: string | undefined }}
  */
-function toQueueState([queue, exclusive, shared], bucket) {
+function toFront(queue, bucket) {
   const { more, count } = queue.response_range;
   let heads = toWaiters(keyValuesOf(queue), bucket);
   let undecided;
@@ -91,11 +99,12 @@ function toQueueState([queue, exclusive, shared], bucket) {
     heads,
     isComplete: !more,
     length: Number(count),
-    exclusive: Number(exclusive.response_range.count),
-    shared: Number(shared.response_range.count),
     undecided,
   };
 }
+
+/** @param {any} response  of a range */
+const numberIn = (response) => Number(response.response_range.count);
 
 /** @param {{ id: string }} waiter */
 const leaseOf = ({ id }) => toLease(id.slice(0, 16));
@@ -117,10 +126,13 @@ module.exports = {
   HEADS,
   LONG_QUEUE,
   countHolders,
+  countOf,
   isGrantable,
   leaseOf,
   limitOf,
+  numberIn,
+  readHeads,
   readState,
-  toQueueState,
+  toFront,
   toWaiters,
 };

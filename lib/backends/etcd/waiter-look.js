@@ -3,12 +3,10 @@
 const { clearTimeout, setTimeout } = require('../../time.js');
 const { findBlocker } = require('./blocker.js');
 const { WAITING } = require('./etcd-request.js');
+const { LOOK_AFTER_MS } = require('./wait-pace.js');
 
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./name-access.js').NameAccess} NameAccess */
-
-/** The request that leaves before a waiter serves it; after this time the waiter checks itself. */
-const LOOK_AFTER_MS = 50;
 
 /**
  * The oldest waiter of a session reads its blocker and watches for its end: the session that should
@@ -16,6 +14,7 @@ const LOOK_AFTER_MS = 50;
  */
 class WaiterLook {
   #access;
+  #lookAfter;
   #first;
   #step;
   #grant;
@@ -26,19 +25,22 @@ class WaiterLook {
 
   /**
    * @param {NameAccess} access
-   * @param {() => EtcdRequest | undefined} first  the oldest waiter
+   * @param {object} waiter
+   * @param {() => EtcdRequest | undefined} waiter.first  the oldest
+   * @param {() => number} waiter.lookAfter  so long after it has become that, in ms
    * @param {(step: () => Promise<void>) => void} step  does it in its turn
    * @param {(request: EtcdRequest) => Promise<boolean>} grant
    */
-  constructor(access, first, step, grant) {
+  constructor(access, { first, lookAfter }, step, grant) {
     this.#access = access;
+    this.#lookAfter = lookAfter;
     this.#first = first;
     this.#step = step;
     this.#grant = grant;
   }
 
   /** @param {number} [delayMs] */
-  schedule(delayMs = LOOK_AFTER_MS) {
+  schedule(delayMs = this.#lookAfter()) {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#first() === undefined) return;

@@ -36,7 +36,7 @@ test('where others may be before them, those who enter are not told', () => {
 });
 
 test('no more than the front of the queue, which then is not all of it', () => {
-  const rest = waiters(6);
+  const rest = waiters(2);
   const followers = [7, 8, 9].map((number) => waiterOf(number));
   const heads = [...rest, ...followers.slice(0, 2).map(atMail)];
   expect(told({ rest, followers }, true)).toEqual({ heads, knownAt: undefined });

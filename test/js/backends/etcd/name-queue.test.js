@@ -43,6 +43,8 @@ beforeEach(() => {
     onLost: note('lost'),
     onEnded: ({ number, loss }) => told.push(`ended ${number} ${loss}`),
     onIdle() {},
+    onWaited() {},
+    lookAfter: () => 50,
   });
 });
 afterEach(() => queue.close());

@@ -1,0 +1,71 @@
+'use strict';
+
+const { setTimeout: pause } = require('node:timers/promises');
+const { openLockManager } = require('../../lib/index.js');
+const { EtcdCluster } = require('../support/etcd-cluster.js');
+
+/** What the cluster has sent to its clients, by its own counters. */
+const COUNTED = {
+  bytes: /^etcd_network_client_grpc_sent_bytes_total /,
+  events: /^etcd_debugging_mvcc_events_total /,
+  messages: /^grpc_server_msg_sent_total\{.*grpc_service="etcdserverpb.Watch"/,
+};
+const RELEASES = 100;
+/** So long is the lock held: many wait for longer than a waiter, or a look for deadlocks, bears. */
+const HOLD_MS = 10;
+
+let cluster;
+let managers;
+beforeEach(async () => {
+  cluster = await EtcdCluster.start();
+});
+afterEach(async () => {
+  for (const locks of managers) locks.close();
+  await cluster.stop();
+});
+
+async function readCounters() {
+  const page = await (await fetch(`http://${cluster.members[0].endpoint}/metrics`)).text();
+  const lines = page.split('\n');
+  const sumOf = (pattern) =>
+    lines
+      .filter((line) => pattern.test(line))
+      .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+  return Object.fromEntries(Object.entries(COUNTED).map(([what, it]) => [what, sumOf(it)]));
+}
+
+/**
+ * What one release costs while each of so many sessions wants the lock again and again, and asks
+ * for its next turn inside.
+ */
+async function trafficOf(sessions) {
+  managers = Array.from({ length: sessions }, () => openLockManager({ url: cluster.url('a') }));
+  await Promise.all(managers.map((locks) => locks.query()));
+  const warmUp = 3 * sessions;
+  const counters = [];
+  let entered = 0;
+  const takeTurns = (locks) =>
+    new Promise((resolve, reject) => {
+      const section = async () => {
+        entered += 1;
+        if (entered === warmUp || entered === warmUp + RELEASES) counters.push(readCounters());
+        if (entered < warmUp + RELEASES) locks.request('a', section).catch(reject);
+        else resolve(undefined);
+        await pause(HOLD_MS);
+      };
+      locks.request('a', section).catch(reject);
+    });
+  await Promise.all(managers.map(takeTurns));
+  const [before, after] = await Promise.all(counters);
+  for (const locks of managers.splice(0)) locks.close();
+  return Object.fromEntries(
+    Object.keys(COUNTED).map((what) => [what, (after[what] - before[what]) / RELEASES]),
+  );
+}
+
+test('what a release costs does not depend on the number of waiters', async () => {
+  const few = await trafficOf(3);
+  const many = await trafficOf(16);
+  const times = Object.keys(COUNTED).map((what) => [what, many[what] / few[what]]);
+  expect(times.filter(([, factor]) => factor > 2)).toEqual([]);
+});
