@@ -6,6 +6,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { toSvg } = require('./chart.js');
+const { addToHistory, historyRows, readHistory, writeHistory } = require('./history.js');
 const { allScenarioNames } = require('./scenarios.js');
 const { formatGoal, formatVerdict, toRows } = require('./wording.js');
 
@@ -87,6 +88,8 @@ function writeResults(results, machine) {
   const versions = Object.entries({ ...dependencies, ...optionalDependencies })
     .map(([name, version]) => `${name} ${version.replace(/^npm:.*@/, '')}`)
     .join(', ');
+  const history = addToHistory(readHistory(), results, require('../../package.json').version);
+  writeHistory(history);
   const before = fs.existsSync(PAGE) ? fs.readFileSync(PAGE, 'utf8') : '';
   const page = [
     '# Results',
@@ -94,6 +97,8 @@ function writeResults(results, machine) {
       'belong to one machine; goals are ratios of contenders in the same round.',
     `${machine.processor}, ${machine.cores} cores, ${machine.memory}, ${machine.system}, ` +
       `Node ${machine.node.slice(1)}. Compared with: ${versions}.`,
+    'The main ratios by version: less is better of times, more of `/s`.',
+    toTable(historyRows(history)),
     ...mergeParts(results, before, allScenarioNames()),
   ];
   fs.writeFileSync(PAGE, `${page.join('\n\n')}\n`);
