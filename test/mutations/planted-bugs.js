@@ -287,7 +287,7 @@ const NEWS = [
     name: 'nobody watches whom a new request waits for',
     file: 'src/core/agent.cc',
     from: '    (void)attachment_->worker().Watch(blocker.process);\n',
-    to: '    (void)ahead;\n',
+    to: '    (void)blocker;\n',
     tests: [SIMULATION],
   },
 ];
