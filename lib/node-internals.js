@@ -1,10 +1,10 @@
 'use strict';
 
 // All that this package knows of Node's internals: what no documentation promises, and what the
-// package does without it. Two neighbours use more of the same: unfaked-timers.js, which is loaded
-// only under fake timers, and scheduler/scheduling-state.js, which overrides `_propagate`.
+// package does without it. A neighbour uses more of the same: unfaked-timers.js, which is loaded
+// only under fake timers.
 
-const { AsyncLocalStorage } = require('node:async_hooks');
+const { AsyncLocalStorage, AsyncResource, createHook } = require('node:async_hooks');
 
 /**
  * Whether async contexts are cheap: from Node 24 on V8 carries them as a field, unless a flag of
@@ -73,9 +73,34 @@ const findListenerHooks = () =>
     ),
   );
 
+/**
+ * Whether an async hook can leave promises out, so that it makes none of them slower: the option
+ * `trackPromises` of createHook(), from Node 24.14 on. Older ones do not look at it.
+ */
+function canHooksOmitPromises() {
+  try {
+    createHook(/** @type {any} */ ({ trackPromises: 'no boolean' }));
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/**
+ * The key under which an AsyncResource has its async context, where contexts are cheap. Without it
+ * a task with a priority makes a context of its own.
+ * @returns {symbol | undefined}
+ */
+const findContextKey = () =>
+  Object.getOwnPropertySymbols(new AsyncResource('SchedulerTask')).find(
+    ({ description }) => description === 'context_frame',
+  );
+
 module.exports = {
   areTimersReal,
+  canHooksOmitPromises,
   contextsAreCheap,
+  findContextKey,
   findListenerHooks,
   findRunNextTicks,
   findTrustKey,

@@ -1,17 +1,16 @@
 'use strict';
 
 const { channel } = require('node:diagnostics_channel');
+const { EnqueueClock } = require('./enqueue-clock.js');
 const { HostCallback } = require('./host-callback.js');
 const { IdleCallbacks } = require('./idle-callbacks.js');
 const { LEVEL } = require('./loop-cells.js');
+const { endRun, isFollowing } = require('./scheduling-state.js');
 const { priorityOf } = require('./signal-priority.js');
-const { performance } = require('../time.js');
+const { TaskMeter } = require('./task-meter.js');
 
 /** @typedef {import('./scheduler-task.js').SchedulerTask} SchedulerTask */
 /** @typedef {import('./task-schedule.js').TaskSchedule} TaskSchedule */
-
-/** In ms; less than a call takes, and more than what is lost in a number that counts for years. */
-const LEAST_STEP = 2 ** -16;
 
 const start = channel('scheduler.task.start');
 const end = channel('scheduler.task.end');
@@ -44,12 +43,10 @@ class Dispatcher {
   #busy = [];
   /** @type {HostCallback | undefined} opened at the first use */
   #host;
-  #lastEnqueued = 0;
+  #nextOrder = 0;
+  #clock = new EnqueueClock();
   #isRunning = false;
-  /** @type {TaskSchedule | undefined} whose task ran last, in which run of tasks, from when on */
-  #lastSchedule;
-  #lastRun = -1;
-  #lastTime = 0;
+  #meter = new TaskMeter((now) => this.#clock.setTime(now));
   idleCallbacks = new IdleCallbacks(this);
 
   /**
@@ -63,12 +60,18 @@ class Dispatcher {
   }
 
   /**
-   * The "next enqueue order" of the event loop, which all schedulers share: the time, by
-   * performance.now(), but later than all before.
+   * Gives a task the "next enqueue order" of the event loop, which all schedulers share, and the
+   * time, see EnqueueClock.
+   * @param {SchedulerTask} task  that is being queued
+   * @param {boolean} isExact  the time
    */
-  takeEnqueueTime() {
-    this.#lastEnqueued = Math.max(performance.now(), this.#lastEnqueued + LEAST_STEP);
-    return this.#lastEnqueued;
+  register(task, isExact) {
+    const host = this.open();
+    task.order = this.#nextOrder;
+    this.#nextOrder += 1;
+    // While nothing waits, the phases are not counted.
+    if (isExact || (!this.#isRunning && host.level === LEVEL.NONE)) this.#clock.forget();
+    task.stamp = this.#clock.stampIn(host.run);
   }
 
   /**
@@ -108,9 +111,13 @@ class Dispatcher {
     try {
       while (this.#runNext(host, minLevel)) {
         hasRun = true;
+        // The microtasks need not be followed if no task has handed anything on, nor another will.
+        if (isFollowing() && this.level === LEVEL.NONE) endRun();
         if (!host.drain()) break;
       }
     } finally {
+      this.#meter.endRun();
+      endRun();
       this.#isRunning = false;
       this.updateLevel();
     }
@@ -123,28 +130,18 @@ class Dispatcher {
    * @returns {boolean} false: there is nothing that may run in this turn of the event loop
    */
   #runNext(host, minLevel) {
-    this.#account(host);
+    this.#meter.look(host.run);
     if (minLevel === LEVEL.IDLE && this.level === LEVEL.IDLE && !host.isLoopIdle()) return false;
     const schedule = this.#choose(minLevel);
-    this.#lastSchedule = schedule;
     if (schedule === undefined) {
+      this.#meter.begin(undefined);
       return minLevel === LEVEL.IDLE && this.idleCallbacks.runNext(host);
     }
     // Others do not get ahead of a task that has to wait: the order is the same for all schedulers.
     if (!schedule.mayRun(host.turn)) return false;
+    this.#meter.begin(schedule);
     runObserved(schedule.take(), schedule.scheduler);
     return true;
-  }
-
-  /**
-   * Charges the time since the call before this one in the same run, which its task took.
-   * @param {HostCallback} host
-   */
-  #account({ run }) {
-    const now = performance.now();
-    if (run === this.#lastRun) this.#lastSchedule?.spend(now - this.#lastTime);
-    this.#lastRun = run;
-    this.#lastTime = now;
   }
 
   /** @param {number} minLevel */

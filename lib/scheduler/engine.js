@@ -5,6 +5,7 @@
 
 const { toCallback } = require('../webidl.js');
 const { dispatcher } = require('./dispatcher.js');
+const { openPromise, takeResolve } = require('./promise-resolve.js');
 const { toPostTaskOptions } = require('./scheduler-options.js');
 const { Continuation, PostedTask } = require('./scheduler-task.js');
 const { DEFAULT_STATE, currentState } = require('./scheduling-state.js');
@@ -62,11 +63,11 @@ function postTask(schedule, callback, options) {
   const converted = toPostTaskOptions(options);
   if (converted.signal?.aborted) return Promise.reject(converted.signal.reason);
   dispatcher.open();
-  return new Promise((resolve, reject) => {
-    const task = new PostedTask(toState(converted), steps, resolve, reject);
-    if (converted.delay > 0) schedule.enqueueAfter(task, converted.delay);
-    else schedule.enqueue(task);
-  });
+  const promise = openPromise();
+  const task = new PostedTask(toState(converted), takeResolve(), steps);
+  if (converted.delay > 0) schedule.enqueueAfter(task, converted.delay);
+  else schedule.enqueue(task);
+  return promise;
 }
 
 /**
@@ -78,9 +79,9 @@ function yieldTurn(schedule) {
   const state = currentState();
   if (state.abortSource?.aborted) return Promise.reject(state.abortSource.reason);
   dispatcher.open();
-  return new Promise((resolve, reject) => {
-    schedule.enqueue(new Continuation(state, /** @type {any} */ (resolve), reject));
-  });
+  const promise = openPromise();
+  schedule.enqueue(new Continuation(state, takeResolve()));
+  return promise;
 }
 
 module.exports = { createSchedule, dispatcher, postTask, yieldTurn };

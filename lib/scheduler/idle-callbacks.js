@@ -3,7 +3,7 @@
 const { AsyncResource } = require('node:async_hooks');
 const { LEVEL } = require('./loop-cells.js');
 const { createIdleDeadline } = require('./idle-deadline.js');
-const { enterState } = require('./scheduling-state.js');
+const { callInState, endRun } = require('./scheduling-state.js');
 const { clearTimeout, performance, setTimeout } = require('../time.js');
 
 /** @typedef {import('./dispatcher.js').Dispatcher} Dispatcher */
@@ -104,7 +104,11 @@ class IdleCallbacks {
    * @param {number} handle  of a request that waits
    */
   #runTimedOut(handle) {
-    this.#run(handle, performance.now(), true);
+    try {
+      this.#run(handle, performance.now(), true);
+    } finally {
+      endRun();
+    }
   }
 
   /**
@@ -118,10 +122,7 @@ class IdleCallbacks {
     this.#dispatcher.updateLevel();
     const isInterrupted = () => this.#dispatcher.level > LEVEL.IDLE;
     const deadline = createIdleDeadline(end, isInterrupted, didTimeout);
-    context.runInAsyncScope(() => {
-      enterState(IDLE_STATE);
-      callback(deadline);
-    });
+    callInState(context, IDLE_STATE, () => callback(deadline));
   }
 
   /** @param {number} handle */

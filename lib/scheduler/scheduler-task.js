@@ -2,12 +2,13 @@
 
 const { AsyncResource } = require('node:async_hooks');
 const { unwatchAbort, watchAbort } = require('../locks/abort-listeners.js');
-const { enterState } = require('./scheduling-state.js');
+const { Rejection } = require('./promise-resolve.js');
+const { callInState } = require('./scheduling-state.js');
 
+/** @typedef {import('./enqueue-clock.js').Stamp} Stamp */
 /** @typedef {import('./scheduling-state.js').SchedulingState} SchedulingState */
 /** @typedef {InstanceType<ReturnType<typeof asSchedulerTask>>} SchedulerTask */
-/** @typedef {(value?: unknown) => void} Resolve */
-/** @typedef {(reason: unknown) => void} Reject */
+/** @typedef {import('./promise-resolve.js').Resolve} Resolve */
 
 /**
  * What a task tells when it leaves the place where it waits before its time.
@@ -15,8 +16,9 @@ const { enterState } = require('./scheduling-state.js');
  */
 
 /**
- * A scheduler task with its task handle: a link in a queue, and the promise that it settles. The
- * class is made of what a task is besides, so that it is one object: a hundred thousand may wait.
+ * A scheduler task with its task handle: a link in a queue, and the function that settles its
+ * promise. The class is made of what a task is besides, so that it is one object: a hundred
+ * thousand may wait.
  * Standard: Prioritized Task Scheduling, #scheduler-task and #task-handle.
  * @param {new (...args: any[]) => object} Base
  */
@@ -25,12 +27,13 @@ const asSchedulerTask = (Base) =>
     /**
      * @param {SchedulingState} state
      * @param {Resolve} resolve
-     * @param {Reject} reject
      */
-    constructor(state, resolve, reject) {
+    constructor(state, resolve) {
       super('SchedulerTask');
-      /** When it was queued, see takeEnqueueTime(). The "enqueue order": of two, less is older. */
-      this.enqueuedAt = 0;
+      /** The "enqueue order": of two tasks of this thread, less is older. */
+      this.order = 0;
+      /** @type {Stamp | null} when it was queued */
+      this.stamp = null;
       /** @type {SchedulerTask | null} */
       this.previous = null;
       /** @type {SchedulerTask | null} */
@@ -39,13 +42,17 @@ const asSchedulerTask = (Base) =>
       this.place = null;
       this.state = state;
       this.resolve = resolve;
-      this.reject = reject;
       if (state.abortSource !== undefined) watchAbort(state.abortSource, this);
     }
 
     /** @returns {boolean} */
     get isContinuation() {
       return true;
+    }
+
+    /** By performance.now(), see EnqueueClock; the task is or was in a queue. */
+    get enqueuedAt() {
+      return /** @type {Stamp} */ (this.stamp).time;
     }
 
     /**
@@ -55,6 +62,11 @@ const asSchedulerTask = (Base) =>
     abort(reason) {
       this.reject(reason);
       this.place?.withdraw(this);
+    }
+
+    /** @param {unknown} reason */
+    reject(reason) {
+      this.resolve(new Rejection(reason));
     }
 
     /** Runs to its end; nothing is thrown. */
@@ -76,12 +88,11 @@ const Continuation = asSchedulerTask(class {});
 class PostedTask extends asSchedulerTask(AsyncResource) {
   /**
    * @param {SchedulingState} state
-   * @param {() => unknown} callback
    * @param {Resolve} resolve
-   * @param {Reject} reject
+   * @param {() => unknown} callback
    */
-  constructor(state, callback, resolve, reject) {
-    super(state, resolve, reject);
+  constructor(state, resolve, callback) {
+    super(state, resolve);
     this.callback = callback;
   }
 
@@ -90,13 +101,17 @@ class PostedTask extends asSchedulerTask(AsyncResource) {
     return false;
   }
 
+  /** See state-by-hooks.js: it is given none where it is made. */
+  get hasOwnState() {
+    return true;
+  }
+
   /** @override */
   steps() {
-    /** @type {any} */ (this).runInAsyncScope(this.callBack, this);
+    callInState(/** @type {any} */ (this), this.state, this.callBack);
   }
 
   callBack() {
-    enterState(this.state);
     const { callback } = this;
     try {
       this.resolve(callback());

@@ -1,15 +1,9 @@
 'use strict';
 
-const {
-  AsyncLocalStorage,
-  AsyncResource,
-  createHook,
-  executionAsyncResource,
-} = require('node:async_hooks');
-const { types } = require('node:util');
-const { contextsAreCheap } = require('../node-internals.js');
+const { canHooksOmitPromises, contextsAreCheap } = require('../node-internals.js');
 const { DEFAULT_PRIORITY } = require('./task-priority.js');
 
+/** @typedef {import('node:async_hooks').AsyncResource} AsyncResource */
 /** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
 /** @typedef {import('./task-signal.js').TaskSignal} TaskSignal */
 /** @typedef {TaskPriority | TaskSignal} PrioritySource  a fixed priority, or the one of a signal */
@@ -29,69 +23,39 @@ const { DEFAULT_PRIORITY } = require('./task-priority.js');
 const DEFAULT_STATE = Object.freeze({ abortSource: undefined, prioritySource: DEFAULT_PRIORITY });
 
 /**
- * The "current scheduling state" of the event loop. The standard gives it to microtasks alone: a
- * promise reaction gets the one of the time when then() was called, a timer none. AsyncLocalStorage
- * would give it to every callback, so it is kept from all but promises, queueMicrotask() and the
- * AsyncResources with which a program says itself whose context a callback is to have.
+ * How the "current scheduling state" of the event loop travels. The standard gives it to microtasks
+ * alone: a promise reaction gets the one of the time when then() was called, a timer none.
+ * AsyncResources get it too: by these a program says itself whose context a callback is to have.
  * Standard: HTML, HostMakeJobCallback, as changed by #sec-patches-html.
- * @extends {AsyncLocalStorage<SchedulingState>}
+ * @typedef {object} StateCarrier
+ * @property {() => SchedulingState | undefined} current
+ * @property {(resource: any, state: SchedulingState | undefined, callback: () => void) => void}
+ *   call  the callback, in the scope of an AsyncResource and with this state; undefined: none
+ * @property {() => void} endRun  a run of tasks, or of one idle callback, is over
+ * @property {() => boolean} isFollowing  whether what happens now is slower, until endRun()
  */
-class StateStorage extends AsyncLocalStorage {
-  /**
-   * Where contexts are handed on when a resource is made (Node 20 and 22): the method of Node that
-   * does it.
-   * @param {object} resource
-   * @param {object} triggerResource
-   * @param {string} type
-   */
-  _propagate(resource, triggerResource, type) {
-    if (this.getStore() === undefined) return; // nothing to hand on, as for most
-    if (type !== 'PROMISE' && !(resource instanceof AsyncResource)) return;
-    /** @type {any} */ (AsyncLocalStorage.prototype)._propagate.call(
-      this,
-      resource,
-      triggerResource,
-      type,
-    );
-  }
-}
 
-const storage = new StateStorage();
+const isNode = process.versions.bun === undefined && process.versions.deno === undefined;
+const inFrames = !isNode || (contextsAreCheap && canHooksOmitPromises());
 
-const propagatesByResource = !contextsAreCheap;
+/** @type {StateCarrier} */
+const carrier = inFrames ? require('./state-in-frames.js') : require('./state-by-hooks.js');
+
+const currentState = () => carrier.current() ?? DEFAULT_STATE;
 
 /**
- * Where every callback gets the whole context of its maker (Node 24 and later): takes the state
- * back before a callback runs that is not entitled to it.
- */
-const stateRemover = createHook(
-  /** @type {any} */ ({
-    trackPromises: false,
-    before() {
-      if (storage.getStore() === undefined) return;
-      const resource = executionAsyncResource();
-      if (resource instanceof AsyncResource || types.isPromise(resource)) return;
-      storage.enterWith(/** @type {any} */ (undefined));
-    },
-  }),
-);
-
-let isWatching = propagatesByResource;
-
-const currentState = () => storage.getStore() ?? DEFAULT_STATE;
-
-/**
- * Sets the state for the rest of the current AsyncResource scope. It does nothing if the state is
- * the same: once a state was set, Node 20 and 22 call back for every promise of the process.
+ * Calls back in the scope of the resource.
+ * @param {AsyncResource} resource
  * @param {SchedulingState} state
+ * @param {() => void} callback
  */
-function enterState(state) {
-  if (state === currentState()) return;
-  if (!isWatching) {
-    isWatching = true;
-    stateRemover.enable();
-  }
-  storage.enterWith(state);
-}
+const callInState = (resource, state, callback) =>
+  carrier.call(resource, state === DEFAULT_STATE ? undefined : state, callback);
 
-module.exports = { DEFAULT_STATE, currentState, enterState };
+module.exports = {
+  DEFAULT_STATE,
+  callInState,
+  currentState,
+  endRun: carrier.endRun,
+  isFollowing: carrier.isFollowing,
+};

@@ -56,7 +56,7 @@ class StarvationGuard {
     let oldest = null;
     for (let priority = 0; priority < EFFECTIVE_PRIORITIES; priority += 1) {
       const task = this.#queues.oldest(priority);
-      const isOlder = task !== null && (oldest === null || task.enqueuedAt < oldest.enqueuedAt);
+      const isOlder = task !== null && (oldest === null || task.order < oldest.order);
       if (isOlder) oldest = task;
     }
     return oldest;

@@ -2,7 +2,7 @@
 
 const { IndexedHeap } = require('./indexed-heap.js');
 const { priorityOf } = require('./signal-priority.js');
-const { EFFECTIVE_PRIORITIES, TASK_PRIORITIES, effectivePriority } = require('./task-priority.js');
+const { EFFECTIVE_PRIORITIES } = require('./task-priority.js');
 const { TaskQueue, isOlder } = require('./task-queue.js');
 
 /** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
@@ -36,8 +36,8 @@ class DynamicTaskQueue extends TaskQueue {
  * Standard: Prioritized Task Scheduling, #sec-scheduler-alg-select-next-task.
  */
 class TaskQueueSet {
-  /** By effective priority. */
-  #static;
+  /** The queues of tasks and of continuations with a fixed priority. */
+  #fixed;
   /**
    * The "dynamic priority task queue map", of tasks and of continuations: queues with tasks only.
    * @type {Map<SignalPriority, DynamicTaskQueue>[]}
@@ -53,14 +53,11 @@ class TaskQueueSet {
   constructor(onChange) {
     this.#onChange = onChange;
     this.#ready = Array.from({ length: EFFECTIVE_PRIORITIES }, () => new IndexedHeap(isOlder));
-    /** @type {TaskQueue[]} */
-    this.#static = [];
-    for (const priority of TASK_PRIORITIES) {
-      for (const isContinuation of [false, true]) {
-        const queue = new TaskQueue(this, priority, isContinuation);
-        this.#static[queue.effectivePriority] = queue;
-      }
-    }
+    this.#fixed = [false, true].map((isContinuation) => ({
+      'user-blocking': new TaskQueue(this, 'user-blocking', isContinuation),
+      'user-visible': new TaskQueue(this, 'user-visible', isContinuation),
+      background: new TaskQueue(this, 'background', isContinuation),
+    }));
   }
 
   /** The highest effective priority that has a task; -1: none has. */
@@ -115,7 +112,7 @@ class TaskQueueSet {
    */
   move(queue, priority) {
     this.#take(queue);
-    queue.priority = priority;
+    queue.setPriority(priority);
     this.#add(queue);
   }
 
@@ -126,9 +123,9 @@ class TaskQueueSet {
    * @returns {TaskQueue}
    */
   #select(source, isContinuation) {
-    if (typeof source === 'string') return this.#static[effectivePriority(source, isContinuation)];
+    if (typeof source === 'string') return this.#fixed[Number(isContinuation)][source];
     const priority = /** @type {SignalPriority} */ (priorityOf(source));
-    if (priority.isFixed) return this.#static[effectivePriority(priority.value, isContinuation)];
+    if (priority.isFixed) return this.#fixed[Number(isContinuation)][priority.value];
     const queues = this.#dynamic[Number(isContinuation)];
     let queue = queues.get(priority);
     if (queue === undefined) {

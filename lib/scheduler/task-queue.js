@@ -12,8 +12,7 @@ const { effectivePriority } = require('./task-priority.js');
  * Standard: Prioritized Task Scheduling, #scheduler-task-queue.
  */
 class TaskQueue {
-  /** @type {TaskPriority} */
-  priority;
+  effectivePriority = 0;
   isContinuation;
   queueSet;
   size = 0;
@@ -30,12 +29,13 @@ class TaskQueue {
    */
   constructor(queueSet, priority, isContinuation) {
     this.queueSet = queueSet;
-    this.priority = priority;
     this.isContinuation = isContinuation;
+    this.setPriority(priority);
   }
 
-  get effectivePriority() {
-    return effectivePriority(this.priority, this.isContinuation);
+  /** @param {TaskPriority} priority  while the queue is in no heap of its set */
+  setPriority(priority) {
+    this.effectivePriority = effectivePriority(priority, this.isContinuation);
   }
 
   /** @param {SchedulerTask} task  younger than all that are in the queue */
@@ -70,9 +70,9 @@ class TaskQueue {
  * @param {TaskQueue} a  not empty
  * @param {TaskQueue} b  not empty
  */
-const isOlder = (a, b) => enqueuedAt(a) < enqueuedAt(b);
+const isOlder = (a, b) => orderOf(a) < orderOf(b);
 
 /** @param {TaskQueue} queue  not empty */
-const enqueuedAt = (queue) => /** @type {SchedulerTask} */ (queue.first).enqueuedAt;
+const orderOf = (queue) => /** @type {SchedulerTask} */ (queue.first).order;
 
 module.exports = { TaskQueue, isOlder };

@@ -65,7 +65,7 @@ class TaskSchedule {
 
   /** @param {SchedulerTask} task */
   enqueue(task) {
-    task.enqueuedAt = this.#dispatcher.takeEnqueueTime();
+    this.#dispatcher.register(task, this.#starvation !== undefined);
     this.#queues.enqueue(task);
     this.#starvation?.watch();
   }
@@ -85,7 +85,7 @@ class TaskSchedule {
   /** @param {TaskSchedule} other  both have tasks */
   runsBefore(other) {
     const lead = this.#nextPriority - other.#nextPriority;
-    return lead === 0 ? this.#next.enqueuedAt < other.#next.enqueuedAt : lead > 0;
+    return lead === 0 ? this.#next.order < other.#next.order : lead > 0;
   }
 
   /**
