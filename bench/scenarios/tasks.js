@@ -117,7 +117,7 @@ async function bytesPerTask({ post }) {
 
 /**
  * @param {string} way
- * @param {'24'} [node]
+ * @param {'22' | '24' | '26'} [node]
  * @returns {import('../harness/scenarios.js').Contender}
  */
 const contender = (way, node) => ({
@@ -130,6 +130,7 @@ const contender = (way, node) => ({
       'ns per user-blocking task': await nsPerTask(tasks, 'user-blocking'),
       'ns per background task': await nsPerTask(tasks, 'background'),
       'ns per yield': await nsPerOperation(() => tasks.give()),
+      'ns per await afterwards': await nsPerOperation(async () => {}),
       ...(await behindBackground(tasks)),
       'heap bytes per task': await bytesPerTask(tasks),
     };
@@ -137,6 +138,18 @@ const contender = (way, node) => ({
 });
 
 const [IMMEDIATE, POLYFILL] = ['setImmediate in a promise', 'scheduler-polyfill'];
+const NODES = /** @type {const} */ (['22', '24', '26']);
+const TASK_FIGURES = ['ns per task', 'ns per user-blocking task', 'ns per background task'];
+
+/** @param {string} way */
+const onOtherNodes = (way) => NODES.map((node) => [`${way}, Node ${node}`, contender(way, node)]);
+
+/** The figures of tasks, each beside the two other ways. */
+const goalsOf = (node, perImmediate, perPolyfill) =>
+  [...TASK_FIGURES, 'ns per yield'].flatMap((figure) => [
+    { of: `holdfast${node}`, per: `${IMMEDIATE}${node}`, figure, atMost: perImmediate },
+    { of: `holdfast${node}`, per: `${POLYFILL}${node}`, figure, atMost: perPolyfill },
+  ]);
 
 /** @type {import('../harness/scenarios.js').Scenario} */
 module.exports = {
@@ -144,24 +157,18 @@ module.exports = {
   title: 'Tasks of the scheduler',
   note: 'bench/scheduler-starvation.js shows timers and sockets beside 100,000 tasks.',
   rounds: 3,
-  contenders: {
-    ...Object.fromEntries(Object.keys(WAYS).map((way) => [way, contender(way)])),
-    'holdfast, Node 24': contender('holdfast', '24'),
-    [`${IMMEDIATE}, Node 24`]: contender(IMMEDIATE, '24'),
-  },
+  contenders: Object.fromEntries(
+    Object.keys(WAYS).flatMap((way) => [[way, contender(way)], ...onOtherNodes(way)]),
+  ),
   goals: [
-    ...['ns per task', 'ns per user-blocking task', 'ns per background task'].flatMap((figure) => [
-      { of: 'holdfast', per: IMMEDIATE, figure, atMost: 1 / 2 },
-      { of: 'holdfast', per: POLYFILL, figure, atMost: 1 / 4 },
-    ]),
-    {
-      of: 'holdfast, Node 24',
-      per: `${IMMEDIATE}, Node 24`,
-      figure: 'ns per user-blocking task',
-      atMost: 1 / 2,
-    },
-    { of: 'holdfast', per: IMMEDIATE, figure: 'ns per yield', atMost: 1 / 2 },
-    { of: 'holdfast', per: POLYFILL, figure: 'ns per yield', atMost: 1 / 4 },
+    ...goalsOf('', 1 / 2, 1 / 4),
+    ...NODES.flatMap((node) => goalsOf(`, Node ${node}`, 1, 0.35)),
+    ...['', ', Node 22'].map((node) => ({
+      of: `holdfast${node}`,
+      per: `${IMMEDIATE}${node}`,
+      figure: 'ns per await afterwards',
+      atMost: 1.5,
+    })),
     { of: 'holdfast', figure: 'heap bytes per task', atMost: 350 },
     { of: 'holdfast', figure: 'background tasks before a user-blocking one', atMost: 1 },
     { of: 'holdfast', figure: 'timer of 1 ms late ms', atMost: 1 },
