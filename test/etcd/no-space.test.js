@@ -54,14 +54,15 @@ test('a full cluster: open sessions go on, new ones are refused, until there is 
   const REFUSED = { name: 'QuotaExceededError' };
   await expect(late.request('new', () => {})).rejects.toMatchObject(REFUSED);
   expect(await examineEtcd(cluster.url('space'))).toMatchObject({ isUsable: false });
-  await held.release();
+  held.release();
   expect(await waiting).toBeGreaterThan(held.token);
   expect(await first.request('new', () => 'granted')).toBe('granted');
   await expect(late.request('new', () => {})).rejects.toMatchObject(REFUSED);
   await makeRoom();
   while ((await late.request('new', () => 'granted').catch(({ name }) => name)) !== 'granted');
   expect(kept.signal.aborted).toBe(false);
-  await kept.release();
+  kept.release();
+  await second.query(); // the release is in effect
   await late.query();
   expect(await first.query()).toEqual({ held: [], pending: [] });
 });
