@@ -5,6 +5,7 @@ const { once } = require('node:events');
 const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
+const { setTimeout: pause } = require('node:timers/promises');
 const { openLockManager } = require('../../lib/index.js');
 const { EtcdCluster } = require('../support/etcd-cluster.js');
 
@@ -12,6 +13,8 @@ const PROGRAM = path.join(__dirname, '..', 'support', 'etcd-holder-program.js');
 const CLOSER = path.join(__dirname, '..', 'support', 'etcd-closer-program.js');
 /** Longer than the test may take: the lease does not run out by itself. */
 const URL_OPTIONS = '?ttl=600';
+/** So old is a grant at most when its holder dies. */
+const MAX_AGE_MS = 50;
 
 let cluster;
 beforeAll(async () => {
@@ -34,6 +37,27 @@ test('a process that is killed beside a living one frees its locks before its le
     expect(await granted).toBe(true);
   }
   locks.close();
+});
+
+// After a long wait the next one is not looked at for up to a second (E6): it is granted by the one
+// that ends the lease of the dead one.
+test('a lock is given on, whenever after its grant the holder is killed', async () => {
+  const url = cluster.url('granted', URL_OPTIONS);
+  const [locks, waiter] = [openLockManager({ url }), openLockManager({ url })];
+  for (let round = 0; round < 6; round += 1) {
+    const gate = await locks.acquire('a');
+    const holder = fork(PROGRAM, [url, 'a'], { execArgv: [] });
+    const isHeld = once(holder, 'message');
+    while ((await locks.query()).pending.length === 0);
+    const granted = waiter.request('a', () => 'granted');
+    await waiter.query();
+    gate.release();
+    await isHeld;
+    await pause(Math.random() * MAX_AGE_MS);
+    holder.kill('SIGKILL');
+    expect(await granted).toBe('granted');
+  }
+  for (const it of [locks, waiter]) it.close();
 });
 
 test('a process that exits in order leaves no key behind, though nobody is beside it', async () => {
