@@ -43,6 +43,8 @@ module.exports = {
   contenders: {
     'holdfast, one member': etcd('holdfast-etcd'),
     'two bare transactions, one member': etcd('bare-etcd'),
+    "holdfast's transactions, one member": etcd('fenced-etcd'),
+    'two bare transactions in a thread, one member': etcd('threaded-etcd'),
     'etcd3, one member': etcd('etcd3'),
     'holdfast, three members': etcd('holdfast-etcd-3'),
     'two bare transactions, three members': etcd('bare-etcd-3'),

@@ -1,0 +1,53 @@
+'use strict';
+
+// The two transactions that holdfast makes for a lock that nobody else wants: with the fence of its
+// session, and with what is read where another request is in the way. No session, no thread.
+
+const { EtcdRequest } = require('../../lib/backends/etcd/etcd-request.js');
+const { BucketKeys, toLeaseId, toRequestId } = require('../../lib/backends/etcd/keys.js');
+const { LockChanges } = require('../../lib/backends/etcd/lock-changes.js');
+const { loadServices } = require('../../lib/backends/etcd/grpc-library.js');
+const { get, isChangedAt, nested, put } = require('../../lib/backends/etcd/transaction.js');
+const { endpointsIn, serveEtcd, whyNoEtcd } = require('./etcd-server.js');
+
+const TTL_S = '60';
+
+/** @param {import('./peers.js').Place} place */
+async function open({ directory, name }) {
+  const { grpc, services } = loadServices();
+  const [endpoint] = endpointsIn(directory);
+  const credentials = grpc.credentials.createInsecure();
+  const lease = new services.Lease(endpoint, credentials);
+  const kv = new services.KV(endpoint, credentials, { channelOverride: lease.getChannel() });
+  const call = (service, method, request) =>
+    new Promise((resolve, reject) => {
+      service[method](request, (error, answer) => (error ? reject(error) : resolve(answer)));
+    });
+  const { ID } = await call(lease, 'LeaseGrant', { TTL: TTL_S, ID: '0' });
+  const bucket = new BucketKeys('bench', 'default');
+  const about = bucket.about(toLeaseId(ID));
+  const { header } = await call(kv, 'Txn', { success: [put(about, '["",0,0,""]', ID)] });
+  const change = ({ compare, success, failure }) =>
+    call(kv, 'Txn', {
+      compare: [isChangedAt(about, header.revision)],
+      success: [nested(compare, success, failure)],
+      failure: [get(about)],
+    });
+  let count = 0;
+  const runNamed = async (any, section) => {
+    const changes = new LockChanges(bucket, bucket.ofName(any));
+    count += 1;
+    const asked = { number: count, name: any, mode: /** @type {const} */ ('exclusive') };
+    const request = new EtcdRequest(/** @type {any} */ ({ ...asked, since: Date.now() }));
+    request.id = toRequestId(toLeaseId(ID), count);
+    request.hold((await change(changes.enter(request, ID))).header.revision);
+    try {
+      return await section();
+    } finally {
+      await change(changes.release(request, [], 0));
+    }
+  };
+  return { run: (section) => runNamed(name, section), runNamed, close: () => lease.close() };
+}
+
+module.exports = { open, serve: serveEtcd, whyNot: whyNoEtcd };
