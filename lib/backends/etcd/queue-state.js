@@ -26,8 +26,9 @@ const { toLease } = require('./keys.js');
  */
 
 /**
- * How many of the queue are read at once, and told at most: one read serves as many hand-offs, and
- * half of them stand in each mail. More where reading costs much because the queue is long.
+ * How many of the queue are read at once, and told at most: one read serves nearly as many
+ * hand-offs, and half of them stand in a mail. More where reading costs much because the queue is
+ * long.
  */
 const HEADS = 4;
 const HEADS_OF_LONG_QUEUE = 1000;
