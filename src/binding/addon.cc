@@ -79,6 +79,23 @@ bool KeepAddonData(napi_env env) {
   return true;
 }
 
+// The kinds of events, and what a blocking wait answers besides.
+void SetEvents(JsObject& exports) {
+  using core::RequestEvent;
+  const auto constant = [&](const char* name, uint64_t value) {
+    exports.Set(name, static_cast<double>(value));
+  };
+  constant("EVENT_GRANTED", static_cast<uint64_t>(RequestEvent::Kind::kGranted));
+  constant("EVENT_MISSED", static_cast<uint64_t>(RequestEvent::Kind::kMissed));
+  constant("EVENT_FAILED", static_cast<uint64_t>(RequestEvent::Kind::kFailed));
+  constant("EVENT_LOST", static_cast<uint64_t>(RequestEvent::Kind::kLost));
+  constant("EVENT_EXPIRED", static_cast<uint64_t>(RequestEvent::Kind::kExpired));
+  constant("EVENT_STALLED", static_cast<uint64_t>(RequestEvent::Kind::kStalled));
+  constant("EVENT_RELEASED", static_cast<uint64_t>(RequestEvent::Kind::kReleased));
+  constant("SELF_DEADLOCK", kSelfDeadlock);
+  constant("HAS_OTHERS", kHasOthers);
+}
+
 // Null: the environment is ending while it loads the addon.
 napi_value Init(napi_env env, napi_value exports_value) {
   if (!KeepAddonData(env)) return nullptr;
@@ -90,7 +107,6 @@ napi_value Init(napi_env env, napi_value exports_value) {
   const auto constant = [&](const char* name, uint64_t value) {
     exports.Set(name, static_cast<double>(value));
   };
-  using core::RequestEvent;
   constant("SHARED", kShared);
   constant("IF_AVAILABLE", kIfAvailable);
   constant("STEAL", kSteal);
@@ -98,15 +114,7 @@ napi_value Init(napi_env env, napi_value exports_value) {
   constant("QUEUED", static_cast<uint64_t>(core::RequestOutcome::kQueued));
   constant("GRANTED", static_cast<uint64_t>(core::RequestOutcome::kGranted));
   constant("MISSED", static_cast<uint64_t>(core::RequestOutcome::kMissed));
-  constant("EVENT_GRANTED", static_cast<uint64_t>(RequestEvent::Kind::kGranted));
-  constant("EVENT_MISSED", static_cast<uint64_t>(RequestEvent::Kind::kMissed));
-  constant("EVENT_FAILED", static_cast<uint64_t>(RequestEvent::Kind::kFailed));
-  constant("EVENT_LOST", static_cast<uint64_t>(RequestEvent::Kind::kLost));
-  constant("EVENT_EXPIRED", static_cast<uint64_t>(RequestEvent::Kind::kExpired));
-  constant("EVENT_STALLED", static_cast<uint64_t>(RequestEvent::Kind::kStalled));
-  constant("EVENT_RELEASED", static_cast<uint64_t>(RequestEvent::Kind::kReleased));
-  constant("SELF_DEADLOCK", kSelfDeadlock);
-  constant("HAS_OTHERS", kHasOthers);
+  SetEvents(exports);
   constant("HAS_EVENTS", kHasEvents);
   constant("IS_KEPT", kIsKept);
   constant("SLOT_SHIFT", kSlotShift);
