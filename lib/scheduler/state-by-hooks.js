@@ -52,10 +52,21 @@ const resourceHook = createHook({
 /** @type {Function} */
 let stopPromiseHook;
 
+/**
+ * The promises that the program has frozen, of those whose wait has ended.
+ * @type {WeakSet<Promise<unknown>>}
+ */
+const ended = new WeakSet();
+
 /** @param {any} promise  has had its reaction, or will have none */
 function endWait(promise) {
   if (!promise[WAITS]) return;
-  promise[WAITS] = false;
+  try {
+    promise[WAITS] = false;
+  } catch {
+    if (ended.has(promise)) return;
+    ended.add(promise);
+  }
   waiting -= 1;
   if (waiting === 0) planCheck();
 }

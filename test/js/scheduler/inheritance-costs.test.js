@@ -51,6 +51,11 @@ test.each([
   ['throws', '() => { throw new Error("of the test"); }'],
   ['returns a thenable', '() => ({ then: (resolve) => setTimeout(resolve) })'],
   [
+    'freezes what it awaits',
+    'async () => { await Object.freeze(Promise.resolve().then(() => {})); }',
+  ],
+  ['freezes what resolves to a promise', 'async () => { await Object.freeze(turn().then(turn)); }'],
+  [
     'starts timers, ticks and microtasks',
     '() => { setTimeout(() => {}); process.nextTick(() => {}); queueMicrotask(() => {}); }',
   ],
