@@ -5,10 +5,11 @@ const { performance, setTimeout } = require('../../time.js');
 const { UNSEEN, AWAITED } = require('./await-tracker.js');
 const { describeCycle, describePossibleCycle } = require('./describe-cycle.js');
 const { isWithin } = require('../enclosing-word.js');
+const { choose, lastOf, shapeOf } = require('./knot.js');
 const { linkPossible } = require('./possible-links.js');
 const { runSliced } = require('../../sliced.js');
 const { Surroundings } = require('./surroundings.js');
-const { WaitGraph, eachOf, filter, keyOf } = require('./wait-graph.js');
+const { WaitGraph, eachOf, filter } = require('./wait-graph.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
@@ -108,7 +109,7 @@ class DeadlockDetector {
       if (!request.isNestedWait) continue;
       request.isWatched = true;
       this.#watched.set(request, {
-        at: now + FIRST_PAUSE_MS,
+        at: request.extras?.deadlock === 'ignore' ? Infinity : now + FIRST_PAUSE_MS,
         pauseMs: FIRST_PAUSE_MS,
         isWarned: false,
         possible: '',
@@ -144,7 +145,7 @@ class DeadlockDetector {
   }
 
   /** @param {number} now */
-  async #lookAtDue(now) {
+  #dueAt(now) {
     /** @type {WatchedRequest[]} */
     const due = [];
     for (const [request, watched] of this.#watched) {
@@ -152,67 +153,86 @@ class DeadlockDetector {
       if (hasLeft(request)) watched.at = Infinity;
       else due.push(request);
     }
-    if (due.length === 0) return;
-    const own = this.#ownByKey();
-    const inspection = await this.#inspectAround(due, own);
-    if (inspection === undefined) return;
-    const isAwaited = (/** @type {LockDetail} */ request) =>
-      this.#isAwaited(own.get(keyOf(request.clientId, request.requestId)), AWAITED);
-    const graph = await runSliced(WaitGraph.build(inspection, { isAwaited }));
-    const chosen = new Map();
-    const others = await runSliced(filter(due, (request) => !this.#judge(request, graph, chosen)));
-    if (others.length > 0) await this.#lookForPossible(others, inspection, own);
+    return due;
   }
 
   /**
-   * @param {WatchedRequest[]} requests  those that are not stuck are watched no more
-   * @param {Map<string, WatchedRequest>} own
-   * @returns {Promise<LockInspection | undefined>} undefined: none of them is stuck
+   * A request can go on as it is. If a later one closes a cycle through it, the check of that one
+   * finds it. But if this is the one to be rejected, only its own agent can do that: it goes on to
+   * look. It stays known, so that it does not count as one of another agent.
+   * @param {WatchedRequest} request
+   * @returns {true}
    */
-  async #inspectAround(requests, own) {
-    const surroundings = new Surroundings(this.#backend, (/** @type {LockDetail} */ request) =>
-      this.#isAwaited(own.get(keyOf(request.clientId, request.requestId)), UNSEEN + 1),
-    );
-    const ids = requests.map(({ backendId }) => backendId);
-    const stuck = await surroundings.findStuck(ids);
-    if (stuck === undefined) return surroundings.inspectAll();
-    for (const request of requests) {
-      // If a later request closes a cycle through this one, that request's check finds it.
-      if (!stuck.has(request.backendId)) this.#watched.delete(request);
-    }
-    return stuck.size === 0 ? undefined : surroundings.inspect([...stuck]);
+  #rest(request) {
+    const watched = this.#watched.get(request);
+    if (watched === undefined) return true;
+    if (request.extras?.deadlock === 'reject') pause(watched);
+    else watched.at = Infinity;
+    return true;
   }
 
-  /** The requests that wait, by their key in an inspection. */
-  #ownByKey() {
-    const { clientId } = this.#backend;
-    const waiting = this.#fresh.filter((request) => request.isNestedWait);
-    const own = new Map();
-    for (const request of [...this.#watched.keys(), ...waiting])
-      own.set(keyOf(clientId, request.backendId), request);
-    return own;
+  /**
+   * Adds this agent's requests that wait.
+   * @param {Map<number, WatchedRequest>} own  by their ids
+   */
+  #noteOwn(own) {
+    const note = (/** @type {WatchedRequest} */ request) => {
+      if (request.isNestedWait && !own.has(request.backendId)) own.set(request.backendId, request);
+    };
+    for (const request of this.#watched.keys()) note(request);
+    this.#fresh.forEach(note);
   }
 
   /**
    * A request of another agent counts as awaited, because this agent cannot know.
-   * @param {WatchedRequest | undefined} request
+   * @param {Map<number, WatchedRequest>} own
    * @param {number} least  the least await state that counts
+   * @returns {import('./wait-graph.js').IsAwaited}
    */
-  #isAwaited(request, least) {
-    if (request === undefined) return true;
-    return (
-      request.awaitState >= least && (request.outer === undefined || request.outer.isEnclosing)
+  #awaitedBy(own, least) {
+    const { clientId } = this.#backend;
+    return (detail) => {
+      const request = detail.clientId === clientId ? own.get(detail.requestId) : undefined;
+      if (request === undefined) return true;
+      return (
+        request.awaitState >= least && (request.outer === undefined || request.outer.isEnclosing)
+      );
+    };
+  }
+
+  /** @param {number} now */
+  async #lookAtDue(now) {
+    const due = this.#dueAt(now);
+    if (due.length === 0) return;
+    /** @type {Map<number, WatchedRequest>} this agent's requests that wait, by their ids */
+    const own = new Map();
+    this.#noteOwn(own);
+    const surroundings = new Surroundings(this.#backend, this.#awaitedBy(own, UNSEEN + 1));
+    const ids = await surroundings.findStuck(due.map(({ backendId }) => backendId));
+    const stuck = due.filter(
+      (request) => ids === undefined || ids.has(request.backendId) || !this.#rest(request),
     );
+    if (stuck.length === 0) return;
+    const inspection = await (ids === undefined
+      ? surroundings.inspectAll()
+      : surroundings.inspect([...ids]));
+    this.#noteOwn(own); // those that were made meanwhile
+    const isAwaited = this.#awaitedBy(own, AWAITED);
+    const graph = await runSliced(WaitGraph.build(inspection, { isAwaited }));
+    const chosen = new Map();
+    const judge = (/** @type {WatchedRequest} */ request) =>
+      this.#judge(request, graph, chosen, own);
+    const others = await runSliced(filter(stuck, (request) => !judge(request)));
+    if (others.length > 0) await this.#lookForPossible(others, inspection, own);
   }
 
   /**
    * @param {WatchedRequest[]} requests  that are not in a certain deadlock
    * @param {LockInspection} inspection
-   * @param {Map<string, WatchedRequest>} own
+   * @param {Map<number, WatchedRequest>} own
    */
   async #lookForPossible(requests, inspection, own) {
-    const isAwaited = (/** @type {LockDetail} */ request) =>
-      this.#isAwaited(own.get(keyOf(request.clientId, request.requestId)), UNSEEN + 1);
+    const isAwaited = this.#awaitedBy(own, UNSEEN + 1);
     const graph = await runSliced(WaitGraph.build(inspection, { isAwaited, links: linkPossible }));
     const shapes = new Map();
     const judge = (/** @type {WatchedRequest} */ request) =>
@@ -224,9 +244,10 @@ class DeadlockDetector {
    * @param {WatchedRequest} request
    * @param {WaitGraph} graph
    * @param {Map<LockDetail[], LockDetail | undefined>} chosen  by knot: the request that acts
+   * @param {Map<number, WatchedRequest>} own
    * @returns {boolean} whether it is in a deadlock, or has ended
    */
-  #judge(request, graph, chosen) {
+  #judge(request, graph, chosen, own) {
     const watched = this.#watched.get(request);
     if (watched === undefined) return true;
     const detail = graph.find(this.#backend.clientId, request.backendId);
@@ -235,15 +256,27 @@ class DeadlockDetector {
     if (knot.length === 0) return false;
     pause(watched);
     if (!chosen.has(knot)) chosen.set(knot, choose(graph.awaitedOf(knot)));
-    if (watched.isWarned || chosen.get(knot) !== detail) return true;
-    const cycle = graph.cycleThrough(detail);
+    const actor = chosen.get(knot);
+    if (actor?.clientId === this.#backend.clientId) {
+      this.#act(own.get(actor.requestId), graph.cycleThrough(actor));
+    }
+    return true;
+  }
+
+  /**
+   * Once per deadlock. The request need not be due: it could go on when it was looked at.
+   * @param {WatchedRequest | undefined} request
+   * @param {LockDetail[]} cycle
+   */
+  #act(request, cycle) {
+    const watched = request && this.#watched.get(request);
+    if (request === undefined || watched === undefined || watched.isWarned) return;
     if (request.extras?.deadlock === 'reject') {
       request.abort(toError(cycle));
     } else {
       watched.isWarned = true;
       warn(describeCycle(cycle));
     }
-    return true;
   }
 
   /**
@@ -255,9 +288,8 @@ class DeadlockDetector {
     const watched = this.#watched.get(request);
     const detail = graph.find(this.#backend.clientId, request.backendId);
     if (watched === undefined) return;
-    // If a later request closes a cycle through this one, that request's check finds it.
     if (detail !== undefined && !graph.isStuck(detail)) {
-      this.#watched.delete(request);
+      this.#rest(request);
       return;
     }
     pause(watched);
@@ -295,49 +327,6 @@ function pause(watched) {
   watched.at = performance.now() + watched.pauseMs;
 }
 
-/**
- * @param {LockDetail[]} knot  requests that wait for each other
- * @returns {LockDetail | undefined} the request that acts; undefined: all of them ignore deadlocks
- */
-function choose(knot) {
-  return (
-    lastOf(knot.filter(({ deadlock }) => deadlock === 'reject')) ??
-    lastOf(knot.filter(({ deadlock }) => deadlock !== 'ignore'))
-  );
-}
-
-/** @param {LockDetail[]} requests */
-function lastOf(requests) {
-  /** @type {LockDetail | undefined} */
-  let last = undefined;
-  for (const request of requests) {
-    if (last === undefined || isBefore(last, request)) last = request;
-  }
-  return last;
-}
-
-/**
- * A total order that is the same for all agents, also between requests of the same millisecond.
- * @param {LockDetail} a
- * @param {LockDetail} b
- */
-function isBefore(a, b) {
-  if (a.since !== b.since) return a.since < b.since;
-  if (a.clientId !== b.clientId) return a.clientId < b.clientId;
-  return a.requestId < b.requestId;
-}
-
-/**
- * @param {LockDetail[]} knot
- * @param {bigint[]} tokens  held by the knot
- */
-function shapeOf(knot, tokens) {
-  const requests = knot.map(
-    ({ clientId, requestId, since }) => `${clientId} ${requestId} ${since}`,
-  );
-  return [...requests.sort(), ...tokens.map(String).sort()].join('\n');
-}
-
 /** @param {LockDetail[]} cycle */
 function toError(cycle) {
   const members = cycle.map(({ name, mode, clientId, pid, threadId }) => ({
@@ -363,7 +352,6 @@ const detectors = new WeakMap();
  * @param {WatchedRequest} request  that waits, perhaps inside a callback
  */
 function watchForDeadlock(backend, request) {
-  if (request.extras?.deadlock === 'ignore') return;
   let detector = detectors.get(backend);
   if (detector === undefined) {
     detector = new DeadlockDetector(backend);
