@@ -34,7 +34,10 @@ export interface PriorityInspection {
   tasks: number;
   /** How many continuations of `yield()`. */
   continuations: number;
-  /** How long the oldest of them has waited, in milliseconds; `undefined`: there is none. */
+  /**
+   * How long the oldest of them has waited, in milliseconds; `undefined`: there is none. Tasks that
+   * are queued in one phase of the event loop's turn may count from the first of them.
+   */
   oldestAge: number | undefined;
 }
 
