@@ -1,5 +1,5 @@
 // Removes a segment file that no process uses.
-#include <sched.h>
+#include <ctime>
 
 #include "platform/bucket_directory.h"
 #include "platform/file_id.h"
@@ -10,8 +10,10 @@ namespace holdfast {
 inline namespace platform {
 namespace {
 
-// Each further turn means that another process is about to remove the file, too.
-constexpr int kTurns = 100;
+// Another process is about to remove the file, too, and may be taken off its processor meanwhile:
+// on a full machine for tens of milliseconds. One that is stopped is not waited for much longer.
+constexpr int kTurns = 1000;
+constexpr timespec kTurn{.tv_sec = 0, .tv_nsec = 1'000'000};
 
 }  // namespace
 
@@ -31,7 +33,7 @@ Result<bool> BucketDirectory::RemoveUnused(const char* name, const SegmentFile& 
       if (!removed.ok()) return removed;
       return true;
     }
-    sched_yield();
+    (void)nanosleep(&kTurn, nullptr);
   }
   return false;
 }

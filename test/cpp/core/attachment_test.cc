@@ -130,14 +130,14 @@ TEST_F(AttachmentTest, IsOneForAllWhoReplaceWhatAnotherVersionHasLeft) {
       close(gate[1]);
       char byte = 0;
       (void)!read(gate[0], &byte, 1);
-      _exit(Attachment::Attach(Options()).ok() ? 0 : 1);
+      _exit(static_cast<int>(Attachment::Attach(Options()).status().code()));
     }
     close(gate[0]);
     close(gate[1]);
     for (const pid_t child : children) {
       int status = -1;
       waitpid(child, &status, 0);
-      EXPECT_EQ(status, 0) << "round " << round;
+      EXPECT_EQ(status, 0) << "round " << round << ", code " << WEXITSTATUS(status);
     }
   }
 }
