@@ -17,7 +17,8 @@ function ownBytes() {
 
 async function main() {
   if (directory !== '-') {
-    const { openLockManager } = require('../../lib/index.js');
+    // What the name of the package leads to.
+    const { openLockManager } = require('../../dist/index.js');
     await openLockManager({ directory }).request('ledger', () => {});
   }
   await sleep(300);

@@ -22,29 +22,42 @@ beforeAll(() => {
 afterAll(() => fs.rmSync(root, { recursive: true, force: true }));
 
 /** Runs `code` as an ES module inside the package and gives what it printed as JSON. */
-function runModule(code) {
+function runModule(code, flags = []) {
   const prelude = "import { createRequire } from 'node:module';\n";
   const program = `${prelude}const require = createRequire(import.meta.url);\n${code}`;
-  const printed = execFileSync(process.execPath, ['--input-type=module', '--eval', program], {
-    cwd: root,
-    encoding: 'utf8',
-  });
+  const printed = execFileSync(
+    process.execPath,
+    [...flags, '--input-type=module', '--eval', program],
+    {
+      cwd: root,
+      encoding: 'utf8',
+    },
+  );
   return JSON.parse(printed);
 }
 
 describe('the package', () => {
-  test('import and require of holdfast give the same objects under the same names', () => {
-    const { required, imported, different } = runModule(`
+  // Bundlers resolve with the condition `module`.
+  test.each([
+    ['Node', [], 'index.mjs'],
+    ['bundlers', ['--conditions=module'], 'index-for-bundlers.mjs'],
+  ])('import and require of holdfast give the same objects, for %s', (_whom, flags, file) => {
+    const { resolved, required, imported, different } = runModule(
+      `
     const required = require('holdfast');
     const imported = await import('holdfast');
     const { default: core, ...named } = imported;
     console.log(JSON.stringify({
+      resolved: import.meta.resolve('holdfast').split('/').pop(),
       required: Object.keys(required).sort(),
       imported: Object.keys(named).sort(),
       different: Object.keys(named).filter((name) => named[name] !== required[name])
         .concat(core === required ? [] : ['default']),
     }));
-  `);
+  `,
+      flags,
+    );
+    expect(resolved).toBe(file);
     expect(required).toContain('locks');
     expect(imported).toEqual(required);
     expect(different).toEqual([]);
