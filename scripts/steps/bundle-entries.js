@@ -29,7 +29,8 @@ const fileText = (...lines) => ["'use strict';", '', ...lines, ''].join('\n');
 /**
  * `import` of a CommonJS file takes Node 1 to 2 ms more than a require of it: it reads the text
  * once more, in search of names. So `index.mjs` requires, and bundlers, which do not follow that,
- * get another file (the condition `module` in `exports`), which imports one of two lines.
+ * get another file, which imports one of two lines: by the conditions `module` and, for ncc,
+ * `production` in `exports`, which Node does not set.
  */
 const MODULE_FOR_BUNDLERS = 'index-for-bundlers.mjs';
 const SHORT_INDEX = {

@@ -41,6 +41,7 @@ describe('the package', () => {
   test.each([
     ['Node', [], 'index.mjs'],
     ['bundlers', ['--conditions=module'], 'index-for-bundlers.mjs'],
+    ['ncc', ['--conditions=production'], 'index-for-bundlers.mjs'],
   ])('import and require of holdfast give the same objects, for %s', (_whom, flags, file) => {
     const { resolved, required, imported, different } = runModule(
       `
