@@ -1,7 +1,7 @@
 'use strict';
 
 const fs = require('node:fs');
-const { hrtimeNs, performance } = require('../../time.js');
+const { dateNow, hrtimeNs, performance } = require('../../time.js');
 
 const { bun, deno } = process.versions;
 
@@ -23,8 +23,57 @@ const wallNow = () => performance.timeOrigin + performance.now();
 /** In milliseconds with fractions. */
 const machineNow = CLOCK_KIND === 'boot' ? () => Number(hrtimeNs()) / NS_PER_MS : wallNow;
 
+/** Good enough, in milliseconds: two threads do not write to their sockets within that. */
+const GOOD_ERROR_MS = 0.01;
+/** A thread that is interrupted all the time takes the best of so many moments. */
+const MAX_MOMENTS = 20;
+/** Nor does it look for longer at a clock that stands still. */
+const MAX_SEARCH_MS = 500;
+
+/** Both clocks. The thread may be interrupted between any two of these looks. */
+function look() {
+  const before = machineNow();
+  const wall = dateNow();
+  return { before, wall, after: machineNow() };
+}
+
+/**
+ * Date.now() says whole milliseconds, so the moment is looked for at which the next one begins: it
+ * is between two looks. Where the thread was interrupted meanwhile it is looked for once more. The
+ * time at which this process began, which performance.timeOrigin says, is no help: Node looks at
+ * the two clocks one after the other, too, once and for all.
+ */
+function measureWallLead() {
+  let last = look();
+  let lead = last.wall - last.before;
+  let error = Infinity;
+  const end = last.after + MAX_SEARCH_MS;
+  let moments = 0;
+  while (error > GOOD_ERROR_MS && moments < MAX_MOMENTS && last.after < end) {
+    const next = look();
+    const width = next.after - last.before;
+    if (next.wall !== last.wall) moments += 1;
+    if (next.wall === last.wall + 1 && width < error) {
+      error = width;
+      lead = next.wall - (last.before + next.after) / 2;
+    }
+    last = next;
+  }
+  return lead;
+}
+
+/** @type {number | undefined} */
+let knownLead;
+
 /** How far the wall clock is ahead of machineNow(). */
-const wallLead = CLOCK_KIND === 'boot' ? () => wallNow() - machineNow() : () => 0;
+function wallLead() {
+  const { before, wall, after } = look();
+  const hasPassed = knownLead !== undefined && wall + 1 < before + knownLead;
+  const isToCome = knownLead !== undefined && wall > after + knownLead + GOOD_ERROR_MS;
+  // The wall clock was set, or this is the first look.
+  if (knownLead === undefined || hasPassed || isToCome) knownLead = measureWallLead();
+  return knownLead;
+}
 
 /** What of this file system tells clocks of Linux apart: the boot, and the time namespace. */
 const CLOCK_FILES = [
