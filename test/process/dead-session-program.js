@@ -3,11 +3,13 @@
 // Asks for a lock while the thread of its session does not start, or ends when it is asked: see
 // dead-session-preload.js. Says what it was told, and which warnings there were.
 
+const { existsSync } = require('node:fs');
 const { SessionLink } = require('../../lib/backends/etcd/session-link.js');
 const { openEtcdBackend } = require('../../lib/backends/etcd/open.js');
 const { openLockManager } = require('../../lib/index.js');
 
-const MAX_START_MS = 200;
+/** From when the thread fails: one that is ended before that warns of nothing. */
+const MAX_START_MS = 1_000;
 /** Nobody listens there. */
 const NOWHERE = 'etcd://127.0.0.1:9';
 
@@ -15,10 +17,17 @@ const [, , way] = process.argv;
 
 const about = ({ name, message }) => ({ name, message });
 
+/** Blocks this thread until that of the session is about to fail. */
+function awaitFailing() {
+  const cell = new Int32Array(new SharedArrayBuffer(4));
+  while (!existsSync(process.env.HOLDFAST_TEST_FAILING)) Atomics.wait(cell, 0, 0, 1);
+}
+
 /** What a thread that is blocked for ever hears of a thread that does not start. */
 function waitForStart() {
   let told;
   const link = new SessionLink({}, ({ error }) => (told = about(error)), MAX_START_MS);
+  awaitFailing();
   link.block(Infinity, () => false);
   return told;
 }

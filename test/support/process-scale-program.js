@@ -3,7 +3,8 @@
 // node --expose-gc process-scale-program.js '{ directory, load, count, rounds }'
 // Prints what many requests at once left behind, and what the process did meanwhile, as JSON.
 
-const { readFile } = require('node:fs');
+const net = require('node:net');
+const { join } = require('node:path');
 const { setTimeout: pause } = require('node:timers/promises');
 const { LOADS } = require('../../bench/lock-loads.js');
 const { openLockManager } = require('../../lib/index.js');
@@ -30,20 +31,29 @@ async function heapAtRest(expected) {
   }
 }
 
-/** Counts the timers and the reads of a file that the process gets done until `stop()`. */
-function countOtherWork() {
+/**
+ * Counts the timers that the process gets done until `stop()`, and the bytes that it sends itself
+ * and reads. No other thread has a part in it: how busy the machine is does not count.
+ * @param {string} directory
+ */
+async function countOtherWork(directory) {
   const counts = { timers: 0, reads: 0 };
-  let isStopped = false;
   const interval = setInterval(() => (counts.timers += 1), 1);
-  const readOn = () =>
-    readFile(__filename, () => {
-      counts.reads += 1;
-      if (!isStopped) readOn();
-    });
-  readOn();
+  const server = net.createServer((socket) => {
+    socket.on('error', () => socket.destroy()); // the other end stops in the middle of it
+    socket.pipe(socket);
+  });
+  const path = join(directory, 'echo');
+  await new Promise((resolve) => server.listen(path, resolve));
+  const socket = net.connect(path, () => socket.write('.'));
+  socket.on('data', () => {
+    counts.reads += 1;
+    socket.write('.');
+  });
   return () => {
-    isStopped = true;
     clearInterval(interval);
+    socket.destroy();
+    server.close();
     return counts;
   };
 }
@@ -55,7 +65,7 @@ async function main({ directory, load, count, rounds }) {
   const before = heapUsed();
   let heapAtOnce = 0;
   const left = [];
-  const stop = countOtherWork();
+  const stop = await countOtherWork(directory);
   for (let round = 0; round < rounds; round += 1) {
     await run(locks, count);
     heapAtOnce = Math.max(heapAtOnce, process.memoryUsage().heapUsed - before);
