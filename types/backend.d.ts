@@ -151,7 +151,7 @@ export interface LockEvent {
   readonly token: bigint | null;
   /**
    * Identifies a request of its agent: in shared memory the last 16 bits of {@link
-   * LockDetail.requestId}.
+   * LockDetail.requestId}. 0: over etcd, the end of one whose details were compacted away.
    */
   readonly requestId: number;
   /** Milliseconds since 1970, exact to a few milliseconds. */

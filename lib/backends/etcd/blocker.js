@@ -52,10 +52,12 @@ async function findAmong({ session, changes }, waiters) {
     const { revision, responses } = await session.read(
       some.map((one) => get(changes.queueKey(one))),
     );
-    const found = responses.findLast((response) => keyValuesOf(response).length > 0);
+    // One that came later may have the id of one that is gone.
+    const found = some.findLast(
+      ({ created }, index) => keyValuesOf(responses[index])[0]?.create_revision === created,
+    );
     if (found === undefined) continue;
-    const { key } = keyValuesOf(found)[0];
-    return { key: textOf(key), from: following(revision), isAhead: true };
+    return { key: changes.queueKey(found), from: following(revision), isAhead: true };
   }
   return undefined;
 }

@@ -13,12 +13,14 @@ const { getAll, keyValuesOf, textOf } = require('./transaction.js');
 /** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
 /** @typedef {import('../../../types/backend.d.ts').LockEventType} LockEventType */
 
+/** @typedef {RequestKey & { number: number }} NumberedKey  0: that was compacted away */
+
 /**
  * @typedef {object} Changes  of one revision
- * @property {Map<string, RequestKey & { time: number }>} granted  by id, like the next three
- * @property {Map<string, RequestKey & { time: number }>} queued
- * @property {Map<string, { key: RequestKey, token: string | undefined }>} leftHeld
- * @property {Map<string, RequestKey>} leftQueue
+ * @property {Map<string, NumberedKey & { time: number }>} granted  by id, like the next three
+ * @property {Map<string, NumberedKey & { time: number }>} queued
+ * @property {Map<string, { key: NumberedKey, token: string | undefined }>} leftHeld
+ * @property {Map<string, NumberedKey>} leftQueue
  * @property {Set<string>} ended  sessions
  * @property {string} why  what a session said of an end
  * @property {Set<string>} closed  sessions that ended in order
@@ -124,13 +126,16 @@ class BucketEvents {
       const key = this.#bucket.parse(event.key);
       if (key === undefined) this.#sortSession(event, changes);
       else if (event.isPut) {
-        const { grantedAt, since } = toRequestInfo(event.value, key.isHeld);
-        changes[key.isHeld ? 'granted' : 'queued'].set(key.id, {
-          ...key,
-          time: grantedAt ?? since,
-        });
-      } else if (key.isHeld) changes.leftHeld.set(key.id, { key, token: event.previous?.created });
-      else changes.leftQueue.set(key.id, key);
+        const { number, grantedAt, since } = toRequestInfo(event.value, key);
+        const put = { ...key, number, time: grantedAt ?? since };
+        changes[key.isHeld ? 'granted' : 'queued'].set(key.id, put);
+      } else {
+        const { value, created } = event.previous ?? {};
+        const number = value === undefined ? 0 : toRequestInfo(value, key).number;
+        const removed = { ...key, number };
+        if (key.isHeld) changes.leftHeld.set(key.id, { key: removed, token: created });
+        else changes.leftQueue.set(key.id, removed);
+      }
     }
     return changes;
   }
@@ -174,7 +179,7 @@ class BucketEvents {
 
   /**
    * @param {LockEventType} type
-   * @param {RequestKey & { time?: number }} key  time: of those that its writer has put down
+   * @param {NumberedKey & { time?: number }} key  time: of those that its writer has put down
    * @param {string | undefined} token
    * @returns {LockEvent}
    */

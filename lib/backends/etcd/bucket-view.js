@@ -1,6 +1,6 @@
 'use strict';
 
-const { decodeText } = require('./keys.js');
+const { decodeText, numberOf } = require('./keys.js');
 const { textOf } = require('./transaction.js');
 
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
@@ -30,16 +30,18 @@ const fromSessionInfo = ({ clientId, pid, threadId, host }) =>
   JSON.stringify([clientId, pid, threadId, host]);
 
 /**
- * What the value of a request's key says; a held one's begins with the time of its grant.
+ * What the value of a request's key says; a held one's begins with the time of its grant. Where it
+ * does not say the request's number, an earlier version wrote it: then the id has that.
  * @param {string} value
- * @param {boolean} isHeld
+ * @param {{ id: string, isHeld: boolean }} key
  */
-function toRequestInfo(value, isHeld) {
+function toRequestInfo(value, { id, isHeld }) {
   const start = isHeld ? value.indexOf(' ') : -1;
   const details = JSON.parse(value.slice(start + 1));
   const [since, holdLimit = 0, limit = 0, label = '', callSite = '', enclosing = null] = details;
+  const [, , , , , , number = numberOf(id)] = details;
   const grantedAt = isHeld ? Number(value.slice(0, start)) : null;
-  return { since, holdLimit, limit, label, callSite, enclosing, grantedAt };
+  return { number, since, holdLimit, limit, label, callSite, enclosing, grantedAt };
 }
 
 /**
@@ -50,7 +52,7 @@ function toRequestInfo(value, isHeld) {
  * @returns {LockDetail}
  */
 function toLockDetail(key, keyValue, session, now) {
-  const info = toRequestInfo(Buffer.from(keyValue.value).toString('utf8'), key.isHeld);
+  const info = toRequestInfo(Buffer.from(keyValue.value).toString('utf8'), key);
   const { grantedAt, since } = info;
   return /** @type {any} */ ({
     name: decodeText(key.encodedName),
@@ -66,7 +68,7 @@ function toLockDetail(key, keyValue, session, now) {
     since,
     waited: Math.max(0, (grantedAt ?? now) - since),
     held: grantedAt === null ? null : Math.max(0, now - grantedAt),
-    requestId: key.number,
+    requestId: info.number,
     enclosingToken: info.enclosing === null ? null : BigInt(info.enclosing),
     callSite: info.callSite,
   });

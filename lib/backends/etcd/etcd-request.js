@@ -41,8 +41,12 @@ class EtcdRequest {
   loss = undefined;
   /** @type {NodeJS.Timeout | undefined} */
   holdTimer = undefined;
-  /** In the session that it is of now. */
+  /** The session that it is of now. */
+  leaseId = '';
+  /** In that session; one before it may have had it. */
   id = '';
+  /** A revision before all that the cluster has noted of this request under its id. */
+  usedAfter = 0n;
   /**
    * Its thread is blocked for it: ids of what that thread has asked for besides.
    * @type {(() => Set<string>) | undefined}
@@ -59,7 +63,17 @@ class EtcdRequest {
     this.limit = extras?.limit ?? 0;
     /** @type {RequestClass} */
     this.class = mode === 'exclusive' ? 'x' : this.limit === 0 ? 's' : 'l';
-    this.value = JSON.stringify(toDetails(since, extras));
+    this.value = JSON.stringify(toDetails(number, since, extras));
+  }
+
+  /**
+   * Whether a mail to its id is for it, and not for a request that had the id before. A theft may
+   * be told late, so the token of the stolen lock decides, where the notice has it.
+   * @param {{ token?: string }} mail
+   * @param {string} revision  of the mail
+   */
+  isMeant({ token }, revision) {
+    return BigInt(token ?? revision) > this.usedAfter;
   }
 
   /** @param {string} token */
@@ -82,15 +96,17 @@ class EtcdRequest {
  * @property {() => number} lookAfter  so long after it has begun to wait, in ms
  */
 
+const NO_EXTRAS = { holdLimit: 0, limit: 0, label: '', callSite: '', enclosing: null };
+
 /**
- * The details that peers can read, without absent ones.
+ * The details that peers can read.
+ * @param {number} number
  * @param {number} since
  * @param {Ask['extras']} extras
  */
-function toDetails(since, extras) {
-  if (extras === undefined) return [since];
+function toDetails(number, since, extras = NO_EXTRAS) {
   const { holdLimit, limit, label, callSite, enclosing } = extras;
-  return [since, holdLimit, limit, label, callSite, enclosing];
+  return [since, holdLimit, limit, label, callSite, enclosing, number];
 }
 
 module.exports = { EtcdRequest, HELD, NEW, OVER, WAITING };

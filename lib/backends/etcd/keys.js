@@ -2,7 +2,7 @@
 
 /**
  * The keys of a bucket. `P` is `<prefix>/<bucket>`, names and buckets are encoded, `<id>` is the
- * lease of a session and the number of a request in it.
+ * lease of a session and a number that one of its requests has at a time: see RequestIds.
  *
  *   P/n/<name>/h/x/<id>   held exclusively
  *   P/n/<name>/h/s/<id>   held shared
@@ -23,7 +23,6 @@
  * @property {RequestClass} class
  * @property {string} id
  * @property {string} lease
- * @property {number} number
  */
 
 const LEASE_DIGITS = 16;
@@ -64,6 +63,9 @@ const toLease = (leaseId) => BigInt.asIntN(64, BigInt(`0x${leaseId}`)).toString(
  */
 const toRequestId = (leaseId, number) =>
   `${leaseId}-${number.toString(16).padStart(NUMBER_DIGITS, '0')}`;
+
+/** @param {string} id */
+const numberOf = (id) => Number.parseInt(id.slice(LEASE_DIGITS + 1), 16);
 
 /** The keys of one lock name. */
 class NameKeys {
@@ -155,7 +157,6 @@ class BucketKeys {
       class: /** @type {RequestClass} */ (requestClass),
       id,
       lease: id.slice(0, LEASE_DIGITS),
-      number: Number.parseInt(id.slice(LEASE_DIGITS + 1), 16),
     };
   }
 }
@@ -166,6 +167,7 @@ module.exports = {
   decodeText,
   encodeText,
   endOf,
+  numberOf,
   toLease,
   toLeaseId,
   toRequestId,

@@ -13,7 +13,7 @@ const NEXT = 64;
 class KnownOrder {
   /** @type {Waiter[]} */
   #waiters = [];
-  /** @type {Map<string, number>} places, by id */
+  /** @type {Map<string, number>} places, by id: another request may have it meanwhile */
   #places = new Map();
 
   /** @param {Waiter[]} waiters  the first of the queue, without a gap */
@@ -23,12 +23,12 @@ class KnownOrder {
   }
 
   /**
-   * @param {string} id
+   * @param {{ id: string, created: string }} request
    * @param {Waiter[]} told  those that follow it, as another session says
    * @returns {Waiter[]} those that follow it, as far as known
    */
-  after(id, told) {
-    const place = this.#places.get(id) ?? this.#waiters.length;
+  after(request, told) {
+    const place = this.#placeOf(request) ?? this.#waiters.length;
     const own = this.#waiters.slice(place + 1, place + 1 + NEXT);
     return own.length > told.length ? own : told;
   }
@@ -38,12 +38,18 @@ class KnownOrder {
    * @param {{ id: string, created: string }} request  that waits
    * @returns {{ waiters: Waiter[], isAll: boolean }} isAll: there was nothing else before it
    */
-  before({ id, created }) {
-    const place = this.#places.get(id);
+  before(request) {
+    const place = this.#placeOf(request);
     if (place !== undefined) return { waiters: this.#waiters.slice(0, place), isAll: true };
     const last = this.#waiters.at(-1);
-    const isBehind = last !== undefined && BigInt(last.created) < BigInt(created);
+    const isBehind = last !== undefined && BigInt(last.created) < BigInt(request.created);
     return { waiters: isBehind ? this.#waiters : [], isAll: false };
+  }
+
+  /** @param {{ id: string, created: string }} request */
+  #placeOf({ id, created }) {
+    const place = this.#places.get(id);
+    return place !== undefined && this.#waiters[place].created === created ? place : undefined;
   }
 }
 

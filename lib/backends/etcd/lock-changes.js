@@ -26,6 +26,8 @@ const { countHolders, leaseOf, readHeads, readState } = require('./queue-state.j
  * @typedef {import('./queue-state.js').Waiter} Waiter
  * @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest
  *
+ * @typedef {{ class: import('./keys.js').RequestClass, id: string, token: string }} Victim
+ *
  * @typedef {object} Change
  * @property {object[]} compare
  * @property {object[]} success
@@ -243,7 +245,7 @@ class LockChanges {
    * range of the new key is not removed as a whole.
    * @param {EtcdRequest} request
    * @param {string} lease
-   * @param {{ class: import('./keys.js').RequestClass, id: string }[]} victims  all holders then
+   * @param {Victim[]} victims  all holders then
    * @param {{ told: number, revision: string }} about  how many are told at once; then
    * @returns {Change}
    */
@@ -256,15 +258,16 @@ class LockChanges {
         removeAll(heldShared),
         ...exclusive.map((victim) => remove(this.heldKey(victim))),
         this.#hold(request, request.value, lease),
-        ...victims.slice(0, told).map(({ id }) => this.theftNotice(id)),
+        ...victims.slice(0, told).map((victim) => this.theftNotice(victim)),
       ],
       failure: [],
     };
   }
 
-  /** @param {string} id  of a request that has lost its lock */
-  theftNotice(id) {
-    return put(this.#bucket.mail(id), '{"stolen":true}', leaseOf({ id }));
+  /** @param {Victim} victim  that has lost its lock */
+  theftNotice({ id, token }) {
+    const notice = JSON.stringify({ stolen: true, token });
+    return put(this.#bucket.mail(id), notice, leaseOf({ id }));
   }
 
   /** @param {EtcdRequest} request */

@@ -59,16 +59,17 @@ async function stealLock(access, request) {
   const { bucket, changes, session } = access;
   for (;;) {
     const { revision, responses } = await session.read(changes.readHolders());
-    const victims = keyValuesOf(responses[0]).map((/** @type {any} */ { key }) =>
-      bucket.parse(textOf(key)),
-    );
+    const victims = keyValuesOf(responses[0]).map((/** @type {any} */ { key, ...it }) => ({
+      ...bucket.parse(textOf(key)),
+      token: it.create_revision,
+    }));
     const about = { told: MAX_BATCH, revision };
     const change = changes.steal(request, session.lease, victims, about);
     const answer = await access.tryChange(change, () => access.findOwn(request));
     const found = answer && toFound(answer, undefined);
     if (found === undefined) continue; // a request came, or a session died
-    for (const { id } of victims.slice(MAX_BATCH)) {
-      const success = [changes.theftNotice(id)];
+    for (const victim of victims.slice(MAX_BATCH)) {
+      const success = [changes.theftNotice(victim)];
       await access.tryChange({ compare: [], success, failure: [] }, async () => undefined);
     }
     return found;

@@ -9,14 +9,14 @@ const { EtcdRequest, HELD, NEW, OVER, WAITING } = require('./etcd-request.js');
 const { checkVersion } = require('./etcd-version.js');
 const { endSession, revokeDead } = require('./freed-names.js');
 const { fromSessionInfo, toInspection } = require('./bucket-view.js');
-const { BucketKeys, toRequestId } = require('./keys.js');
+const { BucketKeys } = require('./keys.js');
 const { NameQueue } = require('./name-queue.js');
 const { Backoff } = require('./backoff.js');
 const { readInTurn } = require('./read-in-turn.js');
 const { wouldSelfDeadlock } = require('./self-deadlock.js');
 const { Session } = require('./session.js');
 const { SessionTurn } = require('./session-turn.js');
-const { getAll, keyValuesOf, remove } = require('./transaction.js');
+const { getAll, keyValuesOf } = require('./transaction.js');
 const { WaitPace } = require('./wait-pace.js');
 
 /** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
@@ -203,7 +203,8 @@ class LockSession {
     const backoff = new Backoff();
     while (!this.#isClosed) {
       const host = {
-        onMail: (/** @type {WatchEvent} */ event) => this.#onMail(event),
+        onMail: (/** @type {EtcdRequest} */ request, /** @type {WatchEvent} */ event) =>
+          this.#queues.get(request.name)?.onMail(request, event),
         onMailGap: () => this.#onMailGap(),
         onLost: () => this.#onSessionLost(session),
       };
@@ -296,13 +297,13 @@ class LockSession {
   #enter(request) {
     if (this.#session === undefined || this.#isEntered(request)) return;
     if (this.#requests.get(request.number) !== request) return;
-    request.id = toRequestId(this.#session.leaseId, request.number);
+    request.leaseId = this.#session.leaseId;
     this.#queueOf(request.name).ask(request);
   }
 
   /** The cluster may know of it in this session. @param {EtcdRequest} request */
-  #isEntered({ id, number }) {
-    return this.#session !== undefined && id === toRequestId(this.#session.leaseId, number);
+  #isEntered({ leaseId }) {
+    return leaseId === this.#session?.leaseId;
   }
 
   /** @param {string} name */
@@ -345,17 +346,6 @@ class LockSession {
     const look = wouldSelfDeadlock(session, this.#bucket, request, findOwn);
     const isFound = await look.catch(() => false); // the next session looks again
     if (isFound) this.#tell({ type: 'deadlock', number: request.number });
-  }
-
-  /** @param {WatchEvent} event */
-  #onMail(event) {
-    const id = event.key.slice(event.key.lastIndexOf('/') + 1);
-    const request = this.#requests.get(Number.parseInt(id.slice(id.indexOf('-') + 1), 16));
-    if (request !== undefined && request.id === id) {
-      this.#queues.get(request.name)?.onMail(request, event);
-    } else if (JSON.parse(event.value).stolen) {
-      this.#session?.change([], [remove(event.key)], [], async () => ({})).catch(ignore);
-    }
   }
 
   #onMailGap() {

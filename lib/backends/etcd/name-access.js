@@ -92,7 +92,8 @@ class NameAccess {
       return { found: HELD, revision: held.create_revision };
     }
     if (queued !== undefined) return { found: WAITING, revision: queued.create_revision };
-    const isStolen = mail !== undefined && JSON.parse(String(mail.value)).stolen;
+    const told = mail === undefined ? {} : JSON.parse(String(mail.value));
+    const isStolen = told.stolen && request.isMeant(told, mail.mod_revision);
     return isStolen ? { found: OVER, revision: mail.mod_revision } : undefined;
   }
 
@@ -102,7 +103,10 @@ class NameAccess {
    * @param {EtcdRequest} request
    */
   async erase(request) {
+    const { ids } = this.session;
+    if (ids.find(request.id) !== request) return; // it was erased before
     await this.change(this.changes.erase(request), async () => undefined);
+    ids.giveBack(request);
   }
 
   /**

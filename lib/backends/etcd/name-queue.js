@@ -50,7 +50,7 @@ class NameQueue {
     this.#session = session;
     this.#access = new NameAccess(name, session, bucket);
     this.#host = host;
-    this.#requests = new NameRequests(host);
+    this.#requests = new NameRequests(host, session.ids);
     this.#steps = new StepQueue(
       (error) => this.#onError(error),
       () => this.#onIdle(),
@@ -107,12 +107,17 @@ class NameQueue {
    */
   onMail(request, { revision, value }) {
     const mail = JSON.parse(value);
+    request.hasMail = true;
+    if (mail.stolen && mail.token === undefined) {
+      // An earlier version says so: perhaps of a request that had the id before.
+      this.#steps.add(() => this.#reread(request));
+      return;
+    }
     if (mail.stolen) {
       this.#requests.lose(request);
       this.#steps.add(() => this.#access.erase(request));
       return;
     }
-    request.hasMail = true;
     if (request.phase !== NEW && request.phase !== WAITING) return;
     this.#hold(request, revision, fromGrantMail(mail, revision));
   }
@@ -145,12 +150,14 @@ class NameQueue {
   }
 
   #enterAll = async (/** @type {EtcdRequest[]} */ requests) => {
+    this.#session.identify(requests);
     for (let i = 0; i < requests.length;) {
       if (await this.#pass(requests, i)) return;
       const { first } = this.#requests;
       if (first === undefined || !mayFollow(requests[i])) {
         // Of one that has been ended, the end is a step that follows.
-        if (!requests[i].isEnding) await this.#enter(requests[i]);
+        if (requests[i].isEnding) this.#session.ids.giveBack(requests[i]);
+        else await this.#enter(requests[i]);
         i += 1;
         continue;
       }
@@ -333,7 +340,7 @@ class NameQueue {
     if (request.phase === HELD || request.phase === OVER) return;
     this.#requests.hold(request, revision);
     const isAll = knownAt !== undefined;
-    const next = isAll ? heads : this.#access.order.after(request.id, heads);
+    const next = isAll ? heads : this.#access.order.after(request, heads);
     this.#next.expect({ heads: next, knownAt });
     this.#look.cancel();
     this.#look.schedule();

@@ -11,14 +11,19 @@ const { HELD, NEW, OVER, WAITING } = require('./etcd-request.js');
 /** The requests of one session for one name, and what their agent is told of them. */
 class NameRequests {
   #host;
+  #ids;
   /** @type {Set<EtcdRequest>} in the queue, oldest first */
   #waiting = new Set();
   /** @type {Set<EtcdRequest>} */
   #held = new Set();
 
-  /** @param {RequestHost} host */
-  constructor(host) {
+  /**
+   * @param {RequestHost} host
+   * @param {import('./request-ids.js').RequestIds} ids
+   */
+  constructor(host, ids) {
     this.#host = host;
+    this.#ids = ids;
   }
 
   get isHeld() {
@@ -78,11 +83,12 @@ class NameRequests {
 
   /** @param {EtcdRequest} request  waiting, that has left the queue */
   leave(request) {
+    this.#ids.giveBack(request);
     this.#waiting.delete(request);
     request.phase = OVER;
   }
 
-  /** @param {EtcdRequest} request */
+  /** It is to be erased: its id is still in use. @param {EtcdRequest} request */
   lose(request) {
     if (request.phase === OVER) return;
     const wasTold = request.phase === HELD;
@@ -93,22 +99,32 @@ class NameRequests {
     this.#host.onLost(request, 'stolen');
   }
 
-  /** A steal by this session: the mail to its victims may come later. @param {string} token */
+  /**
+   * A steal by this session, which has removed them: the mail to its victims may come later.
+   * @param {string} token
+   */
   loseTo(token) {
-    for (const held of this.#held) if (BigInt(held.token) < BigInt(token)) this.lose(held);
+    for (const held of this.#held) {
+      if (BigInt(held.token) >= BigInt(token)) continue;
+      this.#ids.giveBack(held);
+      this.lose(held);
+    }
   }
 
   /** @param {EtcdRequest} request */
   miss(request) {
+    this.#ids.giveBack(request);
     request.phase = OVER;
     if (!request.isEnding) this.#host.onMissed(request);
   }
 
   /**
+   * Perhaps the cluster has something of it.
    * @param {EtcdRequest} request
    * @param {unknown} error
    */
   fail(request, error) {
+    this.#ids.retire(request);
     request.phase = OVER;
     if (!request.isEnding) this.#host.onFailed(request, error);
   }
@@ -120,6 +136,8 @@ class NameRequests {
    * @param {LockLossReason | undefined} loss  found at its release
    */
   finish(request, why, loss) {
+    // One that is over has given it back before, or is to be erased.
+    if (request.phase !== OVER) this.#ids.giveBack(request);
     if (request.phase === HELD) request.loss = loss ?? (why === 'expired' ? why : undefined);
     this.#forget(request);
     if (why === 'expired' && !request.isEnding)

@@ -2,6 +2,8 @@
 
 const { WaitPath } = require('../wait-path.js');
 const { WAITING } = require('./etcd-request.js');
+const { toRequestInfo } = require('./bucket-view.js');
+const { toRequestId } = require('./keys.js');
 const { limitOf, toWaiters } = require('./queue-state.js');
 const { getAll, getMadeUntil, keyValuesOf } = require('./transaction.js');
 
@@ -16,6 +18,14 @@ const toWaiting = (waiter) => ({
 
 /** @param {Waiter} holder */
 const toHeld = (holder) => ({ isQueued: false, request: toRequest(holder, 0) });
+
+/**
+ * What the thread that has asked for it calls it.
+ * @param {Waiter} waiter
+ * @param {boolean} isHeld
+ */
+const askedId = ({ id, value }, isHeld) =>
+  toRequestId(id.slice(0, 16), toRequestInfo(value, { id, isHeld }).number);
 
 /**
  * @param {Waiter} waiter
@@ -47,8 +57,8 @@ async function wouldSelfDeadlock(session, bucket, request, findOwn) {
   const path = new WaitPath(toWaiting(waiters[place]));
   const ahead = waiters.slice(0, place).reverse();
   return (
-    ahead.some((it) => path.isStoppedBy(toWaiting(it), own.has(it.id))) ||
-    holders.some((it) => path.isStoppedBy(toHeld(it), own.has(it.id)))
+    ahead.some((it) => path.isStoppedBy(toWaiting(it), own.has(askedId(it, false)))) ||
+    holders.some((it) => path.isStoppedBy(toHeld(it), own.has(askedId(it, true))))
   );
 }
 

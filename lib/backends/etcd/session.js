@@ -2,21 +2,23 @@
 
 const { Backoff } = require('./backoff.js');
 const { EntryOrder } = require('./entry-order.js');
-const { get, isChangedAt, nested, put } = require('./transaction.js');
+const { get, isChangedAt, nested, put, remove } = require('./transaction.js');
 const { endOf, toLeaseId } = require('./keys.js');
 const { Lease } = require('./lease.js');
+const { RequestIds } = require('./request-ids.js');
 const { SessionCalls, SessionLost } = require('./session-calls.js');
 const { steadyNow } = require('./steady-clock.js');
 const { WatchStream } = require('./watch-stream.js');
 
 /** @typedef {import('./etcd-client.js').EtcdClient} EtcdClient */
 /** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
+/** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
 /** @typedef {import('./watch-stream.js').WatchEvent} WatchEvent */
 
 /**
  * @typedef {object} SessionHost  who is told what happens to a session
- * @property {(event: WatchEvent) => void} onMail
+ * @property {(request: EtcdRequest, event: WatchEvent) => void} onMail  to one of its requests
  * @property {() => void} onMailGap  mail may have been missed
  * @property {() => void} onLost
  */
@@ -40,7 +42,10 @@ class Session {
   #fence = '0';
   /** @type {Promise<void> | undefined} */
   #fenceMove;
+  /** The newest revision that an answer had. */
+  #seen = 0n;
   leaseId;
+  ids;
   watches;
   entries = new EntryOrder();
 
@@ -61,6 +66,7 @@ class Session {
       onLost: () => this.abandon(),
     });
     this.leaseId = toLeaseId(this.#lease.id);
+    this.ids = new RequestIds(this.leaseId);
   }
 
   get lease() {
@@ -116,6 +122,16 @@ class Session {
   }
 
   /**
+   * Gives ids to requests that the cluster has not been asked for.
+   * @param {EtcdRequest[]} requests  in their order
+   * @throws SessionLost
+   */
+  identify(requests) {
+    this.#calls.checkLives(); // else they may be of the next session already
+    this.ids.take(requests, this.#seen);
+  }
+
+  /**
    * Carries out a change, once.
    * @param {object[]} compare
    * @param {object[]} success
@@ -157,7 +173,7 @@ class Session {
         return undefined;
       }
       const { succeeded, responses } = answer.responses[0].response_txn;
-      return { revision: answer.header.revision, succeeded, responses };
+      return { revision: this.#see(answer), succeeded, responses };
     } catch (error) {
       if (error instanceof SessionLost) throw error;
       const { isInDoubt, isFinal, isLeaseGone } = /** @type {EtcdError} */ (error);
@@ -199,14 +215,21 @@ class Session {
     for (;;) {
       this.#calls.checkLives();
       try {
-        const { header, responses } = await this.#calls.repeat('KV', 'Txn', { success: ops });
+        const answer = await this.#calls.repeat('KV', 'Txn', { success: ops });
         this.#calls.checkLives();
-        return { revision: header.revision, responses };
+        return { revision: this.#see(answer), responses: answer.responses };
       } catch (error) {
         if (/** @type {EtcdError} */ (error).isFinal !== false) throw error;
         await backoff.pause();
       }
     }
+  }
+
+  /** @param {{ header: { revision: string } }} answer */
+  #see({ header: { revision } }) {
+    const seen = BigInt(revision);
+    if (seen > this.#seen) this.#seen = seen;
+    return revision;
   }
 
   /** @returns {Promise<any>} of the member */
@@ -338,7 +361,27 @@ class Session {
 
   /** @param {WatchEvent[]} events */
   #onMail(events) {
-    for (const event of events) if (!this.isOver) this.#host.onMail(event);
+    for (const event of events) {
+      if (this.isOver) return;
+      const { key, value, revision } = event;
+      const mail = JSON.parse(value);
+      const request = this.ids.find(key.slice(key.lastIndexOf('/') + 1));
+      if (request?.isMeant(mail, revision)) this.#host.onMail(request, event);
+      else if (mail.stolen) void this.#discard(key, revision);
+    }
+  }
+
+  /**
+   * Removes a mail that came too late.
+   * @param {string} key
+   * @param {string} revision  of that mail, whose key may have another one by now
+   */
+  async #discard(key, revision) {
+    try {
+      await this.change([isChangedAt(key, revision)], [remove(key)], [], async () => ({}));
+    } catch {
+      // What could not be removed goes with the lease.
+    }
   }
 }
 

@@ -25,7 +25,8 @@ beforeEach(() => {
 async function read(ops) {
   reads += 1;
   const responses = ops.map(({ request_range: range }) => {
-    const [start, end] = [range.key, range.range_end].map(textOf);
+    const start = textOf(range.key);
+    const end = range.range_end === undefined ? `${start}\0` : textOf(range.range_end);
     const all = stored.filter(([key]) => key >= start && key < end);
     const before = all.filter(
       ([, created]) => created <= Number(range.max_create_revision ?? Infinity),
@@ -84,4 +85,16 @@ test('shared requests ahead do not block a shared one', async () => {
 
 test('there is none where nothing is in the way', async () => {
   expect(await findBlocker(access, waitAt(6))).toBeUndefined();
+});
+
+test('in a long queue no request that came later, with the id of one that was ahead', async () => {
+  const ahead = [2, 3].map((number, i) => ({
+    ...{ id: idOf(number), class: 'x', created: String(11 + i), value: '[0]' },
+  }));
+  const request = waitAt(13);
+  access.order.learn([...ahead, { id: request.id, class: 'x', created: '13', value: '[0]' }]);
+  access.noteLength(100_000);
+  stored.push([keys.heldKey('x', idOf(1)), 5]);
+  stored.push([keys.queueKey('x', idOf(2)), 11], [keys.queueKey('x', idOf(3)), 15]);
+  expect((await findBlocker(access, request)).key).toBe(keys.queueKey('x', idOf(2)));
 });

@@ -6,6 +6,7 @@ const {
   decodeText,
   encodeText,
   endOf,
+  numberOf,
   toLease,
   toLeaseId,
   toRequestId,
@@ -43,8 +44,8 @@ test('a key tells its request, that of a session none', () => {
     class: 's',
     id,
     lease: toLeaseId('-5'),
-    number: 17,
   });
+  expect(numberOf(id)).toBe(17);
   expect(bucket.parse(bucket.about(toLeaseId('7')))).toBeUndefined();
   expect(bucket.parse(bucket.mail(id))).toBeUndefined();
 });

@@ -1,85 +1,30 @@
 'use strict';
 
-const { EtcdRequest } = require('../../../../lib/backends/etcd/etcd-request.js');
-const { BucketKeys, toLeaseId, toRequestId } = require('../../../../lib/backends/etcd/keys.js');
-const { NameQueue } = require('../../../../lib/backends/etcd/name-queue.js');
+const { toLeaseId, toRequestId } = require('../../../../lib/backends/etcd/keys.js');
 const { textOf } = require('../../../../lib/backends/etcd/transaction.js');
-
-const bucket = new BucketKeys('prefix', 'bucket');
-const leaseId = toLeaseId('7');
+const {
+  bucket,
+  keysOf,
+  nameKeys,
+  playNameQueue,
+  removedBy,
+  turn,
+} = require('../../../support/played-name-queue.js');
 
 let told;
 let session;
 let queue;
-/** What was asked of the cluster, and not answered. */
 let changes;
-/** What is read, by key. */
 let stored;
+let ask;
+let answer;
+let findOut;
 beforeEach(() => {
-  told = [];
-  changes = [];
-  stored = new Map();
-  // A session that lives. The test answers its changes, and says what it reads.
-  session = {
-    lease: '7',
-    leaseId,
-    entries: { pass: (promise) => promise },
-    read: async (ops) => ({
-      revision: '8',
-      responses: ops.map(({ request_range: { key } }) => {
-        const found = stored.get(textOf(key));
-        return { response_range: { kvs: found ? [found] : [], count: '0' } };
-      }),
-    }),
-    change: (compare, success, failure, recover) =>
-      new Promise((resolve, reject) =>
-        changes.push({ compare, success, recover, resolve, reject }),
-      ),
-  };
-  const note = (what) => (request) => told.push(`${what} ${request.number}`);
-  queue = new NameQueue('a', session, bucket, {
-    onGranted: note('granted'),
-    onQueued: note('queued'),
-    onLost: note('lost'),
-    onEnded: ({ number, loss }) => told.push(`ended ${number} ${loss}`),
-    onIdle() {},
-    onWaited() {},
-    lookAfter: () => 50,
-  });
+  ({ told, session, queue, changes, stored, ask, answer, findOut } = playNameQueue());
 });
 afterEach(() => queue.close());
 
-const turn = () => new Promise(setImmediate);
-
-function ask(number, options) {
-  const request = new EtcdRequest({ number, name: 'a', mode: 'exclusive', since: 0, ...options });
-  request.id = toRequestId(leaseId, number);
-  queue.ask(request);
-  return request;
-}
-
-async function answer(revision, succeeded, responses = []) {
-  await turn();
-  changes.shift().resolve({ revision, succeeded, responses });
-  await turn();
-}
-
-/** No answer came: what has happened is read. */
-async function findOut() {
-  await turn();
-  const { recover, resolve } = changes.shift();
-  const found = await recover();
-  expect(found).toBeDefined(); // else it would be asked for again
-  resolve(found);
-  await turn();
-}
-
-const nameKeys = bucket.ofName('a');
-const removedBy = ({ success }) =>
-  success.map(({ request_delete_range: { key } }) => textOf(key)).sort();
-const keysOf = ({ class: it, id }) =>
-  [nameKeys.heldKey(it, id), nameKeys.queueKey(it, id), bucket.mail(id)].sort();
-const THEFT = '{"stolen":true}';
+const THEFT = '{"stolen":true,"token":"7"}';
 
 test('a thief is granted the lock after its victim of the same session has lost it', async () => {
   ask(1, {});
@@ -240,7 +185,7 @@ describe('a request, and right after it the release of the lock that the session
     const [{ request_txn: decision }] = changes[0].success;
     const { compare, known, unknown } = mailsOf(decision.success);
     expect(compare).toMatchObject([{ key: Buffer.from(nameKeys.queue), create_revision: '6' }]);
-    expect(known).toEqual({ heads: [], next: [[second.id, 'x', '[0]']], isAll: true });
+    expect(known).toEqual({ heads: [], next: [[second.id, 'x', second.value]], isAll: true });
     expect(unknown).toEqual({ heads: [] });
   });
 
@@ -301,6 +246,7 @@ describe('a request, and right after it the release of the lock that the session
   ])('in doubt: the request %s', async (_what, found, expected) => {
     const requests = [undefined, await hold(), ask(2, {})];
     queue.end(requests[1]);
+    await turn();
     for (const [what, number] of found.map((it) => it.split(' '))) {
       const { id } = requests[number];
       const [key, created] = {

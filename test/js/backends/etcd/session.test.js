@@ -3,7 +3,8 @@
 const { EventEmitter } = require('node:events');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { EtcdError } = require('../../../../lib/backends/etcd/etcd-errors.js');
-const { BucketKeys } = require('../../../../lib/backends/etcd/keys.js');
+const { EtcdRequest } = require('../../../../lib/backends/etcd/etcd-request.js');
+const { BucketKeys, toRequestId } = require('../../../../lib/backends/etcd/keys.js');
 const { Session } = require('../../../../lib/backends/etcd/session.js');
 const { SessionLost } = require('../../../../lib/backends/etcd/session-calls.js');
 const { bytes, put, textOf } = require('../../../../lib/backends/etcd/transaction.js');
@@ -42,7 +43,8 @@ class FakeStore {
     return { header: { revision: String(this.#revision) }, succeeded, responses };
   }
 
-  #do({ request_put: written, request_range: read, request_txn: inner }) {
+  #do({ request_put: written, request_range: read, request_txn: inner, ...others }) {
+    if (others.request_delete_range) return this.remove(textOf(others.request_delete_range.key));
     if (inner !== undefined) return { response_txn: this.carryOut(inner) };
     const key = textOf((written ?? read).key);
     const old = this.#keys.get(key);
@@ -125,9 +127,13 @@ const keys = new BucketKeys('prefix', 'bucket');
 
 let client;
 let session;
+/** What was passed on, as id and revision. */
+let mails;
 beforeEach(async () => {
   client = new FakeClient();
-  session = new Session(client, keys, TTL_MS, { onMail() {}, onMailGap() {}, onLost() {} });
+  mails = [];
+  const onMail = ({ id }, { revision }) => mails.push([id, revision]);
+  session = new Session(client, keys, TTL_MS, { onMail, onMailGap() {}, onLost() {} });
   await session.open('about');
   client.isPrompt = false;
 });
@@ -250,4 +256,86 @@ test('reads its own key where its end may have been missed', async () => {
   client.arrive();
   await nextTurn();
   expect(session.isOver).toBe(true);
+});
+
+describe('mail to an id that several requests have had', () => {
+  const requestOf = (number) => new EtcdRequest({ number, name: 'a', mode: 'exclusive', since: 0 });
+  const GRANT = '{"heads":[]}';
+  const theftOf = (token) => JSON.stringify({ stolen: true, token });
+
+  function receive(id, value, revision) {
+    const kv = { key: bytes(keys.mail(id)), value: Buffer.from(value), mod_revision: revision };
+    client.stream.tell(watches()[0], { events: [{ type: 0, kv }] });
+  }
+
+  /** The cluster has reached a revision, and the session knows that. @returns {Promise<bigint>} */
+  async function reach() {
+    const changed = change('other');
+    await client.untilCalls(1);
+    client.arrive();
+    return BigInt((await changed).revision);
+  }
+
+  /** The second request has the id of the first. */
+  async function useAgain() {
+    const first = requestOf(1);
+    session.identify([first]);
+    const end = await reach();
+    session.ids.giveBack(first);
+    const second = requestOf(2);
+    session.identify([second]);
+    expect(second.id).toBe(first.id);
+    return { id: second.id, before: String(end), after: String(end + 1n) };
+  }
+
+  test('a late grant of the one before is not passed on', async () => {
+    const { id, before, after } = await useAgain();
+    receive(id, GRANT, before);
+    expect(mails).toEqual([]);
+    receive(id, GRANT, after);
+    expect(mails).toEqual([[id, after]]);
+    expect(client.calls).toEqual([]);
+  });
+
+  test('a theft from the one before is removed, however late it is told', async () => {
+    const { id, before, after } = await useAgain();
+    receive(id, theftOf(before), after);
+    expect(mails).toEqual([]);
+    await nextTurn();
+    expect(client.calls).toHaveLength(1);
+    const [{ request_txn: inner }] = JSON.parse(client.sent.at(-1)).success;
+    expect(inner.compare).toMatchObject([{ mod_revision: after }]);
+    client.arrive();
+  });
+
+  test('a mail that has taken the place of a late one stays', async () => {
+    const { id, before, after } = await useAgain();
+    receive(id, theftOf(before), after);
+    await nextTurn();
+    expect(client.calls).toHaveLength(1);
+    client.isPrompt = true;
+    await session.change([], [put(keys.mail(id), GRANT, session.lease)], [], async () => ({}));
+    client.isPrompt = false;
+    client.arrive();
+    expect(client.store.writesOf(keys.mail(id))).toBe(1);
+  });
+
+  test('a theft from this one is passed on', async () => {
+    const { id, after } = await useAgain();
+    receive(id, theftOf(after), after);
+    expect(mails).toEqual([[id, after]]);
+  });
+
+  test('a theft from one whose id nobody has is removed', async () => {
+    receive(toRequestId(session.leaseId, 1), theftOf('1'), '2');
+    await nextTurn();
+    expect(client.calls).toHaveLength(1);
+    client.arrive();
+    expect(mails).toEqual([]);
+  });
+
+  test('a session that is over gives no ids', () => {
+    session.abandon();
+    expect(() => session.identify([requestOf(1)])).toThrow(SessionLost);
+  });
 });

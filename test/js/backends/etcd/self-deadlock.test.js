@@ -1,0 +1,44 @@
+'use strict';
+
+const { EtcdRequest, WAITING } = require('../../../../lib/backends/etcd/etcd-request.js');
+const { BucketKeys, toLeaseId, toRequestId } = require('../../../../lib/backends/etcd/keys.js');
+const { wouldSelfDeadlock } = require('../../../../lib/backends/etcd/self-deadlock.js');
+const { bytes } = require('../../../../lib/backends/etcd/transaction.js');
+
+const bucket = new BucketKeys('prefix', 'bucket');
+const keys = bucket.ofName('a');
+const leaseId = toLeaseId('7');
+/** What the thread calls its requests: by its numbers. */
+const ownOf = (...numbers) => new Set(numbers.map((number) => toRequestId(leaseId, number)));
+
+/** @param {number} idNumber  of the id under which the request is in the cluster */
+function requestOf(number, idNumber) {
+  const request = new EtcdRequest({ number, name: 'a', mode: 'exclusive', since: 0 });
+  request.id = toRequestId(leaseId, idNumber);
+  return request;
+}
+
+const toKeyValue = (key, value, created) => ({
+  ...{ key: bytes(key), value: Buffer.from(value), create_revision: created },
+});
+
+/** Request 12 waits behind request 11, which holds the lock. */
+async function lookWith(own) {
+  const holder = requestOf(11, 1);
+  const waiter = requestOf(12, 2);
+  Object.assign(waiter, { phase: WAITING, created: '6' });
+  const responses = [
+    [toKeyValue(keys.heldKey('x', holder.id), `9 ${holder.value}`, '5')],
+    [toKeyValue(keys.queueKey('x', waiter.id), waiter.value, '6')],
+  ].map((kvs) => ({ response_range: { kvs } }));
+  const session = { read: async () => ({ responses }) };
+  return wouldSelfDeadlock(session, bucket, waiter, () => own);
+}
+
+test('a thread waits for a lock of its own, whatever id that has', async () => {
+  expect(await lookWith(ownOf(11))).toBe(true);
+});
+
+test('the id of a holder is not the number of another request', async () => {
+  expect(await lookWith(ownOf(1))).toBe(false);
+});

@@ -1,0 +1,103 @@
+'use strict';
+
+const { EtcdRequest } = require('../../lib/backends/etcd/etcd-request.js');
+const { BucketKeys, toLeaseId } = require('../../lib/backends/etcd/keys.js');
+const { NameQueue } = require('../../lib/backends/etcd/name-queue.js');
+const { RequestIds } = require('../../lib/backends/etcd/request-ids.js');
+const { textOf } = require('../../lib/backends/etcd/transaction.js');
+
+const bucket = new BucketKeys('prefix', 'bucket');
+const leaseId = toLeaseId('7');
+const NAME = 'a';
+const nameKeys = bucket.ofName(NAME);
+
+const turn = () => new Promise(setImmediate);
+
+/** @param {{ success: any[] }} change  that only removes */
+const removedBy = ({ success }) =>
+  success.map(({ request_delete_range: { key } }) => textOf(key)).sort();
+
+/** @param {EtcdRequest} request */
+const keysOf = ({ class: it, id }) =>
+  [nameKeys.heldKey(it, id), nameKeys.queueKey(it, id), bucket.mail(id)].sort();
+
+/** @param {number} number @param {object} [options] */
+const requestOf = (number, options) =>
+  new EtcdRequest({ number, name: NAME, mode: 'exclusive', since: 0, ...options });
+
+/** A session that lives. The test answers its changes, and says what it reads. */
+class PlayedSession {
+  lease = '7';
+  leaseId = leaseId;
+  ids = new RequestIds(leaseId);
+  entries = { pass: (/** @type {Promise<any>} */ promise) => promise };
+  /** What was asked of the cluster, and not answered. @type {any[]} */
+  changes = [];
+  /** What is read, by key. @type {Map<string, object>} */
+  stored = new Map();
+
+  /** @param {EtcdRequest[]} requests */
+  identify(requests) {
+    this.ids.take(requests, 0n);
+  }
+
+  /** @param {any[]} ops */
+  async read(ops) {
+    const responses = ops.map(({ request_range: { key } }) => {
+      const found = this.stored.get(textOf(key));
+      return { response_range: { kvs: found ? [found] : [], count: '0' } };
+    });
+    return { revision: '8', responses };
+  }
+
+  change(compare, success, failure, recover) {
+    return new Promise((resolve, reject) =>
+      this.changes.push({ compare, success, recover, resolve, reject }),
+    );
+  }
+}
+
+/** The requests of one session for one name, and what their agent is told. */
+function playNameQueue() {
+  const session = new PlayedSession();
+  const { changes, stored } = session;
+  const told = [];
+  const note = (what) => (request) => told.push(`${what} ${request.number}`);
+  const queue = new NameQueue(NAME, /** @type {any} */ (session), bucket, {
+    onGranted: note('granted'),
+    onQueued: note('queued'),
+    onMissed: note('missed'),
+    onFailed: note('failed'),
+    onLost: note('lost'),
+    onEnded: ({ number, loss }) => told.push(`ended ${number} ${loss}`),
+    onIdle() {},
+    onWaited() {},
+    lookAfter: () => 50,
+  });
+
+  function ask(number, options) {
+    const request = requestOf(number, options);
+    queue.ask(request);
+    return request;
+  }
+
+  async function answer(revision, succeeded, responses = []) {
+    await turn();
+    changes.shift().resolve({ revision, succeeded, responses });
+    await turn();
+  }
+
+  /** No answer came: what has happened is read. */
+  async function findOut() {
+    await turn();
+    const { recover, resolve } = changes.shift();
+    const found = await recover();
+    if (found === undefined) throw new Error('it would be asked for again');
+    resolve(found);
+    await turn();
+  }
+
+  return { told, session, queue, changes, stored, ask, answer, findOut };
+}
+
+module.exports = { bucket, keysOf, nameKeys, playNameQueue, removedBy, requestOf, turn };
