@@ -3,8 +3,9 @@
 // The two transactions that a lock without other waiters needs, and nothing else: no session, no
 // thread, no queue, no look at the answer.
 
-const { BucketKeys, toLeaseId, toRequestId } = require('../../lib/backends/etcd/keys.js');
+const { BucketKeys, toLeaseId } = require('../../lib/backends/etcd/keys.js');
 const { loadServices } = require('../../lib/backends/etcd/grpc-library.js');
+const { RequestIds } = require('../../lib/backends/etcd/request-ids.js');
 const { isEmpty, put, remove } = require('../../lib/backends/etcd/transaction.js');
 const { endpointsIn, serveEtcd, whyNoEtcd } = require('./etcd-server.js');
 
@@ -23,12 +24,12 @@ async function open({ directory, name }) {
     });
   const { ID } = await call(lease, 'LeaseGrant', { TTL: TTL_S, ID: '0' });
   const bucket = new BucketKeys('bench', 'default');
-  const leaseId = toLeaseId(ID);
-  let count = 0;
+  const ids = new RequestIds(toLeaseId(ID));
   const runNamed = async (any, section) => {
     const keys = bucket.ofName(any);
-    count += 1;
-    const id = toRequestId(leaseId, count);
+    const request = /** @type {any} */ ({});
+    ids.take([request], 0n);
+    const { id } = request;
     const [held, waiting] = [keys.heldKey('x', id), keys.queueKey('x', id)];
     await call(kv, 'Txn', {
       compare: [keys.held, keys.queue].map(isEmpty),
@@ -39,6 +40,7 @@ async function open({ directory, name }) {
       return await section();
     } finally {
       await call(kv, 'Txn', { compare: [isEmpty(keys.queue)], success: [remove(held)] });
+      ids.giveBack(request);
     }
   };
   return { run: (section) => runNamed(name, section), runNamed, close: () => lease.close() };

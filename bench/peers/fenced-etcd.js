@@ -4,9 +4,10 @@
 // session, and with what is read where another request is in the way. No session, no thread.
 
 const { EtcdRequest } = require('../../lib/backends/etcd/etcd-request.js');
-const { BucketKeys, toLeaseId, toRequestId } = require('../../lib/backends/etcd/keys.js');
+const { BucketKeys, toLeaseId } = require('../../lib/backends/etcd/keys.js');
 const { LockChanges } = require('../../lib/backends/etcd/lock-changes.js');
 const { loadServices } = require('../../lib/backends/etcd/grpc-library.js');
+const { RequestIds } = require('../../lib/backends/etcd/request-ids.js');
 const { get, isChangedAt, nested, put } = require('../../lib/backends/etcd/transaction.js');
 const { endpointsIn, serveEtcd, whyNoEtcd } = require('./etcd-server.js');
 
@@ -33,18 +34,20 @@ async function open({ directory, name }) {
       success: [nested(compare, success, failure)],
       failure: [get(about)],
     });
+  const ids = new RequestIds(toLeaseId(ID));
   let count = 0;
   const runNamed = async (any, section) => {
     const changes = new LockChanges(bucket, bucket.ofName(any));
     count += 1;
     const asked = { number: count, name: any, mode: /** @type {const} */ ('exclusive') };
     const request = new EtcdRequest(/** @type {any} */ ({ ...asked, since: Date.now() }));
-    request.id = toRequestId(toLeaseId(ID), count);
+    ids.take([request], 0n);
     request.hold((await change(changes.enter(request, ID))).header.revision);
     try {
       return await section();
     } finally {
       await change(changes.release(request, [], 0));
+      ids.giveBack(request);
     }
   };
   return { run: (section) => runNamed(name, section), runNamed, close: () => lease.close() };
