@@ -57,9 +57,13 @@ class NameQueue {
     );
     this.#look = new WaiterLook(
       this.#access,
-      { first: () => this.#requests.first, lookAfter: () => host.lookAfter() },
+      {
+        first: () => this.#requests.first,
+        lookAfter: () => host.lookAfter(),
+        grant: (request) => this.#grant(request, []),
+        reread: (request) => this.#reread(request),
+      },
       (step) => this.#steps.add(step),
-      (request) => this.#grant(request, []),
     );
   }
 
@@ -108,14 +112,11 @@ class NameQueue {
   onMail(request, { revision, value }) {
     const mail = JSON.parse(value);
     request.hasMail = true;
-    if (mail.stolen && mail.token === undefined) {
-      // An earlier version says so: perhaps of a request that had the id before.
-      this.#steps.add(() => this.#reread(request));
-      return;
-    }
     if (mail.stolen) {
-      this.#requests.lose(request);
-      this.#steps.add(() => this.#access.erase(request));
+      // An earlier version does not say which lock: perhaps that of one that had the id before.
+      const isSure = mail.token !== undefined;
+      if (isSure) this.#requests.lose(request);
+      this.#steps.add(() => (isSure ? this.#access.erase(request) : this.#reread(request)));
       return;
     }
     if (request.phase !== NEW && request.phase !== WAITING) return;
@@ -259,12 +260,9 @@ class NameQueue {
     for (const [index, request] of requests.entries()) {
       if (request.phase !== WAITING) continue; // its mail came meanwhile
       const token = tokens[index];
-      if (token === undefined) {
-        this.#requests.leave(request);
-        continue;
-      }
-      this.#requests.hold(request, token); // the grant was faster
-      request.hasMail = true;
+      request.hasMail ||= token !== undefined;
+      if (token === undefined) this.#requests.leave(request);
+      else this.#requests.hold(request, token); // the grant was faster
     }
     this.#look.schedule();
     if (mustServe) await this.#serve();

@@ -18,6 +18,7 @@ class WaiterLook {
   #first;
   #step;
   #grant;
+  #reread;
   /** @type {NodeJS.Timeout | undefined} */
   #timer;
   /** @type {{ cancel: () => void } | undefined} */
@@ -28,15 +29,17 @@ class WaiterLook {
    * @param {object} waiter
    * @param {() => EtcdRequest | undefined} waiter.first  the oldest
    * @param {() => number} waiter.lookAfter  so long after it has become that, in ms
+   * @param {(request: EtcdRequest) => Promise<boolean>} waiter.grant
+   * @param {(request: EtcdRequest) => Promise<void>} waiter.reread  where it stands
    * @param {(step: () => Promise<void>) => void} step  does it in its turn
-   * @param {(request: EtcdRequest) => Promise<boolean>} grant
    */
-  constructor(access, { first, lookAfter }, step, grant) {
+  constructor(access, { first, lookAfter, grant, reread }, step) {
     this.#access = access;
     this.#lookAfter = lookAfter;
     this.#first = first;
     this.#step = step;
     this.#grant = grant;
+    this.#reread = reread;
   }
 
   /** @param {number} [delayMs] */
@@ -63,8 +66,11 @@ class WaiterLook {
     if (request === undefined) return;
     const blocker = await findBlocker(this.#access, request);
     if (request.phase !== WAITING) return;
-    if (blocker === undefined) {
-      if (!(await this.#grant(request))) this.schedule();
+    if (blocker === undefined && (await this.#grant(request))) return;
+    // It has the lock by a change that was in doubt, which this session had not seen.
+    if (blocker === undefined || blocker.key === this.#access.changes.heldKey(request)) {
+      await this.#reread(request);
+      this.schedule();
       return;
     }
     const { isAhead, ...watched } = blocker;

@@ -1,7 +1,7 @@
 'use strict';
 
 const { toLeaseId, toRequestId } = require('../../../../lib/backends/etcd/keys.js');
-const { textOf } = require('../../../../lib/backends/etcd/transaction.js');
+const { getAll, textOf } = require('../../../../lib/backends/etcd/transaction.js');
 const {
   bucket,
   keysOf,
@@ -272,5 +272,59 @@ describe('a request, and right after it the release of the lock that the session
     await turn();
     stored.set(nameKeys.heldKey('x', first.id), { create_revision: '5' });
     expect(await changes[0].recover()).toBeUndefined();
+  });
+});
+
+describe('a waiter that has got the lock by a change in doubt', () => {
+  /** As the cluster answers a read. */
+  function readStored(ops) {
+    const responses = ops.map(({ request_range: range }) => {
+      const start = textOf(range.key);
+      const end = range.range_end === undefined ? `${start}\0` : textOf(range.range_end);
+      const found = [...stored].filter(([key]) => key >= start && key < end);
+      const kvs = found.map(([key, about]) => ({ key: Buffer.from(key), ...about }));
+      return { response_range: { kvs, count: String(kvs.length), more: false } };
+    });
+    return Promise.resolve({ revision: '12', responses });
+  }
+
+  const untilTold = async (count) => {
+    while (told.length < count) await turn();
+  };
+
+  test('from a holder of its own session finds out', async () => {
+    const first = ask(1, {});
+    await answer('5', true);
+    const second = ask(2, {});
+    await answer('6', false);
+    session.read = readStored;
+    queue.end(first);
+    await turn();
+    stored.set(nameKeys.queueKey('x', second.id), {
+      value: Buffer.from(second.value),
+      create_revision: '6',
+    });
+    stored.set(nameKeys.heldKey('x', first.id), { create_revision: '5' });
+    const looks = [nameKeys.held, nameKeys.queue, nameKeys.heldExclusive, nameKeys.heldShared];
+    const { responses } = await readStored(looks.map(getAll));
+    await answer('7', false, responses); // it hands over, then
+    stored.clear();
+    stored.set(nameKeys.heldKey('x', second.id), { create_revision: '9' });
+    await findOut();
+    await untilTold(4);
+    expect(told).toEqual(['granted 1', 'queued 2', 'ended 1 undefined', 'granted 2']);
+    expect(second.token).toBe('9');
+  });
+
+  test('finds out also where it could share the lock with itself', async () => {
+    const waiter = ask(1, { mode: 'shared' });
+    await answer('6', false);
+    session.read = readStored;
+    stored.set(nameKeys.heldKey('s', waiter.id), { create_revision: '9' });
+    while (changes.length === 0) await turn();
+    await answer('12', false); // a grant, to a waiter that is not there
+    await untilTold(2);
+    expect(told).toEqual(['queued 1', 'granted 1']);
+    expect(waiter.token).toBe('9');
   });
 });
