@@ -58,7 +58,7 @@ test('so does that of requestSync(), where they are of another thread', async ()
 
 test('without an answer of the cluster the message is without holders', async () => {
   const held = await other.acquire('out of reach');
-  cluster.members[0].signal('SIGSTOP');
+  await cluster.members[0].suspend();
   const refused = locks.request('out of reach', { timeout: 20 }, () => {});
   await expect(refused).rejects.toMatchObject({
     message: "The lock 'out of reach' was not granted within 20 ms",

@@ -2,10 +2,20 @@
 
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
-const { rmSync } = require('node:fs');
+const { readFileSync, readdirSync, rmSync } = require('node:fs');
 const path = require('node:path');
+const { setImmediate: nextTurn } = require('node:timers/promises');
 
 const BINARY = process.env.HOLDFAST_ETCD || 'etcd';
+/** What Linux calls the state of a thread that a signal has stopped. */
+const STOPPED = 'T';
+
+/** Of the threads of a process. @param {number} pid */
+function statesOf(pid) {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  const stats = threads.map((id) => readFileSync(`/proc/${pid}/task/${id}/stat`, 'utf8'));
+  return stats.map((stat) => stat.slice(stat.lastIndexOf(')') + 2)[0]);
+}
 
 /** One etcd process of a cluster: it is started, killed, stopped and replaced. */
 class EtcdMember {
@@ -62,6 +72,12 @@ class EtcdMember {
 
   signal(name) {
     this.#child.kill(name);
+  }
+
+  /** SIGSTOP; resolves when none of its threads runs: one may still answer for a moment. */
+  async suspend() {
+    this.signal('SIGSTOP');
+    while (statesOf(this.pid).some((state) => state !== STOPPED)) await nextTurn();
   }
 
   /** SIGKILL; resolves when it is gone. */
