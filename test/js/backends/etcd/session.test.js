@@ -7,7 +7,7 @@ const { EtcdRequest } = require('../../../../lib/backends/etcd/etcd-request.js')
 const { BucketKeys, toRequestId } = require('../../../../lib/backends/etcd/keys.js');
 const { Session } = require('../../../../lib/backends/etcd/session.js');
 const { SessionLost } = require('../../../../lib/backends/etcd/session-calls.js');
-const { bytes, put, textOf } = require('../../../../lib/backends/etcd/transaction.js');
+const { bytes, get, put, textOf } = require('../../../../lib/backends/etcd/transaction.js');
 
 // The fence of a session where all answers are late: the test says when a call arrives.
 
@@ -295,6 +295,16 @@ describe('mail to an id that several requests have had', () => {
     receive(id, GRANT, after);
     expect(mails).toEqual([[id, after]]);
     expect(client.calls).toEqual([]);
+  });
+
+  test('so is none that is no newer than what a read has shown', async () => {
+    const reading = session.read([get(aboutKey())]);
+    client.arrive();
+    const { revision } = await reading;
+    const request = requestOf(1);
+    session.identify([request]);
+    receive(request.id, GRANT, revision);
+    expect(mails).toEqual([]);
   });
 
   test('a theft from the one before is removed, however late it is told', async () => {
