@@ -34,17 +34,17 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 const openWithoutSweep = ({ directory }) =>
   openLockManager({ backend: new SharedMemoryBackend({ directory, sweeps: false }) });
 
-/** Holds a lock and waits for another; gives both promises. */
+/** Holds a lock and waits for another; gives the lock and both promises. */
 async function holdAndWait(locks) {
   let held;
-  await new Promise((granted) => {
-    held = locks.request('ledger', () => {
-      granted();
+  const lock = await new Promise((granted) => {
+    held = locks.request('ledger', (it) => {
+      granted(it);
       return new Promise(() => {});
     });
   });
   const waiting = locks.request('ledger', () => 'granted on a table that is gone');
-  return { held, waiting };
+  return { lock, held, waiting };
 }
 
 const lost = { name: 'AbortError', reason: 'disconnected' };
@@ -53,12 +53,13 @@ const gone = { name: 'InvalidStateError' };
 describe.each(Object.keys(HARMS))('when %s', (harm) => {
   test('the next request fails, and everybody is told', async () => {
     const locks = openLockManager(place);
-    const { held, waiting } = await holdAndWait(locks);
-    let isTold = false; // by the sweep, or a look for deadlocks, which may come first
-    held.catch(() => (isTold = true));
-    waiting.catch(() => {});
+    const { lock, held, waiting } = await holdAndWait(locks);
+    const { signal } = lock;
+    for (const promise of [held, waiting]) promise.catch(() => {});
     HARMS[harm](place);
     await pause(A_LOOK_LATER_MS);
+    // By the sweep, or a look for deadlocks, which may come first. The promises follow the signal.
+    const isTold = signal.aborted;
     const other = locks.request('other', () => 'granted by the new table');
     const ends = [
       isTold

@@ -13,6 +13,8 @@ const { randomFrom } = require('../support/process-random.js');
 
 const PROGRAM = path.join(__dirname, 'run-once-program.js');
 const HOUR = 3_600_000;
+/** Between two runs of a storm: a watchdog, after which the state is told. */
+const STANDSTILL_MS = 30_000;
 
 let directory;
 let log;
@@ -139,6 +141,40 @@ test('delivery: at-most-once: a run whose process dies in the middle is not made
   expect(readLog()).toHaveLength(1);
 });
 
+/** What the workers do, and what the lock table and the log say. */
+async function describeState() {
+  const locks = openLockManager({ directory });
+  const { held, pending } = await locks.inspect();
+  locks.close();
+  const processes = [...workers].map(({ process: { pid } }) => {
+    const [, state] = /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+    return `${pid} ${state} ${readFileSync(`/proc/${pid}/wchan`, 'utf8')}`;
+  });
+  const facts = { now: Date.now(), processes, held, pending, log: readLog().slice(-5) };
+  return JSON.stringify(facts, (_key, value) =>
+    typeof value === 'bigint' ? String(value) : value,
+  );
+}
+
+/** Fails when nothing happens for long. */
+class Standstill {
+  #timer;
+  #fail;
+  found = new Promise((_resolve, reject) => {
+    this.#fail = () =>
+      describeState().then((state) => reject(new Error(`no run any more: ${state}`)), reject);
+  });
+
+  goOn() {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.#fail, STANDSTILL_MS);
+  }
+
+  end() {
+    clearTimeout(this.#timer);
+  }
+}
+
 describe.each(['at-least-once', 'at-most-once'])('%s, in a storm', (delivery) => {
   test('no two runs overlap, and none is repeated but that of a killed process', async () => {
     const KILLS = 8;
@@ -148,10 +184,15 @@ describe.each(['at-least-once', 'at-most-once'])('%s, in a storm', (delivery) =>
     const killed = new Set();
     let enough;
     const isDone = new Promise((resolve) => (enough = resolve));
+    const standstill = new Standstill();
+    standstill.goOn();
     const run = () => {
       const worker = start({ every: 10, delivery, holds: false });
+      let isKilled = false; // what it has said before comes later
       worker.on('message', async ({ started }) => {
-        if (started === undefined || random(3) > 0 || killed.size >= KILLS) return;
+        standstill.goOn();
+        if (started === undefined || isKilled || random(3) > 0 || killed.size >= KILLS) return;
+        isKilled = true;
         killed.add(worker.process.pid);
         await kill(worker);
         if (killed.size === KILLS) enough();
@@ -159,7 +200,8 @@ describe.each(['at-least-once', 'at-most-once'])('%s, in a storm', (delivery) =>
       });
     };
     for (let count = 0; count < 4; count += 1) run();
-    await isDone;
+    await Promise.race([isDone, standstill.found]);
+    standstill.end();
     await Promise.all([...workers].map(kill));
 
     const lines = readLog();
