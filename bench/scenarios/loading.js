@@ -94,7 +94,7 @@ module.exports = {
     {
       of: 'import holdfast, first lock',
       per: 'require(holdfast), first lock',
-      figure: 'over plain ms',
+      figure: 'inside ms',
       atMost: 1.33, // 12 ms where require takes 9
     },
   ],
