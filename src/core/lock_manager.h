@@ -108,6 +108,7 @@ class LockManager final : public segment::IntakeWorker {
  private:
   void Repair(uint32_t shard, WakeQueue& wake_queue);
   void ExecuteIntake(uint32_t shard, WakeQueue& wake_queue);
+  bool IsOfTheDead(const segment::OperationCell& operation) const;
   void ExecuteAfterRepair(const segment::ShardView& view, WakeQueue& wake_queue,
                           const std::vector<segment::CellId>& operations);
   Status TerminateInShard(const segment::AgentRef& agent, uint32_t shard, uint64_t timeout_ns,

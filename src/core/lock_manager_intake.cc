@@ -54,12 +54,23 @@ void LockManager::ExecuteIntake(uint32_t shard, WakeQueue& wake_queue) {
   if (view.header().dirty.Get() != 0) Repair(shard, wake_queue);
 }
 
+// A process that died before it had put its operation into the intake: whoever reaps it may have
+// been here already, and would not see the record.
+bool LockManager::IsOfTheDead(const OperationCell& operation) const {
+  const segment::AgentRef agent = segment::AgentOf(segment_, operation);
+  return agent.generation != 0 && !host_.IsAlive(agent.process);
+}
+
 void LockManager::ExecuteAfterRepair(const ShardView& view, WakeQueue& wake_queue,
                                      const std::vector<CellId>& operations) {
   OperationExecutor executor(view, wake_queue, self_);
   for (const CellId id : operations) {
     OperationCell* const operation = segment::OperationAt(segment_, id);
     if (operation == nullptr || operation->state.Get() != OperationState::kPending) continue;
+    if (IsOfTheDead(*operation)) {
+      operation->state.Publish(OperationState::kExecuted);
+      continue;
+    }
     if (!executor.Execute(id, *operation, OperationExecutor::Occasion::kRepair)) return;
   }
 }

@@ -232,6 +232,18 @@ TEST_F(Intake, OfADeadAgentIsEndedWithIt) {
   EXPECT_EQ(Outcome(b, kName), RequestOutcome::kGranted);
 }
 
+// Whoever reaps it may have passed this shard already: the record would be nobody's.
+TEST_F(Intake, IsNotExecutedForAProcessThatDiedBeforeItWasLinked) {
+  const OperationCell& unlinked = PutInRequest(a);
+  machine.segment().shard(shard_).intake.Exchange(segment::kNoCell);
+  machine.Kill(p);
+  machine.Kill(r);
+  Enter(b);
+  EXPECT_EQ(unlinked.state.Get(), OperationState::kExecuted);
+  EXPECT_EQ(UsedCells(), 0U);
+  EXPECT_EQ(Outcome(b, kName), RequestOutcome::kGranted);
+}
+
 TEST_F(Intake, KeepsAProcessFromBeingReapedUntilItIsExecuted) {
   PutInRequest(a);
   machine.Kill(p);
