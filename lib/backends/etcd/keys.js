@@ -64,6 +64,12 @@ const toLease = (leaseId) => BigInt.asIntN(64, BigInt(`0x${leaseId}`)).toString(
 const toRequestId = (leaseId, number) =>
   `${leaseId}-${number.toString(16).padStart(NUMBER_DIGITS, '0')}`;
 
+/**
+ * @param {string} id  of a request
+ * @param {number} number
+ */
+const withNumber = (id, number) => toRequestId(id.slice(0, LEASE_DIGITS), number);
+
 /** @param {string} id */
 const numberOf = (id) => Number.parseInt(id.slice(LEASE_DIGITS + 1), 16);
 
@@ -171,4 +177,5 @@ module.exports = {
   toLease,
   toLeaseId,
   toRequestId,
+  withNumber,
 };

@@ -3,7 +3,7 @@
 const { WaitPath } = require('../wait-path.js');
 const { WAITING } = require('./etcd-request.js');
 const { toRequestInfo } = require('./bucket-view.js');
-const { toRequestId } = require('./keys.js');
+const { withNumber } = require('./keys.js');
 const { limitOf, toWaiters } = require('./queue-state.js');
 const { getAll, getMadeUntil, keyValuesOf } = require('./transaction.js');
 
@@ -25,7 +25,7 @@ const toHeld = (holder) => ({ isQueued: false, request: toRequest(holder, 0) });
  * @param {boolean} isHeld
  */
 const askedId = ({ id, value }, isHeld) =>
-  toRequestId(id.slice(0, 16), toRequestInfo(value, { id, isHeld }).number);
+  withNumber(id, toRequestInfo(value, { id, isHeld }).number);
 
 /**
  * @param {Waiter} waiter
