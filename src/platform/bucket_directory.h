@@ -45,7 +45,8 @@ class BucketDirectory {
 
   // Removes the file `name` if it is still this one and no process has a SlotLock on it. False: one
   // has. Who has opened the file and locks a slot later finds it removed. Keeps the others out for
-  // as long as `file` lives.
+  // as long as `file` lives. Another that is removing the file is waited for, a second at most;
+  // then false, too.
   Result<bool> RemoveUnused(const char* name, const SegmentFile& file) const;
 
   // Removes the file `name`, if there is one.

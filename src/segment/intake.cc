@@ -64,7 +64,8 @@ bool ReadTexts(Segment& segment, CellId id, const OperationCell& operation, Oper
 void PushOperation(Segment& segment, CellId id, OperationCell& operation) {
   ShardHeader& shard = segment.shard(operation.shard.Get());
   operation.number.Set(shard.intake_last.FetchAdd(1) + 1);
-  // If the agent dies before this store, it has asked for nothing. After it, the operation counts.
+  // If the agent dies before this store, it has asked for nothing. After it, the operation counts;
+  // unless the process dies, and a repair finds it dead: then it leaves the operation out.
   operation.state.Publish(OperationState::kPending);
   CellId head = shard.intake.Get();
   do {

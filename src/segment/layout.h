@@ -43,7 +43,8 @@
 // I14 A lock word names a live process only while a thread of it is inside or about to be, or by
 //     damage. Then only this process changes it, except for the waiters bit.
 // I15 An operation that is kPending and pushed is executed once, and before any operation or
-//     request that comes to its shard later. Its extent stays claimed until its process was reaped.
+//     request that comes to its shard later; but a repair leaves out those of dead processes. Its
+//     extent stays claimed until its process was reaped.
 // I16 An open record (kept_record.h) is the only request of its name, has no text, limit, hold
 // limit
 //     and enclosing token, and is in the shard's `kept`. Locked: it is in the held list of its
