@@ -45,15 +45,19 @@ bool AgentWatches::IsAnyActive() const {
 }
 
 void AgentWatches::Read(uint32_t id, size_t max, std::vector<WatchedEvent>& events) {
-  const auto reader = readers_.find(id);
-  if (reader == readers_.end()) return;
+  const auto found = readers_.find(id);
+  if (found == readers_.end()) return;
+  WatchRingReader& reader = found->second;
+  const uint64_t lost_before = reader.lost();
   const uint64_t now_ns = attachment_.host().MonotonicNs();
   while (events.size() < max) {
-    std::optional<WatchedEvent> event = reader->second.Next(now_ns);
-    if (!event.has_value()) return;
+    std::optional<WatchedEvent> event = reader.Next(now_ns);
+    if (!event.has_value()) break;
     FollowLife(ProcessRef::FromWord(event->entry.process));
     events.push_back(std::move(*event));
   }
+  // Somebody may have come whom only the lost events named.
+  if (reader.lost() != lost_before && !reader.is_paused()) FollowLives();
 }
 
 void AgentWatches::Close(uint32_t id) {

@@ -28,7 +28,7 @@ std::optional<WatchedEvent> WatchRingReader::Next(uint64_t now_ns) {
   WatchedEvent event;
   for (uint64_t steps = 0; steps < slots_ && Step(now_ns, event); ++steps) {
     if (event.entry.type == 0 || !IsOfInterest(event)) continue;
-    event.lost = std::exchange(lost_, 0);
+    event.lost = lost_ - std::exchange(lost_told_, lost_);
     return event;
   }
   return std::nullopt;

@@ -26,6 +26,8 @@ class WatchRingReader {
   // Passes over all but incidents (segment::IsIncident).
   void SetPaused(bool is_paused) { is_paused_ = is_paused; }
   bool is_paused() const { return is_paused_; }
+  // All that it has missed so far, told with an event or not yet.
+  uint64_t lost() const { return lost_; }
   // Whether a number was taken whose entry is not read yet.
   bool IsBehind() const { return watch_ring_.Last() + 1 != next_; }
 
@@ -42,6 +44,7 @@ class WatchRingReader {
   bool is_paused_ = false;
   uint64_t next_;
   uint64_t lost_ = 0;
+  uint64_t lost_told_ = 0;     // of these
   uint64_t gap_end_ = 0;       // of numbers up to here ...
   uint64_t gap_since_ns_ = 0;  // ... one was missed then
 };

@@ -103,6 +103,13 @@ const WATCH_BUGS = [
     tests: [SIMULATION],
   },
   {
+    name: 'a watcher that has missed events does not look who has come',
+    file: 'src/core/agent_watches.cc',
+    from: '  if (reader.lost() != lost_before && !reader.is_paused()) FollowLives();\n',
+    to: '',
+    tests: [SIMULATION],
+  },
+  {
     name: 'whoever was met while it attached stays a suspect for life',
     file: 'src/core/peer_monitor.cc',
     from: 'return HoldLifeline(suspect.process);',

@@ -123,6 +123,22 @@ test('a watcher that is stopped delays nobody, and is told what it has missed', 
   expect(rest.every(({ lost }) => lost === 0)).toBe(true);
 });
 
+test('a holder whose grant a stopped watcher has missed is seen to die', async () => {
+  const watcher = await bucket.open('process');
+  const watch = await watcher.watch('a');
+  await watcher.freeze();
+  const holder = await bucket.open('process');
+  await (
+    await holder.hold('a')
+  ).granted;
+  for (let i = 0; i < 10_000; i += 1) await bucket.locks.request('unrelated', () => {});
+  watcher.thaw();
+  await holder.end();
+  const [event] = await watch.read(1);
+  expect(event).toMatchObject({ type: 'died', name: 'a' });
+  expect(event.lost).toBeGreaterThan(0);
+});
+
 /** Runs a program that may use `locks`; gives its output. */
 function outputOf(program) {
   const source = `

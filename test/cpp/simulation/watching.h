@@ -51,7 +51,6 @@ class Watching {
   uint64_t at_least_ = 0;
   uint64_t max_ = 0;
   uint64_t opened_behind_ = 0;
-  uint64_t lost_ = 0;
   std::string fault_;
 };
 
