@@ -14,7 +14,7 @@ const { locks } = require('./lock-managers.js');
 const { toLockManager } = require('./lock-manager.js');
 const { CombinedSignal } = require('./combined-signal.js');
 const { defaultRunStore, toRunStore } = require('./run-store.js');
-const { sleepUntil } = require('./sleep-until.js');
+const { sleepTowards } = require('./sleep-towards.js');
 
 /** @typedef {import('../../types/run-once.d.ts').RunStore} RunStore */
 /** @typedef {import('./lock.js').Lock} Lock */
@@ -127,11 +127,13 @@ async function lead(job, store, lock) {
     let last = await lastRun(job, store);
     while (!stop.signal.aborted) {
       const current = currentRun(job);
-      if (current > last) {
+      if (last > current + 1) {
+        last = await lastRun(job, store);
+      } else if (current > last) {
         await makeRun(job, store, current, { signal: stop.signal, token: lock.token });
         last = current;
       } else {
-        await sleepUntil((last + 1) * job.every + job.offset, stop.signal);
+        await sleepTowards((last + 1) * job.every + job.offset, stop.signal);
       }
     }
   } finally {

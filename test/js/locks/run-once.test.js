@@ -72,6 +72,27 @@ describe('runOnce()', () => {
     expect(store.written).toEqual(noted === current ? [] : [current]);
   });
 
+  test('goes on by a clock that is set back while it leads', async () => {
+    const { now } = Date;
+    let shift = 0;
+    Date.now = () => now() + shift;
+    manager.close();
+    let job;
+    jest.isolateModules(() => {
+      manager = require('../../../lib/locks/lock-managers.js').createLocalLockManager();
+      job = require('../../../lib/locks/run-once.js');
+    });
+    Date.now = now; // the modules have taken the other one
+    const dues = [];
+    await job.runOnce('a', options({ every: 5, offset: 0 }), ({ due }) => {
+      dues.push(+due);
+      shift = -HOUR;
+      if (dues.length === 3) stop.abort();
+    });
+    expect(dues[1]).toBeLessThan(dues[0]);
+    expect(dues[2]).toBeGreaterThan(dues[1]);
+  });
+
   test.each([
     ['at-least-once', []],
     ['at-most-once', [current]],

@@ -6,15 +6,15 @@ const { clearTimeout, dateNow, setTimeout } = require('../time.js');
 const MAX_SLICE_MS = 30_000;
 
 /**
- * Returns when the wall clock shows `time`, or when `signal` aborts. Keeps the event loop alive.
+ * Returns when the wall clock shows `time`, when `signal` aborts, or earlier: whoever needs the
+ * time looks again. Keeps the event loop alive.
  * @param {number} time  in milliseconds since 1970
  * @param {AbortSignal} signal
  * @returns {Promise<void>}
  */
-async function sleepUntil(time, signal) {
-  for (let left = time - dateNow(); left > 0 && !signal.aborted; left = time - dateNow()) {
-    await pause(Math.min(left, MAX_SLICE_MS), signal);
-  }
+async function sleepTowards(time, signal) {
+  const left = time - dateNow();
+  if (left > 0 && !signal.aborted) await pause(Math.min(left, MAX_SLICE_MS), signal);
 }
 
 /**
@@ -33,4 +33,4 @@ const pause = (ms, signal) =>
     signal.addEventListener('abort', end);
   });
 
-module.exports = { sleepUntil };
+module.exports = { sleepTowards };
