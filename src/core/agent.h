@@ -211,6 +211,7 @@ class Agent {
   Status PutInRequest(uint32_t id, const segment::ResourceName& name, const LockRequest& request);
   Status PutInEnd(uint32_t id, EndReason reason);
   void PutIn(const Operation& operation);
+  void LookForAnswers();
   Result<OperationPlace> TakePlace(uint32_t text_cells);
   void GivePlace(const OperationPlace& place, uint32_t shard);
   void GiveRetired();

@@ -101,8 +101,12 @@ void Agent::PutIn(const Operation& operation) {
   attachment_->manager().PutIn(operation.place.id, cell);
   operations_.push_back(operation);
   operations_.back().number = cell.number.Get();
-  if (cell.state.Acquire() == OperationState::kPending) Visit(operation.shard);
+  if (cell.state.Acquire() == OperationState::kPending) return Visit(operation.shard);
+  LookForAnswers();
 }
+
+// Whoever executes an operation may die before it tells, and leave nothing that needs a repair.
+void Agent::LookForAnswers() { entry_.answered.Exchange(1); }
 
 Result<OperationPlace> Agent::TakePlace(uint32_t text_cells) {
   if (!retired_.empty()) GiveRetired();
@@ -179,6 +183,7 @@ void Agent::ReadVisits(std::vector<RequestEvent>& events) {
         });
     if (is_any_pending) Visit(shard);
   }
+  if (!done.empty()) LookForAnswers();
 }
 
 // Called after the events were taken and before they are read: the answer to an operation is stored

@@ -8,6 +8,7 @@
 
 #include "core/agent.h"
 #include "core/attachment.h"
+#include "core/operation_executor.h"
 #include "segment/intake.h"
 #include "segment/lock_word.h"
 #include "segment/shard_lock.h"
@@ -32,6 +33,7 @@ class AgentOperations : public testing::Test {
   }
   void TearDown() override {
     segment::store_observer = {};
+    Unlock();
     agent_.reset();
     attachment_.reset();
   }
@@ -98,6 +100,34 @@ class AgentOperations : public testing::Test {
     EXPECT_EQ(answer->outcome, core::RequestOutcome::kQueued);
   }
 
+  core::RequestOutcome Ask() {
+    core::LockRequest request;
+    const auto answer = agent_->Request(Name(), request);
+    EXPECT_TRUE(answer.ok());
+    return answer.ok() ? answer->outcome : core::RequestOutcome::kMissed;
+  }
+  // Whoever is inside executes the intake, and dies before it tells the agent.
+  void ExecuteAndDie() {
+    const segment::ShardView view(Table(), Shard());
+    core::WakeQueue wake_queue(Table(), attachment_->manager().host());
+    core::OperationExecutor executor(view, wake_queue, attachment_->manager().self());
+    segment::IntakeReader intake(view);
+    segment::CellId id = segment::kNoCell;
+    while (segment::OperationCell* const operation = intake.Next(id)) {
+      executor.Execute(id, *operation, core::OperationExecutor::Occasion::kIntake);
+    }
+    Table().agent(agent_->ref().index).answered.Set(0);
+  }
+  void ExecuteAndDieOnceItIsPutIn() {
+    segment::store_observer = {[](void* self) {
+                                 auto& test = *static_cast<AgentOperations*>(self);
+                                 if (test.Head() == segment::kNoCell) return;
+                                 segment::store_observer = {};
+                                 test.ExecuteAndDie();
+                               },
+                               this};
+  }
+
   std::shared_ptr<core::Attachment> attachment_;
   std::unique_ptr<core::Agent> agent_;
 
@@ -135,6 +165,37 @@ TEST_F(AgentOperations, GiveTheirRoomBackOnceTheyAreOutOfTheIntake) {
   const auto again = agent_->Request(Name(), request);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(Head(), id);  // the same room, used again
+  Unlock();
+}
+
+TEST_F(AgentOperations, AreAnsweredThoughWhoeverExecutesThemAtOnceDiesBeforeItTells) {
+  Lock();
+  ExecuteAndDieOnceItIsPutIn();
+  EXPECT_EQ(Ask(), core::RequestOutcome::kQueued);
+  ASSERT_TRUE(agent_->HasEvents());
+  std::vector<core::RequestEvent> events;
+  agent_->TakeEvents(events);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, core::RequestEvent::Kind::kGranted);
+  Unlock();
+}
+
+TEST_F(AgentOperations, AreAnsweredThoughAnEarlierVisitIsOverAndWhoeverExecutesThemDies) {
+  Lock();
+  EXPECT_EQ(Ask(), core::RequestOutcome::kQueued);
+  const segment::OperationCell& first = *segment::OperationAt(Table(), Head());
+  Unlock();
+  while (first.state.Acquire() == OperationState::kPending) std::this_thread::yield();
+  while (segment::LockWord(Table(), Shard()).IsLocked()) std::this_thread::yield();
+  Lock();
+  EXPECT_EQ(Ask(), core::RequestOutcome::kQueued);
+  ExecuteAndDie();
+  while (!agent_->HasEvents()) std::this_thread::yield();  // the visit says that it is over
+  std::vector<core::RequestEvent> events;
+  agent_->TakeEvents(events);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, core::RequestEvent::Kind::kGranted);
+  agent_->End(events[0].id);
   Unlock();
 }
 
