@@ -272,6 +272,10 @@ void Agent::Close(EndReason reason) {
   attachment_->worker().RemoveWaiter(waiter_);
   queued_ = 0;
   for (Entry& entry : entries_) ForgetHold(entry);
+  for (const Operation& operation : operations_) {
+    const segment::OperationCell& cell = CellOf(operation.place);
+    if (cell.state.Acquire() != segment::OperationState::kPending) FollowExecutor(cell);
+  }
   const bool has_operations = !operations_.empty() || !retired_.empty();
   const Status done = attachment_->manager().TerminateAgent(self_, kNoWait, reason, has_operations);
   if (done.ok()) {

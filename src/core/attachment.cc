@@ -130,8 +130,7 @@ Status Attachment::Join(const AttachOptions& options) {
   if (!opened.ok()) return opened;
   const Status claimed = slots_.Claim();
   if (!claimed.ok()) return claimed;
-  const ProcessRef predecessor{slots_.self().slot, slots_.self().generation - 1};
-  const Status made = MakeLifeline(predecessor);
+  const Status made = MakeLifeline();
   if (!made.ok()) return made;
   const Status guarded = fork_guard_.Register(
       [](void* self) { static_cast<Attachment*>(self)->is_forked_child_ = true; }, this);
@@ -140,12 +139,11 @@ Status Attachment::Join(const AttachOptions& options) {
   fork_guard_.Add(lifeline_->fd());
   manager_.emplace(segment_, host_, slots_.self());
   worker_.emplace(*manager_, directory_, BackgroundWorker::Options{options.sweeps});
-  ReapTheDead(predecessor);
+  ReapTheDead({slots_.self().slot, slots_.self().generation - 1});
   return Status();
 }
 
-Status Attachment::MakeLifeline(ProcessRef predecessor) {
-  (void)directory_.Unlink(LifelineName(segment_, predecessor));
+Status Attachment::MakeLifeline() {
   Result<platform::Doorbell> lifeline =
       platform::Doorbell::Create(directory_, LifelineName(segment_, slots_.self()));
   if (!lifeline.ok()) return lifeline.status();

@@ -68,7 +68,7 @@ class Attachment {
              const AttachOptions& options);
 
   Status Join(const AttachOptions& options);
-  Status MakeLifeline(segment::ProcessRef predecessor);
+  Status MakeLifeline();
   void ReapTheDead(segment::ProcessRef predecessor);
   const char* FindWhyLost() const;
 

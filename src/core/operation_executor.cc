@@ -66,6 +66,7 @@ bool OperationExecutor::Execute(CellId id, OperationCell& operation, Occasion oc
   }
   const AgentRef agent = segment::AgentOf(shard_.segment(), operation);
   if (agent.generation != 0 && !Run(id, operation, agent, occasion)) return false;
+  operation.executor_slot.Set(self_.slot);
   operation.state.Publish(afterwards);
   // From here on only the agent may touch the operation.
   if (agent.generation == 0) return true;

@@ -50,8 +50,12 @@ bool ProcessSlots::TryClaim(uint32_t slot, bool only_clean, Status& failure) {
   if (!claimed.ok() || !*claimed) return false;
   entry.process_id.Set(platform::ProcessId());
   entry.pid_namespace.Set(platform::PidNamespace());
-  uint32_t generation = entry.generation.Get() + 1;
-  if (generation == 0) generation = 1;
+  uint32_t generation = entry.generation.Get();
+  // Before the next generation is known: whoever claims the slot after that removes only its file.
+  if (generation != 0) {
+    (void)directory_.Unlink(LifelineName(segment_, {static_cast<uint16_t>(slot), generation}));
+  }
+  if (++generation == 0) generation = 1;
   // From here on a record with an older generation belongs to a dead process.
   entry.generation.Publish(generation);
   self_ = {static_cast<uint16_t>(slot), generation};
@@ -112,8 +116,11 @@ Result<AgentRef> ProcessSlots::ClaimAgent(const uint64_t (&client_id)[2], uint32
     AgentEntry& entry = segment_.agent(index);
     uint64_t free = 0;
     if (entry.owner.Get() != 0 || !entry.owner.CompareExchange(free, self_.ToWord())) continue;
-    uint32_t generation = entry.generation.Get() + 1;
-    if (generation == 0) generation = 1;
+    const auto at = static_cast<uint16_t>(index);
+    uint32_t generation = entry.generation.Get();
+    // As above.
+    if (generation != 0) (void)directory_.Unlink(DoorbellName(segment_, {at, generation, self_}));
+    if (++generation == 0) generation = 1;
     entry.generation.Publish(generation);
     entry.thread_id.Set(thread_id);
     entry.client_id[0].Set(client_id[0]);
@@ -123,9 +130,7 @@ Result<AgentRef> ProcessSlots::ClaimAgent(const uint64_t (&client_id)[2], uint32
     entry.sleeping.Exchange(0);
     entry.rescan.Exchange(0);
     entry.answered.Exchange(0);
-    const AgentRef agent{static_cast<uint16_t>(index), generation, self_};
-    (void)directory_.Unlink(DoorbellName(segment_, {agent.index, generation - 1, self_}));
-    return agent;
+    return AgentRef{at, generation, self_};
   }
   return Status(StatusCode::kTooManyAgents, "too many threads and processes use this bucket");
 }

@@ -4,6 +4,7 @@
 
 const SIMULATION = 'simulation_test';
 const INTAKE = 'core_test:Intake*';
+const AGENT = 'core_test:AgentOperations*';
 
 /** @type {import('./planted-bugs.js').PlantedBug[]} */
 const INTAKE_BUGS = [
@@ -62,6 +63,27 @@ const INTAKE_BUGS = [
     from: '  operation.ended.Set(is_late ? CellState::kExpired : request->state.Get());\n',
     to: '  operation.ended.Set(CellState::kHeld);\n',
     tests: [INTAKE, SIMULATION],
+  },
+  {
+    name: 'an agent waits to be told of what was executed at once',
+    file: 'src/core/agent_operations.cc',
+    from: 'return Visit(operation.shard);\n  LookForAnswers();\n',
+    to: 'return Visit(operation.shard);\n',
+    tests: [AGENT],
+  },
+  {
+    name: 'an agent does not look for answers after its visit',
+    file: 'src/core/agent_operations.cc',
+    from: '  if (!done.empty()) LookForAnswers();\n',
+    to: '',
+    tests: [AGENT],
+  },
+  {
+    name: 'nobody watches who executes the ends of others',
+    file: 'src/core/agent_operations.cc',
+    from: '  FollowExecutor(cell);\n  if',
+    to: '  if',
+    tests: [AGENT],
   },
 ];
 

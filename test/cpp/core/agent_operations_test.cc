@@ -1,6 +1,7 @@
 // What an agent of the real platform does with the room of its operations.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "segment/lock_word.h"
 #include "segment/shard_lock.h"
 #include "segment/store_point.h"
+#include "support/fake_host.h"
 #include "support/small_bucket.h"
 #include "support/test_directory.h"
 
@@ -100,17 +102,21 @@ class AgentOperations : public testing::Test {
     EXPECT_EQ(answer->outcome, core::RequestOutcome::kQueued);
   }
 
-  core::RequestOutcome Ask() {
+  core::Agent::Answer Ask(core::Agent& agent) {
     core::LockRequest request;
-    const auto answer = agent_->Request(Name(), request);
+    const auto answer = agent.Request(Name(), request);
     EXPECT_TRUE(answer.ok());
-    return answer.ok() ? answer->outcome : core::RequestOutcome::kMissed;
+    return answer.ok() ? *answer : core::Agent::Answer{core::RequestOutcome::kMissed, 0, 0};
   }
-  // Whoever is inside executes the intake, and dies before it tells the agent.
+  core::RequestOutcome Ask() { return Ask(*agent_).outcome; }
+  // A process that was inside executes the intake, and dies before it tells anybody.
   void ExecuteAndDie() {
+    const segment::ProcessRef dead{1, 1};
+    Table().process(dead.slot).generation.Set(dead.generation);
     const segment::ShardView view(Table(), Shard());
-    core::WakeQueue wake_queue(Table(), attachment_->manager().host());
-    core::OperationExecutor executor(view, wake_queue, attachment_->manager().self());
+    FakeHost silent(Table());
+    core::WakeQueue wake_queue(Table(), silent);
+    core::OperationExecutor executor(view, wake_queue, dead);
     segment::IntakeReader intake(view);
     segment::CellId id = segment::kNoCell;
     while (segment::OperationCell* const operation = intake.Next(id)) {
@@ -130,9 +136,9 @@ class AgentOperations : public testing::Test {
 
   std::shared_ptr<core::Attachment> attachment_;
   std::unique_ptr<core::Agent> agent_;
+  const TestDirectory directory_;
 
  private:
-  const TestDirectory directory_;
   std::optional<ShardLock> lock_;
 };
 
@@ -178,6 +184,29 @@ TEST_F(AgentOperations, AreAnsweredThoughWhoeverExecutesThemAtOnceDiesBeforeItTe
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0].kind, core::RequestEvent::Kind::kGranted);
   Unlock();
+}
+
+TEST_F(AgentOperations, AreNoLossForWhomTheyGrantALockThoughWhoeverExecutesThemDies) {
+  const std::unique_ptr<core::Agent> waiter = *core::Agent::Open(SmallBucketIn(directory_), {2, 2});
+  const core::Agent::Answer held = Ask(*agent_);
+  ASSERT_EQ(held.outcome, core::RequestOutcome::kGranted);
+  ASSERT_EQ(Ask(*waiter).outcome, core::RequestOutcome::kQueued);
+  ASSERT_TRUE(waiter->GoToSleep());
+  Lock();
+  EXPECT_EQ(agent_->End(held.id), core::Loss::kUnknown);
+  ExecuteAndDie();
+  Unlock();
+  const segment::AgentEntry& entry = Table().agent(waiter->ref().index);
+  EXPECT_EQ(entry.rescan.Get(), 0U);
+  std::vector<core::RequestEvent> events;
+  while (events.empty()) agent_->TakeEvents(events);
+  EXPECT_EQ(events[0].kind, core::RequestEvent::Kind::kReleased);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (entry.rescan.Get() == 0 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::yield();
+  }
+  EXPECT_NE(entry.rescan.Get(), 0U);
+  waiter->WakeUp();
 }
 
 TEST_F(AgentOperations, AreAnsweredThoughAnEarlierVisitIsOverAndWhoeverExecutesThemDies) {

@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/agent.h"
+#include "segment/store_point.h"
 #include "support/small_bucket.h"
 #include "support/test_directory.h"
 
@@ -56,6 +58,50 @@ class AttachmentTest : public testing::Test {
     waitpid(child, &status, 0);
     EXPECT_EQ(status, 0);
   }
+  // It is killed at the very last: all but its files is cleaned up.
+  void DieWhileItLeaves() const {
+    const pid_t child = fork();
+    if (child == 0) {
+      std::shared_ptr<Attachment> process = Attach();
+      core::LockManager& manager = process->manager();
+      segment::store_observer = {[](void* self) {
+                                   auto& of = *static_cast<core::LockManager*>(self);
+                                   const segment::ProcessEntry& entry =
+                                       of.segment().process(of.self().slot);
+                                   if (entry.cleaned_generation.Get() == of.self().generation)
+                                     _exit(0);
+                                 },
+                                 &manager};
+      process.reset();
+      _exit(1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  // False: it had come before it was to die.
+  bool DieAtStoreWhileComing(int store) const {
+    const pid_t child = fork();
+    if (child == 0) {
+      segment::store_observer = {[](void* left) {
+                                   if (--*static_cast<int*>(left) == 0) _exit(1);
+                                 },
+                                 &store};
+      _exit(core::Agent::Open(Options(), {1, 1}).ok() ? 0 : 2);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_NE(WEXITSTATUS(status), 2);
+    return WEXITSTATUS(status) == 1;
+  }
+  // Doorbells and lifelines.
+  int CountFifos() const {
+    int fifos = 0;
+    for (const auto& file : std::filesystem::directory_iterator(path() + "/bucket")) {
+      fifos += file.is_fifo() ? 1 : 0;
+    }
+    return fifos;
+  }
   const std::string& path() const { return directory_.path(); }
   Result<SlotLock> OpenSlots() const {
     const Result<BucketDirectory> directory = BucketDirectory::Open(path(), "bucket");
@@ -91,6 +137,16 @@ TEST_F(AttachmentTest, ThatLeavesDoesNotCallItsDeadPredecessorCleanedUp) {
   ASSERT_EQ(successor->manager().self(), (ProcessRef{0, 2}));
   successor.reset();
   EXPECT_NE(entry.cleaned_generation.Get(), entry.generation.Get());
+}
+
+TEST_F(AttachmentTest, ThatDiesWhileItComesLeavesNoFileForGood) {
+  bool has_died = true;
+  for (int store = 1; has_died; ++store) {
+    DieWhileItLeaves();
+    has_died = DieAtStoreWhileComing(store);
+    ASSERT_TRUE(core::Agent::Open(Options(), {1, 1}).ok());
+    EXPECT_EQ(CountFifos(), 0) << "after a death at store " << store;
+  }
 }
 
 TEST_F(AttachmentTest, ReplacesWhatAnotherVersionHasLeft) {

@@ -47,7 +47,8 @@ void Program::Run() {
 void Program::BeQuiet() {
   is_quiet_ = true;
   watches_until_ns_ = world_.now_ns() + kWatchQuietNs;
-  if (doorbell_ != nullptr) world_.Wake(doorbell_.get());
+  // It does not wake for that: it would find what nobody has rung for.
+  if (doorbell_ != nullptr) world_.SetDeadline(doorbell_.get(), NextTimer());
 }
 
 void Program::Probe() {

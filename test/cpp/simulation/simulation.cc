@@ -32,6 +32,7 @@ Simulation::Simulation(uint64_t seed)
   habits_.keeps = world_.OneIn(2);
   if (habits_.keeps) habits_.requests *= 2;
   is_damaging_ = world_.OneIn(3);
+  if (world_.OneIn(3)) world_.DoomLeavers(10 + world_.Below(100));
   if (world_.OneIn(4)) habits_.hold_ns = 3'000'000;  // longer than anybody waits for a shard
   const uint32_t processes = 2 + world_.Below(3);
   for (uint32_t i = 0; i < processes; ++i) StartProcess();
@@ -94,7 +95,9 @@ void Simulation::BeActive() {
       steps_to_action_ = 1 + world_.Below(world_.OneIn(2) ? 40 : 400);
     }
     if (!Step()) steps_to_action_ = 1;
+    KillWhoHasJustLeft();
   }
+  world_.DoomLeavers(0);
 }
 
 void Simulation::Interfere() {
@@ -118,7 +121,24 @@ bool Simulation::IsStoppable(const SimProcess& process) const {
 
 void Simulation::KillOne() {
   const std::vector<SimProcess*> living = Living();
-  SimProcess& victim = *living[world_.Below(static_cast<uint32_t>(living.size()))];
+  Kill(*living[world_.Below(static_cast<uint32_t>(living.size()))]);
+}
+
+// Where a death is seldom by chance: what was done inside a shard is done, and nobody is told.
+void Simulation::KillWhoHasJustLeft() {
+  SimProcess* const doomed = world_.TakeDoomed();
+  if (doomed == nullptr || Living().size() < 2) return;
+  Kill(*doomed);
+  if (world_.OneIn(2)) actions_left_ = 0;
+}
+
+// Nobody who comes by makes up for what they were not told.
+void Simulation::LeaveFewAlive() {
+  const size_t few = 1 + world_.Below(2);
+  while (Living().size() > few) KillOne();
+}
+
+void Simulation::Kill(SimProcess& victim) {
   world_.Kill(victim);
   log_.ProcessDied(victim.id);
   ++kills_;
@@ -138,6 +158,7 @@ void Simulation::Damage() {
 }
 
 void Simulation::BecomeQuiet() {
+  if (world_.OneIn(3)) LeaveFewAlive();
   for (SimProcess* const process : Living()) world_.Resume(*process);
   for (const auto& program : programs_) program->BeQuiet();
   RunUntilNothingHappens(kNsPerSecond, "a second after the last request something still happens");

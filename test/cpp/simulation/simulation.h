@@ -33,7 +33,10 @@ class Simulation {
   void StartProgram(SimProcess& process);
   void StartProcess();
   void Interfere();
+  void Kill(SimProcess& victim);
   void KillOne();
+  void KillWhoHasJustLeft();
+  void LeaveFewAlive();
   void Damage();
   bool Step();
   std::vector<SimProcess*> Living();

@@ -100,8 +100,17 @@ std::string World::Describe() const {
 void World::DrawCountdown() { countdown_ = 1 + Below(2 * points_); }
 
 void World::Point() {
-  if (current_ == nullptr || current_->process->is_dead || --countdown_ > 0) return;
-  current_->fiber->Pause();
+  if (current_ == nullptr || current_->process->is_dead) return;
+  if (HasLeftAShard() && doom_chances_ != 0 && OneIn(doom_chances_)) {
+    doomed_ = current_->process;
+    countdown_ = 1;
+  }
+  if (--countdown_ == 0) current_->fiber->Pause();
+}
+
+bool World::HasLeftAShard() {
+  const bool is_inside = platform::CriticalSectionMark::IsInside(current_->mark.word());
+  return std::exchange(current_->was_inside, is_inside) && !is_inside;
 }
 
 void World::Sleep(const void* channel, uint64_t deadline_ns) {
@@ -113,6 +122,12 @@ void World::Sleep(const void* channel, uint64_t deadline_ns) {
 void World::Wake(const void* channel) {
   for (Thread& thread : threads_) {
     if (thread.channel == channel) thread.channel = nullptr;
+  }
+}
+
+void World::SetDeadline(const void* channel, uint64_t deadline_ns) {
+  for (Thread& thread : threads_) {
+    if (thread.channel == channel) thread.deadline_ns = deadline_ns;
   }
 }
 

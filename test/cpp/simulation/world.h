@@ -73,6 +73,10 @@ class World {
   void Kill(SimProcess& process);
   void Stop(SimProcess& process) { process.is_stopped = true; }
   void Resume(SimProcess& process) { process.is_stopped = false; }
+  // From now on, one in so many threads that leave a shard ends its turn right behind that, before
+  // it tells anybody what it has done. Its process is the one that TakeDoomed() names then.
+  void DoomLeavers(uint32_t chances) { doom_chances_ = chances; }
+  SimProcess* TakeDoomed() { return std::exchange(doomed_, nullptr); }
   // Lets one thread have its turn. False: all sleep, and nothing will wake them.
   bool Step();
   bool HasThreads() const { return !threads_.empty(); }
@@ -88,6 +92,8 @@ class World {
   // Until somebody wakes `channel`, at most until `deadline_ns`.
   void Sleep(const void* channel, uint64_t deadline_ns);
   void Wake(const void* channel);
+  // Of whoever sleeps there, without waking anybody.
+  void SetDeadline(const void* channel, uint64_t deadline_ns);
   void Join(uint64_t thread);
   platform::CriticalSectionMark& mark() { return current_->mark; }
   // Of the threads of this process.
@@ -106,17 +112,21 @@ class World {
     const void* channel = nullptr;
     uint64_t deadline_ns = 0;
     platform::CriticalSectionMark mark;
+    bool was_inside = false;
   };
 
   bool IsReady(const Thread& thread) const;
   bool SkipTime();
   void DrawCountdown();
+  bool HasLeftAShard();
   bool HasThread(uint64_t number) const;
 
   std::mt19937_64 random_;
   const uint32_t points_;
   const uint64_t step_ns_;
   uint32_t countdown_ = 1;
+  uint32_t doom_chances_ = 0;  // 0: nobody is
+  SimProcess* doomed_ = nullptr;
   uint64_t now_ns_ = 1'000'000'000;
   uint64_t tick_ = 0;
   Kernel kernel_;
