@@ -96,7 +96,7 @@ test('a user: each token that expires is renewed, during locks, waits and watche
     const held = await locks.acquire('a');
     const waiting = other.request('a', ({ token }) => token);
     await other.query();
-    await held.release();
+    held.release();
     expect(await waiting).toBeGreaterThan(held.token);
     const types = [];
     while (types.at(-1) !== 'released' || types.length < 5) {

@@ -45,7 +45,7 @@ test(`${WAITERS} waiters for one lock are seen, granted in order, and leave noth
   await Promise.all(children.map((child) => once(child, 'message')));
   const queued = performance.now();
   expect((await locks.query()).pending).toHaveLength(WAITERS);
-  await gate.release();
+  gate.release();
   const released = performance.now();
   while (resource.judge.counts.entered < TURNS) await sleep(20);
   const drained = performance.now();

@@ -49,7 +49,7 @@ test('the only member stands still for a quarter of the TTL: no call is broken, 
     await locks.query();
   }
   for (const grants of await stop()) expect(grants).toBeGreaterThan(0);
-  await held.release();
+  held.release();
   const { lost, failures, inDoubt } = await backend.status();
   expect({ lost, failures }).toEqual({ lost: 0, failures: 0 });
   expect(inDoubt).toBeGreaterThan(0); // calls were under way while it stood still
@@ -67,7 +67,7 @@ test('the only member stands still for three quarters of the TTL: nothing is los
   cluster.members[0].signal('SIGCONT');
   for (const grants of await stop()) expect(grants).toBeGreaterThan(0);
   expect(held.signal.aborted).toBe(false);
-  await held.release();
+  held.release();
   expect(await backend.status()).toMatchObject({ lost: 0, sessions: 1 });
 });
 
@@ -79,7 +79,7 @@ test('each answer comes after three tenths of the TTL: locks are taken, kept and
   const held = await locks.acquire('held');
   await sleep(10_000); // twice the TTL
   expect(held.signal.aborted).toBe(false);
-  await held.release();
+  held.release();
   await locks.request('held', () => {});
   expect(await backend.status()).toMatchObject({ lost: 0, sessions: 1 });
 });
