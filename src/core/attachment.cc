@@ -158,7 +158,10 @@ void Attachment::ReapTheDead(ProcessRef predecessor) {
   // Skipped if the predecessor left nothing behind: reaping reads all agents, and wakes them.
   const bool was_clean =
       segment_.process(predecessor.slot).cleaned_generation.Acquire() == predecessor.generation;
-  if (!was_clean) (void)manager_->ReapProcess(predecessor, kOpeningTimeoutNs);
+  if (!was_clean && !manager_->ReapProcess(predecessor, kOpeningTimeoutNs).ok()) {
+    // Others look at the newest process of a slot, and that is alive.
+    (void)worker_->Watch(predecessor);
+  }
   // No process may have watched the dead: their entries and files must not pile up.
   worker_->ReapDeadProcesses(kMaxToCleanUp);
 }

@@ -8,9 +8,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/agent.h"
@@ -113,30 +116,50 @@ class AttachmentTest : public testing::Test {
   void* base_ = MAP_FAILED;
 };
 
-// The successor could not clean up when it came, because somebody was inside a shard; when it has
-// left, others still have to find what the predecessor left.
-TEST_F(AttachmentTest, ThatLeavesDoesNotCallItsDeadPredecessorCleanedUp) {
-  const segment::ResourceName name(u"n", 1);
-  DieHolding(name);
-  Segment table = Table();
-  const segment::ProcessEntry& entry = table.process(0);
-  ASSERT_EQ(entry.generation.Get(), 1U);
-  // All other slots are taken, so that the next process comes into this one; one of the others is
-  // inside the shard.
-  const Result<SlotLock> others = OpenSlots();
-  ASSERT_TRUE(others.ok());
-  for (uint32_t slot = 1; slot < table.geometry().processes; ++slot) {
-    ASSERT_TRUE(*others->TryClaim(slot));
-  }
-  const ProcessRef inside{1, table.process(1).generation.Get() + 1};
-  table.process(1).generation.Publish(inside.generation);
-  table.shard(name.ShardOf(table.geometry().shards)).lock_word.Set(inside.ToShortWord());
+// All slots are taken but that of the dead, so that the next process comes into this one. It cannot
+// clean up when it comes, because somebody is inside a shard.
+class DeadPredecessor : public AttachmentTest {
+ protected:
+  void SetUp() override {
+    const segment::ResourceName name(u"n", 1);
+    DieHolding(name);
+    Segment table = Table();
+    ASSERT_EQ(table.process(0).generation.Get(), 1U);
+    others_.emplace(*OpenSlots());
+    for (uint32_t slot = 1; slot < table.geometry().processes; ++slot) {
+      ASSERT_TRUE(*others_->TryClaim(slot));
+    }
+    const ProcessRef inside{1, table.process(1).generation.Get() + 1};
+    table.process(1).generation.Publish(inside.generation);
+    shard_ = name.ShardOf(table.geometry().shards);
+    table.shard(shard_).lock_word.Set(inside.ToShortWord());
 
-  std::shared_ptr<Attachment> successor = Attach();
-  ASSERT_NE(successor, nullptr);
-  ASSERT_EQ(successor->manager().self(), (ProcessRef{0, 2}));
-  successor.reset();
+    successor_ = Attach();
+    ASSERT_NE(successor_, nullptr);
+    ASSERT_EQ(successor_->manager().self(), (ProcessRef{0, 2}));
+    ASSERT_NE(table.agent(0).owner.Get(), 0U);
+  }
+
+  std::shared_ptr<Attachment> successor_;
+  uint32_t shard_ = 0;
+
+ private:
+  std::optional<SlotLock> others_;
+};
+
+TEST_F(DeadPredecessor, IsNotCalledCleanedUpByASuccessorThatLeaves) {
+  successor_.reset();
+  const segment::ProcessEntry& entry = Table().process(0);
   EXPECT_NE(entry.cleaned_generation.Get(), entry.generation.Get());
+}
+
+TEST_F(DeadPredecessor, IsCleanedUpOnceTheShardIsFree) {
+  Table().shard(shard_).lock_word.Set(0);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (Table().agent(0).owner.Get() != 0 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(Table().agent(0).owner.Get(), 0U);
 }
 
 TEST_F(AttachmentTest, ThatDiesWhileItComesLeavesNoFileForGood) {
