@@ -17,12 +17,12 @@ const { ROOT } = require('./run.js');
 /** @typedef {{ text: string, mentions: Mention[] }} Module */
 /** @typedef {Map<string, Module>} Modules  by name, which is that of the file, below lib/ */
 /**
- * One file of the bundle; `needed`: those of its modules that nearly everybody who loads it needs.
- * @typedef {{ head: string[], modules: Modules, tail: string[], needed: Modules }} Chunk
+ * One file of the bundle; `isWhole`: who loads it needs nearly all of its modules.
+ * @typedef {{ head: string[], modules: Modules, tail: string[], isWhole: boolean }} Chunk
  */
 
 const ENTRY = 'index.js';
-/** The file with the entry. */
+/** The file with the entry and what it requires at once: all that `require` of the package runs. */
 const FIRST_CHUNK = 'index';
 /** With what these require at once: what the first lock needs in addition. */
 const FIRST_LOCK = [
@@ -141,20 +141,19 @@ const FIRST_TAIL = [
 
 /**
  * @param {Modules} modules
- * @param {Modules} needed
+ * @param {boolean} isWhole
  * @returns {Chunk}
  */
-const laterChunk = (modules, needed) => ({
+const laterChunk = (modules, isWhole) => ({
   head: ['exports.define = (function (modules, load) {'],
   modules,
   tail: ['});'],
-  needed,
+  isWhole,
 });
 
 /**
- * What `require` runs, and the other interfaces of the package, which `import` runs, too: a file
- * more would cost it more than their text costs `require`; what the first lock needs; what only
- * some of their methods need; and the parts.
+ * What `require` runs; what the first lock needs; the other interfaces of the package, which
+ * `import` loads; what only some of their methods need; and the parts.
  * @param {string} lib
  * @param {string[]} entries  names of modules
  * @returns {Record<string, Chunk>} by name
@@ -170,16 +169,15 @@ function chunksOf(lib, entries) {
   const lock = without(modulesFrom(FIRST_LOCK, ['at once']), first, others);
   const rest = without(modulesFrom(entries), first, others, lock);
   /** @type {Record<string, Chunk>} */
-  const chunks = { firstLock: laterChunk(lock, lock) };
+  const chunks = { firstLock: laterChunk(lock, true), interfaces: laterChunk(others, true) };
   for (const [part, folder] of Object.entries(PARTS)) {
     const modules = new Map([...rest].filter(([name]) => name.startsWith(folder)));
-    if (modules.size > 0) chunks[`${part}Part`] = laterChunk(modules, new Map());
+    if (modules.size > 0) chunks[`${part}Part`] = laterChunk(modules, false);
     for (const name of modules.keys()) rest.delete(name);
   }
-  chunks.rest = laterChunk(rest, new Map());
+  chunks.rest = laterChunk(rest, false);
   const head = firstHead(Object.keys(chunks));
-  const modules = new Map([...first, ...others]);
-  return { [FIRST_CHUNK]: { head, modules, tail: FIRST_TAIL, needed: first }, ...chunks };
+  return { [FIRST_CHUNK]: { head, modules: first, tail: FIRST_TAIL, isWhole: true }, ...chunks };
 }
 
 /**
@@ -205,7 +203,9 @@ function linked(name, { text, mentions }, chunkOf) {
  * @param {(name: string) => string} chunkOf  the chunk that a module is in
  * @returns {{ lines: string[], places: (import('./line-map.js').Place | null)[] }}
  */
-function render({ head, modules, tail, needed }, chunkOf) {
+function render({ head, modules, tail, isWhole }, chunkOf) {
+  // V8 compiles a function in parentheses with the file, which costs less than to do it later.
+  const [open, close] = isWhole ? ['(', ')'] : ['', ''];
   const lines = [...NOTICE, ...head];
   const places = lines.map(() => /** @type {import('./line-map.js').Place | null} */ (null));
   for (const [name, module] of modules) {
@@ -215,8 +215,6 @@ function render({ head, modules, tail, needed }, chunkOf) {
       .split('\n')
       .map((text, line) => ({ text, line }))
       .filter(({ line }) => !comments.has(line));
-    // V8 compiles a function in parentheses with the file, which costs less than to do it later.
-    const [open, close] = needed.has(name) ? ['(', ')'] : ['', ''];
     lines.push(`modules['${name}'] = ${open}function (module) {`);
     lines.push(...body.map(({ text }) => text), `}${close};`);
     places.push(null, ...body.map(({ line }) => ({ source: `../lib/${name}`, line })), null);
