@@ -70,8 +70,13 @@ describe.each(['bucket', 'process'])('of a %s', (scope) => {
     await waiting;
     await untilCounted({ releases: 2 });
     const { waitSeconds, holdSeconds } = await metrics.collect();
-    expect(waitSeconds).toMatchObject({ bounds: [0.02, 3600], counts: [1, 1, 0], count: 2 });
-    expect(holdSeconds.counts[1]).toBeGreaterThanOrEqual(1);
+    expect(waitSeconds).toMatchObject({ bounds: [0.02, 3600], count: 2 });
+    // On a busy machine what does not wait takes long, too.
+    for (const { counts } of [waitSeconds, holdSeconds]) {
+      expect(counts[0] + counts[1]).toBe(2);
+      expect(counts[1]).toBeGreaterThanOrEqual(1);
+      expect(counts[2]).toBe(0);
+    }
     expect(holdSeconds.sum).toBeGreaterThan(0.02);
   });
 
