@@ -74,6 +74,17 @@ function toJob(name, options, callback) {
   };
 }
 
+/** A step back of the clock that is waited for: less than that repeats no run. */
+const MAX_STEP_BACK_MS = 30_000;
+
+/**
+ * Whether only a clock that was set back explains that this run is noted or was made.
+ * @param {Job} job
+ * @param {number} run
+ */
+const isOfTheFuture = ({ every, offset }, run) =>
+  run * every + offset - dateNow() > every + MAX_STEP_BACK_MS;
+
 /** @param {Job} job */
 const currentRun = ({ every, offset }) => Math.floor((dateNow() - offset) / every);
 
@@ -86,7 +97,7 @@ const currentRun = ({ every, offset }) => Math.floor((dateNow() - offset) / ever
 async function lastRun(job, store) {
   const current = currentRun(job);
   const noted = await store.read(job.name);
-  if (noted !== undefined && noted <= current + 1) return noted;
+  if (noted !== undefined && !isOfTheFuture(job, noted)) return noted;
   await store.write(job.name, current);
   return current;
 }
@@ -127,7 +138,7 @@ async function lead(job, store, lock) {
     let last = await lastRun(job, store);
     while (!stop.signal.aborted) {
       const current = currentRun(job);
-      if (last > current + 1) {
+      if (isOfTheFuture(job, last)) {
         last = await lastRun(job, store);
       } else if (current > last) {
         await makeRun(job, store, current, { signal: stop.signal, token: lock.token });

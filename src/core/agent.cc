@@ -9,6 +9,7 @@
 #include "core/shard_timeouts.h"
 #include "core/submit_request.h"
 #include "platform/clock.h"
+#include "segment/intake.h"
 
 namespace holdfast::core {
 
@@ -272,24 +273,26 @@ void Agent::Close(EndReason reason) {
   attachment_->worker().RemoveWaiter(waiter_);
   queued_ = 0;
   for (Entry& entry : entries_) ForgetHold(entry);
-  for (const Operation& operation : operations_) {
-    const segment::OperationCell& cell = CellOf(operation.place);
-    if (cell.state.Acquire() != segment::OperationState::kPending) FollowExecutor(cell);
-  }
   const bool has_operations = !operations_.empty() || !retired_.empty();
   const Status done = attachment_->manager().TerminateAgent(self_, kNoWait, reason, has_operations);
-  if (done.ok()) {
-    pool_->GiveAll();
-    return attachment_->slots().ReleaseAgent(self_);
-  }
+  std::vector<segment::CellId> cells;
+  for (const Operation& operation : operations_) cells.push_back(operation.place.id);
+  const auto leave = [attachment = attachment_.get(), self = self_, pool = pool_, cells] {
+    for (const segment::CellId id : cells) {
+      const segment::OperationCell* const cell =
+          segment::OperationAt(attachment->manager().segment(), id);
+      if (cell != nullptr) attachment->FollowExecutor(*cell);
+    }
+    pool->GiveAll();
+    attachment->slots().ReleaseAgent(self);
+  };
+  if (done.ok()) return leave();
   // The background worker continues. The end of the process ends everything in any case.
   attachment_->worker().Defer(
-      0, nullptr, [attachment = attachment_.get(), self = self_, reason, pool = pool_] {
+      0, nullptr, [attachment = attachment_.get(), self = self_, reason, leave] {
         const StatusCode code =
             attachment->manager().TerminateAgent(self, kWorkerTimeoutNs, reason).code();
-        if (code == StatusCode::kBusy) return code;
-        pool->GiveAll();
-        attachment->slots().ReleaseAgent(self);
+        if (code != StatusCode::kBusy) leave();
         return code;
       });
 }

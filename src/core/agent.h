@@ -212,7 +212,6 @@ class Agent {
   Status PutInEnd(uint32_t id, EndReason reason);
   void PutIn(const Operation& operation);
   void LookForAnswers();
-  void FollowExecutor(const segment::OperationCell& cell);
   Result<OperationPlace> TakePlace(uint32_t text_cells);
   void GivePlace(const OperationPlace& place, uint32_t shard);
   void GiveRetired();

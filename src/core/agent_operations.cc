@@ -98,10 +98,12 @@ void Agent::PutIn(const Operation& operation) {
   cell.agent_generation.Set(self_.generation);
   cell.request_id.Set(operation.id);
   cell.token.Set(0);
+  cell.executor_slot.Set(self_.process.slot);
   attachment_->manager().PutIn(operation.place.id, cell);
   operations_.push_back(operation);
   operations_.back().number = cell.number.Get();
   if (cell.state.Acquire() == OperationState::kPending) return Visit(operation.shard);
+  attachment_->FollowExecutor(cell);
   LookForAnswers();
 }
 
@@ -208,7 +210,7 @@ void Agent::ReadAnswers(std::vector<RequestEvent>& events) {
 void Agent::ReadAnswer(const Operation& operation, std::vector<RequestEvent>& events) {
   const uint32_t id = operation.id;
   const OperationCell& cell = CellOf(operation.place);
-  FollowExecutor(cell);
+  attachment_->FollowExecutor(cell);
   if (operation.kind == OperationKind::kEnd) {
     Told(id, cell.ended.Get(), cell.token.Get(), events);
     GivePlace(operation.place, operation.shard);
@@ -239,18 +241,6 @@ void Agent::ReadAnswer(const Operation& operation, std::vector<RequestEvent>& ev
   } else if (reply->outcome == RequestOutcome::kMissed) {
     events.push_back({id, RequestEvent::Kind::kMissed, 0, Status()});
   }
-}
-
-// It may have died before it rang those who have a lock by this end, or have lost one by this
-// steal, and they know nothing of it. A later process of its slot means that somebody has reaped
-// it.
-void Agent::FollowExecutor(const OperationCell& cell) {
-  const segment::Segment& segment = attachment_->manager().segment();
-  const uint16_t slot = cell.executor_slot.Get();
-  if (slot == self_.process.slot || slot >= segment.geometry().processes) return;
-  const bool is_steal = (cell.flags.Get() & segment::kOperationSteals) != 0;
-  if (cell.kind.Get() == OperationKind::kRequest && !is_steal) return;
-  (void)attachment_->worker().Watch({slot, segment.process(slot).generation.Acquire()});
 }
 
 // A dead holder must not make a lock unavailable. kBusy: the operation was put in again.

@@ -19,11 +19,9 @@ Result<uint32_t> AgentWatches::Open(std::optional<std::u16string> name) {
     if (!allocated.ok()) return allocated;
     followed_.assign(g.processes, 0);
   }
-  if (!IsAnyActive()) {
-    segment::WatchRegistry(segment).Add(agent_);
-    FollowLives();
-  }
+  if (!IsAnyActive()) segment::WatchRegistry(segment).Add(agent_);
   readers_.emplace(++last_id_, WatchRingReader(segment, std::move(name)));
+  FollowLives();
   return last_id_;
 }
 
@@ -32,11 +30,10 @@ void AgentWatches::SetPaused(uint32_t id, bool is_paused) {
   if (reader == readers_.end() || reader->second.is_paused() == is_paused) return;
   const bool was_any_active = IsAnyActive();
   reader->second.SetPaused(is_paused);
-  if (IsAnyActive() == was_any_active) return;
   segment::WatchRegistry watchers(attachment_.manager().segment());
-  if (is_paused) return watchers.Remove(agent_);
-  watchers.Add(agent_);
-  FollowLives();
+  if (was_any_active && !IsAnyActive()) watchers.Remove(agent_);
+  if (!was_any_active && IsAnyActive()) watchers.Add(agent_);
+  if (!is_paused) FollowLives();
 }
 
 bool AgentWatches::IsAnyActive() const {
@@ -77,7 +74,8 @@ bool AgentWatches::HasNews() const {
   return is_armed_ && !segment::WatchRegistry(attachment_.manager().segment()).IsArmed(agent_);
 }
 
-// Of everybody who may hold or wait already. Whoever comes later is met among the events.
+// Of everybody who may hold or wait already; to be called once a reader has its place, also where
+// there was another one, of one name: whoever comes later is met among the events that they read.
 void AgentWatches::FollowLives() {
   segment::Segment& segment = attachment_.manager().segment();
   for (uint32_t slot = 0; slot < segment.geometry().processes; ++slot) {
@@ -88,7 +86,6 @@ void AgentWatches::FollowLives() {
   }
 }
 
-// Without a thread to notice it, the sweep still finds a death.
 void AgentWatches::FollowLife(ProcessRef process) {
   if (process.slot >= followed_.size() || followed_[process.slot] == process.generation) return;
   followed_[process.slot] = process.generation;

@@ -154,6 +154,15 @@ Status Attachment::MakeLifeline() {
   return Status();
 }
 
+// Whoever has come to its slot since has reaped it, or leaves that to those who reap him.
+void Attachment::FollowExecutor(const segment::OperationCell& operation) {
+  const uint16_t slot = operation.executor_slot.Get();
+  if (slot == manager_->self().slot || slot >= segment_.geometry().processes) return;
+  const bool is_steal = (operation.flags.Get() & segment::kOperationSteals) != 0;
+  if (operation.kind.Get() == segment::OperationKind::kRequest && !is_steal) return;
+  (void)worker_->Watch({slot, segment_.process(slot).generation.Acquire()});
+}
+
 void Attachment::ReapTheDead(ProcessRef predecessor) {
   // Skipped if the predecessor left nothing behind: reaping reads all agents, and wakes them.
   const bool was_clean =

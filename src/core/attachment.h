@@ -59,6 +59,11 @@ class Attachment {
   // MonotonicNs.
   Status CheckPlace(uint64_t now_ns);
 
+  // Watches the process that has executed this operation of an agent of this one, an end or a
+  // steal: it may have died before it rang those who have got a lock by it, or have lost one, and
+  // who know nothing of it. Any thread.
+  void FollowExecutor(const segment::OperationCell& operation);
+
   // Returns new descriptors. While they are open in any process, peers take this one for alive, and
   // its locks stay held: for a command that keeps a lock after this process was killed.
   Result<std::array<platform::UniqueFd, 2>> ShareLife() const;

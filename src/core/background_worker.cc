@@ -53,9 +53,9 @@ void BackgroundWorker::RunInline() {
 // Repeated hand-offs to the same process must not wake the thread each time.
 Status BackgroundWorker::Watch(segment::ProcessRef process) {
   if (IsWatched(process)) return Status();
+  peers_.Watch(process);
   const Status started = StartThread();
   if (!started.ok()) return started;
-  peers_.Watch(process);
   Wake();
   return Status();
 }

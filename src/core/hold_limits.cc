@@ -128,9 +128,10 @@ Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record
     RequestCell* const request = RequestOf(view, record);
     if (request == nullptr) return uint64_t{0};
     next_ns = HoldLimitCheck(view, wake_queue, first_seen).At(record.cell, *request);
-    if (request->state.Get() != CellState::kWaiting) agent = request->agent.Get();
+    agent = request->agent.Get();
   }
-  // The process that expired the lock may have died, unwatched, before it rang.
+  // The process that expired the lock may have died, unwatched, before it rang whom it granted the
+  // lock, or who has other blockers now.
   if (agent < segment.geometry().agents && segment::HasEvents(segment.agent(agent))) {
     manager.host().Ring(segment.AgentAt(agent));
   }

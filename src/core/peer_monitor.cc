@@ -22,7 +22,9 @@ constexpr uint64_t kPatientNs = 100 * kNsPerMs;
 
 void PeerMonitor::Watch(ProcessRef process) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  to_watch_.push_back(process);
+  // Where no thread can be started they wait for one.
+  const bool is_noted = std::find(to_watch_.begin(), to_watch_.end(), process) != to_watch_.end();
+  if (!is_noted) to_watch_.push_back(process);
 }
 
 void PeerMonitor::OnBrokenLifeline(uint64_t key) {

@@ -51,7 +51,7 @@ bool ProcessSlots::TryClaim(uint32_t slot, bool only_clean, Status& failure) {
   entry.process_id.Set(platform::ProcessId());
   entry.pid_namespace.Set(platform::PidNamespace());
   uint32_t generation = entry.generation.Get();
-  // Before the next generation is known: whoever claims the slot after that removes only its file.
+  // Before the next generation is known: a later claim removes the file of the newest one only.
   if (generation != 0) {
     (void)directory_.Unlink(LifelineName(segment_, {static_cast<uint16_t>(slot), generation}));
   }

@@ -38,7 +38,7 @@ struct VisitLog {
 class ShardVisit {
  public:
   // `operations`: of this agent in this shard; operations still pending after a visit were lost by
-  // damage, and are executed then.
+  // damage, and are executed then. It is over once none is pending.
   ShardVisit(Attachment& attachment, const segment::AgentRef& agent, std::shared_ptr<VisitLog> log,
              uint32_t shard, std::vector<LockManager::OperationRef> operations)
       : attachment_(&attachment),
@@ -52,6 +52,8 @@ class ShardVisit {
   StatusCode operator()();
 
  private:
+  bool IsAnyPending() const;
+  void FollowExecutors();
   void TellIfStalled();
 
   Attachment* attachment_;

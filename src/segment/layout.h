@@ -305,7 +305,7 @@ struct OperationCell {
   Shared<uint32_t> blocker_holder;   // 116
   Shared<uint8_t> has_hold_limits;   // 120
   Shared<uint8_t> several_blockers;  // 121
-  Shared<uint16_t> executor_slot;    // 122  of the process that has executed it
+  Shared<uint16_t> executor_slot;    // 122  of the process that has executed it; else the agent's
   Shared<CellId> text;               // 124  first of its text cells, of the same extent
 };
 inline constexpr uint8_t kOperationIfAvailable = 1;

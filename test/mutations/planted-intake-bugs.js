@@ -5,6 +5,7 @@
 const SIMULATION = 'simulation_test';
 const INTAKE = 'core_test:Intake*';
 const AGENT = 'core_test:AgentOperations*';
+const END = 'core_test:EndInTheIntake*';
 
 /** @type {import('./planted-bugs.js').PlantedBug[]} */
 const INTAKE_BUGS = [
@@ -67,8 +68,8 @@ const INTAKE_BUGS = [
   {
     name: 'an agent waits to be told of what was executed at once',
     file: 'src/core/agent_operations.cc',
-    from: 'return Visit(operation.shard);\n  LookForAnswers();\n',
-    to: 'return Visit(operation.shard);\n',
+    from: '  attachment_->FollowExecutor(cell);\n  LookForAnswers();\n',
+    to: '  attachment_->FollowExecutor(cell);\n',
     tests: [AGENT],
   },
   {
@@ -80,10 +81,10 @@ const INTAKE_BUGS = [
   },
   {
     name: 'nobody watches who executes the ends of others',
-    file: 'src/core/agent_operations.cc',
-    from: '  FollowExecutor(cell);\n  if',
-    to: '  if',
-    tests: [AGENT],
+    file: 'src/core/attachment.cc',
+    from: '  (void)worker_->Watch({slot, segment_.process(slot).generation.Acquire()});\n',
+    to: '',
+    tests: [END],
   },
 ];
 

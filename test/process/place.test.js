@@ -3,9 +3,9 @@
 const { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
-const { setTimeout: pause } = require('node:timers/promises');
 const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
 const { openLockManager } = require('../../lib/index.js');
+const { sleepFor } = require('../support/sleep-for.js');
 
 // The lock table is looked for again 10 ms after the last look at the earliest.
 const A_LOOK_LATER_MS = 20;
@@ -57,7 +57,7 @@ describe.each(Object.keys(HARMS))('when %s', (harm) => {
     const { signal } = lock;
     for (const promise of [held, waiting]) promise.catch(() => {});
     HARMS[harm](place);
-    await pause(A_LOOK_LATER_MS);
+    await sleepFor(A_LOOK_LATER_MS);
     // By the sweep, or a look for deadlocks, which may come first. The promises follow the signal.
     const isTold = signal.aborted;
     const other = locks.request('other', () => 'granted by the new table');
@@ -88,7 +88,7 @@ describe.each(Object.keys(HARMS))('when %s', (harm) => {
     const locks = openWithoutSweep(place);
     await locks.query();
     HARMS[harm](place);
-    await pause(A_LOOK_LATER_MS);
+    await sleepFor(A_LOOK_LATER_MS);
     await expect(locks.query()).rejects.toMatchObject(gone);
     locks.close();
   });
@@ -97,7 +97,7 @@ describe.each(Object.keys(HARMS))('when %s', (harm) => {
     const locks = openWithoutSweep(place);
     const before = await locks.request('ledger', (lock) => lock.token);
     HARMS[harm](place);
-    await pause(A_LOOK_LATER_MS);
+    await sleepFor(A_LOOK_LATER_MS);
     await expect(locks.query()).rejects.toMatchObject(gone);
     const newcomer = openLockManager(place);
     const after = await newcomer.request('ledger', async (lock) => {

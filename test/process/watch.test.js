@@ -66,6 +66,19 @@ describe.each(['process', 'thread', 'thread of another process'])('a holder in a
   });
 });
 
+test('a holder who came under a watch of another name is seen to die by a later watch', async () => {
+  const named = bucket.locks.watch('b');
+  const actor = await bucket.open('process');
+  await (
+    await actor.hold('a')
+  ).granted;
+  const watch = bucket.locks.watch('a');
+  await actor.end();
+  expect((await watch.next()).value).toMatchObject({ type: 'died', name: 'a' });
+  await watch.return();
+  await named.return();
+});
+
 test('somebody who waits and dies is seen to die, and the next is granted', async () => {
   const [waiter, next] = [await bucket.open('process'), await bucket.open('process')];
   const release = await bucket.hold('a');

@@ -186,27 +186,59 @@ TEST_F(AgentOperations, AreAnsweredThoughWhoeverExecutesThemAtOnceDiesBeforeItTe
   Unlock();
 }
 
-TEST_F(AgentOperations, AreNoLossForWhomTheyGrantALockThoughWhoeverExecutesThemDies) {
-  const std::unique_ptr<core::Agent> waiter = *core::Agent::Open(SmallBucketIn(directory_), {2, 2});
-  const core::Agent::Answer held = Ask(*agent_);
-  ASSERT_EQ(held.outcome, core::RequestOutcome::kGranted);
-  ASSERT_EQ(Ask(*waiter).outcome, core::RequestOutcome::kQueued);
-  ASSERT_TRUE(waiter->GoToSleep());
-  Lock();
-  EXPECT_EQ(agent_->End(held.id), core::Loss::kUnknown);
+// One agent releases what another one waits for, and whoever executes that dies before it rings.
+class EndInTheIntake : public AgentOperations {
+ protected:
+  void SetUp() override {
+    AgentOperations::SetUp();
+    waiter_ = *core::Agent::Open(SmallBucketIn(directory_), {2, 2});
+    held_ = Ask(*agent_);
+    ASSERT_EQ(held_.outcome, core::RequestOutcome::kGranted);
+    ASSERT_EQ(Ask(*waiter_).outcome, core::RequestOutcome::kQueued);
+    ASSERT_TRUE(waiter_->GoToSleep());
+    Lock();
+  }
+  void TearDown() override {
+    waiter_.reset();
+    AgentOperations::TearDown();
+  }
+
+  void End() { EXPECT_EQ(agent_->End(held_.id), core::Loss::kUnknown); }
+  bool IsWaiterToldToLook() {
+    const segment::AgentEntry& entry = Table().agent(waiter_->ref().index);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (entry.rescan.Get() == 0 && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+    }
+    return entry.rescan.Get() != 0;
+  }
+
+  std::unique_ptr<core::Agent> waiter_;
+
+ private:
+  core::Agent::Answer held_{};
+};
+
+TEST_F(EndInTheIntake, IsFollowedByTheVisitThoughTheLoopOfItsAgentIsBlocked) {
+  End();
+  ExecuteAndDie();
+  EXPECT_TRUE(IsWaiterToldToLook());  // also while somebody else is inside
+  Unlock();
+}
+
+TEST_F(EndInTheIntake, IsFollowedByItsAgentWhereItIsExecutedAtOnce) {
+  ExecuteAndDieOnceItIsPutIn();
+  End();
+  EXPECT_TRUE(IsWaiterToldToLook());
+  Unlock();
+}
+
+TEST_F(EndInTheIntake, IsFollowedThoughItsAgentIsClosedMeanwhile) {
+  End();
+  agent_->Close(core::EndReason::kReleased);
   ExecuteAndDie();
   Unlock();
-  const segment::AgentEntry& entry = Table().agent(waiter->ref().index);
-  EXPECT_EQ(entry.rescan.Get(), 0U);
-  std::vector<core::RequestEvent> events;
-  while (events.empty()) agent_->TakeEvents(events);
-  EXPECT_EQ(events[0].kind, core::RequestEvent::Kind::kReleased);
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (entry.rescan.Get() == 0 && std::chrono::steady_clock::now() < end) {
-    std::this_thread::yield();
-  }
-  EXPECT_NE(entry.rescan.Get(), 0U);
-  waiter->WakeUp();
+  EXPECT_TRUE(IsWaiterToldToLook());
 }
 
 TEST_F(AgentOperations, AreAnsweredThoughAnEarlierVisitIsOverAndWhoeverExecutesThemDies) {

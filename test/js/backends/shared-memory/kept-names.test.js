@@ -7,6 +7,7 @@ const { loadBinding } = require('../../../../lib/binding.js');
 const { SharedMemoryBackend } = require('../../../../lib/backends/shared-memory/backend.js');
 const { GRANTED, MISSED, QUEUED } = require('../../../../lib/backends/outcome.js');
 const { ask } = require('../../../support/recorded-request.js');
+const { sleepFor } = require('../../../support/sleep-for.js');
 
 const MAX_KEPT = 8;
 
@@ -297,7 +298,7 @@ test('the loss of the lock table is told, and what was kept is forgotten', async
   keep(backend, 'b');
   const mine = take(backend, 'a');
   rmSync(join(directory, 'default'), { recursive: true });
-  await new Promise((resolve) => setTimeout(resolve, 20)); // it looks every 10 ms
+  await sleepFor(20); // it looks every 10 ms
   expect(() => ask(backend, GRANTED, 'b')).toThrow('removed or replaced');
   await mine.until('lost: disconnected');
   ask(backend, GRANTED, 'b');
