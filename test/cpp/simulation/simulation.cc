@@ -102,10 +102,12 @@ void Simulation::BeActive() {
 
 void Simulation::Interfere() {
   const std::vector<SimProcess*> living = Living();
+  if (living.empty()) return StartProcess();
   if (is_damaging_ && world_.OneIn(3)) return Damage();
   const uint32_t dice = world_.Below(100);
   if (dice < 45 && living.size() > 1) return KillOne();
   if (living.size() < kMaxProcesses && dice < 70) return StartProcess();
+  if (dice < 78) return LetOneLeave();
   SimProcess& process = *living[world_.Below(static_cast<uint32_t>(living.size()))];
   if (process.is_stopped) return world_.Resume(process);
   if (IsStoppable(process)) world_.Stop(process);
@@ -122,6 +124,15 @@ bool Simulation::IsStoppable(const SimProcess& process) const {
 void Simulation::KillOne() {
   const std::vector<SimProcess*> living = Living();
   Kill(*living[world_.Below(static_cast<uint32_t>(living.size()))]);
+}
+
+// In the middle of what it does, while other threads of its process may go on.
+void Simulation::LetOneLeave() {
+  std::vector<Program*> here;
+  for (const auto& program : programs_) {
+    if (!program->process().is_dead && program->is_attached()) here.push_back(program.get());
+  }
+  if (here.size() > 1) here[world_.Below(static_cast<uint32_t>(here.size()))]->Leave();
 }
 
 // Where a death is seldom by chance: what was done inside a shard is done, and nobody is told.

@@ -35,6 +35,7 @@ class Simulation {
   void Interfere();
   void Kill(SimProcess& victim);
   void KillOne();
+  void LetOneLeave();
   void KillWhoHasJustLeft();
   void LeaveFewAlive();
   void Damage();
