@@ -24,6 +24,13 @@ namespace {
 constexpr uint32_t kRecordsPerSweep = 1000;
 constexpr uint64_t kAgentSweepNs = 1000 * kNsPerMs;
 
+// The number before the first sleep. Far from those of the last bearers of the entry: whoever is
+// about to mark a sleep of theirs as rung must not mark one of this agent, which it has not rung.
+uint32_t FirstSleep(uint32_t generation) {
+  constexpr uint32_t kFarApart = 0x9e3779b1;  // odd, and 2^32 by the golden ratio
+  return generation * kFarApart % segment::kRung;
+}
+
 }  // namespace
 
 Agent::Agent(std::shared_ptr<Attachment> attachment, const AgentRef& self,
@@ -35,7 +42,8 @@ Agent::Agent(std::shared_ptr<Attachment> attachment, const AgentRef& self,
       pool_(std::make_shared<OperationPool>(attachment_->manager().segment(), attachment_->host(),
                                             self.process)),
       adaptive_spin_(attachment_->manager().segment(), attachment_->host(), self.index),
-      watches_(*attachment_, self_) {
+      watches_(*attachment_, self_),
+      sleep_(FirstSleep(self.generation)) {
   attachment_->worker().AddWaiter(waiter_);
 }
 

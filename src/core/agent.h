@@ -271,7 +271,7 @@ class Agent {
   uint32_t next_check_ = 0;  // of entries_, in the sweep
   uint64_t next_sweep_ns_ = 0;
   uint64_t turn_ms_ = 0;  // when the first request of this turn was made
-  uint32_t sleep_ = 0;
+  uint32_t sleep_;        // the number of the last one
   bool is_new_turn_ = true;
   Status place_;
   bool is_closed_ = false;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "core/agent.h"
@@ -46,6 +47,24 @@ class AgentLook : public testing::Test {
   std::unique_ptr<core::Agent> other_;
   std::vector<RequestEvent> others_;
 };
+
+// Whoever was about to mark a sleep of the last bearer as rung must not mark one of the next.
+TEST_F(AgentLook, NumbersItsSleepsUnlikeTheLastBearerOfItsEntry) {
+  const segment::AgentEntry& entry = attachment_->manager().segment().agent(other_->ref().index);
+  std::set<uint32_t> numbers;
+  for (uint32_t bearer = 1; bearer <= 20; ++bearer) {
+    for (uint32_t sleep = 1; sleep <= 20; ++sleep) {
+      ASSERT_TRUE(other_->GoToSleep());
+      numbers.insert(entry.sleeping.Get());
+      ASSERT_EQ(numbers.size(), (bearer - 1) * 20 + sleep);
+      other_->WakeUp();
+    }
+    const uint16_t index = other_->ref().index;
+    other_.reset();
+    other_ = *core::Agent::Open(SmallBucketIn(directory_), {2, 2});
+    ASSERT_EQ(other_->ref().index, index);
+  }
+}
 
 TEST_F(AgentLook, FindsNothingWhileNothingHasCome) {
   Ask(*other_, u"n");
