@@ -270,6 +270,13 @@ const NEWS = [
     tests: [SIMULATION],
   },
   {
+    name: 'the sleeps of every agent begin with the same number',
+    file: 'src/core/agent.cc',
+    from: 'return generation * kFarApart % segment::kRung;',
+    to: 'return generation * 0 * kFarApart;',
+    tests: ['core_test:AgentLook*'],
+  },
+  {
     name: 'all sleeps have the same number',
     file: 'src/core/agent_events.cc',
     from: '  sleep_ = sleep_ % (segment::kRung - 1) + 1;\n',
