@@ -247,6 +247,9 @@ void Simulation::Inspect() {
   LetANewcomerIn();
   if (HasFailed()) return;
   if (!programs_.back()->is_attached()) return Fail("a newcomer is not let in");
+  // It enters every shard: who took extents from one has left that to the next one to repair.
+  programs_.back()->Probe();
+  RunUntilNothingHappens(kNsPerSecond, "a second after a newcomer's requests something happens");
   programs_.back()->Leave();
   RunUntilNothingHappens(kNsPerSecond, "a newcomer does not leave");
   if (world_.HasThreads()) Fail("a thread never ends:" + world_.Describe());
