@@ -107,7 +107,14 @@ const WATCH_BUGS = [
     file: 'src/core/agent_watches.cc',
     from: '  if (reader.lost() != lost_before && !reader.is_paused()) FollowLives();\n',
     to: '  (void)lost_before;\n',
-    tests: [SIMULATION],
+    tests: ['core_test:AgentWatches*'],
+  },
+  {
+    name: 'a later watch follows nobody',
+    file: 'src/core/agent_watches.cc',
+    from: '  FollowLives();\n  return last_id_;',
+    to: '  if (readers_.size() == 1) FollowLives();\n  return last_id_;',
+    tests: ['core_test:AgentWatches*'],
   },
   {
     name: 'whoever was met while it attached stays a suspect for life',
