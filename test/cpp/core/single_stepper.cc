@@ -26,7 +26,7 @@ struct Record {
 
 // Of the child, in which there is one thread.
 std::span<std::byte> watched;
-Record* record = nullptr;
+Record* shared_record = nullptr;
 std::byte* images = nullptr;
 
 void Protect(int protection) {
@@ -34,12 +34,12 @@ void Protect(int protection) {
 }
 
 void TakeImage() {
-  const size_t count = record->count.load();
+  const size_t count = shared_record->count.load();
   const std::byte* const last = images + (count - 1) * watched.size();
   if (count == kMaxImages) return;
   if (count > 0 && std::memcmp(last, watched.data(), watched.size()) == 0) return;
   std::memcpy(images + count * watched.size(), watched.data(), watched.size());
-  record->count.store(count + 1);
+  shared_record->count.store(count + 1);
 }
 
 #ifdef __x86_64__
@@ -65,7 +65,7 @@ void OnFault(int, siginfo_t* info, void* context) {
 
 // It has written.
 void OnTrap(int, siginfo_t*, void* context) {
-  record->stores.fetch_add(1);
+  shared_record->stores.fetch_add(1);
   TakeImage();
   SetTrapFlag(context, false);
   Protect(PROT_READ);
@@ -106,16 +106,16 @@ Steps StepThrough(std::span<std::byte> memory, const std::function<void()>& body
   void* const shared = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (shared == MAP_FAILED) return steps;
-  record = static_cast<Record*>(shared);
+  shared_record = static_cast<Record*>(shared);
   images = static_cast<std::byte*>(shared) + sizeof(Record);
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) BeStepped(body);
   int status = -1;
   waitpid(child, &status, 0);
-  const size_t count = record->count.load();
+  const size_t count = shared_record->count.load();
   steps.is_complete = status == 0 && count < kMaxImages;
-  steps.stores = record->stores.load();
+  steps.stores = shared_record->stores.load();
   for (size_t i = 0; i < count; ++i) {
     const std::byte* const image = images + i * watched.size();
     steps.images.emplace_back(image, image + memory.size());
