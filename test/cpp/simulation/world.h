@@ -73,8 +73,9 @@ class World {
   void Kill(SimProcess& process);
   void Stop(SimProcess& process) { process.is_stopped = true; }
   void Resume(SimProcess& process) { process.is_stopped = false; }
-  // From now on, one in so many threads that leave a shard ends its turn right behind that, before
-  // it tells anybody what it has done. Its process is the one that TakeDoomed() names then.
+  // From now on, one in so many threads that leave a shard, or have failed to enter it, ends its
+  // turn right behind that, before it tells anybody what it has done. Its process is the one that
+  // TakeDoomed() names then.
   void DoomLeavers(uint32_t chances) { doom_chances_ = chances; }
   SimProcess* TakeDoomed() { return std::exchange(doomed_, nullptr); }
   // Lets one thread have its turn. False: all sleep, and nothing will wake them.
