@@ -64,7 +64,7 @@ napi_value AgentWrap::GoOnWaitWalk(napi_env env, napi_callback_info info) {
   AgentWrap* const self = call.self();
   if (self == nullptr) return Quit(env);
   if (self->wait_walk_ == nullptr) return ToJs(env, self->Fail(Closed()));
-  const Result<bool> is_read = self->wait_walk_->GoOn(core::kLookTimeoutNs);
+  const Result<bool> is_read = self->wait_walk_->GoOn(core::kNoWait);
   if (is_read.ok()) return ToJs(env, *is_read ? kDone : kMore);
   if (is_read.status().code() == StatusCode::kBusy) return ToJs(env, kBusy);
   return ToJs(env, self->Fail(is_read.status()));

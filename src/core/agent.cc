@@ -295,11 +295,14 @@ void Agent::Close(EndReason reason) {
     attachment->slots().ReleaseAgent(self);
   };
   if (done.ok()) return leave();
-  // The background worker continues. The end of the process ends everything in any case.
+  // The background worker continues, beside the work for single shards. The end of the process ends
+  // everything in any case.
   attachment_->worker().Defer(
-      0, nullptr, [attachment = attachment_.get(), self = self_, reason, leave] {
-        const StatusCode code =
-            attachment->manager().TerminateAgent(self, kWorkerTimeoutNs, reason).code();
+      attachment_->manager().segment().geometry().shards, nullptr,
+      [attachment = attachment_.get(), self = self_, reason, has_operations, leave] {
+        const StatusCode code = attachment->manager()
+                                    .TerminateAgent(self, kWorkerTimeoutNs, reason, has_operations)
+                                    .code();
         if (code != StatusCode::kBusy) leave();
         return code;
       });

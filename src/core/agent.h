@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -216,7 +217,7 @@ class Agent {
   void GivePlace(const OperationPlace& place, uint32_t shard);
   void GiveRetired();
   segment::OperationCell& CellOf(const OperationPlace& place) const;
-  void Visit(uint32_t shard);
+  void Visit(uint32_t shard, const LockManager::OperationRef& operation);
   void ReadVisits(std::vector<RequestEvent>& events);
   void ReadAnswers(std::vector<RequestEvent>& events);
   void ReadAnswer(const Operation& operation, std::vector<RequestEvent>& events);
@@ -257,7 +258,7 @@ class Agent {
   std::vector<Operation> operations_;
   // Operations that a repair has executed: they may still be linked in the intake of the shard.
   std::vector<std::pair<OperationPlace, uint32_t>> retired_;
-  std::vector<uint32_t> visits_;  // shards that the background worker visits now
+  std::map<uint32_t, std::shared_ptr<ShardVisit>> visits_;  // of the background worker, by shard
   AdaptiveSpin adaptive_spin_;
   std::vector<Entry> entries_;  // the mirror, by id
   std::vector<uint32_t> free_ids_;

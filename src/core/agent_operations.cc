@@ -102,7 +102,9 @@ void Agent::PutIn(const Operation& operation) {
   attachment_->manager().PutIn(operation.place.id, cell);
   operations_.push_back(operation);
   operations_.back().number = cell.number.Get();
-  if (cell.state.Acquire() == OperationState::kPending) return Visit(operation.shard);
+  if (cell.state.Acquire() == OperationState::kPending) {
+    return Visit(operation.shard, {operation.place.id, cell.number.Get()});
+  }
   attachment_->FollowExecutor(cell);
   LookForAnswers();
 }
@@ -141,16 +143,11 @@ void Agent::GiveRetired() {
 }
 
 // While an operation is in the intake, this process visits the shard until it is executed.
-void Agent::Visit(uint32_t shard) {
-  if (std::find(visits_.begin(), visits_.end(), shard) != visits_.end()) return;
-  visits_.push_back(shard);
-  std::vector<LockManager::OperationRef> operations;
-  for (const Operation& operation : operations_) {
-    if (operation.shard == shard) operations.push_back({operation.place.id, operation.number});
-  }
+void Agent::Visit(uint32_t shard, const LockManager::OperationRef& operation) {
+  std::shared_ptr<ShardVisit>& visit = visits_[shard];
+  if (visit != nullptr && visit->Add(operation)) return;
   // The worker copies a task before each attempt; all attempts share the visit's state.
-  auto visit =
-      std::make_shared<ShardVisit>(*attachment_, self_, visit_log_, shard, std::move(operations));
+  visit = std::make_shared<ShardVisit>(*attachment_, self_, visit_log_, shard, operation);
   attachment_->worker().Defer(shard, this, [visit] { return (*visit)(); });
 }
 
@@ -177,13 +174,14 @@ void Agent::ReadVisits(std::vector<RequestEvent>& events) {
   }
   for (const auto& [id, ended] : ends) Told(id, ended, 0, events);
   for (const uint32_t shard : done) {
-    std::erase(visits_, shard);
-    const bool is_any_pending =
-        std::any_of(operations_.begin(), operations_.end(), [&](const Operation& operation) {
-          return operation.shard == shard &&
-                 CellOf(operation.place).state.Acquire() == OperationState::kPending;
-        });
-    if (is_any_pending) Visit(shard);
+    const auto visit = visits_.find(shard);
+    if (visit != visits_.end() && visit->second->IsOver()) visits_.erase(visit);
+    // Where it could not be executed.
+    for (const Operation& operation : operations_) {
+      const bool is_pending = CellOf(operation.place).state.Acquire() == OperationState::kPending;
+      if (operation.shard != shard || !is_pending) continue;
+      Visit(shard, {operation.place.id, operation.number});
+    }
   }
   if (!done.empty()) LookForAnswers();
 }

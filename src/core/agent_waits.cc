@@ -24,7 +24,7 @@ Result<Snapshot> Agent::HoldersOf(const segment::ResourceName& name, uint32_t ma
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
   Result<std::vector<RecordCopy>> holders =
-      core::HoldersOf(attachment_->manager(), name, max, kLookTimeoutNs);
+      core::HoldersOf(attachment_->manager(), name, max, kNoWait);
   if (!holders.ok()) return holders.status();
   Snapshot snapshot;
   for (RecordCopy& holder : *holders) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/peer_doorbells.h"
+#include "core/shard_timeouts.h"
 #include "platform/clock.h"
 #include "platform/duplicate.h"
 #include "platform/process_identity.h"
@@ -17,8 +18,6 @@ using segment::ProcessRef;
 namespace {
 
 constexpr const char* kSegmentName = "segment";
-// Reaping a predecessor at the start must not take long; the background worker does the rest.
-constexpr uint64_t kOpeningTimeoutNs = 2'000'000;
 // How many dead processes a new process reaps: usually more than die while one starts.
 constexpr uint32_t kMaxToCleanUp = 8;
 // A process that makes requests notices within this time that the segment was removed or replaced.
@@ -167,8 +166,9 @@ void Attachment::ReapTheDead(ProcessRef predecessor) {
   // Skipped if the predecessor left nothing behind: reaping reads all agents, and wakes them.
   const bool was_clean =
       segment_.process(predecessor.slot).cleaned_generation.Acquire() == predecessor.generation;
-  if (!was_clean && !manager_->ReapProcess(predecessor, kOpeningTimeoutNs).ok()) {
-    // Others look at the newest process of a slot, and that is alive.
+  if (!was_clean && !manager_->ReapProcess(predecessor, kNoWait).ok()) {
+    // The background worker does the rest: others look at the newest process of a slot, and that is
+    // alive.
     (void)worker_->Watch(predecessor);
   }
   // No process may have watched the dead: their entries and files must not pile up.

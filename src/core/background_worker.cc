@@ -46,8 +46,12 @@ void BackgroundWorker::RunInline() {
     if (!lacks_thread_) return;
     if (StartThreadLocked().ok()) return death_watch_->Wake();
   }
-  reaper_.ReapDeadProcesses(1);
+  (void)reaper_.ReapDeadProcesses(1);
   hold_limits_.Run(is_stopping_);
+}
+
+void BackgroundWorker::ReapDeadProcesses(uint32_t max) {
+  for (const segment::ProcessRef process : reaper_.ReapDeadProcesses(max)) (void)Watch(process);
 }
 
 // Repeated hand-offs to the same process must not wake the thread each time.

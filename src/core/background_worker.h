@@ -76,8 +76,8 @@ class BackgroundWorker {
   // Afterwards no task of this owner runs any more.
   void CancelTasks(const void* owner) { shard_work_.Cancel(owner); }
   // Finds processes that died unwatched, and reaps at most `max` of them. Runs on the calling
-  // thread.
-  void ReapDeadProcesses(uint32_t max) { reaper_.ReapDeadProcesses(max); }
+  // thread; where a shard is busy, the background thread goes on.
+  void ReapDeadProcesses(uint32_t max);
   // Called about once a second by agents that wait. If the thread could not be started, this tries
   // again; until it runs, the caller does the most urgent part of its work.
   void RunInline();

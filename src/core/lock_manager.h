@@ -77,6 +77,7 @@ class LockManager final : public segment::IntakeWorker {
   // What is left of reaping that could not finish.
   struct ReapProgress {
     bool has_begun = false;
+    bool was_busy = false;         // whoever was inside may have granted what was the dead one's
     std::vector<uint32_t> shards;  // their owner was inside and has not left yet
   };
   // Ends everything of a dead process, frees its parts of the segment, and removes its files.

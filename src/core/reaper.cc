@@ -24,11 +24,13 @@ std::vector<ProcessRef> Reaper::FindDeadProcesses(uint32_t max_checks) {
   return dead;
 }
 
-void Reaper::ReapDeadProcesses(uint32_t max) {
-  for (const ProcessRef process : FindDeadProcesses(kMaxChecks)) {
-    if (max-- == 0) return;
-    (void)manager_.ReapProcess(process, kWorkerTimeoutNs);
-  }
+std::vector<ProcessRef> Reaper::ReapDeadProcesses(uint32_t max) {
+  std::vector<ProcessRef> dead = FindDeadProcesses(kMaxChecks);
+  if (dead.size() > max) dead.resize(max);
+  std::erase_if(dead, [this](const ProcessRef& process) {
+    return manager_.ReapProcess(process, kNoWait).code() != StatusCode::kBusy;
+  });
+  return dead;
 }
 
 }  // namespace holdfast::core

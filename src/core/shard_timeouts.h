@@ -6,12 +6,10 @@
 
 namespace holdfast::core {
 
-// A JavaScript thread that requests or releases a lock only spins for a few microseconds.
+// A JavaScript thread only spins for a few microseconds.
 inline constexpr uint64_t kNoWait = 0;
 // The background worker has work for other shards, too.
 inline constexpr uint64_t kWorkerTimeoutNs = 1'000'000;
-// A step of the deadlock detection, on a JavaScript thread. It is rare.
-inline constexpr uint64_t kLookTimeoutNs = 1'000'000;
 
 }  // namespace holdfast::core
 

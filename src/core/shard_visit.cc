@@ -1,6 +1,5 @@
 #include "core/shard_visit.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/shard_timeouts.h"
@@ -20,14 +19,22 @@ constexpr uint64_t kStallNs = 1'000'000'000;
 // itself.
 StatusCode ShardVisit::operator()() {
   if (!std::exchange(has_waited_, true)) return StatusCode::kBusy;
-  const Status visited = attachment_->manager().Visit(shard_, operations_, kWorkerTimeoutNs);
-  if (visited.code() == StatusCode::kBusy && IsAnyPending()) {
-    TellIfStalled();
-    return StatusCode::kBusy;
-  }
-  FollowExecutors();
+  std::vector<LockManager::OperationRef> operations;
   {
     const std::lock_guard<std::mutex> guard(log_->mutex);
+    operations = operations_;
+  }
+  const size_t taken = operations.size();
+  const Status visited = attachment_->manager().Visit(shard_, operations, kWorkerTimeoutNs);
+  DropExecuted(operations);
+  if (visited.code() != StatusCode::kBusy) operations.clear();
+  if (!operations.empty()) TellIfStalled();
+  {
+    const std::lock_guard<std::mutex> guard(log_->mutex);
+    operations_.erase(operations_.begin(), operations_.begin() + static_cast<ptrdiff_t>(taken));
+    operations_.insert(operations_.begin(), operations.begin(), operations.end());
+    is_over_ = operations_.empty();
+    if (!is_over_) return StatusCode::kBusy;
     log_->done.push_back(shard_);
     log_->has_news.store(true);
   }
@@ -35,25 +42,28 @@ StatusCode ShardVisit::operator()() {
   return StatusCode::kOk;
 }
 
-bool ShardVisit::IsAnyPending() const {
-  segment::Segment& segment = attachment_->manager().segment();
-  return std::any_of(operations_.begin(), operations_.end(), [&](const auto& operation) {
-    const segment::OperationCell* const cell = segment::OperationAt(segment, operation.id);
-    return cell != nullptr && cell->state.Acquire() == segment::OperationState::kPending &&
-           cell->number.Get() == operation.number;
-  });
+bool ShardVisit::Add(const LockManager::OperationRef& operation) {
+  const std::lock_guard<std::mutex> guard(log_->mutex);
+  if (!is_over_) operations_.push_back(operation);
+  return !is_over_;
 }
 
-// Here, because the event loop of the agent may be blocked.
-void ShardVisit::FollowExecutors() {
-  for (const auto& [id, number] : operations_) {
+bool ShardVisit::IsOver() const {
+  const std::lock_guard<std::mutex> guard(log_->mutex);
+  return is_over_;
+}
+
+// The event loop of the agent may be blocked.
+void ShardVisit::DropExecuted(std::vector<LockManager::OperationRef>& operations) {
+  std::erase_if(operations, [this](const LockManager::OperationRef& operation) {
     const segment::OperationCell* const cell =
-        segment::OperationAt(attachment_->manager().segment(), id);
-    const bool is_executed = cell != nullptr &&
-                             cell->state.Acquire() != segment::OperationState::kPending &&
-                             cell->number.Get() == number;
-    if (is_executed) attachment_->FollowExecutor(*cell);
-  }
+        segment::OperationAt(attachment_->manager().segment(), operation.id);
+    if (cell == nullptr) return true;
+    const bool is_pending = cell->state.Acquire() == segment::OperationState::kPending;
+    if (cell->number.Get() != operation.number) return true;  // its room is used again
+    if (!is_pending) attachment_->FollowExecutor(*cell);
+    return !is_pending;
+  });
 }
 
 // Once, so that people can act.

@@ -37,30 +37,34 @@ struct VisitLog {
 
 class ShardVisit {
  public:
-  // `operations`: of this agent in this shard; operations still pending after a visit were lost by
-  // damage, and are executed then. It is over once none is pending.
+  // `operation`: of this agent in this shard; an operation still pending after a visit was lost by
+  // damage, and is executed then. It is over once none is pending, nor of those added meanwhile.
   ShardVisit(Attachment& attachment, const segment::AgentRef& agent, std::shared_ptr<VisitLog> log,
-             uint32_t shard, std::vector<LockManager::OperationRef> operations)
+             uint32_t shard, const LockManager::OperationRef& operation)
       : attachment_(&attachment),
         agent_(agent),
         log_(std::move(log)),
         shard_(shard),
-        operations_(std::move(operations)),
+        operations_{operation},
         begin_ns_(attachment.host().MonotonicNs()) {}
 
   // Called by the background worker, again after kBusy.
   StatusCode operator()();
+  // Called by the agent. False: the visit is over.
+  bool Add(const LockManager::OperationRef& operation);
+  bool IsOver() const;
 
  private:
-  bool IsAnyPending() const;
-  void FollowExecutors();
+  // Takes out those that are executed, and follows who has executed them.
+  void DropExecuted(std::vector<LockManager::OperationRef>& operations);
   void TellIfStalled();
 
   Attachment* attachment_;
   segment::AgentRef agent_;
   std::shared_ptr<VisitLog> log_;
   uint32_t shard_;
-  std::vector<LockManager::OperationRef> operations_;
+  std::vector<LockManager::OperationRef> operations_;  // guarded by log_->mutex
+  bool is_over_ = false;                               // the same
   uint64_t begin_ns_;
   bool has_waited_ = false;
   bool has_told_ = false;

@@ -226,6 +226,14 @@ TEST_F(EndInTheIntake, IsFollowedByTheVisitThoughTheLoopOfItsAgentIsBlocked) {
   Unlock();
 }
 
+TEST_F(EndInTheIntake, IsFollowedByAVisitThatHadBegunBefore) {
+  ASSERT_EQ(Ask(*agent_).outcome, core::RequestOutcome::kQueued);
+  End();
+  ExecuteAndDie();
+  EXPECT_TRUE(IsWaiterToldToLook());
+  Unlock();
+}
+
 TEST_F(EndInTheIntake, IsFollowedByItsAgentWhereItIsExecutedAtOnce) {
   ExecuteAndDieOnceItIsPutIn();
   End();
