@@ -15,8 +15,7 @@ const { areTimersReal } = require('./node-internals.js');
  * the place of Node's later must not stop the locks of the program that it tests.
  */
 
-const { queueMicrotask } = globalThis;
-const dateNow = Date.now;
+const dateNow = isNative(Date.now) ? Date.now : require('./unfaked-timers.js').findRealDateNow();
 /** In nanoseconds; on Node by a clock that all processes of the machine have in common. */
 const hrtimeNs = process.hrtime.bigint;
 /**
@@ -46,11 +45,22 @@ const timers = lazy(() =>
   !isNode || areTimersReal(taken) ? taken : require('./unfaked-timers.js').findRealTimers(),
 );
 
+/** Fake timers come with a fake queueMicrotask(), as a rule. Promises are not faked. */
+const { queueMicrotask } = globalThis;
+const microtasks = lazy(() =>
+  timers() === taken ? queueMicrotask : require('./unfaked-timers.js').runInMicrotask,
+);
+
+/** @param {Function} method  of JavaScript itself */
+function isNative(method) {
+  return Function.prototype.toString.call(method).includes('[native code]');
+}
+
 module.exports = {
   dateNow,
   hrtimeNs,
   performance,
-  queueMicrotask,
+  queueMicrotask: (/** @type {() => void} */ callback) => microtasks()(callback),
   get clearInterval() {
     return timers().clearInterval;
   },

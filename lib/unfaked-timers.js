@@ -1,6 +1,7 @@
 'use strict';
 
 const { Socket } = require('node:net');
+const { runInNewContext } = require('node:vm');
 
 /** As long as the socket lives, which is a moment. */
 const ANY_MS = 1000;
@@ -41,4 +42,12 @@ function timerOfASocket() {
   return timer;
 }
 
-module.exports = { findRealTimers };
+/** @returns {typeof Date.now} of a realm that nobody has changed */
+const findRealDateNow = () => runInNewContext('Date.now');
+
+const settled = Promise.resolve();
+
+/** @param {() => void} callback */
+const runInMicrotask = (callback) => void settled.then(callback);
+
+module.exports = { findRealDateNow, findRealTimers, runInMicrotask };

@@ -103,7 +103,17 @@ const USE_AFTERWARDS = `
     const expired = await manager
       .request('b', { holdLimit: 20 }, () => new Promise(() => {}))
       .catch((e) => e.reason);
-    process.stdout.write([delayed, timeout, expired].join(' '), () => process.exit());
+    let signal;
+    manager.request('c', (lock) => ({ signal } = lock, new Promise(() => {}))).catch(() => {});
+    await manager.request('c', { steal: true }, () => {});
+    const isAborted = await new Promise((resolve) => {
+      if (signal.aborted) resolve(true);
+      else signal.addEventListener('abort', () => resolve(true));
+    });
+    const [{ since }] = (await manager.inspect()).held;
+    const isNow = Math.abs(Date.now() - since) < 3_600_000;
+    const words = [delayed, timeout, expired, isAborted, isNow];
+    process.stdout.write(words.join(' '), () => process.exit());
   };
   print();`;
 
@@ -112,6 +122,12 @@ test.each([
     'node:test',
     `const { mock } = require('node:test');
      mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'setImmediate'] });
+     const fake = { stop: () => mock.timers.reset() };`,
+  ],
+  [
+    'node:test, with its clock',
+    `const { mock } = require('node:test');
+     mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'setImmediate', 'Date'] });
      const fake = { stop: () => mock.timers.reset() };`,
   ],
   [
@@ -126,7 +142,7 @@ test.each([
     timeout: 20_000,
   });
   expect({ stdout, stderr: stderr.replace(/.*ExperimentalWarning.*\n.*\n/, '') }).toEqual({
-    stdout: 'ran TimeoutError expired',
+    stdout: 'ran TimeoutError expired true true',
     stderr: '',
   });
 });

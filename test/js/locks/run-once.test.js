@@ -74,16 +74,16 @@ describe('runOnce()', () => {
 
   /** The dues of three runs, where the clock is set back in the first of them. */
   async function duesAfterStepBack(ms) {
-    const { now } = Date;
     let shift = 0;
-    Date.now = () => now() + shift;
     manager.close();
     let job;
     jest.isolateModules(() => {
+      const time = jest.requireActual('../../../lib/time.js');
+      const dateNow = () => Date.now() + shift;
+      jest.doMock('../../../lib/time.js', () => ({ ...time, dateNow }));
       manager = require('../../../lib/locks/lock-managers.js').createLocalLockManager();
       job = require('../../../lib/locks/run-once.js');
     });
-    Date.now = now; // the modules have taken the other one
     const dues = [];
     await job.runOnce('a', options({ every: 5, offset: 0 }), ({ due }) => {
       dues.push(+due);
