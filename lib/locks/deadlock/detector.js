@@ -35,6 +35,13 @@ const { WaitGraph, eachOf, filter } = require('./wait-graph.js');
  * @property {number} possibleSince
  */
 
+/**
+ * What is the same for all of a knot, and read once.
+ * @typedef {object} PossibleKnot
+ * @property {string} shape  that must not change
+ * @property {LockDetail | undefined} last  the one that warns
+ */
+
 /** How long a request waits before its first check, at least. */
 const FIRST_PAUSE_MS = 100;
 /** How long it waits before a time is set for that check: most waits end before. */
@@ -235,9 +242,9 @@ class DeadlockDetector {
   async #lookForPossible(requests, inspection, own) {
     const isAwaited = this.#awaitedBy(own, UNSEEN + 1);
     const graph = await runSliced(WaitGraph.build(inspection, { isAwaited, links: linkPossible }));
-    const shapes = new Map();
+    const knots = new Map();
     const judge = (/** @type {WatchedRequest} */ request) =>
-      this.#judgePossible(request, graph, shapes);
+      this.#judgePossible(request, graph, knots);
     await runSliced(eachOf(requests, judge));
   }
 
@@ -259,7 +266,7 @@ class DeadlockDetector {
     if (!chosen.has(knot)) chosen.set(knot, choose(graph.awaitedOf(knot)));
     const actor = chosen.get(knot);
     if (actor?.clientId === this.#backend.clientId) {
-      this.#act(own.get(actor.requestId), graph.cycleThrough(actor));
+      this.#act(own.get(actor.requestId), () => graph.cycleThrough(actor));
     }
     return true;
   }
@@ -267,25 +274,25 @@ class DeadlockDetector {
   /**
    * Once per deadlock. The request need not be due: it could go on when it was looked at.
    * @param {WatchedRequest | undefined} request
-   * @param {LockDetail[]} cycle
+   * @param {() => LockDetail[]} findCycle  reads the whole knot
    */
-  #act(request, cycle) {
+  #act(request, findCycle) {
     const watched = request && this.#watched.get(request);
     if (request === undefined || watched === undefined || watched.isWarned) return;
     if (request.extras?.deadlock === 'reject') {
-      request.abort(toError(cycle));
+      request.abort(toError(findCycle()));
     } else {
       watched.isWarned = true;
-      warn(describeCycle(cycle));
+      warn(describeCycle(findCycle()));
     }
   }
 
   /**
    * @param {WatchedRequest} request
    * @param {WaitGraph} graph  with the possible links, too
-   * @param {Map<LockDetail[], string>} shapes  by knot: the shape that must not change
+   * @param {Map<LockDetail[], PossibleKnot>} knots
    */
-  #judgePossible(request, graph, shapes) {
+  #judgePossible(request, graph, knots) {
     const watched = this.#watched.get(request);
     const detail = graph.find(this.#backend.clientId, request.backendId);
     if (watched === undefined) return;
@@ -301,15 +308,13 @@ class DeadlockDetector {
       watched.possible = '';
       return;
     }
-    if (!shapes.has(knot)) shapes.set(knot, shapeOf(knot, graph.tokensOfKnot(detail)));
-    const shape = /** @type {string} */ (shapes.get(knot));
+    if (!knots.has(knot)) knots.set(knot, toPossibleKnot(knot, graph, detail));
+    const { shape, last } = /** @type {PossibleKnot} */ (knots.get(knot));
     const now = performance.now();
     if (watched.possible !== shape) Object.assign(watched, { possible: shape, possibleSince: now });
     if (watched.isWarned || now - watched.possibleSince < POSSIBLE_MS) return;
     watched.isWarned = true;
-    if (lastOf(graph.awaitedOf(knot).filter(({ deadlock }) => deadlock !== 'ignore')) === detail) {
-      warn(describePossibleCycle(graph.cycleThrough(detail)));
-    }
+    if (last === detail) warn(describePossibleCycle(graph.cycleThrough(detail)));
   }
 }
 
@@ -320,6 +325,17 @@ class DeadlockDetector {
  */
 function hasLeft({ outer, extras }) {
   return outer !== undefined && !outer.isEnclosing && isWithin(extras?.enclosing, outer);
+}
+
+/**
+ * @param {LockDetail[]} knot
+ * @param {WaitGraph} graph
+ * @param {LockDetail} member
+ * @returns {PossibleKnot}
+ */
+function toPossibleKnot(knot, graph, member) {
+  const warning = graph.awaitedOf(knot).filter(({ deadlock }) => deadlock !== 'ignore');
+  return { shape: shapeOf(knot, graph.tokensOfKnot(member)), last: lastOf(warning) };
 }
 
 /** @param {Watched} watched */

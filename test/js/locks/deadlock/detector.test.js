@@ -1,6 +1,7 @@
 'use strict';
 
 const { watchForDeadlock } = require('../../../../lib/locks/deadlock/detector.js');
+const { WaitGraph } = require('../../../../lib/locks/deadlock/wait-graph.js');
 
 const OUTER = { tokenHigh: 1, tokenLow: 0xffff_fff7 };
 const TOKEN = (1n << 32n) | 0xffff_fff7n;
@@ -89,4 +90,29 @@ test('another one gives way, whatever it says of itself', async () => {
     watchForDeadlock(backend, requestOf(3, { isEnclosing: true, extras, abort }));
   });
   expect(error).toMatchObject({ name: 'DeadlockError' });
+});
+
+test('the cycle is read once, for the warning, however many wait in it', async () => {
+  const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  const read = jest.spyOn(WaitGraph.prototype, 'cycleThrough');
+  const ids = Array.from({ length: 40 }, (_, i) => i + 2);
+  const backend = backendOf({
+    held: [detailOf('a', 1, { token: TOKEN })],
+    pending: ids.map((id) => detailOf('a', id, { enclosingToken: TOKEN })),
+  });
+  const { waitsOf } = backend;
+  const hasLookedAgain = new Promise((resolve) => {
+    let walks = 0;
+    backend.waitsOf = (...args) => {
+      walks += 1;
+      if (walks > 6) resolve(undefined); // three in each look
+      return waitsOf(...args);
+    };
+  });
+  for (const id of ids) watchForDeadlock(backend, requestOf(id, { isEnclosing: true }));
+  await hasLookedAgain;
+  expect(warn).toHaveBeenCalledTimes(1);
+  expect(read.mock.calls.filter(([{ requestId }]) => requestId === ids.at(-1))).toHaveLength(1);
+  warn.mockRestore();
+  read.mockRestore();
 });
