@@ -11,6 +11,7 @@ const {
 } = require('../webidl.js');
 const { createLocalLockManager, locks } = require('./lock-managers.js');
 const { hasHolders, toLockManager } = require('./lock-manager.js');
+const { KNOWN_OF_MUTEX, warnOfMisspeltOptions } = require('./option-names.js');
 
 /** @typedef {import('./lock-handle.js').LockHandle} LockHandle */
 /** @typedef {import('./lock-manager.js').LockManager} Manager */
@@ -152,6 +153,7 @@ class MutexBase {
    */
   #convert(options, fixed) {
     const source = /** @type {LockOptions} */ (toDictionarySource(options, 'MutexOptions') ?? {});
+    warnOfMisspeltOptions(source, KNOWN_OF_MUTEX);
     const isBlocking = toMember(/** @type {any} */ (source).blocking, toBoolean, true);
     const { deadlock, holdLimit, label, reentrant, steal } = source;
     // A permit of a semaphore has no mode.

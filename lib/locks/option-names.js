@@ -15,6 +15,9 @@ const KNOWN = new Set([
   'timeout',
 ]);
 
+/** Of a mutex, a semaphore. */
+const KNOWN_OF_MUTEX = new Set([...KNOWN, 'blocking']);
+
 /** Programs make such mistakes early; later calls must not pay for the check. */
 const MAX_LOOKS = 1000;
 const MAX_DISTANCE = 2;
@@ -26,18 +29,22 @@ const warned = new Set();
 /**
  * Warns once for each member that is not an option but nearly has the name of one.
  * @param {object} options  as passed; only the names of its members are read
+ * @param {Set<string>} [known]
  */
-function warnOfMisspeltOptions(options) {
+function warnOfMisspeltOptions(options, known = KNOWN) {
   if (looksLeft === 0) return;
   looksLeft -= 1;
   for (const name in options) {
-    if (!KNOWN.has(name) && !warned.has(name)) warnIfNearlyRight(name);
+    if (!known.has(name) && !warned.has(name)) warnIfNearlyRight(name, known);
   }
 }
 
-/** @param {string} name */
-function warnIfNearlyRight(name) {
-  const meant = [...KNOWN].find((known) => isNear(name.toLowerCase(), known.toLowerCase()));
+/**
+ * @param {string} name
+ * @param {Set<string>} known
+ */
+function warnIfNearlyRight(name, known) {
+  const meant = [...known].find((right) => isNear(name.toLowerCase(), right.toLowerCase()));
   if (meant === undefined) return;
   warned.add(name);
   process.emitWarning(`'${name}' is no option of a lock request: did you mean '${meant}'?`, {
@@ -73,4 +80,4 @@ function editDistance(a, b) {
   return row[b.length];
 }
 
-module.exports = { warnOfMisspeltOptions };
+module.exports = { KNOWN_OF_MUTEX, warnOfMisspeltOptions };

@@ -2,6 +2,7 @@
 
 const { MISSED, QUEUED } = require('../backends/outcome.js');
 const { DeadlockError, LockLostError, notSupportedError, timeoutError } = require('../errors.js');
+const { lazy } = require('../lazy.js');
 const { isObject } = require('../webidl.js');
 const { BackendRequest } = require('./backend-request.js');
 const { coveringLock, runInside } = require('./call-chain.js');
@@ -17,6 +18,8 @@ const { createLock } = require('./lock.js');
 const { signalLoss } = require('./loss-signal.js');
 const { takeToken } = require('./nested-request.js');
 
+const LocalBackend = lazy(() => require('../backends/local/backend.js').LocalBackend);
+
 /** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
 /** @typedef {import('../../types/backend.d.ts').LockLossReason} LossReason */
 /** @typedef {import('./lock.js').Lock} Lock */
@@ -29,6 +32,8 @@ const { takeToken } = require('./nested-request.js');
 class SyncRequest extends BackendRequest {
   /** @type {LossReason | undefined} reported while the callback ran */
   #lossReason;
+  /** @type {Backend | undefined} */
+  #nestedBackend;
 
   /**
    * @param {Backend} backend
@@ -48,9 +53,9 @@ class SyncRequest extends BackendRequest {
     return true;
   }
 
-  // Only synchronous requests are inside it, one at a time.
+  /** The backend of the reentrant requests inside this one, which come one at a time. */
   get nestedBackend() {
-    return this.backend;
+    return (this.#nestedBackend ??= new (LocalBackend())());
   }
 
   enterNested() {}
@@ -195,7 +200,6 @@ function refuseThenable(result) {
  */
 function requestSync(backend, name, options, callback) {
   const held = options.reentrant ? coveringLock(name, options.mode, backend, true) : undefined;
-  if (held?.isSync) return refuseThenable(callback(createLock(held)));
   if (held !== undefined) return new NestedSyncRequest(held, options).run(callback);
   return new SyncRequest(backend, name, options).run(callback);
 }

@@ -64,6 +64,33 @@ describeOneClient('requestSync(), inside a client', (run) => {
   );
 
   test(
+    'a reentrant one inside another has options of its own',
+    run(async ({ locks, assert, name }) => {
+      const reentrant = true;
+      const inside = (options, callback) =>
+        locks.requestSync(name, { reentrant }, (outer) =>
+          locks.requestSync(name, { reentrant, ...options }, (inner) => callback(inner, outer)),
+        );
+      const seen = inside({ mode: 'shared' }, (inner, outer) => [
+        outer.mode,
+        inner.mode,
+        inner.token === outer.token,
+      ]);
+      assert.deepEqual(seen, ['exclusive', 'shared', true]);
+      const spin = () => {
+        for (const start = performance.now(); performance.now() - start < 10;);
+      };
+      assert.throws(() => inside({ holdLimit: 1 }, spin), { name: 'TimeoutError' });
+      assert.throws(() => inside({}, () => Promise.resolve()), TypeError);
+      assert.equal(locks.isLocked(name), false);
+      assert.equal(
+        inside({}, () => inside({}, () => 'third')),
+        'third',
+      );
+    }),
+  );
+
+  test(
     'throws what the callback throws, after the release',
     run(async ({ locks, assert, name }) => {
       const thrown = new Error('mine');

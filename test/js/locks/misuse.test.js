@@ -61,6 +61,17 @@ describe('Mutex', () => {
     await expect(mutex.runExclusive(inner, { reentrant: true })).resolves.toBe('inside');
   });
 
+  test('warns of a misspelt option, and knows its own', async () => {
+    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(nothing);
+    await mutex.runExclusive(nothing, { ifAvailabel: true, blocking: true });
+    await mutex.runExclusive(nothing, { bloking: false });
+    expect(warn.mock.calls.map(([message]) => message)).toEqual([
+      "'ifAvailabel' is no option of a lock request: did you mean 'ifAvailable'?",
+      "'bloking' is no option of a lock request: did you mean 'blocking'?",
+    ]);
+    warn.mockRestore();
+  });
+
   test('refuses a mode that its method does not have', async () => {
     await expect(mutex.runExclusive(nothing, { mode: 'shared' })).rejects.toThrow(TypeError);
   });
