@@ -83,6 +83,12 @@ class LockError extends Error {
 /** @param {string} message */
 const abortError = (message) => new DOMException(message, 'AbortError');
 
+/** For those that wait when their lock manager is closed. */
+const closedError = () => abortError('The lock manager was closed while the request waited');
+
+/** Why those lose their lock that hold one then. */
+const WAS_CLOSED = 'the lock manager was closed';
+
 /** @param {string} message */
 const invalidStateError = (message) => new DOMException(message, 'InvalidStateError');
 
@@ -93,10 +99,12 @@ const notSupportedError = (message) => new DOMException(message, 'NotSupportedEr
 const timeoutError = (message) => new DOMException(message, 'TimeoutError');
 
 module.exports = {
+  WAS_CLOSED,
   DeadlockError,
   LockError,
   LockLostError,
   abortError,
+  closedError,
   invalidStateError,
   notSupportedError,
   timeoutError,

@@ -1,6 +1,6 @@
 'use strict';
 
-const { abortError, invalidStateError } = require('../../errors.js');
+const { WAS_CLOSED, closedError, invalidStateError } = require('../../errors.js');
 const { lazy } = require('../../lazy.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { createClientId } = require('../client-id.js');
@@ -256,10 +256,7 @@ class BrokerBackend {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#link.send(['bye', this.#link.now()]);
-    this.#dropAll(
-      () => abortError('The lock manager was closed while the request waited'),
-      undefined,
-    );
+    this.#dropAll(closedError, undefined, WAS_CLOSED);
     for (const watch of this.#watches) watch.close();
     this.#calls.failAll(invalidStateError('The lock manager is closed'));
     this.#end();
@@ -370,7 +367,7 @@ class BrokerBackend {
    */
   #failAll(error) {
     this.#end();
-    this.#dropAll(() => /** @type {DOMException} */ (error), 'disconnected');
+    this.#dropAll(() => /** @type {DOMException} */ (error), 'disconnected', error.message);
     for (const watch of this.#watches) watch.fail(error);
     this.#calls.failAll(error);
   }
@@ -378,13 +375,14 @@ class BrokerBackend {
   /**
    * @param {() => DOMException} makeError  for those that wait
    * @param {LockLossReason | undefined} lossOfReleasing
+   * @param {string} because  for those that hold a lock
    */
-  #dropAll(makeError, lossOfReleasing) {
+  #dropAll(makeError, lossOfReleasing, because) {
     for (const tracked of [...this.#tracked.values()]) {
       const { view, request } = tracked;
       this.#forget(tracked);
       if (view === VIEW.WAITING) request.failed(makeError());
-      else if (view === VIEW.HELD) request.lost('disconnected');
+      else if (view === VIEW.HELD) request.lost('disconnected', because);
       else tracked.onReleased?.(lossOfReleasing);
     }
   }

@@ -1,6 +1,6 @@
 'use strict';
 
-const { abortError, invalidStateError } = require('../../errors.js');
+const { WAS_CLOSED, closedError, invalidStateError } = require('../../errors.js');
 const { lazy } = require('../../lazy.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { createClientId } = require('../client-id.js');
@@ -184,7 +184,7 @@ class LocalBackend {
       entry.isGrantOnItsWay = false;
       this.#report(entry, () => {
         this.#forget(entry.request);
-        entry.request.failed(abortError('The lock manager was closed while the request waited'));
+        entry.request.failed(closedError());
       });
     } else {
       entry.lossReason = 'disconnected';
@@ -195,7 +195,8 @@ class LocalBackend {
   /** @param {LockEntry} entry  with its lossReason */
   #reportLoss(entry) {
     this.#forget(entry.request);
-    entry.request.lost(/** @type {LockLossReason} */ (entry.lossReason));
+    const reason = /** @type {LockLossReason} */ (entry.lossReason);
+    entry.request.lost(reason, reason === 'disconnected' ? WAS_CLOSED : undefined);
   }
 
   /**

@@ -2,7 +2,7 @@
 
 const path = require('node:path');
 const { loadBinding } = require('../../binding.js');
-const { abortError, invalidStateError } = require('../../errors.js');
+const { WAS_CLOSED, closedError, invalidStateError } = require('../../errors.js');
 const { lazy } = require('../../lazy.js');
 const { RequestTable, NO_ID } = require('./request-table.js');
 const { KeptNames } = require('./kept-names.js');
@@ -260,10 +260,7 @@ class SharedMemoryBackend {
     doNotLeaveAtExit(this);
     for (const watch of this.#watches) watch.close();
     if (this.#agent === null) return;
-    this.#giveUp(
-      () => abortError('The lock manager was closed while the request waited'),
-      EVENT_RELEASED,
-    );
+    this.#giveUp(closedError, EVENT_RELEASED, WAS_CLOSED);
     // Synchronously: a callback that was about to run must not run beside the next holder.
     this.#pendingLosses.flush();
   }
@@ -285,12 +282,15 @@ class SharedMemoryBackend {
    * Closes the native agent. A later microtask, or the caller, tells all its requests.
    * @param {() => DOMException} makeError  creates the error of the waiting requests
    * @param {number} released  the event kind that answers releases in progress
+   * @param {string} because  for those that hold a lock
    */
-  #giveUp(makeError, released) {
+  #giveUp(makeError, released, because) {
     for (const request of this.#requests.takeAll()) {
       // It was told of its grant or is about to be; a report of a loss may be pending, too.
       const isHeld = request.tokenHigh !== 0 || this.#agent.isHeld(request.backendId);
-      const tell = isHeld ? () => request.lost('disconnected') : () => request.failed(makeError());
+      const tell = isHeld
+        ? () => request.lost('disconnected', because)
+        : () => request.failed(makeError());
       this.#pendingLosses.add(request, 'disconnected', tell);
       request.backendId = NO_ID;
     }
@@ -372,7 +372,7 @@ class SharedMemoryBackend {
    */
   #disconnect({ message }) {
     this.#whyLost = message;
-    this.#giveUp(() => invalidStateError(message), EVENT_DISCONNECTED);
+    this.#giveUp(() => invalidStateError(message), EVENT_DISCONNECTED, message);
   }
 
   /** A callback of a request may close this backend, which tells all other requests. */

@@ -45,6 +45,21 @@ describe.each(Object.keys(PAIRS))('closing over %s', (backend) => {
     expect(callback).not.toHaveBeenCalled();
   });
 
+  test('who holds a lock is told why it is lost', async () => {
+    let granted;
+    const isGranted = new Promise((resolve) => (granted = resolve));
+    const request = closed.request('ledger', () => {
+      granted();
+      return new Promise(() => {});
+    });
+    await isGranted;
+    closed.close();
+    await expect(request).rejects.toThrow(
+      "The lock 'ledger' was lost: the lock manager was closed",
+    );
+    expect(other.isLocked('ledger')).toBe(false);
+  });
+
   test('a request that waits rejects and never calls back', async () => {
     let release;
     const held = other.request('ledger', () => new Promise((resolve) => (release = resolve)));
