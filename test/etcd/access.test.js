@@ -78,6 +78,10 @@ test('a user: each token that expires is renewed, during locks, waits and watche
   await control('role', 'add', 'locks');
   await control('role', 'grant-permission', 'locks', 'readwrite', 'mine/', '--prefix=true');
   await control('user', 'grant-role', 'app', 'locks');
+  await control('user', 'add', 'writer:only', '--interactive=false');
+  await control('role', 'add', 'writing');
+  await control('role', 'grant-permission', 'writing', 'write', 'mine/', '--prefix=true');
+  await control('user', 'grant-role', 'writer', 'writing');
   await control('user', 'grant-role', 'root', 'root');
   await control('auth', 'enable');
   cluster.become(['--user', 'root:secret of root']);
@@ -110,6 +114,8 @@ test('a user: each token that expires is renewed, during locks, waits and watche
   await watch.return();
   const notAllowed = open(`etcd://app@${endpoint}/others`, { password: 'p:w@/1' });
   await expect(take(notAllowed.locks)).rejects.toMatchObject({ name: 'SecurityError' });
+  const unread = open(`etcd://writer@${endpoint}/mine`, { password: 'only' });
+  await expect(take(unread.locks)).rejects.toMatchObject({ name: 'SecurityError' });
   const unknown = open(`etcd://app@${endpoint}/mine`, { password: 'wrong' });
   await expect(take(unknown.locks)).rejects.toMatchObject({ name: 'SecurityError' });
 });

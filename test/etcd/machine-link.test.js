@@ -39,6 +39,25 @@ test('a process that is killed beside a living one frees its locks before its le
   locks.close();
 });
 
+test('so do all sessions of a process, though they waited for each other', async () => {
+  const url = cluster.url('sessions', URL_OPTIONS);
+  const locks = openLockManager({ url });
+  await locks.query();
+  for (let round = 0; round < 3; round += 1) {
+    const names = ['a', 'b', 'c'];
+    const holder = fork(PROGRAM, [url, ...names], { execArgv: [] });
+    await new Promise((resolve) => {
+      let held = 0;
+      holder.on('message', () => ++held === names.length && resolve());
+    });
+    const granted = names.map((name) => locks.request(name, () => true));
+    await locks.query();
+    holder.kill('SIGKILL');
+    expect(await Promise.all(granted)).toEqual([true, true, true]);
+  }
+  locks.close();
+});
+
 // After a long wait the next one is not looked at for up to a second (E6): it is granted by the one
 // that ends the lease of the dead one.
 test('a lock is given on, whenever after its grant the holder is killed', async () => {

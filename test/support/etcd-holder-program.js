@@ -1,12 +1,14 @@
 'use strict';
 
-// A process that holds one lock until it is killed, or told to exit.
+// A process that holds locks, each with a session of its own, until it is killed, or told to exit.
 
 const { openLockManager } = require('../../lib/index.js');
 
-const [url, name] = process.argv.slice(2);
+const [url, ...names] = process.argv.slice(2);
 process.on('message', () => process.exit());
-openLockManager({ url }).request(name, () => {
-  process.send('held');
-  return new Promise(() => {});
-});
+for (const name of names) {
+  openLockManager({ url }).request(name, () => {
+    process.send('held');
+    return new Promise(() => {});
+  });
+}

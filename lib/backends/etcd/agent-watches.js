@@ -8,6 +8,13 @@ const { endOf } = require('./keys.js');
 /** @typedef {import('./session.js').Session} Session */
 /** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
 
+/**
+ * @typedef {object} Watch
+ * @property {string | undefined} name
+ * @property {BucketEvents | undefined} events  of this session
+ * @property {boolean} hasMissed  what happened between two sessions
+ */
+
 /** The longest that a watch without an answer holds up what comes after it. */
 const MAX_HOLD_UP_MS = 5000;
 
@@ -19,7 +26,7 @@ const MAX_HOLD_UP_MS = 5000;
 class AgentWatches {
   #bucket;
   #tell;
-  /** @type {Map<number, { name: string | undefined, events: BucketEvents | undefined }>} */
+  /** @type {Map<number, Watch>} */
   #watches = new Map();
   #maxHoldUpMs;
   /** @type {Map<BucketEvents, NodeJS.Timeout>} that the cluster has not answered, which wait */
@@ -44,7 +51,7 @@ class AgentWatches {
    * @param {Session | undefined} session  undefined: the next one begins with it
    */
   open(id, name, session) {
-    this.#watches.set(id, { name, events: undefined });
+    this.#watches.set(id, { name, events: undefined, hasMissed: false });
     if (session !== undefined) this.#begin(id, session);
   }
 
@@ -66,7 +73,10 @@ class AgentWatches {
   }
 
   onSessionLost() {
-    for (const watch of this.#watches.values()) watch.events = undefined;
+    for (const watch of this.#watches.values()) {
+      watch.events = undefined;
+      watch.hasMissed = true;
+    }
     for (const timer of this.#beginning.values()) clearTimeout(timer);
     this.#beginning.clear();
     this.#run();
@@ -96,6 +106,8 @@ class AgentWatches {
     if (watch === undefined || watch.events !== undefined) return;
     const events = new BucketEvents(this.#bucket, watch.name, (told) => this.#tell(id, told));
     watch.events = events;
+    if (watch.hasMissed) events.skip();
+    watch.hasMissed = false;
     const subscription = session.watches.add({
       key: this.#bucket.root,
       end: endOf(this.#bucket.root),

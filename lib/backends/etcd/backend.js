@@ -3,7 +3,7 @@
 const { setTimeout } = require('../../time.js');
 const os = require('node:os');
 const { threadId } = require('node:worker_threads');
-const { abortError, invalidStateError } = require('../../errors.js');
+const { WAS_CLOSED, closedError, invalidStateError } = require('../../errors.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { createClientId } = require('../client-id.js');
 const { doNotLeaveAtExit, leaveAtExit } = require('../shared-memory/exit-hook.js');
@@ -188,9 +188,7 @@ class EtcdBackend {
     this.#link.ref(); // until the cluster knows
     setTimeout(() => this.#link.unref(), EXIT_WAIT_MS).unref();
     this.#link.post({ type: 'close' });
-    this.#requests.dropAll(() =>
-      abortError('The lock manager was closed while the request waited'),
-    );
+    this.#requests.dropAll(closedError, WAS_CLOSED);
     this.#endOthers();
   }
 

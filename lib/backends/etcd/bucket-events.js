@@ -22,6 +22,7 @@ const { getAll, keyValuesOf, textOf } = require('./transaction.js');
  * @property {Map<string, { key: NumberedKey, token: string | undefined }>} leftHeld
  * @property {Map<string, NumberedKey>} leftQueue
  * @property {Set<string>} ended  sessions
+ * @property {boolean} isTheft  somebody was told so
  * @property {string} why  what a session said of an end
  * @property {Set<string>} closed  sessions that ended in order
  */
@@ -119,6 +120,7 @@ class BucketEvents {
       leftHeld: new Map(),
       leftQueue: new Map(),
       ended: new Set(),
+      isTheft: false,
       why: '',
       closed: new Set(),
     };
@@ -148,6 +150,7 @@ class BucketEvents {
     if (isPut) {
       this.#learn(key, value);
       if (key.endsWith('/why')) changes.why = value;
+      if (isTheftNotice(key, value)) changes.isTheft = true;
     } else if (key.endsWith('/about')) {
       changes.ended.add(this.#leaseOf(key));
     } else if (key.endsWith('/why') && previous?.value === 'closed') {
@@ -162,10 +165,9 @@ class BucketEvents {
   #toLockEvents(events) {
     const changes = this.#sort(events);
     const { granted, leftQueue } = changes;
-    const isTheft = [...granted.keys()].some((id) => !leftQueue.has(id));
     const told = [
       ...Array.from(changes.leftHeld.values(), ({ key, token }) =>
-        this.#describe(endOfHold(key, changes, isTheft), key, token),
+        this.#describe(endOfHold(key, changes), key, token),
       ),
       ...Array.from(leftQueue.values())
         .filter(({ id }) => !granted.has(id))
@@ -201,6 +203,13 @@ class BucketEvents {
 }
 
 /**
+ * A release may grant the lock to a request that had no place in the queue, as a theft does.
+ * @param {string} key  of a session
+ * @param {string} value
+ */
+const isTheftNotice = (key, value) => key.includes('/m/') && value.startsWith('{"stolen":true');
+
+/**
  * @param {string} id  of a request
  * @param {string} word
  * @param {string} why  that word, and who has ended so
@@ -210,10 +219,9 @@ const isEndOf = (id, word, why) => why.startsWith(word) && why.includes(` ${id}`
 /**
  * @param {RequestKey} key
  * @param {Changes} changes
- * @param {boolean} isTheft
  * @returns {LockEventType}
  */
-function endOfHold({ id, lease }, { ended, closed, why }, isTheft) {
+function endOfHold({ id, lease }, { ended, closed, isTheft, why }) {
   if (ended.has(lease)) return closed.has(lease) ? 'released' : 'died';
   if (isTheft) return 'stolen';
   return isEndOf(id, 'expired', why) ? 'expired' : 'released';

@@ -6,17 +6,20 @@
 const { openDefaultBackend } = require('../default-backend.js');
 const { GRANTED } = require('../outcome.js');
 
+/** @typedef {{ lease: string, pid: number | null }} Session */
+
 /** The bucket of this machine in which sessions know of each other. */
 const BUCKET = 'holdfast-etcd-sessions';
 const PREFIX = 'lease ';
 const POKE = 'poke ';
+/** How many processes hear of a new session: all but one of them may die at once. */
+const MAX_TOLD = 3;
 
 function ignore() {}
 
 /** A request of ours, with one function for each way that it may go. */
 class LinkRequest {
   mode = /** @type {const} */ ('exclusive');
-  ifAvailable = false;
   extras = undefined;
   backendId = -1;
   tokenHigh = 0;
@@ -24,11 +27,13 @@ class LinkRequest {
 
   /**
    * @param {string} name
-   * @param {{ steal?: boolean, granted?: () => void, lost?: () => void }} [options]
+   * @param {{ steal?: boolean, ifAvailable?: boolean, granted?: () => void, lost?: () => void }}
+   *   [options]
    */
-  constructor(name, { steal = false, granted = ignore, lost = ignore } = {}) {
+  constructor(name, { steal = false, ifAvailable = false, granted = ignore, lost = ignore } = {}) {
     this.name = name;
     this.steal = steal;
+    this.ifAvailable = ifAvailable;
     this.granted = granted;
     this.lost = lost;
     this.missed = ignore;
@@ -41,7 +46,11 @@ class LinkRequest {
  * holds a lock that has the name of its lease, and waits for that of the next one. The session that
  * gets that lock knows that the other's process, or thread, has ended, and revokes its lease.
  *
- * A session that joins notifies the one before it, by stealing a lock that has no other use.
+ * Several may end at once, also the one that waits for another: those of one process do. So each
+ * remembers whom it has seen, and looks after those that it does not see any more.
+ *
+ * A session that joins notifies the one before it, and the next processes before that, by stealing
+ * a lock that has no other use.
  */
 class MachineLink {
   #lease;
@@ -51,6 +60,8 @@ class MachineLink {
   #table;
   /** @type {{ lease: string, request: Request } | undefined} */
   #next;
+  /** Whom it saw at the last look. @type {Set<string>} */
+  #known = new Set();
   #isClosed = false;
 
   /**
@@ -119,26 +130,48 @@ class MachineLink {
 
   /** @param {boolean} isNew  the one before has still to hear of this one */
   async #look(isNew) {
-    const leases = await this.#findLeases();
+    const sessions = await this.#findSessions();
     if (this.#table === undefined) return;
+    const leases = sessions.map(({ lease }) => lease);
+    this.#lookAfterMissing(new Set(leases));
     const index = leases.indexOf(this.#lease);
     if (index < 0 || leases.length < 2) {
       this.#waitFor(undefined);
       return;
     }
     this.#waitFor(leases[(index + 1) % leases.length]);
-    if (isNew) this.#poke(leases[(index + leases.length - 1) % leases.length]);
+    if (!isNew) return;
+    const others = [...sessions.slice(index + 1), ...sessions.slice(0, index)].reverse();
+    for (const lease of whomToTell(others, sessions[index])) this.#poke(lease);
   }
 
-  /** @returns {Promise<string[]>} sorted */
-  async #findLeases() {
+  /** @returns {Promise<Session[]>} in the order of the ring */
+  async #findSessions() {
     const prefix = this.#nameOf('');
     try {
-      const { held = [] } = (await this.#table?.snapshot()) ?? {};
-      const names = held.map(({ name }) => name).filter((name) => name.startsWith(prefix));
-      return names.map((name) => name.slice(prefix.length)).sort();
+      const { held = [] } = (await this.#table?.inspect()) ?? {};
+      return held
+        .filter(({ name }) => name.startsWith(prefix))
+        .map(({ name, pid }) => ({ lease: name.slice(prefix.length), pid }))
+        .sort((a, b) => (a.lease < b.lease ? -1 : 1));
     } catch {
       return []; // closed meanwhile
+    }
+  }
+
+  /**
+   * The locks of the dead are not shown any more. One that nobody holds is of a session that has
+   * ended; a session that lives has its lock.
+   * @param {Set<string>} seen
+   */
+  #lookAfterMissing(seen) {
+    const missing = [...this.#known].filter((lease) => !seen.has(lease));
+    this.#known = seen;
+    for (const lease of missing) {
+      if (lease === this.#lease || lease === this.#next?.lease) continue;
+      const granted = () => this.#onEnd(lease, request);
+      const request = new LinkRequest(this.#nameOf(lease), { ifAvailable: true, granted });
+      if (this.#ask(request)) granted();
     }
   }
 
@@ -162,9 +195,18 @@ class MachineLink {
    */
   #onDeath(lease, request) {
     this.#next = undefined;
+    this.#known.delete(lease);
+    this.#onEnd(lease, request);
+    void this.#look(false);
+  }
+
+  /**
+   * @param {string} lease
+   * @param {Request} request
+   */
+  #onEnd(lease, request) {
     this.#table?.release(request);
     this.#revoke(lease);
-    void this.#look(false);
   }
 
   /** @param {string} lease */
@@ -173,6 +215,23 @@ class MachineLink {
     const request = new LinkRequest(this.#pokeOf(lease), { steal: true, granted });
     if (this.#ask(request)) granted();
   }
+}
+
+/**
+ * The one before, and the next processes before it.
+ * @param {Session[]} others  backwards from this one
+ * @param {Session} self
+ */
+function whomToTell(others, self) {
+  const told = new Set(others.slice(0, 1).map(({ lease }) => lease));
+  const processes = new Set([self.pid]);
+  for (const { lease, pid } of others) {
+    if (processes.has(pid)) continue;
+    processes.add(pid);
+    told.add(lease);
+    if (processes.size > MAX_TOLD) break;
+  }
+  return told;
 }
 
 /** Where the locks of this machine live, whatever HOLDFAST_URL says. */

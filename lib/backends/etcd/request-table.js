@@ -139,14 +139,17 @@ class RequestTable {
     else this.#onEnding(entry, message);
   }
 
-  /** @param {() => DOMException} makeError  creates the error of the waiting requests */
-  dropAll(makeError) {
+  /**
+   * @param {() => DOMException} makeError  creates the error of the waiting requests
+   * @param {string} because  for those that hold a lock
+   */
+  dropAll(makeError, because) {
     const entries = [...this.#entries.values()];
     this.#entries.clear();
     for (const { request, isHeld, onEnded } of entries) {
       request.backendId = NO_ID;
       if (onEnded !== undefined) onEnded(isHeld ? 'disconnected' : undefined);
-      else if (isHeld) request.lost('disconnected');
+      else if (isHeld) request.lost('disconnected', because);
       else request.failed(makeError());
     }
   }
@@ -206,7 +209,7 @@ class RequestTable {
       if (wait === undefined) request.missed();
       else wait.outcome = 'missed';
     } else if (type === 'lost' && isHeld) {
-      request.lost(reason);
+      request.lost(reason, error?.message);
     } else if (error !== undefined) {
       if (wait === undefined) request.failed(toDOMException(error));
       else wait.failure = toDOMException(error);

@@ -2,7 +2,7 @@
 
 const { Backoff } = require('./backoff.js');
 const { EntryOrder } = require('./entry-order.js');
-const { get, isChangedAt, nested, put, remove } = require('./transaction.js');
+const { get, getAll, isChangedAt, nested, put, remove } = require('./transaction.js');
 const { endOf, toLeaseId } = require('./keys.js');
 const { Lease } = require('./lease.js');
 const { RequestIds } = require('./request-ids.js');
@@ -99,8 +99,9 @@ class Session {
   async open(value) {
     await this.#lease.take();
     this.#about = this.#keys.about(this.leaseId);
+    // A watch that is not allowed would only be silent: so it reads, too.
     const written = await this.#calls.repeat('KV', 'Txn', {
-      success: [put(this.#about, value, this.lease)],
+      success: [put(this.#about, value, this.lease), getAll(this.#keys.mails(this.leaseId))],
     });
     this.#fence = written.header.revision;
     this.#value = value;

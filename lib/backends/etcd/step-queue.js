@@ -2,6 +2,8 @@
 
 /** An etcd transaction has 128 operations at most, unless the cluster is told otherwise. */
 const MAX_BATCH = 100;
+/** How many steps that are done are kept: to remove each one by itself would move all others. */
+const MAX_DONE = 64;
 
 /** @typedef {{ action: (items: any[]) => Promise<void>, items: any[] }} Step */
 
@@ -72,12 +74,16 @@ class StepQueue {
     while (this.#begun < this.#steps.length) {
       this.#begun += 1;
       await this.#do(this.#steps[this.#begun - 1]);
-      if (this.#begun < this.#steps.length) continue;
-      this.#steps = [];
-      this.#begun = 0;
+      if (this.#begun === this.#steps.length || this.#begun === MAX_DONE) this.#forgetDone();
     }
     this.#isRunning = false;
     this.#onIdle();
+  }
+
+  /** There may always be a next one. */
+  #forgetDone() {
+    this.#steps = this.#steps.slice(this.#begun);
+    this.#begun = 0;
   }
 
   /** @param {Step} step */

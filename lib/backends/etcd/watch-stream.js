@@ -275,7 +275,7 @@ class WatchStream {
   #onResponse(response) {
     this.#asked = 0;
     this.#patience = 1;
-    this.#backoff = new Backoff();
+    if (!response.canceled) this.#backoff = new Backoff();
     const id = Number(response.watch_id);
     const subscription = this.#subscriptions.get(id);
     if (id === NO_WATCH && response.canceled) this.#renew();

@@ -77,3 +77,20 @@ test('a watch that is closed before its answer holds up nothing', async () => {
   watches.close(1);
   await done;
 });
+
+test('a watch tells that it has missed what happened between two sessions', async () => {
+  open(LONG_MS);
+  session.subscriptions[0].answer();
+  await turn();
+  watches.onSessionLost();
+  const next = new FakeSession();
+  watches.onSession(next);
+  next.subscriptions[0].answer();
+  await turn();
+  next.subscriptions[0].onEvents([grant('5')]);
+  next.subscriptions[0].onEvents([grant('6')]);
+  expect(told).toMatchObject([
+    { token: 5n, lost: 1 },
+    { token: 6n, lost: 0 },
+  ]);
+});

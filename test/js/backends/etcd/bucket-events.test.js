@@ -51,6 +51,27 @@ test('where the number was compacted away there is none', () => {
   expect(seen()).toEqual(['released 0']);
 });
 
+const next = toRequestId(toLeaseId('7'), 2);
+
+test('a release may grant a request that had no place in the queue', () => {
+  events.take([
+    put(held, `9 ${valueOf(41)}`, '1'),
+    remove(held, `9 ${valueOf(41)}`, '2'),
+    put(keys.heldKey('x', next), `9 ${valueOf(42)}`, '2'),
+  ]);
+  expect(seen()).toEqual(['granted 41', 'released 41', 'granted 42']);
+});
+
+test('a theft is one where its victim is told so', () => {
+  events.take([
+    put(held, `9 ${valueOf(41)}`, '1'),
+    remove(held, `9 ${valueOf(41)}`, '2'),
+    put(keys.heldKey('x', next), `9 ${valueOf(42)}`, '2'),
+    put(bucket.mail(id), JSON.stringify({ stolen: true, token: '1' }), '2'),
+  ]);
+  expect(seen()).toEqual(['granted 41', 'stolen 41', 'granted 42']);
+});
+
 test('an inspection has the numbers', () => {
   const toKeyValue = ([key, value], index) => ({
     ...{ key: bytes(key), value: Buffer.from(value), create_revision: String(index + 1) },

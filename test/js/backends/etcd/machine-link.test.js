@@ -54,6 +54,28 @@ test('over a table that answers late, each death is noticed by the session befor
   links[1].close();
 });
 
+test('sessions that end at once are all noticed, also those that only one of them waited for', async () => {
+  const table = new LocalLockTable();
+  const pids = { 1: 100, 2: 200, 3: 200, 4: 300 };
+  mockOpen = () =>
+    new (class extends LateBackend {
+      async inspect() {
+        const { held, pending } = await super.inspect();
+        return { held: held.map((it) => ({ ...it, pid: pids[it.name.split(' ')[2]] })), pending };
+      }
+    })(table);
+  const links = {};
+  for (const lease of ['1', '2', '3', '4']) links[lease] = await join(lease);
+  for (const lease of ['4', '3', '2']) links[lease].close();
+  await settle();
+  expect(revoked.sort()).toEqual([
+    ['1', '2'],
+    ['1', '3'],
+    ['1', '4'],
+  ]);
+  links[1].close();
+});
+
 test('over a table that answers late, the lock of a notification is given back', async () => {
   const table = new LocalLockTable();
   mockOpen = () => new LateBackend(table);
