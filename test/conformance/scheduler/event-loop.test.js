@@ -66,7 +66,9 @@ describeInThreads('event loop', (run) => {
       await new Promise((resolve) => {
         const interval = setInterval(() => {
           counts.timer += 1;
-          if (counts.timer < 5) return;
+          // A thread that stands still in a phase runs the timer several times in it.
+          const least = Math.min(...Object.values(counts));
+          if (least < 5 && counts.timer < 500) return;
           clearInterval(interval);
           resolve();
         }, 1);

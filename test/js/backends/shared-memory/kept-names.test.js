@@ -58,6 +58,11 @@ function take(backend, name = 'a', options = {}) {
   return request;
 }
 
+/** Of the event loop, with all its phases. */
+const aTurn = async () => {
+  for (let i = 0; i < 2; i += 1) await new Promise((resolve) => setImmediate(resolve));
+};
+
 const isKept = (backend, name = 'a') => {
   calls = [];
   backend.release(ask(backend, GRANTED, name));
@@ -299,6 +304,7 @@ test('the loss of the lock table is told, and what was kept is forgotten', async
   const mine = take(backend, 'a');
   rmSync(join(directory, 'default'), { recursive: true });
   await sleepFor(20); // it looks every 10 ms
+  await aTurn(); // the thread may have stood still since it opened the gate
   expect(() => ask(backend, GRANTED, 'b')).toThrow('removed or replaced');
   await mine.until('lost: disconnected');
   ask(backend, GRANTED, 'b');

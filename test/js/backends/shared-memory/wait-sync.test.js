@@ -69,14 +69,26 @@ function ask(agent, outcome, name, options) {
   expect(agent.enqueue(request)).toBe(outcome);
   return request;
 }
+
+/**
+ * A lock that is held, and behind it one that ends though this thread is blocked. Its time runs
+ * from the release of the first: what waits behind both is queued by then.
+ */
+function holdInTurn(name) {
+  const first = ask(other, GRANTED, name);
+  const second = ask(other, QUEUED, name, shortly());
+  return { second, releaseFirst: () => other.release(first) };
+}
+
 const countsOf = ({ held, pending }) => [held.length, pending.length];
 
 test('blocks until the grant, and tells of it by its result alone', async () => {
-  const holder = ask(other, GRANTED, 'a', shortly());
+  const { second, releaseFirst } = holdInTurn('a');
   const request = ask(backend, QUEUED, 'a');
+  releaseFirst();
   expect(backend.waitSync(request, Infinity)).toBe('granted');
-  expect(request.token).toBeGreaterThan(holder.token);
-  await holder.until('lost: expired');
+  await second.until('lost: expired');
+  expect(request.token).toBeGreaterThan(second.token);
   expect(request.told).toEqual([]);
   expect(backend.release(request)).toBeUndefined();
   expect(countsOf(await backend.snapshot())).toEqual([0, 0]);
@@ -146,10 +158,11 @@ test('so is the answer to a release whose shard was busy', () => {
 });
 
 test('tells the other requests of this agent what they were to hear', async () => {
-  ask(other, GRANTED, 'a', shortly());
+  const { releaseFirst } = holdInTurn('a');
   const holder = ask(other, GRANTED, 'b');
   const bystander = ask(backend, QUEUED, 'b');
   const request = ask(backend, QUEUED, 'a');
+  releaseFirst();
   other.release(holder);
   expect(backend.waitSync(request, Infinity)).toBe('granted');
   await bystander.until('granted');
