@@ -157,7 +157,7 @@ void Agent::Adopt(uint32_t id, const RequestReply& reply, uint64_t hold_due_ns) 
 }
 
 Loss Agent::End(uint32_t id, EndReason reason) {
-  if (id >= entries_.size()) return Loss::kNone;
+  if (id >= entries_.size() || attachment_->IsForkedChild()) return Loss::kNone;
   const EntryState state = entries_[id].state;
   if (state == EntryState::kArriving) return EndLater(id, reason);
   if (!HasRecord(state)) return Loss::kNone;
@@ -273,9 +273,14 @@ Status Agent::ReadWatch(uint32_t id, size_t max, std::vector<WatchedEvent>& even
   return usable;
 }
 
+// What a forked child has is a copy: the locks, the slot and the background thread are its
+// parent's. So nothing is torn down, here or later.
+void Agent::LeaveToParent() { (void)new std::shared_ptr<Attachment>(attachment_); }
+
 void Agent::Close(EndReason reason) {
   if (is_closed_) return;
   is_closed_ = true;
+  if (attachment_->IsForkedChild()) return LeaveToParent();
   attachment_->fork_guard().Remove(doorbell_.fd());
   attachment_->worker().CancelTasks(this);
   attachment_->worker().RemoveWaiter(waiter_);

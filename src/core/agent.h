@@ -223,6 +223,7 @@ class Agent {
   void ReadAnswer(const Operation& operation, std::vector<RequestEvent>& events);
   Result<RequestReply> AskAgainIfDead(const Operation& operation, const RequestReply& reply);
   void EndRecord(const RecordRef& record);
+  void LeaveToParent();
   uint32_t TakeEntry();
   void FreeEntry(uint32_t id);
   void ForgetHold(Entry& entry);

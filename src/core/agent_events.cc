@@ -75,6 +75,7 @@ std::optional<RequestEvent> Agent::WaitFor(uint32_t id, uint64_t timeout_ns,
 }
 
 void Agent::TakeEvents(std::vector<RequestEvent>& events) {
+  if (attachment_->IsForkedChild()) return;  // they are its parent's
   if (visit_log_->has_news.load()) ReadVisits(events);
   if (entry_.rescan.LoadSeqCst() != 0) Rescan(events);
   records_.clear();

@@ -11,8 +11,8 @@ namespace holdfast::core {
 using segment::CellState;
 
 Agent::Released Agent::EndOrKeep(uint32_t id) {
-  const bool may_keep =
-      id < entries_.size() && entries_[id].state == EntryState::kHeld && kept_.HasRoom();
+  const bool may_keep = id < entries_.size() && entries_[id].state == EntryState::kHeld &&
+                        kept_.HasRoom() && !attachment_->IsForkedChild();
   if (!may_keep) return {End(id)};
   const Result<LockManager::Ended> ended =
       attachment_->manager().EndOrKeep(entries_[id].record, kNoWait);

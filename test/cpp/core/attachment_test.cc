@@ -10,6 +10,7 @@
 #include <array>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -97,6 +98,17 @@ class AttachmentTest : public testing::Test {
     EXPECT_NE(WEXITSTATUS(status), 2);
     return WEXITSTATUS(status) == 1;
   }
+  // What a child does with an agent that it has from its parent, which lives.
+  static void InAChild(const std::function<void()>& act) {
+    const pid_t child = fork();
+    if (child == 0) {
+      act();
+      _exit(0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
   // Doorbells and lifelines.
   int CountFifos() const {
     int fifos = 0;
@@ -170,6 +182,28 @@ TEST_F(AttachmentTest, ThatDiesWhileItComesLeavesNoFileForGood) {
     ASSERT_TRUE(core::Agent::Open(Options(), {1, 1}).ok());
     EXPECT_EQ(CountFifos(), 0) << "after a death at store " << store;
   }
+}
+
+TEST_F(AttachmentTest, KeepsItsLocksAndEventsWhateverAForkedChildDoesWithItsAgents) {
+  const segment::ResourceName name(u"n", 1);
+  core::LockRequest request;
+  const std::unique_ptr<core::Agent> holder = *core::Agent::Open(Options(), {1, 1});
+  const std::unique_ptr<core::Agent> waiter = *core::Agent::Open(Options(), {2, 2});
+  const core::Agent::Answer held = *holder->Request(name, request);
+  ASSERT_EQ(held.outcome, core::RequestOutcome::kGranted);
+  ASSERT_EQ(waiter->Request(name, request)->outcome, core::RequestOutcome::kQueued);
+  InAChild([&] {
+    holder->End(held.id);
+    holder->EndOrKeep(held.id);
+    holder->Close(core::EndReason::kOwnerDied);
+  });
+  EXPECT_FALSE(waiter->HasEvents());
+  holder->End(held.id);
+  std::vector<core::RequestEvent> events;
+  InAChild([&] { waiter->TakeEvents(events); });
+  waiter->TakeEvents(events);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, core::RequestEvent::Kind::kGranted);
 }
 
 TEST_F(AttachmentTest, ReplacesWhatAnotherVersionHasLeft) {
