@@ -15,7 +15,8 @@ const { areTimersReal } = require('./node-internals.js');
  * the place of Node's later must not stop the locks of the program that it tests.
  */
 
-const dateNow = isNative(Date.now) ? Date.now : require('./unfaked-timers.js').findRealDateNow();
+const realDateNow = lazy(() => require('./unfaked-timers.js').findRealDateNow());
+const dateNow = isNative(Date.now) ? Date.now : () => realDateNow()();
 /** In nanoseconds; on Node by a clock that all processes of the machine have in common. */
 const hrtimeNs = process.hrtime.bigint;
 /**

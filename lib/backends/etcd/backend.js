@@ -251,6 +251,8 @@ class EtcdBackend {
       this.#onThreadLost(message.error, deliver);
     } else if (message.type === 'reply') {
       this.#questions.onReply(message);
+    } else if (message.type === 'lostAll') {
+      this.#link.post({ type: 'heard' });
     } else if (message.type === 'events') {
       this.#watches.get(message.id)?.take(message.events);
     } else {

@@ -106,15 +106,16 @@ async function revokeDead(client, lease, prefix) {
 }
 
 /**
- * Ends a session, and grants the locks that it had.
+ * Ends a session, and grants the locks that it had, once its agent has heard that it is over.
  * @param {EtcdClient} client
  * @param {BucketKeys} bucket
- * @param {import('./session.js').Session | undefined} session
- * @param {import('./name-queue.js').NameQueue[]} queues  all of it
+ * @param {{ session: import('./session.js').Session | undefined, isHeard?: Promise<void>,
+ *   queues: import('./name-queue.js').NameQueue[] }} over  all of its queues
  */
-async function endSession(client, bucket, session, queues) {
+async function endSession(client, bucket, { session, isHeard, queues }) {
   const held = queues.filter(({ isHeld }) => isHeld).map(({ name }) => name);
   for (const queue of queues) queue.close();
+  await isHeard;
   await session?.close();
   if (held.length === 0 || client.isClosed) return;
   await serveNames(client, bucket, held).catch(() => {}); // their waiters look for themselves

@@ -17,6 +17,7 @@ const { wouldSelfDeadlock } = require('./self-deadlock.js');
 const { Session } = require('./session.js');
 const { SessionTurn } = require('./session-turn.js');
 const { getAll, keyValuesOf } = require('./transaction.js');
+const { Unheard } = require('./unheard.js');
 const { WaitPace } = require('./wait-pace.js');
 
 /** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
@@ -34,6 +35,9 @@ class LockSession {
   #about;
   #tell;
   #onSession;
+  /** The machine may know that the session is over. */
+  #leaveMachine = ignore;
+  unheard = new Unheard();
   /** @type {Session | undefined} while there is one */
   #session;
   /** @type {Session | undefined} that begins */
@@ -56,9 +60,10 @@ class LockSession {
    * @param {ClusterOptions} place
    * @param {import('./bucket-view.js').SessionInfo} about
    * @param {(message: any) => void} tell
-   * @param {(lease: string | undefined) => void} [onSession]  has begun, or is gone
+   * @param {(lease: string | undefined) => () => void} [onSession]  has begun, or is gone; returns
+   *   what is done when nobody uses its locks any more
    */
-  constructor(place, about, tell, onSession = () => {}) {
+  constructor(place, about, tell, onSession = () => ignore) {
     this.#place = place;
     this.#about = fromSessionInfo(about);
     this.#tell = tell;
@@ -195,7 +200,9 @@ class LockSession {
     this.#watches.closeAll();
     const session = this.#session ?? this.#opening;
     this.#session = undefined;
-    await endSession(this.#client, this.#bucket, session, [...this.#queues.values()]);
+    this.unheard.hearAll(); // nothing is to be told any more
+    const queues = [...this.#queues.values()];
+    await endSession(this.#client, this.#bucket, { session, queues });
     this.#client.close();
   }
 
@@ -242,7 +249,7 @@ class LockSession {
     }
     this.counts.sessions += 1;
     this.#session = session;
-    this.#onSession(session.lease);
+    this.#leaveMachine = this.#onSession(session.lease);
     this.#watches.onSession(session);
     this.#watches.after(() => {
       if (this.#session !== session) return;
@@ -259,9 +266,12 @@ class LockSession {
     this.#onSession(undefined);
     const queues = [...this.#queues.values()];
     this.#queues.clear();
+    const isHeard = this.unheard.untilHeard();
+    void isHeard.then(this.#leaveMachine);
     // What is left of it in the cluster is in the way of others.
-    void endSession(this.#client, this.#bucket, session, queues);
+    void endSession(this.#client, this.#bucket, { session, isHeard, queues });
     for (const request of [...this.#requests.values()]) this.#onDisconnected(request);
+    this.#tell({ type: 'lostAll' });
     this.#watches.onSessionLost();
     this.#open();
   }

@@ -22,18 +22,17 @@ function tell(message) {
   words.noteMessage();
 }
 
-/** @type {MachineLink | undefined} */
-let link;
+let leaveMachine = () => {};
 
 /** @param {string | undefined} lease */
 function onSession(lease) {
-  link?.close();
-  link = undefined;
   words.noteLease(lease);
-  if (lease === undefined) return;
+  if (lease === undefined) return () => {};
   const cluster = `${place.endpoints.join()}/${place.prefix}`;
-  link = new MachineLink(cluster, lease, (dead) => void session.revoke(dead));
+  const link = new MachineLink(cluster, lease, (dead) => void session.revoke(dead));
   link.open();
+  leaveMachine = () => link.close();
+  return leaveMachine;
 }
 
 const session = new LockSession(place, about, tell, onSession);
@@ -52,7 +51,7 @@ async function reply(id, answer) {
 
 async function close() {
   await session.close();
-  link?.close();
+  leaveMachine();
   tell({ type: 'closed' });
   port.close();
 }
@@ -66,6 +65,7 @@ const COMMANDS = {
   holdersOf: ({ id, name, max }) => void reply(id, () => session.holdersOf(name, max)),
   inspect: ({ id }) => void reply(id, () => session.inspect()),
   status: ({ id }) => void reply(id, async () => session.status),
+  heard: () => session.unheard.hear(),
   watch: ({ id, name }) => session.watch(id, name),
   unwatch: ({ id }) => session.unwatch(id),
   close: () => void close(),

@@ -115,12 +115,20 @@ test('a session that ends gives its locks to those who are next', async () => {
       stored.delete(keys.heldKey('x', dead));
     },
   };
-  await endSession(client, bucket, session, [queue('a', true), queue('b', false)]);
-  expect(order).toEqual(['close a', 'close b', 'end']);
+  const isHeard = new Promise((resolve) => {
+    setImmediate(() => {
+      order.push('the agent has heard of it');
+      resolve();
+    });
+  });
+  const queues = [queue('a', true), queue('b', false)];
+  await endSession(client, bucket, { session, queues, isHeard });
+  expect(order).toEqual(['close a', 'close b', 'the agent has heard of it', 'end']);
   expect(stored.has(keys.heldKey('x', waiting))).toBe(true);
 });
 
 test('one without a lock reads nothing', async () => {
-  await endSession(client, bucket, undefined, [{ name: 'a', isHeld: false, close() {} }]);
+  const queues = [{ name: 'a', isHeld: false, close() {} }];
+  await endSession(client, bucket, { session: undefined, queues });
   expect(calls).toEqual([]);
 });
