@@ -259,8 +259,8 @@ Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapPro
   const bool is_first_time = !std::exchange(rest.has_begun, true);
   if (is_first_time) rest.shards = LockedShards();
   // It may have died before it delivered events to any agent.
-  rest.was_busy = rest.was_busy || !result.ok();
-  const bool is_free_at_last = rest.was_busy && result.ok();
+  const bool was_busy = std::exchange(rest.was_busy, !result.ok());
+  const bool is_free_at_last = was_busy && result.ok();
   if (PassShards(rest.shards, timeout_ns) || is_first_time || is_free_at_last) {
     WakeQueue(segment_, host_).AddRescanOfAll();
   }

@@ -80,6 +80,13 @@ const INTAKE_BUGS = [
     tests: [AGENT],
   },
   {
+    name: 'a visit does not take on what is put in meanwhile',
+    file: 'src/core/shard_visit.cc',
+    from: '  if (!is_over_) operations_.push_back(operation);\n',
+    to: '',
+    tests: [END],
+  },
+  {
     name: 'nobody watches who executes the ends of others',
     file: 'src/core/attachment.cc',
     from: '  (void)worker_->Watch({slot, segment_.process(slot).generation.Acquire()});\n',

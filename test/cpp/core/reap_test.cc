@@ -202,6 +202,24 @@ TEST_F(ReapProcess, MakesNobodyLookAgainUntilSomebodyHasLeftAShard) {
   EXPECT_TRUE(machine.host().WasRung(c.ref()));
 }
 
+// Another reaper may have ended it meanwhile, and died before it told whom it has granted.
+TEST_F(ReapProcess, MakesEverybodyLookAgainWhereItCouldNotEndSomethingAtFirst) {
+  Ask(a, u"n");
+  segment::LockWord word(machine.segment(),
+                         NameOf(u"n").ShardOf(machine.segment().geometry().shards));
+  ASSERT_TRUE(IsAcquired(word, r));
+  machine.Kill(p);
+  core::LockManager::ReapProgress rest;
+  const auto terminate = [&] { return b.manager().ReapProcess(p, kShardTimeoutNs, rest).code(); };
+  ASSERT_EQ(terminate(), StatusCode::kBusy);
+  rest.shards.clear();  // it has left before the shards were listed that are locked
+  word.Release(r, machine.host());
+  segment::Shared<uint32_t>& rescan = machine.segment().agent(c.ref().index).rescan;
+  rescan.Set(0);
+  EXPECT_EQ(terminate(), StatusCode::kOk);
+  EXPECT_NE(rescan.Get(), 0U);
+}
+
 TEST_F(ReapProcess, FreesTheLocksInOtherShardsWhileAnybodyIsInsideOne) {
   std::u16string other = u"n";
   const auto shard_of = [this](const std::u16string& name) {
