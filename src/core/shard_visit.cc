@@ -27,7 +27,10 @@ StatusCode ShardVisit::operator()() {
   const size_t taken = operations.size();
   const Status visited = attachment_->manager().Visit(shard_, operations, kWorkerTimeoutNs);
   DropExecuted(operations);
-  if (visited.code() != StatusCode::kBusy) operations.clear();
+  if (visited.code() != StatusCode::kBusy) {
+    operations.clear();
+    begin_ns_ = attachment_->host().MonotonicNs();  // nobody is stopped inside
+  }
   if (!operations.empty()) TellIfStalled();
   {
     const std::lock_guard<std::mutex> guard(log_->mutex);

@@ -71,7 +71,7 @@ test('nor does its end give the lock away while its event loop is blocked', asyn
     await once(waiter, 'message');
     gate.shut();
     // Its session is over half a second before the lease is. The others have to wait for the lease.
-    Atomics.wait(new Int32Array(told), 0, 0);
+    Atomics.wait(new Int32Array(told), 0, 0, 60_000);
     expect(new Int32Array(told)[0] - 1).toBe(0);
     await once(waiter, 'exit');
     expect(held.signal.aborted).toBe(true);

@@ -252,7 +252,7 @@ class EtcdBackend {
     } else if (message.type === 'reply') {
       this.#questions.onReply(message);
     } else if (message.type === 'lostAll') {
-      this.#link.post({ type: 'heard' });
+      this.#requests.afterPostponed(() => this.#link.post({ type: 'heard' }));
     } else if (message.type === 'events') {
       this.#watches.get(message.id)?.take(message.events);
     } else {

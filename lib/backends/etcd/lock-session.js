@@ -10,6 +10,7 @@ const { checkVersion } = require('./etcd-version.js');
 const { endSession, revokeDead } = require('./freed-names.js');
 const { fromSessionInfo, toInspection } = require('./bucket-view.js');
 const { BucketKeys } = require('./keys.js');
+const { LostSessions } = require('./lost-sessions.js');
 const { NameQueue } = require('./name-queue.js');
 const { Backoff } = require('./backoff.js');
 const { readInTurn } = require('./read-in-turn.js');
@@ -17,7 +18,6 @@ const { wouldSelfDeadlock } = require('./self-deadlock.js');
 const { Session } = require('./session.js');
 const { SessionTurn } = require('./session-turn.js');
 const { getAll, keyValuesOf } = require('./transaction.js');
-const { Unheard } = require('./unheard.js');
 const { WaitPace } = require('./wait-pace.js');
 
 /** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
@@ -37,7 +37,6 @@ class LockSession {
   #onSession;
   /** The machine may know that the session is over. */
   #leaveMachine = ignore;
-  unheard = new Unheard();
   /** @type {Session | undefined} while there is one */
   #session;
   /** @type {Session | undefined} that begins */
@@ -70,6 +69,7 @@ class LockSession {
     this.#onSession = onSession;
     this.#client = new EtcdClient(place);
     this.#bucket = new BucketKeys(place.prefix, place.bucket);
+    this.lostSessions = new LostSessions(this.#client, this.#bucket, place.ttlMs);
     this.#watches = new AgentWatches(this.#bucket, (id, events) =>
       tell({ type: 'events', id, events }),
     );
@@ -200,9 +200,9 @@ class LockSession {
     this.#watches.closeAll();
     const session = this.#session ?? this.#opening;
     this.#session = undefined;
-    this.unheard.hearAll(); // nothing is to be told any more
     const queues = [...this.#queues.values()];
-    await endSession(this.#client, this.#bucket, { session, queues });
+    const end = endSession(this.#client, this.#bucket, { session, queues });
+    await Promise.all([end, this.lostSessions.close()]);
     this.#client.close();
   }
 
@@ -266,10 +266,7 @@ class LockSession {
     this.#onSession(undefined);
     const queues = [...this.#queues.values()];
     this.#queues.clear();
-    const isHeard = this.unheard.untilHeard();
-    void isHeard.then(this.#leaveMachine);
-    // What is left of it in the cluster is in the way of others.
-    void endSession(this.#client, this.#bucket, { session, isHeard, queues });
+    this.lostSessions.add(session, queues, this.#leaveMachine);
     for (const request of [...this.#requests.values()]) this.#onDisconnected(request);
     this.#tell({ type: 'lostAll' });
     this.#watches.onSessionLost();

@@ -79,7 +79,9 @@ class MachineLink {
   open() {
     try {
       this.#table = openDefaultBackend({ bucket: BUCKET, url: localUrl() });
-      this.#table.enqueue(new LinkRequest(this.#nameOf(this.#lease)));
+      // The table was removed: in another one, nobody of those who live has a lock.
+      const lost = () => this.close();
+      this.#table.enqueue(new LinkRequest(this.#nameOf(this.#lease), { lost }));
       this.#listen();
     } catch {
       this.close();
@@ -123,7 +125,8 @@ class MachineLink {
   #ask(request) {
     try {
       return this.#table?.enqueue(request) === GRANTED;
-    } catch {
+    } catch (error) {
+      if (/** @type {Error} */ (error).name !== 'QuotaExceededError') this.close();
       return false; // the table is full, or gone: deaths are noticed by the cluster
     }
   }
@@ -133,8 +136,8 @@ class MachineLink {
     const sessions = await this.#findSessions();
     if (this.#table === undefined) return;
     const leases = sessions.map(({ lease }) => lease);
-    this.#lookAfterMissing(new Set(leases));
     const index = leases.indexOf(this.#lease);
+    if (index >= 0) this.#lookAfterMissing(new Set(leases));
     if (index < 0 || leases.length < 2) {
       this.#waitFor(undefined);
       return;
@@ -161,7 +164,7 @@ class MachineLink {
 
   /**
    * The locks of the dead are not shown any more. One that nobody holds is of a session that has
-   * ended; a session that lives has its lock.
+   * ended; a session that lives has its lock, in a table in which this one has its own.
    * @param {Set<string>} seen
    */
   #lookAfterMissing(seen) {

@@ -131,6 +131,15 @@ class RequestTable {
     });
   }
 
+  /**
+   * Does it when all that has come before is delivered.
+   * @param {() => void} action
+   */
+  afterPostponed(action) {
+    if (this.#postponed.length === 0) action();
+    else queueMicrotask(action);
+  }
+
   /** @param {any} message */
   onMessage(message) {
     const entry = this.#entries.get(message.number);

@@ -65,7 +65,7 @@ const COMMANDS = {
   holdersOf: ({ id, name, max }) => void reply(id, () => session.holdersOf(name, max)),
   inspect: ({ id }) => void reply(id, () => session.inspect()),
   status: ({ id }) => void reply(id, async () => session.status),
-  heard: () => session.unheard.hear(),
+  heard: () => session.lostSessions.hear(),
   watch: ({ id, name }) => session.watch(id, name),
   unwatch: ({ id }) => session.unwatch(id),
   close: () => void close(),

@@ -76,6 +76,34 @@ test('sessions that end at once are all noticed, also those that only one of the
   links[1].close();
 });
 
+test('where the table is replaced, nobody takes the living for dead', async () => {
+  let table = new LocalLockTable();
+  const replacements = [];
+  mockOpen = () => {
+    let inner = new LateBackend(table);
+    replacements.push(() => {
+      inner.close(); // tells all that it is lost
+      inner = new LateBackend(table);
+    });
+    return new Proxy(
+      {},
+      {
+        get:
+          (_, key) =>
+          (...args) =>
+            inner[key](...args),
+      },
+    );
+  };
+  const links = [];
+  for (const lease of ['1', '2', '3', '4']) links.push(await join(lease));
+  table = new LocalLockTable();
+  for (const replace of replacements) replace();
+  await settle();
+  expect(revoked).toEqual([]);
+  for (const link of links) link.close();
+});
+
 test('over a table that answers late, the lock of a notification is given back', async () => {
   const table = new LocalLockTable();
   mockOpen = () => new LateBackend(table);
