@@ -1,6 +1,7 @@
 'use strict';
 
-// What a watcher costs while nothing happens, and that it sleeps through nothing.
+// What a process costs while nothing happens, also one that watches; and that it sleeps through
+// nothing.
 
 const { spawn } = require('node:child_process');
 const { mkdtempSync, readFileSync, readdirSync, rmSync } = require('node:fs');
@@ -28,6 +29,34 @@ function wakeUpsOf(pid) {
   }
   return sum;
 }
+
+test('a process that has waited for locks, and has none, does not wake at all', async () => {
+  const program = `
+    const { openLockManager } = require(${JSON.stringify(LIBRARY)});
+    const [first, second] = [openLockManager(), openLockManager()];
+    (async () => {
+      const held = await first.acquire('n');
+      const waiting = second.request('n', () => {});
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      held.release();
+      await waiting;
+      console.log('ready');
+      process.stdin.resume();
+    })();`;
+  const child = spawn(process.execPath, ['-e', program], {
+    env: { ...process.env, HOLDFAST_DIR: directory, HOLDFAST_URL: '' },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const lines = readline.createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  expect((await lines.next()).value).toBe('ready');
+  // A sweep would come once a second. What Node does of its own is over some time.
+  for (let wakeUps = 1; wakeUps > 0;) {
+    const before = wakeUpsOf(child.pid);
+    await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
+    wakeUps = wakeUpsOf(child.pid) - before;
+  }
+  child.kill();
+});
 
 test('a watcher hardly wakes while nothing happens, and hears of what comes then', async () => {
   const program = `

@@ -50,6 +50,12 @@ TEST_F(DoorbellTest, IsAFifoForTheOwnerAlone) {
   EXPECT_EQ(found.st_mode & 07777, 0600U);
 }
 
+// A pipe has sixteen pages by default, and all of a user's pipes have a quota.
+TEST_F(DoorbellTest, TakesOnePageOfTheQuotaOfPipes) {
+  const Doorbell doorbell = MakeDoorbell();
+  EXPECT_EQ(fcntl(doorbell.fd(), F_GETPIPE_SZ), sysconf(_SC_PAGESIZE));
+}
+
 TEST_F(DoorbellTest, IsQuietUntilItIsRung) {
   const Doorbell doorbell = MakeDoorbell();
   EXPECT_FALSE(IsReadable(doorbell.fd()));

@@ -49,6 +49,20 @@ TEST(SegmentHeaderCheck, RefusesAnotherCapacityThanThatOfTheFile) {
   EXPECT_EQ(HeaderOf(machine), StatusCode::kSegmentBroken);
 }
 
+// The names of files have it.
+TEST(SegmentId, IsTheSameThoughOneOfItsThreeWordsIsDamaged) {
+  FakeMachine machine;
+  Segment segment = machine.segment();
+  const uint64_t id = segment.Id();
+  SegmentHeader& header = segment.header();
+  for (segment::Shared<uint64_t>* const word :
+       {&header.segment_id, &header.segment_id_copies[0], &header.segment_id_copies[1]}) {
+    word->Set(id + 7);
+    EXPECT_EQ(segment.Id(), id);
+    word->Set(id);
+  }
+}
+
 TEST(SegmentBoot, MarksEveryShardForRepairAfterAReboot) {
   FakeMachine machine;
   Segment segment = machine.segment();

@@ -208,3 +208,17 @@ test.each([new ArrayBuffer(4), new Int32Array(1), {}, undefined])(
 test.each([2, 16, -4])('the offset %p is a RangeError', (offset) => {
   expect(() => new AsyncLock(buffer, offset)).toThrow(RangeError);
 });
+
+test('a worker that is woken and ends before it takes the lock leaves it to the others', async () => {
+  lock.lock();
+  const worker = startWorker(({ lock: shared, parentPort }) => {
+    shared.executeLocked(() => {});
+    parentPort.postMessage('asleep');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); // hears of nothing
+  });
+  await once(worker, 'message');
+  const other = lock.executeLocked(() => 'taken');
+  lock.unlock(); // wakes the one that has slept longest
+  await worker.terminate();
+  expect(await other).toBe('taken');
+});
