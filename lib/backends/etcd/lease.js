@@ -127,6 +127,7 @@ class Lease {
     this.#beat = setTimeout(() => {
       this.#awaitBeat();
       this.#onTick();
+      if (this.leftMs === 0) this.#armDeadline(); // timers stood still while it was suspended
       this.#forgetOldStreams();
       if (this.#stream?.isSilent) void this.#tryElsewhere(this.#stream.connection);
       void this.#keepAlive();

@@ -1,5 +1,11 @@
 'use strict';
 
+let mockSuspendedMs = 0;
+jest.mock('../../../../lib/backends/etcd/steady-clock.js', () => {
+  const { steadyNow } = jest.requireActual('../../../../lib/backends/etcd/steady-clock.js');
+  return { steadyNow: () => steadyNow() + mockSuspendedMs };
+});
+
 const { Lease } = require('../../../../lib/backends/etcd/lease.js');
 
 /** Where the answer to a first call was lost, gRPC may send it again: the cluster knows it then. */
@@ -20,4 +26,22 @@ test('a lease that the first try finds there is its own', async () => {
   expect([lease.isTaken, lease.leftMs > 0]).toEqual([true, true]);
   lease.stop();
   expect(tellEnd).not.toHaveBeenCalled();
+});
+
+test('after a suspension that was longer than the lease it is lost at the next beat', async () => {
+  let ticks = 0;
+  const calls = {
+    first: (attempt) => attempt(0),
+    once: async () => {},
+    client: { connection: 'one', openStream: () => Promise.reject(new Error('no network')) },
+  };
+  const ticksAtLoss = await new Promise((resolve) => {
+    const onLost = () => {
+      lease.stop();
+      resolve(ticks);
+    };
+    const lease = new Lease(calls, 2000, { onTick: () => (ticks += 1), onLost });
+    lease.take().then(() => (mockSuspendedMs = 60_000));
+  });
+  expect(ticksAtLoss).toBe(1);
 });
