@@ -131,7 +131,7 @@ class MachineLink {
     }
   }
 
-  /** @param {boolean} isNew  the one before has still to hear of this one */
+  /** @param {boolean} isNew  others have still to hear of this one */
   async #look(isNew) {
     const sessions = await this.#findSessions();
     if (this.#table === undefined) return;

@@ -17,7 +17,7 @@ const MAX_WAKE_UPS = 20;
 
 let directory;
 beforeEach(() => {
-  directory = mkdtempSync('/dev/shm/holdfast-idle-watch-');
+  directory = mkdtempSync('/dev/shm/holdfast-idle-');
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
