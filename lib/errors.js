@@ -10,7 +10,9 @@ const LOSS_NAMES = { stolen: 'AbortError', expired: 'TimeoutError', disconnected
 const LOSS_MESSAGES = {
   stolen: 'was stolen by another request',
   expired: 'was held longer than its hold limit',
-  disconnected: 'was lost: the lock manager was closed, or its lock table was removed or replaced',
+  disconnected:
+    'was lost: the lock manager was closed, its lock table was removed or replaced, ' +
+    'or its session with etcd is over',
 };
 
 /**

@@ -12,6 +12,8 @@ const { ClusterGate } = require('../support/tcp-gate.js');
 const PROCESSES = 4;
 const ROUNDS = Number(process.env.HOLDFAST_ETCD_ROUNDS ?? 3);
 const TTL = '?ttl=5';
+/** Longer than any election, also on a busy machine: a lock that is lost then is a fault. */
+const LONG_TTL = '?ttl=60';
 /** Longer than a lease lives. */
 const TOO_LONG_MS = 7_000;
 
@@ -21,12 +23,13 @@ let storm;
 /**
  * @param {object} options
  * @param {number} [options.size]  of the cluster
+ * @param {string} [options.ttl]  of the sessions
  * @param {(url: string) => import('../support/etcd-storm.js').Place[]} [options.places]
  */
-async function start({ size = 1, places } = {}) {
+async function start({ size = 1, ttl = TTL, places } = {}) {
   cluster = await EtcdCluster.start({ size });
   storm = new EtcdStorm(cluster);
-  const url = cluster.url('storm', TTL);
+  const url = cluster.url('storm', ttl);
   const all = places?.(url) ?? Array.from({ length: PROCESSES }, () => ({ url }));
   for (const place of all) storm.add(place);
   await storm.untilProgress();
@@ -57,35 +60,76 @@ test('processes are stopped for longer than their leases live', async () => {
   await doHarm((round) => storm.pauseOne(storm.running[round % PROCESSES], TOO_LONG_MS));
 });
 
-test('the leader is killed and comes back', async () => {
-  await start({ size: 3 });
-  await doHarm(async () => {
+test('the leader is killed and comes back: no lock is lost', async () => {
+  await start({ size: 3, ttl: LONG_TTL });
+  const ends = await doHarm(async () => {
     const leader = await cluster.leader();
-    await leader?.kill();
+    await leader.kill();
     await storm.untilProgress();
-    leader?.start(cluster.members, 'existing');
+    leader.start(cluster.members, 'existing');
     await cluster.untilHealthy();
   });
+  expect(ends.map(({ lost }) => lost)).toEqual([0, 0, 0, 0]);
 });
 
-test('the leader is stopped for longer than an election', async () => {
-  await start({ size: 3 });
-  await doHarm(async () => {
+test('the leader is stopped for longer than an election: no lock is lost', async () => {
+  await start({ size: 3, ttl: LONG_TTL });
+  const ends = await doHarm(async () => {
     const leader = await cluster.leader();
-    leader?.signal('SIGSTOP');
+    leader.signal('SIGSTOP');
     await storm.untilProgress();
-    leader?.signal('SIGCONT');
+    expect((await cluster.leader()).pid).not.toBe(leader.pid);
+    leader.signal('SIGCONT');
     await cluster.untilHealthy();
   });
+  expect(ends.map(({ lost }) => lost)).toEqual([0, 0, 0, 0]);
 });
 
-test('every member is replaced by an empty one', async () => {
-  await start({ size: 3 });
+test('every member is replaced by an empty one: no lock is lost', async () => {
+  await start({ size: 3, ttl: LONG_TTL });
   for (const member of cluster.members) {
     await cluster.replace(member);
     await storm.untilProgress();
   }
-  await storm.finish();
+  const ends = await storm.finish();
+  expect(ends.map(({ lost }) => lost)).toEqual([0, 0, 0, 0]);
+});
+
+test('tokens of authentication become invalid, again and again', async () => {
+  cluster = await EtcdCluster.start({
+    extra: ['--auth-token-ttl', '1', '--bcrypt-cost', '4'],
+  });
+  const enableUser = [
+    ['user', 'add', 'root:root', '--interactive=false'],
+    ['user', 'grant-role', 'root', 'root'],
+    ['user', 'add', 'app:app', '--interactive=false'],
+    ['role', 'add', 'locks'],
+    ['role', 'grant-permission', 'locks', 'readwrite', 'storm/', '--prefix=true'],
+    ['user', 'grant-role', 'app', 'locks'],
+    ['auth', 'enable'],
+  ];
+  for (const words of enableUser) await cluster.control(...words);
+  cluster.become(['--user', 'root:root']);
+  storm = new EtcdStorm(cluster);
+  const url = cluster.url('storm', LONG_TTL).replace('//', '//app:app@');
+  for (let i = 0; i < PROCESSES; i += 1) storm.add({ url });
+  await storm.untilAllProgress();
+  const [member] = cluster.members;
+  const ends = await doHarm(async (round) => {
+    for (let i = 0; i < 5; i += 1) {
+      const key = `${round} ${i}`; // each change of rights makes all tokens invalid
+      await cluster.insist('role', 'grant-permission', 'locks', 'read', key);
+      await storm.untilAllProgress(3);
+    }
+    await member.kill(); // and so does a new start of a member, which remembers none
+    member.start(cluster.members, 'existing');
+    await cluster.untilHealthy();
+    await storm.untilAllProgress(3);
+  });
+  for (const { lost, authentications } of ends) {
+    expect(lost).toBe(0);
+    expect(authentications).toBeGreaterThan(5 * ROUNDS);
+  }
 });
 
 test('all leases are revoked', async () => {

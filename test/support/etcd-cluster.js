@@ -173,6 +173,12 @@ class EtcdCluster {
     return text.split('\n').filter((line) => line !== '');
   }
 
+  /** No session has, or waits for, anything, and none has mail. */
+  async untilRested() {
+    const isOfRequest = (key) => key.includes('/n/') || key.includes('/m/');
+    while ((await this.keys()).some(isOfRequest)) await sleep(50);
+  }
+
   /** All sessions have ended: a cluster that stops before keeps them waiting. */
   async untilEmpty() {
     while ((await this.keys()).length > 0) await sleep(50);

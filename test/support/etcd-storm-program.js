@@ -1,8 +1,10 @@
 'use strict';
 
 // A process of a storm: takes locks until it is told to stop, and does under each what a fenced
-// resource accepts or refuses. At its end it sends what its session has been through.
+// resource accepts or refuses. Then it sends what its session has been through, and rests until it
+// is told to close.
 
+const { once } = require('node:events');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { openLockManager } = require('../../lib/index.js');
 const { openEtcdBackend } = require('../../lib/etcd.js');
@@ -67,14 +69,17 @@ async function main() {
   const watched = isWatching ? watch(ending.signal).catch(() => undefined) : undefined;
   await Promise.all(Array.from({ length: LOOPS }, work));
   const status = await backend.status();
+  const closing = once(process, 'message');
+  process.send({ status: { ...status, wallClock: Date.now() } });
+  await closing;
   ending.abort();
   await watched;
   locks.close();
   resource.close();
-  process.send({ status }, () => process.disconnect());
+  process.disconnect();
 }
 
-process.on('message', () => {
+process.once('message', () => {
   isStopping = true;
 });
 main();

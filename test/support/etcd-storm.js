@@ -24,9 +24,10 @@ const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000);
 
 /** One process of a storm. */
 class StormProcess {
-  /** What its session has been through; undefined as long as it runs. */
+  /** What its session has been through; undefined as long as it takes locks. */
   status;
   ended;
+  #rested;
 
   /**
    * @param {Place} place
@@ -42,10 +43,22 @@ class StormProcess {
       execArgv,
       env: { ...process.env, HOLDFAST_DIR: home, ...env },
     });
-    this.child.on('message', ({ status }) => {
+    this.ended = once(this.child, 'exit').then(([code, signal]) => ({ code, signal }));
+    const told = once(this.child, 'message').then(([{ status }]) => {
       this.status = status;
     });
-    this.ended = once(this.child, 'exit').then(([code, signal]) => ({ code, signal }));
+    this.#rested = Promise.race([told, this.ended]);
+  }
+
+  /** It takes no more locks; its session lives, unless it is of an earlier version. */
+  async rest() {
+    this.child.send('stop');
+    await this.#rested;
+  }
+
+  async close() {
+    if (this.child.connected) this.child.send('close', () => {}); // it may be about to end
+    return this.ended;
   }
 
   get pid() {
@@ -107,8 +120,8 @@ class EtcdStorm {
   /** Lets a process end what it does, and starts another one. @param {Place} place */
   async exchange(place) {
     const [old] = this.running.splice(0, 1);
-    old.child.send('stop');
-    expect(await old.ended).toEqual({ code: 0, signal: null });
+    await old.rest();
+    expect(await old.close()).toEqual({ code: 0, signal: null });
     return this.add(place);
   }
 
@@ -149,8 +162,9 @@ class EtcdStorm {
 
   /** Lets all end what they do, and checks what has happened. */
   async finish() {
-    for (const { child } of this.running) child.send('stop');
-    const ends = await Promise.all(this.running.map(({ ended }) => ended));
+    await Promise.all(this.running.map((it) => it.rest()));
+    await this.#cluster.untilRested(); // the sessions live: what they leave, they leave for good
+    const ends = await Promise.all(this.running.map((it) => it.close()));
     expect(ends).toEqual(ends.map(() => ({ code: 0, signal: null })));
     await this.#resource.stop();
     const { faults, counts, open } = this.judge;

@@ -9,6 +9,7 @@ const { textOf } = require('../../lib/backends/etcd/transaction.js');
 const bucket = new BucketKeys('prefix', 'bucket');
 const leaseId = toLeaseId('7');
 const NAME = 'a';
+const A_DAY_MS = 86_400_000;
 const nameKeys = bucket.ofName(NAME);
 
 const turn = () => new Promise(setImmediate);
@@ -35,6 +36,9 @@ class PlayedSession {
   changes = [];
   /** What is read, by key. @type {Map<string, object>} */
   stored = new Map();
+  /** What reads are answered with instead. @type {Error | undefined} */
+  refusal;
+  isOver = false;
 
   /** @param {EtcdRequest[]} requests */
   identify(requests) {
@@ -43,11 +47,16 @@ class PlayedSession {
 
   /** @param {any[]} ops */
   async read(ops) {
+    if (this.refusal !== undefined) throw this.refusal;
     const responses = ops.map(({ request_range: { key } }) => {
       const found = this.stored.get(textOf(key));
       return { response_range: { kvs: found ? [found] : [], count: '0' } };
     });
     return { revision: '8', responses };
+  }
+
+  abandon() {
+    this.isOver = true;
   }
 
   change(compare, success, failure, recover) {
@@ -72,7 +81,7 @@ function playNameQueue() {
     onEnded: ({ number, loss }) => told.push(`ended ${number} ${loss}`),
     onIdle() {},
     onWaited() {},
-    lookAfter: () => 50,
+    lookAfter: () => A_DAY_MS, // no test waits for it, and a busy machine must not
   });
 
   function ask(number, options) {

@@ -35,6 +35,7 @@ const EXIT_WAIT_MS = 1000;
 class EtcdBackend {
   clientId = createClientId();
   #link;
+  #ttlMs;
   /** What the other agents of this thread may know of this one. */
   #agent;
   /** Of what waits for the session's thread. */
@@ -53,6 +54,7 @@ class EtcdBackend {
   constructor(place) {
     loadServices(); // a missing library is reported here, not in the other thread
     const about = { clientId: this.clientId, pid: process.pid, threadId, host: os.hostname() };
+    this.#ttlMs = place.ttlMs;
     this.#link = new SessionLink({ place, about }, (message) => this.#onMessage(message));
     this.#agent = { shared: this.#link.shared, requests: this.#requests };
     agents.add(this.#agent);
@@ -148,7 +150,7 @@ class EtcdBackend {
   }
 
   /**
-   * Blocks for a round trip to the cluster.
+   * Blocks for a round trip to the cluster, and where none is reached for as long as a lease lives.
    * @param {string} name
    * @param {number} [min]
    * @returns {boolean}
@@ -156,7 +158,7 @@ class EtcdBackend {
   isLocked(name, min = 1) {
     this.#checkOpen();
     return this.#questions.askSync({ type: 'isLocked', name, min }, (isAnswered) =>
-      this.#block(Infinity, isAnswered),
+      this.#block(this.#ttlMs, isAnswered),
     );
   }
 

@@ -68,11 +68,7 @@ async function stealLock(access, request) {
     const answer = await access.tryChange(change, () => access.findOwn(request));
     const found = answer && toFound(answer, undefined);
     if (found === undefined) continue; // a request came, or a session died
-    for (const victim of victims.slice(MAX_BATCH)) {
-      const success = [changes.theftNotice(victim)];
-      await access.tryChange({ compare: [], success, failure: [] }, async () => undefined);
-    }
-    return found;
+    return { ...found, untold: victims.slice(MAX_BATCH) };
   }
 }
 

@@ -4,12 +4,14 @@ const { HELD, OVER, WAITING } = require('./etcd-request.js');
 const { KnownOrder } = require('./known-order.js');
 const { LockChanges } = require('./lock-changes.js');
 const { numberIn, toFront, toWaiters } = require('./queue-state.js');
+const { MAX_BATCH } = require('./step-queue.js');
 const { getMadeAt, keyValuesOf, put, remove } = require('./transaction.js');
 
 /** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
 /** @typedef {import('./lock-changes.js').Change} Change */
+/** @typedef {import('./lock-changes.js').Victim} Victim */
 /** @typedef {import('./queue-state.js').Front} Front */
 /** @typedef {import('./queue-state.js').QueueState} QueueState */
 /** @typedef {import('./queue-state.js').Waiter} Waiter */
@@ -17,7 +19,10 @@ const { getMadeAt, keyValuesOf, put, remove } = require('./transaction.js');
 
 /**
  * What became of a request: found where a change was in doubt. OVER: its lock was stolen.
- * @typedef {{ found: typeof HELD | typeof WAITING | typeof OVER, revision: string }} Found
+ * @typedef {object} Found
+ * @property {typeof HELD | typeof WAITING | typeof OVER} found
+ * @property {string} revision
+ * @property {Victim[]} [untold]  whose locks it has stolen, more than one transaction can tell
  */
 
 /** The lock of one name in the cluster, as a session reads and changes it. */
@@ -107,6 +112,20 @@ class NameAccess {
     if (ids.find(request.id) !== request) return; // it was erased before
     await this.change(this.changes.erase(request), async () => undefined);
     ids.giveBack(request);
+  }
+
+  /**
+   * Each by itself, because the lease of any may be gone.
+   * @param {Victim[]} victims
+   */
+  async tellThefts(victims) {
+    for (let i = 0; i < victims.length; i += MAX_BATCH) {
+      const notices = victims.slice(i, i + MAX_BATCH).map((victim) => {
+        const success = [this.changes.theftNotice(victim)];
+        return this.tryChange({ compare: [], success, failure: [] }, async () => undefined);
+      });
+      await Promise.all(notices);
+    }
   }
 
   /**

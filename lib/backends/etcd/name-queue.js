@@ -1,6 +1,6 @@
 'use strict';
 
-const { setImmediate, setTimeout } = require('../../time.js');
+const { setTimeout } = require('../../time.js');
 const { EtcdError } = require('./etcd-errors.js');
 const { HELD, NEW, OVER, WAITING } = require('./etcd-request.js');
 const { fromGrantMail } = require('./grant-mail.js');
@@ -13,7 +13,7 @@ const { NameRequests } = require('./name-requests.js');
 const { NOTHING, NextHeads } = require('./next-heads.js');
 const { SessionLost } = require('./session-calls.js');
 const { serveQueue } = require('./serve-queue.js');
-const { StepQueue, sliceWhile } = require('./step-queue.js');
+const { StepQueue, sliceWhile, turnOfLoop } = require('./step-queue.js');
 const { WaiterLook } = require('./waiter-look.js');
 
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
@@ -195,19 +195,18 @@ class NameQueue {
 
   /** @param {EtcdRequest} request */
   async #enter(request) {
-    try {
-      const entered = await this.#session.entries.pass(enterLock(this.#access, request));
-      if (entered === undefined) this.#requests.miss(request);
-      else if (entered.found === HELD) {
-        if (request.steal) this.#requests.loseTo(entered.revision);
-        this.#hold(request, entered.revision, NOTHING);
-      } else if (entered.found === WAITING) this.#wait([request], entered.revision);
-      else await this.#onStolen(request);
-      // Whether a limit leaves room is found by counting: no transaction can.
-      if (request.phase === WAITING && request.class === 'l') await this.#serve();
-    } catch (error) {
-      this.#fail([request], error);
-    }
+    const entering = this.#session.entries.pass(enterLock(this.#access, request));
+    const entered = await this.#unlessRefused([request], entering);
+    if (request.phase === OVER) return;
+    if (entered?.untold) await this.#access.tellThefts(entered.untold);
+    if (entered === undefined) this.#requests.miss(request);
+    else if (entered.found === HELD) {
+      if (request.steal) this.#requests.loseTo(entered.revision);
+      this.#hold(request, entered.revision, NOTHING);
+    } else if (entered.found === WAITING) this.#wait([request], entered.revision);
+    else await this.#onStolen(request);
+    // Whether a limit leaves room is found by counting: no transaction can.
+    if (request.phase === WAITING && request.class === 'l') await this.#serve();
   }
 
   /**
@@ -216,18 +215,16 @@ class NameQueue {
    * @returns {Promise<boolean>} false: the first waits no more
    */
   async #follow(first, requests) {
-    try {
-      const entered = await followInQueue(this.#access, first, requests);
-      if (entered === undefined) {
-        // Its mail tells what has become of it, or has done so already.
-        if (first.phase === WAITING) await this.#reread(first);
-        return false;
-      }
-      this.#wait(requests, entered.revision);
-      if (entered.found !== WAITING) for (const request of requests) await this.#reread(request);
-    } catch (error) {
-      this.#fail(requests, error);
+    const entering = followInQueue(this.#access, first, requests);
+    const entered = await this.#unlessRefused(requests, entering);
+    if (requests[0].phase === OVER) return true;
+    if (entered === undefined) {
+      // Its mail tells what has become of it, or has done so already.
+      if (first.phase === WAITING) await this.#reread(first);
+      return false;
     }
+    this.#wait(requests, entered.revision);
+    if (entered.found !== WAITING) for (const request of requests) await this.#reread(request);
     return true;
   }
 
@@ -361,12 +358,19 @@ class NameQueue {
   }
 
   /**
-   * @param {EtcdRequest[]} requests
-   * @param {unknown} error
+   * @template T
+   * @param {EtcdRequest[]} requests  which fail, and are over, where the cluster refuses them
+   * @param {Promise<T>} entering
+   * @returns {Promise<T | undefined>}
    */
-  #fail(requests, error) {
-    if (error instanceof SessionLost) throw error;
-    for (const request of requests) this.#requests.fail(request, error);
+  async #unlessRefused(requests, entering) {
+    try {
+      return await entering;
+    } catch (error) {
+      if (error instanceof SessionLost) throw error;
+      for (const request of requests) this.#requests.fail(request, error);
+      return undefined;
+    }
   }
 
   /** @param {EtcdRequest} request */
@@ -385,9 +389,6 @@ class NameQueue {
     } else if (request.phase !== OVER) await this.#onStolen(request);
   }
 }
-
-/** @returns {Promise<void>} */
-const turnOfLoop = () => new Promise((resolve) => setImmediate(() => resolve(undefined)));
 
 /** @param {EtcdRequest} request */
 const mayFollow = ({ steal, ifAvailable, isEnding }) => !steal && !ifAvailable && !isEnding;

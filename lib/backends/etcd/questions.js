@@ -3,6 +3,8 @@
 const { invalidStateError } = require('../../errors.js');
 const { toDOMException } = require('./etcd-errors.js');
 
+const UNANSWERED = 'etcd has not answered for as long as a session may live: is it reached?';
+
 /** Questions to the session's thread, each with a number, and what their answers settle. */
 class Questions {
   /** @type {Map<number, { resolve: (value: any) => void, reject: (error: unknown) => void }>} */
@@ -22,8 +24,9 @@ class Questions {
 
   /**
    * @param {object} question
-   * @param {(isAnswered: () => boolean) => void} block  until it is answered, or never will be
+   * @param {(isAnswered: () => boolean) => void} block  until it is answered, or has to do without
    * @returns {any}
+   * @throws what it is rejected with; an InvalidStateError where it is not answered
    */
   askSync(question, block) {
     /** @type {{ value?: unknown, error?: unknown } | undefined} */
@@ -34,7 +37,7 @@ class Questions {
       (error) => (answer = { error }),
     );
     block(() => answer !== undefined);
-    const unanswered = { value: undefined, error: invalidStateError('The session has ended') };
+    const unanswered = { value: undefined, error: invalidStateError(UNANSWERED) };
     const { value, error } = answer ?? unanswered;
     if (error !== undefined) throw error;
     return value;

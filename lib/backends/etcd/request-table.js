@@ -17,6 +17,8 @@ const { describe, toDOMException } = require('./etcd-errors.js');
  */
 
 const NO_ID = -1;
+const SESSION_LOST =
+  'its session with etcd is over: the cluster was not reached in time, or has ended it';
 
 /** The requests of an agent, and what the session's thread says of them. */
 class RequestTable {
@@ -218,7 +220,10 @@ class RequestTable {
       if (wait === undefined) request.missed();
       else wait.outcome = 'missed';
     } else if (type === 'lost' && isHeld) {
-      request.lost(reason, error?.message);
+      request.lost(
+        reason,
+        error?.message ?? (reason === 'disconnected' ? SESSION_LOST : undefined),
+      );
     } else if (error !== undefined) {
       if (wait === undefined) request.failed(toDOMException(error));
       else wait.failure = toDOMException(error);

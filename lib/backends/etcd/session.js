@@ -2,6 +2,7 @@
 
 const { Backoff } = require('./backoff.js');
 const { EntryOrder } = require('./entry-order.js');
+const { EtcdError } = require('./etcd-errors.js');
 const { get, getAll, isChangedAt, nested, put, remove } = require('./transaction.js');
 const { endOf, toLeaseId } = require('./keys.js');
 const { Lease } = require('./lease.js');
@@ -11,7 +12,6 @@ const { steadyNow } = require('./steady-clock.js');
 const { WatchStream } = require('./watch-stream.js');
 
 /** @typedef {import('./etcd-client.js').EtcdClient} EtcdClient */
-/** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
 /** @typedef {import('./watch-stream.js').WatchEvent} WatchEvent */
@@ -196,13 +196,17 @@ class Session {
   }
 
   /**
+   * What cannot be found out about may have been made: it has to go with the session.
    * @param {string} fence
    * @param {() => Promise<any>} recover
    */
   async #findOut(fence, recover) {
     this.counts.inDoubt += 1;
     await this.#moveFence(fence);
-    return recover();
+    return recover().catch((error) => {
+      this.abandon();
+      throw error instanceof EtcdError ? new SessionLost() : error;
+    });
   }
 
   /**

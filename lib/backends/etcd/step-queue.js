@@ -1,5 +1,7 @@
 'use strict';
 
+const { setImmediate } = require('../../time.js');
+
 /** An etcd transaction has 128 operations at most, unless the cluster is told otherwise. */
 const MAX_BATCH = 100;
 /** How many steps that are done are kept: to remove each one by itself would move all others. */
@@ -109,4 +111,7 @@ function sliceWhile(items, start, belongs) {
   return items.slice(start, end);
 }
 
-module.exports = { MAX_BATCH, StepQueue, sliceWhile };
+/** A step that lets others come. @returns {Promise<void>} */
+const turnOfLoop = () => new Promise((resolve) => setImmediate(() => resolve(undefined)));
+
+module.exports = { MAX_BATCH, StepQueue, sliceWhile, turnOfLoop };

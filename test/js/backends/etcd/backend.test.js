@@ -68,6 +68,36 @@ test('so does isLocked()', () => {
   expect(() => locks.isLocked('a')).toThrow(expect.objectContaining({ name: 'InvalidStateError' }));
 });
 
+test('isLocked() says so where no cluster is reached', () => {
+  const unanswered = {
+    name: 'InvalidStateError',
+    message: expect.stringContaining('is it reached'),
+  };
+  expect(() => locks.isLocked('a')).toThrow(expect.objectContaining(unanswered));
+  mockTold = [
+    { type: 'reply', id: 1, value: true },
+    { type: 'reply', id: 2, value: false },
+  ];
+  expect(locks.isLocked('a')).toBe(false); // a late answer is none to the next question
+});
+
+test('a lock that is lost with its session says so', async () => {
+  const held = locks.request('a', () => {
+    mockTold = [
+      { type: 'lost', number: 1, reason: 'disconnected' },
+      { type: 'reply', id: 2, value: false },
+    ];
+    locks.isLocked('b');
+    return new Promise(() => {});
+  });
+  mockTold = [granted(1), { type: 'reply', id: 1, value: false }];
+  locks.isLocked('b');
+  await expect(held).rejects.toMatchObject({
+    reason: 'disconnected',
+    message: expect.stringContaining("'a' was lost: its session with etcd is over"),
+  });
+});
+
 test('a lock whose release meets the end of the thread is lost', () => {
   mockTold = [granted(1), over];
   expect(() => locks.requestSync('a', () => 'ran')).toThrow(

@@ -1,5 +1,7 @@
 'use strict';
 
+const { EtcdError } = require('../../../../lib/backends/etcd/etcd-errors.js');
+const { HELD, WAITING } = require('../../../../lib/backends/etcd/etcd-request.js');
 const { toLeaseId, toRequestId } = require('../../../../lib/backends/etcd/keys.js');
 const { getAll, textOf } = require('../../../../lib/backends/etcd/transaction.js');
 const {
@@ -89,6 +91,60 @@ test('requests that followed in doubt leave the places that they took', async ()
   await turn();
   const { compare } = changes[0].success[0].request_txn;
   expect(compare).toMatchObject([{ create_revision: '7' }]);
+});
+
+describe('what the cluster refuses', () => {
+  const refusal = new EtcdError(7, 'etcdserver: permission denied', 'a member');
+  const shared = { mode: 'shared' };
+
+  test('fails, and nothing else ends', async () => {
+    ask(1, {});
+    await turn();
+    changes.shift().reject(refusal);
+    await turn();
+    expect(told).toEqual(['failed 1']);
+    expect(session.isOver).toBe(false);
+  });
+
+  test.each([
+    [
+      'a place in the queue is taken, and it cannot be seen whether there is room',
+      { extras: { limit: 2 } },
+    ],
+    ['a place behind others is taken in doubt, and what was written cannot be read', {}],
+  ])('%s: it goes with the session', async (_what, options) => {
+    const isFollower = options.extras === undefined;
+    if (isFollower) {
+      ask(1, shared);
+      await answer('6', false);
+    }
+    ask(2, { ...shared, ...options });
+    await turn();
+    session.refusal = refusal;
+    const found = { found: WAITING, revision: '7' };
+    changes.shift().resolve(isFollower ? { ...found, found: HELD } : found);
+    await turn();
+    expect(told.at(-1)).toBe('queued 2');
+    expect(session.isOver).toBe(true);
+  });
+});
+
+test('a thief of more locks than one transaction can tell of tells the others at once', async () => {
+  const victims = Array.from({ length: 250 }, (_, index) => toRequestId(toLeaseId('8'), index));
+  const kvs = victims.map((id) => ({
+    key: Buffer.from(nameKeys.heldKey('s', id)),
+    create_revision: '5',
+  }));
+  session.read = async () => ({ revision: '8', responses: [{ response_range: { kvs } }] });
+  ask(1, { steal: true });
+  await answer('9', true);
+  for (const count of [100, 50]) {
+    expect(changes).toHaveLength(count);
+    expect(told).toEqual([]);
+    for (const { resolve } of changes.splice(0)) resolve({ revision: '9', succeeded: true });
+    await turn();
+  }
+  expect(told).toEqual(['granted 1']);
 });
 
 describe('a request, and right after it the release of the lock that the session has', () => {

@@ -219,6 +219,15 @@ test('a fence that may never be moved ends the session', async () => {
   expect(session.isOver).toBe(true);
 });
 
+test('a change in doubt ends the session where nobody can find out about it', async () => {
+  const refusal = new EtcdError(7, 'etcdserver: permission denied', 'a member');
+  const one = change('one', () => Promise.reject(refusal));
+  await client.untilCalls(2);
+  client.calls[1]();
+  await expect(one).rejects.toThrow(SessionLost);
+  expect(session.isOver).toBe(true);
+});
+
 test('a cluster that was set back to older data ends the session', async () => {
   const one = change('one');
   await client.untilCalls(1);
