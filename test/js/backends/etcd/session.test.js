@@ -9,7 +9,7 @@ const { Session } = require('../../../../lib/backends/etcd/session.js');
 const { SessionLost } = require('../../../../lib/backends/etcd/session-calls.js');
 const { bytes, get, put, textOf } = require('../../../../lib/backends/etcd/transaction.js');
 
-// The fence of a session where all answers are late: the test says when a call arrives.
+// The fence of a session: the test says when a call arrives.
 
 /** Answers a watch at once. */
 class FakeStream extends EventEmitter {
@@ -78,7 +78,7 @@ class FakeStore {
 class FakeClient {
   isClosed = false;
   connection = {};
-  lateMs = 5;
+  lateMs = 60_000;
   store = new FakeStore();
   isPrompt = true;
   /** @type {((isAnswered?: boolean) => void)[]} on their way */
@@ -149,83 +149,89 @@ function change(key, recover = async () => undefined) {
   return changed;
 }
 
-test('a fence that is asked for again is moved once', async () => {
-  const one = change('one');
-  await client.untilCalls(4); // the change, and three tries to move the fence
-  client.arrive();
-  expect(await one).toMatchObject({ succeeded: true });
-  while (client.calls.length > 0) client.arrive();
-  await nextTurn();
-  expect(client.store.writesOf(aboutKey())).toBe(2);
-});
+describe('where answers are late', () => {
+  beforeEach(() => {
+    client.lateMs = 5;
+  });
 
-test('a change after a move of the fence is not undone by late tries of that move', async () => {
-  const one = change('one', async () => ({ isUnknown: true }));
-  await client.untilCalls(4);
-  const [late, ...moves] = client.calls.splice(0);
-  moves.shift()();
-  expect(await one).toEqual({ isUnknown: true });
-  const other = change('other');
-  await client.untilCalls(1);
-  for (const move of moves) move();
-  late();
-  expect(client.store.writesOf('one')).toBe(0); // it comes too late for its fence
-  client.arrive();
-  expect(await other).toMatchObject({ succeeded: true });
-  expect(client.store.writesOf('other')).toBe(1);
-});
+  test('a fence that is asked for again is moved once', async () => {
+    const one = change('one');
+    await client.untilCalls(4); // the change, and three tries to move the fence
+    client.arrive();
+    expect(await one).toMatchObject({ succeeded: true });
+    while (client.calls.length > 0) client.arrive();
+    await nextTurn();
+    expect(client.store.writesOf(aboutKey())).toBe(2);
+  });
 
-test('a change that is asked for while the fence is moved is sent with the new one', async () => {
-  const one = change('one', async () => ({ isUnknown: true }));
-  await client.untilCalls(2);
-  const late = client.calls.shift();
-  const key = 'asked for meanwhile';
-  const isOf = (text) => text.includes(JSON.stringify(bytes(key)));
-  let answer;
-  change(key).then(
-    (it) => (answer = it),
-    () => {},
-  );
-  await nextTurn();
-  expect(client.sent.filter(isOf)).toEqual([]);
-  for (; answer === undefined; await nextTurn()) client.calls.shift()?.();
-  late();
-  expect(await one).toEqual({ isUnknown: true });
-  expect(answer).toMatchObject({ succeeded: true });
-  expect(client.sent.filter(isOf)).toHaveLength(1);
-  expect(client.store.writesOf('one')).toBe(0);
-});
+  test('a change after a move of the fence is not undone by late tries of that move', async () => {
+    const one = change('one', async () => ({ isUnknown: true }));
+    await client.untilCalls(4);
+    const [late, ...moves] = client.calls.splice(0);
+    moves.shift()();
+    expect(await one).toEqual({ isUnknown: true });
+    const other = change('other');
+    await client.untilCalls(1);
+    for (const move of moves) move();
+    late();
+    expect(client.store.writesOf('one')).toBe(0); // it comes too late for its fence
+    client.arrive();
+    expect(await other).toMatchObject({ succeeded: true });
+    expect(client.store.writesOf('other')).toBe(1);
+  });
 
-test('a fence whose move was carried out without an answer is read', async () => {
-  const one = change('one', async () => ({ isUnknown: true }));
-  await client.untilCalls(3);
-  const [, move, again] = client.calls.splice(0);
-  move(false);
-  again();
-  expect(await one).toEqual({ isUnknown: true });
-  expect(client.store.writesOf(aboutKey())).toBe(2);
-  const other = change('other');
-  await client.untilCalls(1);
-  client.arrive();
-  expect(await other).toMatchObject({ succeeded: true });
-});
+  test('a change that is asked for while the fence is moved is sent with the new one', async () => {
+    const one = change('one', async () => ({ isUnknown: true }));
+    await client.untilCalls(2);
+    const late = client.calls.shift();
+    const key = 'asked for meanwhile';
+    const isOf = (text) => text.includes(JSON.stringify(bytes(key)));
+    let answer;
+    change(key).then(
+      (it) => (answer = it),
+      () => {},
+    );
+    await nextTurn();
+    expect(client.sent.filter(isOf)).toEqual([]);
+    for (; answer === undefined; await nextTurn()) client.calls.shift()?.();
+    late();
+    expect(await one).toEqual({ isUnknown: true });
+    expect(answer).toMatchObject({ succeeded: true });
+    expect(client.sent.filter(isOf)).toHaveLength(1);
+    expect(client.store.writesOf('one')).toBe(0);
+  });
 
-test('a fence that may never be moved ends the session', async () => {
-  const one = change('one');
-  await client.untilCalls(2);
-  client.failure = new EtcdError(7, 'etcdserver: permission denied', 'a member');
-  client.calls[1]();
-  await expect(one).rejects.toThrow(SessionLost);
-  expect(session.isOver).toBe(true);
-});
+  test('a fence whose move was carried out without an answer is read', async () => {
+    const one = change('one', async () => ({ isUnknown: true }));
+    await client.untilCalls(3);
+    const [, move, again] = client.calls.splice(0);
+    move(false);
+    again();
+    expect(await one).toEqual({ isUnknown: true });
+    expect(client.store.writesOf(aboutKey())).toBe(2);
+    const other = change('other');
+    await client.untilCalls(1);
+    client.arrive();
+    expect(await other).toMatchObject({ succeeded: true });
+  });
 
-test('a change in doubt ends the session where nobody can find out about it', async () => {
-  const refusal = new EtcdError(7, 'etcdserver: permission denied', 'a member');
-  const one = change('one', () => Promise.reject(refusal));
-  await client.untilCalls(2);
-  client.calls[1]();
-  await expect(one).rejects.toThrow(SessionLost);
-  expect(session.isOver).toBe(true);
+  test('a fence that may never be moved ends the session', async () => {
+    const one = change('one');
+    await client.untilCalls(2);
+    client.failure = new EtcdError(7, 'etcdserver: permission denied', 'a member');
+    client.calls[1]();
+    await expect(one).rejects.toThrow(SessionLost);
+    expect(session.isOver).toBe(true);
+  });
+
+  test('a change in doubt ends the session where nobody can find out about it', async () => {
+    const refusal = new EtcdError(7, 'etcdserver: permission denied', 'a member');
+    const one = change('one', () => Promise.reject(refusal));
+    await client.untilCalls(2);
+    client.calls[1]();
+    await expect(one).rejects.toThrow(SessionLost);
+    expect(session.isOver).toBe(true);
+  });
 });
 
 test('a cluster that was set back to older data ends the session', async () => {
