@@ -341,7 +341,8 @@ export declare class LockManager {
    * Whether the lock is held now, in any mode; beyond the standard. True also for a granted lock
    * whose callback has not run yet.
    * @throws TypeError without a name, DOMException `InvalidStateError` after {@link
-   *   LockManager.close}, and what the bucket cannot be opened for.
+   *   LockManager.close}, and what the bucket cannot be opened for; over etcd `InvalidStateError`
+   *   also where no answer comes for a TTL, ten seconds at least.
    */
   isLocked(name: string): boolean;
 

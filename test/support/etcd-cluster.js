@@ -119,12 +119,13 @@ class EtcdCluster {
     return text;
   }
 
-  /** Like control(), again and again: while there is no leader it fails. */
+  /** Like control(), again and again: while there is no leader it fails, or gives up too early. */
   async insist(...words) {
     for (;;) {
       try {
         return await this.control(...words);
-      } catch {
+      } catch ({ message }) {
+        if (/already exist|not found/.test(message)) return '';
         await sleep(100);
       }
     }

@@ -1,9 +1,11 @@
 'use strict';
 
+const { EntryOrder } = require('../../lib/backends/etcd/entry-order.js');
 const { EtcdRequest } = require('../../lib/backends/etcd/etcd-request.js');
 const { BucketKeys, toLeaseId } = require('../../lib/backends/etcd/keys.js');
 const { NameQueue } = require('../../lib/backends/etcd/name-queue.js');
 const { RequestIds } = require('../../lib/backends/etcd/request-ids.js');
+const { SessionLost } = require('../../lib/backends/etcd/session-calls.js');
 const { textOf } = require('../../lib/backends/etcd/transaction.js');
 
 const bucket = new BucketKeys('prefix', 'bucket');
@@ -31,7 +33,7 @@ class PlayedSession {
   lease = '7';
   leaseId = leaseId;
   ids = new RequestIds(leaseId);
-  entries = { pass: (/** @type {Promise<any>} */ promise) => promise };
+  entries = new EntryOrder();
   /** What was asked of the cluster, and not answered. @type {any[]} */
   changes = [];
   /** What is read, by key. @type {Map<string, object>} */
@@ -57,6 +59,15 @@ class PlayedSession {
 
   abandon() {
     this.isOver = true;
+  }
+
+  async complete(completion) {
+    try {
+      return await completion;
+    } catch {
+      this.abandon();
+      throw new SessionLost();
+    }
   }
 
   change(compare, success, failure, recover) {

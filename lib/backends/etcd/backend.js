@@ -26,6 +26,8 @@ const NO_ID = -1;
 const CLOSED = 'The lock manager is closed';
 /** How long an exit waits for the cluster; later the lease ends by itself. */
 const EXIT_WAIT_MS = 1000;
+/** An answer may wait for a session that begins, and for a watch that is silent. */
+const MIN_ANSWER_MS = 10_000;
 
 /**
  * The backend over an etcd cluster: it passes requests to the session's thread, and the thread's
@@ -35,7 +37,7 @@ const EXIT_WAIT_MS = 1000;
 class EtcdBackend {
   clientId = createClientId();
   #link;
-  #ttlMs;
+  #maxAnswerMs;
   /** What the other agents of this thread may know of this one. */
   #agent;
   /** Of what waits for the session's thread. */
@@ -54,7 +56,7 @@ class EtcdBackend {
   constructor(place) {
     loadServices(); // a missing library is reported here, not in the other thread
     const about = { clientId: this.clientId, pid: process.pid, threadId, host: os.hostname() };
-    this.#ttlMs = place.ttlMs;
+    this.#maxAnswerMs = Math.max(place.ttlMs, MIN_ANSWER_MS);
     this.#link = new SessionLink({ place, about }, (message) => this.#onMessage(message));
     this.#agent = { shared: this.#link.shared, requests: this.#requests };
     agents.add(this.#agent);
@@ -150,15 +152,16 @@ class EtcdBackend {
   }
 
   /**
-   * Blocks for a round trip to the cluster, and where none is reached for as long as a lease lives.
+   * Blocks for a round trip to the cluster.
    * @param {string} name
    * @param {number} [min]
    * @returns {boolean}
+   * @throws InvalidStateError where no answer comes for as long as a lease lives
    */
   isLocked(name, min = 1) {
     this.#checkOpen();
     return this.#questions.askSync({ type: 'isLocked', name, min }, (isAnswered) =>
-      this.#block(this.#ttlMs, isAnswered),
+      this.#block(this.#maxAnswerMs, isAnswered),
     );
   }
 

@@ -37,7 +37,8 @@ class EtcdError extends Error {
 
   /** The request can never be carried out like this; nothing has changed. */
   get isFinal() {
-    return !this.isInDoubt && !this.isLeaseGone && !this.details.includes('too many requests');
+    const isForNow = this.isStaleToken || this.details.includes('too many requests');
+    return !this.isInDoubt && !this.isLeaseGone && !isForNow;
   }
 
   /** This side has not waited any longer. */

@@ -68,7 +68,8 @@ async function stealLock(access, request) {
     const answer = await access.tryChange(change, () => access.findOwn(request));
     const found = answer && toFound(answer, undefined);
     if (found === undefined) continue; // a request came, or a session died
-    return { ...found, untold: victims.slice(MAX_BATCH) };
+    await session.complete(access.tellThefts(victims.slice(MAX_BATCH)));
+    return found;
   }
 }
 

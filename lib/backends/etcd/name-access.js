@@ -19,10 +19,7 @@ const { getMadeAt, keyValuesOf, put, remove } = require('./transaction.js');
 
 /**
  * What became of a request: found where a change was in doubt. OVER: its lock was stolen.
- * @typedef {object} Found
- * @property {typeof HELD | typeof WAITING | typeof OVER} found
- * @property {string} revision
- * @property {Victim[]} [untold]  whose locks it has stolen, more than one transaction can tell
+ * @typedef {{ found: typeof HELD | typeof WAITING | typeof OVER, revision: string }} Found
  */
 
 /** The lock of one name in the cluster, as a session reads and changes it. */
@@ -116,7 +113,7 @@ class NameAccess {
 
   /**
    * Each by itself, because the lease of any may be gone.
-   * @param {Victim[]} victims
+   * @param {Victim[]} victims  of a theft that has been carried out
    */
   async tellThefts(victims) {
     for (let i = 0; i < victims.length; i += MAX_BATCH) {

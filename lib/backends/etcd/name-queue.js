@@ -197,8 +197,7 @@ class NameQueue {
   async #enter(request) {
     const entering = this.#session.entries.pass(enterLock(this.#access, request));
     const entered = await this.#unlessRefused([request], entering);
-    if (request.phase === OVER) return;
-    if (entered?.untold) await this.#access.tellThefts(entered.untold);
+    if (entered === null) return;
     if (entered === undefined) this.#requests.miss(request);
     else if (entered.found === HELD) {
       if (request.steal) this.#requests.loseTo(entered.revision);
@@ -217,7 +216,7 @@ class NameQueue {
   async #follow(first, requests) {
     const entering = followInQueue(this.#access, first, requests);
     const entered = await this.#unlessRefused(requests, entering);
-    if (requests[0].phase === OVER) return true;
+    if (entered === null) return true;
     if (entered === undefined) {
       // Its mail tells what has become of it, or has done so already.
       if (first.phase === WAITING) await this.#reread(first);
@@ -359,17 +358,19 @@ class NameQueue {
 
   /**
    * @template T
-   * @param {EtcdRequest[]} requests  which fail, and are over, where the cluster refuses them
-   * @param {Promise<T>} entering
-   * @returns {Promise<T | undefined>}
+   * @param {EtcdRequest[]} requests  which fail where the cluster refuses them
+   * @param {Promise<T>} entering  may be held up until after the end of the session
+   * @returns {Promise<T | null>} null: they have failed
    */
   async #unlessRefused(requests, entering) {
     try {
-      return await entering;
+      const entered = await entering;
+      if (this.#session.isOver) throw new SessionLost();
+      return entered;
     } catch (error) {
-      if (error instanceof SessionLost) throw error;
+      if (this.#session.isOver || error instanceof SessionLost) throw new SessionLost();
       for (const request of requests) this.#requests.fail(request, error);
-      return undefined;
+      return null;
     }
   }
 

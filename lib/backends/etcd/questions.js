@@ -3,7 +3,7 @@
 const { invalidStateError } = require('../../errors.js');
 const { toDOMException } = require('./etcd-errors.js');
 
-const UNANSWERED = 'etcd has not answered for as long as a session may live: is it reached?';
+const UNANSWERED = 'etcd has not answered in time: is it reached?';
 
 /** Questions to the session's thread, each with a number, and what their answers settle. */
 class Questions {

@@ -18,7 +18,7 @@ const { describe, toDOMException } = require('./etcd-errors.js');
 
 const NO_ID = -1;
 const SESSION_LOST =
-  'its session with etcd is over: the cluster was not reached in time, or has ended it';
+  'its session with etcd is over: the cluster was not reached in time, has ended it, or refuses it';
 
 /** The requests of an agent, and what the session's thread says of them. */
 class RequestTable {

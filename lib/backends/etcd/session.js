@@ -8,6 +8,7 @@ const { endOf, toLeaseId } = require('./keys.js');
 const { Lease } = require('./lease.js');
 const { RequestIds } = require('./request-ids.js');
 const { SessionCalls, SessionLost } = require('./session-calls.js');
+const { SessionFence } = require('./session-fence.js');
 const { steadyNow } = require('./steady-clock.js');
 const { WatchStream } = require('./watch-stream.js');
 
@@ -23,6 +24,9 @@ const { WatchStream } = require('./watch-stream.js');
  * @property {() => void} onLost
  */
 
+/** Whether a change was made cannot be found out: the cluster refuses to be read. */
+class Unknowable extends Error {}
+
 /**
  * A lease of the cluster, and all that hangs on it.
  *
@@ -36,12 +40,8 @@ class Session {
   #keys;
   #host;
   #ttlMs;
-  #about = '';
-  /** What stands in it. */
-  #value = '';
-  #fence = '0';
-  /** @type {Promise<void> | undefined} */
-  #fenceMove;
+  #about;
+  #fence;
   /** The newest revision that an answer had. */
   #seen = 0n;
   leaseId;
@@ -66,6 +66,9 @@ class Session {
       onLost: () => this.abandon(),
     });
     this.leaseId = toLeaseId(this.#lease.id);
+    this.#about = keys.about(this.leaseId);
+    const about = { key: this.#about, lease: this.lease };
+    this.#fence = new SessionFence(this.#calls, about, () => this.abandon());
     this.ids = new RequestIds(this.leaseId);
   }
 
@@ -98,15 +101,13 @@ class Session {
    */
   async open(value) {
     await this.#lease.take();
-    this.#about = this.#keys.about(this.leaseId);
     // A watch that is not allowed would only be silent: so it reads, too.
     const written = await this.#calls.repeat('KV', 'Txn', {
       success: [put(this.#about, value, this.lease), getAll(this.#keys.mails(this.leaseId))],
     });
-    this.#fence = written.header.revision;
-    this.#value = value;
+    this.#fence.begin(value, written.header.revision);
     const mails = this.#keys.mails(this.leaseId);
-    const from = (BigInt(this.#fence) + 1n).toString();
+    const from = (BigInt(this.#fence.revision) + 1n).toString();
     const watches = [
       this.watches.add({
         ...{ key: mails, end: endOf(mails), from, only: 'puts' },
@@ -116,7 +117,7 @@ class Session {
       this.watches.add({
         ...{ key: this.#about, from, only: 'removals' },
         onEvents: () => this.abandon(),
-        onGap: () => void this.#checkAbout(this.#fence),
+        onGap: () => void this.#checkAbout(this.#fence.revision),
       }),
     ];
     await this.#calls.first(() => Promise.all(watches.map(({ ready }) => ready)), 1);
@@ -146,8 +147,7 @@ class Session {
     const backoff = new Backoff();
     for (;;) {
       this.#calls.checkLives();
-      // What is sent meanwhile comes too late for its fence.
-      while (this.#fenceMove !== undefined) await this.#fenceMove;
+      await this.#fence.untilStill();
       const found = await this.#tryChange(nested(compare, success, failure), recover);
       if (found !== undefined) return found;
       await backoff.pause();
@@ -160,7 +160,7 @@ class Session {
    * @returns {Promise<any>} undefined: it was not made
    */
   async #tryChange(change, recover) {
-    const fence = this.#fence;
+    const fence = this.#fence.revision;
     const findOut = async () => ({ found: await this.#findOut(fence, recover) });
     try {
       const answer = await this.#calls.first(
@@ -170,16 +170,17 @@ class Session {
       this.#calls.checkLives();
       if ('found' in answer) return answer.found;
       if (!answer.succeeded) {
-        this.#readFence(answer.responses[0].response_range.kvs, fence);
+        this.#fence.read(answer.responses[0].response_range.kvs, fence);
         return undefined;
       }
       const { succeeded, responses } = answer.responses[0].response_txn;
       return { revision: this.#see(answer), succeeded, responses };
     } catch (error) {
+      if (error instanceof Unknowable) return this.complete(Promise.reject(error));
       if (error instanceof SessionLost) throw error;
       const { isInDoubt, isFinal, isLeaseGone } = /** @type {EtcdError} */ (error);
       if (isFinal !== false || isLeaseGone) throw error;
-      return isInDoubt ? this.#findOut(fence, recover) : undefined;
+      return isInDoubt ? this.complete(this.#findOut(fence, recover)) : undefined;
     }
   }
 
@@ -196,17 +197,31 @@ class Session {
   }
 
   /**
-   * What cannot be found out about may have been made: it has to go with the session.
    * @param {string} fence
    * @param {() => Promise<any>} recover
    */
   async #findOut(fence, recover) {
     this.counts.inDoubt += 1;
-    await this.#moveFence(fence);
+    await this.#fence.moveFrom(fence);
     return recover().catch((error) => {
-      this.abandon();
-      throw error instanceof EtcdError ? new SessionLost() : error;
+      throw error instanceof EtcdError ? new Unknowable() : error;
     });
+  }
+
+  /**
+   * What has been begun and cannot be completed has to go with the session.
+   * @template T
+   * @param {Promise<T>} completion
+   * @returns {Promise<T>}
+   */
+  async complete(completion) {
+    try {
+      return await completion;
+    } catch (error) {
+      if (!(error instanceof EtcdError) && !(error instanceof Unknowable)) throw error;
+      this.abandon();
+      throw new SessionLost();
+    }
   }
 
   /**
@@ -258,7 +273,8 @@ class Session {
         await this.#lastCall('Lease', 'LeaseRevoke', { ID: this.lease });
         return;
       } catch (error) {
-        if (!(/** @type {EtcdError} */ (error).isInDoubt)) return; // it is gone already
+        // Else it is gone already, or may not be ended by this user: then it runs out.
+        if (!(/** @type {EtcdError} */ (error).isInDoubt)) return;
         await backoff.pause();
       }
     }
@@ -296,69 +312,11 @@ class Session {
     this.#calls.end();
   }
 
-  /**
-   * After this no change that was bound to that fence can happen any more.
-   * @param {string} fence
-   */
-  async #moveFence(fence) {
-    while (this.#fence === fence) {
-      this.#fenceMove ??= this.#writeFence(fence).finally(() => {
-        this.#fenceMove = undefined;
-      });
-      await this.#fenceMove; // perhaps away from an older one: then this one is moved next
-    }
-  }
-
-  /**
-   * Only the first try that arrives moves it: a later one would undo the changes that are bound to
-   * the new fence.
-   * @param {string} fence
-   */
-  async #writeFence(fence) {
-    const backoff = new Backoff();
-    for (;;) {
-      this.#calls.checkLives();
-      try {
-        const answer = await this.#calls.repeat('KV', 'Txn', {
-          compare: [isChangedAt(this.#about, fence)],
-          // Nested like the changes, so that the cluster takes it where it takes them.
-          success: [nested([], [put(this.#about, this.#value, this.lease)])],
-          failure: [get(this.#about)],
-        });
-        if (answer.succeeded) this.#adoptFence(answer.header.revision);
-        else this.#readFence(answer.responses[0].response_range.kvs, fence);
-        return;
-      } catch (error) {
-        if (error instanceof SessionLost) throw error;
-        const { isFinal, isLeaseGone, isStaleToken } = /** @type {EtcdError} */ (error);
-        // Changes wait for the fence: one that can never be moved must not stall them for ever.
-        if (isLeaseGone || (isFinal !== false && !isStaleToken)) this.abandon();
-        await backoff.pause();
-      }
-    }
-  }
-
-  /**
-   * @param {any[]} keyValues  the session's own key, or nothing
-   * @param {string} fence  that it did not have
-   */
-  #readFence(keyValues, fence) {
-    const revision = keyValues[0]?.mod_revision;
-    // An older one is of a cluster that was set back to a copy of its data.
-    if (revision === undefined || BigInt(revision) < BigInt(fence)) this.abandon();
-    else this.#adoptFence(revision);
-  }
-
-  /** @param {string} revision */
-  #adoptFence(revision) {
-    if (BigInt(revision) > BigInt(this.#fence)) this.#fence = revision;
-  }
-
   /** The end of its own key may have been missed. @param {string} fence */
   async #checkAbout(fence) {
     try {
       const { responses } = await this.read([get(this.#about)]);
-      this.#readFence(responses[0].response_range.kvs, fence);
+      this.#fence.read(responses[0].response_range.kvs, fence);
     } catch {
       // The session is lost, or must not read its key: then the next change finds out.
     }

@@ -1,7 +1,14 @@
 'use strict';
 
-const { EtcdError } = require('../../../../lib/backends/etcd/etcd-errors.js');
-const { HELD, WAITING } = require('../../../../lib/backends/etcd/etcd-request.js');
+jest.mock('../../../../lib/time.js', () => ({
+  ...jest.requireActual('../../../../lib/time.js'),
+  setTimeout(fire) {
+    mockTimers.add(fire);
+    return fire;
+  },
+  clearTimeout: (fire) => mockTimers.delete(fire),
+}));
+
 const { toLeaseId, toRequestId } = require('../../../../lib/backends/etcd/keys.js');
 const { getAll, textOf } = require('../../../../lib/backends/etcd/transaction.js');
 const {
@@ -12,6 +19,15 @@ const {
   removedBy,
   turn,
 } = require('../../../support/played-name-queue.js');
+
+/** They fire when the test says so. */
+const mockTimers = new Set();
+function letTimePass() {
+  for (const fire of [...mockTimers]) {
+    mockTimers.delete(fire);
+    fire();
+  }
+}
 
 let told;
 let session;
@@ -91,60 +107,6 @@ test('requests that followed in doubt leave the places that they took', async ()
   await turn();
   const { compare } = changes[0].success[0].request_txn;
   expect(compare).toMatchObject([{ create_revision: '7' }]);
-});
-
-describe('what the cluster refuses', () => {
-  const refusal = new EtcdError(7, 'etcdserver: permission denied', 'a member');
-  const shared = { mode: 'shared' };
-
-  test('fails, and nothing else ends', async () => {
-    ask(1, {});
-    await turn();
-    changes.shift().reject(refusal);
-    await turn();
-    expect(told).toEqual(['failed 1']);
-    expect(session.isOver).toBe(false);
-  });
-
-  test.each([
-    [
-      'a place in the queue is taken, and it cannot be seen whether there is room',
-      { extras: { limit: 2 } },
-    ],
-    ['a place behind others is taken in doubt, and what was written cannot be read', {}],
-  ])('%s: it goes with the session', async (_what, options) => {
-    const isFollower = options.extras === undefined;
-    if (isFollower) {
-      ask(1, shared);
-      await answer('6', false);
-    }
-    ask(2, { ...shared, ...options });
-    await turn();
-    session.refusal = refusal;
-    const found = { found: WAITING, revision: '7' };
-    changes.shift().resolve(isFollower ? { ...found, found: HELD } : found);
-    await turn();
-    expect(told.at(-1)).toBe('queued 2');
-    expect(session.isOver).toBe(true);
-  });
-});
-
-test('a thief of more locks than one transaction can tell of tells the others at once', async () => {
-  const victims = Array.from({ length: 250 }, (_, index) => toRequestId(toLeaseId('8'), index));
-  const kvs = victims.map((id) => ({
-    key: Buffer.from(nameKeys.heldKey('s', id)),
-    create_revision: '5',
-  }));
-  session.read = async () => ({ revision: '8', responses: [{ response_range: { kvs } }] });
-  ask(1, { steal: true });
-  await answer('9', true);
-  for (const count of [100, 50]) {
-    expect(changes).toHaveLength(count);
-    expect(told).toEqual([]);
-    for (const { resolve } of changes.splice(0)) resolve({ revision: '9', succeeded: true });
-    await turn();
-  }
-  expect(told).toEqual(['granted 1']);
 });
 
 describe('a request, and right after it the release of the lock that the session has', () => {
@@ -367,6 +329,7 @@ describe('a waiter that has got the lock by a change in doubt', () => {
     stored.clear();
     stored.set(nameKeys.heldKey('x', second.id), { create_revision: '9' });
     await findOut();
+    letTimePass();
     await untilTold(4);
     expect(told).toEqual(['granted 1', 'queued 2', 'ended 1 undefined', 'granted 2']);
     expect(second.token).toBe('9');
@@ -377,6 +340,7 @@ describe('a waiter that has got the lock by a change in doubt', () => {
     await answer('6', false);
     session.read = readStored;
     stored.set(nameKeys.heldKey('s', waiter.id), { create_revision: '9' });
+    letTimePass();
     while (changes.length === 0) await turn();
     await answer('12', false); // a grant, to a waiter that is not there
     await untilTold(2);

@@ -234,6 +234,17 @@ describe('where answers are late', () => {
   });
 });
 
+test('a change that is refused because a token is stale is made when there is another one', async () => {
+  const one = change('one');
+  await client.untilCalls(1);
+  client.failure = new EtcdError(16, 'etcdserver: invalid auth token', 'a member');
+  client.arrive();
+  await client.untilCalls(1);
+  client.failure = undefined;
+  client.arrive();
+  expect(await one).toMatchObject({ succeeded: true });
+});
+
 test('a cluster that was set back to older data ends the session', async () => {
   const one = change('one');
   await client.untilCalls(1);
