@@ -101,9 +101,11 @@ TEST_F(BackgroundWorkerTest, WatchesTheNextProcessInTheSlotOfOneThatItWatches) {
 // The process dies at any moment between the request of the other one and its watch.
 TEST_F(BackgroundWorkerTest, MissesNoDeathThatComesWhileItIsAskedToWatch) {
   constexpr int kDeaths = 300;
+  b.BePatient();  // its time is made up, and the worker's is not
   for (int i = 0; i < kDeaths; ++i) {
     const ProcessRef holder = machine.Attach(3);
     FakeAgent of_holder{machine, holder, 4};
+    of_holder.BePatient();
     std::optional<platform::Doorbell> lifeline(MakeLifeline(holder));
     ASSERT_TRUE(worker.Watch(holder).ok());
     Until([&] { return worker.IsWatched(holder); });

@@ -59,7 +59,7 @@ Status FakeAgent::TakeEvents() {
   if (entry.rescan.LoadSeqCst() != 0) {
     entry.rescan.Exchange(0);
     for (uint32_t shard = 0; shard < machine_->segment().geometry().shards; ++shard) {
-      const Status done = manager().Rescan(self_, shard, events, events, kShardTimeoutNs);
+      const Status done = manager().Rescan(self_, shard, events, events, timeout_ns_);
       if (!done.ok()) return done;
     }
   }
@@ -73,7 +73,7 @@ Status FakeAgent::TakeEvents() {
 
 Status FakeAgent::Read(const core::RecordEvent& events) {
   if (events.state == segment::CellState::kZombie) {
-    return manager().End(events.record, kShardTimeoutNs).status();
+    return manager().End(events.record, timeout_ns_).status();
   }
   const auto it = mine_.find(events.request_id);
   if (it == mine_.end() || it->second.record.ticket != events.record.ticket) return Status();
