@@ -46,16 +46,11 @@ describe.each([
 
   test('many locks leave timers and I/O their turns', async () => {
     let turns = 0;
-    let isOver = false;
     const counting = (async () => {
-      for (; !isOver; turns += 1) await realSleep(1);
+      for (; turns < 10; turns += 1) await realSleep(1);
     })();
-    for (const end = process.uptime() + 0.2; process.uptime() < end;) {
-      await manager.request('a', () => {});
-    }
-    isOver = true;
+    while (turns < 10) await manager.request('a', () => {}); // for ever, if the timers get none
     await counting;
-    expect(turns).toBeGreaterThan(1);
   });
 });
 
@@ -139,7 +134,7 @@ test.each([
   const { stdout, stderr } = spawnSync(process.execPath, ['-e', fakeTimers + USE_AFTERWARDS], {
     cwd: __dirname,
     encoding: 'utf8',
-    timeout: 20_000,
+    timeout: 600_000,
   });
   expect({ stdout, stderr: stderr.replace(/.*ExperimentalWarning.*\n.*\n/, '') }).toEqual({
     stdout: 'ran TimeoutError expired true true',

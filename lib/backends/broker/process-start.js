@@ -7,11 +7,12 @@ const MAX_MS = 5000;
 /**
  * When a process has started, as ps(1) says it: in the same words whoever asks, wherever it is.
  * @param {number} pid
+ * @param {number} [maxMs]
  * @returns {Promise<string | undefined>} undefined: there is no such process, or no such ps
  */
-function startByPs(pid) {
+function startByPs(pid, maxMs = MAX_MS) {
   const { execFile } = require('node:child_process'); // loaded where it is needed
-  const options = { env: { LC_ALL: 'C', TZ: 'UTC0' }, timeout: MAX_MS };
+  const options = { env: { LC_ALL: 'C', TZ: 'UTC0' }, timeout: maxMs };
   return new Promise((resolve) => {
     try {
       execFile(PS, ['-o', 'lstart=', '-p', String(pid)], options, (error, stdout) => {

@@ -112,7 +112,9 @@ test.each(testBlocks)('$title passes under node --test', async ({ folder, target
 const jestBlocks = ofLanguage('js').filter(({ info }) => info === 'jest');
 test.each(jestBlocks)('$title passes under Jest', async ({ folder, target }) => {
   const jest = path.join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
-  const config = JSON.stringify({ rootDir: folder, testMatch: ['**/*.test.mjs'], transform: {} });
+  const config = JSON.stringify({
+    ...{ rootDir: folder, testMatch: ['**/*.test.mjs'], transform: {}, testTimeout: 600_000 },
+  });
   const args = ['--experimental-vm-modules', jest, '--config', config, '--runTestsByPath', target];
   const { stderr } = await runIn(folder, process.execPath, args);
   expect(stderr).toMatch(/^Tests: +1 passed, 1 total$/m);

@@ -1,5 +1,12 @@
 'use strict';
 
+jest.mock('../../../../lib/time.js', () => {
+  const { createManualTimers } = require('../../../support/manual-timers.js');
+  const { timers, ...manual } = createManualTimers();
+  const { setTimeout, clearTimeout } = timers;
+  return { ...jest.requireActual('../../../../lib/time.js'), setTimeout, clearTimeout, manual };
+});
+
 const fs = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
@@ -7,6 +14,7 @@ const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
 const { platformOf } = require('../../../../lib/backends/broker/platform.js');
 const { HEAD_BYTES, toAnswerBytes } = require('../../../../lib/backends/broker/sync-helper.js');
+const { manual } = require('../../../../lib/time.js');
 const { openLockManager } = require('../../../../lib/index.js');
 const { removeLocks } = require('../../../support/broker-process.js');
 
@@ -76,9 +84,11 @@ test('three of many holders are named', async () => {
 testWithStops('an abort while the names are asked for is what rejects', async () => {
   const held = await first.acquire('busy');
   const stop = new AbortController();
-  const waiting = second.request('busy', { timeout: 60, signal: stop.signal }, notCalled);
+  const timeout = manual.delayOf(1); // passes when the broker is stopped
+  const waiting = second.request('busy', { timeout, signal: stop.signal }, notCalled);
   while ((await first.query()).pending.length === 0);
   const broker = stopBroker();
+  manual.fire(1);
   setTimeout(() => stop.abort('mine'), 120);
   await expect(waiting).rejects.toBe('mine');
   process.kill(broker, 'SIGCONT');
@@ -87,10 +97,11 @@ testWithStops('an abort while the names are asked for is what rejects', async ()
 
 testWithStops('a stopped broker keeps no timeout from rejecting', async () => {
   const held = await first.acquire('busy');
-  const waiting = second.request('busy', { timeout: 60 }, notCalled);
+  const waiting = second.request('busy', { timeout: manual.delayOf(1) }, notCalled);
   while ((await first.query()).pending.length === 0);
   const broker = stopBroker();
-  await expect(waiting).rejects.toThrow(/^The lock 'busy' was not granted within 60 ms$/);
+  manual.fire(1);
+  await expect(waiting).rejects.toThrow(/^The lock 'busy' was not granted within \d+ ms$/);
   process.kill(broker, 'SIGCONT');
   held.release();
 });

@@ -7,6 +7,7 @@ const path = require('node:path');
 const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
 const { openLockManager } = require('../../../../lib/index.js');
+const { removeLocks } = require('../../../support/broker-process.js');
 
 let directory;
 let mark;
@@ -16,7 +17,7 @@ beforeEach(() => {
   place.ensure();
   mark = path.join(place.folder, 'starting.1');
 });
-afterEach(() => fs.rmSync(directory, { recursive: true, force: true }));
+afterEach(() => removeLocks(new BrokerFiles('default', directory)));
 
 /** By the clock, whoever has begun to start the broker has time for another hour. */
 function makeMarkLast() {
