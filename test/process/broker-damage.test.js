@@ -8,7 +8,7 @@ const path = require('node:path');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { openLockManager } = require('../../lib/index.js');
-const { killBroker, removeLocks } = require('../support/broker-process.js');
+const { killBroker, removeLocks, signalBroker } = require('../support/broker-process.js');
 
 // A journal that the next broker cannot read: clients tell what they hold, or all are told why not.
 
@@ -56,11 +56,12 @@ async function startHolder() {
   return { child, token: BigInt(token) };
 }
 
-/** Kills the broker, then makes its journal one that cannot be read; gives its path. */
+/** Makes its journal one that cannot be read, then kills the broker; gives the journal's path. */
 function killAndDamage(damage = breakLine) {
   const file = journal();
-  killBroker(place);
+  signalBroker(place, 'SIGSTOP'); // nobody misses it, and it writes no more
   fs.writeFileSync(file, damage(fs.readFileSync(file, 'utf8')));
+  killBroker(place);
   return file;
 }
 
@@ -130,7 +131,7 @@ test('a journal of another version is told at once, by few brokers, and left as 
     expect(reason).toMatchObject({ name: 'InvalidStateError' });
     expect(reason.message).toContain(`remove its journal: ${file}`);
   }
-  expect(place.highestClaim()).toBe(before + 1);
+  expect(place.highestClaim() - before).toBeLessThan(attempts.length);
   fs.rmSync(file);
   expect(await requestUntilServed({}, () => 'granted')).toBe('granted');
 });

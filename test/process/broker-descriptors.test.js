@@ -48,6 +48,8 @@ test('clients too many for a broker are refused, and nobody loses a lock', async
   while (claim() === undefined) await new Promise((resolve) => setTimeout(resolve, 5));
   const lock = await locks.acquire('a');
   const sockets = await Promise.all(Array.from({ length: MORE_THAN_FEW }, connect));
+  // The kernel has connected all of them: the broker ends those that are too many.
+  await Promise.race(sockets.map((socket) => socket.destroyed || once(socket, 'close')));
   await locks.query();
   for (const socket of sockets) socket.destroy();
   expect((await locks.query()).held).toHaveLength(1);

@@ -9,6 +9,7 @@ const { describeInside } = require('../support/namespaces.js');
 
 // A broker whose file system is full: whoever was accepted is granted and released.
 
+const WATCHDOG_MS = 600_000;
 const PROGRAM = join(__dirname, 'broker-full-program.js');
 
 let directory;
@@ -39,5 +40,6 @@ describeInside(['unshare', '--mount'], 'on a small tmpfs', () => {
       }
       expect([answer.after, answer.afterDeath]).toEqual(['granted', 'granted']);
     },
+    WATCHDOG_MS,
   );
 });

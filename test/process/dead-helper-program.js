@@ -7,6 +7,7 @@ const { once } = require('node:events');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { SyncHelper } = require('../../lib/backends/broker/sync-helper.js');
 const { openLockManager } = require('../../lib/index.js');
+const { awaitThreadOf } = require('../support/thread-end.js');
 
 const MAX_START_MS = 200;
 
@@ -22,7 +23,10 @@ function errorOf(action) {
 }
 
 function waitForStart() {
-  const helper = new SyncHelper({ directory, bucket: 'default' }, MAX_START_MS);
+  // One that was ended by force would not say why.
+  const helper = awaitThreadOf(
+    () => new SyncHelper({ directory, bucket: 'default' }, MAX_START_MS),
+  );
   const question = { what: 'isLocked', argument: ['a', 1] };
   const ask = () => errorOf(() => helper.call(question, true, Infinity, () => ({})));
   return [ask(), ask()];
@@ -41,8 +45,10 @@ async function requestSync() {
 
 async function main() {
   const warned = once(process, 'warning');
+  const alive = setInterval(() => {}, 1000);
   const told = await (failing === 'starts not' ? waitForStart() : requestSync());
   const [{ code, message }] = await warned;
+  clearInterval(alive);
   process.stdout.write(JSON.stringify({ told, warning: { code, message } }));
 }
 

@@ -3,12 +3,11 @@
 // Asks for a lock while the thread of its session does not start, or ends when it is asked: see
 // dead-session-preload.js. Says what it was told, and which warnings there were.
 
-const { existsSync } = require('node:fs');
 const { SessionLink } = require('../../lib/backends/etcd/session-link.js');
 const { openEtcdBackend } = require('../../lib/backends/etcd/open.js');
 const { openLockManager } = require('../../lib/index.js');
+const { awaitThreadOf } = require('../support/thread-end.js');
 
-/** From when the thread fails: one that is ended before that warns of nothing. */
 const MAX_START_MS = 1_000;
 /** Nobody listens there. */
 const NOWHERE = 'etcd://127.0.0.1:9';
@@ -17,17 +16,12 @@ const [, , way] = process.argv;
 
 const about = ({ name, message }) => ({ name, message });
 
-/** Blocks this thread until that of the session is about to fail. */
-function awaitFailing() {
-  const cell = new Int32Array(new SharedArrayBuffer(4));
-  while (!existsSync(process.env.HOLDFAST_TEST_FAILING)) Atomics.wait(cell, 0, 0, 1);
-}
-
 /** What a thread that is blocked for ever hears of a thread that does not start. */
 function waitForStart() {
   let told;
-  const link = new SessionLink({}, ({ error }) => (told = about(error)), MAX_START_MS);
-  awaitFailing();
+  const onMessage = ({ error }) => (told = about(error));
+  // One that was ended by force would not say why.
+  const link = awaitThreadOf(() => new SessionLink({}, onMessage, MAX_START_MS));
   link.block(Infinity, () => false);
   return told;
 }

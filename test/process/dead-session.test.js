@@ -1,8 +1,6 @@
 'use strict';
 
 const { execFile } = require('node:child_process');
-const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { promisify } = require('node:util');
 
@@ -12,16 +10,9 @@ const PROGRAM = path.join(__dirname, 'dead-session-program.js');
 const PRELOAD = path.join(__dirname, 'dead-session-preload.js');
 const WATCHDOG_MS = 55_000;
 
-let folder;
-beforeAll(() => {
-  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'holdfast-'));
-});
-afterAll(() => fs.rmSync(folder, { recursive: true }));
-
 /** @param {string} failing @param {'blocked' | 'free'} way  in which the program asks */
 async function run(failing, way) {
   const env = { ...process.env, HOLDFAST_TEST_SESSION: failing };
-  env.HOLDFAST_TEST_FAILING = path.join(folder, 'failing');
   env.NODE_OPTIONS = `--require=${JSON.stringify(PRELOAD)}`;
   const options = { env, timeout: WATCHDOG_MS, killSignal: 'SIGKILL' };
   const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM, way], options);

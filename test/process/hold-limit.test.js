@@ -37,9 +37,8 @@ describe.each(PLACES)('a holder in a %s', (place) => {
     const held = await holder.hold('a', SHORT);
     await holder.block();
     await isFree('a'); // and may be had
-    await (
-      await bucket.hold('a', { ifAvailable: true })
-    )();
+    const isHad = await bucket.locks.request('a', { ifAvailable: true }, (lock) => lock !== null);
+    expect(isHad).toBe(true);
     holder.go();
     expect(await held.settled).toMatchObject(EXPIRED);
   });
@@ -157,15 +156,15 @@ describe('a holder in a process that is stopped', () => {
     expect(await waiter.queryOf('a')).toEqual({ held: ['exclusive'], pending: ['exclusive'] });
     stopped.thaw();
     await held.release();
-    await waiting.granted;
+    expect(await waiting.settled).toMatchObject(EXPIRED); // it has had the lock
   });
 });
 
 test('a holder that gave its lock up in time leaves its successor alone', async () => {
   const [first, second] = await open('process', 'process');
-  const limit = { holdLimit: 3_000 }; // time for two messages on a busy machine, too
-  const held = await first.hold('a', limit);
-  expect(await held.release('in time')).toMatchObject({ status: 'fulfilled' });
+  const limit = { holdLimit: 3_000 };
+  const release = ({ locks, name }) => locks.request(name, { holdLimit: 3_000 }, () => 'in time');
+  expect(await first.run(release, 'a')).toBe('in time');
   const next = await second.hold('a', LONG);
   await (
     await first.hold('a later limit', limit)
@@ -179,8 +178,7 @@ test('a holder that is killed gives its lock up before its time', async () => {
   await holder.hold('a', LONG);
   const waiting = await waiter.request('a', SHORT);
   holder.endBy('SIGKILL');
-  await waiting.granted;
-  expect(await waiting.settled).toMatchObject(EXPIRED);
+  expect(await waiting.settled).toMatchObject(EXPIRED); // it has had the lock
   await bucket.isClean({ processes: 1 });
 });
 
