@@ -36,6 +36,7 @@ const server = http.createServer((_request, response) => {
   compute(0.1);
   response.end('an answer');
 });
+server.keepAliveTimeout = 0; // the load keeps its connections, however long it stands still
 server.listen(0, '127.0.0.1', () => {
   process.send?.(server.address());
   const way = /** @type {keyof typeof WAYS} */ (process.argv[2]);

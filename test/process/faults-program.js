@@ -7,6 +7,7 @@ const { closeSync, openSync, readdirSync } = require('node:fs');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { loadBinding } = require('../../lib/binding.js');
 const { openLockManager } = require('../../lib/index.js');
+const { threadsOf } = require('../support/process-counts.js');
 
 loadBinding(); // that is not what is to fail
 
@@ -68,7 +69,7 @@ const ORDERS = {
     for (const fd of taken.splice(0)) closeSync(fd);
   },
   /** What this process keeps: descriptors and threads. */
-  count: () => [readdirSync('/proc/self/fd').length, readdirSync('/proc/self/task').length],
+  count: () => [readdirSync('/proc/self/fd').length, threadsOf('self').length],
 };
 
 process.on('message', async ({ id, order, argument }) => {

@@ -40,6 +40,7 @@ afterAll(() => {
   for (const child of running) child.kill('SIGKILL');
   rmSync(directory, { recursive: true, force: true });
 });
+const log = () => join(directory, 'log');
 
 async function start() {
   const number = numbers.size;
@@ -77,7 +78,7 @@ async function stop(child) {
 async function startWitness() {
   const witness = await start();
   const seen = () => {
-    const entries = readFileSync(join(directory, 'log'), { encoding: 'utf8', flag: 'a+' });
+    const entries = readFileSync(log(), { encoding: 'utf8', flag: 'a+' });
     return new Set(entries.match(new RegExp(`^${numbers.get(witness)}\\.\\d+`, 'gm'))).size;
   };
   await untilEqual(seen, THREADS);
@@ -87,8 +88,8 @@ async function startWitness() {
 // Of all that have come and gone it keeps nothing but one end of a doorbell for each place in the
 // table, until the next bearer of that place is rung, and what its helper thread has of its own.
 async function checkWitness(pid, before, countsBefore) {
-  await untilEqual(() => descriptorsOf(pid).lifelines, before.lifelines);
-  const { doorbells, others } = descriptorsOf(pid);
+  await untilEqual(() => descriptorsOf(pid, log()).lifelines, before.lifelines);
+  const { doorbells, others } = descriptorsOf(pid, log());
   const counts = countsOf(pid);
   console.log(
     `of ${KILLS} deaths a process keeps ` +
@@ -104,7 +105,7 @@ async function checkWitness(pid, before, countsBefore) {
 
 async function check() {
   const checker = new StormChecker(killed);
-  const lines = createInterface({ input: createReadStream(join(directory, 'log')) });
+  const lines = createInterface({ input: createReadStream(log()) });
   for await (const line of lines) checker.read(line);
   return checker;
 }
@@ -113,7 +114,7 @@ test(
   `nobody is let in beside another, overtaken or forgotten (HOLDFAST_SEED=${SEED})`,
   async () => {
     const witness = await startWitness();
-    const before = [descriptorsOf(witness.pid), countsOf(witness.pid)];
+    const before = [descriptorsOf(witness.pid, log()), countsOf(witness.pid)];
     const children = await Promise.all(Array.from({ length: PROCESSES }, start));
     for (let kills = 0; kills < KILLS; kills += 1) await killOne(children);
     await Promise.all(children.map(stop));

@@ -11,9 +11,12 @@ beforeEach(async () => {
 });
 afterEach(() => bucket.close());
 
-/** The one that proves that the process lives is the highest of the segment's. */
-const closeSlotLock = (actor) =>
-  actor.run(({ require }) => {
+/**
+ * The one that proves that the process lives is the highest of the segment's.
+ * @param {boolean} [andStop]  before it can find out
+ */
+const closeSlotLock = (actor, andStop = false) =>
+  actor.run(({ require, name: stops }) => {
     const fs = require('node:fs');
     const pathOf = (fd) => {
       try {
@@ -24,7 +27,8 @@ const closeSlotLock = (actor) =>
     };
     const all = fs.readdirSync('/proc/self/fd').map(Number);
     fs.closeSync(Math.max(...all.filter((fd) => pathOf(fd).endsWith('/segment'))));
-  });
+    if (stops) process.kill(process.pid, 'SIGSTOP');
+  }, andStop);
 const take = (actor, name) =>
   actor.run(async ({ locks, name: which }) => {
     globalThis.handle = await locks.acquire(which);
@@ -40,8 +44,11 @@ const isRefused = (locks, name) =>
 
 test('a holder whose slot lock is closed keeps its lock until it knows', async () => {
   await take(victim, 'a');
-  await closeSlotLock(victim);
+  const closed = closeSlotLock(victim, true);
+  await victim.untilStopped();
   expect(await isRefused(bucket.locks, 'a')).toBe(true);
+  victim.thaw();
+  await closed;
   expect(await reasonOfLoss(victim)).toBe('disconnected');
   await bucket.locks.request('a', () => {});
 });

@@ -103,15 +103,16 @@ test(
       children[victim].kill('SIGKILL');
       children[victim] = await start();
     }
+    const check = () => checkPlaceLog(fs.readFileSync(place.log, 'utf8'));
+    while (check().sections <= HARMS_DONE / 4) await pause(100); // on a busy machine
     for (const child of children) {
       const ended = once(child, 'exit');
       child.send('stop');
       expect(await ended).toEqual([0, null]); // once all its requests are settled
     }
-    const { sections, overlaps, violations } = checkPlaceLog(fs.readFileSync(place.log, 'utf8'));
+    const { sections, overlaps, violations } = check();
     console.log(`${sections} sections, ${overlaps} pairs of them at once, ${HARMS_DONE} harms`);
     expect(violations).toEqual([]);
-    expect(sections).toBeGreaterThan(HARMS_DONE / 4);
   },
   60_000 + HARMS_DONE * MS_PER_HARM,
 );

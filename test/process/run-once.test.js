@@ -202,6 +202,7 @@ describe.each(['at-least-once', 'at-most-once'])('%s, in a storm', (delivery) =>
     for (let count = 0; count < 4; count += 1) run();
     await Promise.race([isDone, standstill.found]);
     standstill.end();
+    for (const { process: worker } of workers) killed.add(worker.pid);
     await Promise.all([...workers].map(kill));
 
     const lines = readLog();

@@ -156,6 +156,10 @@ class Actor extends LockClient {
   /** Stops its process like ^Z; resolves when the kernel says so. */
   async freeze() {
     process.kill(this.pid, 'SIGSTOP');
+    await this.untilStopped();
+  }
+
+  async untilStopped() {
     while (!/\) T /.test(readFileSync(`/proc/${this.pid}/stat`, 'utf8'))) {
       await new Promise(setImmediate);
     }

@@ -10,24 +10,24 @@ const { LOADS } = require('../../bench/lock-loads.js');
 const { openLockManager } = require('../../lib/index.js');
 
 const WARM_UP = 1_000;
-/** A watchdog. */
-const MOST_LOOKS = 30;
 
 function heapUsed() {
   global.gc();
   return process.memoryUsage().heapUsed;
 }
 
+/** How long the event loop has had nothing to do, in ms. */
+const idleTime = () => performance.eventLoopUtilization().idle;
+
 /**
  * A look for deadlocks goes on for some turns of the event loop, with the requests that it began
- * with.
- * @param {number} expected  more is waited for to become less
+ * with: as long as that, the loop never sleeps.
  */
-async function heapAtRest(expected) {
-  for (let looks = 0; ; looks += 1) {
-    const used = heapUsed();
-    if (used <= expected || looks === MOST_LOOKS) return used;
+async function heapAtRest() {
+  for (;;) {
+    const idle = idleTime();
     await pause(10);
+    if (idleTime() > idle) return heapUsed();
   }
 }
 
@@ -72,7 +72,7 @@ async function main({ directory, load, count, rounds }) {
     left.push(await locks.query());
   }
   const otherWork = stop();
-  const heapAfter = (await heapAtRest(before + heapAtOnce / 20)) - before;
+  const heapAfter = (await heapAtRest()) - before;
   console.log(JSON.stringify({ left, otherWork, heapAtOnce, heapAfter }));
 }
 

@@ -111,10 +111,10 @@ describeOneClient('holdLimit, inside a client', (run) => {
       });
       await assert.rejects(request, (error) => {
         assert.ok(error instanceof LockLostError && error instanceof DOMException);
-        assert.deepEqual(
-          [error.name, error.reason, error.token],
-          ['TimeoutError', 'expired', token],
-        );
+        assert.deepEqual([error.name, error.reason], ['TimeoutError', 'expired']);
+        // The callback of a lock that another process grants may come too late to run.
+        assert.equal(error.token, token ?? error.token);
+        assert.equal(typeof error.token, 'bigint');
         return true;
       });
     }),

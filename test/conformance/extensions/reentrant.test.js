@@ -106,7 +106,7 @@ describeOneClient('reentrant', (run) => {
         })
         .then(() => (isReleased = true));
       await locks.query();
-      while (end === undefined) await undefined;
+      while (end === undefined) await new Promise(setImmediate);
       assert.deepEqual(await query(), { held: ['exclusive'], pending: [] });
       assert.equal(isReleased, false);
       end();
@@ -240,7 +240,7 @@ describeOneClient('reentrant', (run) => {
         nested = request({}, () => new Promise((resolve) => (endNested = resolve)));
         loop = new Promise((resolve) => (goOn = resolve)).then(() => request({}, query));
       });
-      while (endNested === undefined) await locks.query();
+      while (endNested === undefined) await new Promise(setImmediate);
       goOn();
       await locks.query();
       assert.deepEqual(await query(), { held: ['exclusive'], pending: ['exclusive'] });
@@ -275,7 +275,7 @@ describeOneClient('reentrant', (run) => {
         );
         let end;
         const sibling = locks.request(name, options, () => new Promise((r) => (end = r)));
-        while (end === undefined) await undefined;
+        while (end === undefined) await new Promise(setImmediate);
         const failing = () => locks.requestSync(name, options, notCalled);
         assert.throws(failing, { name: 'DeadlockError' });
         assert.equal(
