@@ -95,6 +95,7 @@ test('a user: each token that expires is renewed, during locks, waits and watche
   const { locks: other } = open(`etcd://app@${endpoint}/mine?ttl=30&passwordFile=${file}`);
   await locks.query(); // its first token
   const watch = other.watch('a');
+  await other.query(); // the watch has begun
   for (const makeStale of [letExpire, changeRights, letExpire, changeRights]) {
     await makeStale();
     const held = await locks.acquire('a');

@@ -13,7 +13,7 @@ const PROGRAM = path.join(__dirname, '..', 'support', 'etcd-crowd-program.js');
 const PROCESSES = 4;
 const WAITERS = Number(process.env.HOLDFAST_ETCD_WAITERS ?? 100_000);
 /** So many of them get their turn before all leave. */
-const TURNS = Number(process.env.HOLDFAST_ETCD_TURNS ?? 2_000);
+const TURNS = Number(process.env.HOLDFAST_ETCD_TURNS ?? 200);
 
 const children = [];
 let directory;

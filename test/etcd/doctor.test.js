@@ -46,11 +46,12 @@ test('three members that are well: each one, who leads, room, clock, rights; sta
     expect(stdout).toMatch(new RegExp(`^ok {4}${endpoint}: \\d+ MiB of \\d+ MiB are used$`, 'm'));
     expect(stdout).toMatch(new RegExp(`^ok {4}${endpoint}: its clock and this one agree`, 'm'));
   }
-  expect(stdout.match(/, the leader, /g)).toHaveLength(1);
-  expect(stdout.match(/, a follower, /g)).toHaveLength(2);
-  expect(stdout).toMatch(/^ok {4}keys below 'app' can be read and written, in [\d.]+ ms$/m);
+  expect(stdout.match(/, the leader, |, a follower, /g)).toHaveLength(3);
+  const [, ms] = /keys below 'app' can be read and written, in ([\d.]+) ms$/m.exec(stdout);
+  const level = Number(ms) < 100 ? 'ok  ' : 'WARN'; // a cluster that is slow is told of
+  expect(stdout).toContain(`${level}  keys below 'app'`);
   expect(stdout).toMatch(/^ok {4}the bucket can be opened: 0 names, 0 held, 0 waiting$/m);
-  expect(stdout).toMatch(/^No problem was found\.$/m);
+  if (level === 'ok  ') expect(stdout).toMatch(/^No problem was found\.$/m);
   expect(status).toBe(0);
   while ((await cluster.keys()).length > 0); // it leaves none behind
 });
@@ -73,7 +74,7 @@ test('a member where nobody listens is a fault, although the others serve', asyn
   const { status, stdout } = examine(`etcd://127.0.0.1:${port},${cluster.endpoints[0]}/app`);
   expect(stdout).toMatch(new RegExp(`^FAIL {2}127\\.0\\.0\\.1:${port} is not reached: `, 'm'));
   expect(stdout).toMatch(/→ nothing listens there/);
-  expect(stdout).toMatch(/^ok {4}keys below 'app' can be read and written/m);
+  expect(stdout).toMatch(/^(ok {4}|WARN {2})keys below 'app' can be read and written/m);
   expect(status).toBe(1);
 });
 

@@ -36,23 +36,28 @@ function keepBusy() {
   };
 }
 
+async function untilKeepAlive(backend) {
+  const { keepAlives } = await backend.status();
+  while ((await backend.status()).keepAlives === keepAlives) await sleep(10);
+}
+
 test('the only member stands still for a quarter of the TTL: no call is broken, nothing is lost', async () => {
   cluster = await EtcdCluster.start();
-  const backend = openEtcdBackend(cluster.url('late', '?ttl=20'));
+  const backend = openEtcdBackend(cluster.url('late', '?ttl=12'));
   locks = openLockManager({ backend });
   const held = await locks.acquire('held');
   const stop = keepBusy();
   for (let round = 0; round < 2; round += 1) {
     cluster.members[0].signal('SIGSTOP');
-    await sleep(5_000);
+    await sleep(3_000);
     cluster.members[0].signal('SIGCONT');
     await locks.query();
   }
   for (const grants of await stop()) expect(grants).toBeGreaterThan(0);
   held.release();
-  const { lost, failures, inDoubt } = await backend.status();
+  const { lost, failures, reconnects } = await backend.status();
   expect({ lost, failures }).toEqual({ lost: 0, failures: 0 });
-  expect(inDoubt).toBeGreaterThan(0); // calls were under way while it stood still
+  expect(reconnects).toBeGreaterThan(0); // answers were late
 });
 
 test('the only member stands still for three quarters of the TTL: nothing is lost', async () => {
@@ -61,7 +66,7 @@ test('the only member stands still for three quarters of the TTL: nothing is los
   locks = openLockManager({ backend });
   const held = await locks.acquire('held');
   const stop = keepBusy();
-  await sleep(500);
+  await untilKeepAlive(backend); // it has all of the lease
   cluster.members[0].signal('SIGSTOP');
   await sleep(13_000);
   cluster.members[0].signal('SIGCONT');
@@ -73,11 +78,11 @@ test('the only member stands still for three quarters of the TTL: nothing is los
 
 test('each answer comes after three tenths of the TTL: locks are taken, kept and released', async () => {
   cluster = await EtcdCluster.start();
-  gate = await ClusterGate.open(cluster, 1_500);
-  const backend = openEtcdBackend(gate.url('late', '?ttl=5'));
+  gate = await ClusterGate.open(cluster, 4_500);
+  const backend = openEtcdBackend(gate.url('late', '?ttl=15'));
   locks = openLockManager({ backend });
   const held = await locks.acquire('held');
-  await sleep(10_000); // twice the TTL
+  await sleep(30_000); // twice the TTL
   expect(held.signal.aborted).toBe(false);
   held.release();
   await locks.request('held', () => {});

@@ -26,7 +26,8 @@ afterEach(async () => {
 /** @type {Record<string, (random: (below: number) => number) => Promise<void>>} */
 const FAULTS = {
   'a process is killed': (random) => storm.killOne(random(PROCESSES)),
-  'a process is stopped': (random) => storm.pauseOne(storm.running[random(PROCESSES)], TOO_LONG_MS),
+  'a process is stopped': (random) =>
+    storm.pauseOne(storm.running[random(storm.running.length)], TOO_LONG_MS),
   'the leader is killed': async () => {
     const leader = await cluster.leader();
     await leader?.kill();

@@ -147,7 +147,10 @@ test('all leases are revoked', async () => {
 test('half of the processes are cut off for longer than their leases live', async () => {
   let gate;
   await start({
-    places: (url) => [{ url }, { url }],
+    places: () => {
+      const url = cluster.url('storm', LONG_TTL);
+      return [{ url }, { url }];
+    },
   });
   try {
     gate = await ClusterGate.open(cluster);

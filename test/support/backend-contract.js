@@ -12,9 +12,14 @@ const infosOf = (infos, clientIds) =>
  * The contract of a backend as tests.
  * @param {string} title
  * @param {() => { first: object, second: object }} open  two agents of a new, empty bucket
- * @param {() => void} [cleanUp]
+ * @param {object} [about]
+ * @param {() => void} [about.cleanUp]
+ * @param {number} [about.most]  requests at a time: of a backend that answers late, few
+ * @param {number} [about.comfortableMs]  longer than two statements take
  */
-function describeBackendContract(title, open, cleanUp = () => {}) {
+function describeBackendContract(title, open, about = {}) {
+  const { cleanUp = () => {}, most = 3_000, comfortableMs = 250 } = about;
+
   describe(title, () => {
     let first;
     let second;
@@ -217,21 +222,22 @@ function describeBackendContract(title, open, cleanUp = () => {}) {
 
     test('thousands of requests leave nothing behind', async () => {
       const holder = ask(first, GRANTED, 'a');
-      const waiting = Array.from({ length: 3_000 }, (_, index) =>
+      const waiting = Array.from({ length: most }, (_, index) =>
         ask(index % 2 ? first : second, QUEUED, 'a', { mode: 'shared' }),
       );
-      waiting.slice(0, 1_000).forEach((request, index) => {
+      waiting.slice(0, most / 3).forEach((request, index) => {
         (index % 2 ? first : second).cancel(request);
       });
       first.release(holder);
-      await Promise.all(waiting.slice(1_000).map((request) => request.until('granted')));
-      waiting.slice(1_000).forEach((request, index) => {
+      await Promise.all(waiting.slice(most / 3).map((request) => request.until('granted')));
+      waiting.slice(most / 3).forEach((request, index) => {
         (index % 2 ? first : second).release(request);
       });
       expect(await snapshot()).toEqual({ held: [], pending: [] });
     });
 
-    describe('beyond the standard', () => testBackendExtras(() => ({ first, second })));
+    describe('beyond the standard', () =>
+      testBackendExtras(() => ({ first, second }), comfortableMs));
 
     describe('watch()', () => testBackendWatch(() => ({ first, second })));
   });

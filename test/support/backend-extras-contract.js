@@ -7,15 +7,15 @@ const { ask } = require('./recorded-request.js');
 const NO_EXTRAS = { limit: 0, holdLimit: 0, label: '', callSite: '' };
 const shared = (extras) => ({ mode: 'shared', extras: extras && { ...NO_EXTRAS, ...extras } });
 const exclusive = (extras) => ({ mode: 'exclusive', extras: { ...NO_EXTRAS, ...extras } });
-/** Longer than the system keeps a thread from running between two statements. */
-const COMFORTABLE_MS = 250;
 const countsOf = ({ held, pending }) => [held.length, pending.length];
 
 /**
  * What a backend does beyond the standard, as tests.
  * @param {() => { first: object, second: object }} agents  two agents of an empty bucket
+ * @param {number} comfortableMs  longer than the system keeps a thread from running between two
+ *   statements
  */
-function testBackendExtras(agents) {
+function testBackendExtras(agents, comfortableMs) {
   let first;
   let second;
   beforeEach(() => {
@@ -114,10 +114,10 @@ function testBackendExtras(agents) {
     });
 
     test('leaves alone who gave the lock up in time, and who holds it then', async () => {
-      const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: COMFORTABLE_MS }));
+      const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: comfortableMs }));
       first.release(holder); // in time, unless this thread has stood still
       const successor = ask(first, GRANTED, 'a');
-      await afterHolding(2 * COMFORTABLE_MS);
+      await afterHolding(2 * comfortableMs);
       expect([holder.told, successor.told]).toEqual([[], []]);
       expect(first.isLocked('a')).toBe(true);
     });
@@ -142,10 +142,10 @@ function testBackendExtras(agents) {
     });
 
     test('a lock that is stolen before is stolen', async () => {
-      const victim = ask(first, GRANTED, 'a', exclusive({ holdLimit: COMFORTABLE_MS }));
+      const victim = ask(first, GRANTED, 'a', exclusive({ holdLimit: comfortableMs }));
       ask(second, GRANTED, 'a', { steal: true });
       await victim.until('lost: stolen');
-      await afterHolding(2 * COMFORTABLE_MS);
+      await afterHolding(2 * comfortableMs);
       expect(victim.told).toEqual(['lost: stolen']);
     });
   });
@@ -258,9 +258,9 @@ function testBackendExtras(agents) {
   });
 
   test('close() of a holder with a limit tells it once', async () => {
-    const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: COMFORTABLE_MS }));
+    const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: comfortableMs }));
     first.close();
-    await afterHolding(2 * COMFORTABLE_MS);
+    await afterHolding(2 * comfortableMs);
     expect(holder.told).toEqual(['lost: disconnected']);
   });
 }

@@ -104,7 +104,9 @@ class EtcdCluster {
    */
   async #controlAt(members, words) {
     const endpoints = members.map(({ clientUrl }) => clientUrl).join();
-    const command = [...this.#launch, 'etcdctl', `--endpoints=${endpoints}`, ...this.#rights];
+    const patience = ['--command-timeout=60s', '--dial-timeout=60s'];
+    const own = [`--endpoints=${endpoints}`, ...patience, ...this.#rights];
+    const command = [...this.#launch, 'etcdctl', ...own];
     const [program, ...rest] = [...command, ...words];
     const child = spawn(program, rest, {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -125,7 +127,7 @@ class EtcdCluster {
       try {
         return await this.control(...words);
       } catch ({ message }) {
-        if (/already exist|not found/.test(message)) return '';
+        if (/already exist|not found|been compacted/.test(message)) return '';
         await sleep(100);
       }
     }
@@ -146,7 +148,8 @@ class EtcdCluster {
   async #status() {
     const answers = await Promise.all(
       this.members.map(async (member) => {
-        const words = ['--command-timeout=2s', 'endpoint', 'status', '-w', 'json'];
+        const briefly = ['--command-timeout=2s', '--dial-timeout=2s'];
+        const words = [...briefly, 'endpoint', 'status', '-w', 'json'];
         const text = await this.#controlAt([member], words).catch(() => '[]');
         return JSON.parse(text || '[]').map(({ Status, Endpoint }) => ({
           endpoint: new URL(Endpoint).host,

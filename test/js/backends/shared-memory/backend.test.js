@@ -16,7 +16,7 @@ describeBackendContract(
     const open = () => new SharedMemoryBackend({ directory, sweeps: false });
     return { first: open(), second: open() };
   },
-  () => rmSync(directory, { recursive: true, force: true }),
+  { cleanUp: () => rmSync(directory, { recursive: true, force: true }) },
 );
 
 test('close() gives its descriptors back at once, not in a later turn of the loop', () => {
