@@ -138,6 +138,7 @@ export interface EtcdExamination {
  * needed, `openLockManager({ url })` and `HOLDFAST_URL` do the same.
  * @param url `etcd://user:password@host:2379,host2:2379/prefix?ttl=10`; `etcds:` with TLS, and then
  * also the parameters `ca`, `cert` and `key`, names of files. `passwordFile` names a file as well.
+ * The files are read again for each connection and each token of authentication.
  * `ttl`: seconds (2 to 3600, default 10) after which a dead machine's locks are free.
  * @throws TypeError when the URL is not understood, InvalidStateError when `@grpc/grpc-js` is missing
  */

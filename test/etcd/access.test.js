@@ -43,10 +43,7 @@ test('TLS: with the authority and the certificate of the client, from files and 
     authority.file(name),
   );
   cluster = await EtcdCluster.start({
-    extra: [
-      ...['--cert-file', authority.file('server.crt'), '--key-file', authority.file('server.key')],
-      ...['--client-cert-auth', '--trusted-ca-file', ca],
-    ],
+    extra: tlsWords(authority),
     rights: ['--cacert', ca, '--cert', cert, '--key', key],
   });
   const plain = cluster.url('tls', '').replace('etcd:', 'etcds:');
@@ -68,6 +65,65 @@ test('TLS: with the authority and the certificate of the client, from files and 
     await examineEtcd(cluster.url('tls')), // no TLS
   ];
   expect(refused.map(({ isUsable }) => isUsable)).toEqual([false, false, false]);
+});
+
+/** @param {Authority} authority */
+const tlsWords = (authority) => [
+  ...['--cert-file', authority.file('server.crt'), '--key-file', authority.file('server.key')],
+  ...['--client-cert-auth', '--trusted-ca-file', authority.file('ca.crt')],
+];
+
+test('certificates that are renewed in their files are taken up: of the authority, too', async () => {
+  const authority = new Authority(directory);
+  for (const name of ['server', 'client']) authority.sign(name);
+  const [ca, cert, key] = ['ca.crt', 'client.crt', 'client.key'].map((name) =>
+    authority.file(name),
+  );
+  cluster = await EtcdCluster.start({
+    extra: tlsWords(authority),
+    rights: ['--cacert', ca, '--cert', cert, '--key', key],
+  });
+  const words = new URLSearchParams({ ttl: 600, ca, cert, key });
+  const url = `${cluster.url('tls').replace('etcd:', 'etcds:')}?${words}`;
+  const { backend, locks } = open(url);
+  const held = await locks.acquire('a');
+  const next = new Authority(directory); // in the same files
+  for (const name of ['server', 'client']) next.sign(name);
+  const [member] = cluster.members;
+  await member.kill();
+  member.start(cluster.members, 'existing');
+  await cluster.untilHealthy();
+  expect(await locks.request('b', () => 'granted')).toBe('granted');
+  expect(held.signal.aborted).toBe(false);
+  expect((await backend.status()).lost).toBe(0);
+});
+
+test('a password that is renewed in its file is taken up', async () => {
+  cluster = await EtcdCluster.start({ extra: ['--bcrypt-cost', '4'] });
+  const control = (...words) => cluster.control(...words);
+  const addUser = async (password) => {
+    await control('user', 'add', `app:${password}`, '--interactive=false');
+    await control('user', 'grant-role', 'app', 'locks');
+  };
+  await control('user', 'add', 'root:root', '--interactive=false');
+  await control('user', 'grant-role', 'root', 'root');
+  await control('role', 'add', 'locks');
+  await control('role', 'grant-permission', 'locks', 'readwrite', 'mine/', '--prefix=true');
+  await addUser('first');
+  await control('auth', 'enable');
+  cluster.become(['--user', 'root:root']);
+  const file = path.join(directory, 'password');
+  writeFileSync(file, 'first\n');
+  const { backend, locks } = open(
+    `etcd://app@${cluster.endpoints[0]}/mine?ttl=600&passwordFile=${file}`,
+  );
+  const held = await locks.acquire('a');
+  await control('user', 'delete', 'app');
+  await addUser('second');
+  writeFileSync(file, 'second\n');
+  expect(await locks.request('b', () => 'granted')).toBe('granted');
+  expect(held.signal.aborted).toBe(false);
+  expect((await backend.status()).lost).toBe(0);
 });
 
 test('a user: each token that expires is renewed, during locks, waits and watches', async () => {

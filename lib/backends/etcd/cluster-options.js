@@ -1,6 +1,7 @@
 'use strict';
 
 const { readFileSync } = require('node:fs');
+const { resolve } = require('node:path');
 
 /**
  * @typedef {object} ClusterOptions  which cluster, and which part of it
@@ -14,6 +15,15 @@ const { readFileSync } = require('node:fs');
  * @property {Uint8Array | undefined} key
  * @property {string | undefined} user
  * @property {string | undefined} password
+ * @property {SecretFiles} files  which the last four were read from
+ */
+
+/**
+ * @typedef {object} SecretFiles  with absolute names
+ * @property {string} [ca]
+ * @property {string} [cert]
+ * @property {string} [key]
+ * @property {string} [password]
  */
 
 /**
@@ -75,11 +85,11 @@ function toTtlMs(text, url) {
 
 /**
  * @param {string | Uint8Array | undefined} given
- * @param {string | null} file
+ * @param {string | undefined} file
  */
 function toBytes(given, file) {
   if (given !== undefined) return Buffer.from(given);
-  return file === null || file === '' ? undefined : readFileSync(file);
+  return file === undefined ? undefined : readFileSync(file);
 }
 
 /**
@@ -96,17 +106,36 @@ function decode(text, url) {
 }
 
 /**
- * @param {URLSearchParams} parameters
  * @param {EtcdOptions} options
  * @param {string} userInfo
  * @param {string} url
+ * @returns {{ user: string | undefined, password: string | undefined }}
  */
-function toUser(parameters, options, userInfo, url) {
+function toUser(options, userInfo, url) {
   const [user, ...rest] = userInfo.split(':');
-  const file = parameters.get('passwordFile');
-  const ofFile = file === null ? undefined : readFileSync(file, 'utf8').trimEnd();
-  const password = options.password ?? decode(rest.join(':'), url) ?? ofFile;
-  return { user: options.user ?? decode(user, url), password };
+  return {
+    user: options.user ?? decode(user, url),
+    password: options.password ?? decode(rest.join(':'), url),
+  };
+}
+
+/**
+ * The files of secrets that are not given in another way.
+ * @param {URLSearchParams} parameters
+ * @param {EtcdOptions} given
+ * @returns {SecretFiles}
+ */
+function toFiles(parameters, given) {
+  const fileOf = (/** @type {string} */ parameter, /** @type {unknown} */ instead) => {
+    const file = parameters.get(parameter);
+    return file === null || file === '' || instead !== undefined ? undefined : resolve(file);
+  };
+  return {
+    ca: fileOf('ca', given.ca),
+    cert: fileOf('cert', given.cert),
+    key: fileOf('key', given.key),
+    password: fileOf('passwordFile', given.password),
+  };
 }
 
 /**
@@ -128,12 +157,14 @@ function toClusterOptions(url, options = {}) {
   const endpoints = hosts.split(',').map((host) => toEndpoint(host, shown));
   const prefix = (decode(path, shown) ?? '').replace(/^\/+|\/+$/g, '') || DEFAULT_PREFIX;
   const isEncrypted = scheme === 'etcds';
-  const files = {
-    ca: toBytes(options.ca, parameters.get('ca')),
-    cert: toBytes(options.cert, parameters.get('cert')),
-    key: toBytes(options.key, parameters.get('key')),
+  const { user, password } = toUser(options, userInfo, shown);
+  const files = toFiles(parameters, { ...options, password });
+  const certificates = {
+    ca: toBytes(options.ca, files.ca),
+    cert: toBytes(options.cert, files.cert),
+    key: toBytes(options.key, files.key),
   };
-  if (!isEncrypted && Object.values(files).some((file) => file !== undefined)) {
+  if (!isEncrypted && Object.values(certificates).some((it) => it !== undefined)) {
     throw urlError(shown, 'certificates need etcds:');
   }
   return {
@@ -142,8 +173,10 @@ function toClusterOptions(url, options = {}) {
     bucket: options.bucket ?? 'default',
     ttlMs: toTtlMs(parameters.get('ttl'), shown),
     isEncrypted,
-    ...files,
-    ...toUser(parameters, options, userInfo, shown),
+    ...certificates,
+    user,
+    password: password ?? (files.password && readFileSync(files.password, 'utf8').trimEnd()),
+    files,
   };
 }
 

@@ -4,6 +4,7 @@ const { Connection } = require('./connection.js');
 const { EtcdError, UNAVAILABLE } = require('./etcd-errors.js');
 const { FirstAnswer } = require('./first-answer.js');
 const { loadServices } = require('./grpc-library.js');
+const { Secrets } = require('./secrets.js');
 
 /** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 
@@ -17,7 +18,7 @@ const LATE_PART = 1 / 5;
 class EtcdClient {
   #place;
   #library = loadServices();
-  #credentials;
+  #secrets;
   /** Of the member whose turn it is. */
   #index;
   /** @type {Connection | undefined} for new calls */
@@ -39,11 +40,7 @@ class EtcdClient {
   /** @param {ClusterOptions} place */
   constructor(place) {
     this.#place = place;
-    const { credentials } = this.#library.grpc;
-    const toBuffer = (/** @type {Uint8Array | undefined} */ it) => (it ? Buffer.from(it) : null);
-    this.#credentials = place.isEncrypted
-      ? credentials.createSsl(toBuffer(place.ca), toBuffer(place.key), toBuffer(place.cert))
-      : credentials.createInsecure();
+    this.#secrets = new Secrets(place, this.#library);
     // Sessions spread over the members.
     this.#index = Math.floor(Math.random() * place.endpoints.length);
   }
@@ -161,7 +158,8 @@ class EtcdClient {
   /** @param {string} endpoint */
   #connect(endpoint) {
     const onClosed = (/** @type {Connection} */ it) => this.#connections.delete(it);
-    const connection = new Connection(this.#library, this.#credentials, endpoint, onClosed);
+    const { credentials } = this.#secrets;
+    const connection = new Connection(this.#library, credentials, endpoint, onClosed);
     this.#connections.add(connection);
     return connection;
   }
@@ -232,8 +230,10 @@ class EtcdClient {
   }
 
   async #authenticate() {
-    const { user, password, ttlMs } = this.#place;
-    if (user === undefined || password === undefined || this.#token !== undefined) return;
+    const { user, ttlMs } = this.#place;
+    if (user === undefined || this.#token !== undefined) return;
+    const { password } = this.#secrets;
+    if (password === undefined) return;
     const request = { name: user, password };
     const call = { service: 'Auth', method: 'Authenticate', request, timeoutMs: ttlMs };
     this.#authentication ??= new FirstAnswer(this, () => this.#callOnce(call)).promise
