@@ -4,9 +4,17 @@ const { PLANTED_BUGS } = require('./planted-bugs.js');
 const { OWNER_BUGS } = require('./planted-owner-bugs.js');
 const { INTAKE_BUGS } = require('./planted-intake-bugs.js');
 const { KEPT_BUGS } = require('./planted-kept-bugs.js');
+const { PLATFORM_BUGS } = require('./planted-platform-bugs.js');
 const { WATCH_BUGS } = require('./planted-watch-bugs.js');
 
 /** The known mistakes that `npm run test:mutations` plants, the newest first. */
-const ALL_BUGS = [...KEPT_BUGS, ...INTAKE_BUGS, ...OWNER_BUGS, ...WATCH_BUGS, ...PLANTED_BUGS];
+const ALL_BUGS = [
+  ...PLATFORM_BUGS,
+  ...KEPT_BUGS,
+  ...INTAKE_BUGS,
+  ...OWNER_BUGS,
+  ...WATCH_BUGS,
+  ...PLANTED_BUGS,
+];
 
 module.exports = { ALL_BUGS };

@@ -1,0 +1,104 @@
+'use strict';
+
+// Mistakes in what keeps a process from dying of its files, and from taking the living for dead:
+// holes, descriptors that are closed or reused, damaged words, threads that spin, children.
+
+const SLOT_LOCK = 'platform_test:SlotLockTest*';
+const REPAIR = 'segment_test:Repair*';
+
+/** @type {import('./planted-bugs.js').PlantedBug[]} */
+const PLATFORM_BUGS = [
+  {
+    name: 'a slot lock whose number another opening has is taken for the own one',
+    file: 'src/platform/linux/slot_lock.cc',
+    from: 'return !is_of_another.ok() || !*is_of_another;',
+    to: 'return !is_of_another.ok() || *is_of_another || !*is_of_another;',
+    tests: [SLOT_LOCK],
+  },
+  {
+    name: 'a slot lock that was closed is taken for intact',
+    file: 'src/platform/linux/slot_lock.cc',
+    from: 'return errno != EBADF;',
+    to: 'return true;',
+    tests: [SLOT_LOCK],
+  },
+  {
+    name: 'a closed epoll instance is waited for again and again',
+    file: 'src/platform/linux/death_watch.cc',
+    from: 'return errno == EINTR ? 0 : -1;',
+    to: 'return 0;',
+    tests: ['platform_test:DeathWatchTest*'],
+  },
+  {
+    name: 'a doorbell takes all the pages of a pipe',
+    file: 'src/platform/posix/doorbell.cc',
+    from: '  (void)fcntl(fifo->get(), F_SETPIPE_SZ, kFifoBytes);\n',
+    to: '  (void)kFifoBytes;\n',
+    tests: ['platform_test:DoorbellTest*'],
+  },
+  {
+    name: 'an extent without memory is read',
+    file: 'src/segment/backing.cc',
+    from: 'if (allocated.code() == StatusCode::kSegmentFull) return false;',
+    to: '(void)allocated;',
+    tests: ['segment_test:BackingTest*'],
+  },
+  {
+    name: 'holes of the fixed part are not filled',
+    file: 'src/platform/linux/open_segment.cc',
+    from: '  const Status allocated = file->Allocate(0, init.fixed_bytes(file->size()));\n  if (!allocated.ok()) return allocated;\n',
+    to: '',
+    tests: ['platform_test:FullFileSystemTest*'],
+  },
+  {
+    name: 'a file with holes where none belong is a segment',
+    file: 'src/platform/linux/open_segment.cc',
+    from: 'if (allocated < init.fixed_bytes(size)) {',
+    to: 'if (allocated == UINT64_MAX) {',
+    tests: ['platform_test:*SegmentOpening*'],
+  },
+  {
+    name: 'the descriptors of a parent stay open in its child',
+    file: 'src/platform/linux/fork_guard.cc',
+    from: 'if (harmless == -1 || dup3(harmless, fd, O_CLOEXEC) == -1) close(fd);',
+    to: '(void)fd;',
+    tests: ['platform_test:ForkGuard*'],
+  },
+  {
+    name: 'the damaged life of a holder is not restored',
+    file: 'src/segment/repair.cc',
+    from: '  if (request.process_generation.Get() != generation) request.process_generation.Set(generation);\n',
+    to: '  (void)request;\n  (void)generation;\n',
+    tests: [REPAIR],
+  },
+  {
+    name: 'a repair believes a token that cannot be',
+    file: 'src/segment/repair.cc',
+    from: 'read.ticket < kTicketLimit && read.token < kTokenLimit &&',
+    to: 'read.ticket < kTicketLimit &&',
+    tests: [REPAIR],
+  },
+  {
+    name: 'the last token is believed whatever it is',
+    file: 'src/segment/repair.cc',
+    from: 'if (damaged < kFirstToken || damaged >= kTokenLimit) {',
+    to: 'if (damaged == 0) {',
+    tests: [REPAIR],
+  },
+  {
+    name: 'the first word of the id is believed alone',
+    file: 'src/segment/segment.cc',
+    from: 'return copy == h.segment_id_copies[1].Get() && copy != 0 ? copy : id;',
+    to: 'return copy == 0 ? copy : id;',
+    tests: ['segment_test:SegmentId*'],
+  },
+  {
+    name: 'the seventeenth notice wakes everybody',
+    file: 'src/core/wake_queue.cc',
+    from: 'if (count_ == kMax) return AddToMany(agent);',
+    to: 'if (count_ == kMax) all_ = true;\n  if (all_) return;',
+    tests: ['core_test:WakeQueueTest*'],
+  },
+];
+
+module.exports = { PLATFORM_BUGS };
