@@ -71,13 +71,20 @@ describeTwoClients('holdLimit', (clients) => {
   test('the time of waiting does not count', async () => {
     const { first, second } = clients;
     const name = unique('name');
+    const watch = await second.watch(name);
     const holder = await first.hold(name);
-    const limited = await second.request(name, { holdLimit: 60_000 });
-    const timed = await first.request(name, { timeout: 20 });
+    const limited = await second.request(name, { holdLimit: 100 });
+    const timed = await first.request(name, { timeout: 150 });
     await timed.settled;
     await holder.release();
-    await limited.granted;
-    expect(await limited.release('done')).toEqual({ status: 'fulfilled', value: 'done' });
+    expect(await limited.settled).toMatchObject(EXPIRED);
+    const events = await watch.read(7);
+    const types = ['granted', 'queued', 'queued', 'timedout', 'released', 'granted', 'expired'];
+    expect(events.map(({ type }) => type)).toEqual(types);
+    const [granted, expired] = events.slice(-2);
+    // Times are of the wall clock, which may be set.
+    if (clients.hasOneClock) expect(expired.time - granted.time).toBeGreaterThan(50);
+    await watch.end();
   });
 
   test('one shared holder that is too slow leaves the others', async () => {

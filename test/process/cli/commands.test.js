@@ -123,6 +123,7 @@ describe('watch', () => {
     ];
     const piped = cli.start([], { program });
     expect(await piped.line()).toBe('0');
+    await piped.ended;
     expect(piped.errors).toBe('');
   });
 });
