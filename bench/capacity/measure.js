@@ -129,7 +129,12 @@ async function measureLoad(members, { sessions, each, isOneName, ms }) {
  * @param {number} ms
  */
 async function measureLiving(members, ms) {
-  const place = { endpoints: [members[0].endpoint], ttlMs: LIVING.ttlMs, isEncrypted: false };
+  const place = {
+    endpoints: [members[0].endpoint],
+    ttlMs: LIVING.ttlMs,
+    isEncrypted: false,
+    files: {},
+  };
   const bucket = new BucketKeys('capacity', 'default');
   let lost = 0;
   const host = { onMail() {}, onMailGap() {}, onLost: () => (lost += 1) };

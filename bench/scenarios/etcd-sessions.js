@@ -34,7 +34,12 @@ async function openHoldfast(directory) {
   let lost = 0;
   const bucket = new BucketKeys('bench', 'default');
   const host = { onMail() {}, onMailGap() {}, onLost: () => (lost += 1) };
-  const place = { endpoints: endpointsIn(directory), ttlMs: TTL_S * 1000, isEncrypted: false };
+  const place = {
+    endpoints: endpointsIn(directory),
+    ttlMs: TTL_S * 1000,
+    isEncrypted: false,
+    files: {},
+  };
   await openAll(() => {
     const client = new EtcdClient(/** @type {any} */ (place));
     return new Session(client, bucket, TTL_S * 1000, host).open('{}');

@@ -27,7 +27,7 @@ afterEach(async () => {
 
 /** All keys that requests and mails have ever had, as the cluster tells from its first revision. */
 async function keysOfHistory() {
-  const place = { endpoints: cluster.endpoints, ttlMs: 10_000, isEncrypted: false };
+  const place = { endpoints: cluster.endpoints, ttlMs: 10_000, isEncrypted: false, files: {} };
   const client = new EtcdClient(place);
   const watches = new WatchStream(client);
   const end = `${PREFIX}/end`;

@@ -156,7 +156,7 @@ class EtcdBackend {
    * @param {string} name
    * @param {number} [min]
    * @returns {boolean}
-   * @throws InvalidStateError where no answer comes for as long as a lease lives
+   * @throws InvalidStateError where no answer comes for as long as a lease lives, or ten seconds
    */
   isLocked(name, min = 1) {
     this.#checkOpen();

@@ -15,7 +15,7 @@ const { resolve } = require('node:path');
  * @property {Uint8Array | undefined} key
  * @property {string | undefined} user
  * @property {string | undefined} password
- * @property {SecretFiles} files  which the last four were read from
+ * @property {SecretFiles} files  that ca, cert, key and the password are in
  */
 
 /**
@@ -157,6 +157,7 @@ function toClusterOptions(url, options = {}) {
   const endpoints = hosts.split(',').map((host) => toEndpoint(host, shown));
   const prefix = (decode(path, shown) ?? '').replace(/^\/+|\/+$/g, '') || DEFAULT_PREFIX;
   const isEncrypted = scheme === 'etcds';
+  if (parameters.get('passwordFile') === '') throw urlError(shown, "'passwordFile' names no file");
   const { user, password } = toUser(options, userInfo, shown);
   const files = toFiles(parameters, { ...options, password });
   const certificates = {

@@ -5,6 +5,7 @@ const { EtcdError, UNAVAILABLE } = require('./etcd-errors.js');
 const { FirstAnswer } = require('./first-answer.js');
 const { loadServices } = require('./grpc-library.js');
 const { Secrets } = require('./secrets.js');
+const { steadyNow } = require('./steady-clock.js');
 
 /** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 
@@ -34,6 +35,8 @@ class EtcdClient {
   #token;
   /** @type {Promise<void> | undefined} */
   #authentication;
+  /** @type {number | undefined} since when new tokens are refused, too */
+  #refusedFrom;
   /** What metrics show. */
   counts = { calls: 0, failures: 0, reconnects: 0, authentications: 0 };
 
@@ -220,31 +223,59 @@ class EtcdClient {
     await this.#authenticate();
     const token = this.#token;
     try {
-      return await action();
+      const answer = await action();
+      this.#refusedFrom = undefined;
+      return answer;
     } catch (error) {
       if (!(/** @type {EtcdError} */ (error).isStaleToken)) throw error;
       if (this.#token === token) this.#token = undefined;
       await this.#authenticate();
-      return action();
+      return this.#withNewToken(action);
+    }
+  }
+
+  /**
+   * A member may refuse new tokens as well: one that has missed a change of rights, until it is
+   * started again. So another one is asked; where all refuse them for as long as a lease lives,
+   * that is final.
+   * @template T
+   * @param {() => Promise<T>} action
+   * @returns {Promise<T>}
+   */
+  async #withNewToken(action) {
+    const connection = this.#connection;
+    try {
+      const answer = await action();
+      this.#refusedFrom = undefined;
+      return answer;
+    } catch (error) {
+      const failure = /** @type {EtcdError} */ (error);
+      if (!failure.isStaleToken) throw error;
+      this.#refusedFrom ??= steadyNow();
+      failure.isForGood = steadyNow() - this.#refusedFrom > this.#place.ttlMs;
+      const hasOther = connection !== undefined && this.#place.endpoints.length > 1;
+      if (hasOther) this.leave(connection);
+      throw error;
     }
   }
 
   async #authenticate() {
-    const { user, ttlMs } = this.#place;
-    if (user === undefined || this.#token !== undefined) return;
-    const { password } = this.#secrets;
-    if (password === undefined) return;
-    const request = { name: user, password };
-    const call = { service: 'Auth', method: 'Authenticate', request, timeoutMs: ttlMs };
-    this.#authentication ??= new FirstAnswer(this, () => this.#callOnce(call)).promise
-      .then(({ token }) => {
-        this.counts.authentications += 1;
-        this.#token = token;
-      })
-      .finally(() => {
-        this.#authentication = undefined;
-      });
+    const { user, password } = this.#place;
+    if (user === undefined || password === undefined || this.#token !== undefined) return;
+    this.#authentication ??= this.#takeToken(user).finally(() => {
+      this.#authentication = undefined;
+    });
     await this.#authentication;
+  }
+
+  /** @param {string} name */
+  async #takeToken(name) {
+    const request = { name, password: await this.#secrets.readPassword() };
+    const timeoutMs = this.#place.ttlMs;
+    const call = { service: 'Auth', method: 'Authenticate', request, timeoutMs };
+    const { token } = await new FirstAnswer(this, () => this.#callOnce(call)).promise;
+    this.counts.authentications += 1;
+    this.#token = token;
   }
 }
 

@@ -18,6 +18,9 @@ const STALE_TOKEN = /invalid auth token|auth store is old/;
 
 /** An answer of the cluster, or none, that is no success. */
 class EtcdError extends Error {
+  /** So it has been for as long as a lease lives. */
+  isForGood = false;
+
   /**
    * @param {number} code  of gRPC
    * @param {string} details
@@ -37,7 +40,8 @@ class EtcdError extends Error {
 
   /** The request can never be carried out like this; nothing has changed. */
   get isFinal() {
-    const isForNow = this.isStaleToken || this.details.includes('too many requests');
+    const isTokenForNow = this.isStaleToken && !this.isForGood;
+    const isForNow = isTokenForNow || this.details.includes('too many requests');
     return !this.isInDoubt && !this.isLeaseGone && !isForNow;
   }
 

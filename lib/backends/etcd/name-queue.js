@@ -230,7 +230,7 @@ class NameQueue {
   #endAll = async (/** @type {End[]} */ ends) => {
     for (let i = 0; i < ends.length;) {
       const { request, why } = ends[i];
-      const leaving = sliceWhile(ends, i, (end) => isWaiting(end) && end.why === why);
+      const leaving = sliceWhile(ends, i, (it) => it.why === why && it.request.phase === WAITING);
       const batch = leaving.length === 0 ? [request] : leaving.map((end) => end.request);
       if (leaving.length > 0) await this.#leave(batch, why);
       for (const left of batch) await this.#end(left, why);
@@ -320,6 +320,7 @@ class NameQueue {
    * @param {string} revision
    */
   #wait(requests, revision) {
+    if (this.#session.isOver) throw new SessionLost();
     const isFirst = this.#requests.first === undefined;
     this.#requests.wait(requests, revision);
     if (isFirst) this.#look.schedule();
@@ -331,6 +332,7 @@ class NameQueue {
    * @param {import('./next-heads.js').Expected} told
    */
   #hold(request, revision, { heads, knownAt }) {
+    if (this.#session.isOver) throw new SessionLost();
     if (request.phase === HELD || request.phase === OVER) return;
     this.#requests.hold(request, revision);
     const isAll = knownAt !== undefined;
@@ -368,7 +370,7 @@ class NameQueue {
       if (this.#session.isOver) throw new SessionLost();
       return entered;
     } catch (error) {
-      if (this.#session.isOver || error instanceof SessionLost) throw new SessionLost();
+      if (this.#session.isOver) throw new SessionLost();
       for (const request of requests) this.#requests.fail(request, error);
       return null;
     }
@@ -393,8 +395,5 @@ class NameQueue {
 
 /** @param {EtcdRequest} request */
 const mayFollow = ({ steal, ifAvailable, isEnding }) => !steal && !ifAvailable && !isEnding;
-
-/** @param {End} end */
-const isWaiting = ({ request }) => request.phase === WAITING;
 
 module.exports = { NameQueue };

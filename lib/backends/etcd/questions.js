@@ -3,7 +3,8 @@
 const { invalidStateError } = require('../../errors.js');
 const { toDOMException } = require('./etcd-errors.js');
 
-const UNANSWERED = 'etcd has not answered in time: is it reached?';
+const UNANSWERED =
+  'etcd has not answered in time: is it reached, and has this process time to run?';
 
 /** Questions to the session's thread, each with a number, and what their answers settle. */
 class Questions {

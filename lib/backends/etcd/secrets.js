@@ -1,20 +1,24 @@
 'use strict';
 
-const { readFileSync } = require('node:fs');
+const { readFile } = require('node:fs/promises');
 
 /** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 /** @typedef {import('./grpc-library.js').Services} Library */
 
+/** What a whole PEM file has. */
+const END = '-----END ';
+
 /**
- * What a client proves with who it is. Those that are in files are read again each time, because
- * whoever issues them renews them. In the middle of that, when a file is away or two do not fit
- * together, the last good ones are taken.
+ * What a client proves with who it is. Those that are in files are read again, because whoever
+ * issues them renews them; until they are read, and where a file is away, cut off, or does not fit
+ * another one, the last good ones are taken. The thread of a session waits for no file system.
  */
 class Secrets {
   #place;
   #factory;
   #credentials;
   #password;
+  #isReading = false;
 
   /**
    * @param {ClusterOptions} place
@@ -24,43 +28,55 @@ class Secrets {
   constructor(place, { grpc }) {
     this.#place = place;
     this.#factory = grpc.credentials;
-    this.#credentials = this.#createCredentials();
+    const { isEncrypted, ca, key, cert } = place;
+    this.#credentials = isEncrypted
+      ? this.#createSsl([ca, key, cert])
+      : this.#factory.createInsecure();
     this.#password = place.password;
   }
 
-  /** For a connection that begins. */
+  /** For a connection that begins; those in files are as they were when the last one began. */
   get credentials() {
-    const { ca, cert, key } = this.#place.files;
-    if (ca === undefined && cert === undefined && key === undefined) return this.#credentials;
-    try {
-      this.#credentials = this.#createCredentials();
-    } catch {
-      // The last ones.
-    }
+    void this.#readCredentials();
     return this.#credentials;
   }
 
-  get password() {
+  /** @returns {Promise<string | undefined>} */
+  async readPassword() {
     const { password } = this.#place.files;
     if (password === undefined) return this.#password;
-    try {
-      this.#password = readFileSync(password, 'utf8').trimEnd() || this.#password;
-    } catch {
-      // The last one.
-    }
+    const text = await readFile(password, 'utf8').catch(() => '');
+    this.#password = text.trimEnd() || this.#password;
     return this.#password;
   }
 
-  #createCredentials() {
-    if (!this.#place.isEncrypted) return this.#factory.createInsecure();
-    return this.#factory.createSsl(this.#read('ca'), this.#read('key'), this.#read('cert'));
+  async #readCredentials() {
+    const { ca, key, cert } = this.#place.files;
+    const isInFiles = ca !== undefined || key !== undefined || cert !== undefined;
+    if (this.#isReading || !isInFiles) return;
+    this.#isReading = true;
+    try {
+      const all = /** @type {const} */ (['ca', 'key', 'cert']).map((what) => this.#read(what));
+      this.#credentials = this.#createSsl(await Promise.all(all));
+    } catch {
+      // The last ones are taken.
+    }
+    this.#isReading = false;
   }
 
   /** @param {'ca' | 'key' | 'cert'} what */
-  #read(what) {
+  async #read(what) {
     const file = this.#place.files[what];
-    const bytes = file === undefined ? this.#place[what] : readFileSync(file);
-    return bytes === undefined ? null : Buffer.from(bytes);
+    if (file === undefined) return this.#place[what];
+    const bytes = await readFile(file);
+    if (!bytes.includes(END)) throw new Error(`${file} is cut off`); // gRPC takes that of a ca
+    return bytes;
+  }
+
+  /** @param {(Uint8Array | undefined)[]} pem */
+  #createSsl(pem) {
+    const [ca, key, cert] = pem.map((bytes) => (bytes === undefined ? null : Buffer.from(bytes)));
+    return this.#factory.createSsl(ca, key, cert);
   }
 }
 

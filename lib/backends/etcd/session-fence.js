@@ -13,7 +13,7 @@ const { get, isChangedAt, nested, put } = require('./transaction.js');
  * @property {string} lease
  */
 
-/** The fence of a session: the revision at which its own key was written last. See S1 there. */
+/** The fence of a session (S1 there): the revision at which its own key was written last. */
 class SessionFence {
   #calls;
   #about;

@@ -273,8 +273,8 @@ class Session {
         await this.#lastCall('Lease', 'LeaseRevoke', { ID: this.lease });
         return;
       } catch (error) {
-        // Else it is gone already, or may not be ended by this user: then it runs out.
-        if (!(/** @type {EtcdError} */ (error).isInDoubt)) return;
+        const { isFinal, isLeaseGone } = /** @type {EtcdError} */ (error);
+        if (isLeaseGone || isFinal !== false) return; // this user may not end it: it runs out
         await backoff.pause();
       }
     }

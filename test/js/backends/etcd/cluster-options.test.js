@@ -38,6 +38,7 @@ describe('a URL of an etcd cluster', () => {
     'etcd://a?ttl=1.5',
     'etcd://a?timeout=3',
     'etcd://a/%zz',
+    'etcd://me@a?passwordFile=',
     'http://a',
   ])('%s is refused', (url) => {
     expect(() => toClusterOptions(url)).toThrow(TypeError);
