@@ -33,7 +33,7 @@ const WATCH_BUGS = [
     file: 'src/segment/watch_registry.cc',
     from: 'segment_.shard(shard).watched.CompareExchange(seen, seen + 1);',
     to: 'segment_.shard(shard).watched.Set(seen + 1);',
-    tests: [SIMULATION],
+    tests: ['core_test:WatchersThatMeet*'],
   },
   {
     name: 'a number is taken after its event',
