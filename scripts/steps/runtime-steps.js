@@ -50,10 +50,15 @@ function testFiles(name) {
   return files.filter((file) => file.endsWith('.test.js')).map((file) => `test/${name}/${file}`);
 }
 
+/** Whether it puts other modules in the place of some: only Jest can. @param {string} file */
+const isForJestAlone = (file) =>
+  /jest\.(mock|doMock)\(/.test(fs.readFileSync(path.join(ROOT, file), 'utf8'));
+
 /** @param {{ isShort: boolean, patterns: string[], name: string }} choice */
 function chosenFiles({ isShort, patterns, name }) {
   return FOLDERS.flatMap(testFiles)
     .filter((file) => name !== 'plain' || PLAIN.test(file))
+    .filter((file) => !isForJestAlone(file))
     .filter((file) => !isShort || SHORT.some((pattern) => pattern.test(file)))
     .filter((file) => patterns.length === 0 || patterns.some((text) => file.includes(text)));
 }

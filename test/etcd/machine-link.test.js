@@ -80,15 +80,18 @@ test('a lock is given on, whenever after its grant the holder is killed', async 
 });
 
 test('a process that exits in order leaves no key behind, though nobody is beside it', async () => {
-  const url = cluster.url('exit', URL_OPTIONS);
-  const holder = fork(PROGRAM, [url, 'a'], { execArgv: [] });
-  await once(holder, 'message');
-  expect((await cluster.keys('exit')).length).toBeGreaterThan(0);
-  holder.send('exit');
-  const start = performance.now();
-  await once(holder, 'exit');
-  // An exit waits for a second, and where the machine stands still as long, keys stay.
-  if (performance.now() - start < 1_000) expect(await cluster.keys('exit')).toEqual([]);
+  // An exit waits for a second; where the machine stands still as long, keys stay: once more.
+  for (let round = 0, isInTime = false; !isInTime; round += 1) {
+    const prefix = `exit-${round}`;
+    const holder = fork(PROGRAM, [cluster.url(prefix, URL_OPTIONS), 'a'], { execArgv: [] });
+    await once(holder, 'message');
+    expect((await cluster.keys(prefix)).length).toBeGreaterThan(0);
+    holder.send('exit');
+    const start = performance.now();
+    await once(holder, 'exit');
+    isInTime = performance.now() - start < 1_000;
+    if (isInTime) expect(await cluster.keys(prefix)).toEqual([]);
+  }
 });
 
 test('a process that dies alone frees its locks when its lease ends', async () => {

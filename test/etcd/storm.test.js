@@ -134,7 +134,8 @@ test('tokens of authentication become invalid, again and again', async () => {
   });
   for (const { lost, authentications } of ends) {
     expect(lost).toBe(0);
-    expect(authentications).toBeGreaterThan(2 * ROUNDS); // the first one, and one for each start
+    // The first one, and in each round one for the roles and one for the start.
+    expect(authentications).toBeGreaterThan(2 * ROUNDS);
   }
 });
 

@@ -8,7 +8,7 @@ const path = require('node:path');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { openLockManager } = require('../../lib/index.js');
-const { killBroker, removeLocks, signalBroker } = require('../support/broker-process.js');
+const { killBroker, removeLocks, suspendBroker } = require('../support/broker-process.js');
 
 // A journal that the next broker cannot read: clients tell what they hold, or all are told why not.
 
@@ -59,7 +59,7 @@ async function startHolder() {
 /** Makes its journal one that cannot be read, then kills the broker; gives the journal's path. */
 function killAndDamage(damage = breakLine) {
   const file = journal();
-  signalBroker(place, 'SIGSTOP'); // nobody misses it, and it writes no more
+  suspendBroker(place); // nobody misses it, and it writes no more
   fs.writeFileSync(file, damage(fs.readFileSync(file, 'utf8')));
   killBroker(place);
   return file;

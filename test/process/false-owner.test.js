@@ -57,11 +57,13 @@ test.each([
   ['another process that rests, as if somebody slept', () => accused.pid, WAITERS],
   ['the own process', () => process.pid, 0],
 ])('is freed by who it names: %s', async (_, getPid, flags) => {
-  // Whoever stands still for a second is warned of.
   const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
   await bucket.locks.request('a first one', () => {});
-  accuse(getPid(), flags);
-  expect(await askForAll()).toEqual(NAMES);
+  do {
+    warn.mockClear();
+    accuse(getPid(), flags);
+    expect(await askForAll()).toEqual(NAMES);
+  } while (warn.mock.calls.length > 0); // somebody has stood still for a second
   warn.mockRestore();
   await bucket.isClean({ processes: 1 });
 });

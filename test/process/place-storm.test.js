@@ -103,7 +103,7 @@ test(
       children[victim].kill('SIGKILL');
       children[victim] = await start();
     }
-    const check = () => checkPlaceLog(fs.readFileSync(place.log, 'utf8'));
+    const check = () => checkPlaceLog(fs.readFileSync(place.log, { encoding: 'utf8', flag: 'a+' }));
     while (check().sections <= HARMS_DONE / 4) await pause(100); // on a busy machine
     for (const child of children) {
       const ended = once(child, 'exit');

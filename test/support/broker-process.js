@@ -56,6 +56,20 @@ function signalBroker(place, signal) {
   sendSignal(broker, signal, place.platform);
 }
 
+/**
+ * SIGSTOP, where there is such a signal; returns when none of its threads runs any more.
+ * @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} place
+ */
+function suspendBroker(place) {
+  const pid = place.readClaim(place.highestClaim())?.pid;
+  signalBroker(place, 'SIGSTOP');
+  if (process.platform !== 'linux') return;
+  const folder = `/proc/${pid}/task`;
+  const isRunning = (/** @type {string} */ id) =>
+    !/\) T /.test(readFileSync(`${folder}/${id}/stat`, 'utf8'));
+  while (readdirSync(folder).some(isRunning)); // microseconds
+}
+
 /** @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} place */
 const killBroker = (place) => signalBroker(place, 'SIGKILL');
 
@@ -82,4 +96,11 @@ function removeLocks(place) {
   rmSync(directory, { recursive: true, force: true, maxRetries: isKnown ? 0 : 10 });
 }
 
-module.exports = { killBroker, removeLocks, sendSignal, signalBroker, signalBrokerOf };
+module.exports = {
+  killBroker,
+  removeLocks,
+  sendSignal,
+  signalBroker,
+  signalBrokerOf,
+  suspendBroker,
+};
