@@ -178,13 +178,6 @@ const CLEAN_UP = [
     tests: [TERMINATION, SIMULATION],
   },
   {
-    name: 'a clean-up does not wait for the living inside the shards',
-    file: 'src/core/lock_manager.cc',
-    from: 'if (segment::LockWord(segment_, shard).IsLocked()) shards.push_back(shard);',
-    to: 'const segment::LockWord word(segment_, shard);\n    if (word.IsLocked() && !host_.IsAlive(word.Owner())) shards.push_back(shard);',
-    tests: [REAPING, SIMULATION],
-  },
-  {
     name: 'an owner is paired with the generation of its successor',
     file: 'src/segment/segment.cc',
     from: '    if (entry.owner.Get() != owner) continue;\n',
@@ -206,7 +199,7 @@ const CLEAN_UP_AGAIN = [
     name: 'a clean-up that is tried again makes everybody look again',
     file: 'src/core/lock_manager.cc',
     from: 'if (PassShards(rest.shards, timeout_ns) || is_first_time || is_free_at_last) {',
-    to: 'if (PassShards(rest.shards, timeout_ns) || is_first_time || !rest.shards.empty()) {',
+    to: 'const bool is_tried_again = is_free_at_last || !rest.shards.empty();\n  if (PassShards(rest.shards, timeout_ns) || is_first_time || is_tried_again) {',
     tests: [REAPING],
   },
   {
