@@ -36,18 +36,33 @@ const letExpire = () => sleep(3_000);
 
 const take = (locks) => locks.request('a', { mode: 'exclusive' }, ({ token }) => token > 0n);
 
-test('TLS: with the authority and the certificate of the client, from files and from options; not without', async () => {
+/** Another authority, with certificates of the server and of a client. */
+function signAll() {
   const authority = new Authority(directory);
   for (const name of ['server', 'client']) authority.sign(name);
-  const [ca, cert, key] = ['ca.crt', 'client.crt', 'client.key'].map((name) =>
-    authority.file(name),
-  );
+  return authority;
+}
+
+/** A cluster that wants certificates, and the files of a client that it knows. */
+async function startWithTls() {
+  const authority = signAll();
+  const file = (name) => authority.file(name);
+  const files = { ca: file('ca.crt'), cert: file('client.crt'), key: file('client.key') };
+  const { ca, cert, key } = files;
   cluster = await EtcdCluster.start({
-    extra: tlsWords(authority),
+    extra: [
+      ...['--cert-file', file('server.crt'), '--key-file', file('server.key')],
+      ...['--client-cert-auth', '--trusted-ca-file', ca],
+    ],
     rights: ['--cacert', ca, '--cert', cert, '--key', key],
   });
+  return { authority, files };
+}
+
+test('TLS: with the authority and the certificate of the client, from files and from options; not without', async () => {
+  const { authority, files } = await startWithTls();
   const plain = cluster.url('tls', '').replace('etcd:', 'etcds:');
-  const words = new URLSearchParams({ ca, cert, key });
+  const words = new URLSearchParams(files);
   expect(await take(open(`${plain}?${words}`).locks)).toBe(true);
   const given = Object.fromEntries(
     [
@@ -67,28 +82,13 @@ test('TLS: with the authority and the certificate of the client, from files and 
   expect(refused.map(({ isUsable }) => isUsable)).toEqual([false, false, false]);
 });
 
-/** @param {Authority} authority */
-const tlsWords = (authority) => [
-  ...['--cert-file', authority.file('server.crt'), '--key-file', authority.file('server.key')],
-  ...['--client-cert-auth', '--trusted-ca-file', authority.file('ca.crt')],
-];
-
 test('certificates that are renewed in their files are taken up: of the authority, too', async () => {
-  const authority = new Authority(directory);
-  for (const name of ['server', 'client']) authority.sign(name);
-  const [ca, cert, key] = ['ca.crt', 'client.crt', 'client.key'].map((name) =>
-    authority.file(name),
-  );
-  cluster = await EtcdCluster.start({
-    extra: tlsWords(authority),
-    rights: ['--cacert', ca, '--cert', cert, '--key', key],
-  });
-  const words = new URLSearchParams({ ttl: 600, ca, cert, key });
+  const { files } = await startWithTls();
+  const words = new URLSearchParams({ ttl: 600, ...files });
   const url = `${cluster.url('tls').replace('etcd:', 'etcds:')}?${words}`;
   const { backend, locks } = open(url);
   const held = await locks.acquire('a');
-  const next = new Authority(directory); // in the same files
-  for (const name of ['server', 'client']) next.sign(name);
+  signAll(); // in the same files
   const [member] = cluster.members;
   await member.kill();
   member.start(cluster.members, 'existing');
