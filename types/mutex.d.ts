@@ -82,7 +82,10 @@ export interface MutexRelease {
 export declare class Mutex {
   /** @throws TypeError for a `manager` without a name, or that is not a lock manager. */
   constructor(name?: string, options?: MutexOptions);
-  /** Whether it is held now, in any mode. */
+  /**
+   * Whether it is held now, in any mode.
+   * @throws what {@link LockManager.isLocked} throws.
+   */
   readonly locked: boolean;
   /** The same as {@link Mutex.locked}. Rejects where the bucket cannot be opened. */
   isLocked(): Promise<boolean>;
@@ -140,7 +143,10 @@ export declare class Semaphore {
    * @throws TypeError for `permits` out of range, a `manager` without a name, or that is none.
    */
   constructor(name: string | undefined, permits: number, options?: MutexOptions);
-  /** Whether no permit is left. */
+  /**
+   * Whether no permit is left.
+   * @throws what {@link LockManager.isLocked} throws.
+   */
   readonly locked: boolean;
   /** The same as {@link Semaphore.locked}. */
   isLocked(): Promise<boolean>;
