@@ -5,13 +5,13 @@
 // seed.
 
 const { stat } = require('node:fs/promises');
-const { Worker, isMainThread, workerData } = require('node:worker_threads');
+const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
 const { countsOf, linksOf } = require('../support/process-counts.js');
 const { randomFrom } = require('../support/process-random.js');
 
 const AT_A_TIME = 4;
 const WARM_UP = 8;
-/** In ms: longer than a worker takes for its first locks, and than it takes to load the package. */
+/** In ms, after its start or after its first round of work. */
 const LONGEST_DELAY = 40;
 const LIBRARY = '../../lib/index.js';
 const NAMES = 7; // few, so that the workers wait for each other
@@ -145,6 +145,7 @@ async function runWorker() {
   const work = await KINDS[workerData.kind]();
   for (let i = workerData.number; ; i += 1) {
     await work(i);
+    if (i === workerData.number) parentPort.postMessage('at work');
     if (i % 8 === 0) await aTurn();
   }
 }
@@ -159,7 +160,9 @@ function countsWithoutModules() {
 function startWorker(options, delay, errors) {
   return new Promise((resolve) => {
     const worker = new Worker(__filename, { workerData: options, execArgv: [] });
-    worker.on('online', () => setTimeout(() => worker.terminate(), delay));
+    // Half of them while they load and open, the others at work, however busy the machine is.
+    const moment = options.number % 2 === 0 ? 'online' : 'message';
+    worker.once(moment, () => setTimeout(() => worker.terminate(), delay));
     worker.on('error', (error) => errors.push(String(error?.stack ?? error)));
     worker.on('exit', resolve);
   });

@@ -112,7 +112,9 @@ test.concurrent.each(MANAGERS)(
 
 test.concurrent.each(MANAGERS)('but not who waits for a leader (%s)', async (_, manager) => {
   const lead = (name) => `locks.request('${name}', () => new Promise(() => {}));`;
-  const programs = [lead('leader'), `locks.acquire('leader');`, lead('leader') + lead('other')];
+  // A handle that nobody keeps is collected, and warned of.
+  const acquire = `locks.acquire('leader').then((handle) => (globalThis.leader = handle));`;
+  const programs = [lead('leader'), acquire, lead('leader') + lead('other')];
   const all = manager === 'lib.locks' ? programs : [programs.join('')];
   // Each of them is also in a deadlock that is one, begun later: until that is told.
   const told = await warningsOf(manager, all.map(withControl), all.length);
