@@ -42,7 +42,7 @@ function toLastCallback(second, all) {
 function refuseCallback(options) {
   if (typeof options !== 'function') return;
   throw new TypeError(
-    'acquire() takes no callback: request() does; acquire() gives the lock itself',
+    'acquire() takes no callback, and gives the lock itself; request() and runExclusive() take one',
   );
 }
 
@@ -324,5 +324,6 @@ module.exports = {
   createLockManager,
   createLockManagerOver,
   hasHolders,
+  refuseCallback,
   toLockManager,
 };

@@ -10,7 +10,7 @@ const {
   toMember,
 } = require('../webidl.js');
 const { createLocalLockManager, locks } = require('./lock-managers.js');
-const { hasHolders, toLockManager } = require('./lock-manager.js');
+const { hasHolders, refuseCallback, toLockManager } = require('./lock-manager.js');
 const { KNOWN_OF_MUTEX, warnOfMisspeltOptions } = require('./option-names.js');
 
 /** @typedef {import('./lock-handle.js').LockHandle} LockHandle */
@@ -89,6 +89,7 @@ class MutexBase {
    * @returns {Promise<LockHandle | null>}
    */
   async acquire(options, fixed) {
+    refuseCallback(options);
     const { isBlocking, lockOptions } = this.#convert(options, fixed);
     const handle = await this.#manager.acquire(this.#name, lockOptions).catch((error) => {
       throw toMutexError(error, lockOptions);
@@ -194,7 +195,7 @@ function createRelease(lock) {
   const release = /** @type {any} */ (() => lock.release());
   release.lock = lock;
   release[Symbol.dispose] = release;
-  release[Symbol.asyncDispose] = async () => release();
+  release[Symbol.asyncDispose] = () => lock[Symbol.asyncDispose]();
   return release;
 }
 

@@ -32,6 +32,14 @@ test('acquire() refuses a callback, and takes nothing', async () => {
   expect(locks.isLocked('a')).toBe(false);
 });
 
+test.each([
+  ['mutex', () => new Mutex('a', { manager: locks })],
+  ['semaphore', () => new Semaphore('a', 2, { manager: locks })],
+])('acquire() of a %s does so, too', async (_, create) => {
+  await expect(create().acquire(nothing)).rejects.toThrow(/takes no callback/);
+  expect(locks.isLocked('a')).toBe(false);
+});
+
 test('a semaphore without permits says how it is made', () => {
   expect(() => new Semaphore(4)).toThrow(/number of permits is missing/);
 });

@@ -1,10 +1,12 @@
 'use strict';
 
+const { LocalBackend } = require('../../../lib/backends/local/backend.js');
 const {
   createLocalLockManager,
   LockError,
   LockLostError,
   Mutex,
+  openLockManager,
 } = require('../../../lib/index.js');
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
@@ -263,4 +265,24 @@ test('a private mutex makes no native call', () => {
     expect(() => new IsolatedMutex('named').locked).toThrow('loaded');
   });
   jest.dontMock('../../../lib/binding.js');
+});
+
+test('an asynchronous disposal ends when the release is in effect', async () => {
+  let take;
+  const isTaken = new Promise((resolve) => (take = resolve));
+  /** As over a broker: a release is in effect when the answer comes. */
+  class Backend extends LocalBackend {
+    release(request) {
+      return isTaken.then(() => super.release(request));
+    }
+  }
+  const mutex = new Mutex('a', { manager: openLockManager({ backend: new Backend() }) });
+  const release = await mutex.acquire();
+  let isOver = false;
+  const end = release[Symbol.asyncDispose]().then(() => (isOver = true));
+  await nextTurn();
+  expect([isOver, mutex.locked]).toEqual([false, true]);
+  take();
+  expect(await end).toBe(true);
+  expect(mutex.locked).toBe(false);
 });
