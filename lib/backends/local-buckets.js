@@ -19,7 +19,7 @@ function openLocalBucket(bucket) {
     table = new LocalLockTable();
     tables.set(bucket, table);
   }
-  return new LocalBackend(table);
+  return Object.assign(new LocalBackend(table), { bucket });
 }
 
 module.exports = { openLocalBucket };

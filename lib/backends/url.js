@@ -2,6 +2,7 @@
 
 const path = require('node:path');
 const { fileURLToPath } = require('node:url');
+const { shownUrl } = require('./shown-url.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 
@@ -33,8 +34,8 @@ const OPENERS = {
   },
   /** @type {(place: Place) => LockBackend} */
   'broker:': (place) => {
-    const { openBrokerBackend } = require('./broker/backend.js');
-    return openBrokerBackend(place);
+    const { BrokerBackend } = require('./broker/backend.js');
+    return new BrokerBackend(place);
   },
   /** @type {(place: Place) => LockBackend} */
   'local:': ({ bucket = 'default' }) => {
@@ -49,7 +50,7 @@ const OPENERS = {
 const DIRECTORY_SCHEMES = ['shm:', 'broker:'];
 
 /** URLs with several hosts, which the URL standard does not know. */
-const CLUSTER_PATTERN = /^(etcds?:)\/\//;
+const CLUSTER_PATTERN = /^(etcds?:)\/\//i;
 
 /** @typedef {keyof typeof OPENERS} Scheme */
 
@@ -60,8 +61,9 @@ const CLUSTER_PATTERN = /^(etcds?:)\/\//;
 function parse(text) {
   try {
     return new URL(text);
-  } catch (cause) {
-    throw new TypeError(`The lock URL '${text}' is not a URL`, { cause });
+  } catch {
+    // Without the cause, which would show the password.
+    throw new TypeError(`The lock URL '${shownUrl(text)}' is not a URL`);
   }
 }
 
@@ -73,11 +75,11 @@ function parse(text) {
 function directoryOf(url) {
   const { href, host, pathname, protocol, search, hash } = url;
   if (host !== '' || search !== '' || hash !== '') {
-    throw new TypeError(`The lock URL '${href}' has more than a scheme and a directory`);
+    throw new TypeError(`The lock URL '${shownUrl(href)}' has more than a scheme and a directory`);
   }
   if (pathname === '' || pathname === '/') return undefined;
   if (!pathname.startsWith('/')) {
-    throw new TypeError(`The directory of the lock URL '${href}' is not absolute`);
+    throw new TypeError(`The directory of the lock URL '${shownUrl(href)}' is not absolute`);
   }
   return fileURLToPath(`file:${href.slice(protocol.length)}`);
 }
@@ -104,18 +106,18 @@ function toClusterPlace(protocol, text, options) {
  */
 function toPlace({ url: text, ...options }) {
   const [, cluster] = CLUSTER_PATTERN.exec(text) ?? [];
-  if (cluster !== undefined) return toClusterPlace(cluster, text, options);
+  if (cluster !== undefined) return toClusterPlace(cluster.toLowerCase(), text, options);
   const url = parse(text);
   if (!Object.hasOwn(OPENERS, url.protocol)) {
     const known = Object.keys(OPENERS).join(', ');
-    throw new TypeError(`The lock URL '${text}' has none of the known schemes: ${known}`);
+    throw new TypeError(`The lock URL '${shownUrl(text)}' has none of the known schemes: ${known}`);
   }
   const isDirectory = DIRECTORY_SCHEMES.includes(url.protocol);
   if (options.directory !== undefined && !isDirectory) {
-    throw new TypeError(`The member 'directory' does not go with the lock URL '${text}'`);
+    throw new TypeError(`The member 'directory' does not go with the lock URL '${shownUrl(text)}'`);
   }
   if (url.protocol === 'local:' && url.href !== 'local:') {
-    throw new TypeError(`The lock URL '${text}' has more than its scheme`);
+    throw new TypeError(`The lock URL '${shownUrl(text)}' has more than its scheme`);
   }
   const named = isDirectory ? directoryOf(url) : undefined;
   return { ...options, url, directory: options.directory ?? named };

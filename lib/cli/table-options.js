@@ -6,6 +6,7 @@ const { fileURLToPath } = require('node:url');
 const { InvalidArgumentError } = require('commander');
 const { openLockManager } = require('holdfast');
 const { toBucketName } = require('../backends/bucket-directory.js');
+const { shownUrl } = require('../backends/shown-url.js');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { note } = require('./output.js');
 const { printable } = require('./printable.js');
@@ -39,11 +40,8 @@ function addPlaceOptions(command) {
 /** @param {Place} place */
 const urlOf = ({ url }) => url ?? (process.env.HOLDFAST_URL || undefined);
 
-/**
- * For a person to read, who may show it to others.
- * @param {string} url
- */
-const shownUrl = (url) => printable(url.replace(/(:\/\/[^/@:]*):[^/@]*@/, '$1:â€¦@'));
+/** For a person to read, who may show it to others. @param {string} url */
+const printableUrl = (url) => printable(shownUrl(url));
 
 /**
  * Which locks a command is about.
@@ -51,7 +49,7 @@ const shownUrl = (url) => printable(url.replace(/(:\/\/[^/@:]*):[^/@]*@/, '$1:â€
  */
 function placeText(place) {
   const url = urlOf(place);
-  if (url !== undefined) return shownUrl(url);
+  if (url !== undefined) return printableUrl(url);
   return `${place.bucket ?? 'default'} in ${directoryOf(place)}`;
 }
 
@@ -68,7 +66,7 @@ function directoryOfUrl(text) {
   } catch {
     // It is no URL, or its escapes are wrong.
   }
-  const wrong = `the lock URL '${printable(text)}' is not shm: or shm:///directory`;
+  const wrong = `the lock URL '${printableUrl(text)}' is not shm: or shm:///directory`;
   throw new CommandError(wrong, EXIT_STATUS.usage);
 }
 
@@ -249,7 +247,7 @@ module.exports = {
   openExistingPlace,
   openPlace,
   placeText,
+  printableUrl,
   segmentOf,
-  shownUrl,
   urlOf,
 };

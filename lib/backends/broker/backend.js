@@ -35,6 +35,9 @@ const BRIEF_MS = 500;
  */
 class BrokerBackend {
   clientId = createClientId();
+  /** Identifies the lock table: the same for all backends of a bucket, by whatever path. */
+  table;
+  bucket;
   #place;
   /** @type {{ id: string, lifeline: Lifeline } | undefined} as the brokers know this agent */
   #session = undefined;
@@ -57,6 +60,7 @@ class BrokerBackend {
   constructor(options = {}) {
     this.#place = toBrokerFiles(options);
     this.#place.ensure();
+    ({ bucket: this.bucket, realFolder: this.table } = this.#place);
     this.#link = new Link(this.#place, {
       hello: (toBrokerTime) => ['hello', this.#state(toBrokerTime), false],
       onOpen: () => this.#onOpen(),
@@ -392,7 +396,4 @@ class BrokerBackend {
   }
 }
 
-/** @param {{ bucket?: string, directory?: string }} options */
-const openBrokerBackend = (options) => new BrokerBackend(options);
-
-module.exports = { BrokerBackend, openBrokerBackend };
+module.exports = { BrokerBackend };

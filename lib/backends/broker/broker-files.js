@@ -96,6 +96,11 @@ class BrokerFiles {
     return this.#platform.pathLimit !== Infinity;
   }
 
+  /** The same for all paths by which it is reached. */
+  get realFolder() {
+    return fs.realpathSync(this.folder);
+  }
+
   /** The claims of brokers, and their sockets. */
   get claimsFolder() {
     return path.join(this.folder, 'claims');

@@ -36,6 +36,9 @@ const MIN_ANSWER_MS = 10_000;
  */
 class EtcdBackend {
   clientId = createClientId();
+  /** Identifies the lock table: the same for all backends of a bucket. */
+  table;
+  bucket;
   #link;
   #maxAnswerMs;
   /** What the other agents of this thread may know of this one. */
@@ -56,6 +59,8 @@ class EtcdBackend {
   constructor(place) {
     loadServices(); // a missing library is reported here, not in the other thread
     const about = { clientId: this.clientId, pid: process.pid, threadId, host: os.hostname() };
+    this.bucket = place.bucket;
+    this.table = `etcd ${[...place.endpoints].sort()} ${place.prefix}/${place.bucket}`;
     this.#maxAnswerMs = Math.max(place.ttlMs, MIN_ANSWER_MS);
     this.#link = new SessionLink({ place, about }, (message) => this.#onMessage(message));
     this.#agent = { shared: this.#link.shared, requests: this.#requests };

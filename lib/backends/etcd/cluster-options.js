@@ -2,6 +2,7 @@
 
 const { readFileSync } = require('node:fs');
 const { resolve } = require('node:path');
+const { shownUrl } = require('../shown-url.js');
 
 /**
  * @typedef {object} ClusterOptions  which cluster, and which part of it
@@ -43,8 +44,9 @@ const DEFAULT_TTL_S = 10;
 const MIN_TTL_S = 2;
 const MAX_TTL_S = 3600;
 
-const URL_PATTERN = /^(etcds?):\/\/(?:([^/?#@]*)@)?([^/?#@]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
+const URL_PATTERN = /^(etcds?):\/\/(?:([^/?#@]*)@)?([^/?#@]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/i;
 const ENDPOINT_PATTERN = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?$/;
+const NOT_ESCAPED = 'a part of it is not percent-encoded';
 const PARAMETERS = ['ttl', 'ca', 'cert', 'key', 'passwordFile'];
 
 /**
@@ -56,9 +58,6 @@ const urlError = (url, problem) =>
     `'${url}' is no URL of an etcd cluster: ${problem}. ` +
       'Expected: etcd://host:2379,host2:2379/prefix?ttl=10 (etcds: with TLS)',
   );
-
-/** @param {string} url */
-const withoutPassword = (url) => url.replace(/:\/\/([^/?#@:]*):[^/?#@]*@/, '://$1:…@');
 
 /**
  * @param {string} text
@@ -101,7 +100,7 @@ function decode(text, url) {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw urlError(url, 'a part of it is not percent-encoded text');
+    throw urlError(url, NOT_ESCAPED);
   }
 }
 
@@ -147,18 +146,19 @@ function toFiles(parameters, given) {
  */
 function toClusterOptions(url, options = {}) {
   const match = URL_PATTERN.exec(url);
-  const shown = withoutPassword(url);
+  const shown = shownUrl(url);
   if (match === null) throw urlError(shown, 'its shape is another one');
-  const [, scheme, userInfo = '', hosts, path = '', query = ''] = match;
+  const [, scheme, userInfo, hosts, path = '', query = ''] = match;
+  if (userInfo === undefined && shown !== url) throw urlError(shown, NOT_ESCAPED);
   const parameters = new URLSearchParams(query);
   for (const name of parameters.keys()) {
     if (!PARAMETERS.includes(name)) throw urlError(shown, `it knows no parameter '${name}'`);
   }
   const endpoints = hosts.split(',').map((host) => toEndpoint(host, shown));
   const prefix = (decode(path, shown) ?? '').replace(/^\/+|\/+$/g, '') || DEFAULT_PREFIX;
-  const isEncrypted = scheme === 'etcds';
+  const isEncrypted = scheme.toLowerCase() === 'etcds';
   if (parameters.get('passwordFile') === '') throw urlError(shown, "'passwordFile' names no file");
-  const { user, password } = toUser(options, userInfo, shown);
+  const { user, password } = toUser(options, userInfo ?? '', shown);
   const files = toFiles(parameters, { ...options, password });
   const certificates = {
     ca: toBytes(options.ca, files.ca),

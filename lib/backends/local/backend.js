@@ -25,6 +25,8 @@ const NO_ID = -1;
 class LocalBackend {
   /** @type {string | undefined} made at the first use */
   #clientId = undefined;
+  /** @type {string | undefined} */
+  bucket;
   #table;
   #isClosed = false;
   /**

@@ -2,7 +2,7 @@
 
 const { readFileSync, readlinkSync, statSync } = require('node:fs');
 const path = require('node:path');
-const { isSharedMemory, segmentOf, shownUrl, urlOf } = require('../table-options.js');
+const { isSharedMemory, segmentOf, printableUrl, urlOf } = require('../table-options.js');
 const { printable } = require('../printable.js');
 const { fault, noted, ok, warning } = require('./finding.js');
 
@@ -155,7 +155,7 @@ function compareWithProcess(pid, options) {
   const [own, other] = [urlOf(options), environment.HOLDFAST_URL || undefined];
   if (own !== other) {
     const what =
-      other === undefined ? 'has no HOLDFAST_URL' : `has HOLDFAST_URL=${shownUrl(other)}`;
+      other === undefined ? 'has no HOLDFAST_URL' : `has HOLDFAST_URL=${printableUrl(other)}`;
     findings.push(warning(`it ${what}, other than here`, 'use the same value in both'));
   }
   if (!isSharedMemory(options)) {

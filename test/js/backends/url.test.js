@@ -4,6 +4,8 @@ const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { pathToFileURL } = require('node:url');
+const { shownUrl } = require('../../../lib/backends/shown-url.js');
+const { openByUrl } = require('../../../lib/backends/url.js');
 const { openLockManager } = require('../../../lib/index.js');
 
 let directory;
@@ -35,6 +37,24 @@ test('local: is shared by the lock managers of a bucket in one thread', async ()
   const open = (bucket) => openLockManager({ url: 'local:', bucket });
   expect(await share(open('x'), open('x'))).toBe(true);
   expect(await share(open('x'), open('y'))).toBe(false);
+});
+
+test.each(['shm:', 'broker:', 'local:'])('%s knows the name of its bucket', (scheme) => {
+  const url = scheme === 'local:' ? scheme : shmUrl().replace('shm:', scheme);
+  const backend = openByUrl({ url, bucket: 'jobs' });
+  expect(backend.bucket).toBe('jobs');
+  backend.close();
+});
+
+test.each([
+  ['etcd://me:se/cret@a/b', 'etcd://me:…@a/b'],
+  ['etcds://me:p%40ss@a:1,b:2/x@y?ttl=3', 'etcds://me:…@a:1,b:2/x@y?ttl=3'],
+  ['etcd://a:2379,[::1]:2/x@y', 'etcd://a:2379,[::1]:2/x@y'],
+  ['etcd://me@a:1', 'etcd://me@a:1'],
+  ['http:me:secret@a', 'http:me:…@a'],
+  ['shm:///a@b', 'shm:///a@b'],
+])('%s is shown without a password', (url, shown) => {
+  expect(shownUrl(url)).toBe(shown);
 });
 
 test('HOLDFAST_URL counts where nothing else names a URL', async () => {

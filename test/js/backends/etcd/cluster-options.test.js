@@ -1,5 +1,7 @@
 'use strict';
 
+const { inspect } = require('node:util');
+const { openLockManager } = require('../../../../lib/index.js');
 const { toClusterOptions } = require('../../../../lib/backends/etcd/cluster-options.js');
 
 describe('a URL of an etcd cluster', () => {
@@ -48,9 +50,29 @@ describe('a URL of an etcd cluster', () => {
     expect(() => toClusterOptions('etcd://a', { ca: 'pem' })).toThrow(/certificates need etcds:/);
   });
 
-  test('an error does not show the password', () => {
-    expect(() => toClusterOptions('etcd://me:secret@a?nothing=1')).toThrow(
-      expect.objectContaining({ message: expect.not.stringContaining('secret') }),
-    );
+  test('its scheme may have upper case', () => {
+    expect(toClusterOptions('ETCDS://a')).toMatchObject({ isEncrypted: true });
+    expect(() => openLockManager({ url: 'ETCD://a:0' })).toThrow(/'a:0' is no host/);
+  });
+
+  test.each([
+    'etcd://me:secret@a?nothing=1',
+    'etcd://me:se/cret@a',
+    'etcd://me:se?cret@a',
+    'etcd://me:se#cret@a',
+    'etcd://me:se@cret@a',
+    'ETCD://me:secret@a?nothing=1',
+  ])('an error does not show the password of %s', (url) => {
+    for (const use of [toClusterOptions, (text) => openLockManager({ url: text })]) {
+      let error;
+      try {
+        use(url);
+      } catch (thrown) {
+        error = thrown;
+      }
+      expect(error).toBeInstanceOf(TypeError);
+      expect(inspect(error, { depth: 9 }).split('\n    at ')[0]).not.toMatch(/cret/);
+      expect(error.cause).toBeUndefined();
+    }
   });
 });
