@@ -145,6 +145,8 @@ export interface LockEvent {
   readonly clientId: string;
   /** Process id; 0: of another PID namespace. */
   readonly pid: number;
+  /** The name of its machine, if several machines share the locks. */
+  readonly host?: string;
   /** Node's `threadId`: 0 is the main thread. */
   readonly threadId: number;
   /** The fencing token; null: it never held the lock. */

@@ -155,8 +155,8 @@ export interface LockInfo {
 /**
  * Whether a process runs: `'stopped'` by a signal (state T), `'traced'` by a debugger, `'frozen'`
  * with its container, `'zombie'` (ended, but its parent has not read its status), `'gone'` (ended;
- * a command that it ran keeps the lock), `'unknown'` (of another PID namespace, or without its own
- * /proc).
+ * a command that it ran keeps the lock), `'unknown'` (of another machine or PID namespace, or
+ * without its own /proc).
  */
 export type ProcessState =
   'running' | 'stopped' | 'traced' | 'frozen' | 'zombie' | 'gone' | 'unknown';

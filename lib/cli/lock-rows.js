@@ -1,5 +1,6 @@
 'use strict';
 
+const { isHere } = require('../locks/describe-process.js');
 const { formatDuration } = require('./durations.js');
 const { printable } = require('./printable.js');
 
@@ -30,8 +31,14 @@ function lockRows({ held, pending }, name = undefined) {
   return names.flatMap((one) => /** @type {LockRow[]} */ (groups.get(one)));
 }
 
-/** @param {InspectedLock} lock */
-const pidText = ({ pid }) => (pid === 0 ? '?' : String(pid));
+/**
+ * Of another machine, with its name.
+ * @param {import('../locks/describe-process.js').KnownProcess} process
+ */
+function pidText({ pid, host = '' }) {
+  const number = pid === 0 ? '?' : String(pid);
+  return isHere({ host }) ? number : `${number}@${printable(host)}`;
+}
 
 /** @param {InspectedLock} lock */
 const threadText = ({ threadId }) => (threadId === 0 ? 'main' : String(threadId));

@@ -1,6 +1,8 @@
 'use strict';
 
+const { describeProcess, isHere } = require('../locks/describe-process.js');
 const { factsOf } = require('../locks/process-facts.js');
+const { pidText } = require('./lock-rows.js');
 const { printable } = require('./printable.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockEvent} LockEvent */
@@ -10,6 +12,7 @@ const { printable } = require('./printable.js');
  * @property {string} name
  * @property {string} mode
  * @property {number} pid
+ * @property {string} [host]
  * @property {number} threadId
  * @property {string} clientId
  * @property {number} requestId
@@ -22,11 +25,17 @@ const US_PER_MS = 1_000;
 const REQUEST_ID_MASK = 0xffff;
 /** The group of tracks by lock, beside those by process; no process has such an id. */
 const LOCKS_GROUP = 2 ** 30;
-/** Groups of processes whose ids are not known here. */
+/** Groups of processes whose ids are not known here, or are of another machine. */
 const FIRST_UNKNOWN = 2 ** 30 + 1;
 
 /** @param {string} name  may be empty, which no track may be */
 const titleOf = (name) => (name === '' ? "''" : printable(name));
+
+/** Of its process. @param {Request} request */
+function nameOf(request) {
+  if (request.pid === 0) return `agent ${request.clientId}`;
+  return isHere(request) ? factsOf(request).command : describeProcess(request);
+}
 
 /** @param {{ clientId: string, requestId: number }} request */
 const keyOf = ({ clientId, requestId }) => `${clientId} ${requestId & REQUEST_ID_MASK}`;
@@ -41,7 +50,7 @@ class LockTrace {
   missed = 0;
   #only;
   #isFirst = true;
-  /** @type {Map<string, number>} the group of an agent whose process is not known */
+  /** @type {Map<string, number>} the groups of such agents and processes */
   #unknown = new Map();
   /** @type {Set<string>} */
   #described = new Set();
@@ -152,7 +161,7 @@ class LockTrace {
 
   /** On the track of the lock. @param {'b' | 'e'} ph @param {Request} lock @param {number} time */
   #lockSlice(ph, lock, time) {
-    const who = lock.pid === 0 ? lock.clientId : `pid ${lock.pid}`;
+    const who = lock.pid === 0 ? lock.clientId : `pid ${pidText(lock)}`;
     return this.#write({
       ph,
       cat: 'lock',
@@ -203,9 +212,7 @@ class LockTrace {
     const names = [];
     if (!this.#described.has('locks')) names.push({ pid: LOCKS_GROUP, what: 'locks' });
     if (!this.#described.has(String(pid))) {
-      const { pid: id, clientId } = request;
-      const known = id === 0 ? `agent ${clientId}` : factsOf(id).command;
-      names.push({ pid, what: known });
+      names.push({ pid, what: nameOf(request) });
     }
     this.#described.add('locks').add(String(pid));
     return names
@@ -230,10 +237,11 @@ class LockTrace {
   }
 
   /** @param {Request} request */
-  #groupOf({ pid, clientId }) {
-    if (pid !== 0) return pid;
-    const known = this.#unknown.get(clientId) ?? FIRST_UNKNOWN + this.#unknown.size;
-    this.#unknown.set(clientId, known);
+  #groupOf({ pid, host, clientId }) {
+    if (pid !== 0 && isHere({ host })) return pid;
+    const key = pid === 0 ? clientId : `${pid} ${host}`;
+    const known = this.#unknown.get(key) ?? FIRST_UNKNOWN + this.#unknown.size;
+    this.#unknown.set(key, known);
     return known;
   }
 

@@ -1,6 +1,7 @@
 'use strict';
 
 const { formatTime } = require('./durations.js');
+const { pidText } = require('./lock-rows.js');
 const { colors, printLine, toJson } = require('./output.js');
 const { openPlace } = require('./table-options.js');
 const { printable } = require('./printable.js');
@@ -21,12 +22,11 @@ const STYLES = {
 /** @param {LockEvent} event */
 function toLine(event) {
   const style = STYLES[event.type] ?? ((/** @type {string} */ text) => text);
-  const pid = event.pid === 0 ? '?' : String(event.pid);
   const thread = event.threadId === 0 ? '' : ` thread ${event.threadId}`;
   const token = event.token === null ? '' : ` token ${event.token}`;
   return (
     `${formatTime(event.time)}  ${style(event.type.padEnd(TYPE_WIDTH))}  ` +
-    `${printable(event.name)}  ${event.mode} pid ${pid}${thread}${token}`
+    `${printable(event.name)}  ${event.mode} pid ${pidText(event)}${thread}${token}`
   );
 }
 

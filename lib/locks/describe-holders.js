@@ -9,8 +9,9 @@ const { describeProcess } = require('./describe-process.js');
 const MAX_NAMED = 3;
 
 /** @param {LockDetail} holder */
-function describeHolder({ pid, threadId, label, held }) {
-  const about = [describeProcess(pid), `thread ${threadId}`];
+function describeHolder(holder) {
+  const { threadId, label, held } = holder;
+  const about = [describeProcess(holder), `thread ${threadId}`];
   if (label !== '') about.push(`label '${label}'`);
   return `${about.join(', ')}, for ${Math.round(held ?? 0)} ms`;
 }

@@ -1,11 +1,12 @@
 'use strict';
 
 const { readFileSync, readlinkSync } = require('node:fs');
+const { isHere } = require('./describe-process.js');
 
 /**
  * Adds facts from /proc to the processes of an inspection: whether each one runs, and its command
- * line. Each process is read once; without /proc, or with that of another PID
- * namespace, the state is 'unknown'.
+ * line. Each process is read once; without /proc, with that of another PID namespace, or if the
+ * process is of another machine, the state is 'unknown'.
  */
 
 /** @typedef {import('../../types/backend.d.ts').LockInspection} LockInspection */
@@ -98,11 +99,11 @@ function isProcOurs() {
 }
 
 /**
- * @param {number} pid  not 0
+ * @param {import('./describe-process.js').KnownProcess} process
  * @returns {ProcessFacts}
  */
-function factsOf(pid) {
-  if (!isProcOurs()) return UNKNOWN;
+function factsOf({ pid, host }) {
+  if (pid === 0 || !isHere({ host }) || !isProcOurs()) return UNKNOWN;
   const command = (readProc(pid, 'cmdline') ?? '').slice(0, MAX_COMMAND_BYTES);
   return {
     processState: stateOf(pid),
@@ -115,11 +116,12 @@ function factsOf(pid) {
  * @returns {import('../../types/locks.d.ts').LockManagerInspection}
  */
 function withProcessFacts({ held, pending }) {
-  /** @type {Map<number, ProcessFacts>} */
-  const known = new Map([[0, UNKNOWN]]); // a process of another PID namespace
+  /** @type {Map<string, ProcessFacts>} */
+  const known = new Map();
   const addTo = (/** @type {import('../../types/backend.d.ts').LockDetail} */ detail) => {
-    const facts = known.get(detail.pid) ?? factsOf(detail.pid);
-    known.set(detail.pid, facts);
+    const key = `${detail.pid} ${detail.host}`;
+    const facts = known.get(key) ?? factsOf(detail);
+    known.set(key, facts);
     return { ...detail, ...facts };
   };
   return { held: held.map(addTo), pending: pending.map(addTo) };

@@ -1,9 +1,17 @@
 'use strict';
 
+const { spawn } = require('node:child_process');
 const { once } = require('node:events');
+const path = require('node:path');
 const { Worker } = require('node:worker_threads');
 const { openLockManager } = require('../../lib/index.js');
 const { EtcdCluster } = require('../support/etcd-cluster.js');
+const { describeInside } = require('../support/namespaces.js');
+
+const PROGRAM = path.join(__dirname, '..', 'support', 'etcd-holder-program.js');
+const IPC = ['ignore', 'inherit', 'inherit', 'ipc'];
+/** Where a name of the machine can be set that is not that of here. */
+const UTS = ['unshare', '--uts'];
 
 let cluster;
 let locks;
@@ -55,6 +63,29 @@ test('so does that of requestSync(), where they are of another thread', async ()
     `it is held by process ${process.pid}, thread ${threadId}, label 'kept', for `,
   );
   await holder.terminate();
+});
+
+describeInside(UTS, 'a process of another machine', () => {
+  let holder;
+  afterEach(() => holder.kill('SIGKILL'));
+
+  test('is told with the name of that, and not looked for here', async () => {
+    const url = cluster.url('holders');
+    const program = ['sh', '-c', 'hostname web-2 && exec "$0" "$@"', process.execPath, PROGRAM];
+    holder = spawn(UTS[0], [...UTS.slice(1), ...program, url, 'of web-2'], { stdio: IPC });
+    await once(holder, 'message');
+    const about = expect.objectContaining({ host: 'web-2', pid: holder.pid });
+    const { held } = await locks.inspect();
+    expect(held).toEqual([about]);
+    expect(held[0]).toMatchObject({ processState: 'unknown', command: '' });
+    const refused = locks.request('of web-2', { timeout: 20 }, () => {});
+    await expect(refused).rejects.toThrow(`it is held by process ${holder.pid} on web-2, thread 0`);
+    const events = locks.watch('of web-2');
+    const first = events.next();
+    await locks.query();
+    holder.kill('SIGKILL');
+    expect((await first).value).toEqual(expect.objectContaining({ type: 'died', host: 'web-2' }));
+  });
 });
 
 test('without an answer of the cluster the message is without holders', async () => {

@@ -39,6 +39,21 @@ test('a process that is killed beside a living one frees its locks before its le
   locks.close();
 });
 
+test('so does one whose URL names the same cluster in other words', async () => {
+  const url = cluster.url('words', URL_OPTIONS);
+  const other = url.replaceAll('127.0.0.1', 'localhost');
+  expect(other).not.toBe(url);
+  const locks = openLockManager({ url });
+  await locks.query();
+  const holder = fork(PROGRAM, [other, 'a'], { execArgv: [] });
+  await once(holder, 'message');
+  const granted = locks.request('a', () => true);
+  await locks.query();
+  holder.kill('SIGKILL');
+  expect(await granted).toBe(true);
+  locks.close();
+});
+
 test('so do all sessions of a process, though they waited for each other', async () => {
   const url = cluster.url('sessions', URL_OPTIONS);
   const locks = openLockManager({ url });

@@ -186,7 +186,7 @@ class BucketEvents {
    * @returns {LockEvent}
    */
   #describe(type, key, token) {
-    const { clientId, pid, threadId } = this.#sessions.get(key.lease) ?? NOBODY;
+    const { clientId, pid, threadId, host } = this.#sessions.get(key.lease) ?? NOBODY;
     return {
       type,
       name: decodeText(key.encodedName),
@@ -194,6 +194,7 @@ class BucketEvents {
       clientId,
       pid,
       threadId,
+      host,
       requestId: key.number,
       token: token === undefined ? null : BigInt(token),
       time: key.time ?? dateNow(),

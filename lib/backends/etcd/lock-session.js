@@ -59,8 +59,8 @@ class LockSession {
    * @param {ClusterOptions} place
    * @param {import('./bucket-view.js').SessionInfo} about
    * @param {(message: any) => void} tell
-   * @param {(lease: string | undefined) => () => void} [onSession]  has begun, or is gone; returns
-   *   what is done when nobody uses its locks any more
+   * @param {(session: Session | undefined) => () => void} [onSession]  has begun, or is gone;
+   *   returns what is done when nobody uses its locks any more
    */
   constructor(place, about, tell, onSession = () => ignore) {
     this.#place = place;
@@ -249,7 +249,7 @@ class LockSession {
     }
     this.counts.sessions += 1;
     this.#session = session;
-    this.#leaveMachine = this.#onSession(session.lease);
+    this.#leaveMachine = this.#onSession(session);
     this.#watches.onSession(session);
     this.#watches.after(() => {
       if (this.#session !== session) return;

@@ -24,12 +24,12 @@ function tell(message) {
 
 let leaveMachine = () => {};
 
-/** @param {string | undefined} lease */
-function onSession(lease) {
-  words.noteLease(lease);
-  if (lease === undefined) return () => {};
-  const cluster = `${place.endpoints.join()}/${place.prefix}`;
-  const link = new MachineLink(cluster, lease, (dead) => void session.revoke(dead));
+/** @param {import('./session.js').Session | undefined} begun */
+function onSession(begun) {
+  words.noteLease(begun?.lease);
+  if (begun === undefined) return () => {};
+  const cluster = `${begun.clusterId}/${place.prefix}`;
+  const link = new MachineLink(cluster, begun.lease, (dead) => void session.revoke(dead));
   link.open();
   leaveMachine = () => link.close();
   return leaveMachine;

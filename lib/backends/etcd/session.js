@@ -105,6 +105,7 @@ class Session {
     const written = await this.#calls.repeat('KV', 'Txn', {
       success: [put(this.#about, value, this.lease), getAll(this.#keys.mails(this.leaseId))],
     });
+    this.clusterId = String(written.header.cluster_id);
     this.#fence.begin(value, written.header.revision);
     const mails = this.#keys.mails(this.leaseId);
     const from = (BigInt(this.#fence.revision) + 1n).toString();

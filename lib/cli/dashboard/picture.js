@@ -1,5 +1,7 @@
 'use strict';
 
+const { isHere } = require('../../locks/describe-process.js');
+
 /** @typedef {import('../lock-monitor.js').View} View */
 /** @typedef {import('../lock-monitor.js').NameView} NameView */
 /** @typedef {import('../../../types/locks.d.ts').InspectedLock} InspectedLock */
@@ -12,10 +14,14 @@ const MAX_WAITERS = 5;
 const MAX_GRAPH_NAMES = 24;
 const MAX_REQUESTS = 1_000;
 
+/** The name of its machine if that is another one. @param {{ host?: string }} process */
+const otherHost = ({ host = '' }) => (isHere({ host }) ? '' : host);
+
 /** @param {InspectedLock} lock */
 const describe = (lock) => ({
   mode: lock.mode,
   pid: lock.pid,
+  host: otherHost(lock),
   threadId: lock.threadId,
   clientId: lock.clientId,
   label: lock.label,
@@ -97,12 +103,13 @@ function toPicture(view, { place, usage }) {
       isCertain,
       members: members.map((member) => ({ name: member.name, ...describe(member) })),
     })),
-    incidents: view.incidents.map(({ type, name, pid, threadId, time }) => ({
-      type,
-      name,
-      pid,
-      threadId,
-      time,
+    incidents: view.incidents.map((event) => ({
+      type: event.type,
+      name: event.name,
+      pid: event.pid,
+      host: otherHost(event),
+      threadId: event.threadId,
+      time: event.time,
     })),
   };
 }

@@ -8,8 +8,9 @@ const { describeProcess } = require('../describe-process.js');
 const MAX_NAMED = 20;
 
 /** @param {LockDetail} request  in a cycle */
-function describeRequest({ name, mode, label, pid, threadId, waited }) {
-  const about = [mode, describeProcess(pid), `thread ${threadId}`];
+function describeRequest(request) {
+  const { name, mode, label, threadId, waited } = request;
+  const about = [mode, describeProcess(request), `thread ${threadId}`];
   if (label !== '') about.unshift(`label '${label}'`);
   return `'${name}' (${about.join(', ')}; for ${Math.round(waited)} ms)`;
 }

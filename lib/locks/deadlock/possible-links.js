@@ -11,10 +11,12 @@ const LATER_ONES = /** @type {LockDetail} */ (
 );
 
 /**
- * Identifies a thread, for all of its lock managers; pid 0 means another PID namespace.
+ * Identifies a thread, for all of its lock managers; pid 0 means another PID namespace. Machines
+ * number their processes alike.
  * @param {LockDetail} detail
  */
-const agentOf = ({ pid, threadId, clientId }) => (pid === 0 ? clientId : `${pid} ${threadId}`);
+const agentOf = ({ pid, threadId, clientId, host = '' }) =>
+  pid === 0 ? clientId : `${pid} ${threadId} ${host}`;
 
 /** @param {LockDetail} lock  held */
 const grantedAt = ({ since, waited }) => since + waited;

@@ -40,6 +40,9 @@ export const escaped = (text) =>
 /** @param {string} name */
 export const shown = (name) => (name === '' ? '(empty name)' : escaped(name));
 
-/** @param {{ pid: number, threadId: number }} request */
-export const who = ({ pid, threadId }) =>
-  `${pid === 0 ? 'another container' : `pid ${pid}`}${threadId === 0 ? '' : `, thread ${threadId}`}`;
+/** @param {{ pid: number, host?: string, threadId: number }} request  host: of another machine */
+export function who({ pid, host = '', threadId }) {
+  const process = pid === 0 ? 'another container' : `pid ${pid}`;
+  const place = host === '' ? '' : ` on ${escaped(host)}`;
+  return `${process}${place}${threadId === 0 ? '' : `, thread ${threadId}`}`;
+}

@@ -43,12 +43,12 @@ export function Incidents({ incidents, counts }) {
       <table>
         <tbody>
           ${incidents.slice(0, 100).map(
-            ({ type, name, pid, threadId, time }, at) =>
+            ({ type, name, pid, host, threadId, time }, at) =>
               html`<tr key=${at}>
                 <td class="number">${clock(time)}</td>
                 <td><span class="tag ${type}">${type}</span></td>
                 <th scope="row">${shown(name)}</th>
-                <td>${who({ pid, threadId })}: ${WORDS[type]}</td>
+                <td>${who({ pid, host, threadId })}: ${WORDS[type]}</td>
               </tr>`,
           )}
         </tbody>

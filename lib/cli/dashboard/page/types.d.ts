@@ -1,6 +1,8 @@
 export interface Request {
   mode: string;
   pid: number;
+  /** Of another machine: its name. */
+  host: string;
   threadId: number;
   clientId: string;
   label: string;
@@ -44,6 +46,8 @@ export interface Incident {
   type: string;
   name: string;
   pid: number;
+  /** Of another machine: its name. */
+  host: string;
   threadId: number;
   time: number;
 }

@@ -1,5 +1,6 @@
 'use strict';
 
+const { hostname } = require('node:os');
 const {
   describeCycle,
   describePossibleCycle,
@@ -8,6 +9,13 @@ const {
 const requestBy = (name, pid) => ({
   ...{ name, mode: 'exclusive', label: '', threadId: 0, waited: 7.4 },
   pid,
+});
+
+test('a process of another machine is told with its name', () => {
+  const cycle = [{ ...requestBy('a', 12), host: 'web-2' }];
+  expect(describeCycle(cycle)).toMatch("'a' (exclusive, process 12 on web-2, thread 0; for 7 ms)");
+  const here = [{ ...requestBy('a', 12), host: hostname() }];
+  expect(describeCycle(here)).toMatch("'a' (exclusive, process 12, thread 0; for 7 ms)");
 });
 
 test('a process of another PID namespace, which has the id 0 here, is told as one elsewhere', () => {

@@ -1,6 +1,9 @@
 'use strict';
 
 const fc = require('fast-check');
+const { linkPossible } = require('../../../../lib/locks/deadlock/possible-links.js');
+const { UNKNOWN_TOKEN } = require('../../../../lib/locks/enclosing-word.js');
+const { runAtOnce } = require('../../../../lib/sliced.js');
 const { WaitGraph } = require('../../../../lib/locks/deadlock/wait-graph.js');
 
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -200,4 +203,31 @@ test('the work grows with the requests, not faster', () => {
     }
   };
   expect(stepsOf(4000) / stepsOf(1000)).toBeLessThan(5);
+});
+
+describe('links where call chains are not followed', () => {
+  /** Requests of the main thread of a process 1, as in many a container. */
+  const by = (host, text, since) => ({
+    ...detail(text),
+    ...{ pid: 1, threadId: 0, host, since, waited: 0, enclosingToken: UNKNOWN_TOKEN },
+  });
+  const isStuck = (held, pending) => {
+    const options = { links: linkPossible };
+    const view = {
+      held: held.map((lock) => ({ ...lock, token: BigInt(lock.requestId) })),
+      pending: pending.map((request) => ({ ...request, token: null })),
+    };
+    const graph = runAtOnce(WaitGraph.build(view, options));
+    return graph.isStuck(graph.find('me', pending[0].requestId));
+  };
+
+  test('close a circle over two machines', () => {
+    const held = [by('web-1', 'a11', 1), by('web-2', 'b12', 1)];
+    expect(isStuck(held, [by('web-1', 'b13', 2), by('web-2', 'a14', 2)])).toBe(true);
+  });
+
+  test('close none between processes of two machines that have the same number', () => {
+    expect(isStuck([by('web-1', 'a11', 1)], [by('web-1', 'a12', 2)])).toBe(true);
+    expect(isStuck([by('web-2', 'a11', 1)], [by('web-1', 'a12', 2)])).toBe(false);
+  });
 });
