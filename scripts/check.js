@@ -36,7 +36,8 @@ const check = (title, script, ...args) => ({
 const DEPENDS_ON_NODE = [
   'test/conformance',
   'test/js/scheduler',
-  'test/process/(endings|deadlock|scheduler|two-agents|wait-sync)',
+  'test/js/(time|locks/(first-contexts|memory|possible-deadlock|two-managers))',
+  'test/process/(endings|deadlock|scheduler|terminated-inside|two-agents|wait-sync)',
 ];
 const otherMajors = MAJORS.filter((major) => !process.versions.node.startsWith(`${major}.`));
 

@@ -18,12 +18,12 @@ const NAMES = 7; // few, so that the workers wait for each other
 
 const aTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Locks that other workers steal, and requests whose time is over, are no mistake. */
+/** Locks that are stolen, deadlocks, and requests whose time is over are no mistake. */
 async function ended(promise) {
   try {
     await promise;
   } catch (error) {
-    if (!['AbortError', 'TimeoutError'].includes(error.name)) throw error;
+    if (!['AbortError', 'DeadlockError', 'TimeoutError'].includes(error.name)) throw error;
   }
 }
 
@@ -104,15 +104,34 @@ const KINDS = {
     const asyncLock = new AsyncLock(new SharedArrayBuffer(4));
     return async () => {
       await Promise.all([...mutexes, semaphore].map((each) => each.runExclusive(aTurn)));
-      await Promise.all([semaphore.runShared(aTurn), mutexes[0].runShared(() => {})]);
+      await Promise.all([semaphore.runShared(aTurn), mutexes[0].waitForUnlock()]);
       await Promise.all([asyncLock.executeLocked(aTurn), asyncLock.executeLocked(() => {})]);
       asyncLock.lock();
       asyncLock.unlock();
     };
   },
 
+  'reentrant, deadlock, runOnce(), metrics': () => {
+    const { runOnce } = require(LIBRARY);
+    const { LockMetrics } = require('../../lib/metrics/index.js');
+    const locks = openHere();
+    const metrics = new LockMetrics({ manager: locks });
+    let run; // in memory: a file would be one more in the bucket
+    const store = { read: () => run, write: (_name, record) => (run = record) };
+    return async (i) => {
+      const [name, other] = [`nested ${i % NAMES}`, `nested ${(i + 1) % NAMES}`];
+      const nested = { reentrant: true, deadlock: 'reject', timeout: 30 };
+      const inside = () => [name, other].map((each) => ended(locks.request(each, nested, aTurn)));
+      await ended(locks.request(name, nested, () => Promise.all(inside())));
+      await metrics.toPrometheus();
+      const signal = AbortSignal.timeout(5);
+      await ended(runOnce(name, { every: 1000, manager: locks, store, signal }, aTurn));
+    };
+  },
+
   scheduler: () => {
-    const { TaskController, createScheduler, requestIdleCallback, scheduler } = require(LIBRARY);
+    const lib = require(LIBRARY);
+    const { TaskController, TaskSignal, createScheduler, requestIdleCallback, scheduler } = lib;
     const priorities = ['user-blocking', 'user-visible', 'background'];
     return async (i) => {
       const priority = priorities[i % priorities.length];
@@ -121,7 +140,7 @@ const KINDS = {
       const tasks = [
         scheduler.postTask(() => scheduler.yield(), { priority }),
         scheduler.postTask(() => {}, { delay: 1 }),
-        scheduler.postTask(() => scheduler.yield(), { signal }),
+        scheduler.postTask(() => scheduler.yield(), { signal: TaskSignal.any([signal]) }),
         createScheduler().postTask(() => {}),
         new Promise((resolve) => requestIdleCallback(resolve, { timeout: 5 })),
       ];
