@@ -102,7 +102,7 @@ class Agent {
   // shard is locked: then a request for the lock would not be granted either.
   Result<bool> IsLocked(const segment::ResourceName& name, uint32_t min);
 
-  // At most `max` live holders of the name. kBusy: the shard could not be read within 1 ms.
+  // At most `max` live holders of the name. kBusy: the shard is locked.
   Result<Snapshot> HoldersOf(const segment::ResourceName& name, uint32_t max);
   // Walks from these queued requests to their blockers; see WaitWalk. Must not outlive this agent.
   Result<std::unique_ptr<WaitWalk>> BeginWaitWalk(std::span<const uint32_t> ids, bool with_queues,

@@ -24,7 +24,7 @@ const EVENT_TOKEN = 2;
 const EVENT_PID = 3;
 
 /**
- * Warns that a request cannot be queued: a debugger, ^Z or a frozen container has stopped a process
+ * Warns that a request cannot be decided: a debugger, ^Z or a frozen container has stopped a process
  * while it updates the lock table.
  * @param {string} name
  * @param {number} pid  the stopped process; 0: unknown
@@ -32,8 +32,8 @@ const EVENT_PID = 3;
 function warnOfStall(name, pid) {
   const who = pid === 0 ? 'a process' : `process ${pid}`;
   process.emitWarning(
-    `The request for '${name}' has waited for a second because ${who} is stopped ` +
-      'while it updates the lock table. It is queued as soon as that process continues or ends.',
+    `The request for '${name}' has waited for a second because ${who} is stopped while it ` +
+      'updates the lock table. It keeps its place, and goes on when that process does, or ends.',
     { type: 'HoldfastWarning', code: 'HOLDFAST_STALLED' },
   );
 }
