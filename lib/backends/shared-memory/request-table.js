@@ -24,8 +24,8 @@ const EVENT_TOKEN = 2;
 const EVENT_PID = 3;
 
 /**
- * Warns that a request cannot be decided: a debugger, ^Z or a frozen container has stopped a process
- * while it updates the lock table.
+ * Warns that a request cannot be decided: a debugger, ^Z or a frozen container has stopped a
+ * process while it updates the lock table.
  * @param {string} name
  * @param {number} pid  the stopped process; 0: unknown
  */
@@ -33,7 +33,7 @@ function warnOfStall(name, pid) {
   const who = pid === 0 ? 'a process' : `process ${pid}`;
   process.emitWarning(
     `The request for '${name}' has waited for a second because ${who} is stopped while it ` +
-      'updates the lock table. It keeps its place, and goes on when that process does, or ends.',
+      'updates the lock table. It keeps its place until that process continues or ends.',
     { type: 'HoldfastWarning', code: 'HOLDFAST_STALLED' },
   );
 }
