@@ -34,8 +34,9 @@ function ensureBenchPackages() {
  * @param {boolean} withEtcd
  */
 function ensureServers(withEtcd) {
-  /** @type {('redis' | 'postgresql' | 'etcd')[]} */
+  /** @type {('redis' | 'postgresql' | 'etcd' | 'etcdctl')[]} */
   const servers = ['redis', 'postgresql'];
+  if (withEtcd) servers.push('etcdctl');
   if (withEtcd && !process.env.HOLDFAST_ETCD) servers.push('etcd');
   for (const server of servers) {
     try {

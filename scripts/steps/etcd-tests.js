@@ -9,8 +9,9 @@ const { ensureToolchain } = require('./toolchain.js');
 /** What the short form takes of the conformance suite. */
 const SHORT = ['test/conformance/(if-available|steal)'];
 
-/** Finds or installs etcd; HOLDFAST_ETCD names another one. */
+/** Finds or installs etcd; HOLDFAST_ETCD names another one. Its command line is needed anyhow. */
 function ensureEtcd() {
+  ensureToolchain('etcdctl');
   if (!process.env.HOLDFAST_ETCD) ensureToolchain('etcd');
 }
 

@@ -108,8 +108,8 @@ const REQUIREMENTS = {
   ],
   instructions: [programNeeded('Valgrind', 'valgrind', ['valgrind'])],
   redis: [programNeeded('a Redis server', 'redis-server', ['redis-server'])],
-  etcd: [
-    programNeeded('an etcd server', 'etcd', ['etcd-server']),
+  etcd: [programNeeded('an etcd server', 'etcd', ['etcd-server'])],
+  etcdctl: [
     {
       name: 'etcdctl',
       isThere: () => succeeds('etcdctl', ['version']),
@@ -157,8 +157,8 @@ function installWithApt(packages) {
  * Makes sure that the toolchains are there, one requirement after the other, because a later one
  * may be answered by an earlier one.
  * @param {...('addon' | 'cpp' | 'sanitizers' | 'format' | 'tidy' | 'readelf' | 'musl' | 'arm64' |
- *   'instructions' | 'redis' | 'postgresql' | 'etcd' | 'faults' | 'terminal' | 'browser' |
- *   'flock' | 'pictures')} toolchains
+ *   'instructions' | 'redis' | 'postgresql' | 'etcd' | 'etcdctl' | 'faults' | 'terminal' |
+ *   'browser' | 'flock' | 'pictures')} toolchains
  */
 function ensureToolchain(...toolchains) {
   const missing = toolchains

@@ -9,6 +9,8 @@ const { TestNetwork, canMakeNetworks } = require('../support/test-network.js');
 
 const DEMO = path.join(__dirname, '..', '..', 'demo', 'main.js');
 const INCREMENTS = 2_000;
+/** Nobody's lease ends in an election, nor while the one that was killed is looked for. */
+const TTL_MS = 600_000;
 /** Of each of them the cluster has made one change or two. */
 const SOME = BigInt(INCREMENTS / 4);
 
@@ -32,7 +34,7 @@ afterEach(async () => {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: {
         ...process.env,
-        HOLDFAST_URL: cluster.url('demo', '?ttl=30'), // nobody's lease ends in an election
+        HOLDFAST_URL: cluster.url('demo', `?ttl=${TTL_MS / 1000}`),
         HOLDFAST_DEMO_MACHINES: clients.map(({ name }) => name).join(' '),
       },
     });
@@ -46,6 +48,8 @@ afterEach(async () => {
     const result = JSON.parse(await output);
     console.log(result);
     expect(result).toMatchObject({ ok: true, expected: INCREMENTS, found: INCREMENTS });
+    // The lease of the one that was killed is revoked by another of its machine.
+    expect(result.killToGrantMs).toBeLessThan(TTL_MS / 2);
     expect(result).toMatchObject({ violations: 0, auditViolations: 0, unreportedLost: false });
     leader.start(cluster.members, 'existing');
     await cluster.untilHealthy();
