@@ -300,6 +300,11 @@ export interface LockBackend {
   close(): void;
   /** The name of the bucket; absent without buckets. */
   readonly bucket?: string;
+  /**
+   * Where its locks are, for a person to read, in the form of a URL that ends with the bucket and
+   * has no password. Absent: in `folder`, if there is one, as shared memory.
+   */
+  readonly place?: string;
   /** The folder of its files on this machine; absent without files. */
   readonly folder?: string;
   /** How full the lock table is; absent without a limit. */

@@ -177,6 +177,11 @@ export interface LockManagerInspection {
   readonly held: InspectedLock[];
   /** The waiting ones, in the order of their queues. */
   readonly pending: InspectedLock[];
+  /**
+   * Where these locks are, for a person to compare, in the form of a URL that ends with the bucket.
+   * undefined: a backend of one's own does not say.
+   */
+  readonly place?: string | undefined;
 }
 
 /** The result of {@link LockManager.query}: plain data, in request order per name. */

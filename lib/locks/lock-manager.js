@@ -188,10 +188,10 @@ class LockManager {
   inspect() {
     try {
       LockManager.#checkCall(this, 'inspect', 0, 0);
-      return Promise.resolve(this.#attach().inspect())
+      const backend = this.#attach();
+      return Promise.resolve(backend.inspect())
         .then(withoutWords)
-        .then(withProcessFacts())
-        .then(toPrintable());
+        .then((inspection) => toPrintable()(withProcessFacts()(inspection, backend)));
     } catch (error) {
       return Promise.reject(error);
     }

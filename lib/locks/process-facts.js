@@ -111,11 +111,15 @@ function factsOf({ pid, host }) {
   };
 }
 
+/** Shared memory has a folder, and says no more. @param {string | undefined} folder */
+const shmUrl = (folder) => (folder === undefined ? undefined : `shm://${folder}`);
+
 /**
  * @param {LockInspection} inspection
+ * @param {{ place?: string, folder?: string }} [backend]  that it is of
  * @returns {import('../../types/locks.d.ts').LockManagerInspection}
  */
-function withProcessFacts({ held, pending }) {
+function withProcessFacts({ held, pending }, { place, folder } = {}) {
   /** @type {Map<string, ProcessFacts>} */
   const known = new Map();
   const addTo = (/** @type {import('../../types/backend.d.ts').LockDetail} */ detail) => {
@@ -124,7 +128,7 @@ function withProcessFacts({ held, pending }) {
     known.set(key, facts);
     return { ...detail, ...facts };
   };
-  return { held: held.map(addTo), pending: pending.map(addTo) };
+  return { held: held.map(addTo), pending: pending.map(addTo), place: place ?? shmUrl(folder) };
 }
 
 module.exports = { factsOf, withProcessFacts };

@@ -75,7 +75,8 @@ describeInside(UTS, 'a process of another machine', () => {
     holder = spawn(UTS[0], [...UTS.slice(1), ...program, url, 'of web-2'], { stdio: IPC });
     await once(holder, 'message');
     const about = expect.objectContaining({ host: 'web-2', pid: holder.pid });
-    const { held } = await locks.inspect();
+    const { held, place } = await locks.inspect();
+    expect(place).toBe(`${url}/default`);
     expect(held).toEqual([about]);
     expect(held[0]).toMatchObject({ processState: 'unknown', command: '' });
     const refused = locks.request('of web-2', { timeout: 20 }, () => {});

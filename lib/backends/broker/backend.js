@@ -38,6 +38,7 @@ class BrokerBackend {
   /** Identifies the lock table: the same for all backends of a bucket, by whatever path. */
   table;
   bucket;
+  place;
   #place;
   /** @type {{ id: string, lifeline: Lifeline } | undefined} as the brokers know this agent */
   #session = undefined;
@@ -60,7 +61,7 @@ class BrokerBackend {
   constructor(options = {}) {
     this.#place = toBrokerFiles(options);
     this.#place.ensure();
-    ({ bucket: this.bucket, realFolder: this.table } = this.#place);
+    ({ bucket: this.bucket, realFolder: this.table, url: this.place } = this.#place);
     this.#link = new Link(this.#place, {
       hello: (toBrokerTime) => ['hello', this.#state(toBrokerTime), false],
       onOpen: () => this.#onOpen(),

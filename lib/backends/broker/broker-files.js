@@ -101,6 +101,11 @@ class BrokerFiles {
     return fs.realpathSync(this.folder);
   }
 
+  /** For a person to read. */
+  get url() {
+    return `broker://${this.folder}`;
+  }
+
   /** The claims of brokers, and their sockets. */
   get claimsFolder() {
     return path.join(this.folder, 'claims');

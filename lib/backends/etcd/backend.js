@@ -39,6 +39,7 @@ class EtcdBackend {
   /** Identifies the lock table: the same for all backends of a bucket. */
   table;
   bucket;
+  place;
   #link;
   #maxAnswerMs;
   /** What the other agents of this thread may know of this one. */
@@ -60,6 +61,8 @@ class EtcdBackend {
     loadServices(); // a missing library is reported here, not in the other thread
     const about = { clientId: this.clientId, pid: process.pid, threadId, host: os.hostname() };
     this.bucket = place.bucket;
+    const scheme = place.isEncrypted ? 'etcds' : 'etcd';
+    this.place = `${scheme}://${place.endpoints}/${place.prefix}/${place.bucket}`;
     this.table = `etcd ${[...place.endpoints].sort()} ${place.prefix}/${place.bucket}`;
     this.#maxAnswerMs = Math.max(place.ttlMs, MIN_ANSWER_MS);
     this.#link = new SessionLink({ place, about }, (message) => this.#onMessage(message));

@@ -49,6 +49,10 @@ class LocalBackend {
     this.#table = table;
   }
 
+  get place() {
+    return `local:${this.bucket ?? ''}`;
+  }
+
   pidFor() {
     return process.pid;
   }

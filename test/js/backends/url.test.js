@@ -101,3 +101,14 @@ test.each([
   expect(() => openLockManager(options)).toThrow(TypeError);
   expect(() => openLockManager(options)).toThrow(message);
 });
+
+test.each([
+  ['shm:', () => `shm://${directory}/jobs`],
+  ['broker:', () => `broker://${directory}/~jobs~`],
+  ['local:', () => 'local:jobs'],
+])('inspect() says where the locks are: %s', async (scheme, place) => {
+  const url = scheme === 'local:' ? scheme : shmUrl().replace('shm:', scheme);
+  const locks = openLockManager({ url, bucket: 'jobs' });
+  expect(await locks.inspect()).toEqual({ held: [], pending: [], place: place() });
+  locks.close();
+});
