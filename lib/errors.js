@@ -53,6 +53,7 @@ class LockLostError extends DOMException {
  * @property {'exclusive' | 'shared'} mode
  * @property {string} clientId
  * @property {number} pid
+ * @property {string} [host]  over several machines
  * @property {number} threadId
  */
 

@@ -302,7 +302,7 @@ export interface LockBackend {
   readonly bucket?: string;
   /**
    * Where its locks are, for a person to read, in the form of a URL that ends with the bucket and
-   * has no password. Absent: in `folder`, if there is one, as shared memory.
+   * has no password.
    */
   readonly place?: string;
   /** The folder of its files on this machine; absent without files. */

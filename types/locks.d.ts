@@ -178,8 +178,8 @@ export interface LockManagerInspection {
   /** The waiting ones, in the order of their queues. */
   readonly pending: InspectedLock[];
   /**
-   * Where these locks are, for a person to compare, in the form of a URL that ends with the bucket.
-   * undefined: a backend of one's own does not say.
+   * Where these locks are, for a person to read: the scheme, the directory or the hosts, and the
+   * bucket. Those of `local:` are of one thread. undefined: a backend of one's own does not say.
    */
   readonly place?: string | undefined;
 }
@@ -412,6 +412,8 @@ export interface DeadlockMember {
   clientId: string;
   /** Id of its process; 0: of another PID namespace. */
   pid: number;
+  /** The name of its machine, if several machines share the locks. */
+  host?: string;
   /** Id of its thread; 0 is the main thread. */
   threadId: number;
 }

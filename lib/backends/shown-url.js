@@ -1,17 +1,29 @@
 'use strict';
 
-/** Hosts with their ports, after a user and a password that are escaped as they have to be. */
-const AS_IT_HAS_TO_BE =
-  /^[^:/]+:\/\/(?:[^/?#@]*@)?(?:\[[^\]]*\]|[^/?#@:,[]+)(?::\d+)?(?:,[^/?#@]*)?(?:[/?#]|$)/;
+const HOST = String.raw`(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?`;
+const USER = String.raw`(?:([^/?#@:]*)(:[^/?#@]*)?@)?`;
+const PLACE = String.raw`(${HOST}(?:,${HOST})*(?:\/[^?#]*)?(?:\?[a-z]+=[^#]*)?)`;
+/** All of it is escaped as it has to be. */
+const CLUSTER = new RegExp(String.raw`^(etcds?:\/\/)${USER}${PLACE}$`, 'i');
+/** The schemes of one machine, which have no users. */
+const LOCAL = /^(?:shm|broker|local):/i;
 
 /**
- * A lock URL for a person to read, who may show it to others: without its password. Where what
- * stands in it is not escaped, everything up to the last '@' may be the password.
+ * A lock URL for a person to read, who may show it to others: without its password. Where it is
+ * another URL, or not escaped, everything from the first ':' to the last '@' may be the password.
  * @param {string} url
  */
 function shownUrl(url) {
-  const password = AS_IT_HAS_TO_BE.test(url) ? /(:\/\/[^/?#@:]*):[^/?#@]*@/ : /(:[^@:]*):[^]*@/;
-  return url.replace(password, '$1:…@');
+  if (LOCAL.test(url)) return url;
+  const cluster = CLUSTER.exec(url);
+  if (cluster !== null) {
+    const [, scheme, user, password, rest] = cluster;
+    if (user === undefined) return url;
+    return `${scheme}${user}${password === undefined ? '' : ':…'}@${rest}`;
+  }
+  const start = url.indexOf('://') < 0 ? 0 : url.indexOf('://') + 3;
+  const [colon, at] = [url.indexOf(':', start), url.lastIndexOf('@')];
+  return colon < 0 || at < colon ? url : `${url.slice(0, colon)}:…${url.slice(at)}`;
 }
 
 module.exports = { shownUrl };

@@ -1,6 +1,6 @@
 'use strict';
 
-const { isHere } = require('../locks/describe-process.js');
+const { isHere } = require('../backends/host.js');
 const { formatDuration } = require('./durations.js');
 const { printable } = require('./printable.js');
 

@@ -1,6 +1,7 @@
 'use strict';
 
-const { describeProcess, isHere } = require('../locks/describe-process.js');
+const { isHere } = require('../backends/host.js');
+const { describeProcess } = require('../locks/describe-process.js');
 const { factsOf } = require('../locks/process-facts.js');
 const { pidText } = require('./lock-rows.js');
 const { printable } = require('./printable.js');

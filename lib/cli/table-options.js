@@ -78,7 +78,7 @@ function directoryOfUrl(text) {
 function directoryOf(place) {
   if (place.directory !== undefined) return path.resolve(place.directory);
   const url = urlOf(place);
-  const named = url?.startsWith('shm:') ? directoryOfUrl(url) : undefined;
+  const named = url !== undefined && /^shm:/i.test(url) ? directoryOfUrl(url) : undefined;
   if (named !== undefined) return named;
   const uid = /** @type {() => number} */ (process.geteuid)();
   return process.env.HOLDFAST_DIR || `/dev/shm/holdfast-${uid}`;
@@ -90,7 +90,7 @@ function directoryOf(place) {
  */
 function isSharedMemory(place) {
   const url = urlOf(place);
-  if (url !== undefined) return url.startsWith('shm:');
+  if (url !== undefined) return /^shm:/i.test(url);
   return process.platform === 'linux' && process.env.HOLDFAST_FALLBACK !== 'local';
 }
 

@@ -32,6 +32,8 @@ class LockHandle extends Lock {
 
   #request;
   #isRegistered = false;
+  /** @type {unknown} of the release, where that was one: a promise, if it takes effect later */
+  #released = undefined;
 
   static #registerHeld() {
     const handles = LockHandle.#ofThisTurn;
@@ -58,8 +60,9 @@ class LockHandle extends Lock {
 
   #release() {
     const released = this.#request.release();
-    if (released && this.#isRegistered) forgottenHandles.unregister(this);
-    return released;
+    if (!released) return;
+    this.#released = released;
+    if (this.#isRegistered) forgottenHandles.unregister(this);
   }
 
   [Symbol.dispose]() {
@@ -68,7 +71,8 @@ class LockHandle extends Lock {
 
   /** Fulfilled when the release is in effect. */
   async [Symbol.asyncDispose]() {
-    await this.#release();
+    this.#release();
+    await this.#released;
   }
 }
 

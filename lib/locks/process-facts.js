@@ -1,7 +1,7 @@
 'use strict';
 
 const { readFileSync, readlinkSync } = require('node:fs');
-const { isHere } = require('./describe-process.js');
+const { isHere } = require('../backends/host.js');
 
 /**
  * Adds facts from /proc to the processes of an inspection: whether each one runs, and its command
@@ -111,15 +111,12 @@ function factsOf({ pid, host }) {
   };
 }
 
-/** Shared memory has a folder, and says no more. @param {string | undefined} folder */
-const shmUrl = (folder) => (folder === undefined ? undefined : `shm://${folder}`);
-
 /**
  * @param {LockInspection} inspection
- * @param {{ place?: string, folder?: string }} [backend]  that it is of
+ * @param {{ place?: string }} [backend]  that it is of
  * @returns {import('../../types/locks.d.ts').LockManagerInspection}
  */
-function withProcessFacts({ held, pending }, { place, folder } = {}) {
+function withProcessFacts({ held, pending }, { place } = {}) {
   /** @type {Map<string, ProcessFacts>} */
   const known = new Map();
   const addTo = (/** @type {import('../../types/backend.d.ts').LockDetail} */ detail) => {
@@ -128,7 +125,7 @@ function withProcessFacts({ held, pending }, { place, folder } = {}) {
     known.set(key, facts);
     return { ...detail, ...facts };
   };
-  return { held: held.map(addTo), pending: pending.map(addTo), place: place ?? shmUrl(folder) };
+  return { held: held.map(addTo), pending: pending.map(addTo), place };
 }
 
 module.exports = { factsOf, withProcessFacts };

@@ -24,7 +24,7 @@ const WITHOUT_NATIVE_PART = ['ERR_HOLDFAST_RUNTIME', 'ERR_HOLDFAST_PLATFORM'];
 function doesWithoutNativePart(error, env) {
   if (!(error instanceof BindingError)) return false;
   if (WITHOUT_NATIVE_PART.includes(error.code)) return true;
-  if (env.HOLDFAST_URL) return !env.HOLDFAST_URL.startsWith('shm:');
+  if (env.HOLDFAST_URL) return !/^shm:/i.test(env.HOLDFAST_URL);
   return env.HOLDFAST_FALLBACK === 'local';
 }
 

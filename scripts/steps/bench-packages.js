@@ -34,9 +34,8 @@ function ensureBenchPackages() {
  * @param {boolean} withEtcd
  */
 function ensureServers(withEtcd) {
-  /** @type {('redis' | 'postgresql' | 'etcd' | 'etcdctl')[]} */
+  /** @type {('redis' | 'postgresql' | 'etcd')[]} */
   const servers = ['redis', 'postgresql'];
-  if (withEtcd) servers.push('etcdctl');
   if (withEtcd && !process.env.HOLDFAST_ETCD) servers.push('etcd');
   for (const server of servers) {
     try {

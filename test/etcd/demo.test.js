@@ -53,6 +53,8 @@ afterEach(async () => {
     expect(result).toMatchObject({ violations: 0, auditViolations: 0, unreportedLost: false });
     leader.start(cluster.members, 'existing');
     await cluster.untilHealthy();
+    // The last one to exit may not have had the second that it waits for the cluster.
+    await cluster.revokeLeases();
     while ((await cluster.keys()).length > 0) await sleep(200);
   },
 );

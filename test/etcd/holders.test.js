@@ -67,7 +67,7 @@ test('so does that of requestSync(), where they are of another thread', async ()
 
 describeInside(UTS, 'a process of another machine', () => {
   let holder;
-  afterEach(() => holder.kill('SIGKILL'));
+  afterEach(() => holder?.kill('SIGKILL'));
 
   test('is told with the name of that, and not looked for here', async () => {
     const url = cluster.url('holders');

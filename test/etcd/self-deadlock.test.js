@@ -126,3 +126,15 @@ test('another thread holds one of the places: it waits for that one', async () =
   expect(requestSync(limited)).toBe('shared');
   await once(holder, 'exit');
 });
+
+test('a lock of one manager covers a reentrant request of another of the thread', async () => {
+  const inside = () => other.request('a', { reentrant: true, timeout: TIMEOUT }, () => 'covered');
+  expect(await locks.request('a', { reentrant: true }, inside)).toBe('covered');
+});
+
+test('a request inside a lock of another manager of the thread closes a circle', async () => {
+  const options = { deadlock: 'reject', timeout: TIMEOUT };
+  await locks.request('a', { deadlock: 'reject' }, () =>
+    expect(other.request('a', options, ignore)).rejects.toEqual(deadlock),
+  );
+});

@@ -168,7 +168,7 @@ test.each(IN_PROCESS_BACKENDS)(
     expect(chains.tokens.length).toBeGreaterThan(CHAINS);
     // After a loss the callback of requestAll() goes on, and holds what is left.
     for (const locks of managers) {
-      while (!isDeepStrictEqual(await locks.inspect(), { held: [], pending: [] })) await nextTurn();
+      while (!isDeepStrictEqual(await locks.query(), { held: [], pending: [] })) await nextTurn();
     }
     const listeners = [...chains.controllers.keys()].map(
       (signal) => getEventListeners(signal, 'abort').length,

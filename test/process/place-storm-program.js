@@ -7,7 +7,7 @@ const { appendFileSync } = require('node:fs');
 const { setImmediate: nextTurn, setTimeout: pause } = require('node:timers/promises');
 const { openLockManager } = require('../../lib/index.js');
 const { randomFrom } = require('../support/process-random.js');
-const { sleepFor } = require('../support/sleep-for.js');
+const { sleepPastATurn } = require('../support/sleep-for.js');
 const { lineOf } = require('./place-storm-log.js');
 
 const MAX_INSIDE_MS = 9;
@@ -36,7 +36,7 @@ async function use() {
       write('enter', section);
       await pause(random(MAX_INSIDE_MS));
       write('leaving', section);
-      await sleepFor(A_LOOK_LATER_MS);
+      await sleepPastATurn(A_LOOK_LATER_MS);
       await locks.request(`look of ${who}`, () => {});
     });
     write('left', section);

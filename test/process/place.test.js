@@ -5,9 +5,9 @@ const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
 const { openLockManager } = require('../../lib/index.js');
-const { sleepFor } = require('../support/sleep-for.js');
+const { sleepPastATurn } = require('../support/sleep-for.js');
 
-// The lock table is looked for again 10 ms after the last look at the earliest.
+// The lock table is looked for again 10 ms after the last look at the earliest, once per turn.
 const A_LOOK_LATER_MS = 20;
 
 /** What somebody may do to a lock table that is in use. */
@@ -61,7 +61,7 @@ describe.each(Object.keys(HARMS))('when %s', (harm) => {
     const locks = openWithoutSweep(place);
     const { held, waiting } = await holdAndWait(locks);
     HARMS[harm](place);
-    await sleepFor(A_LOOK_LATER_MS);
+    await sleepPastATurn(A_LOOK_LATER_MS);
     const other = locks.request('other', () => 'granted by the new table');
     const ends = [
       expect(other).rejects.toMatchObject(gone),
@@ -88,7 +88,7 @@ describe.each(Object.keys(HARMS))('when %s', (harm) => {
     const locks = openWithoutSweep(place);
     await locks.query();
     HARMS[harm](place);
-    await sleepFor(A_LOOK_LATER_MS);
+    await sleepPastATurn(A_LOOK_LATER_MS);
     await expect(locks.query()).rejects.toMatchObject(gone);
     locks.close();
   });
@@ -97,7 +97,7 @@ describe.each(Object.keys(HARMS))('when %s', (harm) => {
     const locks = openWithoutSweep(place);
     const before = await locks.request('ledger', (lock) => lock.token);
     HARMS[harm](place);
-    await sleepFor(A_LOOK_LATER_MS);
+    await sleepPastATurn(A_LOOK_LATER_MS);
     await expect(locks.query()).rejects.toMatchObject(gone);
     const newcomer = openLockManager(place);
     const after = await newcomer.request('ledger', async (lock) => {

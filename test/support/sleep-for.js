@@ -1,7 +1,7 @@
 'use strict';
 
 const { performance } = require('node:perf_hooks');
-const { setTimeout: pause } = require('node:timers/promises');
+const { setImmediate: nextTurn, setTimeout: pause } = require('node:timers/promises');
 
 /**
  * Resolves when so many milliseconds have passed. A timer alone may be early: it counts from the
@@ -13,4 +13,15 @@ async function sleepFor(ms) {
   for (let left = ms; left > 0; left = end - performance.now()) await pause(left);
 }
 
-module.exports = { sleepFor };
+/**
+ * The same, and then the event loop goes round. Where a thread has stood still, the timer may come
+ * in the very turn that it was set in, as far as an agent can tell.
+ * @param {number} ms
+ */
+async function sleepPastATurn(ms) {
+  await sleepFor(ms);
+  await nextTurn();
+  await nextTurn(); // the first may come before the agent's own look
+}
+
+module.exports = { sleepFor, sleepPastATurn };

@@ -98,12 +98,16 @@ class BrokerFiles {
 
   /** The same for all paths by which it is reached. */
   get realFolder() {
-    return fs.realpathSync(this.folder);
+    try {
+      return fs.realpathSync(this.folder);
+    } catch {
+      return this.folder; // it was removed just now, or may not be read
+    }
   }
 
   /** For a person to read. */
   get url() {
-    return `broker://${this.folder}`;
+    return `broker://${path.join(this.directory, this.bucket)}`;
   }
 
   /** The claims of brokers, and their sockets. */

@@ -1,7 +1,7 @@
 'use strict';
 
 const { threadId } = require('node:worker_threads');
-const { pidNamespace } = require('./pid-namespace.js');
+const { pidNamespace } = require('../pid-namespace.js');
 const { threadName } = require('./thread-name.js');
 
 /** @typedef {import('./tracked-request.js').TrackedRequest} TrackedRequest */

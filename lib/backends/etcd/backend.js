@@ -1,11 +1,12 @@
 'use strict';
 
 const { setTimeout } = require('../../time.js');
-const os = require('node:os');
 const { threadId } = require('node:worker_threads');
 const { WAS_CLOSED, closedError, invalidStateError } = require('../../errors.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { createClientId } = require('../client-id.js');
+const { hostname } = require('../host.js');
+const { pidNamespace } = require('../pid-namespace.js');
 const { doNotLeaveAtExit, leaveAtExit } = require('../shared-memory/exit-hook.js');
 const { QUEUED } = require('../outcome.js');
 const { toAsk } = require('./ask.js');
@@ -36,7 +37,7 @@ const MIN_ANSWER_MS = 10_000;
  */
 class EtcdBackend {
   clientId = createClientId();
-  /** Identifies the lock table: the same for all backends of a bucket. */
+  /** Identifies the lock table, for URLs that name the same endpoints. */
   table;
   bucket;
   place;
@@ -59,11 +60,12 @@ class EtcdBackend {
   /** @param {import('./cluster-options.js').ClusterOptions} place */
   constructor(place) {
     loadServices(); // a missing library is reported here, not in the other thread
-    const about = { clientId: this.clientId, pid: process.pid, threadId, host: os.hostname() };
+    const own = { pid: process.pid, host: hostname(), pidNamespace: pidNamespace() };
+    const about = { clientId: this.clientId, threadId, ...own };
     this.bucket = place.bucket;
     const scheme = place.isEncrypted ? 'etcds' : 'etcd';
     this.place = `${scheme}://${place.endpoints}/${place.prefix}/${place.bucket}`;
-    this.table = `etcd ${[...place.endpoints].sort()} ${place.prefix}/${place.bucket}`;
+    this.table = JSON.stringify([[...place.endpoints].sort(), place.prefix, place.bucket]);
     this.#maxAnswerMs = Math.max(place.ttlMs, MIN_ANSWER_MS);
     this.#link = new SessionLink({ place, about }, (message) => this.#onMessage(message));
     this.#agent = { shared: this.#link.shared, requests: this.#requests };

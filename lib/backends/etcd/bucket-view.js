@@ -1,5 +1,7 @@
 'use strict';
 
+const { hostname } = require('../host.js');
+const { pidNamespace } = require('../pid-namespace.js');
 const { decodeText, numberOf } = require('./keys.js');
 const { textOf } = require('./transaction.js');
 
@@ -14,20 +16,26 @@ const { textOf } = require('./transaction.js');
  * @property {number} pid
  * @property {number} threadId
  * @property {string} host
+ * @property {string} [pidNamespace]  '' or none: not known
  */
 
 /** @type {SessionInfo} of a session whose key is gone while its requests are still there */
 const NOBODY = { clientId: '', pid: 0, threadId: 0, host: '' };
 
-/** @param {string} value @returns {SessionInfo} */
+/**
+ * As it is told here. Containers may have the name of their machine, and their own process ids.
+ * @param {string} value
+ * @returns {SessionInfo}
+ */
 function toSessionInfo(value) {
-  const [clientId, pid, threadId, host] = JSON.parse(value);
-  return { clientId, pid, threadId, host };
+  const [clientId, pid, threadId, host, namespace] = JSON.parse(value);
+  const isOfHere = !namespace || namespace === pidNamespace() || host !== hostname();
+  return { clientId, pid: isOfHere ? pid : 0, threadId, host };
 }
 
 /** @param {SessionInfo} info */
-const fromSessionInfo = ({ clientId, pid, threadId, host }) =>
-  JSON.stringify([clientId, pid, threadId, host]);
+const fromSessionInfo = ({ clientId, pid, threadId, host, pidNamespace: namespace }) =>
+  JSON.stringify([clientId, pid, threadId, host, namespace]);
 
 /**
  * What the value of a request's key says; a held one's begins with the time of its grant. Where it

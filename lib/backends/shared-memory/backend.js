@@ -51,6 +51,8 @@ const MAX_HOLDERS = 100; // unless holdersOf() is told otherwise
 class SharedMemoryBackend {
   clientId = createClientId();
   #native = loadBinding();
+  bucket;
+  folder;
   #options;
   /** The native agent; null from the loss of the lock table to the next use, which reopens it. */
   #agent;
@@ -77,6 +79,8 @@ class SharedMemoryBackend {
    */
   constructor(options = {}) {
     this.#options = toAgentOptions(this.#native, this.clientId, options);
+    this.bucket = this.#options.bucket;
+    this.folder = path.join(this.#options.directory, this.bucket);
     this.#agent = this.#open();
     leaveAtExit(this);
   }
@@ -86,8 +90,8 @@ class SharedMemoryBackend {
     return (this.#table ??= placeOf(this.#options));
   }
 
-  get folder() {
-    return path.join(this.#options.directory, this.#options.bucket);
+  get place() {
+    return `shm://${this.folder}`;
   }
 
   /**
@@ -229,10 +233,6 @@ class SharedMemoryBackend {
     });
     this.#watches.add(watch);
     return watch;
-  }
-
-  get bucket() {
-    return this.#options.bucket;
   }
 
   /** @returns {import('../../../types/backend.d.ts').LockTableUsage} */

@@ -33,7 +33,7 @@ function warnOfStall(name, pid) {
   const who = pid === 0 ? 'a process' : `process ${pid}`;
   process.emitWarning(
     `The request for '${name}' has waited for a second because ${who} is stopped while it ` +
-      'updates the lock table. It keeps its place until that process continues or ends.',
+      'updates the lock table. It keeps its place, and is decided when that process continues or ends.',
     { type: 'HoldfastWarning', code: 'HOLDFAST_STALLED' },
   );
 }

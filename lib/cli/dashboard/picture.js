@@ -1,6 +1,6 @@
 'use strict';
 
-const { isHere } = require('../../locks/describe-process.js');
+const { isHere } = require('../../backends/host.js');
 
 /** @typedef {import('../lock-monitor.js').View} View */
 /** @typedef {import('../lock-monitor.js').NameView} NameView */

@@ -346,12 +346,9 @@ function pause(watched) {
 
 /** @param {LockDetail[]} cycle */
 function toError(cycle) {
-  const members = cycle.map(({ name, mode, clientId, pid, threadId }) => ({
-    name,
-    mode,
-    clientId,
-    pid,
-    threadId,
+  const members = cycle.map(({ name, mode, clientId, pid, host, threadId }) => ({
+    ...{ name, mode, clientId, pid, threadId },
+    ...(host === undefined ? {} : { host }),
   }));
   return new DeadlockError(describeCycle(cycle), members);
 }

@@ -1,18 +1,20 @@
 'use strict';
 
-const { mkdtempSync, rmSync } = require('node:fs');
+const { mkdtempSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { pathToFileURL } = require('node:url');
+const { BrokerFiles } = require('../../../lib/backends/broker/broker-files.js');
 const { shownUrl } = require('../../../lib/backends/shown-url.js');
 const { openByUrl } = require('../../../lib/backends/url.js');
 const { openLockManager } = require('../../../lib/index.js');
+const { removeLocks } = require('../../support/broker-process.js');
 
 let directory;
 beforeEach(() => (directory = mkdtempSync(join(tmpdir(), 'holdfast url '))));
 afterEach(() => {
   delete process.env.HOLDFAST_URL;
-  rmSync(directory, { recursive: true, force: true });
+  removeLocks(new BrokerFiles('jobs', directory));
 });
 
 /** Whether what one of the lock managers holds keeps the other out. */
@@ -51,8 +53,17 @@ test.each([
   ['etcds://me:p%40ss@a:1,b:2/x@y?ttl=3', 'etcds://me:…@a:1,b:2/x@y?ttl=3'],
   ['etcd://a:2379,[::1]:2/x@y', 'etcd://a:2379,[::1]:2/x@y'],
   ['etcd://me@a:1', 'etcd://me@a:1'],
-  ['http:me:secret@a', 'http:me:…@a'],
-  ['shm:///a@b', 'shm:///a@b'],
+  ['etcd://me:12#cret@a', 'etcd://me:…@a'],
+  ['etcd://me:12?cret@a', 'etcd://me:…@a'],
+  ['etcd://joe@example.com:secret@host', 'etcd://joe@example.com:…@host'],
+  ['etcd://joe@example.com:se/cret@host', 'etcd://joe@example.com:…@host'],
+  ['ETCD://me:secret@a', 'ETCD://me:…@a'],
+  ['etcd://a/x?ca=/y:z@b', 'etcd://a/x?ca=/y:z@b'],
+  ['me:secret@host/p', 'me:…@host/p'],
+  ['http:me:secret@a', 'http:…@a'],
+  ['http://me:secret@a', 'http://me:…@a'],
+  ['shm:///srv/a:b@c', 'shm:///srv/a:b@c'],
+  ['nonsense', 'nonsense'],
 ])('%s is shown without a password', (url, shown) => {
   expect(shownUrl(url)).toBe(shown);
 });
@@ -104,7 +115,7 @@ test.each([
 
 test.each([
   ['shm:', () => `shm://${directory}/jobs`],
-  ['broker:', () => `broker://${directory}/~jobs~`],
+  ['broker:', () => `broker://${directory}/jobs`],
   ['local:', () => 'local:jobs'],
 ])('inspect() says where the locks are: %s', async (scheme, place) => {
   const url = scheme === 'local:' ? scheme : shmUrl().replace('shm:', scheme);

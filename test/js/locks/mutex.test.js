@@ -280,9 +280,11 @@ test('an asynchronous disposal ends when the release is in effect', async () => 
   const release = await mutex.acquire();
   let isOver = false;
   const end = release[Symbol.asyncDispose]().then(() => (isOver = true));
+  const again = release[Symbol.asyncDispose]().then(() => isOver);
   await nextTurn();
   expect([isOver, mutex.locked]).toEqual([false, true]);
   take();
   expect(await end).toBe(true);
+  expect(await again).toBe(true);
   expect(mutex.locked).toBe(false);
 });

@@ -1,8 +1,10 @@
 'use strict';
 
-const { mkdirSync, mkdtempSync, rmSync, symlinkSync } = require('node:fs');
+const { mkdirSync, mkdtempSync, symlinkSync } = require('node:fs');
 const { join } = require('node:path');
+const { BrokerFiles } = require('../../../lib/backends/broker/broker-files.js');
 const { openLockManager } = require('../../../lib/index.js');
+const { removeLocks } = require('../../support/broker-process.js');
 
 let directory;
 let managers;
@@ -13,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   for (const manager of managers) manager.close();
-  rmSync(directory, { recursive: true, force: true });
+  removeLocks(new BrokerFiles('same', directory)); // and all below it
 });
 
 describe.each(['shm:', 'broker:'])('over %s', (scheme) => {
@@ -21,6 +23,7 @@ describe.each(['shm:', 'broker:'])('over %s', (scheme) => {
     const open = (folder, bucket) =>
       openLockManager({ url: `${scheme}//${directory}/${folder}/locks`, bucket });
     managers = [open('real', 'same'), open('link', 'same'), open('real', 'other')];
+    return Promise.all(managers.map((manager) => manager.query())); // a broker has started
   });
 
   test('a lock of one manager covers a request of another of the same bucket', async () => {

@@ -7,7 +7,7 @@ const { loadBinding } = require('../../../../lib/binding.js');
 const { SharedMemoryBackend } = require('../../../../lib/backends/shared-memory/backend.js');
 const { GRANTED, MISSED, QUEUED } = require('../../../../lib/backends/outcome.js');
 const { ask } = require('../../../support/recorded-request.js');
-const { sleepFor } = require('../../../support/sleep-for.js');
+const { sleepPastATurn } = require('../../../support/sleep-for.js');
 
 const MAX_KEPT = 8;
 
@@ -57,11 +57,6 @@ function take(backend, name = 'a', options = {}) {
   expect(calls.slice(before).filter((call) => call !== 'openGate')).toEqual([]);
   return request;
 }
-
-/** Of the event loop, with all its phases. */
-const aTurn = async () => {
-  for (let i = 0; i < 2; i += 1) await new Promise((resolve) => setImmediate(resolve));
-};
 
 const isKept = (backend, name = 'a') => {
   calls = [];
@@ -303,8 +298,7 @@ test('the loss of the lock table is told, and what was kept is forgotten', async
   keep(backend, 'b');
   const mine = take(backend, 'a');
   rmSync(join(directory, 'default'), { recursive: true });
-  await sleepFor(20); // it looks every 10 ms
-  await aTurn(); // the thread may have stood still since it opened the gate
+  await sleepPastATurn(20); // it looks every 10 ms, once per turn
   expect(() => ask(backend, GRANTED, 'b')).toThrow('removed or replaced');
   await mine.until('lost: disconnected');
   ask(backend, GRANTED, 'b');

@@ -1,7 +1,7 @@
 'use strict';
 
 const { readlinkSync } = require('node:fs');
-const { lazy } = require('../../lazy.js');
+const { lazy } = require('../lazy.js');
 
 /**
  * The name of the PID namespace of this process: process ids mean something to processes with the
