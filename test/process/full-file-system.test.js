@@ -1,6 +1,6 @@
 'use strict';
 
-const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
+const { closeSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { FaultyProcess } = require('../support/faulty-process.js');
@@ -15,6 +15,8 @@ const random = randomFrom(SEED);
 const KIB = 1024;
 const SMALL_CAPACITY = 1 << 20;
 const DEFAULT_CAPACITY = 64 << 20; // of which more than 2 MB have to be there at once
+/** The headers of the shards, as src/segment/layout.h has them. */
+const [FIRST_SHARD, SHARD_BYTES, WATCHED_AT] = [4096, 256, 28];
 const MANY = { prefix: 'many', count: 6_000 }; // need more than the capacity
 
 let directory;
@@ -38,6 +40,16 @@ const bucketIn = (place, capacity = SMALL_CAPACITY) => ({
   bucket: 'full',
   capacity,
 });
+
+/** Says in each shard that somebody watches: events go to a ring that has no memory yet. */
+function damage(place) {
+  const file = openSync(join(place, 'locks', 'full', 'segment'), 'r+');
+  const odd = new Uint8Array(new Uint32Array([1]).buffer);
+  for (let shard = 0; shard < 64; shard += 1) {
+    writeSync(file, odd, 0, odd.length, FIRST_SHARD + shard * SHARD_BYTES + WATCHED_AT);
+  }
+  closeSync(file);
+}
 
 const isClear = ({ name, message }, names) => {
   expect(names).toContain(name);
@@ -123,6 +135,24 @@ describeInside(['unshare', '--mount'], `on a small tmpfs (HOLDFAST_SEED=${SEED})
     for (const each of [a, b]) {
       expect(await each.order('open', options)).toEqual({ value: 'opened' });
     }
+    await contend(a, b);
+  });
+
+  test('damage that leads to memory which a full one never had ends nobody', async () => {
+    const { a, b, place } = await startTwo('size=8m');
+    const options = bucketIn(directory, DEFAULT_CAPACITY);
+    const each = [a, b];
+    const askAll = async () => {
+      const answers = await Promise.all(
+        each.map((one, i) => one.order('askForMany', { prefix: `${i}`, count: 300 })),
+      );
+      return answers.map(({ value }) => value.granted);
+    };
+    for (const one of each) expect(await one.order('open', options)).toEqual({ value: 'opened' });
+    expect(await askAll()).toEqual([300, 300]); // each shard has memory for requests
+    expect(() => fill(place, 8 << 20)).toThrow('ENOSPC');
+    damage(place);
+    for (const granted of await askAll()) expect(granted).toBeGreaterThan(0); // some find no room
     await contend(a, b);
   });
 
