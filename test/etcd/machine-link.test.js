@@ -24,18 +24,21 @@ afterAll(async () => {
   await cluster.stop();
 });
 
+/** A process holds a lock that this one waits for, and is killed. */
+async function killHolder(locks, url) {
+  const holder = fork(PROGRAM, [url, 'a'], { execArgv: [] });
+  await once(holder, 'message');
+  const granted = locks.request('a', () => true);
+  await locks.query();
+  holder.kill('SIGKILL');
+  expect(await granted).toBe(true);
+}
+
 test('a process that is killed beside a living one frees its locks before its lease ends', async () => {
   const url = cluster.url('link', URL_OPTIONS);
   const locks = openLockManager({ url });
   await locks.query();
-  for (let round = 0; round < 3; round += 1) {
-    const holder = fork(PROGRAM, [url, 'a'], { execArgv: [] });
-    await once(holder, 'message');
-    const granted = locks.request('a', () => true);
-    await locks.query();
-    holder.kill('SIGKILL');
-    expect(await granted).toBe(true);
-  }
+  for (let round = 0; round < 3; round += 1) await killHolder(locks, url);
   locks.close();
 });
 
@@ -45,12 +48,7 @@ test('so does one whose URL names the same cluster in other words', async () => 
   expect(other).not.toBe(url);
   const locks = openLockManager({ url });
   await locks.query();
-  const holder = fork(PROGRAM, [other, 'a'], { execArgv: [] });
-  await once(holder, 'message');
-  const granted = locks.request('a', () => true);
-  await locks.query();
-  holder.kill('SIGKILL');
-  expect(await granted).toBe(true);
+  await killHolder(locks, other);
   locks.close();
 });
 

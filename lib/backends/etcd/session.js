@@ -45,6 +45,8 @@ class Session {
   /** The newest revision that an answer had. */
   #seen = 0n;
   leaseId;
+  /** What tells the cluster from others, by whatever endpoints; known once it is open. */
+  clusterId = '';
   ids;
   watches;
   entries = new EntryOrder();
