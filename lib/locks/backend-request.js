@@ -61,6 +61,25 @@ class BackendRequest {
     return this.options.mode;
   }
 
+  /** Whether its lock ends before the running code goes on. */
+  get isSync() {
+    return false;
+  }
+
+  /** Whether the backend has not yet said if the request has to wait. */
+  isUndecided() {
+    return this.backend.isUndecided?.(/** @type {any} */ (this)) === true;
+  }
+
+  /**
+   * A request that waits was made inside.
+   * @returns {boolean} whether this lock ends as soon as the running code, its callback, returns;
+   *   as far as that can be known
+   */
+  noteWaitInside() {
+    return false;
+  }
+
   /**
    * Sets the enclosing lock, before the request is made.
    * @param {import('./call-chain.js').ChainLink | undefined} outer

@@ -5,6 +5,7 @@ const { LockLostError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { isObject } = require('../webidl.js');
 const { BackendRequest } = require('./backend-request.js');
+const { endsAtReturn, noteReturn } = require('./callback-habits.js');
 const { callInside, endFollowing, leaveCallChain, stopFollowing } = require('./call-chain.js');
 const {
   publishEnd,
@@ -72,6 +73,7 @@ class LockRequest extends BackendRequest {
   /** @type {Promise<void> | undefined} while its phase is LEAVING; it does not reject */
   #leaving;
   #isHandedOut;
+  #hasWaitInside;
 
   /**
    * @param {Backend} backend
@@ -90,6 +92,7 @@ class LockRequest extends BackendRequest {
     this.awaitState = /** @type {0 | 1 | 2} */ (AWAITED);
     /** Of deadlock/detector.js, which has to be told when this ends to wait. */
     this.isWatched = false;
+    this.#hasWaitInside = false;
   }
 
   /** Whether it waits, and is or may be inside another request. */
@@ -104,10 +107,6 @@ class LockRequest extends BackendRequest {
   /** Whether a request made now in the callback is inside this lock. */
   get isEnclosing() {
     return this.isHolding && (this.#section === undefined || this.#section.isOpen);
-  }
-
-  get isSync() {
-    return false;
   }
 
   /** The error if the lock was lost during the callback or after it. */
@@ -165,11 +164,6 @@ class LockRequest extends BackendRequest {
       this.abort(error);
     }
     if (this.#phase === OVER) this.#waitLimits?.end();
-  }
-
-  /** Whether the backend has not yet said if the request has to wait. */
-  isUndecided() {
-    return this.backend.isUndecided?.(this) === true;
   }
 
   granted() {
@@ -288,9 +282,11 @@ class LockRequest extends BackendRequest {
     try {
       this.#waitLimits?.endBeforeCallback();
       result = this.#callBack();
+      this.#callback = alreadyCalled; // lets its closure be collected
       if (this.#isHandedOut) return result;
       if (isObject(result)) return this.#openSection().waitFor(result);
     } catch (error) {
+      this.#callback = alreadyCalled;
       if (this.#section !== undefined) return this.#section.conclude(false, error);
       const loss = this.end(error);
       if (isPending(loss)) return loss.then((late) => rethrow(late ?? error));
@@ -306,13 +302,20 @@ class LockRequest extends BackendRequest {
 
   #callBack() {
     const callback = this.#callback;
-    this.#callback = alreadyCalled; // lets its closure be collected
     if (this.#phase === MISSED) {
       publishMiss(this);
       return callback(null);
     }
     publishGrant(this);
-    return callInside(this, callback, createLock(this));
+    const result = callInside(this, callback, createLock(this));
+    if (this.#hasWaitInside) noteReturn(callback, isObject(result) || result === KEEP_HOLDING);
+    return result;
+  }
+
+  /** @override */
+  noteWaitInside() {
+    this.#hasWaitInside = true;
+    return endsAtReturn(this.#callback);
   }
 
   #openSection() {

@@ -49,6 +49,7 @@ class SyncRequest extends BackendRequest {
     return this.isHolding;
   }
 
+  /** @override */
   get isSync() {
     return true;
   }
@@ -125,16 +126,14 @@ class SyncRequest extends BackendRequest {
     }
   }
 
-  /** @returns {LossReason | undefined} */
-  #releaseNow() {
-    const { backend } = this;
-    if (backend.releaseSync !== undefined) return backend.releaseSync(this);
-    return /** @type {LossReason | undefined} */ (backend.release(this));
-  }
-
   /** @throws LockLostError, in place of the callback's result or error */
   #release() {
-    const reason = this.#lossReason ?? this.#releaseNow();
+    const { backend } = this;
+    const reason =
+      this.#lossReason ??
+      (backend.releaseSync === undefined
+        ? /** @type {LossReason | undefined} */ (backend.release(this))
+        : backend.releaseSync(this));
     if (reason === undefined) return;
     const error = new LockLostError(reason, this.token, this.name);
     signalLoss(this, error);

@@ -99,10 +99,9 @@ class SharedMemoryBackend {
    * @returns {LockOutcome}
    */
   enqueue(request) {
-    this.#checkOpen();
-    this.#agent ??= this.#open();
+    const agent = this.#attached();
     if (this.#kept.take(request)) return GRANTED;
-    const answer = this.#caller.call(this.#agent, request);
+    const answer = this.#caller.call(agent, request);
     if (answer < 0) throw this.#fail();
     const outcome = answer & OUTCOME_MASK;
     if (outcome === MISSED) return MISSED;
@@ -307,8 +306,9 @@ class SharedMemoryBackend {
     const id = request.backendId;
     if (id === NO_ID || this.#kept.giveBack(request)) return 0;
     this.#requests.forget(request);
-    const mayBeKept = this.#kept.wants(request);
-    return this.#hear(mayBeKept ? this.#kept.endOrKeep(id, request.name) : this.#agent.end(id));
+    const isWanted = request.extras === undefined && this.#kept.wants(request.name);
+    const answer = isWanted ? this.#kept.endOrKeep(id, request.name) : this.#agent.end(id);
+    return answer === 0 ? 0 : this.#hear(answer);
   }
 
   /**

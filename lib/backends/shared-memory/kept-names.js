@@ -73,6 +73,7 @@ class KeptNames {
   #lastToken = undefined;
   /** @type {Map<string, KeptName>} */
   #byName = new Map();
+  #isEmpty = true;
   /** @type {(KeptName | undefined)[]} by the native part's slot */
   #slots = [];
   /** @type {KeptName | undefined} used last */
@@ -99,6 +100,7 @@ class KeptNames {
     this.#words[FREED_WORD] = 0;
     this.#lastToken = undefined;
     this.#byName.clear();
+    this.#isEmpty = true;
     this.#slots = [];
     this.#last = undefined;
     return agent;
@@ -109,6 +111,7 @@ class KeptNames {
    * @returns {boolean} whether it was granted; if not, it goes the ordinary way
    */
   take(request) {
+    if (this.#isEmpty) return false;
     const kept = this.#find(request.name);
     if (kept === undefined || request.extras !== undefined || request.steal) return false;
     if (this.#words[GATE_WORD] <= 0 && !this.#openGate(kept)) return false;
@@ -159,6 +162,7 @@ class KeptNames {
    * @returns {boolean} whether the lock was released here
    */
   giveBack(request) {
+    if (this.#isEmpty) return false;
     if (this.#words[FREED_WORD] !== 0) this.#dropFreed();
     const kept = this.#heldBy(request);
     if (kept === undefined) return false;
@@ -176,12 +180,11 @@ class KeptNames {
   }
 
   /**
-   * @param {Request} request  about to release its lock the ordinary way
+   * @param {string} name  of a request without extras, about to release its lock the ordinary way
    * @returns {boolean} whether to call endOrKeep()
    */
-  wants({ name, extras }) {
+  wants(name) {
     return (
-      extras === undefined &&
       this.#canKeep &&
       this.#agent !== null &&
       this.#byName.size < MAX_KEPT &&
@@ -227,6 +230,7 @@ class KeptNames {
     this.#lastToken ??= new BigUint64Array(tokens);
     this.#last = new KeptName(name, id, view, states);
     this.#byName.set(name, this.#last);
+    this.#isEmpty = false;
     this.#slots[slot] = this.#last;
     return true;
   }
@@ -235,7 +239,6 @@ class KeptNames {
   #find(name) {
     const last = this.#last;
     if (last !== undefined && last.name === name) return last;
-    if (this.#byName.size === 0) return undefined;
     const kept = this.#byName.get(name);
     if (kept !== undefined) this.#last = kept;
     return kept;
@@ -243,7 +246,6 @@ class KeptNames {
 
   /** @param {Request} request */
   #heldBy(request) {
-    if (this.#byName.size === 0) return undefined;
     const kept = this.#find(request.name);
     return kept !== undefined && kept.request === request ? kept : undefined;
   }
@@ -291,6 +293,7 @@ class KeptNames {
   /** @param {KeptName} kept */
   #forget(kept) {
     this.#byName.delete(kept.name);
+    this.#isEmpty = this.#byName.size === 0;
     this.#slots[this.#slots.indexOf(kept)] = undefined;
     if (this.#last === kept) this.#last = undefined;
   }

@@ -37,6 +37,8 @@ function toAgentOptions(native, clientId, { bucket, directory, capacity, sweeps 
 }
 
 /**
+ * An object with as many members as the native agent is a dictionary: each call would look its
+ * method up. V8 has no dictionaries as prototypes.
  * @param {any} native
  * @param {AgentOptions} options
  * @param {Int32Array} words  the native part writes tokens and events here
@@ -48,7 +50,7 @@ function openAgent(native, options, words, onEvents) {
   try {
     const agent = native.openAgent(options, new Uint32Array(words.buffer), onEvents);
     warnOfOtherCapacity(agent, options);
-    return agent;
+    return Object.create(agent);
   } catch (error) {
     const { name, message, code } = /** @type {any} */ (error);
     const place = path.join(options.directory, options.bucket);

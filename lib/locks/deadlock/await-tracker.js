@@ -5,7 +5,12 @@ const UNSEEN = 0;
 const SEEN = 1;
 const AWAITED = 2;
 
-/** @typedef {{ awaitState: typeof UNSEEN | typeof SEEN | typeof AWAITED }} Tracked */
+/**
+ * @typedef {object} Tracked
+ * @property {typeof UNSEEN | typeof SEEN | typeof AWAITED} awaitState
+ * @property {{ deadlock: string }} [extras]
+ * @property {{ noteWaitInside(): boolean }} [outer]  the request in whose callback it is made
+ */
 
 const promiseThen = Promise.prototype.then;
 
@@ -82,12 +87,20 @@ function then(onFulfilled, onRejected) {
  * Records whether the program awaits a request's promise, or one derived by `catch()` and the like.
  * A callback that only starts a request does not wait for it. `await`, `Promise.all()` and their
  * kind read `constructor` first; code that adopts a promise passes two functions to `then()`.
+ *
+ * Where the callback will end as it returns, nothing inside it can wait for the request, and a
+ * promise of another prototype would cost a seventh of a hand-over. Should it go on for once, the
+ * request counts as one that may be awaited.
  * @template {Promise<any>} P
  * @param {P} promise  not yet returned to the program
  * @param {Tracked} request
  * @returns {P}
  */
 function trackAwaits(promise, request) {
+  if (request.outer?.noteWaitInside() && request.extras?.deadlock !== 'reject') {
+    request.awaitState = SEEN;
+    return promise;
+  }
   request.awaitState = UNSEEN;
   return track(promise, request);
 }

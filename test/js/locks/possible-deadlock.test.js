@@ -92,6 +92,31 @@ test.concurrent('two processes that take two names in opposite order, after an a
 });
 
 test.concurrent.each(MANAGERS)(
+  'two callbacks that used to end as they returned, and wait this time (%s)',
+  async (_, manager) => {
+    const messages = await warningsOf(manager, [
+      `let waits = false;
+      const take = (name) => () => {
+        const inner = locks.request(name, () => {});
+        return waits ? inner : undefined;
+      };
+      const callbacks = { 'habit 1': take('habit 2'), 'habit 2': take('habit 1') };
+      const ask = (name) => locks.request(name, callbacks[name]);
+      (async () => {
+        await locks.request('habit 2', () => ask('habit 1'));
+        await locks.request('habit 1', () => ask('habit 2'));
+        waits = true;
+        ask('habit 1');
+        ask('habit 2');
+      })();`,
+    ]);
+    expect(messages).toHaveLength(1);
+    expect(messages[0]).toMatch(/^Possible deadlock: /);
+    for (const name of ["'habit 1'", "'habit 2'"]) expect(messages[0]).toContain(name);
+  },
+);
+
+test.concurrent.each(MANAGERS)(
   'a reentrant request under a lock that was taken without it (%s)',
   async (_, manager) => {
     // From Node 24 on the chain is followed, and the request granted.

@@ -42,3 +42,21 @@ test('a tracked promise is a promise like others', async () => {
   const derived = promise.then(nothing);
   expect(derived).toBeInstanceOf(Own);
 });
+
+test('inside a callback that will end as it returns, the promise is left as it is', () => {
+  const outer = { noteWaitInside: () => true };
+  const promise = Promise.resolve('value');
+  const request = { awaitState: AWAITED, outer };
+  expect(trackAwaits(promise, request)).toBe(promise);
+  expect(Object.getPrototypeOf(promise)).toBe(Promise.prototype);
+  expect(request.awaitState).toBe(SEEN); // should the callback go on after all
+});
+
+test('there, too, it matters to a request that gives way whether it is awaited', async () => {
+  const outer = { noteWaitInside: () => true };
+  const request = { awaitState: AWAITED, outer, extras: { deadlock: 'reject' } };
+  const promise = trackAwaits(Promise.resolve('value'), request);
+  expect(request.awaitState).toBe(UNSEEN);
+  await promise;
+  expect(request.awaitState).toBe(AWAITED);
+});
