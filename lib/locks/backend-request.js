@@ -73,10 +73,11 @@ class BackendRequest {
 
   /**
    * A request that waits was made inside.
-   * @returns {boolean} whether this lock ends as soon as the running code, its callback, returns;
-   *   as far as that can be known
+   * @param {BackendRequest} _inner
+   * @returns {boolean} whether it need not be tracked: it has the callback that runs now, which has
+   *   ended as it returned whenever it asked again
    */
-  noteWaitInside() {
+  noteWaitInside(_inner) {
     return false;
   }
 

@@ -22,7 +22,7 @@ const { UNKNOWN, toEnclosingWord } = require('./enclosing-word.js');
  *   isUnfollowed: boolean,
  *   enterNested(request: NestedLink): void,
  *   leaveNested(request: NestedLink): void,
- *   noteWaitInside(): boolean,
+ *   noteWaitInside(inner: any): boolean,
  * }} ChainLink
  */
 

@@ -1,17 +1,18 @@
 'use strict';
 
 /**
- * Callbacks in which a request had to wait, and which then ended their lock as they returned: true.
- * One that has gone on, by a promise, after it did not before: false.
+ * What callbacks that ask for a lock with themselves as the callback again, and have to wait, do
+ * then. True: so far they have ended their lock as they returned. False: one that did so has kept
+ * its lock once, by returning a promise.
  * @type {WeakMap<Function, boolean>}
  */
 const habits = new WeakMap();
 
-/** @param {Function} callback  that runs */
+/** @param {Function} callback */
 const endsAtReturn = (callback) => habits.get(callback) === true;
 
 /**
- * @param {Function} callback  in which a request had to wait
+ * @param {Function} callback  that has asked again
  * @param {boolean} goesOn  it keeps its lock although it has returned
  */
 function noteReturn(callback, goesOn) {

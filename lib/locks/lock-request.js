@@ -73,7 +73,7 @@ class LockRequest extends BackendRequest {
   /** @type {Promise<void> | undefined} while its phase is LEAVING; it does not reject */
   #leaving;
   #isHandedOut;
-  #hasWaitInside;
+  #asksAgain;
 
   /**
    * @param {Backend} backend
@@ -92,7 +92,7 @@ class LockRequest extends BackendRequest {
     this.awaitState = /** @type {0 | 1 | 2} */ (AWAITED);
     /** Of deadlock/detector.js, which has to be told when this ends to wait. */
     this.isWatched = false;
-    this.#hasWaitInside = false;
+    this.#asksAgain = false;
   }
 
   /** Whether it waits, and is or may be inside another request. */
@@ -308,13 +308,17 @@ class LockRequest extends BackendRequest {
     }
     publishGrant(this);
     const result = callInside(this, callback, createLock(this));
-    if (this.#hasWaitInside) noteReturn(callback, isObject(result) || result === KEEP_HOLDING);
+    if (this.#asksAgain) noteReturn(callback, isObject(result) || result === KEEP_HOLDING);
     return result;
   }
 
-  /** @override */
-  noteWaitInside() {
-    this.#hasWaitInside = true;
+  /**
+   * @param {LockRequest} inner
+   * @override
+   */
+  noteWaitInside(inner) {
+    if (inner.#callback !== this.#callback) return false;
+    this.#asksAgain = true;
     return endsAtReturn(this.#callback);
   }
 
@@ -389,9 +393,6 @@ class LockRequest extends BackendRequest {
   }
 }
 
-/** @param {LockRequest} request */
-function run(request) {
-  return request.run();
-}
+const run = (/** @type {LockRequest} */ request) => request.run();
 
 module.exports = { KEEP_HOLDING, LockRequest };

@@ -9,7 +9,7 @@ const AWAITED = 2;
  * @typedef {object} Tracked
  * @property {typeof UNSEEN | typeof SEEN | typeof AWAITED} awaitState
  * @property {{ deadlock: string }} [extras]
- * @property {{ noteWaitInside(): boolean }} [outer]  the request in whose callback it is made
+ * @property {{ noteWaitInside(inner: any): boolean }} [outer]  in whose callback it is made
  */
 
 const promiseThen = Promise.prototype.then;
@@ -88,16 +88,16 @@ function then(onFulfilled, onRejected) {
  * A callback that only starts a request does not wait for it. `await`, `Promise.all()` and their
  * kind read `constructor` first; code that adopts a promise passes two functions to `then()`.
  *
- * Where the callback will end as it returns, nothing inside it can wait for the request, and a
- * promise of another prototype would cost a seventh of a hand-over. Should it go on for once, the
- * request counts as one that may be awaited.
+ * A promise of another prototype costs a seventh of a hand-over, so a callback that asks again with
+ * itself as the callback, and then ends, gets an ordinary one. If it goes on for once, that request
+ * counts as one that may be awaited.
  * @template {Promise<any>} P
  * @param {P} promise  not yet returned to the program
  * @param {Tracked} request
  * @returns {P}
  */
 function trackAwaits(promise, request) {
-  if (request.outer?.noteWaitInside() && request.extras?.deadlock !== 'reject') {
+  if (request.outer?.noteWaitInside(request) && request.extras?.deadlock !== 'reject') {
     request.awaitState = SEEN;
     return promise;
   }

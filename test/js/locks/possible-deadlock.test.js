@@ -92,27 +92,27 @@ test.concurrent('two processes that take two names in opposite order, after an a
 });
 
 test.concurrent.each(MANAGERS)(
-  'two callbacks that used to end as they returned, and wait this time (%s)',
+  'a callback that asks again and used to end then, and waits this time (%s)',
   async (_, manager) => {
     const messages = await warningsOf(manager, [
       `let waits = false;
-      const take = (name) => () => {
-        const inner = locks.request(name, () => {});
+      const callback = () => callback.act();
+      const askAgain = () => {
+        callback.act = () => {};
+        const inner = locks.request('habit', callback);
         return waits ? inner : undefined;
       };
-      const callbacks = { 'habit 1': take('habit 2'), 'habit 2': take('habit 1') };
-      const ask = (name) => locks.request(name, callbacks[name]);
-      (async () => {
-        await locks.request('habit 2', () => ask('habit 1'));
-        await locks.request('habit 1', () => ask('habit 2'));
+      const start = () => {
+        callback.act = askAgain;
+        return locks.request('habit', callback);
+      };
+      start().then(start).then(() => {
         waits = true;
-        ask('habit 1');
-        ask('habit 2');
-      })();`,
+        start();
+      });`,
     ]);
     expect(messages).toHaveLength(1);
-    expect(messages[0]).toMatch(/^Possible deadlock: /);
-    for (const name of ["'habit 1'", "'habit 2'"]) expect(messages[0]).toContain(name);
+    expect(messages[0]).toMatch(/^Possible deadlock: .*'habit'/);
   },
 );
 

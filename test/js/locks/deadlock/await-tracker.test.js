@@ -43,7 +43,7 @@ test('a tracked promise is a promise like others', async () => {
   expect(derived).toBeInstanceOf(Own);
 });
 
-test('inside a callback that will end as it returns, the promise is left as it is', () => {
+test('where a callback asks again and ends, the promise is left as it is', () => {
   const outer = { noteWaitInside: () => true };
   const promise = Promise.resolve('value');
   const request = { awaitState: AWAITED, outer };
