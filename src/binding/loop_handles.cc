@@ -16,7 +16,7 @@ LoopHandles* LoopHandles::Open(uv_loop_t* loop, int doorbell_fd, Listener& liste
   const auto can_poll = [&](int fd) { return uv_poll_init(loop, &handles->poll_, fd) == 0; };
   Result<UniqueFd> nested_epoll = OpenNestedEpoll(doorbell_fd);
   if (nested_epoll.ok() && can_poll(nested_epoll->get())) {
-    handles->nested_epoll_ = *std::move(nested_epoll);
+    handles->nested_epoll_ = KnownFd(*std::move(nested_epoll));
   } else if (!can_poll(doorbell_fd)) {  // it takes longer where two loops share a processor
     delete handles;
     return nullptr;

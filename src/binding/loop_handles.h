@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "platform/unique_fd.h"
+#include "platform/known_fd.h"
 
 namespace holdfast::binding {
 
@@ -63,7 +63,7 @@ class LoopHandles {
   uint64_t CountEvents() const;
 
   Listener* listener_ = nullptr;
-  UniqueFd nested_epoll_;  // of the doorbell
+  KnownFd nested_epoll_;  // of the doorbell
   uv_poll_t poll_{};
   uv_prepare_t prepare_{};
   uv_check_t check_{};

@@ -30,6 +30,12 @@ std::string LifelineName(const segment::Segment& segment, segment::ProcessRef pr
 void PeerDoorbells::Ring(const segment::AgentRef& agent) {
   if (agent.generation == 0) return;
   const std::lock_guard<std::mutex> guard(mutex_);
+  // The program has closed the descriptor: the doorbell is opened again.
+  if (TryRing(agent).code() == StatusCode::kDisconnected) (void)TryRing(agent);
+}
+
+// REQUIRES: mutex_.
+Status PeerDoorbells::TryRing(const segment::AgentRef& agent) {
   auto it = peers_.find(agent.index);
   if (it != peers_.end() && it->second.generation != agent.generation) {
     peers_.erase(it);
@@ -42,11 +48,13 @@ void PeerDoorbells::Ring(const segment::AgentRef& agent) {
       peers_.clear();
       peer = platform::PeerDoorbell::Open(directory_, DoorbellName(segment_, agent));
     }
-    if (!peer.ok()) return;
+    if (!peer.ok()) return peer.status();
     if (peers_.size() >= kMax) peers_.clear();
     it = peers_.emplace(agent.index, Peer{agent.generation, std::move(*peer)}).first;
   }
-  if (!it->second.peer.Ring().ok()) peers_.erase(it);
+  const Status rung = it->second.peer.Ring();
+  if (!rung.ok()) peers_.erase(it);
+  return rung;
 }
 
 }  // namespace holdfast::core

@@ -10,6 +10,7 @@
 
 #include "platform/bucket_directory.h"
 #include "platform/doorbell.h"
+#include "platform/status.h"
 #include "segment/segment.h"
 
 namespace holdfast::core {
@@ -28,6 +29,7 @@ class PeerDoorbells {
   void Ring(const segment::AgentRef& agent);
 
  private:
+  Status TryRing(const segment::AgentRef& agent);
   struct Peer {
     uint32_t generation;
     platform::PeerDoorbell peer;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "platform/known_fd.h"
 #include "platform/result.h"
 #include "platform/segment_file.h"
 #include "platform/unique_fd.h"
@@ -55,7 +56,7 @@ class BucketDirectory {
  private:
   explicit BucketDirectory(UniqueFd fd) : fd_(std::move(fd)) {}
 
-  UniqueFd fd_;
+  KnownFd fd_;
 };
 
 }  // namespace platform

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "platform/known_fd.h"
 #include "platform/result.h"
 #include "platform/unique_fd.h"
 
@@ -40,8 +41,8 @@ class DeathWatch {
  private:
   DeathWatch(UniqueFd epoll, UniqueFd wake) : epoll_(std::move(epoll)), wake_(std::move(wake)) {}
 
-  UniqueFd epoll_;
-  UniqueFd wake_;
+  KnownFd epoll_;
+  KnownFd wake_;
 };
 
 }  // namespace platform

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "platform/bucket_directory.h"
+#include "platform/known_fd.h"
 #include "platform/result.h"
 #include "platform/unique_fd.h"
 
@@ -29,7 +30,8 @@ class Doorbell {
 
   // Readable once it has been rung, until Drain().
   int fd() const { return fd_.get(); }
-  // Blocks until it has been rung, at most `timeout_ns`; a signal ends the wait, too.
+  // Blocks until it has been rung, at most `timeout_ns`; a signal ends the wait, too. Where the
+  // program has closed the descriptor, until the time is over.
   void Wait(uint64_t timeout_ns) const;
   // Reads every ring so far. Never blocks.
   void Drain() const;
@@ -37,8 +39,8 @@ class Doorbell {
  private:
   Doorbell(UniqueFd directory, UniqueFd fd, std::string name);
 
-  UniqueFd directory_;  // its own, to outlive the BucketDirectory
-  UniqueFd fd_;
+  KnownFd directory_;  // its own, to outlive the BucketDirectory
+  KnownFd fd_;
   std::string name_;
   uint32_t owner_process_;
 };
@@ -51,14 +53,14 @@ class PeerDoorbell {
   static Result<PeerDoorbell> Open(const BucketDirectory& directory, const std::string& name);
 
   int fd() const { return fd_.get(); }
-  // Wakes the owner; ok also if earlier rings are unanswered. kClosed: the owner has ended. Never
-  // raises SIGPIPE. Any thread.
+  // Wakes the owner; ok also if earlier rings are unanswered. kClosed: the owner has ended.
+  // kDisconnected: the program has closed the descriptor. Never raises SIGPIPE. Any thread.
   Status Ring() const;
 
  private:
   explicit PeerDoorbell(UniqueFd fd) : fd_(std::move(fd)) {}
 
-  UniqueFd fd_;
+  KnownFd fd_;
 };
 
 }  // namespace platform

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "platform/file_id.h"
+#include "platform/known_fd.h"
 #include "platform/result.h"
 #include "platform/unique_fd.h"
 
@@ -31,7 +32,7 @@ class SegmentFile {
   void* base() const { return base_; }
   uint64_t size() const { return size_; }
   int fd() const { return fd_.get(); }
-  const FileId& id() const { return id_; }
+  const FileId& id() const { return fd_.id(); }
 
   // Allocates these bytes; allocated ones keep their contents. Any thread. kNoSpace: the file
   // system is full; the beginning of the range may be allocated. kInvalidArgument: not inside the
@@ -45,8 +46,7 @@ class SegmentFile {
   SegmentFile(UniqueFd fd, void* base, uint64_t size);
   void Unmap();
 
-  UniqueFd fd_;
-  FileId id_;
+  KnownFd fd_;
   void* base_;
   uint64_t size_;
 };

@@ -17,8 +17,8 @@
 #include <utility>
 
 #include "platform/bucket_directory.h"
-#include "platform/file_id.h"
 #include "platform/file_keeper.h"
+#include "platform/known_fd.h"
 #include "platform/result.h"
 #include "platform/segment_file.h"
 #include "platform/unique_fd.h"
@@ -55,10 +55,9 @@ class SlotLock {
   void Abandon() { (void)fd_.release(); }
 
  private:
-  explicit SlotLock(UniqueFd fd, FileId id = {}) : fd_(std::move(fd)), id_(id) {}
+  explicit SlotLock(UniqueFd fd) : fd_(std::move(fd)) {}
 
-  UniqueFd fd_;
-  FileId id_;
+  KnownFd fd_;
   std::optional<FileKeeper> keeper_;
 };
 

@@ -67,3 +67,44 @@ test.each(['ask', 'reuse'])('a process that cannot ask who lives robs nobody: %s
   expect(await reasonOfLoss(victim)).toBe('disconnected');
   await release();
 });
+
+test('a file under the number of a doorbell is neither written nor closed', async () => {
+  const waiter = await bucket.open('process');
+  await take(victim, 'a');
+  await take(waiter, 'b');
+  const requested = (actor, name) =>
+    actor.run(({ locks, name: which }) => {
+      globalThis.requested = locks.request(which, () => 'granted');
+    }, name);
+  await requested(victim, 'b');
+  await waiter.run(() => globalThis.handle.release()); // both ring each other from here on
+  await victim.run(() => globalThis.requested);
+  await requested(waiter, 'a');
+  const files = await victim.run(({ require }) => {
+    const fs = require('node:fs');
+    const { join } = require('node:path');
+    const folder = fs.mkdtempSync('/dev/shm/holdfast-files-');
+    globalThis.files = new Map();
+    for (const fd of fs.readdirSync('/proc/self/fd').map(Number)) {
+      if (!fs.existsSync(`/proc/self/fd/${fd}`)) continue; // the folder was read with it
+      if (!/\/[ap]\d+-\d+-\d+$/.test(fs.readlinkSync(`/proc/self/fd/${fd}`))) continue;
+      fs.closeSync(fd);
+      const file = join(folder, `${fd}`);
+      if (fs.openSync(file, 'w') === fd) globalThis.files.set(fd, file);
+    }
+    return [...globalThis.files.values()];
+  });
+  expect(files.length).toBeGreaterThan(1);
+  await victim.run(() => globalThis.handle.release());
+  expect(await waiter.run(() => globalThis.requested)).toBe('granted');
+  const after = await victim.run(({ locks, require }) => {
+    const fs = require('node:fs');
+    locks.close();
+    return [...globalThis.files].map(([fd, file]) => [
+      fs.readlinkSync(`/proc/self/fd/${fd}`),
+      file,
+      fs.statSync(file).size,
+    ]);
+  });
+  expect(after).toEqual(files.map((file) => [file, file, 0]));
+});

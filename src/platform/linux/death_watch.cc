@@ -69,6 +69,7 @@ void DeathWatch::Abandon() {
 }
 
 void DeathWatch::Wake() const {
+  if (!wake_.IsIntact()) return;
   const uint64_t one = 1;
   RetryOnEintr([&] { return write(wake_.get(), &one, sizeof(one)); });
 }

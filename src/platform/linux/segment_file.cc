@@ -29,11 +29,10 @@ Result<SegmentFile> SegmentFile::Map(UniqueFd fd, uint64_t size) {
 }
 
 SegmentFile::SegmentFile(UniqueFd fd, void* base, uint64_t size)
-    : fd_(std::move(fd)), id_(FileIdOf(fd_.get())), base_(base), size_(size) {}
+    : fd_(std::move(fd)), base_(base), size_(size) {}
 
 SegmentFile::SegmentFile(SegmentFile&& other) noexcept
     : fd_(std::move(other.fd_)),
-      id_(other.id_),
       base_(std::exchange(other.base_, nullptr)),
       size_(std::exchange(other.size_, 0)) {}
 
@@ -41,7 +40,6 @@ SegmentFile& SegmentFile::operator=(SegmentFile&& other) noexcept {
   if (this == &other) return *this;
   Unmap();
   fd_ = std::move(other.fd_);
-  id_ = other.id_;
   base_ = std::exchange(other.base_, nullptr);
   size_ = std::exchange(other.size_, 0);
   return *this;
@@ -60,7 +58,8 @@ Status SegmentFile::Allocate(uint64_t offset, uint64_t length) {
     return {StatusCode::kInvalidArgument, "the range to allocate is not inside the segment"};
   }
   // The program has closed the descriptor; its number may now be a file that must not be written.
-  if (FileIdOf(fd_.get()) != id_) {
+  // Not IsIntact(): where the system does not answer, no room would be taken for missing memory.
+  if (FileIdOf(fd_.get()) != fd_.id()) {
     return {StatusCode::kDisconnected, "the descriptor of the lock table was closed"};
   }
   const uint64_t end = offset + length;
@@ -86,7 +85,7 @@ Result<bool> SegmentFile::IsAt(const std::string& path) const {
     if (errno == ENOENT || errno == ENOTDIR) return false;
     return OsError("cannot examine the place of the segment file");
   }
-  return FileId{found.st_dev, found.st_ino} == id_;
+  return FileId{found.st_dev, found.st_ino} == fd_.id();
 }
 
 }  // namespace platform

@@ -23,17 +23,16 @@ constexpr int kHighDescriptor = 48;
 Result<SlotLock> SlotLock::Open(const BucketDirectory& directory, const char* name) {
   Result<PrivateFile> file = OpenPrivateFile(directory.fd(), name);
   if (!file.ok()) return file.status();
-  const FileId id = FileIdOf(file->fd.get());
-  return SlotLock(std::move(file->fd), id);
+  return SlotLock(std::move(file->fd));
 }
 
 void SlotLock::MoveAbove(int fd) {
   UniqueFd high(fcntl(fd_.get(), F_DUPFD_CLOEXEC, std::max(fd + 1, kHighDescriptor)));
-  if (high) fd_ = std::move(high);
+  if (high) fd_ = KnownFd(std::move(high), fd_.id());
 }
 
 Result<bool> SlotLock::Matches(const SegmentFile& file) const {
-  return file.id() == id_ && FileIdOf(fd_.get()) == id_;
+  return file.id() == fd_.id() && fd_.IsIntact();
 }
 
 Result<bool> SlotLock::TryClaim(uint32_t slot) const {
@@ -58,7 +57,7 @@ Status SlotLock::Keep() {
 bool SlotLock::IsIntact(uint32_t slot) const {
   const FileId found = FileIdOf(fd_.get());
   if (found == FileId{}) return errno != EBADF;
-  if (found != id_) return false;
+  if (found != fd_.id()) return false;
   const Result<bool> is_of_another = IsClaimed(slot);
   return !is_of_another.ok() || !*is_of_another;
 }

@@ -83,11 +83,13 @@ Doorbell::~Doorbell() {
 
 void Doorbell::Wait(uint64_t timeout_ns) const {
   const uint64_t timeout_ms = timeout_ns / kNsPerMs + (timeout_ns % kNsPerMs != 0 ? 1 : 0);
-  pollfd doorbell{.fd = fd_.get(), .events = POLLIN, .revents = 0};
+  const int fd = fd_.IsIntact() ? fd_.get() : -1;  // poll() passes over -1
+  pollfd doorbell{.fd = fd, .events = POLLIN, .revents = 0};
   (void)poll(&doorbell, 1, static_cast<int>(std::min<uint64_t>(timeout_ms, INT_MAX)));
 }
 
 void Doorbell::Drain() const {
+  if (!fd_.IsIntact()) return;
   std::array<char, 4096> rings{};
   for (int i = 0; i < kMaxReads; ++i) {
     const ssize_t length =

@@ -25,6 +25,9 @@ Result<PeerDoorbell> PeerDoorbell::Open(const BucketDirectory& directory, const 
 }
 
 Status PeerDoorbell::Ring() const {
+  if (!fd_.IsIntact()) {
+    return {StatusCode::kDisconnected, "the descriptor of the doorbell was closed"};
+  }
   const SuppressedSignal no_signal(SIGPIPE);
   if (RetryOnEintr([&] { return write(fd_.get(), "", 1); }) == 1) return {};
   const int error = errno;

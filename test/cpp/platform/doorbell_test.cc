@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <optional>
 #include <string>
 #include <thread>
@@ -90,6 +91,32 @@ TEST_F(DoorbellTest, IsQuietAgainOnceDrained) {
   EXPECT_TRUE(IsReadable(doorbell.fd()));
 }
 
+// A program has closed the descriptor, and has a file of its own under the number.
+TEST_F(DoorbellTest, NeitherReadsNorClosesAnotherFileUnderItsNumber) {
+  std::array<int, 2> pipe_ends{};
+  ASSERT_EQ(pipe(pipe_ends.data()), 0);
+  int number = -1;
+  {
+    const Doorbell doorbell = MakeDoorbell();
+    number = doorbell.fd();
+    ASSERT_EQ(dup2(pipe_ends[0], number), number);
+    ASSERT_EQ(write(pipe_ends[1], "mine", 4), 4);
+    doorbell.Drain();
+  }
+  std::array<char, 8> found{};
+  EXPECT_EQ(read(number, found.data(), found.size()), 4);
+  for (const int fd : {number, pipe_ends[0], pipe_ends[1]}) close(fd);
+}
+
+TEST_F(DoorbellTest, IsWaitedForAsLongAsSaidAlsoWhenItIsClosed) {
+  constexpr uint64_t kNs = 20'000'000;
+  const Doorbell doorbell = MakeDoorbell();
+  close(doorbell.fd());
+  const uint64_t start = MonotonicNs();
+  doorbell.Wait(kNs);
+  EXPECT_GE(MonotonicNs() - start, kNs);
+}
+
 TEST_F(DoorbellTest, DoesNotBlockWhenThereIsNothingToDrain) {
   const Doorbell doorbell = MakeDoorbell();
   doorbell.Drain();
@@ -171,6 +198,23 @@ TEST_F(DoorbellTest, TakesOnlyNames) {
   EXPECT_EQ(Doorbell::Create(bucket_, "../doorbell").status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(PeerDoorbell::Open(bucket_, "../doorbell").status().code(),
             StatusCode::kInvalidArgument);
+}
+
+TEST_F(PeerDoorbellTest, NeitherWritesNorClosesAnotherFileUnderItsNumber) {
+  const std::string other = root_ / "other";
+  const Doorbell doorbell = MakeDoorbell();
+  int number = -1;
+  {
+    const PeerDoorbell peer = Peer();
+    number = peer.fd();
+    const UniqueFd file(open(other.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    ASSERT_EQ(dup2(file.get(), number), number);
+    EXPECT_EQ(peer.Ring().code(), StatusCode::kDisconnected);
+  }
+  struct stat found {};
+  EXPECT_EQ(fstat(number, &found), 0);
+  EXPECT_EQ(found.st_size, 0);
+  close(number);
 }
 
 TEST_F(PeerDoorbellTest, FindsNobodyWhereThereIsNoDoorbell) {

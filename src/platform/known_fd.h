@@ -1,0 +1,48 @@
+// A descriptor that knows the file it was opened for.
+//
+// A program may close any number, by a close() too many or a closefrom(), and then open a file of
+// its own under it. That one must not be written, read or closed here.
+#ifndef HOLDFAST_PLATFORM_KNOWN_FD_H_
+#define HOLDFAST_PLATFORM_KNOWN_FD_H_
+
+#include <utility>
+
+#include "platform/file_id.h"
+#include "platform/unique_fd.h"
+
+namespace holdfast {
+inline namespace platform {
+
+class KnownFd {
+ public:
+  KnownFd() = default;
+  explicit KnownFd(UniqueFd fd) : fd_(std::move(fd)), id_(FileIdOf(fd_.get())) {}
+  KnownFd(UniqueFd fd, const FileId& id) : fd_(std::move(fd)), id_(id) {}
+  KnownFd(KnownFd&& other) noexcept : fd_(std::move(other.fd_)), id_(other.id_) {}
+  KnownFd& operator=(KnownFd&& other) noexcept;
+  KnownFd(const KnownFd&) = delete;
+  KnownFd& operator=(const KnownFd&) = delete;
+  ~KnownFd() { reset(); }
+
+  int get() const { return fd_.get(); }
+  const FileId& id() const { return id_; }
+  // Whether the number is still that of the file. True also where the system does not answer, now
+  // or when it was opened: no fault is known then. Descriptors without a file, of epoll and
+  // eventfd, all have the same id: one of those cannot be told from another.
+  bool IsIntact() const;
+  // Closes the file, unless the number is another's.
+  void reset();
+  [[nodiscard]] int release() { return fd_.release(); }
+  explicit operator bool() const { return static_cast<bool>(fd_); }
+
+ private:
+  bool IsOfAnother(const FileId& found) const;
+
+  UniqueFd fd_;
+  FileId id_;
+};
+
+}  // namespace platform
+}  // namespace holdfast
+
+#endif  // HOLDFAST_PLATFORM_KNOWN_FD_H_

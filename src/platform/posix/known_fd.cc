@@ -1,0 +1,34 @@
+#include "platform/known_fd.h"
+
+#include <cerrno>
+
+namespace holdfast {
+inline namespace platform {
+
+KnownFd& KnownFd::operator=(KnownFd&& other) noexcept {
+  if (this == &other) return *this;
+  reset();
+  fd_ = std::move(other.fd_);
+  id_ = other.id_;
+  return *this;
+}
+
+bool KnownFd::IsOfAnother(const FileId& found) const {
+  return found != FileId{} && id_ != FileId{} && found != id_;
+}
+
+bool KnownFd::IsIntact() const {
+  const FileId found = FileIdOf(fd_.get());
+  return found == FileId{} ? errno != EBADF : !IsOfAnother(found);
+}
+
+void KnownFd::reset() {
+  if (!fd_) return;
+  const int saved = errno;
+  if (IsOfAnother(FileIdOf(fd_.get()))) (void)fd_.release();
+  fd_.reset();
+  errno = saved;
+}
+
+}  // namespace platform
+}  // namespace holdfast
