@@ -30,7 +30,7 @@ class DeathWatch {
 
   // Waits for deaths, at most `timeout_ms` (-1: for ever); writes their keys, at most `capacity`
   // (at least 1), and returns how many. 0: time-out, Wake(), or an interrupting signal. -1: the
-  // program has closed the descriptor; Abandon() and make a new one.
+  // program has closed a descriptor of it; Abandon() and make a new one.
   int Wait(int timeout_ms, uint64_t* keys, int capacity) const;
 
   // Forgets the descriptors without closing them: their numbers belong to other files now.

@@ -14,6 +14,11 @@ struct FileId {
   friend bool operator==(const FileId&, const FileId&) = default;
 };
 
+// Whether `found` is certainly another file than `known`; false where one of them is not known.
+inline bool IsAnother(const FileId& found, const FileId& known) {
+  return found != FileId{} && known != FileId{} && found != known;
+}
+
 // The id of an open file. It is unknown if the system does not answer; errno is EBADF if `fd` is
 // not open.
 FileId FileIdOf(int fd);

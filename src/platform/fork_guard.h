@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "platform/file_id.h"
 #include "platform/status.h"
 
 namespace holdfast {
@@ -28,16 +29,22 @@ class ForkGuard {
   void Unregister();
 
   // The child closes these and occupies their numbers with a harmless file, so that destructors in
-  // the child do not close an unrelated file. Remove a descriptor before it is closed.
+  // the child do not close an unrelated file. It leaves a number alone that is another file's by
+  // then. Remove a descriptor before it is closed.
   void Add(int fd);
   void Remove(int fd);
 
  private:
   friend class ForkRegistry;
 
+  struct Descriptor {
+    int fd = -1;
+    FileId id;
+  };
+
   Callback in_child_ = nullptr;
   void* context_ = nullptr;
-  std::vector<int> descriptors_;
+  std::vector<Descriptor> descriptors_;
   ForkGuard* next_ = nullptr;
   ForkGuard* previous_ = nullptr;
 };

@@ -36,8 +36,6 @@ class KnownFd {
   explicit operator bool() const { return static_cast<bool>(fd_); }
 
  private:
-  bool IsOfAnother(const FileId& found) const;
-
   UniqueFd fd_;
   FileId id_;
 };

@@ -69,9 +69,16 @@ void DeathWatch::Abandon() {
 }
 
 void DeathWatch::Wake() const {
-  if (!wake_.IsIntact()) return;
   const uint64_t one = 1;
-  RetryOnEintr([&] { return write(wake_.get(), &one, sizeof(one)); });
+  if (wake_.IsIntact()) {
+    RetryOnEintr([&] { return write(wake_.get(), &one, sizeof(one)); });
+    return;
+  }
+  // The program has closed it. Another one that is readable ends the Wait(), which then fails; the
+  // event needs it open.
+  UniqueFd other(eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
+  epoll_event event = EventOf(EPOLLIN | EPOLLONESHOT, kReservedKey);
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, other.get(), &event) == 0) (void)other.release();
 }
 
 int DeathWatch::Wait(int timeout_ms, uint64_t* keys, int capacity) const {
@@ -85,6 +92,7 @@ int DeathWatch::Wait(int timeout_ms, uint64_t* keys, int capacity) const {
       keys[deaths++] = key;
       continue;
     }
+    if (!wake_.IsIntact()) return -1;
     uint64_t wakes = 0;
     RetryOnEintr([&] { return read(wake_.get(), &wakes, sizeof(wakes)); });
   }

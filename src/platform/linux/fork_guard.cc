@@ -52,7 +52,8 @@ class ForkRegistry {
     const int harmless = eventfd(0, EFD_CLOEXEC);
     while (first_guard != nullptr) {
       ForkGuard& guard = *first_guard;
-      for (const int fd : guard.descriptors_) {
+      for (const auto& [fd, id] : guard.descriptors_) {
+        if (IsAnother(FileIdOf(fd), id)) continue;
         if (harmless == -1 || dup3(harmless, fd, O_CLOEXEC) == -1) close(fd);
       }
       guard.in_child_(guard.context_);
@@ -89,12 +90,13 @@ void ForkGuard::Unregister() {
 
 void ForkGuard::Add(int fd) {
   const std::lock_guard lock(registry_mutex);
-  descriptors_.push_back(fd);
+  descriptors_.push_back({fd, FileIdOf(fd)});
 }
 
 void ForkGuard::Remove(int fd) {
   const std::lock_guard lock(registry_mutex);
-  const auto found = std::find(descriptors_.begin(), descriptors_.end(), fd);
+  const auto found = std::find_if(descriptors_.begin(), descriptors_.end(),
+                                  [&](const Descriptor& added) { return added.fd == fd; });
   if (found != descriptors_.end()) descriptors_.erase(found);
 }
 

@@ -32,7 +32,7 @@ void SlotLock::MoveAbove(int fd) {
 }
 
 Result<bool> SlotLock::Matches(const SegmentFile& file) const {
-  return file.id() == fd_.id() && fd_.IsIntact();
+  return file.id() == fd_.id() && FileIdOf(fd_.get()) == fd_.id();
 }
 
 Result<bool> SlotLock::TryClaim(uint32_t slot) const {

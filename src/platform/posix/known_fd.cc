@@ -13,19 +13,15 @@ KnownFd& KnownFd::operator=(KnownFd&& other) noexcept {
   return *this;
 }
 
-bool KnownFd::IsOfAnother(const FileId& found) const {
-  return found != FileId{} && id_ != FileId{} && found != id_;
-}
-
 bool KnownFd::IsIntact() const {
   const FileId found = FileIdOf(fd_.get());
-  return found == FileId{} ? errno != EBADF : !IsOfAnother(found);
+  return found == FileId{} ? errno != EBADF : !IsAnother(found, id_);
 }
 
 void KnownFd::reset() {
   if (!fd_) return;
   const int saved = errno;
-  if (IsOfAnother(FileIdOf(fd_.get()))) (void)fd_.release();
+  if (IsAnother(FileIdOf(fd_.get()), id_)) (void)fd_.release();
   fd_.reset();
   errno = saved;
 }

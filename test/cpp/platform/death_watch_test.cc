@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -56,6 +58,41 @@ TEST_F(DeathWatchTest, SaysThatItsDescriptorWasClosed) {
   uint64_t key = 0;
   EXPECT_EQ(watch.Wait(kForEver, &key, 1), -1);
   watch.Abandon();
+}
+
+// The number of the only eventfd that is opened meanwhile.
+int EventFdOf(const std::function<void()>& open_it) {
+  const auto is_event_fd = [](int fd) {
+    std::array<char, 64> target{};
+    const std::string link = "/proc/self/fd/" + std::to_string(fd);
+    return readlink(link.c_str(), target.data(), target.size() - 1) > 0 &&
+           std::string(target.data()) == "anon_inode:[eventfd]";
+  };
+  constexpr int kNumbers = 64;
+  std::array<bool, kNumbers> before{};
+  for (int fd = 0; fd < kNumbers; ++fd) before[static_cast<size_t>(fd)] = is_event_fd(fd);
+  open_it();
+  for (int fd = 0; fd < kNumbers; ++fd) {
+    if (!before[static_cast<size_t>(fd)] && is_event_fd(fd)) return fd;
+  }
+  return -1;
+}
+
+// Otherwise whoever waits for the thread behind it, at the end of an agent, would do so for ever.
+TEST_F(DeathWatchTest, CanBeWokenWhenAnotherFileHasTheNumberItIsWokenBy) {
+  std::optional<DeathWatch> watch;
+  const int wake = EventFdOf([&] { watch = *DeathWatch::Create(); });
+  ASSERT_NE(wake, -1);
+  const std::string path = root_ / "file";
+  const UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(dup2(file.get(), wake), wake);
+  std::thread waker([&] { watch->Wake(); });
+  uint64_t key = 0;
+  EXPECT_EQ(watch->Wait(kForEver, &key, 1), -1);
+  waker.join();
+  EXPECT_EQ(lseek(file.get(), 0, SEEK_END), 0) << "nothing is written into it";
+  watch->Abandon();
+  close(wake);
 }
 
 TEST_F(DeathWatchTest, ReportsAPeerThatIsKilled) {

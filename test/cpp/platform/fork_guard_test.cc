@@ -99,6 +99,18 @@ TEST(ForkGuard, TakesDescriptorsAwayFromTheChildButNotTheirNumbers) {
   EXPECT_EQ(InodeOf(fd.get()), inode) << "the parent keeps it";
 }
 
+// A program has closed the descriptor, and gives a file of its own under the number to the child.
+TEST(ForkGuard, LeavesAnotherFileUnderTheNumberToTheChild) {
+  const UniqueFd fd(open("/dev/zero", O_RDWR | O_CLOEXEC));
+  const UniqueFd other(open("/dev/null", O_RDWR | O_CLOEXEC));
+  ForkGuard guard;
+  ASSERT_TRUE(guard.Register(&Ignore, nullptr).ok());
+  guard.Add(fd.get());
+  ASSERT_EQ(dup2(other.get(), fd.get()), fd.get());
+  const ino_t inode = InodeOf(other.get());
+  EXPECT_EQ(ChildProcess::Run([&] { return InodeOf(fd.get()) == inode ? 0 : 1; }), 0);
+}
+
 TEST(ForkGuard, LeavesARemovedDescriptorToTheChild) {
   const UniqueFd fd(open("/dev/null", O_RDWR | O_CLOEXEC));
   const ino_t inode = InodeOf(fd.get());
