@@ -74,8 +74,8 @@ class BackendRequest {
   /**
    * A request that waits was made inside.
    * @param {BackendRequest} _inner
-   * @returns {boolean} whether it need not be tracked: it has the callback that runs now, which has
-   *   ended as it returned whenever it asked again
+   * @returns {boolean} whether it need not be tracked: it has the callback that runs now, which
+   *   ends as it returns where it asks again, as far as is known
    */
   noteWaitInside(_inner) {
     return false;

@@ -1,9 +1,9 @@
 'use strict';
 
 /**
- * What callbacks that ask for a lock with themselves as the callback again, and have to wait, do
- * then. True: so far they have ended their lock as they returned. False: one that did so has kept
- * its lock once, by returning a promise.
+ * What callbacks do that have asked for a lock with themselves as the callback again, and had to
+ * wait. True: they have ended their lock as they returned, each time since they first did so.
+ * False, and for good: after that they have kept it once, by returning a promise.
  * @type {WeakMap<Function, boolean>}
  */
 const habits = new WeakMap();

@@ -80,20 +80,19 @@ test('a file under the number of a doorbell is neither written nor closed', asyn
   await waiter.run(() => globalThis.handle.release()); // both ring each other from here on
   await victim.run(() => globalThis.requested);
   await requested(waiter, 'a');
-  const files = await victim.run(({ require }) => {
+  const files = await victim.run(({ require, name: folder }) => {
     const fs = require('node:fs');
     const { join } = require('node:path');
-    const folder = fs.mkdtempSync('/dev/shm/holdfast-files-');
     globalThis.files = new Map();
     for (const fd of fs.readdirSync('/proc/self/fd').map(Number)) {
       if (!fs.existsSync(`/proc/self/fd/${fd}`)) continue; // the folder was read with it
       if (!/\/[ap]\d+-\d+-\d+$/.test(fs.readlinkSync(`/proc/self/fd/${fd}`))) continue;
       fs.closeSync(fd);
-      const file = join(folder, `${fd}`);
+      const file = join(folder, `file-${fd}`);
       if (fs.openSync(file, 'w') === fd) globalThis.files.set(fd, file);
     }
     return [...globalThis.files.values()];
-  });
+  }, bucket.directory);
   expect(files.length).toBeGreaterThan(1);
   await victim.run(() => globalThis.handle.release());
   expect(await waiter.run(() => globalThis.requested)).toBe('granted');

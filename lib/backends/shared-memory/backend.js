@@ -308,7 +308,7 @@ class SharedMemoryBackend {
     this.#requests.forget(request);
     const isWanted = request.extras === undefined && this.#kept.wants(request.name);
     const answer = isWanted ? this.#kept.endOrKeep(id, request.name) : this.#agent.end(id);
-    return answer === 0 ? 0 : this.#hear(answer);
+    return answer === 0 ? 0 : this.#hear(answer); // most have nothing to hear
   }
 
   /**

@@ -73,7 +73,7 @@ class KeptNames {
   #lastToken = undefined;
   /** @type {Map<string, KeptName>} */
   #byName = new Map();
-  #isEmpty = true;
+  #isEmpty = true; // a field, because most requests ask it, and the map's size is a call
   /** @type {(KeptName | undefined)[]} by the native part's slot */
   #slots = [];
   /** @type {KeptName | undefined} used last */

@@ -37,8 +37,8 @@ function toAgentOptions(native, clientId, { bucket, directory, capacity, sweeps 
 }
 
 /**
- * An object with as many members as the native agent is a dictionary: each call would look its
- * method up. V8 has no dictionaries as prototypes.
+ * Node-API makes an object with so many methods as a dictionary, in which every call looks its
+ * method up. As the prototype of another one it becomes a fast object once it is used often.
  * @param {any} native
  * @param {AgentOptions} options
  * @param {Int32Array} words  the native part writes tokens and events here
