@@ -9,6 +9,9 @@ const { ensureToolchain } = require('./toolchain.js');
 /** What the short form takes of the conformance suite. */
 const SHORT = ['test/conformance/(if-available|steal)'];
 
+/** An earlier revision, whose processes have the same keys as those of this one. */
+const EARLIER = '0f41849';
+
 /** Finds or installs etcd; HOLDFAST_ETCD names another one. Its command line is needed anyhow. */
 function ensureEtcd() {
   ensureToolchain('etcdctl');
@@ -43,7 +46,7 @@ function runVersions(revision, args) {
   ensureEtcd();
   return runJsTests({
     report: 'etcd-versions',
-    args: ['--config', 'jest.etcd.config.js', 'test/etcd/versions', ...args],
+    args: ['--config', 'jest.etcd.config.js', 'test/etcd/(versions|rolling-upgrade)', ...args],
     env: { HOLDFAST_ETCD_OTHER_TREE: buildTree(revision) },
   });
 }
@@ -54,9 +57,11 @@ function runVersions(revision, args) {
  * @returns {{ title: string, run: () => import('./counts.js').Counts }[]}
  */
 function runEtcdTests({ isShort, args = [], revision }) {
-  if (revision !== undefined) {
-    return [{ title: `Beside ${revision}`, run: () => runVersions(revision, args) }];
-  }
+  const beside = (/** @type {string} */ it) => ({
+    title: `Beside ${it}`,
+    run: () => runVersions(it, args),
+  });
+  if (revision !== undefined) return [beside(revision)];
   if (isShort) {
     return [{ title: 'Locks in etcd', run: () => runConformance(1, [...SHORT, ...args]) }];
   }
@@ -64,6 +69,7 @@ function runEtcdTests({ isShort, args = [], revision }) {
     { title: 'Locks in etcd', run: () => runOwnTests(args) },
     { title: 'Conformance over one member', run: () => runConformance(1, args) },
     { title: 'Conformance over three members', run: () => runConformance(3, args) },
+    ...(args.length === 0 ? [beside(EARLIER)] : []),
   ];
 }
 

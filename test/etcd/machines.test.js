@@ -1,12 +1,13 @@
 'use strict';
 
-const { spawn, spawnSync } = require('node:child_process');
-const { once } = require('node:events');
-const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
+const { spawnSync } = require('node:child_process');
+const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { EtcdCluster, sleep } = require('../support/etcd-cluster.js');
 const { EtcdStorm } = require('../support/etcd-storm.js');
+const { FalseClock, JUMPS } = require('../support/false-clock.js');
+const { slowDiskOf } = require('../support/slow-disk.js');
 const { TestNetwork, canMakeNetworks } = require('../support/test-network.js');
 
 // Storms over what only root can do to machines: a cable is unplugged, a disk is slow, a clock is
@@ -16,9 +17,6 @@ const ROUNDS = Number(process.env.HOLDFAST_ETCD_ROUNDS ?? 3);
 /** An election takes one to two seconds. */
 const ELECTION_MS = 4_000;
 const TTL = '?ttl=5';
-const FAKETIME = '/usr/$LIB/faketime/libfaketime.so.1';
-/** How the wall clocks jump, as libfaketime reads it. */
-const JUMPS = ['+1h', '-1h', '+0', '+10d', '-10d'];
 const DAY_MS = 86_400_000;
 
 const has = (program) => spawnSync(program, ['--version']).error === undefined;
@@ -83,26 +81,6 @@ testIf(canMakeNetworks)(
   },
 );
 
-/** Delays each write of a process to its disk by a second; resolves when one has been delayed. */
-async function slowDiskOf({ pid }) {
-  const what = ['trace=fdatasync,fsync', 'inject=fdatasync,fsync:delay_enter=1000000'];
-  const options = what.flatMap((it) => ['-e', it]);
-  const strace = spawn('strace', ['-f', '-qq', ...options, '-p', pid]);
-  strace.stderr.setEncoding('utf8');
-  let trace = '';
-  for await (const chunk of strace.stderr.iterator({ destroyOnReturn: false })) {
-    trace += chunk;
-    if (trace.includes('(DELAYED)')) break;
-  }
-  expect(trace).toContain('(DELAYED)');
-  strace.stderr.resume();
-  return async () => {
-    const closed = once(strace, 'close');
-    strace.kill('SIGINT');
-    await closed;
-  };
-}
-
 describe('the disk of the leader takes a second for each write', () => {
   testIf(has('strace')).each([
     ['the leader may change', []],
@@ -116,11 +94,11 @@ describe('the disk of the leader takes a second for each write', () => {
     for (let round = 0; round < (stays ? 1 : ROUNDS); round += 1) {
       const leader = await cluster.leader();
       storm.judge.excuse('*'); // a cluster that loses writes of leases may end them early
-      const endSlowness = await slowDiskOf(leader);
+      const slowness = await slowDiskOf(leader);
       await sleep(ELECTION_MS);
       await storm.untilAllProgress(3);
       if (stays) expect((await cluster.leader()).pid).toBe(leader.pid);
-      await endSlowness();
+      await slowness.end();
       await cluster.untilHealthy();
       storm.judge.excuse('*', await cluster.revision());
       await storm.untilAllProgress();
@@ -132,14 +110,8 @@ describe('the disk of the leader takes a second for each write', () => {
 testIf(has('faketime'))('the wall clocks of all processes are set forth and back', async () => {
   const directory = mkdtempSync(path.join(tmpdir(), 'holdfast-'));
   try {
-    const file = path.join(directory, 'clock');
-    writeFileSync(file, '+0\n');
-    const env = {
-      LD_PRELOAD: FAKETIME,
-      FAKETIME_TIMESTAMP_FILE: file,
-      FAKETIME_CACHE_DURATION: '1',
-      FAKETIME_DONT_FAKE_MONOTONIC: '1',
-    };
+    const clock = new FalseClock(path.join(directory, 'clock'));
+    const { env } = clock;
     cluster = await EtcdCluster.start();
     storm = new EtcdStorm(cluster);
     // Longer leases than the processes of a busy machine ever wait for their turn.
@@ -147,8 +119,7 @@ testIf(has('faketime'))('the wall clocks of all processes are set forth and back
     await storm.untilAllProgress();
     for (let round = 0; round < ROUNDS; round += 1) {
       for (const jump of JUMPS) {
-        writeFileSync(file, `${jump}\n`);
-        await sleep(1_500); // the cache's time
+        await clock.set(jump);
         await storm.untilAllProgress();
       }
     }

@@ -1,61 +1,42 @@
 'use strict';
 
-const { EtcdCluster, sleep } = require('../support/etcd-cluster.js');
+const { spawnSync } = require('node:child_process');
+const { mkdtempSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
+const { EtcdCluster } = require('../support/etcd-cluster.js');
+const { EtcdFaults } = require('../support/etcd-faults.js');
 const { EtcdStorm } = require('../support/etcd-storm.js');
+const { FalseClock } = require('../support/false-clock.js');
 const { ClusterGate } = require('../support/tcp-gate.js');
+const { TestNetwork, canMakeNetworks } = require('../support/test-network.js');
 
 // Two faults at a time, drawn by lot: HOLDFAST_SEED repeats a run, and HOLDFAST_ETCD_ROUNDS sets
-// how many pairs are drawn. What the resource accepts is judged as in storm.test.js.
+// how many pairs are drawn; by default each fault comes once. What the resource accepts is judged
+// as in storm.test.js.
 
 const PROCESSES = 4;
-const ROUNDS = Number(process.env.HOLDFAST_ETCD_ROUNDS ?? 6);
+const MEMBERS = 3;
 const TTL = '?ttl=5';
-/** Longer than a lease lives. */
-const TOO_LONG_MS = 7_000;
 
+const has = (program) => spawnSync(program, ['--version']).error === undefined;
+
+let directory;
+let network;
 let cluster;
 let gate;
 let storm;
+beforeEach(() => {
+  directory = mkdtempSync(path.join(tmpdir(), 'holdfast-'));
+});
 afterEach(async () => {
   await storm?.stop();
   await gate?.close();
   await cluster?.stop();
-  [cluster, gate, storm] = [];
+  network?.stop();
+  rmSync(directory, { recursive: true });
+  [network, cluster, gate, storm] = [];
 });
-
-/** @type {Record<string, (random: (below: number) => number) => Promise<void>>} */
-const FAULTS = {
-  'a process is killed': (random) => storm.killOne(random(PROCESSES)),
-  'a process is stopped': (random) =>
-    storm.pauseOne(storm.running[random(storm.running.length)], TOO_LONG_MS),
-  'the leader is killed': async () => {
-    const leader = await cluster.leader();
-    await leader?.kill();
-    await sleep(2_000);
-    leader?.start(cluster.members, 'existing');
-  },
-  'a member is stopped': async (random) => {
-    const member = cluster.members[random(cluster.members.length)];
-    member.signal('SIGSTOP');
-    await sleep(3_000);
-    member.signal('SIGCONT');
-  },
-  'connections are reset': async () => {
-    for (let i = 0; i < 5; i += 1) {
-      gate.reset();
-      await sleep(200);
-    }
-  },
-  'nothing arrives': async (random) => {
-    gate.shut();
-    await sleep(random(TOO_LONG_MS));
-    gate.unshut();
-  },
-  'revisions are compacted away': async () => {
-    // Before it is carried out, another fault may have taken the revision away.
-    await cluster.control('compact', String(await cluster.revision())).catch(() => {});
-  },
-};
 
 /** A small generator of numbers, from a seed. */
 function generator(seed) {
@@ -66,21 +47,79 @@ function generator(seed) {
   };
 }
 
-test('two faults at a time, drawn by lot', async () => {
-  cluster = await EtcdCluster.start({ size: 3 });
-  gate = await ClusterGate.open(cluster);
-  storm = new EtcdStorm(cluster);
-  for (let i = 0; i < PROCESSES; i += 1) storm.add({ url: gate.url('storm', TTL) });
-  await storm.untilAllProgress();
+/** Draws without putting back, until none is left; then from all again. */
+class Deck {
+  #cards;
+  #random;
+  #left = [];
+
+  constructor(cards, random) {
+    this.#cards = cards;
+    this.#random = random;
+  }
+
+  /** @param {string} [other]  not this one */
+  draw(other) {
+    if (this.#left.length === 0) this.#left = [...this.#cards];
+    const at = this.#random(this.#left.length);
+    const [card] = this.#left.splice(at, 1);
+    return card === other ? this.draw(other) : card;
+  }
+}
+
+/** @param {Partial<import('../support/etcd-faults.js').Equipment>} equipment */
+async function doHarm(equipment) {
   const random = generator(storm.seed);
-  const names = Object.keys(FAULTS);
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const one = random(names.length);
-    const other = (one + 1 + random(names.length - 1)) % names.length;
-    console.log(`${names[one]}, and ${names[other]}`);
-    await Promise.all([one, other].map((index) => FAULTS[names[index]](random)));
+  const faults = new EtcdFaults({
+    ...{ cluster, storm, random, hasUsers: true, canSlowDisks: has('strace') },
+    ...equipment,
+  }).all;
+  const names = Object.keys(faults);
+  const rounds = Number(process.env.HOLDFAST_ETCD_ROUNDS ?? Math.ceil(names.length / 2));
+  const deck = new Deck(names, random);
+  await storm.untilAllProgress();
+  for (let round = 0; round < rounds; round += 1) {
+    const one = deck.draw();
+    const pair = [one, deck.draw(one)];
+    console.log(pair.join(', and '));
+    const isExcused = pair.some(EtcdFaults.endsLeases);
+    if (isExcused) storm.judge.excuse('*');
+    await Promise.all(pair.map((name) => faults[name]()));
     await cluster.untilHealthy();
+    if (isExcused) storm.judge.excuse('*', await cluster.revision());
     await storm.untilAllProgress();
   }
   await storm.finish();
+}
+
+const EXTRA = ['--bcrypt-cost', '4'];
+
+test('two faults at a time, drawn by lot', async () => {
+  cluster = await EtcdCluster.start({ size: MEMBERS, extra: EXTRA });
+  const asUser = await cluster.requireUser('storm');
+  gate = await ClusterGate.open(cluster);
+  storm = new EtcdStorm(cluster);
+  const clock = has('faketime') ? new FalseClock(path.join(directory, 'clock')) : undefined;
+  const url = asUser(gate.url('storm', TTL));
+  for (let i = 0; i < PROCESSES; i += 1) storm.add({ url, env: clock?.env });
+  await doHarm({ gate, clock });
 });
+
+(canMakeNetworks ? test : test.skip)(
+  'two at a time, of machines that lose their cable, too',
+  async () => {
+    network = new TestNetwork();
+    const { launch } = network.addMachine();
+    const machines = Array.from({ length: MEMBERS }, () => network.addMachine());
+    const hosts = machines.map((it) => ({ ...it, clientPort: 2379, peerPort: 2380 }));
+    cluster = await EtcdCluster.start({ hosts, launch, extra: EXTRA });
+    const asUser = await cluster.requireUser('storm');
+    storm = new EtcdStorm(cluster);
+    const clients = Array.from({ length: 2 }, () => network.addMachine());
+    for (let i = 0; i < PROCESSES; i += 1) {
+      const env = { HOLDFAST_DIR: storm.homeOf(`machine ${i % 2}`) };
+      storm.add({ url: asUser(cluster.url('storm', TTL)), launch: clients[i % 2].launch, env });
+    }
+    await doHarm({ clients, machineOf: (member) => machines[cluster.members.indexOf(member)] });
+  },
+);

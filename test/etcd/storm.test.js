@@ -50,15 +50,20 @@ afterEach(async () => {
   [storm, cluster] = [];
 });
 
-test('processes are killed', async () => {
-  await start();
+const SIZES = [1, 3];
+
+test.each(SIZES)('processes are killed, members: %i', async (size) => {
+  await start({ size });
   await doHarm((round) => storm.killOne(round));
 });
 
-test('processes are stopped for longer than their leases live', async () => {
-  await start();
-  await doHarm((round) => storm.pauseOne(storm.running[round % PROCESSES], TOO_LONG_MS));
-});
+test.each(SIZES)(
+  'processes are stopped for longer than their leases live, members: %i',
+  async (size) => {
+    await start({ size });
+    await doHarm((round) => storm.pauseOne(storm.running[round % PROCESSES], TOO_LONG_MS));
+  },
+);
 
 const LEASES = [
   ['no lock is lost that has a long lease', LONG_TTL],
@@ -102,19 +107,9 @@ test('every member is replaced by an empty one: no lock is lost', async () => {
 
 test('tokens of authentication become invalid, again and again', async () => {
   cluster = await EtcdCluster.start({ extra: ['--bcrypt-cost', '4'] });
-  const enableUser = [
-    ['user', 'add', 'root:root', '--interactive=false'],
-    ['user', 'grant-role', 'root', 'root'],
-    ['user', 'add', 'app:app', '--interactive=false'],
-    ['role', 'add', 'locks'],
-    ['role', 'grant-permission', 'locks', 'readwrite', 'storm/', '--prefix=true'],
-    ['user', 'grant-role', 'app', 'locks'],
-    ['auth', 'enable'],
-  ];
-  for (const words of enableUser) await cluster.control(...words);
-  cluster.become(['--user', 'root:root']);
+  const asUser = await cluster.requireUser('storm');
   storm = new EtcdStorm(cluster);
-  const url = cluster.url('storm', LONG_TTL).replace('//', '//app:app@');
+  const url = asUser(cluster.url('storm', LONG_TTL));
   for (let i = 0; i < PROCESSES; i += 1) storm.add({ url });
   await storm.untilAllProgress();
   const [member] = cluster.members;
@@ -139,38 +134,42 @@ test('tokens of authentication become invalid, again and again', async () => {
   }
 });
 
-test('all leases are revoked', async () => {
-  await start();
+test.each(SIZES)('all leases are revoked, members: %i', async (size) => {
+  await start({ size });
   const ends = await doHarm(() => storm.revokeAll());
   for (const { lost } of ends) expect(lost).toBeGreaterThan(0);
 });
 
-test('half of the processes are cut off for longer than their leases live', async () => {
-  let gate;
-  await start({
-    places: () => {
-      const url = cluster.url('storm', LONG_TTL);
-      return [{ url }, { url }];
-    },
-  });
-  try {
-    gate = await ClusterGate.open(cluster);
-    const cut = { url: gate.url('storm', TTL), env: { HOLDFAST_DIR: storm.homeOf('cut off') } };
-    storm.add(cut);
-    storm.add(cut);
-    await storm.untilProgress(400);
-    const ends = await doHarm(async () => {
-      gate.shut();
-      await sleep(TOO_LONG_MS);
-      await storm.untilProgress(); // of the others
-      gate.unshut();
-      await storm.untilAllProgress();
+test.each(SIZES)(
+  'half of the processes are cut off for longer than their leases live, members: %i',
+  async (size) => {
+    let gate;
+    await start({
+      size,
+      places: () => {
+        const url = cluster.url('storm', LONG_TTL);
+        return [{ url }, { url }];
+      },
     });
-    expect(ends.map(({ lost }) => lost > 0)).toEqual([false, false, true, true]);
-  } finally {
-    await gate?.close();
-  }
-});
+    try {
+      gate = await ClusterGate.open(cluster);
+      const cut = { url: gate.url('storm', TTL), env: { HOLDFAST_DIR: storm.homeOf('cut off') } };
+      storm.add(cut);
+      storm.add(cut);
+      await storm.untilProgress(400);
+      const ends = await doHarm(async () => {
+        gate.shut();
+        await sleep(TOO_LONG_MS);
+        await storm.untilProgress(); // of the others
+        gate.unshut();
+        await storm.untilAllProgress();
+      });
+      expect(ends.map(({ lost }) => lost > 0)).toEqual([false, false, true, true]);
+    } finally {
+      await gate?.close();
+    }
+  },
+);
 
 test('all connections are reset, again and again', async () => {
   cluster = await EtcdCluster.start({ size: 3 });

@@ -68,6 +68,23 @@ test('the server of refresh-token outlives clients that are killed while they as
   expect([status, stderr]).toEqual([0, '']);
 });
 
+describe('rolling-upgrade', () => {
+  test('every order is served once and in its turn, by both releases', () => {
+    const { status, errors, result } = runExample('rolling-upgrade');
+    expect(errors).toBe('');
+    expect(result).toMatchObject({ unfinished: 0, outOfPlace: 0, ok: true });
+    for (const orders of result.orders) expect(orders).toBeGreaterThan(0);
+    expect(status).toBe(0);
+  });
+
+  test('without the lock the processes get into each other’s way', () => {
+    const { status, result } = runExample('rolling-upgrade', '--without-lock');
+    expect(result.outOfPlace).toBeGreaterThan(0);
+    expect(result.ok).toBe(false);
+    expect(status).toBe(1);
+  });
+});
+
 describe('run-once', () => {
   test('no report is missed or repeated, although each leader is killed', () => {
     const { status, errors, result } = runExample('run-once');

@@ -93,6 +93,26 @@ class EtcdCluster {
     this.#rights = rights;
   }
 
+  /**
+   * Nobody gets in without a password from now on.
+   * @param {string} prefix  of the keys that are for the user `app`, whose password is `app`
+   * @returns {Promise<(url: string) => string>} puts that user into a URL
+   */
+  async requireUser(prefix) {
+    const steps = [
+      ['user', 'add', 'root:root', '--interactive=false'],
+      ['user', 'grant-role', 'root', 'root'],
+      ['user', 'add', 'app:app', '--interactive=false'],
+      ['role', 'add', 'locks'],
+      ['role', 'grant-permission', 'locks', 'readwrite', `${prefix}/`, '--prefix=true'],
+      ['user', 'grant-role', 'app', 'locks'],
+      ['auth', 'enable'],
+    ];
+    for (const words of steps) await this.control(...words);
+    this.become(['--user', 'root:root']);
+    return (url) => url.replace('//', '//app:app@');
+  }
+
   /** Runs etcdctl. @param {...string} words */
   async control(...words) {
     return this.#controlAt(this.members, words);

@@ -1,0 +1,40 @@
+'use strict';
+
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const path = require('node:path');
+const { text } = require('node:stream/consumers');
+const { EtcdCluster } = require('../support/etcd-cluster.js');
+
+// The example of a service that is upgraded while it works, with its locks in a cluster. Where
+// there is the tree of another version, the first release uses the holdfast of that one.
+
+const MAIN = path.join(__dirname, '..', '..', 'examples', 'rolling-upgrade', 'main.js');
+const OTHER = process.env.HOLDFAST_ETCD_OTHER_TREE;
+
+let cluster;
+beforeEach(async () => {
+  cluster = await EtcdCluster.start({ size: 3 });
+});
+afterEach(() => cluster.stop());
+
+async function runExample(...options) {
+  const child = spawn(process.execPath, [MAIN, '--json', ...options], {
+    env: { ...process.env, HOLDFAST_URL: cluster.url('upgrade') },
+  });
+  const [output, errors] = [text(child.stdout), text(child.stderr)];
+  const [status] = await once(child, 'exit');
+  return { status, errors: await errors, result: JSON.parse(await output) };
+}
+
+const OLD = OTHER === undefined ? [] : ['--old', OTHER];
+
+test('every order is served once and in its turn, by both releases', async () => {
+  const { status, errors, result } = await runExample(...OLD);
+  expect(errors).toBe('');
+  expect(result).toMatchObject({ unfinished: 0, outOfPlace: 0, ok: true });
+  for (const orders of result.orders) expect(orders).toBeGreaterThan(0);
+  expect(status).toBe(0);
+  console.log(JSON.stringify(result));
+  expect(await cluster.keys()).toEqual([]); // who has been asked to go has left nothing
+});

@@ -1,0 +1,168 @@
+'use strict';
+
+const { sleep } = require('./etcd-cluster.js');
+const { JUMPS } = require('./false-clock.js');
+const { slowDiskOf } = require('./slow-disk.js');
+
+/** Longer than an election takes. */
+const ELECTION_MS = 4_000;
+/** Longer than the leases of these storms live. */
+const TOO_LONG_MS = 7_000;
+
+/**
+ * @typedef {object} Equipment
+ * @property {import('./etcd-cluster.js').EtcdCluster} cluster
+ * @property {import('./etcd-storm.js').EtcdStorm} storm
+ * @property {(below: number) => number} random
+ * @property {import('./tcp-gate.js').ClusterGate} [gate]  between the processes and the cluster
+ * @property {(member: object) => import('./test-network.js').Machine} [machineOf]  of a member
+ * @property {import('./test-network.js').Machine[]} [clients]  machines of processes
+ * @property {import('./false-clock.js').FalseClock} [clock]  of the processes
+ * @property {boolean} [hasUsers]
+ * @property {boolean} [canSlowDisks]
+ */
+
+/**
+ * What may happen to a cluster and to its clients, of which several may happen at a time: each
+ * resolves when it is over. Two of them never happen to the same member.
+ */
+class EtcdFaults {
+  #with;
+  /** Members to which something happens. */
+  #busy = new Set();
+  #roles = 0;
+
+  /** @param {Equipment} equipment */
+  constructor(equipment) {
+    this.#with = equipment;
+  }
+
+  /** Those that this equipment allows. @returns {Record<string, () => Promise<void>>} */
+  get all() {
+    const { cluster, gate, machineOf, clock, hasUsers, canSlowDisks } = this.#with;
+    return {
+      'a process is killed': () => this.#killProcess(),
+      'a process is stopped': () => this.#stopProcess(),
+      'the leader is killed': () => this.#toLeader((it) => this.#killMember(it)),
+      'a member is stopped': () => this.#toMember((it) => this.#stopMember(it)),
+      'a member is replaced': () => this.#toMember((it) => cluster.replace(it)),
+      'all leases are revoked': () => cluster.revokeLeases(),
+      'revisions are compacted away': () => this.#compact(),
+      ...(gate && {
+        'connections are reset': () => this.#resetConnections(),
+        'nothing arrives': () => this.#holdUpEverything(),
+      }),
+      ...(machineOf && {
+        'the leader is cut off': () => this.#toLeader((it) => this.#cutOff(machineOf(it))),
+        'a machine of clients is cut off': () => this.#cutOffClients(),
+      }),
+      ...(clock && { 'the clocks are set': () => this.#setClocks() }),
+      ...(hasUsers && { 'tokens become invalid': () => this.#endTokens() }),
+      ...(canSlowDisks && { 'the disk of the leader is slow': () => this.#slowDisk() }),
+    };
+  }
+
+  /** Whether the cluster may end leases that it has confirmed. @param {string} name */
+  static endsLeases(name) {
+    return ['all leases are revoked', 'the disk of the leader is slow'].includes(name);
+  }
+
+  /** @param {(member: object) => Promise<void>} harm  to the leader, or to another one */
+  async #toLeader(harm) {
+    const leader = await this.#with.cluster.leader();
+    return this.#toMember(harm, leader);
+  }
+
+  /** @param {(member: object) => Promise<void>} harm @param {object} [wanted] */
+  async #toMember(harm, wanted) {
+    const { cluster, random } = this.#with;
+    const free = cluster.members.filter((it) => !this.#busy.has(it));
+    const member = free.includes(wanted) ? wanted : free[random(free.length)];
+    this.#busy.add(member);
+    try {
+      await harm(member);
+    } finally {
+      this.#busy.delete(member);
+    }
+  }
+
+  async #killProcess() {
+    const { storm, random } = this.#with;
+    await storm.killOne(random(storm.running.length));
+  }
+
+  async #stopProcess() {
+    const { storm, random } = this.#with;
+    await storm.pauseOne(storm.running[random(storm.running.length)], TOO_LONG_MS);
+  }
+
+  async #killMember(member) {
+    await member.kill();
+    await sleep(2_000);
+    member.start(this.#with.cluster.members, 'existing');
+  }
+
+  async #stopMember(member) {
+    member.signal('SIGSTOP');
+    await sleep(3_000);
+    member.signal('SIGCONT');
+  }
+
+  async #compact() {
+    const { cluster } = this.#with;
+    // Before it is carried out, another fault may have taken the revision away.
+    await cluster.control('compact', String(await cluster.revision())).catch(() => {});
+  }
+
+  async #resetConnections() {
+    for (let i = 0; i < 5; i += 1) {
+      this.#with.gate.reset();
+      await sleep(200);
+    }
+  }
+
+  async #holdUpEverything() {
+    const { gate, random } = this.#with;
+    gate.shut();
+    await sleep(random(TOO_LONG_MS));
+    gate.unshut();
+  }
+
+  async #cutOff(machine, ms = ELECTION_MS) {
+    machine.unplug();
+    await sleep(ms);
+    machine.plugIn();
+  }
+
+  async #cutOffClients() {
+    const { clients, random } = this.#with;
+    await this.#cutOff(clients[random(clients.length)], TOO_LONG_MS);
+  }
+
+  async #setClocks() {
+    const { clock, random } = this.#with;
+    for (let i = 0; i < 3; i += 1) await clock.set(JUMPS[random(JUMPS.length)]);
+  }
+
+  /** The end of a role makes all tokens of its users invalid. */
+  async #endTokens() {
+    const { cluster } = this.#with;
+    for (let i = 0; i < 3; i += 1) {
+      this.#roles += 1;
+      const role = `role ${this.#roles}`;
+      await cluster.insist('role', 'add', role);
+      await cluster.insist('user', 'grant-role', 'app', role);
+      await cluster.insist('role', 'delete', role);
+    }
+  }
+
+  async #slowDisk() {
+    await this.#toLeader(async (member) => {
+      const { end } = await slowDiskOf(member);
+      await sleep(ELECTION_MS);
+      await end();
+    });
+  }
+}
+
+module.exports = { EtcdFaults };
