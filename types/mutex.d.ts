@@ -29,8 +29,8 @@ export interface WaitForUnlockOptions {
  */
 export interface EnterOptions extends WaitForUnlockOptions {
   /**
-   * `false`: do not wait, but reject with a {@link LockError} with the reason `'held'`; `timeout`
-   * and `signal` are then ignored.
+   * `false`: do not wait, but reject with a {@link LockError} with the reason `'held'`. Together
+   * with a `timeout` a `NotSupportedError`; of `signal` it only matters whether it has aborted.
    * @defaultValue true
    */
   blocking?: boolean | undefined;

@@ -1,6 +1,6 @@
 'use strict';
 
-const { LockError, LockLostError } = require('../errors.js');
+const { LockError, LockLostError, notSupportedError } = require('../errors.js');
 const {
   toAbortSignal,
   toBoolean,
@@ -51,6 +51,16 @@ function chosen(member, value, fixed) {
  */
 function notAborted(signal) {
   if (signal !== undefined) toAbortSignal(signal).throwIfAborted();
+}
+
+/**
+ * For a request that does not wait.
+ * @param {unknown} timeout
+ * @returns {undefined}
+ */
+function noTimeout(timeout) {
+  if (timeout === undefined || timeout === Infinity) return;
+  throw notSupportedError("'timeout' cannot be used with 'blocking: false', which does not wait");
 }
 
 /**
@@ -157,14 +167,12 @@ class MutexBase {
     warnOfMisspeltOptions(source, KNOWN_OF_MUTEX);
     const isBlocking = toMember(/** @type {any} */ (source).blocking, toBoolean, true);
     const { deadlock, holdLimit, label, reentrant, steal } = source;
-    // A permit of a semaphore has no mode.
-    const isPermit = fixed.limit !== undefined;
-    const mode = isPermit ? fixed.mode : chosen('mode', source.mode, fixed.mode);
+    const mode = chosen('mode', source.mode, fixed.mode);
     const limit = chosen('limit', source.limit, fixed.limit);
-    // A request that does not wait needs no timeout and no signal; a steal never waits.
+    // A steal never waits.
     const ifAvailable = isBlocking ? source.ifAvailable : !steal;
     const signal = isBlocking ? source.signal : notAborted(source.signal);
-    const timeout = isBlocking ? source.timeout : undefined;
+    const timeout = isBlocking ? source.timeout : noTimeout(source.timeout);
     // One literal: spreading objects costs more than the lock. prettier-ignore
     const lockOptions = {
       deadlock,

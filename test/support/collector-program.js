@@ -19,13 +19,14 @@ function runWithCollector(body) {
       }
     }
     (${body})({ ...holdfast, collect }).then((value) => console.log(JSON.stringify(value)));`;
-  const options = { encoding: 'utf8', timeout: 60_000 };
-  const { stdout, stderr, status } = spawnSync(
+  // A watchdog: on a busy machine the threads that collect wait for each other.
+  const options = { encoding: 'utf8', timeout: 600_000 };
+  const { stdout, stderr, status, signal } = spawnSync(
     process.execPath,
     ['--expose-gc', '-e', program],
     options,
   );
-  if (status !== 0) throw new Error(stderr);
+  if (status !== 0) throw new Error(`${signal ?? status}: ${stderr}`);
   return JSON.parse(stdout);
 }
 

@@ -88,6 +88,17 @@ describe('Mutex', () => {
     await expect(mutex.runExclusive(nothing, { limit: 2 })).rejects.toThrow(TypeError);
   });
 
+  test('refuses a timeout of what does not wait', async () => {
+    const options = { blocking: false, timeout: 100 };
+    const refusal = {
+      name: 'NotSupportedError',
+      message: expect.stringMatching(/'timeout'.*'blocking: false'/),
+    };
+    await expect(mutex.acquire(options)).rejects.toMatchObject(refusal);
+    await expect(mutex.runShared(nothing, options)).rejects.toMatchObject(refusal);
+    await mutex.runExclusive(nothing, { blocking: false, timeout: Infinity });
+  });
+
   test('what does not wait is refused by a signal that has aborted', async () => {
     const options = { blocking: false, signal: AbortSignal.abort('mine') };
     await expect(mutex.runExclusive(nothing, options)).rejects.toBe('mine');

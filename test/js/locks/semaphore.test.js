@@ -67,6 +67,12 @@ describe.each([
     release();
   });
 
+  test('refuses a mode other than that of its permits', async () => {
+    const semaphore = create(2);
+    await expect(semaphore.acquire({ mode: 'exclusive' })).rejects.toThrow(TypeError);
+    (await semaphore.acquire({ mode: 'shared' }))();
+  });
+
   test('waitForUnlock() waits for a permit, and takes none', async () => {
     const semaphore = create(1);
     await semaphore.waitForUnlock();
@@ -79,16 +85,6 @@ describe.each([
     await unlocked;
     expect(order).toEqual(['release', 'unlocked']);
     expect(await semaphore.isLocked()).toBe(false);
-  });
-
-  test('a mode that is asked for is of no meaning: a permit has none', async () => {
-    const semaphore = create(2);
-    const releases = [
-      await semaphore.acquire({ mode: 'exclusive' }),
-      await semaphore.acquire({ mode: 'exclusive' }),
-    ];
-    expect(releases.map(({ lock }) => lock.mode)).toEqual(['shared', 'shared']);
-    for (const release of releases) release();
   });
 });
 
