@@ -7,6 +7,7 @@ const INVALID_ARGUMENT = 3;
 const DEADLINE_EXCEEDED = 4;
 const PERMISSION_DENIED = 7;
 const RESOURCE_EXHAUSTED = 8;
+const FAILED_PRECONDITION = 9;
 const INTERNAL = 13;
 const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
@@ -15,6 +16,12 @@ const UNAUTHENTICATED = 16;
 const IN_DOUBT = [CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE];
 /** The server's message for an authentication token that has become invalid. */
 const STALE_TOKEN = /invalid auth token|auth store is old/;
+
+/** The member serves nobody yet: since etcd 3.6 a failed precondition, before `UNAVAILABLE`. */
+const NOT_SERVING = /not capable|not supported for learner/;
+
+/** It would carry out the request another time. */
+const TOO_BUSY = /too many requests/;
 
 /** An answer of the cluster, or none, that is no success. */
 class EtcdError extends Error {
@@ -35,13 +42,14 @@ class EtcdError extends Error {
 
   /** The request may have been carried out, or may still be. */
   get isInDoubt() {
-    return IN_DOUBT.includes(this.code);
+    const isServing = this.code !== FAILED_PRECONDITION || !NOT_SERVING.test(this.details);
+    return !isServing || IN_DOUBT.includes(this.code);
   }
 
   /** The request can never be carried out like this; nothing has changed. */
   get isFinal() {
     const isTokenForNow = this.isStaleToken && !this.isForGood;
-    const isForNow = isTokenForNow || this.details.includes('too many requests');
+    const isForNow = isTokenForNow || TOO_BUSY.test(this.details);
     return !this.isInDoubt && !this.isLeaseGone && !isForNow;
   }
 
@@ -53,6 +61,16 @@ class EtcdError extends Error {
   /** Whether the member has answered, rather than the connection failed. */
   get isAnswer() {
     return this.details.startsWith('etcdserver: ');
+  }
+
+  /** The cluster has no room for what the request writes. */
+  get isForSpace() {
+    return this.code === RESOURCE_EXHAUSTED && !TOO_BUSY.test(this.details);
+  }
+
+  /** This user may not ask for it. */
+  get isForbidden() {
+    return this.code === PERMISSION_DENIED;
   }
 
   get isLeaseGone() {

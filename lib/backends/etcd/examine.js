@@ -6,6 +6,7 @@ const { isSupported } = require('./etcd-version.js');
 const { BucketKeys } = require('./keys.js');
 const { toClusterOptions } = require('./cluster-options.js');
 const { readClockAheadMs, readQuotaBytes } = require('./member-pages.js');
+const { readMemberStatus } = require('./member-status.js');
 const { getAll, put, removeAll } = require('./transaction.js');
 
 /** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
@@ -14,7 +15,6 @@ const { getAll, put, removeAll } = require('./transaction.js');
 /** @typedef {import('../../../types/etcd.d.ts').EtcdMemberExamination} EtcdMemberExamination */
 
 const TIMEOUT_MS = 3000;
-const ROUND_TRIPS = 5;
 /** What etcd calls its alarms, by number. */
 const ALARMS = ['none', 'NOSPACE', 'CORRUPT'];
 const NO_SPACE = 1;
@@ -24,41 +24,23 @@ const messageOf = (error) => /** @type {Error} */ (error).message;
 const notTold = () => undefined;
 
 /**
- * Without the user: who is allowed what is another question than who answers.
  * @param {ClusterOptions} place
  * @param {string} endpoint
  * @returns {Promise<EtcdMemberExamination>}
  */
 async function examineMember(place, endpoint) {
-  const own = { ...place, endpoints: [endpoint], user: undefined, password: undefined };
-  const client = new EtcdClient(own);
   try {
-    const status = await client.call('Maintenance', 'Status', {}, TIMEOUT_MS);
-    const times = [];
-    for (let i = 0; i < ROUND_TRIPS; i += 1) {
-      const start = performance.now();
-      await client.call('Maintenance', 'Status', {}, TIMEOUT_MS);
-      times.push(performance.now() - start);
-    }
+    const status = await readMemberStatus(place, endpoint, TIMEOUT_MS);
     return {
       endpoint,
       isReachable: true,
-      version: status.version,
       isSupported: isSupported(status.version),
-      clusterId: BigInt(status.header.cluster_id).toString(16),
-      memberId: BigInt(status.header.member_id).toString(16),
-      hasLeader: status.leader !== '0',
-      isLeader: status.leader === status.header.member_id,
-      isLearner: status.isLearner,
-      databaseBytes: Number(status.dbSize),
       quotaBytes: await readQuotaBytes(place, endpoint, TIMEOUT_MS).catch(notTold),
       clockAheadMs: await readClockAheadMs(place, endpoint, TIMEOUT_MS).catch(notTold),
-      roundTripMs: times.sort((a, b) => a - b)[ROUND_TRIPS >> 1],
+      ...status,
     };
   } catch (error) {
     return { endpoint, isReachable: false, problem: messageOf(error) };
-  } finally {
-    client.close();
   }
 }
 
@@ -104,9 +86,7 @@ async function readAlarms(client) {
 
 /** @param {EtcdMemberExamination[]} members */
 function problemsOf(members) {
-  const clusters = new Set(
-    members.filter(({ isReachable }) => isReachable).map((it) => it.clusterId),
-  );
+  const clusters = new Set(members.flatMap(({ clusterId }) => clusterId ?? []));
   return [
     ...members.flatMap(({ endpoint, isReachable, isSupported: isNew, version, problem }) => {
       if (!isReachable) return [`${endpoint} is not reached: ${problem}`];

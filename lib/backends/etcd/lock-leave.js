@@ -34,8 +34,12 @@ function tokenOf({ response_txn: { succeeded, responses } }) {
  * @returns {Promise<Left>}
  */
 async function leaveQueue(access, requests, why) {
-  const change = access.changes.leave(requests, access.whyOf(requests, why));
-  const answer = await access.change(change, () => findLeft(access, requests));
+  const leave = (/** @type {object[]} */ extra) =>
+    access.change(access.changes.leave(requests, extra), () => findLeft(access, requests));
+  const answer = await leave(access.whyOf(requests, why)).catch((error) => {
+    if (!(/** @type {import('./etcd-errors.js').EtcdError} */ (error).isForSpace)) throw error;
+    return leave([]); // the cluster has no room for the reason
+  });
   if (answer.tokens !== undefined) return answer;
   const { responses } = answer;
   return {

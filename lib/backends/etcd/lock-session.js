@@ -235,8 +235,8 @@ class LockSession {
   /** @param {Session} session */
   async #checkCluster(session) {
     if (this.#isChecked) return;
-    const { version } = await session.readStatus();
-    checkVersion(version);
+    const version = await session.readVersion();
+    if (version !== undefined) checkVersion(version);
     this.#isChecked = true;
   }
 

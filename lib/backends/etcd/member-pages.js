@@ -1,7 +1,7 @@
 'use strict';
 
-// What a member tells over plain HTTP, on the port of its clients: gRPC says nothing of its clock,
-// nor of its quota before etcd 3.6.
+// What a member tells over plain HTTP, on the port of its clients, and whoever asks: gRPC says
+// nothing of its clock, nor of its quota before etcd 3.6, and since then to some users only.
 
 const http = require('node:http');
 const https = require('node:https');
@@ -13,7 +13,12 @@ const { dateNow, performance } = require('../../time.js');
 const MAX_BYTES = 8 * 1024 * 1024;
 /** The header `Date` has whole seconds: on average half a second is missing. */
 const HALF_A_SECOND_MS = 500;
-const QUOTA = /^etcd_server_quota_backend_bytes (\S+)$/m;
+
+/** @param {string} text  the page of metrics @param {string} name */
+function metric(text, name) {
+  const found = new RegExp(`^${name} (\\S+)$`, 'm').exec(text);
+  return found === null ? undefined : Number(found[1]);
+}
 
 /**
  * @param {ClusterOptions} place
@@ -66,8 +71,38 @@ async function readClockAheadMs(place, endpoint, timeoutMs) {
  */
 async function readQuotaBytes(place, endpoint, timeoutMs) {
   const { text } = await readPage(place, endpoint, '/metrics', timeoutMs);
-  const found = QUOTA.exec(text);
-  return found === null ? undefined : Number(found[1]);
+  return metric(text, 'etcd_server_quota_backend_bytes');
 }
 
-module.exports = { readClockAheadMs, readQuotaBytes };
+/**
+ * @typedef {object} StatusPages  what the pages of a member say of it
+ * @property {string} version
+ * @property {string | undefined} memberId
+ * @property {boolean} hasLeader
+ * @property {boolean} isLeader
+ * @property {boolean} isLearner
+ * @property {number} databaseBytes
+ */
+
+/**
+ * @param {ClusterOptions} place
+ * @param {string} endpoint
+ * @param {number} timeoutMs
+ * @returns {Promise<StatusPages>}
+ */
+async function readStatusPages(place, endpoint, timeoutMs) {
+  const [about, metrics] = await Promise.all(
+    ['/version', '/metrics'].map((path) => readPage(place, endpoint, path, timeoutMs)),
+  );
+  const { text } = metrics;
+  return {
+    version: JSON.parse(about.text).etcdserver,
+    memberId: /^etcd_server_id\{server_id="(\w+)"\} 1$/m.exec(text)?.[1],
+    hasLeader: metric(text, 'etcd_server_has_leader') === 1,
+    isLeader: metric(text, 'etcd_server_is_leader') === 1,
+    isLearner: metric(text, 'etcd_server_is_learner') === 1,
+    databaseBytes: metric(text, 'etcd_mvcc_db_total_size_in_bytes') ?? 0,
+  };
+}
+
+module.exports = { readClockAheadMs, readQuotaBytes, readStatusPages };

@@ -4,12 +4,27 @@ const { isGrantable } = require('./queue-state.js');
 
 /** @typedef {import('./queue-state.js').Waiter} Waiter */
 
+/** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
+
 /**
- * Grants what can be granted, from the front of the queue on.
+ * Grants what can be granted, from the front of the queue on. Where the cluster has no room for a
+ * grant, those who wait look for themselves, again and again (E6).
  * @param {import('./name-access.js').NameAccess} access
  * @param {(head: Waiter, rest: Waiter[]) => Promise<boolean>} grant  false: it is gone
  */
 async function serveQueue(access, grant) {
+  try {
+    await serveAll(access, grant);
+  } catch (error) {
+    if (!(/** @type {EtcdError} */ (error).isForSpace)) throw error;
+  }
+}
+
+/**
+ * @param {import('./name-access.js').NameAccess} access
+ * @param {(head: Waiter, rest: Waiter[]) => Promise<boolean>} grant
+ */
+async function serveAll(access, grant) {
   for (;;) {
     const { heads, exclusive, shared } = await access.readState();
     if (heads.length === 0) return;

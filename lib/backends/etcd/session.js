@@ -255,9 +255,18 @@ class Session {
     return revision;
   }
 
-  /** @returns {Promise<any>} of the member */
-  readStatus() {
-    return this.#calls.repeat('Maintenance', 'Status', {});
+  /**
+   * @returns {Promise<string | undefined>} of the member; undefined: this user may not ask, which
+   *   only members refuse that are new enough
+   */
+  async readVersion() {
+    try {
+      const { version } = await this.#calls.repeat('Maintenance', 'Status', {});
+      return version;
+    } catch (error) {
+      if (/** @type {EtcdError} */ (error).isForbidden) return undefined;
+      throw error;
+    }
   }
 
   /**

@@ -60,13 +60,23 @@ class WaiterLook {
     this.#watch = undefined;
   }
 
+  /** @param {EtcdRequest} request */
+  async #grantIfRoom(request) {
+    try {
+      return await this.#grant(request);
+    } catch (error) {
+      if (!(/** @type {import('./etcd-errors.js').EtcdError} */ (error).isForSpace)) throw error;
+      return false; // it waits on
+    }
+  }
+
   async #look() {
     this.#cancelWatch();
     const request = this.#first();
     if (request === undefined) return;
     const blocker = await findBlocker(this.#access, request);
     if (request.phase !== WAITING) return;
-    if (blocker === undefined && (await this.#grant(request))) return;
+    if (blocker === undefined && (await this.#grantIfRoom(request))) return;
     // It has the lock by a change that was in doubt, which this session had not seen.
     if (blocker === undefined || blocker.key === this.#access.changes.heldKey(request)) {
       await this.#reread(request);

@@ -99,17 +99,18 @@ function checkMember(member) {
 
 /** @param {Member[]} members @returns {Finding[]} */
 function checkTogether(members) {
-  const reached = members.filter(({ isReachable }) => isReachable);
+  const reached = members.filter(({ clusterId }) => clusterId !== undefined);
   const clusters = new Set(reached.map(({ clusterId }) => clusterId));
   if (clusters.size > 1) {
     const list = reached.map(({ endpoint, clusterId }) => `${endpoint} of ${clusterId}`).join(', ');
     const advice = 'each would have locks of its own: name the members of one cluster';
     return [fault(`the endpoints belong to ${clusters.size} clusters: ${list}`, advice)];
   }
-  const ids = new Set(reached.map(({ memberId }) => memberId));
-  if (ids.size < reached.length) {
+  const ids = members.flatMap(({ memberId }) => memberId ?? []);
+  const count = new Set(ids).size;
+  if (count < ids.length) {
     const advice = 'harmless, but then fewer members may fail than it seems';
-    return [warning(`${reached.length} endpoints are ${ids.size} members`, advice)];
+    return [warning(`${ids.length} endpoints are ${count} members`, advice)];
   }
   if (members.length === 1) {
     return [noted('one endpoint: if that member is down, there are no locks')];

@@ -1,0 +1,124 @@
+'use strict';
+
+const { once } = require('node:events');
+const { setImmediate: nextTurn } = require('node:timers/promises');
+const { examineEtcd } = require('../../lib/etcd.js');
+const { openLockManager } = require('../../lib/index.js');
+const { EtcdCluster } = require('../support/etcd-cluster.js');
+const { NewerEtcd } = require('../support/newer-etcd.js');
+
+// What etcd 3.6 and 3.7 answer in another way than the etcd of these tests may: it stands behind
+// something that answers so.
+
+let cluster;
+let newer;
+let opened;
+beforeEach(async () => {
+  opened = [];
+  cluster = await EtcdCluster.start({ extra: ['--bcrypt-cost', '4'] });
+  newer = await NewerEtcd.open(cluster.endpoints[0]);
+});
+afterEach(async () => {
+  for (const locks of opened) locks.close();
+  await newer.close();
+  await cluster.stop();
+});
+
+function open(url) {
+  const locks = openLockManager({ url });
+  opened.push(locks);
+  return locks;
+}
+
+describe.each(['users', 'root'])('a cluster with users that tells its status to %s', (who) => {
+  let asUser;
+  beforeEach(async () => {
+    asUser = await cluster.requireUser('app');
+    newer.tellsStatusTo = who;
+  });
+
+  test('a user with rights for the keys has locks', async () => {
+    newer.prefix = 'app/';
+    const [one, other] = [open(asUser(newer.url('app'))), open(asUser(newer.url('app')))];
+    const ending = new AbortController();
+    const events = one.watch(undefined, { signal: ending.signal });
+    const first = events.next();
+    const held = await one.acquire('a', { holdLimit: 60_000 });
+    const waiting = other.request('a', { mode: 'shared', limit: 2 }, () => 'granted');
+    const late = other.request('a', { timeout: 10 }, () => {});
+    await expect(late).rejects.toMatchObject({ name: 'TimeoutError' });
+    await other.query(); // its place is free
+    expect((await one.inspect()).pending).toHaveLength(1);
+    held.release();
+    expect(await waiting).toBe('granted');
+    const stolen = await one.acquire('a');
+    expect(await other.request('a', { steal: true }, () => 'stolen')).toBe('stolen');
+    expect(stolen.signal.aborted || (await once(stolen.signal, 'abort'))).toBeTruthy();
+    expect(await other.requestAll(['a', 'b'], () => 'both')).toBe('both');
+    expect((await first).value).toMatchObject({ name: 'a' });
+    ending.abort();
+  });
+
+  test('each member is examined all the same', async () => {
+    const old = await examineEtcd(asUser(cluster.url('app')));
+    const found = await examineEtcd(asUser(newer.url('app')));
+    expect(found).toMatchObject({ problems: [], isUsable: true });
+    const { endpoint, roundTripMs, databaseBytes, ...rest } = found.members[0];
+    expect(old.members[0]).toMatchObject({ ...rest, clockAheadMs: expect.any(Number) });
+    expect(rest).toMatchObject({ isReachable: true, isLeader: true, isLearner: false });
+    expect(endpoint).toBe(newer.endpoint);
+    expect(Math.min(roundTripMs, databaseBytes)).toBeGreaterThan(0);
+  });
+
+  test('who has no user is told that the cluster wants one, not that it is not reached', async () => {
+    const { members, refused } = await examineEtcd(newer.url('app'));
+    expect(members).toMatchObject([{ isReachable: true, isSupported: true, hasLeader: true }]);
+    expect(refused.read).toMatch(/user name is empty/);
+  });
+});
+
+test.each([
+  ['is a learner', 'isLearner'],
+  ['has only just started', 'isStarting'],
+])('a request waits for a member that %s', async (_what, state) => {
+  newer[state] = true;
+  const granted = open(newer.url('app')).request('a', () => 'granted');
+  const other = open(`${cluster.url('app').replace('/app', '')},${newer.endpoint}/app`);
+  expect(await other.request('b', () => 'of another member')).toBe('of another member');
+  while (newer.refusals < 3) await nextTurn();
+  newer[state] = false;
+  expect(await granted).toBe('granted');
+});
+
+const FULL = { name: 'QuotaExceededError' };
+
+test('a full cluster that counts all writes: what is held or waits stays', async () => {
+  const [first, second] = [open(newer.url('app')), open(newer.url('app'))];
+  const held = await first.acquire('held');
+  const kept = await second.acquire('kept');
+  const waiting = second.request('held', () => 'granted');
+  const leaving = new AbortController();
+  const aborted = second.request('held', { signal: leaving.signal }, () => {});
+  const late = second.request('held', { timeout: 2_000 }, () => {});
+  await second.query(); // they have their places
+  newer.isFull = true;
+  await expect(first.request('new', () => {})).rejects.toMatchObject(FULL);
+  await expect(open(newer.url('app')).request('new', () => {})).rejects.toMatchObject(FULL);
+  leaving.abort('no more');
+  await expect(aborted).rejects.toBe('no more');
+  await held[Symbol.asyncDispose]();
+  await expect(late).rejects.toMatchObject({ name: 'TimeoutError' });
+  while (newer.refusals < 10) await nextTurn(); // of the grant of what waits, among others
+  const { held: holders, pending } = await second.query(); // which is asked after what it left
+  expect([holders, pending].map((them) => them.map(({ name }) => name))).toEqual([
+    ['kept'],
+    ['held'],
+  ]);
+  newer.isFull = false;
+  expect(await waiting).toBe('granted');
+  expect(kept.signal.aborted).toBe(false);
+  kept.release();
+  await second.query(); // the release is in effect
+  expect(await first.request('new', () => 'granted')).toBe('granted');
+  expect(await second.query()).toEqual({ held: [], pending: [] });
+});
