@@ -2,9 +2,9 @@
 
 const { once } = require('node:events');
 const { setImmediate: nextTurn } = require('node:timers/promises');
-const { examineEtcd } = require('../../lib/etcd.js');
+const { examineEtcd, openEtcdBackend } = require('../../lib/etcd.js');
 const { openLockManager } = require('../../lib/index.js');
-const { EtcdCluster } = require('../support/etcd-cluster.js');
+const { EtcdCluster, sleep } = require('../support/etcd-cluster.js');
 const { NewerEtcd } = require('../support/newer-etcd.js');
 
 // What etcd 3.6 and 3.7 answer in another way than the etcd of these tests may: it stands behind
@@ -88,6 +88,20 @@ test.each([
   while (newer.refusals < 3) await nextTurn();
   newer[state] = false;
   expect(await granted).toBe('granted');
+});
+
+test('the watches of one who waits where nothing is written stay as they are', async () => {
+  const held = await open(newer.url('app')).acquire('a');
+  const backend = openEtcdBackend(newer.url('app', '?ttl=5'));
+  const locks = openLockManager({ backend });
+  opened.push(locks);
+  const waiting = locks.request('a', () => 'granted');
+  // Five in a TTL, and with each of them a look at the stream of watches.
+  let status;
+  while (!((status = await backend.status()).keepAlives >= 15)) await sleep(100);
+  expect(status.watch.reconnects).toBeLessThan(3); // a machine may stand still for a second
+  held.release();
+  expect(await waiting).toBe('granted');
 });
 
 const FULL = { name: 'QuotaExceededError' };

@@ -58,7 +58,8 @@ function unread(methods) {
  * Stands before a member of any etcd, and answers as those of 3.6 and 3.7 do where they differ from
  * older ones (api/v3rpc/rpctypes/error.go, server/etcdserver/api/v3rpc/ and server/storage/quota.go
  * of github.com/etcd-io/etcd): who may ask for the status, what a member says that serves nobody
- * yet, what counts when there is no room, and that rights hold inside of transactions, too.
+ * yet, what counts when there is no room, that rights hold inside of transactions, too, and which
+ * requests for progress have no answer.
  */
 class NewerEtcd {
   /** With users: who may ask for the status. @type {'everybody' | 'users' | 'root'} */
@@ -165,14 +166,43 @@ class NewerEtcd {
   #passStream(name, method, call) {
     const why = this.#refusalOf(method, call);
     if (why !== undefined) return call.emit('error', why);
-    const inner = this.#clients[name][method](this.#metadataOf(call));
-    call.on('data', (message) => inner.write(message));
+    const metadata = this.#metadataOf(call);
+    const inner = this.#clients[name][method](metadata);
+    const watches = new Map();
+    call.on('data', async (message) => {
+      const isLeftOut =
+        method === 'Watch' && (await this.#isUnanswered(message, watches, metadata));
+      if (!isLeftOut) inner.write(message);
+    });
     call.on('end', () => inner.end());
     call.on('cancelled', () => inner.cancel());
     inner.on('data', (message) => call.write(message));
     inner.on('end', () => call.end());
     inner.on('error', ({ code, details }) => call.emit('error', { code, details }));
     return inner;
+  }
+
+  /**
+   * A request for progress has no answer while a watch of its stream waits for a revision to come.
+   * @param {Buffer} message
+   * @param {Map<string, bigint>} watches  of the stream: where each begins
+   */
+  async #isUnanswered(message, watches, metadata) {
+    const { service } = this.#library.services.Watch;
+    const request = service.Watch.requestDeserialize(message);
+    const { create_request: created, cancel_request: canceled } = request;
+    if (created) watches.set(created.watch_id, BigInt(created.start_revision));
+    if (canceled) watches.delete(canceled.watch_id);
+    if (!request.progress_request) return false;
+    const revision = await this.#revision(metadata);
+    return [...watches.values()].some((start) => start > revision);
+  }
+
+  async #revision(metadata) {
+    const { Range } = this.#library.services.KV.service;
+    const read = Range.requestSerialize({ key: Buffer.from(this.prefix ?? 'no key') });
+    const answer = await promisify(this.#clients.KV.Range.bind(this.#clients.KV))(read, metadata);
+    return BigInt(Range.responseDeserialize(answer).header.revision);
   }
 
   /** What etcd reads of a call's metadata. */

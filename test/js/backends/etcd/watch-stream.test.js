@@ -87,6 +87,21 @@ test('a watch that a living stream does not answer is asked for over another one
   await other.ready;
 });
 
+test('a stream is asked by a watch that sees nothing, and then by its end', async () => {
+  const opening = client.nextStream();
+  const one = add('one');
+  const stream = await opening;
+  stream.answer(String(one.id), { created: true });
+  stream.written = [];
+  checkTwice(stream);
+  checkTwice(stream);
+  const [made, ended, again] = stream.written.map(Object.values).flat();
+  expect(made).toMatchObject({ key: Buffer.from('one'), filters: [1, 0] });
+  expect(ended).toEqual({ watch_id: made.watch_id });
+  expect(new Set([one.id, made.watch_id, again.watch_id].map(String)).size).toBe(3);
+  expect(stream.isCanceled).toBe(false);
+});
+
 test('a stream whose watches are answered stays', async () => {
   const opening = client.nextStream();
   const one = add('one');
