@@ -55,6 +55,12 @@ class Service {
     if (left > 0) throw new Error('a process of the service has ended');
   }
 
+  /** Whatever it does. */
+  async kill() {
+    this.#child.kill('SIGKILL');
+    await this.#ended;
+  }
+
   /** Asks it to go, as systemd, Docker and Kubernetes do, and waits until it has. */
   async end() {
     this.#child.kill('SIGTERM');
@@ -70,10 +76,24 @@ class Service {
  */
 async function run(directory, { old, withLock }) {
   const journal = path.join(directory, 'orders.log');
+  /** @type {Service[]} */
+  const started = [];
   const start = (/** @type {number} */ release) => {
     const library = release === 1 ? old : 'holdfast';
-    return new Service({ release, library, journal, directory, withLock });
+    const service = new Service({ release, library, journal, directory, withLock });
+    started.push(service);
+    return service;
   };
+  try {
+    await upgrade(start);
+  } finally {
+    await Promise.all(started.map((it) => it.kill()));
+  }
+  return judge(readJournal(journal));
+}
+
+/** @param {(release: number) => Service} start */
+async function upgrade(start) {
   const services = Array.from({ length: PROCESSES }, () => start(1));
   const allServe = () => Promise.all(services.map((it) => it.untilServed(ORDERS)));
   await allServe();
@@ -85,7 +105,6 @@ async function run(directory, { old, withLock }) {
     await allServe();
   }
   await Promise.all(services.map((it) => it.end()));
-  return judge(readJournal(journal));
 }
 
 /**
@@ -122,7 +141,7 @@ async function main() {
     options: {
       help: { type: 'boolean' },
       json: { type: 'boolean' },
-      old: { type: 'string', default: 'holdfast' },
+      old: { type: 'string' },
       'without-lock': { type: 'boolean' },
     },
   });
@@ -130,7 +149,7 @@ async function main() {
     console.log(USAGE);
     return;
   }
-  const old = values.old === 'holdfast' ? values.old : path.resolve(values.old);
+  const old = values.old === undefined ? 'holdfast' : path.resolve(values.old);
   const directory = mkdtempSync(path.join(os.tmpdir(), 'holdfast-orders-'));
   try {
     const result = await run(directory, { old, withLock: !values['without-lock'] });

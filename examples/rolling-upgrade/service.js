@@ -1,6 +1,6 @@
 'use strict';
 
-// A process of the service: it serves orders, each under the lock, until it gets SIGTERM. Then it
+// A process of the service: it serves orders, each under the lock, until it is asked to go. Then it
 // leaves the queue, ends the order that it has begun, and goes.
 
 const { appendFileSync } = require('node:fs');
@@ -24,7 +24,7 @@ const { openLockManager } = require(library);
 const place = process.env.HOLDFAST_URL ? {} : { directory };
 const locks = openLockManager({ bucket: 'orders', ...place });
 const leaving = new AbortController();
-process.once('SIGTERM', () => leaving.abort());
+for (const name of ['SIGTERM', 'SIGINT', 'disconnect']) process.on(name, () => leaving.abort());
 
 async function serveOrder() {
   const number = lastNumber(journal) + 1;
@@ -42,13 +42,13 @@ async function serve() {
       // The signal takes a request out of the queue. What has the lock already is not disturbed.
       if (withLock) await locks.request('orders', { signal }, serveOrder);
       else await serveOrder();
-      process.send?.('served');
+      if (process.connected) process.send?.('served');
     } catch (error) {
       if (error !== signal.reason) throw error;
     }
   }
   locks.close();
-  process.disconnect();
+  if (process.connected) process.disconnect();
 }
 
 serve();

@@ -1,13 +1,12 @@
 'use strict';
 
-const { spawnSync } = require('node:child_process');
 const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { EtcdCluster, sleep } = require('../support/etcd-cluster.js');
 const { EtcdStorm } = require('../support/etcd-storm.js');
-const { FalseClock, JUMPS } = require('../support/false-clock.js');
-const { slowDiskOf } = require('../support/slow-disk.js');
+const { FalseClock, JUMPS, canSetClocks } = require('../support/false-clock.js');
+const { canSlowDisks, slowDiskOf } = require('../support/slow-disk.js');
 const { TestNetwork, canMakeNetworks } = require('../support/test-network.js');
 
 // Storms over what only root can do to machines: a cable is unplugged, a disk is slow, a clock is
@@ -19,7 +18,6 @@ const ELECTION_MS = 4_000;
 const TTL = '?ttl=5';
 const DAY_MS = 86_400_000;
 
-const has = (program) => spawnSync(program, ['--version']).error === undefined;
 const testIf = (condition) => (condition ? test : test.skip);
 
 let network;
@@ -82,7 +80,7 @@ testIf(canMakeNetworks)(
 );
 
 describe('the disk of the leader takes a second for each write', () => {
-  testIf(has('strace')).each([
+  testIf(canSlowDisks).each([
     ['the leader may change', []],
     ['the leader stays, and each change takes two seconds', ['--election-timeout=20000']],
   ])('%s', async (_what, extra) => {
@@ -107,7 +105,7 @@ describe('the disk of the leader takes a second for each write', () => {
   });
 });
 
-testIf(has('faketime'))('the wall clocks of all processes are set forth and back', async () => {
+testIf(canSetClocks)('the wall clocks of all processes are set forth and back', async () => {
   const directory = mkdtempSync(path.join(tmpdir(), 'holdfast-'));
   try {
     const clock = new FalseClock(path.join(directory, 'clock'));

@@ -1,25 +1,23 @@
 'use strict';
 
-const { spawnSync } = require('node:child_process');
 const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { EtcdCluster } = require('../support/etcd-cluster.js');
 const { EtcdFaults } = require('../support/etcd-faults.js');
 const { EtcdStorm } = require('../support/etcd-storm.js');
-const { FalseClock } = require('../support/false-clock.js');
+const { FalseClock, canSetClocks, forgetClocksOf } = require('../support/false-clock.js');
+const { canSlowDisks } = require('../support/slow-disk.js');
 const { ClusterGate } = require('../support/tcp-gate.js');
 const { TestNetwork, canMakeNetworks } = require('../support/test-network.js');
 
-// Two faults at a time, drawn by lot: HOLDFAST_SEED repeats a run, and HOLDFAST_ETCD_ROUNDS sets
-// how many pairs are drawn; by default each fault comes once. What the resource accepts is judged
-// as in storm.test.js.
+// Two faults at a time, drawn by lot: HOLDFAST_SEED repeats the pairs, HOLDFAST_ETCD_ROUNDS sets
+// how many pairs are drawn; by default each fault comes at least once. What the resource accepts
+// is judged as in storm.test.js.
 
 const PROCESSES = 4;
 const MEMBERS = 3;
 const TTL = '?ttl=5';
-
-const has = (program) => spawnSync(program, ['--version']).error === undefined;
 
 let directory;
 let network;
@@ -34,6 +32,7 @@ afterEach(async () => {
   await gate?.close();
   await cluster?.stop();
   network?.stop();
+  forgetClocksOf(storm?.pids ?? []);
   rmSync(directory, { recursive: true });
   [network, cluster, gate, storm] = [];
 });
@@ -69,19 +68,21 @@ class Deck {
 
 /** @param {Partial<import('../support/etcd-faults.js').Equipment>} equipment */
 async function doHarm(equipment) {
-  const random = generator(storm.seed);
+  const random = generator(storm.seed + 1);
   const faults = new EtcdFaults({
-    ...{ cluster, storm, random, hasUsers: true, canSlowDisks: has('strace') },
+    ...{ cluster, storm, random, hasUsers: true, canSlowDisks },
     ...equipment,
   }).all;
   const names = Object.keys(faults);
   const rounds = Number(process.env.HOLDFAST_ETCD_ROUNDS ?? Math.ceil(names.length / 2));
-  const deck = new Deck(names, random);
+  const deck = new Deck(names, generator(storm.seed));
+  const drawn = new Set();
   await storm.untilAllProgress();
   for (let round = 0; round < rounds; round += 1) {
     const one = deck.draw();
     const pair = [one, deck.draw(one)];
     console.log(pair.join(', and '));
+    for (const name of pair) drawn.add(name);
     const isExcused = pair.some(EtcdFaults.endsLeases);
     if (isExcused) storm.judge.excuse('*');
     await Promise.all(pair.map((name) => faults[name]()));
@@ -89,7 +90,20 @@ async function doHarm(equipment) {
     if (isExcused) storm.judge.excuse('*', await cluster.revision());
     await storm.untilAllProgress();
   }
-  await storm.finish();
+  return { drawn, ends: await storm.finish() };
+}
+
+/** What happened was felt, by some process. */
+function expectTraces({ drawn, ends }) {
+  const sum = (count) => ends.reduce((total, end) => total + count(end), 0);
+  if (drawn.has('all leases are revoked')) expect(sum(({ lost }) => lost)).toBeGreaterThan(0);
+  if (drawn.has('the leader is killed')) {
+    expect(sum(({ reconnects }) => reconnects)).toBeGreaterThan(0);
+  }
+  if (drawn.has('tokens become invalid')) {
+    // Each process has one token without any fault.
+    expect(sum(({ authentications }) => authentications)).toBeGreaterThan(ends.length);
+  }
 }
 
 const EXTRA = ['--bcrypt-cost', '4'];
@@ -99,10 +113,10 @@ test('two faults at a time, drawn by lot', async () => {
   const asUser = await cluster.requireUser('storm');
   gate = await ClusterGate.open(cluster);
   storm = new EtcdStorm(cluster);
-  const clock = has('faketime') ? new FalseClock(path.join(directory, 'clock')) : undefined;
+  const clock = canSetClocks ? new FalseClock(path.join(directory, 'clock')) : undefined;
   const url = asUser(gate.url('storm', TTL));
   for (let i = 0; i < PROCESSES; i += 1) storm.add({ url, env: clock?.env });
-  await doHarm({ gate, clock });
+  expectTraces(await doHarm({ gate, clock }));
 });
 
 (canMakeNetworks ? test : test.skip)(
@@ -120,6 +134,7 @@ test('two faults at a time, drawn by lot', async () => {
       const env = { HOLDFAST_DIR: storm.homeOf(`machine ${i % 2}`) };
       storm.add({ url: asUser(cluster.url('storm', TTL)), launch: clients[i % 2].launch, env });
     }
-    await doHarm({ clients, machineOf: (member) => machines[cluster.members.indexOf(member)] });
+    const machineOf = (member) => machines[cluster.members.indexOf(member)];
+    expectTraces(await doHarm({ clients, machineOf }));
   },
 );

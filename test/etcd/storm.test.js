@@ -32,7 +32,7 @@ async function start({ size = 1, ttl = TTL, places } = {}) {
   const url = cluster.url('storm', ttl);
   const all = places?.(url) ?? Array.from({ length: PROCESSES }, () => ({ url }));
   for (const place of all) storm.add(place);
-  await storm.untilProgress();
+  await storm.untilAllProgress();
 }
 
 /** @param {(round: number) => Promise<void>} harm */
@@ -156,7 +156,7 @@ test.each(SIZES)(
       const cut = { url: gate.url('storm', TTL), env: { HOLDFAST_DIR: storm.homeOf('cut off') } };
       storm.add(cut);
       storm.add(cut);
-      await storm.untilProgress(400);
+      await storm.untilAllProgress();
       const ends = await doHarm(async () => {
         gate.shut();
         await sleep(TOO_LONG_MS);

@@ -51,6 +51,7 @@ async function loopbackHosts(size) {
 /** A cluster with data of its own. */
 class EtcdCluster {
   #directory = dataRoot();
+  #isStopped = false;
   /** Words for etcdctl: certificates, a user. */
   #rights;
   #launch;
@@ -148,7 +149,7 @@ class EtcdCluster {
         return await this.control(...words);
       } catch ({ message }) {
         if (/already exist|not found|been compacted/.test(message)) return '';
-        await sleep(100);
+        await this.#pause(100);
       }
     }
   }
@@ -160,7 +161,7 @@ class EtcdCluster {
       const leaders = new Set(status.map(({ leader }) => leader));
       const isOne = leaders.size === 1 && !leaders.has(undefined) && !leaders.has(0);
       if (isOne && status.length === this.members.length) return;
-      await sleep(50);
+      await this.#pause();
     }
   }
 
@@ -187,7 +188,7 @@ class EtcdCluster {
       const found = (await this.#status()).find(({ id, leader }) => id === leader);
       const member = this.members.find(({ endpoint }) => endpoint === found?.endpoint);
       if (member !== undefined) return member;
-      await sleep(50);
+      await this.#pause();
     }
   }
 
@@ -200,12 +201,12 @@ class EtcdCluster {
   /** No session has, or waits for, anything, and none has mail. */
   async untilRested() {
     const isOfRequest = (key) => key.includes('/n/') || key.includes('/m/');
-    while ((await this.keys()).some(isOfRequest)) await sleep(50);
+    while ((await this.keys()).some(isOfRequest)) await this.#pause();
   }
 
   /** All sessions have ended: a cluster that stops before keeps them waiting. */
   async untilEmpty() {
-    while ((await this.keys()).length > 0) await sleep(50);
+    while ((await this.keys()).length > 0) await this.#pause();
   }
 
   /** @returns {Promise<bigint>} of the last change */
@@ -232,11 +233,28 @@ class EtcdCluster {
     const line = list.split('\n').find((text) => text.split(', ').includes(member.name));
     await this.insist('member', 'remove', line.split(', ')[0]);
     await this.insist('member', 'add', member.name, `--peer-urls=${member.peerUrl}`);
+    // It asks one of the others who is a member, and gives up where that one has not heard of it.
+    const others = this.members.filter((it) => it !== member);
+    await Promise.all(others.map((other) => this.#untilListed(other, member)));
     member.start(this.members, 'existing');
     await this.untilHealthy();
   }
 
+  /** @param {EtcdMember} lister @param {EtcdMember} member */
+  async #untilListed(lister, member) {
+    const words = ['--command-timeout=2s', '--dial-timeout=2s', 'member', 'list'];
+    const list = () => this.#controlAt([lister], words).catch(() => '');
+    while (!(await list()).includes(member.peerUrl)) await this.#pause();
+  }
+
+  /** Between two looks. */
+  async #pause(ms = 50) {
+    await sleep(ms);
+    if (this.#isStopped) throw new Error('the cluster was stopped');
+  }
+
   async stop() {
+    this.#isStopped = true;
     await Promise.all(this.members.map((member) => member.kill()));
     rmSync(this.#directory, { recursive: true, force: true });
   }

@@ -24,7 +24,8 @@ const TOO_LONG_MS = 7_000;
 
 /**
  * What may happen to a cluster and to its clients, of which several may happen at a time: each
- * resolves when it is over. Two of them never happen to the same member.
+ * resolves when it is over, although a member may still have to start. Two of them never happen to
+ * the same member.
  */
 class EtcdFaults {
   #with;

@@ -92,6 +92,9 @@ class EtcdStorm {
     return this.#resource.judge;
   }
 
+  /** Of all processes that were started. @type {number[]} */
+  pids = [];
+
   /** What is another machine to its processes. @param {string} name */
   homeOf(name) {
     return path.join(this.#directory, name);
@@ -105,6 +108,7 @@ class EtcdStorm {
     const about = { socket: this.#resource.path, seed: seed + this.#started, home };
     const added = new StormProcess(place, about);
     this.running.push(added);
+    this.pids.push(added.pid);
     return added;
   }
 

@@ -1,9 +1,17 @@
 'use strict';
 
-const { writeFileSync } = require('node:fs');
+const { existsSync, rmSync, writeFileSync } = require('node:fs');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const LIBRARY = '/usr/$LIB/faketime/libfaketime.so.1';
+/** What the loader puts for `$LIB`, on the systems that have the library. */
+const LIBRARY_FOLDERS = [
+  'lib',
+  'lib64',
+  `lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu`,
+];
+/** Without it the loader only warns, and no clock is set. */
+const canSetClocks = LIBRARY_FOLDERS.some((it) => existsSync(LIBRARY.replace('$LIB', it)));
 /** How the wall clocks jump, as libfaketime reads it. */
 const JUMPS = ['+1h', '-1h', '+0', '+10d', '-10d'];
 /** Longer than libfaketime remembers what it has read. */
@@ -25,11 +33,20 @@ class FalseClock {
     };
   }
 
-  /** Resolves when all of them have noticed. @param {string} jump */
+  /** Resolves when each that runs has noticed. @param {string} jump */
   async set(jump) {
     writeFileSync(this.#file, `${jump}\n`);
     await sleep(UNTIL_READ_MS);
   }
 }
 
-module.exports = { FalseClock, JUMPS };
+/** The library leaves files of processes that were killed. @param {number[]} pids */
+function forgetClocksOf(pids) {
+  for (const pid of pids) {
+    for (const name of [`faketime_shm_${pid}`, `sem.faketime_sem_${pid}`]) {
+      rmSync(`/dev/shm/${name}`, { force: true });
+    }
+  }
+}
+
+module.exports = { FalseClock, JUMPS, canSetClocks, forgetClocksOf };

@@ -1,7 +1,11 @@
 'use strict';
 
-const { spawn } = require('node:child_process');
+const { spawn, spawnSync } = require('node:child_process');
 const { once } = require('node:events');
+
+/** Tracing processes that are not one's own children takes root, as systems are set up. */
+const canSlowDisks =
+  process.getuid?.() === 0 && spawnSync('strace', ['--version']).error === undefined;
 
 /**
  * Delays each write of a process to its disk by a second; resolves when one has been delayed.
@@ -29,4 +33,4 @@ async function slowDiskOf({ pid }) {
   };
 }
 
-module.exports = { slowDiskOf };
+module.exports = { canSlowDisks, slowDiskOf };
