@@ -3,6 +3,7 @@
 const { once } = require('node:events');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { examineEtcd, openEtcdBackend } = require('../../lib/etcd.js');
+const { checkCluster } = require('../../lib/cli/doctor/cluster.js');
 const { openLockManager } = require('../../lib/index.js');
 const { EtcdCluster, sleep } = require('../support/etcd-cluster.js');
 const { NewerEtcd } = require('../support/newer-etcd.js');
@@ -19,7 +20,9 @@ beforeEach(async () => {
   newer = await NewerEtcd.open(cluster.endpoints[0]);
 });
 afterEach(async () => {
+  Object.assign(newer, { isLearner: false, isStarting: false, isFull: false });
   for (const locks of opened) locks.close();
+  await cluster.untilEmpty();
   await newer.close();
   await cluster.stop();
 });
@@ -68,6 +71,17 @@ describe.each(['users', 'root'])('a cluster with users that tells its status to 
     expect(rest).toMatchObject({ isReachable: true, isLeader: true, isLearner: false });
     expect(endpoint).toBe(newer.endpoint);
     expect(Math.min(roundTripMs, databaseBytes)).toBeGreaterThan(0);
+  });
+
+  test('each member whose pages are on another port is examined as far as it tells', async () => {
+    newer.hasPages = false;
+    const { members, ...rest } = await examineEtcd(asUser(newer.url('app')));
+    expect(rest).toMatchObject({ problems: [], isUsable: true });
+    const version = who === 'root' ? undefined : expect.any(String);
+    expect(members).toMatchObject([{ isReachable: true, isSupported: true }]);
+    expect(members[0].version).toEqual(version);
+    const findings = await checkCluster(asUser(newer.url('app')));
+    expect(findings.map(({ level }) => level)).not.toContain('fault');
   });
 
   test('who has no user is told that the cluster wants one, not that it is not reached', async () => {

@@ -69,6 +69,8 @@ class NewerEtcd {
   isFull = false;
   /** Where all keys have to be, also those inside of transactions. @type {string | undefined} */
   prefix;
+  /** Whether its pages are on this port. */
+  hasPages = true;
   refusals = 0;
   #library = loadServices();
   #clients = {};
@@ -125,6 +127,10 @@ class NewerEtcd {
     const [start] = await once(socket, 'data');
     socket.pause();
     const isGrpc = start.toString('latin1').startsWith(HTTP2);
+    if (!isGrpc && !this.hasPages) {
+      socket.destroy();
+      return;
+    }
     const inner = connect(isGrpc ? { host: LOOPBACK, port: this.#grpcPort } : this.#target);
     inner.write(start);
     for (const [from, to] of [

@@ -34,7 +34,7 @@ async function examineMember(place, endpoint) {
     return {
       endpoint,
       isReachable: true,
-      isSupported: isSupported(status.version),
+      isSupported: status.version === undefined || isSupported(status.version), // 3.6 or later
       quotaBytes: await readQuotaBytes(place, endpoint, TIMEOUT_MS).catch(notTold),
       clockAheadMs: await readClockAheadMs(place, endpoint, TIMEOUT_MS).catch(notTold),
       ...status,

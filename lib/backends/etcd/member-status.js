@@ -7,7 +7,7 @@ const { readStatusPages } = require('./member-pages.js');
 
 /** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 /** @typedef {import('./member-pages.js').StatusPages} StatusPages */
-/** @typedef {StatusPages & { clusterId?: string, roundTripMs: number }} MemberStatus */
+/** @typedef {Partial<StatusPages> & { clusterId?: string, roundTripMs: number }} MemberStatus */
 
 const ROUND_TRIPS = 5;
 
@@ -81,7 +81,7 @@ const fromStatus = ({ version, header, leader, isLearner, dbSize }) => ({
 
 /**
  * What a member says of itself. Before etcd 3.6 it does so to everybody, then, in a cluster with
- * users, to some of them; its pages need no user.
+ * users, to some of them. Its pages need no user, but may be on another port.
  * @param {ClusterOptions} place
  * @param {string} endpoint
  * @param {number} timeoutMs
@@ -96,7 +96,7 @@ async function readMemberStatus(place, endpoint, timeoutMs) {
     const status = (await anybody.status()) ?? (await user.status());
     const roundTripMs = await anybody.roundTripMs();
     if (status !== undefined) return { ...fromStatus(status), roundTripMs };
-    const pages = await readStatusPages(place, endpoint, timeoutMs);
+    const pages = await readStatusPages(place, endpoint, timeoutMs).catch(() => ({}));
     return { ...pages, clusterId: await user.clusterId(`${place.prefix}/`), roundTripMs };
   } finally {
     anybody.close();

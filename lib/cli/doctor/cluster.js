@@ -48,7 +48,8 @@ function connectionAdvice(problem) {
 const mebibytes = (bytes) => `${Math.round(bytes / MEBIBYTE)} MiB`;
 
 /** @param {Member} member @returns {Finding[]} */
-function checkRoom({ endpoint, databaseBytes = 0, quotaBytes }) {
+function checkRoom({ endpoint, databaseBytes, quotaBytes }) {
+  if (databaseBytes === undefined) return [];
   if (quotaBytes === undefined) {
     return [noted(`${endpoint}: ${mebibytes(databaseBytes)} of data; its quota is not known`)];
   }
@@ -74,19 +75,24 @@ function checkClock({ endpoint, clockAheadMs }) {
   ];
 }
 
+/** @param {Member} member */
+function describeMember({ version, isLeader }) {
+  if (version === undefined) return 'an etcd that tells only root what it is';
+  return `etcd ${printable(version)}, ${isLeader ? 'the leader' : 'a follower'}`;
+}
+
 /** @param {Member} member @returns {Finding[]} */
 function checkMember(member) {
-  const { endpoint, isReachable, problem = '', version, roundTripMs = 0 } = member;
+  const { endpoint, isReachable, problem = '', roundTripMs = 0 } = member;
   if (!isReachable) {
     return [fault(`${endpoint} is not reached: ${printable(problem)}`, connectionAdvice(problem))];
   }
-  const role = member.isLeader ? 'the leader' : 'a follower';
-  const who = `${endpoint} is etcd ${printable(String(version))}, ${role}`;
+  const who = `${endpoint} is ${describeMember(member)}`;
   const first = member.isSupported
     ? ok(`${who}, ${roundTripMs.toFixed(1)} ms away`)
     : fault(`${who}: too old`, 'holdfast needs 3.4 or later');
   const findings = [first];
-  if (!member.hasLeader) {
+  if (member.hasLeader === false) {
     const advice = 'more than half of all members have to run and reach each other';
     findings.push(fault(`${endpoint} knows no leader: nothing is granted`, advice));
   }
