@@ -1,10 +1,11 @@
 'use strict';
 
 // Mistakes in what keeps a process from dying of its files, and from taking the living for dead:
-// holes, descriptors that are closed or reused, damaged words, threads that spin, children.
+// holes, descriptors that are closed or reused, damaged words, threads that spin, children, sweeps.
 
 const SLOT_LOCK = 'platform_test:SlotLockTest*';
 const REPAIR = 'segment_test:Repair*';
+const SWEEP = 'core_test:SweepTest*';
 
 /** @type {import('./planted-bugs.js').PlantedBug[]} */
 const PLATFORM_BUGS = [
@@ -98,6 +99,27 @@ const PLATFORM_BUGS = [
     from: 'if (count_ == kMax) return AddToMany(agent);',
     to: 'if (count_ == kMax) all_ = true;\n  if (all_) return;',
     tests: ['core_test:WakeQueueTest*'],
+  },
+  {
+    name: 'a sweep asks the kernel for all processes',
+    file: 'src/core/sweep.cc',
+    from: 'constexpr uint32_t kChecksPerSweep = 16;',
+    to: 'constexpr uint32_t kChecksPerSweep = UINT32_MAX;',
+    tests: [SWEEP],
+  },
+  {
+    name: 'sweeps go on when nobody waits',
+    file: 'src/core/sweep.cc',
+    from: 'is_idle_.store(true);',
+    to: 'is_idle_.store(false);',
+    tests: [SWEEP],
+  },
+  {
+    name: 'each sweep asks for the same processes',
+    file: 'src/core/reaper.cc',
+    from: 'next_slot_.store(slot + 1,',
+    to: 'next_slot_.store(0,',
+    tests: [SWEEP],
   },
 ];
 
