@@ -23,13 +23,18 @@ function ensureEtcd() {
 /**
  * @param {number} size Members of the cluster.
  * @param {string[]} args
+ * @param {boolean} [isNewer] Each behind something that answers as later versions do.
  */
-function runConformance(size, args) {
+function runConformance(size, args, isNewer = false) {
   ensureEtcd();
   return runJsTests({
-    report: `etcd-${size}`,
+    report: `etcd-${size}${isNewer ? '-newer' : ''}`,
     args: ['--config', 'jest.etcd-conformance.config.js', ...args],
-    env: { HOLDFAST_TEST_ETCD_SIZE: String(size), HOLDFAST_TEST_BACKENDS: 'etcd' },
+    env: {
+      HOLDFAST_TEST_ETCD_SIZE: String(size),
+      HOLDFAST_TEST_BACKENDS: 'etcd',
+      ...(isNewer && { HOLDFAST_TEST_ETCD_NEWER: 'yes' }),
+    },
   });
 }
 
@@ -78,6 +83,7 @@ function runEtcdTests({ isShort, args = [], revision }) {
     { title: 'Locks in etcd', run: () => runOwnTests(args) },
     { title: 'Conformance over one member', run: () => runConformance(1, args) },
     { title: 'Conformance over three members', run: () => runConformance(3, args) },
+    { title: 'Conformance over later versions', run: () => runConformance(1, args, true) },
     ...(args.length === 0 && isKnown(EARLIER) ? [beside(EARLIER)] : []),
   ];
 }

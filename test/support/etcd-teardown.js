@@ -1,4 +1,7 @@
 'use strict';
 
 /** After a run of Jest. */
-module.exports = () => globalThis.etcdCluster.stop();
+module.exports = async () => {
+  for (const child of globalThis.newerEtcds) child.disconnect();
+  await globalThis.etcdCluster.stop();
+};

@@ -138,6 +138,7 @@ class NewerEtcd {
       [inner, socket],
     ]) {
       this.#sockets.add(from);
+      from.setNoDelay(true);
       from.on('error', () => {});
       from.on('close', () => {
         this.#sockets.delete(from);

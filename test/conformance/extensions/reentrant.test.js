@@ -133,9 +133,10 @@ describeOneClient('reentrant', (run) => {
     run(async ({ locks, assert, name }) => {
       const stolen = { name: 'AbortError', reason: 'stolen' };
       let nested;
+      let thief;
       const outer = locks.request(name, { reentrant: true }, () => {
         nested = locks.request(name, { reentrant: true }, async (lock) => {
-          const thief = locks.request(name, { steal: true }, () => {});
+          thief = locks.request(name, { steal: true }, () => {});
           await new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
           await thief;
         });
@@ -143,6 +144,7 @@ describeOneClient('reentrant', (run) => {
       });
       await assert.rejects(outer, stolen);
       await assert.rejects(nested, stolen);
+      await thief;
     }),
   );
 
@@ -316,17 +318,20 @@ describeOneClient('reentrant', (run) => {
     'with the lock those are lost that wait for a sibling',
     run(async ({ locks, assert, name, notCalled }) => {
       const request = (callback) => locks.request(name, { reentrant: true }, callback);
+      let thief;
       const results = await Promise.allSettled([
         request(async () => {
           const nested = Promise.allSettled([
             request(() => new Promise(() => {})),
             request(notCalled),
           ]);
-          await locks.request(name, { steal: true }, () => {});
+          thief = locks.request(name, { steal: true }, () => {});
+          await thief;
           for (const { reason } of await nested) assert.equal(reason.reason, 'stolen');
         }),
       ]);
       assert.equal(results[0].reason.reason, 'stolen');
+      await thief;
     }),
   );
 });

@@ -1,0 +1,16 @@
+'use strict';
+
+// Stands before a member of a cluster as a newer one (newer-etcd.js), in a process of its own: a
+// test may block its thread. Tells its endpoint; ends with its parent.
+
+const { NewerEtcd } = require('./newer-etcd.js');
+
+async function main() {
+  const [endpoint, prefix] = process.argv.slice(2);
+  const newer = await NewerEtcd.open(endpoint);
+  newer.prefix = prefix;
+  process.send({ endpoint: newer.endpoint });
+  process.once('disconnect', () => process.exit());
+}
+
+main();
