@@ -36,6 +36,23 @@ test('thousands that wait and are aborted leave in a few transactions', async ()
   held.release();
 });
 
+test('many that wait for a long name and are aborted together leave, and nothing else ends', async () => {
+  const name = 'long'.repeat(5_000);
+  const held = await locks.acquire(name);
+  const kept = await locks.acquire('kept');
+  const controller = new AbortController();
+  const requests = Array.from({ length: 100 }, () =>
+    locks.request(name, { signal: controller.signal }, () => {}),
+  );
+  expect((await locks.query()).pending).toHaveLength(100);
+  controller.abort('mine');
+  await Promise.allSettled(requests);
+  expect((await locks.query()).pending).toEqual([]);
+  expect(kept.signal.aborted).toBe(false);
+  held.release();
+  kept.release();
+});
+
 test('of those that time out together each is told to watchers as timed out', async () => {
   const watch = locks.watch('a');
   const held = await locks.acquire('a');

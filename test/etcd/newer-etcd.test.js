@@ -20,7 +20,7 @@ beforeEach(async () => {
   newer = await NewerEtcd.open(cluster.endpoints[0]);
 });
 afterEach(async () => {
-  Object.assign(newer, { isLearner: false, isStarting: false, isFull: false });
+  Object.assign(newer, { isLearner: false, isStarting: false, isFull: false, isFilling: false });
   for (const locks of opened) locks.close();
   await cluster.untilEmpty();
   await newer.close();
@@ -149,4 +149,23 @@ test('a full cluster that counts all writes: what is held or waits stays', async
   await second.query(); // the release is in effect
   expect(await first.request('new', () => 'granted')).toBe('granted');
   expect(await second.query()).toEqual({ held: [], pending: [] });
+});
+
+test('what is carried out, and refused for want of room all the same, counts', async () => {
+  const [first, second] = [open(newer.url('app')), open(newer.url('app'))];
+  await Promise.all([first.query(), second.query()]);
+  newer.isFilling = true;
+  const held = await first.acquire('a');
+  const waiting = [1, 2].map((number) => second.request('a', () => number));
+  await second.query(); // they have their places
+  const again = first.request('a', () => 3); // and passes the lock
+  held.release();
+  expect(await Promise.all([...waiting, again])).toEqual([1, 2, 3]);
+  const victim = await first.acquire('a');
+  expect(await second.request('a', { steal: true }, () => 'stolen')).toBe('stolen');
+  if (!victim.signal.aborted) await once(victim.signal, 'abort');
+  expect(await second.request('b', { ifAvailable: true }, (lock) => lock.name)).toBe('b');
+  newer.isFilling = false;
+  await Promise.all([first.query(), second.query()]);
+  expect(await first.query()).toEqual({ held: [], pending: [] });
 });

@@ -67,6 +67,8 @@ class NewerEtcd {
   isLearner = false;
   isStarting = false;
   isFull = false;
+  /** Changes are carried out, and refused for want of room all the same. */
+  isFilling = false;
   /** Where all keys have to be, also those inside of transactions. @type {string | undefined} */
   prefix;
   /** Whether its pages are on this port. */
@@ -167,7 +169,11 @@ class NewerEtcd {
       return answer(why);
     }
     const options = { deadline: call.getDeadline() };
-    return this.#clients[name][method](call.request, this.#metadataOf(call), options, answer);
+    const tell =
+      this.isFilling && method === 'Txn' && writes(this.#toChange(call.request))
+        ? (error) => answer(error ?? NO_SPACE)
+        : answer;
+    return this.#clients[name][method](call.request, this.#metadataOf(call), options, tell);
   }
 
   #passStream(name, method, call) {
@@ -221,9 +227,14 @@ class NewerEtcd {
     return passed;
   }
 
+  /** @param {Buffer} request */
+  #toChange(request) {
+    return this.#library.services.KV.service.Txn.requestDeserialize(request);
+  }
+
   /** @param {Buffer} request  a transaction */
   #refusalOfChange(request) {
-    const change = this.#library.services.KV.service.Txn.requestDeserialize(request);
+    const change = this.#toChange(request);
     if (this.isFull && writes(change)) return NO_SPACE;
     const { prefix } = this;
     const isAllowed = prefix === undefined || rangesOf(change).every((it) => isBelow(prefix, it));

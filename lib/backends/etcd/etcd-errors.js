@@ -20,9 +20,6 @@ const STALE_TOKEN = /invalid auth token|auth store is old/;
 /** The member serves nobody yet: since etcd 3.6 a failed precondition, before `UNAVAILABLE`. */
 const NOT_SERVING = /not capable|not supported for learner/;
 
-/** It would carry out the request another time. */
-const TOO_BUSY = /too many requests/;
-
 /** An answer of the cluster, or none, that is no success. */
 class EtcdError extends Error {
   /** So it has been for as long as a lease lives. */
@@ -46,10 +43,10 @@ class EtcdError extends Error {
     return !isServing || IN_DOUBT.includes(this.code);
   }
 
-  /** The request can never be carried out like this; nothing has changed. */
+  /** It can never be carried out like this; nothing has changed, unless it is refused for space. */
   get isFinal() {
     const isTokenForNow = this.isStaleToken && !this.isForGood;
-    const isForNow = isTokenForNow || TOO_BUSY.test(this.details);
+    const isForNow = isTokenForNow || this.details.includes('too many requests');
     return !this.isInDoubt && !this.isLeaseGone && !isForNow;
   }
 
@@ -65,7 +62,7 @@ class EtcdError extends Error {
 
   /** The cluster has no room for what the request writes. */
   get isForSpace() {
-    return this.code === RESOURCE_EXHAUSTED && !TOO_BUSY.test(this.details);
+    return this.code === RESOURCE_EXHAUSTED && this.details.includes('space exceeded');
   }
 
   /** This user may not ask for it. */

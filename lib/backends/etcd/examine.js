@@ -34,7 +34,8 @@ async function examineMember(place, endpoint) {
     return {
       endpoint,
       isReachable: true,
-      isSupported: status.version === undefined || isSupported(status.version), // 3.6 or later
+      // One that is too old tells everybody.
+      isSupported: status.version === undefined || isSupported(status.version),
       quotaBytes: await readQuotaBytes(place, endpoint, TIMEOUT_MS).catch(notTold),
       clockAheadMs: await readClockAheadMs(place, endpoint, TIMEOUT_MS).catch(notTold),
       ...status,

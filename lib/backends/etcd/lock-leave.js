@@ -1,10 +1,14 @@
 'use strict';
 
 const { WAITING } = require('./etcd-request.js');
+const { sliceWhile } = require('./step-queue.js');
 const { keyValuesOf } = require('./transaction.js');
 
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./name-access.js').NameAccess} NameAccess */
+
+/** How often a leave names the key of its name. */
+const KEYS_OF_LEAVE = 3;
 
 /**
  * @typedef {object} Left
@@ -26,14 +30,33 @@ function tokenOf({ response_txn: { succeeded, responses } }) {
 }
 
 /**
- * Takes requests out of the queue, all in one transaction. Where a grant was faster the grant
- * counts (E5).
+ * Takes requests out of the queue, as many in one transaction as etcd takes. Where a grant was
+ * faster the grant counts (E5).
  * @param {NameAccess} access
  * @param {EtcdRequest[]} requests  waiting
  * @param {string | undefined} why  shown to those who watch
  * @returns {Promise<Left>}
  */
 async function leaveQueue(access, requests, why) {
+  /** @type {Left} */
+  const left = { tokens: [], mustServe: false };
+  const bytesOf = (/** @type {EtcdRequest} */ it) => KEYS_OF_LEAVE * access.bytesOf(it);
+  while (left.tokens.length < requests.length) {
+    const batch = sliceWhile(requests, left.tokens.length, () => true, bytesOf);
+    const some = await leaveTogether(access, batch, why);
+    left.tokens.push(...some.tokens);
+    left.mustServe ||= some.mustServe;
+  }
+  return left;
+}
+
+/**
+ * @param {NameAccess} access
+ * @param {EtcdRequest[]} requests  waiting
+ * @param {string | undefined} why
+ * @returns {Promise<Left>}
+ */
+async function leaveTogether(access, requests, why) {
   const leave = (/** @type {object[]} */ extra) =>
     access.change(access.changes.leave(requests, extra), () => findLeft(access, requests));
   const answer = await leave(access.whyOf(requests, why)).catch((error) => {

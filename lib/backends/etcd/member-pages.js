@@ -20,6 +20,12 @@ function metric(text, name) {
   return found === null ? undefined : Number(found[1]);
 }
 
+/** @param {string} text @param {string} name */
+function flag(text, name) {
+  const value = metric(text, name);
+  return value === undefined ? undefined : value === 1;
+}
+
 /**
  * @param {ClusterOptions} place
  * @param {string} endpoint
@@ -78,10 +84,10 @@ async function readQuotaBytes(place, endpoint, timeoutMs) {
  * @typedef {object} StatusPages  what the pages of a member say of it
  * @property {string} version
  * @property {string | undefined} memberId
- * @property {boolean} hasLeader
- * @property {boolean} isLeader
- * @property {boolean} isLearner
- * @property {number} databaseBytes
+ * @property {boolean | undefined} hasLeader
+ * @property {boolean | undefined} isLeader
+ * @property {boolean | undefined} isLearner
+ * @property {number | undefined} databaseBytes
  */
 
 /**
@@ -98,10 +104,10 @@ async function readStatusPages(place, endpoint, timeoutMs) {
   return {
     version: JSON.parse(about.text).etcdserver,
     memberId: /^etcd_server_id\{server_id="(\w+)"\} 1$/m.exec(text)?.[1],
-    hasLeader: metric(text, 'etcd_server_has_leader') === 1,
-    isLeader: metric(text, 'etcd_server_is_leader') === 1,
-    isLearner: metric(text, 'etcd_server_is_learner') === 1,
-    databaseBytes: metric(text, 'etcd_mvcc_db_total_size_in_bytes') ?? 0,
+    hasLeader: flag(text, 'etcd_server_has_leader'),
+    isLeader: flag(text, 'etcd_server_is_leader'),
+    isLearner: flag(text, 'etcd_server_is_learner'),
+    databaseBytes: metric(text, 'etcd_mvcc_db_total_size_in_bytes'),
   };
 }
 

@@ -80,8 +80,9 @@ const fromStatus = ({ version, header, leader, isLearner, dbSize }) => ({
 });
 
 /**
- * What a member says of itself. Before etcd 3.6 it does so to everybody, then, in a cluster with
- * users, to some of them. Its pages need no user, but may be on another port.
+ * What a member says of itself. In a cluster with users it does so to root only (etcd 3.4.42 on,
+ * 3.5.28 to 3.5.31, 3.6.0 to 3.6.11), or to users only (later ones); earlier ones to everybody. Its
+ * pages need no user, but may be on another port.
  * @param {ClusterOptions} place
  * @param {string} endpoint
  * @param {number} timeoutMs

@@ -22,6 +22,9 @@ const { getMadeAt, keyValuesOf, put, remove } = require('./transaction.js');
  * @typedef {{ found: typeof HELD | typeof WAITING | typeof OVER, revision: string }} Found
  */
 
+/** The lease, the comparisons, the frame. */
+const MORE_BYTES = 200;
+
 /** The lock of one name in the cluster, as a session reads and changes it. */
 class NameAccess {
   #bucket;
@@ -51,6 +54,9 @@ class NameAccess {
   get length() {
     return this.#length;
   }
+
+  /** What a place in the queue takes of a transaction, about. @param {EtcdRequest} request */
+  bytesOf = (request) => this.changes.queueKey(request).length + request.value.length + MORE_BYTES;
 
   /** @param {number} length  of the queue, as far as it was read */
   noteLength(length) {

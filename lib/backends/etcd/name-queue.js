@@ -162,7 +162,7 @@ class NameQueue {
         i += 1;
         continue;
       }
-      const batch = sliceWhile(requests, i, mayFollow);
+      const batch = sliceWhile(requests, i, mayFollow, this.#access.bytesOf);
       if (await this.#follow(first, batch)) i += batch.length;
     }
   };
@@ -176,7 +176,7 @@ class NameQueue {
   async #pass(requests, start) {
     const { holder } = this.#requests;
     const end = this.#steps.peek(this.#endAll);
-    const followers = sliceWhile(requests, start, mayFollow);
+    const followers = sliceWhile(requests, start, mayFollow, this.#access.bytesOf);
     const areLast = start + followers.length === requests.length;
     if (holder === undefined || end?.request !== holder || !areLast) return false;
     const expected = await this.#next.take();

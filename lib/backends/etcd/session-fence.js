@@ -88,9 +88,9 @@ class SessionFence {
         return;
       } catch (error) {
         if (error instanceof SessionLost) throw error;
-        const { isFinal, isLeaseGone } = /** @type {EtcdError} */ (error);
+        const { isFinal, isLeaseGone, isForSpace } = /** @type {EtcdError} */ (error);
         // Changes wait for the fence: one that can never be moved must not stall them for ever.
-        if (isLeaseGone || isFinal !== false) this.#abandon();
+        if (isLeaseGone || (isFinal !== false && !isForSpace)) this.#abandon();
         await backoff.pause();
       }
     }

@@ -181,7 +181,8 @@ class Session {
     } catch (error) {
       if (error instanceof Unknowable) return this.complete(Promise.reject(error));
       if (error instanceof SessionLost) throw error;
-      const { isInDoubt, isFinal, isLeaseGone } = /** @type {EtcdError} */ (error);
+      const { isInDoubt, isFinal, isLeaseGone, isForSpace } = /** @type {EtcdError} */ (error);
+      if (isForSpace) return this.#findMade(/** @type {EtcdError} */ (error), recover);
       if (isFinal !== false || isLeaseGone) throw error;
       return isInDoubt ? this.complete(this.#findOut(fence, recover)) : undefined;
     }
@@ -209,6 +210,18 @@ class Session {
     return recover().catch((error) => {
       throw error instanceof EtcdError ? new Unknowable() : error;
     });
+  }
+
+  /**
+   * A member that runs out of room says so also of a change that it has just carried out.
+   * @param {EtcdError} refusal
+   * @param {() => Promise<any>} recover
+   * @throws the refusal, where the change was not made (rejects)
+   */
+  async #findMade(refusal, recover) {
+    const found = await this.complete(recover());
+    if (found === undefined || found.succeeded === false) throw refusal;
+    return found;
   }
 
   /**

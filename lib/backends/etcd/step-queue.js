@@ -4,6 +4,8 @@ const { setImmediate } = require('../../time.js');
 
 /** An etcd transaction has 128 operations at most, unless the cluster is told otherwise. */
 const MAX_BATCH = 100;
+/** And 1.5 MiB. */
+const MAX_BYTES = 1_000_000;
 /** How many steps that are done are kept: to remove each one by itself would move all others. */
 const MAX_DONE = 64;
 
@@ -104,10 +106,16 @@ class StepQueue {
  * @param {T[]} items
  * @param {number} start
  * @param {(item: T) => boolean} belongs
+ * @param {(item: T) => number} [bytesOf]  what it takes of the transaction
  */
-function sliceWhile(items, start, belongs) {
+function sliceWhile(items, start, belongs, bytesOf = () => 0) {
   let end = start;
-  while (end < items.length && end - start < MAX_BATCH && belongs(items[end])) end += 1;
+  let bytes = 0;
+  while (end < items.length && end - start < MAX_BATCH && belongs(items[end])) {
+    bytes += bytesOf(items[end]);
+    if (bytes > MAX_BYTES && end > start) break;
+    end += 1;
+  }
   return items.slice(start, end);
 }
 

@@ -5,6 +5,9 @@ const { findBlocker } = require('./blocker.js');
 const { WAITING } = require('./etcd-request.js');
 const { LOOK_AFTER_MS } = require('./wait-pace.js');
 
+/** Between two tries where the cluster has no room for a grant, on average. */
+const NO_ROOM_MS = 1_000;
+
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./name-access.js').NameAccess} NameAccess */
 
@@ -60,13 +63,18 @@ class WaiterLook {
     this.#watch = undefined;
   }
 
-  /** @param {EtcdRequest} request */
+  /**
+   * @param {EtcdRequest} request
+   * @returns {Promise<boolean>} false: it is gone
+   */
   async #grantIfRoom(request) {
     try {
       return await this.#grant(request);
     } catch (error) {
       if (!(/** @type {import('./etcd-errors.js').EtcdError} */ (error).isForSpace)) throw error;
-      return false; // it waits on
+      await this.#reread(request); // it may have been granted all the same
+      this.schedule(NO_ROOM_MS * (0.5 + Math.random()));
+      return true;
     }
   }
 

@@ -178,8 +178,8 @@ class WatchStream {
 
   /**
    * Makes a watch that sees nothing: its making and its end are answered at once. A request for
-   * progress is not, since etcd 3.4.25 and 3.5.8, as long as another watch of the stream has to
-   * catch up, or begins at a revision that is still to come.
+   * progress is not, as long as another watch of the stream has to catch up (since etcd 3.4.25 and
+   * 3.5.8) or begins at a revision that is still to come (since 3.4.38, 3.5.22 and 3.6.2).
    * @returns {number}
    */
   #askForProbe() {
@@ -302,12 +302,23 @@ class WatchStream {
     if (!response.canceled) this.#backoff = new Backoff();
     const id = Number(response.watch_id);
     const subscription = this.#subscriptions.get(id);
-    if (id === NO_WATCH && response.canceled) this.#renew();
+    if (response.canceled && this.#isOfProbe(id)) this.#probe = 0;
+    else if (id === NO_WATCH && response.canceled) this.#renew();
     if (subscription === undefined) return;
     if (response.canceled) this.#onCanceled(subscription, response);
     else if (response.created) subscription.onCreated(response.header.revision);
     this.counts.events += response.events.length;
     subscription.onEvents(response.events);
+  }
+
+  /**
+   * A probe may be refused where rights were withdrawn; the watches that there are go on.
+   * @param {number} id  of a watch that was refused or ended
+   */
+  #isOfProbe(id) {
+    if (this.#probe === 0) return false;
+    if (id === this.#probe) return true;
+    return id === NO_WATCH && [...this.#subscriptions.values()].every(({ isReady }) => isReady);
   }
 
   /**

@@ -77,7 +77,8 @@ function checkClock({ endpoint, clockAheadMs }) {
 
 /** @param {Member} member */
 function describeMember({ version, isLeader }) {
-  if (version === undefined) return 'an etcd that tells only root what it is';
+  if (version === undefined) return 'an etcd that does not tell this user what it is';
+  if (isLeader === undefined) return `etcd ${printable(version)}`;
   return `etcd ${printable(version)}, ${isLeader ? 'the leader' : 'a follower'}`;
 }
 

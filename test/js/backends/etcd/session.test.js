@@ -224,6 +224,18 @@ describe('where answers are late', () => {
     expect(session.isOver).toBe(true);
   });
 
+  test('a fence for which there is no room is moved when there is', async () => {
+    const one = change('one', async () => ({ isUnknown: true }));
+    await client.untilCalls(2);
+    client.failure = new EtcdError(8, 'etcdserver: mvcc: database space exceeded', 'a member');
+    client.calls.splice(1)[0]();
+    await client.untilCalls(2); // it is tried again
+    expect(session.isOver).toBe(false);
+    client.failure = undefined;
+    client.calls.splice(1)[0]();
+    expect(await one).toEqual({ isUnknown: true });
+  });
+
   test('a change in doubt ends the session where nobody can find out about it', async () => {
     const refusal = new EtcdError(7, 'etcdserver: permission denied', 'a member');
     const one = change('one', () => Promise.reject(refusal));

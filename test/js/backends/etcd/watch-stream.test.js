@@ -102,6 +102,20 @@ test('a stream is asked by a watch that sees nothing, and then by its end', asyn
   expect(stream.isCanceled).toBe(false);
 });
 
+test('a stream that may not be asked so stays: the watches that it has go on', async () => {
+  const opening = client.nextStream();
+  const one = add('one');
+  const stream = await opening;
+  stream.answer(String(one.id), { created: true });
+  for (let i = 0; i < 3; i += 1) {
+    watches.check();
+    stream.answer(NO_WATCH, { created: true, canceled: true, cancel_reason: 'permission denied' });
+  }
+  await new Promise(setImmediate);
+  expect(stream.isCanceled).toBe(false);
+  expect(stream.written.slice(1).every((it) => it.create_request !== undefined)).toBe(true);
+});
+
 test('a stream whose watches are answered stays', async () => {
   const opening = client.nextStream();
   const one = add('one');
