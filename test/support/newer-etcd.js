@@ -206,7 +206,7 @@ class NewerEtcd {
     const { create_request: created, cancel_request: canceled } = request;
     if (created) watches.set(created.watch_id, BigInt(created.start_revision));
     if (canceled) watches.delete(canceled.watch_id);
-    if (!request.progress_request) return false;
+    if (created || canceled) return false; // what is left is a request for progress
     const revision = await this.#revision(metadata);
     return [...watches.values()].some((start) => start > revision);
   }
