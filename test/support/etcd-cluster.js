@@ -119,20 +119,35 @@ class EtcdCluster {
     return this.#controlAt(this.members, words);
   }
 
+  /** Makes all tokens of the user `app` invalid: it gets its password once more. */
+  async endTokens() {
+    const words = ['user', 'passwd', 'app', '--interactive=false'];
+    for (;;) {
+      try {
+        await this.#controlAt(this.members, words, 'app\n');
+        return;
+      } catch {
+        await this.#pause(100); // there is no leader, say
+      }
+    }
+  }
+
   /**
    * @param {EtcdMember[]} members  who is asked
    * @param {string[]} words
+   * @param {string} [input]
    */
-  async #controlAt(members, words) {
+  async #controlAt(members, words, input = '') {
     const endpoints = members.map(({ clientUrl }) => clientUrl).join();
     const patience = ['--command-timeout=60s', '--dial-timeout=60s'];
     const own = [`--endpoints=${endpoints}`, ...patience, ...this.#rights];
     const command = [...this.#launch, 'etcdctl', ...own];
     const [program, ...rest] = [...command, ...words];
     const child = spawn(program, rest, {
-      stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ETCDCTL_API: '3' },
     });
+    child.stdin.on('error', () => {}); // it may not read it
+    child.stdin.end(input);
     let text = '';
     let errors = '';
     child.stdout.on('data', (data) => (text += data));
