@@ -81,7 +81,10 @@ export interface EtcdBackend extends LockBackend {
   status(): Promise<EtcdSessionStatus>;
 }
 
-/** One member of a cluster, as `examineEtcd()` found it. */
+/**
+ * One member of a cluster, as `examineEtcd()` found it. In a cluster with users what it does not
+ * tell this user is `undefined`.
+ */
 export interface EtcdMemberExamination {
   /** Its address. */
   endpoint: string;

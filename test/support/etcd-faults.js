@@ -145,7 +145,7 @@ class EtcdFaults {
     for (let i = 0; i < 3; i += 1) await clock.set(JUMPS[random(JUMPS.length)]);
   }
 
-  /** So does a change of rights, with those that are under way then. */
+  /** All of them; a change of rights by itself only those that are under way just then. */
   async #endTokens() {
     const { cluster } = this.#with;
     for (let i = 0; i < 3; i += 1) {

@@ -56,7 +56,8 @@ class NameAccess {
   }
 
   /** What a place in the queue takes of a transaction, about. @param {EtcdRequest} request */
-  bytesOf = (request) => this.changes.queueKey(request).length + request.value.length + MORE_BYTES;
+  bytesOf = (request) =>
+    this.changes.queueKey(request).length + Buffer.byteLength(request.value) + MORE_BYTES;
 
   /** @param {number} length  of the queue, as far as it was read */
   noteLength(length) {

@@ -4,7 +4,7 @@ const { setImmediate } = require('../../time.js');
 
 /** An etcd transaction has 128 operations at most, unless the cluster is told otherwise. */
 const MAX_BATCH = 100;
-/** And 1.5 MiB. */
+/** And 1.5 MiB; the rest is for what else is in it. */
 const MAX_BYTES = 1_000_000;
 /** How many steps that are done are kept: to remove each one by itself would move all others. */
 const MAX_DONE = 64;
