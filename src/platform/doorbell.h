@@ -58,7 +58,7 @@ class PeerDoorbell {
   Status Ring() const;
 
  private:
-  explicit PeerDoorbell(UniqueFd fd) : fd_(std::move(fd)) {}
+  explicit PeerDoorbell(UniqueFd fd) : fd_(KnownFd::Marked(std::move(fd))) {}
 
   KnownFd fd_;
 };

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "platform/file_id.h"
+#include "platform/file_mark.h"
 #include "platform/unique_fd.h"
 
 namespace holdfast {
@@ -18,7 +19,10 @@ class KnownFd {
   KnownFd() = default;
   explicit KnownFd(UniqueFd fd) : fd_(std::move(fd)), id_(FileIdOf(fd_.get())) {}
   KnownFd(UniqueFd fd, const FileId& id) : fd_(std::move(fd)), id_(id) {}
-  KnownFd(KnownFd&& other) noexcept : fd_(std::move(other.fd_)), id_(other.id_) {}
+  // For a file that is asked for often: it is marked, and known by its mark.
+  static KnownFd Marked(UniqueFd fd);
+  KnownFd(KnownFd&& other) noexcept
+      : fd_(std::move(other.fd_)), id_(other.id_), mark_(other.mark_) {}
   KnownFd& operator=(KnownFd&& other) noexcept;
   KnownFd(const KnownFd&) = delete;
   KnownFd& operator=(const KnownFd&) = delete;
@@ -28,7 +32,8 @@ class KnownFd {
   const FileId& id() const { return id_; }
   // Whether the number is still that of the file. True also where the system does not answer, now
   // or when it was opened: no fault is known then. Descriptors without a file, of epoll and
-  // eventfd, all have the same id: one of those cannot be told from another.
+  // eventfd, all have the same id: one of those cannot be told from another; nor can one in kMarks
+  // of the files that this process has marked.
   bool IsIntact() const;
   // Closes the file, unless the number is another's.
   void reset();
@@ -38,6 +43,7 @@ class KnownFd {
  private:
   UniqueFd fd_;
   FileId id_;
+  int mark_ = kNoMark;
 };
 
 }  // namespace platform

@@ -10,10 +10,21 @@ KnownFd& KnownFd::operator=(KnownFd&& other) noexcept {
   reset();
   fd_ = std::move(other.fd_);
   id_ = other.id_;
+  mark_ = other.mark_;
   return *this;
 }
 
+KnownFd KnownFd::Marked(UniqueFd fd) {
+  KnownFd known(std::move(fd));
+  known.mark_ = MarkFile(known.get());
+  return known;
+}
+
 bool KnownFd::IsIntact() const {
+  if (mark_ != kNoMark) {
+    const int found = MarkOf(fd_.get());
+    return found == -1 ? errno != EBADF : found == mark_;
+  }
   const FileId found = FileIdOf(fd_.get());
   return found == FileId{} ? errno != EBADF : !IsAnother(found, id_);
 }

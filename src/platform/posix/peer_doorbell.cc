@@ -1,8 +1,6 @@
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <utility>
 
 #include "platform/doorbell.h"
@@ -10,7 +8,7 @@
 #include "platform/posix/file_name.h"
 #include "platform/posix/os_error.h"
 #include "platform/posix/retry.h"
-#include "platform/posix/suppressed_signal.h"
+#include "platform/quiet_write.h"
 
 namespace holdfast {
 inline namespace platform {
@@ -28,12 +26,10 @@ Status PeerDoorbell::Ring() const {
   if (!fd_.IsIntact()) {
     return {StatusCode::kDisconnected, "the descriptor of the doorbell was closed"};
   }
-  const SuppressedSignal no_signal(SIGPIPE);
-  if (RetryOnEintr([&] { return write(fd_.get(), "", 1); }) == 1) return {};
+  if (RetryOnEintr([&] { return WriteByteQuietly(fd_.get(), 0) ? 0 : -1; }) == 0) return {};
   const int error = errno;
   if (error == EAGAIN) return {};  // full of unanswered rings
   if (error != EPIPE) return OsError("cannot ring a doorbell", error);
-  no_signal.Consume();
   return {StatusCode::kClosed, "the owner of the doorbell has gone", EPIPE};
 }
 

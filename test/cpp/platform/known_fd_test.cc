@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
 #include <utility>
 
 namespace holdfast {
@@ -65,6 +66,48 @@ TEST(KnownFd, StaysIntactWhereItMoves) {
   EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move)
   EXPECT_EQ(second.get(), number);
   EXPECT_TRUE(second.IsIntact());
+}
+
+TEST(KnownFd, KnowsAMarkedFileFromTheSameOpenedAgain) {
+  const UniqueFd file(open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  const std::string path = "/proc/self/fd/" + std::to_string(file.get());
+  const KnownFd fd = KnownFd::Marked(UniqueFd(open(path.c_str(), O_RDWR | O_CLOEXEC)));
+  EXPECT_TRUE(fd.IsIntact());
+  ASSERT_EQ(dup2(file.get(), fd.get()), fd.get());
+  EXPECT_FALSE(fd.IsIntact());
+}
+
+TEST(KnownFd, KnowsAMarkedFileFromTheOthersMarkedNext) {
+  const auto open_marked = [] {
+    return KnownFd::Marked(UniqueFd(open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)));
+  };
+  const KnownFd fd = open_marked();
+  const int own = dup(fd.get());
+  for (int i = 1; i < kMarks; ++i) {
+    const KnownFd other = open_marked();
+    ASSERT_EQ(dup2(other.get(), fd.get()), fd.get());
+    EXPECT_FALSE(fd.IsIntact());
+  }
+  ASSERT_EQ(dup2(own, fd.get()), fd.get());
+  EXPECT_TRUE(fd.IsIntact());
+  close(own);
+}
+
+TEST(KnownFd, IsNotIntactOnceAMarkedOneIsClosed) {
+  const KnownFd fd = KnownFd::Marked(UniqueFd(open("/dev/null", O_RDWR | O_CLOEXEC)));
+  EXPECT_TRUE(fd.IsIntact());
+  close(fd.get());
+  EXPECT_FALSE(fd.IsIntact());
+}
+
+TEST(KnownFd, KeepsItsMarkWhereItMoves) {
+  KnownFd first = KnownFd::Marked(UniqueFd(open("/dev/null", O_RDWR | O_CLOEXEC)));
+  KnownFd second = std::move(first);
+  EXPECT_TRUE(second.IsIntact());
+  Reuse(second.get());
+  KnownFd third;
+  third = std::move(second);
+  EXPECT_FALSE(third.IsIntact()) << "/dev/null, but opened again";
 }
 
 TEST(KnownFd, KeepsErrno) {

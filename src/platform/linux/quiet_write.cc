@@ -1,0 +1,55 @@
+#include "platform/quiet_write.h"
+
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+
+#include "platform/posix/suppressed_signal.h"
+
+namespace holdfast {
+inline namespace platform {
+namespace {
+
+constexpr int kNoSignal = 0x100;  // RWF_NOSIGNAL, since Linux 6.18
+
+// Not by the C library: some have no such function.
+bool WriteWithFlag(int fd, char byte) {
+  constexpr long kNoOffset = -1;
+  const iovec piece{.iov_base = &byte, .iov_len = 1};
+  return syscall(SYS_pwritev2, fd, &piece, 1, kNoOffset, kNoOffset, kNoSignal) == 1;
+}
+
+// Everything else is taken for the answer of a system that does not know the flag, or the call.
+bool IsOfAFifo(int error) {
+  return error == EAGAIN || error == EPIPE || error == EINTR || error == EBADF;
+}
+
+bool WriteWithMask(int fd, char byte) {
+  const SuppressedSignal no_signal(SIGPIPE);
+  if (write(fd, &byte, 1) == 1) return true;
+  if (errno == EPIPE) {
+    no_signal.Consume();
+    errno = EPIPE;
+  }
+  return false;
+}
+
+}  // namespace
+
+// The mask is two system calls more.
+bool WriteByteQuietly(int fd, char byte) {
+  static std::atomic<bool> knows_flag{true};
+  if (knows_flag.load(std::memory_order_relaxed)) {
+    if (WriteWithFlag(fd, byte)) return true;
+    if (IsOfAFifo(errno)) return false;
+    knows_flag.store(false, std::memory_order_relaxed);
+  }
+  return WriteWithMask(fd, byte);
+}
+
+}  // namespace platform
+}  // namespace holdfast
