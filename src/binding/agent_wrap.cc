@@ -174,7 +174,7 @@ bool AgentWrap::GoToSleep() { return agent_->GoToSleep() && !agent_->HasWatchNew
 
 void AgentWrap::OnDoorbell() {
   agent_->WakeUp();
-  agent_->DrainDoorbell();
+  agent_->HearDoorbell();
   if (HasToTell()) Deliver();
 }
 

@@ -146,8 +146,9 @@ class Agent {
   void RingSelf();
   // The loop is awake: peers need not ring.
   void WakeUp();
-  // The doorbell was rung.
-  void DrainDoorbell();
+  // The doorbell was rung. It is drained before the agent sleeps again, and not now: whoever is rung
+  // has a lock already, or is to poll for it.
+  void HearDoorbell() { is_rung_ = true; }
   // Takes all events and appends them.
   void TakeEvents(std::vector<RequestEvent>& events);
   bool HasEvents() const;
@@ -275,6 +276,7 @@ class Agent {
   uint64_t turn_ms_ = 0;  // when the first request of this turn was made
   uint32_t sleep_;        // the number of the last one
   bool is_new_turn_ = true;
+  bool is_rung_ = false;  // perhaps, and not drained since
   Status place_;
   bool is_closed_ = false;
 };

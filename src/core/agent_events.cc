@@ -30,8 +30,10 @@ std::optional<RequestEvent> TakeDecision(uint32_t id, std::vector<RequestEvent>&
 bool Agent::HasEvents() const { return segment::HasEvents(entry_) || visit_log_->has_news.load(); }
 
 // Announces its sleep, then rechecks; a peer adds its event, then checks for a sleeper. Each sleep
-// has a number, so that a ring for an earlier sleep does not count for this one.
+// has a number, so that a ring for an earlier sleep does not count for this one. What rang for those
+// is drained before: a ring for this one stays.
 bool Agent::GoToSleep() {
+  if (std::exchange(is_rung_, false)) doorbell_.Drain();
   if (queued_ > 0) adaptive_spin_.FallingAsleep();
   sleep_ = sleep_ % (segment::kRung - 1) + 1;
   entry_.sleeping.Exchange(sleep_);
@@ -49,8 +51,6 @@ void Agent::WakeUp() {
   entry_.sleeping.Exchange(0);
   adaptive_spin_.Woken();
 }
-
-void Agent::DrainDoorbell() { doorbell_.Drain(); }
 
 std::optional<RequestEvent> Agent::LookFor(uint32_t id, std::vector<RequestEvent>& others) {
   if (!HasEvents() && !AwaitEvents()) return std::nullopt;
@@ -70,7 +70,7 @@ std::optional<RequestEvent> Agent::WaitFor(uint32_t id, uint64_t timeout_ns,
     if (AwaitEvents() || !GoToSleep()) continue;
     doorbell_.Wait(end_ns - now_ns);
     WakeUp();
-    DrainDoorbell();
+    HearDoorbell();
   }
 }
 

@@ -67,13 +67,13 @@ void Program::Turn() {
   agent_->BeginTurn();
   Deliver();
   while (agent_->AwaitEvents()) Deliver();
-  if (agent_->in_use() == 0 || agent_->GoToSleep()) Sleep();
+  if (agent_->GoToSleep()) Sleep();
   if (doorbell_->is_rung) {
     agent_->WakeUp();
-    agent_->DrainDoorbell();
+    agent_->HearDoorbell();
     Deliver();
   }
-  if (agent_->in_use() > 0) agent_->WakeUp();
+  agent_->WakeUp();
   Deliver();
 }
 

@@ -48,8 +48,8 @@ void StormProgram::Turn() {
   agent_->BeginTurn();
   Deliver();
   TellIfIdle();
-  if (agent_->in_use() == 0 || agent_->GoToSleep()) Sleep();
-  if (agent_->in_use() > 0) agent_->WakeUp();
+  if (agent_->GoToSleep()) Sleep();
+  agent_->WakeUp();
   Deliver();
 }
 
@@ -72,7 +72,7 @@ void StormProgram::Sleep() {
   if (ppoll(fds, 2, until_ns == UINT64_MAX ? nullptr : &wait, nullptr) <= 0) return;
   if (fds[0].revents != 0) {
     agent_->WakeUp();
-    agent_->DrainDoorbell();
+    agent_->HearDoorbell();
   }
   char calls[64];
   if (fds[1].revents != 0) (void)!read(place_.call_fd, calls, sizeof(calls));

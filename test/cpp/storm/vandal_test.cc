@@ -91,7 +91,7 @@ class User {
       if (events.kind == core::RequestEvent::Kind::kGranted) diary_.grants.fetch_add(1);
     }
     if (agent_->GoToSleep()) agent_->WakeUp();
-    agent_->DrainDoorbell();
+    agent_->HearDoorbell();
   }
 
   void Operate() {
