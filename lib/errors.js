@@ -11,7 +11,7 @@ const LOSS_MESSAGES = {
   stolen: 'was stolen by another request',
   expired: 'was held longer than its hold limit',
   disconnected:
-    'was lost: the lock manager was closed, its lock table was removed or replaced, ' +
+    'was lost: the lock manager was closed, its lock table was removed, replaced or damaged, ' +
     'or its session with etcd is over',
 };
 

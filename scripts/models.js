@@ -20,6 +20,7 @@ const CHECKS = [
   { model: 'doorbell', defines: ['LOOK_BEFORE_SLEEP'], holds: false },
   { model: 'doorbell', defines: ['TAKE_MARK_FIRST'], holds: false },
   { model: 'doorbell', defines: ['SLEEPS_ALIKE'], holds: false },
+  { model: 'doorbell', defines: ['DRAIN_LATE'], holds: false },
   { model: 'watch-arm', defines: [], holds: true },
   { model: 'watch-arm', defines: ['LOOK_BEFORE_ARM'], holds: false },
   { model: 'watch-arm', defines: ['TAKE_BEFORE_WRITE'], holds: false },

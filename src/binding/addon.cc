@@ -92,6 +92,7 @@ void SetEvents(JsObject& exports) {
   constant("EVENT_EXPIRED", static_cast<uint64_t>(RequestEvent::Kind::kExpired));
   constant("EVENT_STALLED", static_cast<uint64_t>(RequestEvent::Kind::kStalled));
   constant("EVENT_RELEASED", static_cast<uint64_t>(RequestEvent::Kind::kReleased));
+  constant("EVENT_DAMAGED", static_cast<uint64_t>(RequestEvent::Kind::kDamaged));
   constant("SELF_DEADLOCK", kSelfDeadlock);
   constant("HAS_OTHERS", kHasOthers);
 }
@@ -134,6 +135,7 @@ napi_value Init(napi_env env, napi_value exports_value) {
   constant("LOSS_STOLEN", static_cast<uint64_t>(core::Loss::kStolen));
   constant("LOSS_EXPIRED", static_cast<uint64_t>(core::Loss::kExpired));
   constant("LOSS_UNKNOWN", static_cast<uint64_t>(core::Loss::kUnknown));
+  constant("LOSS_DAMAGED", static_cast<uint64_t>(core::Loss::kDamaged));
   constant("WATCH_EVENT_FIELDS", kWatchEventFields);
   constant("TOKEN_WORDS", kTokenWords);
   constant("EVENT_WORDS", kEventWords);

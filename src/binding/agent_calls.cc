@@ -162,9 +162,10 @@ int32_t AgentWrap::Fail(const Status& status) {
   return -1;
 }
 
-// end(id) -> 0, or how the lock had been lost: LOSS_STOLEN, LOSS_EXPIRED; LOSS_UNKNOWN: a later
-// event tells (EVENT_RELEASED: it was not lost), and the id stays in use until then. HAS_EVENTS is
-// added when a waiting request of this agent has an event, usually its grant
+// end(id) -> 0, or how the lock had been lost: LOSS_STOLEN, LOSS_EXPIRED, LOSS_DAMAGED;
+// LOSS_UNKNOWN: a later event tells (EVENT_RELEASED: it was not lost), and the id stays in use
+// until then. HAS_EVENTS is added when a waiting request of this agent has an event, usually its
+// grant
 napi_value AgentWrap::End(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   AgentWrap* const self = call.self();

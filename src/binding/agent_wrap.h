@@ -30,10 +30,10 @@ inline constexpr uint32_t kSteal = 4;
 inline constexpr uint32_t kOutcomeBits = 2;
 
 // A bit in the answer of end(): there is an event, which need not wait for a turn of the loop.
-inline constexpr uint32_t kHasEvents = 4;
+inline constexpr uint32_t kHasEvents = 8;
 // In the answer of endOrKeep(): the record is kept, in the slot that stands above kSlotShift.
-inline constexpr uint32_t kIsKept = 8;
-inline constexpr uint32_t kSlotShift = 4;
+inline constexpr uint32_t kIsKept = 16;
+inline constexpr uint32_t kSlotShift = 5;
 
 // readEvents() answers count << kCountShift | these bits: there are more events; the lock table was
 // removed.
@@ -44,9 +44,10 @@ inline constexpr uint32_t kCountShift = 2;
 // waitFor() answers kNoEvent, kSelfDeadlock, or the kind of an event with kHasOthers: there are
 // other events, too.
 inline constexpr int32_t kNoEvent = -1;
-inline constexpr int32_t kSelfDeadlock = 7;
-inline constexpr int32_t kHasOthers = 8;
-static_assert(kSelfDeadlock > static_cast<int32_t>(core::RequestEvent::Kind::kReleased));
+inline constexpr int32_t kSelfDeadlock = 8;
+inline constexpr int32_t kHasOthers = 16;
+static_assert(kSelfDeadlock > static_cast<int32_t>(core::RequestEvent::Kind::kDamaged));
+static_assert(kHasEvents > static_cast<uint32_t>(core::Loss::kDamaged));
 
 // The words of the buffer shared with JavaScript: the token of the grant that request() answered,
 // then kEventWords for each event of readEvents(): id, kind, token (high, low half).

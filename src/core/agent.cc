@@ -172,13 +172,16 @@ void Agent::Abandon(uint32_t id, EndReason reason) {
 Loss Agent::EndEntry(uint32_t id, EndReason reason) {
   const Result<CellState> ended = attachment_->manager().End(entries_[id].record, kNoWait, reason);
   if (ended.status().code() == StatusCode::kBusy) return EndLater(id, reason);
+  const bool was_held = IsHolding(entries_[id].state);
   FreeEntry(id);
-  return ended.ok() ? LossOf(*ended) : Loss::kNone;
+  return was_held ? LossOf(ended) : Loss::kNone;
 }
 
-Loss Agent::LossOf(CellState ended) {
-  if (ended == CellState::kStolen) return Loss::kStolen;
-  return ended == CellState::kExpired ? Loss::kExpired : Loss::kNone;
+// Of a held lock, whose record nobody but its agent ends.
+Loss Agent::LossOf(const Result<CellState>& ended) {
+  if (!ended.ok() || *ended == CellState::kFree) return Loss::kDamaged;
+  if (*ended == CellState::kStolen) return Loss::kStolen;
+  return *ended == CellState::kExpired ? Loss::kExpired : Loss::kNone;
 }
 
 // Ends a record that this agent does not use. It may happen later, as no caller waits for it.

@@ -34,12 +34,21 @@ namespace holdfast::core {
 class WaitWalk;
 
 // How a lock was lost, if the loss was not yet delivered when the lock was released. kUnknown: the
-// shard is locked, and an event will tell.
-enum class Loss : uint8_t { kNone, kStolen, kExpired, kUnknown };
+// shard is locked, and an event will tell. kDamaged: its record is gone, so others may have had it.
+enum class Loss : uint8_t { kNone, kStolen, kExpired, kUnknown, kDamaged };
 
 // What happened to a request after the call that made it.
 struct RequestEvent {
-  enum class Kind : uint32_t { kGranted, kMissed, kFailed, kLost, kExpired, kStalled, kReleased };
+  enum class Kind : uint32_t {
+    kGranted,
+    kMissed,
+    kFailed,
+    kLost,
+    kExpired,
+    kStalled,
+    kReleased,
+    kDamaged,
+  };
   uint32_t id = 0;
   Kind kind = Kind::kGranted;
   uint64_t token = 0;  // when granted, lost or expired; when stalled: the stopped process
@@ -64,7 +73,8 @@ class Agent {
   Result<Answer> Request(const segment::ResourceName& name, LockRequest& request);
   // Cancels a queued request, or releases a granted one. Takes effect before every later request to
   // the shard. Afterwards the id is free and no event about it comes. Exception: the answer is
-  // kUnknown; then one event comes, of kind kReleased, kLost or kExpired.
+  // kUnknown; then one event comes, of kind kReleased, kLost,
+  // kExpired or kDamaged.
   Loss End(uint32_t id, EndReason ending = EndReason::kReleased);
   // Releases a granted request like End(), but keeps its record if no other agent is concerned
   // (segment/kept_record.h). The id then stays valid.
@@ -138,7 +148,8 @@ class Agent {
   // A new turn of the loop: the next request first checks that the segment is still in place.
   void BeginTurn() { is_new_turn_ = true; }
 
-  // The loop is about to sleep. False: there is an event, and the loop must not sleep.
+  // The loop is about to sleep, also without any request. Drains the doorbell. False: there is an
+  // event, and the loop must not sleep.
   bool GoToSleep();
   // Since then, until WakeUp(): whatever comes rings, or has rung already.
   bool SaysThatItSleeps() const { return entry_.sleeping.Get() != 0; }
@@ -146,9 +157,11 @@ class Agent {
   void RingSelf();
   // The loop is awake: peers need not ring.
   void WakeUp();
-  // The doorbell was rung. It is drained before the agent sleeps again, and not now: whoever is rung
-  // has a lock already, or is to poll for it.
+  // The doorbell was rung. It is drained before the agent sleeps again, and not now: whoever is
+  // rung has a lock already, or is to poll for it.
   void HearDoorbell() { is_rung_ = true; }
+  // If it was rung. REQUIRES: the agent does not say that it sleeps.
+  void DrainDoorbell();
   // Takes all events and appends them.
   void TakeEvents(std::vector<RequestEvent>& events);
   bool HasEvents() const;
@@ -207,7 +220,7 @@ class Agent {
   Loss EndEntry(uint32_t id, EndReason reason);
   Loss EndLater(uint32_t id, EndReason reason);
   void EndByWorker(uint32_t id, EndReason reason);
-  static Loss LossOf(segment::CellState ended);
+  static Loss LossOf(const Result<segment::CellState>& ended);
   void Told(uint32_t id, segment::CellState ended, uint64_t token,
             std::vector<RequestEvent>& events);
   Status PutInRequest(uint32_t id, const segment::ResourceName& name, const LockRequest& request);

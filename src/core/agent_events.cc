@@ -30,16 +30,20 @@ std::optional<RequestEvent> TakeDecision(uint32_t id, std::vector<RequestEvent>&
 bool Agent::HasEvents() const { return segment::HasEvents(entry_) || visit_log_->has_news.load(); }
 
 // Announces its sleep, then rechecks; a peer adds its event, then checks for a sleeper. Each sleep
-// has a number, so that a ring for an earlier sleep does not count for this one. What rang for those
-// is drained before: a ring for this one stays.
+// has a number, so that a ring for an earlier sleep does not count for this one. What rang for
+// those is drained before: a ring for this one stays.
 bool Agent::GoToSleep() {
-  if (std::exchange(is_rung_, false)) doorbell_.Drain();
+  DrainDoorbell();
   if (queued_ > 0) adaptive_spin_.FallingAsleep();
   sleep_ = sleep_ % (segment::kRung - 1) + 1;
   entry_.sleeping.Exchange(sleep_);
   if (!HasEvents()) return true;
   entry_.sleeping.Exchange(0);
   return false;
+}
+
+void Agent::DrainDoorbell() {
+  if (std::exchange(is_rung_, false)) doorbell_.Drain();
 }
 
 void Agent::RingSelf() {
@@ -125,7 +129,7 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
     FreeEntry(id);
     EndRecord(record);
     if (IsHolding(state)) {
-      events.push_back({id, RequestEvent::Kind::kLost, 0, Status()});
+      events.push_back({id, RequestEvent::Kind::kDamaged, 0, Status()});
     } else {
       events.push_back(
           {id, RequestEvent::Kind::kFailed, 0,

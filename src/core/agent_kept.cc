@@ -25,7 +25,7 @@ Agent::Released Agent::EndOrKeep(uint32_t id) {
     return {Loss::kNone, kept_.Add(id, record.token.Get())};
   }
   FreeEntry(id);
-  return {ended.ok() ? LossOf(ended->state) : Loss::kNone};
+  return {ended.ok() ? LossOf(ended->state) : LossOf(ended.status())};
 }
 
 segment::RequestCell& Agent::KeptRecord(uint32_t slot) const {

@@ -32,6 +32,20 @@ void WriteRequest(OperationCell& cell, const LockRequest& request) {
   cell.ticket.Set(0);
 }
 
+// The event that tells the outcome of a release.
+RequestEvent::Kind KindOf(Loss loss) {
+  switch (loss) {
+    case Loss::kStolen:
+      return RequestEvent::Kind::kLost;
+    case Loss::kExpired:
+      return RequestEvent::Kind::kExpired;
+    case Loss::kDamaged:
+      return RequestEvent::Kind::kDamaged;
+    default:
+      return RequestEvent::Kind::kReleased;
+  }
+}
+
 }  // namespace
 
 // An own cell: it exists whatever the extent owners say by now.
@@ -266,11 +280,7 @@ void Agent::Told(uint32_t id, CellState ended, uint64_t token, std::vector<Reque
   entries_[id].is_end_put_in = false;
   FreeEntry(id);
   if (!is_awaited) return;
-  const Loss loss = LossOf(ended);
-  const RequestEvent::Kind kind = loss == Loss::kNone      ? RequestEvent::Kind::kReleased
-                                  : loss == Loss::kExpired ? RequestEvent::Kind::kExpired
-                                                           : RequestEvent::Kind::kLost;
-  events.push_back({id, kind, token, Status()});
+  events.push_back({id, KindOf(LossOf(ended)), token, Status()});
 }
 
 // The shard is locked: the end goes into the intake. For a request that was not granted no caller

@@ -139,16 +139,17 @@ Status LockManager::Grow(uint32_t shard, uint32_t cells, uint64_t timeout_ns) {
 }
 
 Result<CellState> LockManager::End(const RecordRef& record, uint64_t timeout_ns, EndReason reason) {
+  CellState state = CellState::kFree;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     WakeQueue wake_queue(segment_, host_);
     Result<ShardLock> lock = Enter(record.shard, wake_queue, timeout_ns);
     if (!lock.ok()) return lock.status();
     const ShardView view(segment_, record.shard);
     RequestCell* const request = RequestOf(view, record);
-    if (request == nullptr) return CellState::kFree;
+    if (request == nullptr) return state;  // ended in an earlier round, or by nobody here
     // A late holder is told, even if no peer has expired the lock.
     const bool is_late = request->hold_limit_ns.Get() != 0 && IsHeldTooLong(*request, host_);
-    const CellState state = is_late ? CellState::kExpired : request->state.Get();
+    state = is_late ? CellState::kExpired : request->state.Get();
     ShardRules(view, wake_queue).End(record.cell, *request, is_late ? EndReason::kExpired : reason);
     if (view.header().dirty.Get() == 0) return state;
   }

@@ -49,6 +49,8 @@ Status PeerDoorbells::TryRing(const segment::AgentRef& agent) {
       peer = platform::PeerDoorbell::Open(directory_, DoorbellName(segment_, agent));
     }
     if (!peer.ok()) return peer.status();
+    // The program has closed whatever had the number, and the marks of both may be the same.
+    std::erase_if(peers_, [&](const auto& kept) { return kept.second.peer.fd() == peer->fd(); });
     if (peers_.size() >= kMax) peers_.clear();
     it = peers_.emplace(agent.index, Peer{agent.generation, std::move(*peer)}).first;
   }

@@ -19,7 +19,7 @@ class KnownFd {
   KnownFd() = default;
   explicit KnownFd(UniqueFd fd) : fd_(std::move(fd)), id_(FileIdOf(fd_.get())) {}
   KnownFd(UniqueFd fd, const FileId& id) : fd_(std::move(fd)), id_(id) {}
-  // For a file that is asked for often: it is marked, and known by its mark.
+  // For a file that is asked for often: it is marked, and its mark says soonest that it is intact.
   static KnownFd Marked(UniqueFd fd);
   KnownFd(KnownFd&& other) noexcept
       : fd_(std::move(other.fd_)), id_(other.id_), mark_(other.mark_) {}

@@ -10,6 +10,8 @@
  * TAKE_MARK_FIRST:   the sleeper's mark is taken away, and the doorbell rung then. Wrong when the one who
  *                    took it dies.
  * SLEEPS_ALIKE:      sleeps have no numbers: a ring is taken for one in a later sleep. Wrong.
+ * DRAIN_LATE:        the doorbell is drained after the agent has looked. Wrong: it may have rung for this
+ *                    sleep.
  */
 #define BRINGERS 2
 #define EVENTS_EACH 2
@@ -76,6 +78,7 @@ gone:
 active proctype Agent() {
   byte sleep = 0;
   bool has_news;
+  bool is_rung = false; /* and not drained since */
 end:
   do
   :: read = stored;
@@ -87,15 +90,21 @@ end:
 #else
      sleep++;
 #endif
+#ifndef DRAIN_LATE
+     if :: is_rung -> doorbell = false; is_rung = false :: else fi;
+#endif
      atomic { sleeping = sleep; rung_mark = false };
 #ifndef LOOK_BEFORE_SLEEP
      has_news = (read != stored);
+#endif
+#ifdef DRAIN_LATE
+     if :: is_rung -> doorbell = false; is_rung = false :: else fi;
 #endif
      if
      :: !has_news ->
         is_blocked = true;
 end_asleep:
-        atomic { doorbell -> doorbell = false; is_blocked = false }
+        atomic { doorbell -> is_blocked = false; is_rung = true }
      :: else
      fi;
      sleeping = 0

@@ -1,14 +1,15 @@
 'use strict';
 
 // A process whose event loop is driven from outside, as in Electron's main process. In the given
-// place of a turn it asks for a lock, or watches; it tells when it has, and when it hears of it.
+// place of a turn it asks for a lock, or watches; it tells when it has, when it hears of it, and
+// whether the doorbell is quiet then.
 
 const { writeSync } = require('node:fs');
 const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 
 const [directory, what, place, addon] = process.argv.slice(2);
-const { drive } = require(addon);
+const { drive, hasNews } = require(addon);
 
 const backend = new SharedMemoryBackend({ directory, bucket: 'process', sweeps: false });
 const locks = openLockManager({ backend });
@@ -57,4 +58,7 @@ function between() {
 
 // In the turn of the timer the agent gets to know the loop.
 setTimeout(() => (hasTurned = true), 1);
-setImmediate(() => drive(between));
+setImmediate(() => {
+  drive(between);
+  tell(hasNews() ? 'rings on' : 'quiet');
+});

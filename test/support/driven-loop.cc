@@ -1,6 +1,7 @@
 // An addon for tests: drive(between) runs the event loop as programs do that embed Node, Electron's
 // main process for one. The program sleeps on the loop's backend descriptor, outside of uv_run(),
-// and calls between() before each sleep, until that answers false.
+// and calls between() before each sleep, until that answers false. hasNews() tells whether such a
+// program would be woken now.
 #include <node_api.h>
 #include <poll.h>
 #include <uv.h>
@@ -31,10 +32,24 @@ napi_value Drive(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
+napi_value HasNews(napi_env env, napi_callback_info) {
+  uv_loop_t* loop = nullptr;
+  napi_value answer = nullptr;
+  if (napi_get_uv_event_loop(env, &loop) != napi_ok) return nullptr;
+  pollfd backend = {uv_backend_fd(loop), POLLIN, 0};
+  const bool has_news = poll(&backend, 1, 0) > 0;
+  return napi_get_boolean(env, has_news, &answer) == napi_ok ? answer : nullptr;
+}
+
 napi_value Init(napi_env env, napi_value exports) {
   napi_value drive = nullptr;
   if (napi_create_function(env, "drive", NAPI_AUTO_LENGTH, Drive, nullptr, &drive) == napi_ok) {
     (void)napi_set_named_property(env, exports, "drive", drive);
+  }
+  napi_value has_news = nullptr;
+  if (napi_create_function(env, "hasNews", NAPI_AUTO_LENGTH, HasNews, nullptr, &has_news) ==
+      napi_ok) {
+    (void)napi_set_named_property(env, exports, "hasNews", has_news);
   }
   return exports;
 }

@@ -2,7 +2,13 @@
 
 // Translates the native part's codes for a lost lock into the reasons of the backend seam.
 
-const { EVENT_EXPIRED, EVENT_LOST, LOSS_EXPIRED } = require('./native-constants.js');
+const {
+  EVENT_DAMAGED,
+  EVENT_EXPIRED,
+  EVENT_LOST,
+  LOSS_DAMAGED,
+  LOSS_EXPIRED,
+} = require('./native-constants.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 
@@ -16,7 +22,7 @@ const EVENT_DISCONNECTED = -1;
 function reasonOfEvent(kind) {
   if (kind === EVENT_LOST) return 'stolen';
   if (kind === EVENT_EXPIRED) return 'expired';
-  return kind === EVENT_DISCONNECTED ? 'disconnected' : undefined;
+  return kind === EVENT_DISCONNECTED || kind === EVENT_DAMAGED ? 'disconnected' : undefined;
 }
 
 /**
@@ -25,6 +31,7 @@ function reasonOfEvent(kind) {
  */
 function reasonOfLoss(loss) {
   if (loss === 0) return undefined;
+  if (loss === LOSS_DAMAGED) return 'disconnected';
   return loss === LOSS_EXPIRED ? 'expired' : 'stolen';
 }
 

@@ -19,14 +19,16 @@ module.exports = Object.freeze({
   EVENT_EXPIRED: 4,
   EVENT_STALLED: 5,
   EVENT_RELEASED: 6,
+  EVENT_DAMAGED: 7,
   // Answers to a blocking wait, beside the kinds of events; HAS_OTHERS may be added to those.
-  SELF_DEADLOCK: 7,
-  HAS_OTHERS: 8,
+  SELF_DEADLOCK: 8,
+  HAS_OTHERS: 16,
   // Answers to the end of a lock; HAS_EVENTS may be added.
   LOSS_EXPIRED: 2,
   /** A later event will tell. */
   LOSS_UNKNOWN: 3,
-  HAS_EVENTS: 4,
+  LOSS_DAMAGED: 4,
+  HAS_EVENTS: 8,
   // The answer to a read of events: these flags, with a count above the lowest bits.
   MORE_EVENTS: 1,
   DISCONNECTED: 2,
@@ -37,8 +39,8 @@ module.exports = Object.freeze({
   MAX_EVENTS: 255,
   // Kept names: an answer to the end of a lock, the words behind the events, and where the fields
   // of a record are.
-  IS_KEPT: 8,
-  SLOT_SHIFT: 4,
+  IS_KEPT: 16,
+  SLOT_SHIFT: 5,
   MAX_KEPT: 8,
   GATE_WORD: 1022,
   GATE_WORDS: 6,

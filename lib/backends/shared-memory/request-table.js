@@ -2,15 +2,14 @@
 
 const {
   MAX_EVENTS,
-  EVENT_EXPIRED,
   EVENT_GRANTED,
-  EVENT_LOST,
   EVENT_MISSED,
   EVENT_STALLED,
   EVENT_WORDS,
   GATE_WORDS,
   TOKEN_WORDS,
 } = require('./native-constants.js');
+const { reasonOfEvent } = require('./loss-reasons.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 
@@ -129,9 +128,10 @@ class RequestTable {
     }
     if (kind === EVENT_STALLED) return warnOfStall(request.name, this.words[at + EVENT_PID]);
     this.forget(request);
-    if (kind === EVENT_LOST || kind === EVENT_EXPIRED) {
+    const loss = reasonOfEvent(kind);
+    if (loss !== undefined) {
       this.setToken(request, at + EVENT_TOKEN); // a loss may arrive before the grant
-      request.lost(kind === EVENT_EXPIRED ? 'expired' : 'stolen');
+      request.lost(loss);
     } else if (kind === EVENT_MISSED) request.missed();
     else request.failed(/** @type {DOMException} */ (lastError()));
   }

@@ -12,7 +12,8 @@ inline namespace platform {
 int MarkFile(int fd) {
   static std::atomic<unsigned> count{0};
   const int mark = static_cast<int>(count.fetch_add(1) % kMarks) + 1;
-  return fcntl(fd, F_SETSIG, mark) == 0 ? mark : kNoMark;
+  const bool is_marked = fcntl(fd, F_SETSIG, mark) == 0 && MarkOf(fd) == mark;
+  return is_marked ? mark : kNoMark;
 }
 
 int MarkOf(int fd) { return fcntl(fd, F_GETSIG); }

@@ -14,13 +14,14 @@ namespace holdfast {
 inline namespace platform {
 namespace {
 
-constexpr int kNoSignal = 0x100;  // RWF_NOSIGNAL, since Linux 6.18
+constexpr long kNoSignal = 0x100;  // RWF_NOSIGNAL, since Linux 6.18
 
 // Not by the C library: some have no such function.
 bool WriteWithFlag(int fd, char byte) {
+  constexpr long kOnePiece = 1;
   constexpr long kNoOffset = -1;
   const iovec piece{.iov_base = &byte, .iov_len = 1};
-  return syscall(SYS_pwritev2, fd, &piece, 1, kNoOffset, kNoOffset, kNoSignal) == 1;
+  return syscall(SYS_pwritev2, long{fd}, &piece, kOnePiece, kNoOffset, kNoOffset, kNoSignal) == 1;
 }
 
 // Everything else is taken for the answer of a system that does not know the flag, or the call.

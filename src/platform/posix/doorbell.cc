@@ -69,7 +69,7 @@ Result<Doorbell> Doorbell::Create(const BucketDirectory& directory, std::string 
 
 Doorbell::Doorbell(UniqueFd directory, UniqueFd fd, std::string name)
     : directory_(std::move(directory)),
-      fd_(KnownFd::Marked(std::move(fd))),
+      fd_(std::move(fd)),
       name_(std::move(name)),
       owner_process_(ProcessId()) {}
 

@@ -21,10 +21,7 @@ KnownFd KnownFd::Marked(UniqueFd fd) {
 }
 
 bool KnownFd::IsIntact() const {
-  if (mark_ != kNoMark) {
-    const int found = MarkOf(fd_.get());
-    return found == -1 ? errno != EBADF : found == mark_;
-  }
+  if (mark_ != kNoMark && MarkOf(fd_.get()) == mark_) return true;
   const FileId found = FileIdOf(fd_.get());
   return found == FileId{} ? errno != EBADF : !IsAnother(found, id_);
 }

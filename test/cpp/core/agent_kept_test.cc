@@ -58,6 +58,12 @@ class AgentKept : public testing::Test, protected core::KeptObserver {
                                          core::LockRequest request = {}) {
     return agent.Request(NameOf(name), request);
   }
+  // Takes away the record of a request of agent_, as far as anybody can tell.
+  void Damage(uint32_t id) const {
+    const core::RecordRef record = agent_->RecordOf(id);
+    segment::AsRequest(*Table().CellByNumber(record.cell - 1)).state.Set(CellState::kText);
+    Table().shard(record.shard).dirty.Set(1);
+  }
   // The slot of a name that is kept.
   uint32_t Keep(std::u16string_view name) {
     id_ = Ask(*agent_, name)->id;
@@ -190,9 +196,38 @@ TEST_F(AgentKept, IsLostIfDamageHasRemovedItsRecord) {
   EXPECT_EQ(Ask(*other_, u"n")->outcome, RequestOutcome::kGranted);
   const std::vector<RequestEvent> events = Events(*agent_);
   ASSERT_EQ(events.size(), 1U);
-  EXPECT_EQ(events[0].kind, RequestEvent::Kind::kLost);
+  EXPECT_EQ(events[0].kind, RequestEvent::Kind::kDamaged);
   EXPECT_EQ(events[0].id, id_);
   EXPECT_THAT(freed_, testing::ElementsAre(slot));
+}
+
+// Others may have had the lock since: nobody may take it for released in the ordinary way.
+TEST_F(AgentKept, SaysAtTheEndThatDamageHadRemovedTheRecord) {
+  id_ = Ask(*agent_, u"n")->id;
+  Damage(id_);
+  EXPECT_EQ(agent_->End(id_), Loss::kDamaged);
+  id_ = Ask(*agent_, u"n")->id;
+  Damage(id_);
+  EXPECT_EQ(agent_->EndOrKeep(id_).loss, Loss::kDamaged);
+}
+
+TEST_F(AgentKept, SaysLaterThatDamageHadRemovedTheRecordIfTheShardWasBusy) {
+  id_ = Ask(*agent_, u"n")->id;
+  Lock(u"n");
+  Damage(id_);
+  EXPECT_EQ(agent_->End(id_), Loss::kUnknown);
+  Unlock();
+  const std::vector<RequestEvent> events = Events(*agent_);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, RequestEvent::Kind::kDamaged);
+}
+
+TEST_F(AgentKept, HasNothingToSayOfTheRecordOfARequestThatWaited) {
+  const auto theirs = Ask(*other_, u"n");
+  id_ = Ask(*agent_, u"n")->id;
+  Damage(id_);
+  EXPECT_EQ(agent_->End(id_), Loss::kNone);
+  other_->End(theirs->id);
 }
 
 TEST_F(AgentKept, IsToldThatALockThatItTookWasStolen) {

@@ -9,6 +9,7 @@
 #include "core/agent.h"
 #include "core/attachment.h"
 #include "segment/shard_lock.h"
+#include "support/readable.h"
 #include "support/small_bucket.h"
 #include "support/test_directory.h"
 
@@ -96,6 +97,41 @@ TEST_F(AgentLook, LeavesTheEventsOfOtherRequestsToTheCaller) {
   EXPECT_FALSE(agent_->LookFor(id, others_).has_value());
   ASSERT_EQ(others_.size(), 1U);
   EXPECT_EQ(others_[0].id, granted);
+}
+
+// Between the two it looks for its lock, or polls for it, without a system call.
+TEST_F(AgentLook, DrainsItsDoorbellBeforeItsNextSleep) {
+  const uint32_t held = Ask(*other_, u"n");
+  Ask(*agent_, u"n");
+  ASSERT_TRUE(agent_->GoToSleep());
+  other_->End(held);
+  ASSERT_TRUE(IsReadable(agent_->doorbell_fd()));
+  agent_->WakeUp();
+  agent_->HearDoorbell();
+  agent_->TakeEvents(others_);
+  ASSERT_EQ(others_.size(), 1U);
+  EXPECT_TRUE(IsReadable(agent_->doorbell_fd()));
+  EXPECT_TRUE(agent_->GoToSleep());
+  EXPECT_FALSE(IsReadable(agent_->doorbell_fd()));
+}
+
+// A ring without an event does not end the wait, and must not make the rest of it a loop.
+TEST_F(AgentLook, DrainsItsDoorbellAlsoInABlockingWait) {
+  constexpr uint64_t kNs = 20'000'000;
+  Ask(*other_, u"n");
+  const uint32_t id = Ask(*agent_, u"n");
+  attachment_->host().Ring(agent_->ref());
+  EXPECT_FALSE(agent_->WaitFor(id, kNs, others_).has_value());
+  EXPECT_FALSE(IsReadable(agent_->doorbell_fd()));
+}
+
+TEST_F(AgentLook, KeepsARingThatComesAfterItHasAnnouncedItsSleep) {
+  const uint32_t held = Ask(*other_, u"n");
+  Ask(*agent_, u"n");
+  agent_->HearDoorbell();
+  ASSERT_TRUE(agent_->GoToSleep());
+  other_->End(held);
+  EXPECT_TRUE(IsReadable(agent_->doorbell_fd()));
 }
 
 // A thread that waits, again and again, never comes to the sweep of its loop.

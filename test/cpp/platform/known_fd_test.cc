@@ -2,11 +2,15 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <string>
 #include <utility>
+
+#include "platform/child_process.h"
+#include "support/refused_call.h"
 
 namespace holdfast {
 namespace {
@@ -68,13 +72,37 @@ TEST(KnownFd, StaysIntactWhereItMoves) {
   EXPECT_TRUE(second.IsIntact());
 }
 
-TEST(KnownFd, KnowsAMarkedFileFromTheSameOpenedAgain) {
+// It has no mark then, but is the same file.
+TEST(KnownFd, TakesTheSameFileOpenedAgainForItsOwn) {
   const UniqueFd file(open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   const std::string path = "/proc/self/fd/" + std::to_string(file.get());
   const KnownFd fd = KnownFd::Marked(UniqueFd(open(path.c_str(), O_RDWR | O_CLOEXEC)));
   EXPECT_TRUE(fd.IsIntact());
   ASSERT_EQ(dup2(file.get(), fd.get()), fd.get());
-  EXPECT_FALSE(fd.IsIntact());
+  EXPECT_TRUE(fd.IsIntact());
+}
+
+TEST(KnownFd, KnowsAMarkedFileWithoutAskingForItsId) {
+  const KnownFd fd = KnownFd::Marked(UniqueFd(open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)));
+  EXPECT_EQ(ChildProcess::Run([&] {
+              return test::RefuseCall(SYS_newfstatat, ENOENT) &&
+                             test::RefuseCall(SYS_fstat, ENOENT) && fd.IsIntact()
+                         ? 0
+                         : 1;
+            }),
+            0);
+}
+
+TEST(KnownFd, KnowsAFileAlsoWhereTheSystemDoesNotMarkIt) {
+  EXPECT_EQ(ChildProcess::Run([] {
+              if (!test::RefuseCall(SYS_fcntl, EPERM)) return 2;
+              const KnownFd fd = KnownFd::Marked(UniqueFd(open("/dev/null", O_RDWR | O_CLOEXEC)));
+              const bool was_intact = fd.IsIntact();
+              const UniqueFd other(open("/dev/zero", O_RDWR | O_CLOEXEC));
+              dup2(other.get(), fd.get());
+              return was_intact && !fd.IsIntact() ? 0 : 1;
+            }),
+            0);
 }
 
 TEST(KnownFd, KnowsAMarkedFileFromTheOthersMarkedNext) {
@@ -101,13 +129,14 @@ TEST(KnownFd, IsNotIntactOnceAMarkedOneIsClosed) {
 }
 
 TEST(KnownFd, KeepsItsMarkWhereItMoves) {
-  KnownFd first = KnownFd::Marked(UniqueFd(open("/dev/null", O_RDWR | O_CLOEXEC)));
+  KnownFd first = KnownFd::Marked(UniqueFd(open("/dev/zero", O_RDWR | O_CLOEXEC)));
   KnownFd second = std::move(first);
   EXPECT_TRUE(second.IsIntact());
-  Reuse(second.get());
   KnownFd third;
   third = std::move(second);
-  EXPECT_FALSE(third.IsIntact()) << "/dev/null, but opened again";
+  EXPECT_TRUE(third.IsIntact());
+  Reuse(third.get());
+  EXPECT_FALSE(third.IsIntact());
 }
 
 TEST(KnownFd, KeepsErrno) {

@@ -90,6 +90,9 @@ Result<bool> SegmentFile::IsAt(const std::string&) const { return true; }
 
 FileId FileIdOf(int) { return {}; }
 
+int MarkFile(int) { return kNoMark; }
+int MarkOf(int) { return kNoMark; }
+
 FileKeeper::~FileKeeper() = default;
 
 // No program of the simulation closes what is not its own.

@@ -187,6 +187,7 @@ void Program::End(uint32_t id) {
   if (world_.IsGhost()) return;
   const core::Loss loss = Release(id, mine);
   if (world_.IsGhost() || loss == core::Loss::kUnknown) return;
+  if (loss == core::Loss::kDamaged) return Fail("a lock had no record any more");
   log_.Answered(number, loss != core::Loss::kNone);
   mine_.erase(id);
 }
@@ -265,6 +266,8 @@ void Program::Read(const RequestEvent& events) {
     case RequestEvent::Kind::kMissed:
       log_.Ended(mine.number);
       break;
+    case RequestEvent::Kind::kDamaged:
+      return Fail("a lock has no record any more");
     case RequestEvent::Kind::kReleased:
       return Fail("the end of a request that was not ended");
     case RequestEvent::Kind::kStalled:

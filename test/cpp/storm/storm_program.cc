@@ -162,6 +162,7 @@ void StormProgram::End(uint32_t id) {
     mine.until_ns = UINT64_MAX;
     return;
   }
+  if (loss == core::Loss::kDamaged) log_.Fail("a lock had no record any more");
   if (mine.is_held && loss != core::Loss::kNone) CheckLoss(mine, loss == core::Loss::kExpired);
   mine_.erase(id);
 }
@@ -189,6 +190,9 @@ void StormProgram::Read(const RequestEvent& events) {
       break;
     case RequestEvent::Kind::kFailed:
       log_.Fail(events.status.reason());
+      break;
+    case RequestEvent::Kind::kDamaged:
+      log_.Fail("a lock has no record any more");
       break;
     case RequestEvent::Kind::kReleased:
       if (!mine.is_leaving) return log_.Fail("told of a release that it did not ask for");
