@@ -159,7 +159,7 @@ void Agent::Adopt(uint32_t id, const RequestReply& reply, uint64_t hold_due_ns) 
 Loss Agent::End(uint32_t id, EndReason reason) {
   if (id >= entries_.size() || attachment_->IsForkedChild()) return Loss::kNone;
   const EntryState state = entries_[id].state;
-  if (state == EntryState::kArriving) return EndLater(id, reason);
+  if (state == EntryState::kArriving) return EndLater(id, reason, CellState::kFree);
   if (!HasRecord(state)) return Loss::kNone;
   if (state == EntryState::kKept) kept_.Free(id);
   return EndEntry(id, reason);
@@ -170,18 +170,21 @@ void Agent::Abandon(uint32_t id, EndReason reason) {
 }
 
 Loss Agent::EndEntry(uint32_t id, EndReason reason) {
-  const Result<CellState> ended = attachment_->manager().End(entries_[id].record, kNoWait, reason);
-  if (ended.status().code() == StatusCode::kBusy) return EndLater(id, reason);
+  CellState state = CellState::kFree;
+  const Result<CellState> ended =
+      attachment_->manager().End(entries_[id].record, kNoWait, reason, state);
+  if (ended.status().code() == StatusCode::kBusy) return EndLater(id, reason, state);
   const bool was_held = IsHolding(entries_[id].state);
   FreeEntry(id);
-  return was_held ? LossOf(ended) : Loss::kNone;
+  return was_held ? LossOf(state) : Loss::kNone;
 }
 
-// Of a held lock, whose record nobody but its agent ends.
-Loss Agent::LossOf(const Result<CellState>& ended) {
-  if (!ended.ok() || *ended == CellState::kFree) return Loss::kDamaged;
-  if (*ended == CellState::kStolen) return Loss::kStolen;
-  return *ended == CellState::kExpired ? Loss::kExpired : Loss::kNone;
+// Of a held lock, by what was last seen of its record: nothing, if others have taken it for damaged
+// before this agent ended it.
+Loss Agent::LossOf(CellState ended) {
+  if (ended == CellState::kFree) return Loss::kDamaged;
+  if (ended == CellState::kStolen) return Loss::kStolen;
+  return ended == CellState::kExpired ? Loss::kExpired : Loss::kNone;
 }
 
 // Ends a record that this agent does not use. It may happen later, as no caller waits for it.

@@ -73,8 +73,7 @@ class Agent {
   Result<Answer> Request(const segment::ResourceName& name, LockRequest& request);
   // Cancels a queued request, or releases a granted one. Takes effect before every later request to
   // the shard. Afterwards the id is free and no event about it comes. Exception: the answer is
-  // kUnknown; then one event comes, of kind kReleased, kLost,
-  // kExpired or kDamaged.
+  // kUnknown; then one event comes, of kind kReleased, kLost, kExpired or kDamaged.
   Loss End(uint32_t id, EndReason ending = EndReason::kReleased);
   // Releases a granted request like End(), but keeps its record if no other agent is concerned
   // (segment/kept_record.h). The id then stays valid.
@@ -218,13 +217,13 @@ class Agent {
   bool EndIdleKept();
   void SweepKept();
   Loss EndEntry(uint32_t id, EndReason reason);
-  Loss EndLater(uint32_t id, EndReason reason);
-  void EndByWorker(uint32_t id, EndReason reason);
-  static Loss LossOf(const Result<segment::CellState>& ended);
+  Loss EndLater(uint32_t id, EndReason reason, segment::CellState seen);
+  void EndByWorker(uint32_t id, EndReason reason, segment::CellState seen);
+  static Loss LossOf(segment::CellState ended);
   void Told(uint32_t id, segment::CellState ended, uint64_t token,
             std::vector<RequestEvent>& events);
   Status PutInRequest(uint32_t id, const segment::ResourceName& name, const LockRequest& request);
-  Status PutInEnd(uint32_t id, EndReason reason);
+  Status PutInEnd(uint32_t id, EndReason reason, segment::CellState seen);
   void PutIn(const Operation& operation);
   void LookForAnswers();
   Result<OperationPlace> TakePlace(uint32_t text_cells);

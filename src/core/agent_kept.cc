@@ -14,9 +14,12 @@ Agent::Released Agent::EndOrKeep(uint32_t id) {
   const bool may_keep = id < entries_.size() && entries_[id].state == EntryState::kHeld &&
                         kept_.HasRoom() && !attachment_->IsForkedChild();
   if (!may_keep) return {End(id)};
+  CellState state = CellState::kFree;
   const Result<LockManager::Ended> ended =
-      attachment_->manager().EndOrKeep(entries_[id].record, kNoWait);
-  if (ended.status().code() == StatusCode::kBusy) return {EndLater(id, EndReason::kReleased)};
+      attachment_->manager().EndOrKeep(entries_[id].record, kNoWait, state);
+  if (ended.status().code() == StatusCode::kBusy) {
+    return {EndLater(id, EndReason::kReleased, state)};
+  }
   if (ended.ok() && ended->is_kept) {
     ForgetHold(entries_[id]);
     SetState(id, EntryState::kKept);
@@ -25,7 +28,7 @@ Agent::Released Agent::EndOrKeep(uint32_t id) {
     return {Loss::kNone, kept_.Add(id, record.token.Get())};
   }
   FreeEntry(id);
-  return {ended.ok() ? LossOf(ended->state) : LossOf(ended.status())};
+  return {LossOf(state)};
 }
 
 segment::RequestCell& Agent::KeptRecord(uint32_t slot) const {

@@ -72,7 +72,8 @@ Status Agent::PutInRequest(uint32_t id, const segment::ResourceName& name,
   return Status();
 }
 
-Status Agent::PutInEnd(uint32_t id, EndReason reason) {
+// `seen`: what this agent has seen of the record, and perhaps ended.
+Status Agent::PutInEnd(uint32_t id, EndReason reason, CellState seen) {
   const Result<OperationPlace> place = TakePlace(0);
   if (!place.ok()) return place.status();
   OperationCell& cell = CellOf(*place);
@@ -96,7 +97,7 @@ Status Agent::PutInEnd(uint32_t id, EndReason reason) {
   cell.cell.Set(entries_[id].record.cell);
   cell.ticket.Set(entries_[id].record.ticket);
   cell.request.Set(operation.request_place.id);
-  cell.ended.Set(CellState::kFree);
+  cell.ended.Set(seen);
   PutIn(operation);
   return Status();
 }
@@ -285,28 +286,30 @@ void Agent::Told(uint32_t id, CellState ended, uint64_t token, std::vector<Reque
 
 // The shard is locked: the end goes into the intake. For a request that was not granted no caller
 // waits for the outcome.
-Loss Agent::EndLater(uint32_t id, EndReason reason) {
+Loss Agent::EndLater(uint32_t id, EndReason reason, CellState seen) {
   const bool is_held = IsHolding(entries_[id].state);
   const bool is_arriving = entries_[id].state == EntryState::kArriving;
-  const bool is_put_in = PutInEnd(id, reason).ok();
+  const bool is_put_in = PutInEnd(id, reason, seen).ok();
   ForgetHold(entries_[id]);
   entries_[id].is_end_put_in = is_put_in;
   SetState(id, is_held ? EntryState::kLeaving : EntryState::kAbandoned);
   // No room for another operation. A request in the intake is ended once it has left the intake.
-  if (!is_put_in && !is_arriving) EndByWorker(id, reason);
+  if (!is_put_in && !is_arriving) EndByWorker(id, reason, seen);
   return is_held ? Loss::kUnknown : Loss::kNone;
 }
 
-void Agent::EndByWorker(uint32_t id, EndReason reason) {
+void Agent::EndByWorker(uint32_t id, EndReason reason, CellState seen) {
   const RecordRef record = entries_[id].record;
   attachment_->worker().Defer(
       record.shard, this,
-      [attachment = attachment_.get(), log = visit_log_, self = self_, id, record, reason] {
-        const Result<CellState> ended = attachment->manager().End(record, kWorkerTimeoutNs, reason);
+      [attachment = attachment_.get(), log = visit_log_, self = self_, id, record, reason,
+       state = std::make_shared<CellState>(seen)] {  // all attempts share it
+        const Result<CellState> ended =
+            attachment->manager().End(record, kWorkerTimeoutNs, reason, *state);
         if (ended.status().code() == StatusCode::kBusy) return StatusCode::kBusy;
         {
           const std::lock_guard<std::mutex> guard(log->mutex);
-          log->ends.push_back({id, ended.ok() ? *ended : CellState::kFree});
+          log->ends.push_back({id, *state});
           log->has_news.store(true);
         }
         attachment->host().Ring(self);

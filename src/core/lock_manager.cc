@@ -138,15 +138,15 @@ Status LockManager::Grow(uint32_t shard, uint32_t cells, uint64_t timeout_ns) {
   return Status();
 }
 
-Result<CellState> LockManager::End(const RecordRef& record, uint64_t timeout_ns, EndReason reason) {
-  CellState state = CellState::kFree;
+Result<CellState> LockManager::End(const RecordRef& record, uint64_t timeout_ns, EndReason reason,
+                                   CellState& state) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     WakeQueue wake_queue(segment_, host_);
     Result<ShardLock> lock = Enter(record.shard, wake_queue, timeout_ns);
     if (!lock.ok()) return lock.status();
     const ShardView view(segment_, record.shard);
     RequestCell* const request = RequestOf(view, record);
-    if (request == nullptr) return state;  // ended in an earlier round, or by nobody here
+    if (request == nullptr) return state;
     // A late holder is told, even if no peer has expired the lock.
     const bool is_late = request->hold_limit_ns.Get() != 0 && IsHeldTooLong(*request, host_);
     state = is_late ? CellState::kExpired : request->state.Get();
@@ -156,7 +156,8 @@ Result<CellState> LockManager::End(const RecordRef& record, uint64_t timeout_ns,
   return Broken();
 }
 
-Result<LockManager::Ended> LockManager::EndOrKeep(const RecordRef& record, uint64_t timeout_ns) {
+Result<LockManager::Ended> LockManager::EndOrKeep(const RecordRef& record, uint64_t timeout_ns,
+                                                  CellState& state) {
   {
     WakeQueue wake_queue(segment_, host_);
     Result<ShardLock> lock = Enter(record.shard, wake_queue, timeout_ns);
@@ -164,14 +165,14 @@ Result<LockManager::Ended> LockManager::EndOrKeep(const RecordRef& record, uint6
     const ShardView view(segment_, record.shard);
     RequestCell* const request = RequestOf(view, record);
     if (request == nullptr) return Ended{};
-    const CellState state = request->state.Get();
+    state = request->state.Get();
     const bool may_be_kept = state == CellState::kHeld || segment::IsOpen(state);
     if (may_be_kept && request->hold_limit_ns.Get() == 0) {
       const bool is_kept = ShardRules(view, wake_queue).EndOrKeep(record.cell, *request);
       if (view.header().dirty.Get() == 0) return Ended{CellState::kHeld, is_kept};
     }
   }
-  const Result<CellState> ended = End(record, timeout_ns);
+  const Result<CellState> ended = End(record, timeout_ns, EndReason::kReleased, state);
   if (!ended.ok()) return ended.status();
   return Ended{*ended, false};
 }

@@ -39,7 +39,14 @@ class LockManager final : public segment::IntakeWorker {
   // exists (kFree) is no error. Processes the queue. Standard: "abort the request"
   // (#algorithm-abort-request), "release the lock" (#algorithm-release-lock).
   Result<segment::CellState> End(const RecordRef& record, uint64_t timeout_ns,
-                                 EndReason ending = EndReason::kReleased);
+                                 EndReason ending = EndReason::kReleased) {
+    segment::CellState state = segment::CellState::kFree;
+    return End(record, timeout_ns, ending, state);
+  }
+  // The same, told in `state` also where it fails: damage elsewhere in the shard may be found after
+  // the end, and the shard be busy then. What `state` says already stays if the record has gone.
+  Result<segment::CellState> End(const RecordRef& record, uint64_t timeout_ns, EndReason ending,
+                                 segment::CellState& state);
 
   // Like End() of a held lock that is released, but keeps the record if no other agent is
   // concerned.
@@ -47,7 +54,7 @@ class LockManager final : public segment::IntakeWorker {
     segment::CellState state = segment::CellState::kFree;
     bool is_kept = false;
   };
-  Result<Ended> EndOrKeep(const RecordRef& record, uint64_t timeout_ns);
+  Result<Ended> EndOrKeep(const RecordRef& record, uint64_t timeout_ns, segment::CellState& state);
 
   // Puts an operation into the intake of its shard, for the owner of the shard lock. If the shard
   // has become free, executes the intake. Never waits.

@@ -1,5 +1,6 @@
 #include "core/peer_doorbells.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace holdfast::core {
@@ -49,14 +50,22 @@ Status PeerDoorbells::TryRing(const segment::AgentRef& agent) {
       peer = platform::PeerDoorbell::Open(directory_, DoorbellName(segment_, agent));
     }
     if (!peer.ok()) return peer.status();
-    // The program has closed whatever had the number, and the marks of both may be the same.
-    std::erase_if(peers_, [&](const auto& kept) { return kept.second.peer.fd() == peer->fd(); });
+    DropWhatLost(peer->fd());
     if (peers_.size() >= kMax) peers_.clear();
     it = peers_.emplace(agent.index, Peer{agent.generation, std::move(*peer)}).first;
   }
   const Status rung = it->second.peer.Ring();
   if (!rung.ok()) peers_.erase(it);
   return rung;
+}
+
+// The program has closed the descriptor of another peer, and the marks of both may be the same.
+void PeerDoorbells::DropWhatLost(int fd) {
+  const auto other = std::find_if(peers_.begin(), peers_.end(),
+                                  [fd](const auto& kept) { return kept.second.peer.fd() == fd; });
+  if (other == peers_.end()) return;
+  other->second.peer.Disown();
+  peers_.erase(other);
 }
 
 }  // namespace holdfast::core

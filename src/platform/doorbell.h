@@ -56,6 +56,8 @@ class PeerDoorbell {
   // Wakes the owner; ok also if earlier rings are unanswered. kClosed: the owner has ended.
   // kDisconnected: the program has closed the descriptor. Never raises SIGPIPE. Any thread.
   Status Ring() const;
+  // The number of the descriptor is another's.
+  void Disown() { (void)fd_.release(); }
 
  private:
   explicit PeerDoorbell(UniqueFd fd) : fd_(KnownFd::Marked(std::move(fd))) {}

@@ -103,8 +103,8 @@ const PLATFORM_BUGS = [
   {
     name: 'a lock without a record counts as released',
     file: 'src/core/agent.cc',
-    from: 'if (!ended.ok() || *ended == CellState::kFree) return Loss::kDamaged;',
-    to: 'if (!ended.ok() || *ended == CellState::kFree) return Loss::kNone;',
+    from: 'if (ended == CellState::kFree) return Loss::kDamaged;',
+    to: 'if (ended == CellState::kFree) return Loss::kNone;',
     tests: ['core_test:AgentKept*'],
   },
   {

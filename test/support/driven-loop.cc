@@ -1,7 +1,7 @@
 // An addon for tests: drive(between) runs the event loop as programs do that embed Node, Electron's
 // main process for one. The program sleeps on the loop's backend descriptor, outside of uv_run(),
-// and calls between() before each sleep, until that answers false. hasNews() tells whether such a
-// program would be woken now.
+// and calls between() before each sleep, until that answers false. isReadable(fd) tells whether
+// a descriptor is.
 #include <node_api.h>
 #include <poll.h>
 #include <uv.h>
@@ -32,13 +32,16 @@ napi_value Drive(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-napi_value HasNews(napi_env env, napi_callback_info) {
-  uv_loop_t* loop = nullptr;
+napi_value IsReadable(napi_env env, napi_callback_info info) {
+  size_t count = 1;
+  napi_value number = nullptr;
   napi_value answer = nullptr;
-  if (napi_get_uv_event_loop(env, &loop) != napi_ok) return nullptr;
-  pollfd backend = {uv_backend_fd(loop), POLLIN, 0};
-  const bool has_news = poll(&backend, 1, 0) > 0;
-  return napi_get_boolean(env, has_news, &answer) == napi_ok ? answer : nullptr;
+  int32_t fd = -1;
+  if (napi_get_cb_info(env, info, &count, &number, nullptr, nullptr) != napi_ok) return nullptr;
+  if (napi_get_value_int32(env, number, &fd) != napi_ok) return nullptr;
+  pollfd request = {fd, POLLIN, 0};
+  const bool is_readable = poll(&request, 1, 0) > 0;
+  return napi_get_boolean(env, is_readable, &answer) == napi_ok ? answer : nullptr;
 }
 
 napi_value Init(napi_env env, napi_value exports) {
@@ -46,10 +49,10 @@ napi_value Init(napi_env env, napi_value exports) {
   if (napi_create_function(env, "drive", NAPI_AUTO_LENGTH, Drive, nullptr, &drive) == napi_ok) {
     (void)napi_set_named_property(env, exports, "drive", drive);
   }
-  napi_value has_news = nullptr;
-  if (napi_create_function(env, "hasNews", NAPI_AUTO_LENGTH, HasNews, nullptr, &has_news) ==
-      napi_ok) {
-    (void)napi_set_named_property(env, exports, "hasNews", has_news);
+  napi_value is_readable = nullptr;
+  if (napi_create_function(env, "isReadable", NAPI_AUTO_LENGTH, IsReadable, nullptr,
+                           &is_readable) == napi_ok) {
+    (void)napi_set_named_property(env, exports, "isReadable", is_readable);
   }
   return exports;
 }

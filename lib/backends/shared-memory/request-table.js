@@ -2,6 +2,7 @@
 
 const {
   MAX_EVENTS,
+  EVENT_DAMAGED,
   EVENT_GRANTED,
   EVENT_MISSED,
   EVENT_STALLED,
@@ -15,6 +16,8 @@ const { reasonOfEvent } = require('./loss-reasons.js');
 
 /** The `backendId` of a request that the native part does not know. */
 const NO_ID = -1;
+
+const WAS_DAMAGED = 'its record in the lock table was damaged';
 
 /** Where the words of an event are; EVENT_STALLED has a process id in place of a token's half. */
 const EVENT_ID = 0;
@@ -131,7 +134,7 @@ class RequestTable {
     const loss = reasonOfEvent(kind);
     if (loss !== undefined) {
       this.setToken(request, at + EVENT_TOKEN); // a loss may arrive before the grant
-      request.lost(loss);
+      request.lost(loss, kind === EVENT_DAMAGED ? WAS_DAMAGED : undefined);
     } else if (kind === EVENT_MISSED) request.missed();
     else request.failed(/** @type {DOMException} */ (lastError()));
   }

@@ -222,6 +222,27 @@ TEST_F(AgentKept, SaysLaterThatDamageHadRemovedTheRecordIfTheShardWasBusy) {
   EXPECT_EQ(events[0].kind, RequestEvent::Kind::kDamaged);
 }
 
+// Whatever has found it: the lock is ended before the shard is repaired.
+TEST_F(AgentKept, HasReleasedALockAlsoWhereDamageIsFoundElsewhere) {
+  for (const bool keeps : {false, true}) {
+    const uint32_t id = Ask(*agent_, u"n")->id;
+    Table().shard(agent_->RecordOf(id).shard).dirty.Set(1);
+    EXPECT_EQ(keeps ? agent_->EndOrKeep(id).loss : agent_->End(id), Loss::kNone);
+  }
+}
+
+TEST_F(AgentKept, HasReleasedALockAlsoIfItsNeighbourIsFoundDamagedMeanwhile) {
+  for (const bool keeps : {false, true}) {
+    const uint32_t id = Ask(*agent_, u"n")->id;
+    const uint32_t next = Ask(*other_, u"n")->id;
+    const core::RecordRef record = other_->RecordOf(next);
+    segment::AsRequest(*Table().CellByNumber(record.cell - 1)).state.Set(CellState::kText);
+    EXPECT_EQ(keeps ? agent_->EndOrKeep(id).loss : agent_->End(id), Loss::kNone);
+    other_->End(next);
+    Events(*other_);
+  }
+}
+
 TEST_F(AgentKept, HasNothingToSayOfTheRecordOfARequestThatWaited) {
   const auto theirs = Ask(*other_, u"n");
   id_ = Ask(*agent_, u"n")->id;

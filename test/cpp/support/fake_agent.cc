@@ -17,7 +17,8 @@ segment::RequestCell& FakeAgent::RecordOf(const core::RecordRef& record) const {
 bool FakeAgent::EndOrKeep(uint32_t id) {
   const core::RecordRef record = mine_.at(id).record;
   mine_.erase(id);
-  const Result<core::LockManager::Ended> ended = manager().EndOrKeep(record, timeout_ns_);
+  segment::CellState state = segment::CellState::kFree;
+  const Result<core::LockManager::Ended> ended = manager().EndOrKeep(record, timeout_ns_, state);
   if (!ended.ok() || !ended->is_kept) return false;
   kept_[id] = record;
   return true;
