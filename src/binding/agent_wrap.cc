@@ -199,15 +199,8 @@ void AgentWrap::UpdateLoop() {
 // Without a wait nothing is announced, and if nothing keeps the loop alive no turn follows either:
 // a doorbell that is not drained would not let the program sleep.
 void AgentWrap::BeReachable() {
-  if (agent_->AwaitsDoorbell()) {
-    if (!agent_->SaysThatItSleeps() && !GoToSleep()) agent_->RingSelf();
-    return;
-  }
-  if (agent_->SaysThatItSleeps()) {
-    agent_->WakeUp();
-    agent_->HearDoorbell();  // perhaps: what was waited for has come in another way
-  }
-  agent_->DrainDoorbell();
+  if (!agent_->AwaitsDoorbell()) return agent_->DrainDoorbell();
+  if (!agent_->SaysThatItSleeps() && !GoToSleep()) agent_->RingSelf();
 }
 
 void AgentWrap::Deliver() {

@@ -32,7 +32,6 @@ const PLACES = ['outside of the loop', 'in a timer', 'in an immediate'];
 const WORDS = [
   ['asks for a lock', 'granted'],
   ['watches', 'released'],
-  ['hands over', 'granted'],
 ];
 
 // No phase of a loop that is driven so says when the sleep begins: it has to be rung always.
