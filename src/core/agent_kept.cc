@@ -15,12 +15,12 @@ Agent::Released Agent::EndOrKeep(uint32_t id) {
                         kept_.HasRoom() && !attachment_->IsForkedChild();
   if (!may_keep) return {End(id)};
   CellState state = CellState::kFree;
-  const Result<LockManager::Ended> ended =
+  const Result<bool> is_kept =
       attachment_->manager().EndOrKeep(entries_[id].record, kNoWait, state);
-  if (ended.status().code() == StatusCode::kBusy) {
+  if (is_kept.status().code() == StatusCode::kBusy) {
     return {EndLater(id, EndReason::kReleased, state)};
   }
-  if (ended.ok() && ended->is_kept) {
+  if (is_kept.ok() && *is_kept) {
     ForgetHold(entries_[id]);
     SetState(id, EntryState::kKept);
     const segment::RequestCell& record = segment::AsRequest(

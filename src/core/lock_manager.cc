@@ -156,25 +156,25 @@ Result<CellState> LockManager::End(const RecordRef& record, uint64_t timeout_ns,
   return Broken();
 }
 
-Result<LockManager::Ended> LockManager::EndOrKeep(const RecordRef& record, uint64_t timeout_ns,
-                                                  CellState& state) {
+Result<bool> LockManager::EndOrKeep(const RecordRef& record, uint64_t timeout_ns,
+                                    CellState& state) {
   {
     WakeQueue wake_queue(segment_, host_);
     Result<ShardLock> lock = Enter(record.shard, wake_queue, timeout_ns);
     if (!lock.ok()) return lock.status();
     const ShardView view(segment_, record.shard);
     RequestCell* const request = RequestOf(view, record);
-    if (request == nullptr) return Ended{};
+    if (request == nullptr) return false;
     state = request->state.Get();
     const bool may_be_kept = state == CellState::kHeld || segment::IsOpen(state);
     if (may_be_kept && request->hold_limit_ns.Get() == 0) {
       const bool is_kept = ShardRules(view, wake_queue).EndOrKeep(record.cell, *request);
-      if (view.header().dirty.Get() == 0) return Ended{CellState::kHeld, is_kept};
+      if (view.header().dirty.Get() == 0) return is_kept;
     }
   }
   const Result<CellState> ended = End(record, timeout_ns, EndReason::kReleased, state);
   if (!ended.ok()) return ended.status();
-  return Ended{*ended, false};
+  return false;
 }
 
 // A busy shard does not keep the others from being processed.

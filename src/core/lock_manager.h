@@ -49,12 +49,8 @@ class LockManager final : public segment::IntakeWorker {
                                  segment::CellState& state);
 
   // Like End() of a held lock that is released, but keeps the record if no other agent is
-  // concerned.
-  struct Ended {
-    segment::CellState state = segment::CellState::kFree;
-    bool is_kept = false;
-  };
-  Result<Ended> EndOrKeep(const RecordRef& record, uint64_t timeout_ns, segment::CellState& state);
+  // concerned; returns whether it did.
+  Result<bool> EndOrKeep(const RecordRef& record, uint64_t timeout_ns, segment::CellState& state);
 
   // Puts an operation into the intake of its shard, for the owner of the shard lock. If the shard
   // has become free, executes the intake. Never waits.

@@ -18,8 +18,8 @@ bool FakeAgent::EndOrKeep(uint32_t id) {
   const core::RecordRef record = mine_.at(id).record;
   mine_.erase(id);
   segment::CellState state = segment::CellState::kFree;
-  const Result<core::LockManager::Ended> ended = manager().EndOrKeep(record, timeout_ns_, state);
-  if (!ended.ok() || !ended->is_kept) return false;
+  const Result<bool> is_kept = manager().EndOrKeep(record, timeout_ns_, state);
+  if (!is_kept.ok() || !*is_kept) return false;
   kept_[id] = record;
   return true;
 }
