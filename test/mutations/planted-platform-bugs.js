@@ -138,8 +138,8 @@ const PLATFORM_BUGS = [
   {
     name: 'a write that is refused a flag is not made again',
     file: 'src/platform/linux/quiet_write.cc',
-    from: 'if (IsOfAFifo(errno)) return false;',
-    to: 'if (IsOfAFifo(errno) || errno != 0) return false;',
+    from: 'if (written != -1 || IsOfAFifo(errno)) return written;',
+    to: 'if (written != -1 || IsOfAFifo(errno) || errno != 0) return written;',
     tests: ['platform_test:*Sigpipe*'],
   },
   {

@@ -17,11 +17,11 @@ namespace {
 constexpr long kNoSignal = 0x100;  // RWF_NOSIGNAL, since Linux 6.18
 
 // Not by the C library: some have no such function.
-bool WriteWithFlag(int fd, char byte) {
+ssize_t WriteWithFlag(int fd, char byte) {
   constexpr long kOnePiece = 1;
   constexpr long kNoOffset = -1;
   const iovec piece{.iov_base = &byte, .iov_len = 1};
-  return syscall(SYS_pwritev2, long{fd}, &piece, kOnePiece, kNoOffset, kNoOffset, kNoSignal) == 1;
+  return syscall(SYS_pwritev2, long{fd}, &piece, kOnePiece, kNoOffset, kNoOffset, kNoSignal);
 }
 
 // Everything else is taken for the answer of a system that does not know the flag, or the call.
@@ -29,24 +29,24 @@ bool IsOfAFifo(int error) {
   return error == EAGAIN || error == EPIPE || error == EINTR || error == EBADF;
 }
 
-bool WriteWithMask(int fd, char byte) {
+ssize_t WriteWithMask(int fd, char byte) {
   const SuppressedSignal no_signal(SIGPIPE);
-  if (write(fd, &byte, 1) == 1) return true;
-  if (errno == EPIPE) {
+  const ssize_t written = write(fd, &byte, 1);
+  if (written == -1 && errno == EPIPE) {
     no_signal.Consume();
     errno = EPIPE;
   }
-  return false;
+  return written;
 }
 
 }  // namespace
 
 // The mask is two system calls more.
-bool WriteByteQuietly(int fd, char byte) {
+ssize_t WriteByteQuietly(int fd, char byte) {
   static std::atomic<bool> knows_flag{true};
   if (knows_flag.load(std::memory_order_relaxed)) {
-    if (WriteWithFlag(fd, byte)) return true;
-    if (IsOfAFifo(errno)) return false;
+    const ssize_t written = WriteWithFlag(fd, byte);
+    if (written != -1 || IsOfAFifo(errno)) return written;
     knows_flag.store(false, std::memory_order_relaxed);
   }
   return WriteWithMask(fd, byte);

@@ -26,7 +26,7 @@ Status PeerDoorbell::Ring() const {
   if (!fd_.IsIntact()) {
     return {StatusCode::kDisconnected, "the descriptor of the doorbell was closed"};
   }
-  if (RetryOnEintr([&] { return WriteByteQuietly(fd_.get(), 0) ? 0 : -1; }) == 0) return {};
+  if (RetryOnEintr([&] { return WriteByteQuietly(fd_.get(), 0); }) == 1) return {};
   const int error = errno;
   if (error == EAGAIN) return {};  // full of unanswered rings
   if (error != EPIPE) return OsError("cannot ring a doorbell", error);
