@@ -37,7 +37,7 @@ const DEPENDS_ON_NODE = [
   'test/conformance',
   'test/js/scheduler',
   'test/js/(time|locks/(first-contexts|memory|possible-deadlock|two-managers))',
-  'test/process/(endings|deadlock|scheduler|terminated-inside|two-agents|wait-sync)',
+  'test/process/(driven-loop|endings|deadlock|scheduler|terminated-inside|two-agents|wait-sync)',
 ];
 const otherMajors = MAJORS.filter((major) => !process.versions.node.startsWith(`${major}.`));
 

@@ -195,12 +195,9 @@ void AgentWrap::UpdateLoop() {
 // The loop may sleep without another OnPrepare(): from now on this agent says that it sleeps, so
 // that it is rung. What has come already rings as well. One ring is enough until the loop has heard
 // it: a thread that releases to itself, again and again, would ring itself each time.
-//
-// Without a wait nothing is announced, and if nothing keeps the loop alive no turn follows either:
-// a doorbell that is not drained would not let the program sleep.
 void AgentWrap::BeReachable() {
-  if (!agent_->AwaitsDoorbell()) return agent_->DrainDoorbell();
-  if (!agent_->SaysThatItSleeps() && !GoToSleep()) agent_->RingSelf();
+  if (!agent_->AwaitsDoorbell() || agent_->SaysThatItSleeps()) return;
+  if (!GoToSleep()) agent_->RingSelf();
 }
 
 void AgentWrap::Deliver() {

@@ -52,6 +52,14 @@ function doorbell() {
   return Number(readdirSync('/proc/self/fd').find(isDoorbell));
 }
 
+// Electron has such a handle, too: libuv does nothing for a loop that nothing keeps alive.
+setInterval(() => {}, 1_000_000);
+
+const MAX_TURNS = 100;
+let turns = 0;
+/** Whether nothing makes the loop come round again and again any more, or it does so for ever. */
+const isAtRest = () => !isReadable(doorbell()) || (turns += 1) > MAX_TURNS;
+
 let hasTurned = false;
 let isPlaced = false;
 function between() {
@@ -64,7 +72,7 @@ function between() {
     hasTold = true; // the loop sleeps next
     tell('asked');
   }
-  return !isOver;
+  return !isOver || !isAtRest();
 }
 
 // In the turn of the timer the agent gets to know the loop.
