@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 
-#include "binding/addon_data.h"
 #include "binding/agent_wrap.h"
 #include "binding/errors.h"
 #include "binding/js_builders.h"
@@ -39,20 +38,9 @@ napi_value OpenAgent(napi_env env, napi_callback_info info) {
   const Call<void, 3> call(env, info);
   core::AttachOptions options;
   uint64_t client_id[2] = {0, 0};
-  void* data = nullptr;
-  if (!ReadOptions(env, call[0], options, client_id) ||
-      napi_get_instance_data(env, &data) != napi_ok || data == nullptr) {
-    return Quit(env);
-  }
+  if (!ReadOptions(env, call[0], options, client_id)) return Quit(env);
   std::unique_ptr<AgentWrap> agent = AgentWrap::Open(env, options, client_id, call[1], call[2]);
-  if (agent == nullptr) return nullptr;
-  const napi_value functions = agent->Functions();
-  if (functions == nullptr) {
-    agent->CloseAtEnd();
-    return Quit(env);
-  }
-  static_cast<AddonData*>(data)->Keep(std::move(agent));
-  return functions;
+  return agent == nullptr ? nullptr : AgentWrap::GiveToJs(std::move(agent));
 }
 
 // Node's main thread runs libuv's default loop, each worker one of its own.
@@ -69,14 +57,6 @@ napi_value ErrorTable(napi_env env) {
     table.Set(CodeName(code), ErrorName(code));
   }
   return table.result();
-}
-
-bool KeepAddonData(napi_env env) {
-  auto data = std::make_unique<AddonData>();
-  const auto free = [](napi_env, void* kept, void*) { delete static_cast<AddonData*>(kept); };
-  if (napi_set_instance_data(env, data.get(), free, nullptr) != napi_ok) return false;
-  (void)data.release();
-  return true;
 }
 
 // The kinds of events, and what a blocking wait answers besides.
@@ -99,7 +79,6 @@ void SetEvents(JsObject& exports) {
 
 // Null: the environment is ending while it loads the addon.
 napi_value Init(napi_env env, napi_value exports_value) {
-  if (!KeepAddonData(env)) return nullptr;
   JsObject exports(env, exports_value);
   exports.Set("openAgent", ToJsFunction(env, "openAgent", &OpenAgent, nullptr));
   exports.Set("openLoopHook", ToJsFunction(env, "openLoopHook", &LoopHook::Open, nullptr));

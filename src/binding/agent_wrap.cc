@@ -67,6 +67,22 @@ std::unique_ptr<AgentWrap> AgentWrap::Open(napi_env env, const core::AttachOptio
   return wrap;
 }
 
+napi_value AgentWrap::GiveToJs(std::unique_ptr<AgentWrap> agent) {
+  const napi_env env = agent->env_;
+  const napi_value functions = agent->Functions();
+  const auto free = [](napi_env, void* collected, void*) {
+    const std::unique_ptr<AgentWrap> wrap(static_cast<AgentWrap*>(collected));
+    wrap->CloseAtEnd();
+  };
+  if (functions == nullptr ||
+      napi_add_finalizer(env, functions, agent.get(), free, nullptr, nullptr) != napi_ok) {
+    agent->CloseAtEnd();
+    return Quit(env);
+  }
+  (void)agent.release();
+  return functions;
+}
+
 napi_value AgentWrap::Functions() {
   JsObject functions(env_);
   const auto add = [&](const char* name, napi_callback callback) {

@@ -89,10 +89,9 @@ class AgentWrap final : private LoopHandles::Listener, private core::KeptObserve
   AgentWrap(const AgentWrap&) = delete;
   AgentWrap& operator=(const AgentWrap&) = delete;
 
-  // Null: JavaScript cannot run any more.
-  napi_value Functions();
-  // The environment ends, or cannot be called any more: ends all locks and requests of this agent.
-  void CloseAtEnd();
+  // An object with the agent's functions, which owns it: a function may be called as long as the
+  // object can be reached. Null: JavaScript cannot run any more.
+  static napi_value GiveToJs(std::unique_ptr<AgentWrap> agent);
 
  private:
   AgentWrap(napi_env env, std::unique_ptr<core::Agent> agent, bool sweeps,
@@ -132,6 +131,11 @@ class AgentWrap final : private LoopHandles::Listener, private core::KeptObserve
   static napi_value LastError(napi_env env, napi_callback_info info);
   static napi_value CloseByJs(napi_env env, napi_callback_info info);
   static void OnEnvironmentEnd(void* self);
+
+  napi_value Functions();
+  // The environment ends, or cannot be called any more, or nobody can reach the agent: ends all
+  // locks and requests of it.
+  void CloseAtEnd();
 
   uint64_t MaxNameUnits() const;
   int32_t Ask(const NameArgument& name, core::LockRequest& request);

@@ -1,25 +1,18 @@
 'use strict';
 
-const { spawn, spawnSync } = require('node:child_process');
-const { mkdirSync } = require('node:fs');
+const { spawn } = require('node:child_process');
 const { join } = require('node:path');
 const { createInterface } = require('node:readline');
-const { nodeHeaders } = require('../../scripts/steps/addon.js');
 const { ProcessBucket } = require('../support/process-bucket.js');
+const { TestAddon } = require('../support/test-addon.js');
 
-const ROOT = join(__dirname, '../..');
-const SOURCE = join(ROOT, 'test/support/driven-loop.cc');
-const ADDON = join(ROOT, 'build/test-addons', `driven-loop-${process.pid}.node`);
 const PROGRAM = join(__dirname, 'driven-loop-program.js');
 
+const addon = new TestAddon('driven-loop');
 let bucket;
 let child;
-beforeAll(() => {
-  mkdirSync(join(ROOT, 'build/test-addons'), { recursive: true });
-  const options = ['-std=c++20', '-O1', '-shared', '-fPIC', '-isystem', nodeHeaders()];
-  const built = spawnSync(process.env.CXX ?? 'c++', [...options, SOURCE, '-o', ADDON]);
-  expect(String(built.stderr)).toBe('');
-});
+beforeAll(() => addon.build());
+afterAll(() => addon.remove());
 beforeEach(() => {
   bucket = new ProcessBucket(); // without the sweep, which would find a grant in a second
 });
@@ -39,7 +32,7 @@ test.each(WORDS.flatMap(([what, heard]) => PLACES.map((place) => [what, place, h
   'a loop that the program drives and sleeps for %s, %s, and hears: %s',
   async (what, place, heard) => {
     const release = await bucket.hold('a');
-    child = spawn(process.execPath, [PROGRAM, bucket.directory, what, place, ADDON], {
+    child = spawn(process.execPath, [PROGRAM, bucket.directory, what, place, addon.file], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const words = createInterface({ input: child.stdout })[Symbol.asyncIterator]();

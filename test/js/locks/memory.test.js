@@ -4,6 +4,7 @@ const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { runWithCollector } = require('../../support/collector-program.js');
+const { TestAddon } = require('../../support/test-addon.js');
 
 // What nobody can reach any more is collected. A function may keep the last object it saw, so of
 // many objects one may stay.
@@ -90,4 +91,32 @@ test('a lock manager that was closed is collected', () => {
     return locks;
   });
   expect(kept).toBeLessThanOrEqual(1);
+});
+
+test('of a lock manager that was closed no native memory stays', () => {
+  const addon = new TestAddon('heap-in-use');
+  addon.build();
+  const program = async ({ openLockManager, collect }, place, heapCounter) => {
+    const MANAGERS = 500;
+    const { heapInUse } = require(heapCounter);
+    const openAll = async () => {
+      for (let i = 0; i < MANAGERS; i += 1) {
+        const locks = openLockManager({ directory: place });
+        await locks.request('a', () => {});
+        locks.close();
+        await new Promise((resolve) => setImmediate(resolve)); // libuv lets go of its handles
+      }
+      await collect();
+      return heapInUse();
+    };
+    const sizes = [await openAll()];
+    for (let i = 0; i < 6; i += 1) sizes.push(await openAll());
+    if (sizes[0] === undefined) return 0;
+    const growth = sizes.slice(1).map((bytes, i) => (bytes - sizes[i]) / MANAGERS);
+    return Math.min(...growth); // the engine takes memory of its own in some rounds
+  };
+  const args = [directory, addon.file].map((arg) => JSON.stringify(arg)).join();
+  const bytesPerManager = runWithCollector(`(holdfast) => (${program})(holdfast, ${args})`);
+  addon.remove();
+  expect(bytesPerManager).toBeLessThan(200);
 });
