@@ -20,6 +20,7 @@ const { createLock } = require('./lock.js');
 const { PendingRelease } = require('./pending-release.js');
 const { mayRunInTurn, waitForTurn } = require('./loop-turns.js');
 const { signalLoss } = require('./loss-signal.js');
+const { runAfter } = require('./run-after.js');
 const { createWaitLimits } = require('./wait-limits.js');
 
 /** @typedef {import('../errors.js').LossReason} LossReason */
@@ -121,12 +122,12 @@ class LockRequest extends BackendRequest {
    */
   start() {
     publishStart(this);
-    if (this.#enqueue()) return NOW.then(() => this.run());
+    if (this.#enqueue()) return runAfter(NOW, () => this.run(), this);
     /** @type {Promise<LockRequest>} */
     const opened = new Promise((open) => {
       this.#open = open;
     });
-    const released = opened.then(run);
+    const released = runAfter(opened, run, this);
     this.#beginWait();
     return released;
   }
