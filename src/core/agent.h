@@ -258,7 +258,6 @@ class Agent {
   void Rescan(std::vector<RequestEvent>& events);
   void Read(const RecordEvent& record, std::vector<RequestEvent>& events);
   Entry* Find(const RecordEvent& record);
-  bool IsNobodys(const RecordEvent& record);
   void SweepAt(uint64_t now_ns);
   void CheckRecords();
 

@@ -112,7 +112,6 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
   ReadAnswers(events);
   for (const RecordEvent& record : found) {
     if (Entry* const entry = Find(record)) entry->scan = scan_;
-    if (IsNobodys(record)) EndRecord(record.record);
     Read(record, events);
   }
   if (!is_complete) return;
@@ -141,15 +140,6 @@ Agent::Entry* Agent::Find(const RecordEvent& record) {
   const bool is_same = HasRecord(entry.state) && entry.record.cell == record.record.cell &&
                        entry.record.ticket == record.record.ticket;
   return is_same ? &entry : nullptr;
-}
-
-// An old image of the table has brought it back: the agent has ended it, and others would wait for
-// it. Not so while the number may be that of an operation whose answer has not been read, or is of
-// no use any more: the end of that record is on its way.
-bool Agent::IsNobodys(const RecordEvent& record) {
-  if (record.request_id >= entries_.size()) return true;
-  const EntryState state = entries_[record.request_id].state;
-  return state == EntryState::kFree || (HasRecord(state) && Find(record) == nullptr);
 }
 
 void Agent::Read(const RecordEvent& record, std::vector<RequestEvent>& events) {

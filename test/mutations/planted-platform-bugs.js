@@ -108,13 +108,6 @@ const PLATFORM_BUGS = [
     tests: ['core_test:AgentKept*'],
   },
   {
-    name: 'a record that an old image has brought back stays',
-    file: 'src/core/agent_events.cc',
-    from: 'if (IsNobodys(record)) EndRecord(record.record);',
-    to: '',
-    tests: ['core_test:AgentLook*'],
-  },
-  {
     name: 'what rings for an announced sleep is drained',
     file: 'src/core/agent_events.cc',
     from: '  if (!HasEvents()) return true;\n  entry_.sleeping.Exchange(0);',

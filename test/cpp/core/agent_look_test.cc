@@ -88,27 +88,6 @@ TEST_F(AgentLook, FindsAGrantWithoutEnteringTheShard) {
   EXPECT_NE(event->token, 0U);
 }
 
-// As an old image of the table brings them back.
-TEST_F(AgentLook, EndsRecordsThatItKnowsNothingOf) {
-  core::LockManager& manager = attachment_->manager();
-  const uint32_t known = Ask(*agent_, u"n");
-  constexpr uint32_t kNoId = 1000;
-  for (const uint32_t id : {known, kNoId}) {
-    core::LockRequest request;
-    request.request_id = id;
-    const std::u16string_view name = id == known ? u"m" : u"o";
-    ASSERT_TRUE(manager.Request(agent_->ref(), NameOf(name), request, kShardTimeoutNs).ok());
-    ASSERT_TRUE(*other_->IsLocked(NameOf(name), 1));
-  }
-  manager.segment().agent(agent_->ref().index).rescan.Exchange(1);
-  std::vector<RequestEvent> events;
-  agent_->TakeEvents(events);
-  EXPECT_TRUE(events.empty());
-  EXPECT_FALSE(*other_->IsLocked(NameOf(u"m"), 1));
-  EXPECT_FALSE(*other_->IsLocked(NameOf(u"o"), 1));
-  EXPECT_TRUE(*other_->IsLocked(NameOf(u"n"), 1));
-}
-
 TEST_F(AgentLook, LeavesTheEventsOfOtherRequestsToTheCaller) {
   const uint32_t held = Ask(*other_, u"n");
   Ask(*other_, u"m");
