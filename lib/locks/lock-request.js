@@ -122,12 +122,12 @@ class LockRequest extends BackendRequest {
    */
   start() {
     publishStart(this);
-    if (this.#enqueue()) return runAfter(NOW, () => this.run(), this);
+    if (this.#enqueue()) return runAfter(NOW, this, () => this.run());
     /** @type {Promise<LockRequest>} */
     const opened = new Promise((open) => {
       this.#open = open;
     });
-    const released = runAfter(opened, run, this);
+    const released = runAfter(opened, this, run);
     this.#beginWait();
     return released;
   }

@@ -101,9 +101,12 @@ class MutexBase {
   async acquire(options, fixed) {
     refuseCallback(options);
     const { isBlocking, lockOptions } = this.#convert(options, fixed);
-    const handle = await this.#manager.acquire(this.#name, lockOptions).catch((error) => {
+    let handle;
+    try {
+      handle = await this.#manager.acquire(this.#name, lockOptions);
+    } catch (error) {
       throw toMutexError(error, lockOptions);
-    });
+    }
     if (handle === null && !isBlocking) throw heldError(this.#name);
     return handle;
   }

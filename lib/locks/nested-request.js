@@ -1,6 +1,7 @@
 'use strict';
 
 const { LockRequest } = require('./lock-request.js');
+const { runAfter } = require('./run-after.js');
 
 /** @typedef {import('./call-chain.js').ChainLink} ChainLink */
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
@@ -47,16 +48,15 @@ class NestedRequest extends LockRequest {
     covering.enterNested(this);
     const leave = () => covering.leaveNested(this);
     try {
-      return super.start().then(
-        (value) => {
-          leave();
-          return value;
-        },
-        (error) => {
-          leave();
-          throw error;
-        },
-      );
+      const leaveAndReturn = (/** @type {unknown} */ value) => {
+        leave();
+        return value;
+      };
+      const leaveAndThrow = (/** @type {unknown} */ error) => {
+        leave();
+        throw error;
+      };
+      return runAfter(super.start(), this, leaveAndReturn, leaveAndThrow);
     } catch (error) {
       leave();
       throw error;

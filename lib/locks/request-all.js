@@ -3,6 +3,7 @@
 const { notSupportedError } = require('../errors.js');
 const { runInside } = require('./call-chain.js');
 const { KEEP_HOLDING, LockRequest } = require('./lock-request.js');
+const { runAfter } = require('./run-after.js');
 const { performance } = require('../time.js');
 
 /** @typedef {import('./lock.js').Lock} Lock */
@@ -107,11 +108,11 @@ class MultiRequest {
       const before = this.#granted.at(-1);
       if (before !== undefined) request.setOuter(before);
       this.#waiting = request;
-      const ended = request.start().catch((reason) => {
+      const fail = (/** @type {unknown} */ reason) => {
         this.#fail(request, reason);
         reject(reason);
-      });
-      this.#ended.push(ended);
+      };
+      this.#ended.push(runAfter(request.start(), request, undefined, fail));
     });
   }
 

@@ -74,7 +74,7 @@ napi_value AgentWrap::GiveToJs(std::unique_ptr<AgentWrap> agent) {
     const std::unique_ptr<AgentWrap> wrap(static_cast<AgentWrap*>(collected));
     wrap->CloseAtEnd();
   };
-  if (functions == nullptr ||
+  if (functions == nullptr || !agent->functions_.Know(env, functions) ||
       napi_add_finalizer(env, functions, agent.get(), free, nullptr, nullptr) != napi_ok) {
     agent->CloseAtEnd();
     return Quit(env);
@@ -148,6 +148,7 @@ void AgentWrap::Close(core::EndReason reason) {
   events_.clear();
   next_event_ = 0;
   on_events_.Reset();
+  functions_.Reset();
   buffer_.Reset();
 }
 
@@ -211,14 +212,19 @@ void AgentWrap::UpdateLoop() {
 // The loop may sleep without another OnPrepare(): from now on this agent says that it sleeps, so
 // that it is rung. What has come already rings as well. One ring is enough until the loop has heard
 // it: a thread that releases to itself, again and again, would ring itself each time.
+//
+// Without a wait nothing is announced, and if nothing keeps the loop alive no turn follows either:
+// a doorbell that is not drained would not let the program sleep.
 void AgentWrap::BeReachable() {
-  if (!agent_->AwaitsDoorbell() || agent_->SaysThatItSleeps()) return;
-  if (!GoToSleep()) agent_->RingSelf();
+  if (!agent_->AwaitsDoorbell()) return agent_->DrainDoorbell();
+  if (!agent_->SaysThatItSleeps() && !GoToSleep()) agent_->RingSelf();
 }
 
 void AgentWrap::Deliver() {
   const JsScope scope(env_);
   if (!scope.is_open()) return;
+  // A callback may close the agent and then run the loop, in which what nobody reaches is freed.
+  (void)functions_.Get();
   const uint64_t end = platform::MonotonicNs() + kTurnNs;
   do {
     TakeEvents();

@@ -182,6 +182,7 @@ class AgentWrap final : private LoopHandles::Listener, private core::KeptObserve
   uint32_t* words_;         // of the buffer
   NameArgument last_name_;  // that request() was given
   JsReference on_events_;
+  JsReference functions_;                                 // what owns this
   std::array<JsReference, core::KeptSlots::kMax> views_;  // of the records in the slots
   JsReference token_view_;
   ForkGuard fork_guard_;  // closes the gate of a forked child

@@ -4,9 +4,9 @@
 
 namespace holdfast::binding {
 
-bool JsReference::Keep(napi_env env, napi_value value) {
+bool JsReference::Refer(napi_env env, napi_value value, uint32_t count) {
   env_ = env;
-  if (napi_create_reference(env, value, 1, &reference_) == napi_ok) return true;
+  if (napi_create_reference(env, value, count, &reference_) == napi_ok) return true;
   reference_ = nullptr;
   return false;
 }

@@ -4,9 +4,11 @@
 
 #include <node_api.h>
 
+#include <cstdint>
+
 namespace holdfast::binding {
 
-// Keeps an object or a function. REQUIRES: Reset() before the environment is gone.
+// Keeps an object or a function, or knows it. REQUIRES: Reset() before the environment is gone.
 class JsReference {
  public:
   JsReference() = default;
@@ -15,12 +17,16 @@ class JsReference {
   ~JsReference() { Reset(); }
 
   // REQUIRES: it is empty. False: it stays empty.
-  [[nodiscard]] bool Keep(napi_env env, napi_value value);
+  [[nodiscard]] bool Keep(napi_env env, napi_value value) { return Refer(env, value, 1); }
+  // The same, but the value may be collected; Get() answers null then.
+  [[nodiscard]] bool Know(napi_env env, napi_value value) { return Refer(env, value, 0); }
   void Reset();
   // Null: it is empty, or JavaScript cannot run any more.
   napi_value Get() const;
 
  private:
+  bool Refer(napi_env env, napi_value value, uint32_t count);
+
   napi_env env_ = nullptr;
   napi_ref reference_ = nullptr;
 };

@@ -159,6 +159,8 @@ class Agent {
   // The doorbell was rung. It is drained before the agent sleeps again, and not now: whoever is
   // rung has a lock already, or is to poll for it.
   void HearDoorbell() { is_rung_ = true; }
+  // If it was heard, so that the agent does not say that it sleeps.
+  void DrainDoorbell();
   // Takes all events and appends them.
   void TakeEvents(std::vector<RequestEvent>& events);
   bool HasEvents() const;

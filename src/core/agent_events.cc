@@ -33,13 +33,17 @@ bool Agent::HasEvents() const { return segment::HasEvents(entry_) || visit_log_-
 // has a number, so that a ring for an earlier sleep does not count for this one. What rang for
 // those is drained before: a ring for this one stays.
 bool Agent::GoToSleep() {
-  if (std::exchange(is_rung_, false)) doorbell_.Drain();
+  DrainDoorbell();
   if (queued_ > 0) adaptive_spin_.FallingAsleep();
   sleep_ = sleep_ % (segment::kRung - 1) + 1;
   entry_.sleeping.Exchange(sleep_);
   if (!HasEvents()) return true;
   entry_.sleeping.Exchange(0);
   return false;
+}
+
+void Agent::DrainDoorbell() {
+  if (std::exchange(is_rung_, false)) doorbell_.Drain();
 }
 
 void Agent::RingSelf() {

@@ -3,7 +3,7 @@
 const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
-const { createLocalLockManager, openLockManager } = require('../../../lib/index.js');
+const { createLocalLockManager, Mutex, openLockManager } = require('../../../lib/index.js');
 
 const { then } = Promise.prototype;
 const hostile = new Error('hostile');
@@ -15,10 +15,16 @@ afterEach(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** How a call settles that is made while then() of all promises throws. */
-async function callWithHostileThen(call) {
-  Promise.prototype.then = () => {
-    throw hostile;
+const always = () => true;
+/** As `catch()` calls it. */
+const forCatch = (onFulfilled) => typeof onFulfilled !== 'function';
+const forBoth = (...callbacks) => callbacks.length === 2 && callbacks.every(Boolean);
+
+/** How a call settles that is made while then() of all promises throws, for some arguments. */
+async function callWithHostileThen(call, isHostile = always) {
+  Promise.prototype.then = function (...callbacks) {
+    if (isHostile(...callbacks)) throw hostile;
+    return then.apply(this, callbacks);
   };
   let settled;
   try {
@@ -63,6 +69,36 @@ describe.each([
     expect(await callWithHostileThen(ask)).toEqual(failed);
     await holder.release();
     expect(callback).not.toHaveBeenCalled();
+  });
+
+  test.each([
+    ['free', 0],
+    ['held', 1],
+  ])('requestAll() of a lock that is %s ends where catch() throws', async (_name, holders) => {
+    const callback = jest.fn();
+    const holder = holders === 0 ? undefined : await locks.acquire('a');
+    const ask = () => locks.requestAll(['a'], callback);
+    expect(await callWithHostileThen(ask, forCatch)).toEqual(failed);
+    await holder?.release();
+    expect(await locks.query()).toEqual({ held: [], pending: [] });
+    expect(callback).not.toHaveBeenCalled();
+  });
+
+  test('a reentrant request ends where then() throws once it is made', async () => {
+    const callback = jest.fn();
+    await locks.request('a', { reentrant: true }, async () => {
+      const ask = () => locks.request('a', { reentrant: true }, callback);
+      expect(await callWithHostileThen(ask, forBoth)).toEqual(failed);
+    });
+    expect(await locks.query()).toEqual({ held: [], pending: [] });
+    expect(callback).not.toHaveBeenCalled();
+  });
+
+  test('acquire() of a mutex does without catch()', async () => {
+    const mutex = new Mutex('a', { manager: locks });
+    const [{ value: release }] = await callWithHostileThen(() => mutex.acquire(), forCatch);
+    release();
+    expect(locks.isLocked('a')).toBe(false);
   });
 
   test('what a callback returned is let go where then() throws', async () => {

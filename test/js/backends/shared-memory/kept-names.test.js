@@ -31,8 +31,9 @@ function open(options = {}) {
   const { openAgent } = native;
   native.openAgent = (...args) => {
     const agent = openAgent(...args);
-    const note = ([name, call]) => [name, (...values) => (calls.push(name), call(...values))];
-    return Object.fromEntries(Object.entries(agent).map(note));
+    // Reaches the agent, which is freed otherwise.
+    const note = (name) => [name, (...values) => (calls.push(name), agent[name](...values))];
+    return Object.fromEntries(Object.keys(agent).map(note));
   };
   try {
     const backend = new SharedMemoryBackend({ directory, sweeps: false, ...options });
@@ -308,7 +309,8 @@ test('the loss of the lock table is told, and what was kept is forgotten', async
 test('an environment without external buffers goes the ordinary way', () => {
   const native = loadBinding();
   const { openAgent } = native;
-  native.openAgent = (...args) => ({ ...openAgent(...args), view: () => null });
+  native.openAgent = (...args) =>
+    Object.assign(Object.create(openAgent(...args)), { view: () => null });
   const backend = new SharedMemoryBackend({ directory, sweeps: false });
   native.openAgent = openAgent;
   for (let i = 0; i < 5; i += 1) backend.release(ask(backend, GRANTED, 'a'));
