@@ -67,7 +67,7 @@ Result<ShardLock> LockManager::EnterForRead(uint32_t shard, WakeQueue& wake_queu
 void LockManager::Repair(uint32_t shard, WakeQueue& wake_queue) {
   const ShardView view(segment_, shard);
   CountChange(view.header());
-  const std::vector<CellId> operations = segment::FindOperations(view);
+  const std::vector<OperationRef> operations = segment::FindOperations(view);
   const std::vector<CellId> names = segment::ShardRepair(view, host_).Run();
   view.header().dirty.Set(0);
   ShardRules rules(view, wake_queue);
@@ -241,6 +241,7 @@ Status LockManager::ReapInShard(ProcessRef process, uint32_t shard, uint64_t tim
 Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapProgress& rest) {
   if (process.slot >= segment_.geometry().processes) return Status();
   Status result;
+  bool has_ended = false;
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
     const segment::AgentRef agent = segment_.AgentAt(i);
     // Includes earlier processes of the slot: their reaper may have died, too.
@@ -257,9 +258,10 @@ Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapPro
     host_.RemoveDoorbell(agent);
     uint64_t owner = agent.process.ToWord();
     segment_.agent(i).owner.CompareExchange(owner, 0);
+    has_ended = true;
   }
   const bool is_first_time = !std::exchange(rest.has_begun, true);
-  if (is_first_time) rest.shards = LockedShards();
+  if (is_first_time || has_ended) AddLockedShards(rest.shards);
   // It may have died before it delivered events to any agent.
   const bool was_busy = std::exchange(rest.was_busy, !result.ok());
   const bool is_free_at_last = was_busy && result.ok();
@@ -273,12 +275,11 @@ Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapPro
   return Status();
 }
 
-std::vector<uint32_t> LockManager::LockedShards() const {
-  std::vector<uint32_t> shards;
+void LockManager::AddLockedShards(std::vector<uint32_t>& shards) const {
   for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
-    if (segment::LockWord(segment_, shard).IsLocked()) shards.push_back(shard);
+    const bool is_new = std::find(shards.begin(), shards.end(), shard) == shards.end();
+    if (is_new && segment::LockWord(segment_, shard).IsLocked()) shards.push_back(shard);
   }
-  return shards;
 }
 
 // Waits until the owners of these shard locks have left; returns whether one has. If the dead

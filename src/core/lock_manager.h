@@ -55,11 +55,7 @@ class LockManager final : public segment::IntakeWorker {
   // Puts an operation into the intake of its shard, for the owner of the shard lock. If the shard
   // has become free, executes the intake. Never waits.
   void PutIn(segment::CellId id, segment::OperationCell& operation);
-  // An operation in an intake, and its number.
-  struct OperationRef {
-    segment::CellId id = segment::kNoCell;
-    uint64_t number = 0;
-  };
+  using OperationRef = segment::OperationRef;
   // Enters the shard, which executes its intake, and so these operations. One that is still pending
   // afterwards was lost by damage, and is executed here.
   Status Visit(uint32_t shard, const std::vector<OperationRef>& operations, uint64_t timeout_ns);
@@ -114,11 +110,11 @@ class LockManager final : public segment::IntakeWorker {
   void ExecuteIntake(uint32_t shard, WakeQueue& wake_queue);
   bool IsOfTheDead(const segment::OperationCell& operation) const;
   void ExecuteAfterRepair(const segment::ShardView& view, WakeQueue& wake_queue,
-                          const std::vector<segment::CellId>& operations);
+                          const std::vector<OperationRef>& operations);
   Status TerminateInShard(const segment::AgentRef& agent, uint32_t shard, uint64_t timeout_ns,
                           EndReason reason, bool has_operations);
   bool MayFindMore(uint32_t shard) const;
-  std::vector<uint32_t> LockedShards() const;
+  void AddLockedShards(std::vector<uint32_t>& shards) const;
   bool PassShards(std::vector<uint32_t>& shards, uint64_t timeout_ns);
   Status Grow(uint32_t shard, uint32_t cells, uint64_t timeout_ns);
   Result<RequestReply> Recover(const RecordRef& record, uint64_t timeout_ns);

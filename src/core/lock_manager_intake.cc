@@ -62,16 +62,16 @@ bool LockManager::IsOfTheDead(const OperationCell& operation) const {
 }
 
 void LockManager::ExecuteAfterRepair(const ShardView& view, WakeQueue& wake_queue,
-                                     const std::vector<CellId>& operations) {
+                                     const std::vector<OperationRef>& operations) {
   OperationExecutor executor(view, wake_queue, self_);
-  for (const CellId id : operations) {
-    OperationCell* const operation = segment::OperationAt(segment_, id);
-    if (operation == nullptr || operation->state.Get() != OperationState::kPending) continue;
+  for (const OperationRef& found : operations) {
+    OperationCell* const operation = segment::PendingOperation(view, found);
+    if (operation == nullptr) continue;
     if (IsOfTheDead(*operation)) {
       operation->state.Publish(OperationState::kExecuted);
       continue;
     }
-    if (!executor.Execute(id, *operation, OperationExecutor::Occasion::kRepair)) return;
+    if (!executor.Execute(found.id, *operation, OperationExecutor::Occasion::kRepair)) return;
   }
 }
 

@@ -110,11 +110,11 @@ OperationCell* IntakeReader::Check(CellId id) const {
 
 // An operation numbered above the limit is pushed after the exchange, so it is not lost. It is too
 // early to execute it here: an earlier operation may have been pushed without being seen.
-std::vector<CellId> FindOperations(const ShardView& shard) {
+std::vector<OperationRef> FindOperations(const ShardView& shard) {
   Segment& segment = shard.segment();
   shard.header().intake.Exchange(kNoCell);
   const uint64_t limit = shard.header().intake_last.LoadRmw();
-  std::vector<std::pair<uint64_t, CellId>> found;
+  std::vector<OperationRef> found;
   for (uint32_t extent = 0; extent < segment.geometry().extents; ++extent) {
     if (!segment.IsClaimed(extent)) continue;
     for (uint32_t i = 0; i < OperationsPerExtent(segment.geometry()); ++i) {
@@ -124,14 +124,25 @@ std::vector<CellId> FindOperations(const ShardView& shard) {
       const bool is_pending = operation->state.Acquire() == OperationState::kPending &&
                               operation->shard.Get() == shard.index();
       const uint64_t number = operation->number.Get();
-      if (is_pending && number <= limit) found.emplace_back(number, id);
+      if (is_pending && number <= limit) found.push_back({id, number});
     }
   }
-  std::sort(found.begin(), found.end());
-  std::vector<CellId> operations;
-  operations.reserve(found.size());
-  for (const auto& [number, id] : found) operations.push_back(id);
-  return operations;
+  std::sort(found.begin(), found.end(),
+            [](const OperationRef& a, const OperationRef& b) { return a.number < b.number; });
+  return found;
+}
+
+// What died with its process may look pending for ever, and its cell belong to another process by
+// now. If the agent that is read first is that of a later operation in the cell, then what is read
+// after it is not pending yet, or has a later number.
+OperationCell* PendingOperation(const ShardView& shard, const OperationRef& found) {
+  OperationCell* const operation = OperationAt(shard.segment(), found.id);
+  if (operation == nullptr || AgentOf(shard.segment(), *operation).generation == 0) return nullptr;
+  const bool is_it = operation->number.LoadRmw() == found.number &&
+                     operation->state.Acquire() == OperationState::kPending &&
+                     operation->number.Get() == found.number &&
+                     operation->shard.Get() == shard.index();
+  return is_it ? operation : nullptr;
 }
 
 AgentRef AgentOf(const Segment& segment, const OperationCell& operation) {

@@ -65,9 +65,20 @@ class IntakeReader {
   CellId next_ = kNoCell;
 };
 
+// An operation by its number in its shard: the cell may be given to another one.
+struct OperationRef {
+  CellId id = kNoCell;
+  uint64_t number = 0;
+};
+
 // Inside the shard, for a repair: discards the links, and finds the operations that were pending by
 // then, by number. An operation that it does not see is pushed afterwards.
-std::vector<CellId> FindOperations(const ShardView& shard);
+std::vector<OperationRef> FindOperations(const ShardView& shard);
+
+// Inside the shard: an operation that was found, if it is pending still and its agent is there.
+// Then the cell stays its own until this thread leaves: a reaped process's cells are given to
+// others once everybody has left who was inside when its agents ended (LockManager::ReapProcess).
+OperationCell* PendingOperation(const ShardView& shard, const OperationRef& found);
 
 // The agent of the operation; generation 0: it has ended.
 AgentRef AgentOf(const Segment& segment, const OperationCell& operation);

@@ -10,6 +10,20 @@ const END = 'core_test:EndInTheIntake*';
 /** @type {import('./planted-bugs.js').PlantedBug[]} */
 const INTAKE_BUGS = [
   {
+    name: 'a repair executes whatever stands in a cell by then',
+    file: 'src/segment/intake.cc',
+    from: '  const bool is_it = operation->number.LoadRmw() == found.number &&\n                     operation->state.Acquire() == OperationState::kPending &&\n                     operation->number.Get() == found.number &&\n',
+    to: '  const bool is_it = operation->state.Acquire() == OperationState::kPending &&\n',
+    tests: ['core_test:Intake*'],
+  },
+  {
+    name: 'a repair executes what an ended agent has left',
+    file: 'src/segment/intake.cc',
+    from: 'if (operation == nullptr || AgentOf(shard.segment(), *operation).generation == 0) return nullptr;',
+    to: 'if (operation == nullptr) return nullptr;',
+    tests: ['core_test:Intake*'],
+  },
+  {
     name: 'whoever enters does not execute what was put in before',
     file: 'src/core/lock_manager.cc',
     from: 'if (segment_.shard(shard).intake.Get() != kNoCell) ExecuteIntake(shard, wake_queue);',

@@ -295,6 +295,36 @@ TEST_F(Intake, ThatLosesAnOperationIsMadeUpForByAVisit) {
   EXPECT_EQ(OutcomeOf(lost), RequestOutcome::kGranted);
 }
 
+// Between the look of a repair and the execution the cell may have been given to another process,
+// whose operation has a later place.
+TEST_F(Intake, WhatARepairHasFoundIsExecutedIfItIsTheSameOperationStill) {
+  OperationCell& operation = PutInRequest(a);
+  const segment::ShardView view(machine.segment(), shard_);
+  const std::vector<segment::OperationRef> found = segment::FindOperations(view);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(segment::PendingOperation(view, found[0]), &operation);
+
+  operation.number.Set(found[0].number + 1);
+  EXPECT_EQ(segment::PendingOperation(view, found[0]), nullptr);
+  operation.number.Set(found[0].number);
+  operation.shard.Set(1 - shard_);
+  EXPECT_EQ(segment::PendingOperation(view, found[0]), nullptr);
+  operation.shard.Set(shard_);
+  operation.state.Set(OperationState::kDone);
+  EXPECT_EQ(segment::PendingOperation(view, found[0]), nullptr);
+  operation.state.Set(OperationState::kPending);
+  EXPECT_EQ(segment::PendingOperation(view, found[0]), &operation);
+}
+
+TEST_F(Intake, WhatAnEndedAgentHasLeftPendingIsNotExecuted) {
+  PutInRequest(a);
+  const segment::ShardView view(machine.segment(), shard_);
+  const std::vector<segment::OperationRef> found = segment::FindOperations(view);
+  ASSERT_EQ(found.size(), 1U);
+  machine.segment().agent(a.ref().index).owner.Set(0);
+  EXPECT_EQ(segment::PendingOperation(view, found[0]), nullptr);
+}
+
 TEST_F(Intake, WithoutRoomInTheShardMakesRoomOrSaysSo) {
   LeaveShard();
   core::ExtentGrowth growth(machine.segment(), machine.host(), q);
