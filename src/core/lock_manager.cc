@@ -241,7 +241,6 @@ Status LockManager::ReapInShard(ProcessRef process, uint32_t shard, uint64_t tim
 Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapProgress& rest) {
   if (process.slot >= segment_.geometry().processes) return Status();
   Status result;
-  bool has_ended = false;
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
     const segment::AgentRef agent = segment_.AgentAt(i);
     // Includes earlier processes of the slot: their reaper may have died, too.
@@ -258,13 +257,13 @@ Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapPro
     host_.RemoveDoorbell(agent);
     uint64_t owner = agent.process.ToWord();
     segment_.agent(i).owner.CompareExchange(owner, 0);
-    has_ended = true;
   }
   const bool is_first_time = !std::exchange(rest.has_begun, true);
-  if (is_first_time || has_ended) AddLockedShards(rest.shards);
-  // It may have died before it delivered events to any agent.
   const bool was_busy = std::exchange(rest.was_busy, !result.ok());
   const bool is_free_at_last = was_busy && result.ok();
+  // All agents have ended, by whomever. Who is inside a shard may not have seen that.
+  if (is_first_time || is_free_at_last) AddLockedShards(rest.shards);
+  // It may have died before it delivered events to any agent.
   if (PassShards(rest.shards, timeout_ns) || is_first_time || is_free_at_last) {
     WakeQueue(segment_, host_).AddRescanOfAll();
   }

@@ -134,14 +134,15 @@ std::vector<OperationRef> FindOperations(const ShardView& shard) {
 
 // What died with its process may look pending for ever, and its cell belong to another process by
 // now. If the agent that is read first is that of a later operation in the cell, then what is read
-// after it is not pending yet, or has a later number.
+// after it is not pending yet, or has a later number. An operation of this shard does not end while
+// this thread is inside, so the shard is read before the rest.
 OperationCell* PendingOperation(const ShardView& shard, const OperationRef& found) {
   OperationCell* const operation = OperationAt(shard.segment(), found.id);
   if (operation == nullptr || AgentOf(shard.segment(), *operation).generation == 0) return nullptr;
   const bool is_it = operation->number.LoadRmw() == found.number &&
+                     operation->shard.Acquire() == shard.index() &&
                      operation->state.Acquire() == OperationState::kPending &&
-                     operation->number.Get() == found.number &&
-                     operation->shard.Get() == shard.index();
+                     operation->number.Get() == found.number;
   return is_it ? operation : nullptr;
 }
 

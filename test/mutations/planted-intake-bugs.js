@@ -12,8 +12,8 @@ const INTAKE_BUGS = [
   {
     name: 'a repair executes whatever stands in a cell by then',
     file: 'src/segment/intake.cc',
-    from: '  const bool is_it = operation->number.LoadRmw() == found.number &&\n                     operation->state.Acquire() == OperationState::kPending &&\n                     operation->number.Get() == found.number &&\n',
-    to: '  const bool is_it = operation->state.Acquire() == OperationState::kPending &&\n',
+    from: '  const bool is_it = operation->number.LoadRmw() == found.number &&\n                     operation->shard.Acquire() == shard.index() &&\n                     operation->state.Acquire() == OperationState::kPending &&\n                     operation->number.Get() == found.number;',
+    to: '  const bool is_it = operation->shard.Acquire() == shard.index() &&\n                     operation->state.Acquire() == OperationState::kPending;',
     tests: ['core_test:Intake*'],
   },
   {
@@ -22,6 +22,13 @@ const INTAKE_BUGS = [
     from: 'if (operation == nullptr || AgentOf(shard.segment(), *operation).generation == 0) return nullptr;',
     to: 'if (operation == nullptr) return nullptr;',
     tests: ['core_test:Intake*'],
+  },
+  {
+    name: 'a reaper does not wait for whoever is inside where another has ended the agents',
+    file: 'src/core/lock_manager.cc',
+    from: 'if (is_first_time || is_free_at_last) AddLockedShards(rest.shards);',
+    to: 'if (is_first_time) AddLockedShards(rest.shards);',
+    tests: ['core_test:ReapProcess*'],
   },
   {
     name: 'whoever enters does not execute what was put in before',

@@ -220,6 +220,27 @@ TEST_F(ReapProcess, MakesEverybodyLookAgainWhereItCouldNotEndSomethingAtFirst) {
   EXPECT_NE(rescan.Get(), 0U);
 }
 
+// Another reaper has ended its agents: a repair inside a shard may have found their operations.
+TEST_F(ReapProcess, IsNotDoneWhileAnybodyIsInsideAShardWhoEnteredBeforeAnotherEndedItsAgents) {
+  Ask(a, u"n");
+  const uint32_t shard = NameOf(u"n").ShardOf(machine.segment().geometry().shards);
+  segment::LockWord first(machine.segment(), shard);
+  segment::LockWord second(machine.segment(), 1 - shard);
+  ASSERT_TRUE(IsAcquired(first, r));
+  machine.Kill(p);
+  core::LockManager::ReapProgress rest;
+  const auto terminate = [&] { return b.manager().ReapProcess(p, kShardTimeoutNs, rest).code(); };
+  ASSERT_EQ(terminate(), StatusCode::kBusy);
+  first.Release(r, machine.host());
+  ASSERT_TRUE(IsAcquired(second, r));
+  for (uint32_t i = 0; i < machine.segment().geometry().agents; ++i) {
+    if (machine.segment().AgentAt(i).process == p) machine.segment().agent(i).owner.Set(0);
+  }
+  EXPECT_EQ(terminate(), StatusCode::kBusy);
+  second.Release(r, machine.host());
+  EXPECT_EQ(terminate(), StatusCode::kOk);
+}
+
 TEST_F(ReapProcess, FreesTheLocksInOtherShardsWhileAnybodyIsInsideOne) {
   std::u16string other = u"n";
   const auto shard_of = [this](const std::u16string& name) {
