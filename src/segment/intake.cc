@@ -134,8 +134,9 @@ std::vector<OperationRef> FindOperations(const ShardView& shard) {
 
 // What died with its process may look pending for ever, and its cell belong to another process by
 // now. If the agent that is read first is that of a later operation in the cell, then what is read
-// after it is not pending yet, or has a later number. An operation of this shard does not end while
-// this thread is inside, so the shard is read before the rest.
+// after it is not pending yet, or has a later number (the read-modify-write keeps that order). An
+// operation of this shard does not end while this thread is inside, so the shard is read before the
+// rest.
 OperationCell* PendingOperation(const ShardView& shard, const OperationRef& found) {
   OperationCell* const operation = OperationAt(shard.segment(), found.id);
   if (operation == nullptr || AgentOf(shard.segment(), *operation).generation == 0) return nullptr;

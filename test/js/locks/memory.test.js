@@ -14,6 +14,9 @@ let directory;
 beforeEach(() => (directory = mkdtempSync(join(tmpdir(), 'holdfast-'))));
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
+const heapCounter = new TestAddon('heap-in-use');
+afterAll(() => heapCounter.remove());
+
 /** How many of the objects that `make(holdfast, place)` gives stay in memory. */
 function countKept(make) {
   return runWithCollector(
@@ -94,11 +97,10 @@ test('a lock manager that was closed is collected', () => {
 });
 
 test('of a lock manager that was closed no native memory stays', () => {
-  const addon = new TestAddon('heap-in-use');
-  addon.build();
-  const program = async ({ openLockManager, collect }, place, heapCounter) => {
+  heapCounter.build();
+  const program = async ({ openLockManager, collect }, place, addon) => {
     const MANAGERS = 500;
-    const { heapInUse } = require(heapCounter);
+    const { heapInUse } = require(addon);
     const openAll = async () => {
       for (let i = 0; i < MANAGERS; i += 1) {
         const locks = openLockManager({ directory: place });
@@ -115,8 +117,7 @@ test('of a lock manager that was closed no native memory stays', () => {
     const growth = sizes.slice(1).map((bytes, i) => (bytes - sizes[i]) / MANAGERS);
     return Math.min(...growth); // the engine takes memory of its own in some rounds
   };
-  const args = [directory, addon.file].map((arg) => JSON.stringify(arg)).join();
+  const args = [directory, heapCounter.file].map((arg) => JSON.stringify(arg)).join();
   const bytesPerManager = runWithCollector(`(holdfast) => (${program})(holdfast, ${args})`);
-  addon.remove();
   expect(bytesPerManager).toBeLessThan(200);
 });
