@@ -30,6 +30,8 @@ void WriteRequest(OperationCell& cell, const LockRequest& request) {
   cell.requested_ms.Set(request.now_ms);
   cell.cell.Set(kNoCell);  // not known yet
   cell.ticket.Set(0);
+  // Damage may keep it from being executed: then no answer to an earlier one counts.
+  cell.outcome.Set(segment::kRefused | static_cast<uint32_t>(StatusCode::kSegmentBroken));
 }
 
 // The event that tells the outcome of a release.
@@ -110,7 +112,8 @@ void Agent::PutIn(const Operation& operation) {
   cell.process_slot.Set(self_.process.slot);
   cell.process_generation.Set(self_.process.generation);
   cell.agent.Set(self_.index);
-  cell.agent_generation.Set(self_.generation);
+  // Whoever reads it here does not see the cell as it was before it was this process's.
+  cell.agent_generation.Publish(self_.generation);
   cell.request_id.Set(operation.id);
   cell.token.Set(0);
   cell.executor_slot.Set(self_.process.slot);

@@ -184,7 +184,8 @@ Status LockManager::TerminateAgent(const segment::AgentRef& agent, uint64_t time
   for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
     const Status done = TerminateInShard(agent, shard, timeout_ns, reason, has_operations);
     if (done.ok()) continue;
-    result = done;
+    // Busy means that another call may finish this: no other error may hide it.
+    if (result.code() != StatusCode::kBusy) result = done;
     timeout_ns = 0;  // the owner of this shard may be the owner of others, too
   }
   segment::WatchRegistry(segment_).Remove(agent);
@@ -219,10 +220,12 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
 }
 
 // Whether an operation of the agent may still become a record. Checks the intake first: an owner
-// that takes operations puts their records into the lists before it unlocks.
+// that takes operations puts their records into the lists before it unlocks, or marks the damage
+// that keeps it from doing so.
 bool LockManager::MayFindMore(uint32_t shard) const {
   segment::ShardHeader& header = segment_.shard(shard);
-  return segment::HasOperations(header) || header.lock_word.LoadSeqCst() != 0;
+  return segment::HasOperations(header) || header.lock_word.LoadSeqCst() != 0 ||
+         header.dirty.Get() != 0;
 }
 
 Status LockManager::ReapInShard(ProcessRef process, uint32_t shard, uint64_t timeout_ns) {
@@ -250,7 +253,7 @@ Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapPro
     if (!is_of_process) continue;
     const Status done = TerminateAgent(agent, timeout_ns);
     if (!done.ok()) {
-      result = done;
+      if (result.code() != StatusCode::kBusy) result = done;
       timeout_ns = 0;
       continue;
     }
@@ -277,7 +280,8 @@ Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapPro
 void LockManager::AddLockedShards(std::vector<uint32_t>& shards) const {
   for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
     const bool is_new = std::find(shards.begin(), shards.end(), shard) == shards.end();
-    if (is_new && segment::LockWord(segment_, shard).IsLocked()) shards.push_back(shard);
+    // Ordered after the ends of the agents: who takes the lock from here on sees them.
+    if (is_new && segment_.shard(shard).lock_word.LoadSeqCst() != 0) shards.push_back(shard);
   }
 }
 

@@ -64,9 +64,12 @@ bool ProcessSlots::TryClaim(uint32_t slot, bool only_clean, Status& failure) {
 
 void ProcessSlots::Leave() {
   if (self_.generation == 0) return;
-  // Records that an agent could not end in time are left to peers, which find this process dead.
-  if (!WasReaped() && HasNoAgents()) {
-    segment_.process(self_.slot).cleaned_generation.Publish(self_.generation);
+  // Records that an agent could not end in time, and what is left of the process that had the slot
+  // before, are left to peers, which find this process dead.
+  ProcessEntry& entry = segment_.process(self_.slot);
+  const bool is_predecessor_clean = entry.cleaned_generation.Get() == self_.generation - 1;
+  if (!WasReaped() && is_predecessor_clean && HasNoAgents()) {
+    entry.cleaned_generation.Publish(self_.generation);
   }
   // Must not close a number that now belongs to another file.
   if (IsLockClosed()) {
@@ -78,8 +81,7 @@ void ProcessSlots::Leave() {
 
 bool ProcessSlots::HasNoAgents() const {
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
-    const ProcessRef owner = segment_.AgentAt(i).process;
-    if (owner.generation != 0 && owner.slot == self_.slot) return false;
+    if (segment_.AgentAt(i).process == self_) return false;
   }
   return true;
 }

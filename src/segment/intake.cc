@@ -148,8 +148,9 @@ OperationCell* PendingOperation(const ShardView& shard, const OperationRef& foun
 }
 
 AgentRef AgentOf(const Segment& segment, const OperationCell& operation) {
+  const uint32_t generation = operation.agent_generation.Acquire();
   const AgentRef agent{operation.agent.Get(),
-                       operation.agent_generation.Get(),
+                       generation,
                        {operation.process_slot.Get(), operation.process_generation.Get()}};
   const bool is_there = agent.index < segment.geometry().agents && agent.generation != 0 &&
                         segment.AgentAt(agent.index) == agent;

@@ -219,8 +219,8 @@ const CLEAN_UP_AGAIN = [
   {
     name: 'a clean exit calls its dead predecessor cleaned up',
     file: 'src/core/process_slots.cc',
-    from: 'owner.slot == self_.slot) return false;',
-    to: 'owner == self_) return false;',
+    from: 'const bool is_predecessor_clean = entry.cleaned_generation.Get() == self_.generation - 1;',
+    to: 'const bool is_predecessor_clean = true;',
     tests: ['core_test:DeadPredecessor*'],
   },
   {

@@ -31,6 +31,20 @@ const INTAKE_BUGS = [
     tests: ['core_test:ReapProcess*'],
   },
   {
+    name: 'an agent that closes forgets what a damaged shard has lost of it',
+    file: 'src/core/lock_manager.cc',
+    from: ' ||\n         header.dirty.Get() != 0;',
+    to: ';',
+    tests: [INTAKE],
+  },
+  {
+    name: 'the answer to an earlier operation counts',
+    file: 'src/core/agent_operations.cc',
+    from: '  cell.outcome.Set(segment::kRefused | static_cast<uint32_t>(StatusCode::kSegmentBroken));\n',
+    to: '',
+    tests: [AGENT],
+  },
+  {
     name: 'whoever enters does not execute what was put in before',
     file: 'src/core/lock_manager.cc',
     from: 'if (segment_.shard(shard).intake.Get() != kNoCell) ExecuteIntake(shard, wake_queue);',

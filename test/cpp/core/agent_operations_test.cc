@@ -124,6 +124,12 @@ class AgentOperations : public testing::Test {
     }
     Table().agent(agent_->ref().index).answered.Set(0);
   }
+  std::vector<core::RequestEvent> Answers() {
+    Table().agent(agent_->ref().index).answered.Set(1);
+    std::vector<core::RequestEvent> events;
+    agent_->TakeEvents(events);
+    return events;
+  }
   void ExecuteAndDieOnceItIsPutIn() {
     segment::store_observer = {[](void* self) {
                                  auto& test = *static_cast<AgentOperations*>(self);
@@ -183,6 +189,29 @@ TEST_F(AgentOperations, AreAnsweredThoughWhoeverExecutesThemAtOnceDiesBeforeItTe
   agent_->TakeEvents(events);
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0].kind, core::RequestEvent::Kind::kGranted);
+  Unlock();
+}
+
+// Damage hides whose it is, so it is marked without being executed.
+TEST_F(AgentOperations, DoNotTakeTheAnswerToAnEarlierOneForTheirs) {
+  Lock();
+  ASSERT_EQ(Ask(), core::RequestOutcome::kQueued);
+  const segment::CellId id = Head();
+  ExecuteAndDie();
+  const std::vector<core::RequestEvent> granted = Answers();
+  ASSERT_EQ(granted.size(), 1U);
+  ASSERT_EQ(granted[0].kind, core::RequestEvent::Kind::kGranted);
+  agent_->End(granted[0].id);
+  ExecuteAndDie();
+  ASSERT_EQ(Answers().size(), 1U);
+
+  ASSERT_EQ(Ask(), core::RequestOutcome::kQueued);
+  ASSERT_EQ(Head(), id);  // the same room
+  segment::OperationAt(Table(), id)->agent_generation.Set(0);
+  ExecuteAndDie();
+  const std::vector<core::RequestEvent> events = Answers();
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, core::RequestEvent::Kind::kFailed);
   Unlock();
 }
 

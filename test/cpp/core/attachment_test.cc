@@ -165,6 +165,14 @@ TEST_F(DeadPredecessor, IsNotCalledCleanedUpByASuccessorThatLeaves) {
   EXPECT_NE(entry.cleaned_generation.Get(), entry.generation.Get());
 }
 
+// Whoever is inside may have found what it asked for.
+TEST_F(DeadPredecessor, IsNotCalledCleanedUpByASuccessorThatLeavesBeforeTheOneInside) {
+  Table().agent(0).owner.Set(0);
+  successor_.reset();
+  const segment::ProcessEntry& entry = Table().process(0);
+  EXPECT_NE(entry.cleaned_generation.Get(), entry.generation.Get());
+}
+
 TEST_F(DeadPredecessor, IsCleanedUpOnceTheShardIsFree) {
   Table().shard(shard_).lock_word.Set(0);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);

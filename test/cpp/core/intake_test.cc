@@ -232,6 +232,17 @@ TEST_F(Intake, OfADeadAgentIsEndedWithIt) {
   EXPECT_EQ(Outcome(b, kName), RequestOutcome::kGranted);
 }
 
+// Damage may lose the links to its operations until somebody repairs.
+TEST_F(Intake, OfAnAgentIsEndedWithItThoughTheShardIsDamaged) {
+  const OperationCell& lost = PutInRequest(a);
+  machine.segment().shard(shard_).intake.Exchange(segment::kNoCell);
+  machine.segment().shard(shard_).dirty.Set(1);
+  LeaveShard();
+  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
+  EXPECT_FALSE(IsPending(lost));
+  EXPECT_EQ(UsedCells(), 0U);
+}
+
 // Whoever reaps it may have passed this shard already: the record would be nobody's.
 TEST_F(Intake, IsNotExecutedForAProcessThatDiedBeforeItWasLinked) {
   const OperationCell& unlinked = PutInRequest(a);
