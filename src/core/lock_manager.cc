@@ -186,7 +186,8 @@ Status LockManager::TerminateAgent(const segment::AgentRef& agent, uint64_t time
     if (done.ok()) continue;
     // Busy means that another call may finish this: no other error may hide it.
     if (result.code() != StatusCode::kBusy) result = done;
-    timeout_ns = 0;  // the owner of this shard may be the owner of others, too
+    // The owner of this shard may be the owner of others, too.
+    if (done.code() == StatusCode::kBusy) timeout_ns = 0;
   }
   segment::WatchRegistry(segment_).Remove(agent);
   return result;
@@ -199,7 +200,6 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
   for (int attempt = 0; attempt < kAttempts;) {
     const bool may_find_more = has_operations && MayFindMore(shard);
     if (!may_find_more && list.First() == kNoCell) return Status();
-    has_operations = false;  // entering has executed them
     WakeQueue wake_queue(segment_, host_);
     Result<ShardLock> lock = Enter(shard, wake_queue, timeout_ns);
     if (!lock.ok()) return lock.status();
@@ -214,18 +214,22 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
       request->event_next.Set(segment::kNotLinked);
       rules.End(list.First(), *request, reason);
     }
-    if (view.header().dirty.Get() != 0) ++attempt;
+    if (view.header().dirty.Get() != 0) {
+      ++attempt;
+    } else {
+      has_operations = false;  // entering has executed them
+    }
   }
   return Broken();
 }
 
 // Whether an operation of the agent may still become a record. Checks the intake first: an owner
 // that takes operations puts their records into the lists before it unlocks, or marks the damage
-// that keeps it from doing so.
+// that keeps it from doing so. A repair takes that mark away first, so the lock comes once more.
 bool LockManager::MayFindMore(uint32_t shard) const {
   segment::ShardHeader& header = segment_.shard(shard);
   return segment::HasOperations(header) || header.lock_word.LoadSeqCst() != 0 ||
-         header.dirty.Get() != 0;
+         header.dirty.Acquire() != 0 || header.lock_word.LoadSeqCst() != 0;
 }
 
 Status LockManager::ReapInShard(ProcessRef process, uint32_t shard, uint64_t timeout_ns) {
@@ -254,7 +258,7 @@ Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapPro
     const Status done = TerminateAgent(agent, timeout_ns);
     if (!done.ok()) {
       if (result.code() != StatusCode::kBusy) result = done;
-      timeout_ns = 0;
+      if (done.code() == StatusCode::kBusy) timeout_ns = 0;
       continue;
     }
     host_.RemoveDoorbell(agent);
@@ -273,15 +277,26 @@ Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapPro
   if (!result.ok()) return result;
   if (!rest.shards.empty()) return Status(StatusCode::kBusy, "somebody is still inside a shard");
   host_.RemoveLifeline(process);
-  segment_.process(process.slot).cleaned_generation.Publish(process.generation);
+  NoteCleaned(process);
   return Status();
+}
+
+// Several may reap it, and the last of them comes when a later process of the slot has been cleaned
+// up: the word must not go back. Damaged, it says of none that it was.
+void LockManager::NoteCleaned(ProcessRef process) {
+  segment::ProcessEntry& entry = segment_.process(process.slot);
+  uint32_t cleaned = entry.cleaned_generation.Get();
+  const uint32_t newest = entry.generation.Acquire();
+  const auto is_later = [&] { return newest - cleaned < newest - process.generation; };
+  while (!is_later() && !entry.cleaned_generation.CompareExchange(cleaned, process.generation)) {
+  }
 }
 
 void LockManager::AddLockedShards(std::vector<uint32_t>& shards) const {
   for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
     const bool is_new = std::find(shards.begin(), shards.end(), shard) == shards.end();
     // Ordered after the ends of the agents: who takes the lock from here on sees them.
-    if (is_new && segment_.shard(shard).lock_word.LoadSeqCst() != 0) shards.push_back(shard);
+    if (is_new && segment_.shard(shard).lock_word.LoadRmw() != 0) shards.push_back(shard);
   }
 }
 

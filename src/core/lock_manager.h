@@ -114,6 +114,7 @@ class LockManager final : public segment::IntakeWorker {
   Status TerminateInShard(const segment::AgentRef& agent, uint32_t shard, uint64_t timeout_ns,
                           EndReason reason, bool has_operations);
   bool MayFindMore(uint32_t shard) const;
+  void NoteCleaned(segment::ProcessRef process);
   void AddLockedShards(std::vector<uint32_t>& shards) const;
   bool PassShards(std::vector<uint32_t>& shards, uint64_t timeout_ns);
   Status Grow(uint32_t shard, uint32_t cells, uint64_t timeout_ns);

@@ -67,7 +67,7 @@ void ProcessSlots::Leave() {
   // Records that an agent could not end in time, and what is left of the process that had the slot
   // before, are left to peers, which find this process dead.
   ProcessEntry& entry = segment_.process(self_.slot);
-  const bool is_predecessor_clean = entry.cleaned_generation.Get() == self_.generation - 1;
+  const bool is_predecessor_clean = entry.cleaned_generation.Acquire() == self_.generation - 1;
   if (!WasReaped() && is_predecessor_clean && HasNoAgents()) {
     entry.cleaned_generation.Publish(self_.generation);
   }
@@ -81,7 +81,8 @@ void ProcessSlots::Leave() {
 
 bool ProcessSlots::HasNoAgents() const {
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
-    if (segment_.AgentAt(i).process == self_) return false;
+    const ProcessRef owner = segment_.AgentAt(i).process;
+    if (owner.generation != 0 && owner.slot == self_.slot) return false;
   }
   return true;
 }

@@ -49,7 +49,7 @@ class LockWord {
   // The process that the word names; generation 0: unlocked, or no process that can be alive.
   ProcessRef Owner() const { return OwnerOf(word_.Get()); }
   ProcessRef OwnerOf(uint32_t word) const;
-  bool IsLocked() const { return word_.Get() != 0; }
+  bool IsLocked() const { return word_.Acquire() != 0; }
 
  private:
   static constexpr uint32_t kWaiters = 0x80000000;

@@ -219,7 +219,7 @@ const CLEAN_UP_AGAIN = [
   {
     name: 'a clean exit calls its dead predecessor cleaned up',
     file: 'src/core/process_slots.cc',
-    from: 'const bool is_predecessor_clean = entry.cleaned_generation.Get() == self_.generation - 1;',
+    from: 'const bool is_predecessor_clean = entry.cleaned_generation.Acquire() == self_.generation - 1;',
     to: 'const bool is_predecessor_clean = true;',
     tests: ['core_test:DeadPredecessor*'],
   },

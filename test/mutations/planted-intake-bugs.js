@@ -33,9 +33,23 @@ const INTAKE_BUGS = [
   {
     name: 'an agent that closes forgets what a damaged shard has lost of it',
     file: 'src/core/lock_manager.cc',
-    from: ' ||\n         header.dirty.Get() != 0;',
-    to: ';',
+    from: 'header.dirty.Acquire() != 0 || ',
+    to: '',
     tests: [INTAKE],
+  },
+  {
+    name: 'an agent that closes forgets what a repair has left',
+    file: 'src/core/lock_manager.cc',
+    from: '    if (view.header().dirty.Get() != 0) {\n      ++attempt;\n    } else {\n      has_operations = false;  // entering has executed them\n    }\n',
+    to: '    has_operations = false;\n    if (view.header().dirty.Get() != 0) ++attempt;\n',
+    tests: [INTAKE],
+  },
+  {
+    name: 'who reaps late takes back what was cleaned up since',
+    file: 'src/core/lock_manager.cc',
+    from: 'while (!is_later() &&',
+    to: 'while ((cleaned != process.generation || !is_later()) &&',
+    tests: ['core_test:ReapProcess*'],
   },
   {
     name: 'the answer to an earlier operation counts',

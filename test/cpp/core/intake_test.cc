@@ -8,6 +8,7 @@
 #include "core/operation_executor.h"
 #include "core/operation_pool.h"
 #include "core/snapshot.h"
+#include "segment/store_point.h"
 #include "support/lock_table_test.h"
 
 namespace holdfast::test {
@@ -241,6 +242,25 @@ TEST_F(Intake, OfAnAgentIsEndedWithItThoughTheShardIsDamaged) {
   ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
   EXPECT_FALSE(IsPending(lost));
   EXPECT_EQ(UsedCells(), 0U);
+}
+
+TEST_F(Intake, OfAnAgentIsEndedWithItThoughARepairFindsDamageAgain) {
+  PutInRequest(b);
+  const OperationCell& second = PutInRequest(a);
+  segment::ShardHeader& shard = machine.segment().shard(shard_);
+  shard.intake.Exchange(segment::kNoCell);
+  shard.dirty.Set(1);
+  LeaveShard();
+  segment::store_observer = {[](void* self) {
+                               auto& at = *static_cast<segment::ShardHeader*>(self);
+                               if (at.used_count.Get() == 0) return;
+                               segment::store_observer = {};
+                               at.dirty.Set(1);  // while the first one is executed
+                             },
+                             &shard};
+  ASSERT_TRUE(a.manager().TerminateAgent(a.ref(), kShardTimeoutNs).ok());
+  EXPECT_FALSE(IsPending(second));
+  EXPECT_EQ(UsedCells(), 2U);  // the lock of b and its name
 }
 
 // Whoever reaps it may have passed this shard already: the record would be nobody's.

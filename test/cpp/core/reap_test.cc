@@ -150,6 +150,21 @@ TEST_F(ReapProcess, DoesNothingTheSecondTime) {
   EXPECT_EQ(machine.host().removed_doorbells().size(), 2U);
 }
 
+// Several may reap it at once, and the last may come late.
+TEST_F(ReapProcess, DoesNotTakeBackThatALaterProcessOfTheSlotIsCleanedUp) {
+  machine.Kill(p);
+  const segment::ProcessRef next = machine.Attach(p.slot);
+  Terminate(next, b);
+  Terminate(p, b);
+  EXPECT_EQ(machine.segment().process(p.slot).cleaned_generation.Get(), next.generation);
+}
+
+TEST_F(ReapProcess, CorrectsADamagedNoteOfWhatIsCleanedUp) {
+  machine.segment().process(p.slot).cleaned_generation.Set(p.generation + 9);
+  Terminate(p, b);
+  EXPECT_EQ(machine.segment().process(p.slot).cleaned_generation.Get(), p.generation);
+}
+
 TEST_F(ReapProcess, LeavesTheNextProcessOfTheSlotAlone) {
   machine.Kill(p);
   const segment::ProcessRef next = machine.Attach(p.slot);
