@@ -1,7 +1,8 @@
 'use strict';
 
-// A process that takes a lock as root, becomes another user, and tells what its next lock managers
-// answer, on the main thread and in a worker. One JSON argument: the user and the bucket.
+// A process that takes a lock as root, or does not, becomes another user, and tells what its next
+// lock managers answer, in a worker and on the main thread. One JSON argument: the user, the
+// bucket, and whether it takes the lock.
 
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
 const { openLockManager } = require('../../lib/index.js');
@@ -18,14 +19,15 @@ async function tryLock(bucket) {
   }
 }
 
-async function run({ user, bucket }) {
-  await openLockManager({ bucket }).acquire('a');
+async function run({ user, bucket, isLocking }) {
+  if (isLocking) await openLockManager({ bucket }).acquire('a');
   process.setgroups([]);
   process.setgid(user);
   process.setuid(user);
   const worker = new Worker(__filename, { workerData: bucket });
   const inWorker = new Promise((resolve) => worker.once('message', resolve));
-  process.send({ inMain: await tryLock(bucket), inWorker: await inWorker }, () => process.exit());
+  const answers = { inWorker: await inWorker, inMain: await tryLock(bucket) };
+  process.send(answers, () => process.exit());
 }
 
 if (isMainThread) run(JSON.parse(process.argv[2]));

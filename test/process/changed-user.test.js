@@ -4,6 +4,8 @@ const { fork } = require('node:child_process');
 const { once } = require('node:events');
 const { rmSync } = require('node:fs');
 const { join } = require('node:path');
+const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
+const { killBroker } = require('../support/broker-process.js');
 
 // Only root can become another user.
 const PROGRAM = join(__dirname, 'changed-user-program.js');
@@ -17,18 +19,31 @@ const BUCKET = `changed-user-${process.pid}`;
 
 /** The default directories, which a real program of this user may use beside the test. */
 afterEach(() => {
+  for (const user of [process.geteuid(), USER]) {
+    const place = new BrokerFiles(BUCKET, `/dev/shm/holdfast-${user}`);
+    killBroker(place);
+    rmSync(place.folder, { recursive: true, force: true });
+  }
   rmSync(`/dev/shm/holdfast-${process.geteuid()}/${BUCKET}`, { recursive: true, force: true });
   rmSync(`/dev/shm/holdfast-${USER}`, { recursive: true, force: true });
 });
 
-testAsRoot(
-  'a process that has changed its user has no second table, so no second holder',
-  async () => {
-    const env = { ...process.env };
-    delete env.HOLDFAST_DIR;
-    const child = fork(PROGRAM, [JSON.stringify({ user: USER, bucket: BUCKET })], { env });
-    const [answers] = await once(child, 'message');
+async function changeUser(url, isLocking) {
+  const env = { ...process.env, HOLDFAST_URL: url };
+  delete env.HOLDFAST_DIR;
+  const options = JSON.stringify({ user: USER, bucket: BUCKET, isLocking });
+  const child = fork(PROGRAM, [options], { env });
+  const [answers] = await once(child, 'message');
+  return answers;
+}
+
+describe.each(['shm:', 'broker:'])('over %s', (url) => {
+  testAsRoot('a process that has changed its user has no second table', async () => {
     const refusal = expect.stringMatching(/^SecurityError: this process has changed its user/);
-    expect(answers).toEqual({ inMain: refusal, inWorker: refusal });
-  },
-);
+    expect(await changeUser(url, true)).toEqual({ inMain: refusal, inWorker: refusal });
+  });
+
+  testAsRoot('a user whom the system does not know has locks', async () => {
+    expect(await changeUser(url, false)).toEqual({ inMain: 'granted', inWorker: 'granted' });
+  });
+});

@@ -11,6 +11,7 @@ const { askHolders, askHoldersSync } = require('./holders.js');
 const { Lifeline } = require('./lifeline.js');
 const { Link } = require('./link.js');
 const { toBrokerFiles } = require('./broker-files.js');
+const { enterPlace, leavePlace } = require('./open-places.js');
 const { SyncCalls, unconfirmedRelease } = require('./sync-calls.js');
 const { NO_ID, TrackedRequest } = require('./tracked-request.js');
 const { VIEW } = require('./wire.js');
@@ -60,7 +61,7 @@ class BrokerBackend {
    */
   constructor(options = {}) {
     this.#place = toBrokerFiles(options);
-    this.#place.ensure();
+    enterPlace(this.#place, this.clientId);
     ({ bucket: this.bucket, realFolder: this.table, url: this.place } = this.#place);
     this.#link = new Link(this.#place, {
       hello: (toBrokerTime) => ['hello', this.#state(toBrokerTime), false],
@@ -75,10 +76,6 @@ class BrokerBackend {
       isFlushed: () => this.#link.isFlushed,
       state: () => this.#state((t) => t),
     });
-  }
-
-  get folder() {
-    return this.#place.folder;
   }
 
   /**
@@ -266,6 +263,7 @@ class BrokerBackend {
     this.#calls.failAll(invalidStateError('The lock manager is closed'));
     this.#end();
     this.#keepAlive.end();
+    leavePlace(this.clientId);
   }
 
   #end() {

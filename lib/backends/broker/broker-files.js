@@ -352,4 +352,4 @@ function toBrokerFiles({ bucket = 'default', directory }) {
   return new BrokerFiles(bucket, chosen || defaultDirectory(platformOf()));
 }
 
-module.exports = { BrokerFiles, isShortage, namesIn, toBrokerFiles };
+module.exports = { BrokerFiles, isShortage, namesIn, securityError, toBrokerFiles };

@@ -7,8 +7,8 @@ const { startByPs } = require('./process-start.js');
  * What differs by platform, and nothing else of the broker does. Each entry names its source.
  *
  * @typedef {object} Platform
- * @property {(user: { uid: number, homedir: string }) => string} directory  where the buckets of a
- *   user are, whatever the environment of the process
+ * @property {(user: { uid: number, homedir: () => string }) => string} directory  where the
+ *   buckets of a user are, whatever the environment of the process
  * @property {number} pathLimit  longest path of a socket in bytes; Infinity: sockets are not files
  * @property {(uid: number) => string} shortDirectory  for sockets whose path would be too long
  * @property {string[]} refusals  codes of connect() if no process listens
@@ -43,7 +43,7 @@ const PLATFORMS = {
   // later (xnu, kern_fork.c), and ps(1) shows it as lstart. TMPDIR differs between login sessions
   // and daemons; the home directory comes from the user database.
   darwin: {
-    directory: ({ homedir }) => path.posix.join(homedir, 'Library', 'Caches', 'holdfast'),
+    directory: ({ homedir }) => path.posix.join(homedir(), 'Library', 'Caches', 'holdfast'),
     pathLimit: 103,
     shortDirectory: (uid) => `/tmp/holdfast-${uid}`,
     refusals: ['ECONNREFUSED', 'ENOENT'],
@@ -57,7 +57,7 @@ const PLATFORMS = {
   // (FILE_FLAG_FIRST_PIPE_INSTANCE). The profile is private by its access control list. uv_kill()
   // knows four signals, all of which end a process; others are ENOSYS.
   win32: {
-    directory: ({ homedir }) => path.win32.join(homedir, 'AppData', 'Local', 'holdfast'),
+    directory: ({ homedir }) => path.win32.join(homedir(), 'AppData', 'Local', 'holdfast'),
     pathLimit: Infinity,
     shortDirectory: NO_LIMIT,
     refusals: ['ENOENT', 'ECONNREFUSED'],
@@ -75,8 +75,8 @@ const PLATFORMS = {
 const OTHER_UNIX = {
   ...PLATFORMS.darwin,
   startOf: undefined,
-  directory: (/** @type {{ homedir: string }} */ { homedir }) =>
-    path.posix.join(homedir, '.cache', 'holdfast'),
+  directory: (/** @type {{ homedir: () => string }} */ { homedir }) =>
+    path.posix.join(homedir(), '.cache', 'holdfast'),
 };
 
 /**
@@ -91,8 +91,23 @@ const platformOf = (name = process.platform) =>
  * @param {Platform} platform
  */
 function defaultDirectory(platform) {
-  const { uid, homedir } = require('node:os').userInfo();
-  return platform.directory({ uid, homedir });
+  return platform.directory({ uid: process.geteuid?.() ?? -1, homedir: homeOfUser });
+}
+
+/**
+ * Of the user database, whatever HOME says. A user of a container need not be there.
+ * @returns {string}
+ */
+function homeOfUser() {
+  try {
+    return require('node:os').userInfo().homedir;
+  } catch (cause) {
+    throw new DOMException(
+      `The system knows no home directory of this user: HOLDFAST_DIR names another directory for ` +
+        `locks (${/** @type {Error} */ (cause).message})`,
+      'SecurityError',
+    );
+  }
 }
 
 /** Characters that a file name keeps on every platform, also where case does not count. */

@@ -8,7 +8,7 @@ const {
 } = require('../../../../lib/backends/broker/platform.js');
 const { sendSignal } = require('../../../support/broker-process.js');
 
-const USER = { uid: 501, homedir: '/Users/ann' };
+const USER = { uid: 501, homedir: () => '/Users/ann' };
 
 test.each([
   ['linux', '/dev/shm/holdfast-501'],
@@ -19,7 +19,7 @@ test.each([
 });
 
 test('the directory on Windows is in the profile', () => {
-  expect(platformOf('win32').directory({ uid: -1, homedir: 'C:\\Users\\ann' })).toBe(
+  expect(platformOf('win32').directory({ uid: -1, homedir: () => 'C:\\Users\\ann' })).toBe(
     'C:\\Users\\ann\\AppData\\Local\\holdfast',
   );
 });
