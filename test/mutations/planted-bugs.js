@@ -212,8 +212,8 @@ const CLEAN_UP_AGAIN = [
   {
     name: 'a clean-up ends nothing behind a shard that it cannot enter',
     file: 'src/core/lock_manager.cc',
-    from: '    if (done.ok()) continue;\n    result = done;\n',
-    to: '    if (!done.ok()) return done;\n    result = done;\n',
+    from: '    if (done.ok()) continue;\n',
+    to: '    if (!done.ok()) return done;\n    continue;\n',
     tests: [REAPING],
   },
   {
