@@ -97,8 +97,7 @@ Result<std::shared_ptr<Attachment>> Attachment::Attach(const AttachOptions& opti
     if (attachment->bucket_ != options.bucket || attachment->path_ == PathOf(options)) continue;
     return Status(StatusCode::kNoAccess,
                   "this process has changed its user since it opened this bucket in the directory "
-                  "of the former one; open it after the change, or name a directory that both may "
-                  "use");
+                  "of the former one: open it after the change, or close it before");
   }
   Result<platform::BucketDirectory> directory =
       platform::BucketDirectory::Open(options.directory, options.bucket);

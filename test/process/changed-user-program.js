@@ -1,9 +1,10 @@
 'use strict';
 
 // A process that takes a lock as root, or does not, becomes another user, and tells what its next
-// lock managers answer, in a worker and on the main thread. One JSON argument: the user, the
-// bucket, and whether it takes the lock.
+// lock managers answer, in a worker and on the main thread: at once, and when the first one is
+// closed. One JSON argument: the user, the bucket, and whether it takes the lock.
 
+const { once } = require('node:events');
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
 const { openLockManager } = require('../../lib/index.js');
 
@@ -20,15 +21,21 @@ async function tryLock(bucket) {
 }
 
 async function run({ user, bucket, isLocking }) {
-  if (isLocking) await openLockManager({ bucket }).acquire('a');
+  const first = openLockManager({ bucket });
+  if (isLocking) await first.acquire('a');
+  const worker = new Worker(__filename, { workerData: bucket });
   process.setgroups([]);
   process.setgid(user);
   process.setuid(user);
-  const worker = new Worker(__filename, { workerData: bucket });
-  const inWorker = new Promise((resolve) => worker.once('message', resolve));
-  const answers = { inWorker: await inWorker, inMain: await tryLock(bucket) };
-  process.send(answers, () => process.exit());
+  const ask = async () => {
+    worker.postMessage('ask');
+    const [inWorker] = await once(worker, 'message');
+    return { inWorker, inMain: await tryLock(bucket) };
+  };
+  const before = await ask();
+  first.close();
+  process.send({ before, after: await ask() }, () => process.exit());
 }
 
 if (isMainThread) run(JSON.parse(process.argv[2]));
-else tryLock(workerData).then((answer) => parentPort.postMessage(answer));
+else parentPort.on('message', async () => parentPort.postMessage(await tryLock(workerData)));

@@ -39,6 +39,7 @@ class BrokerBackend {
   /** Identifies the lock table: the same for all backends of a bucket, by whatever path. */
   table;
   bucket;
+  folder;
   place;
   #place;
   /** @type {{ id: string, lifeline: Lifeline } | undefined} as the brokers know this agent */
@@ -62,7 +63,8 @@ class BrokerBackend {
   constructor(options = {}) {
     this.#place = toBrokerFiles(options);
     enterPlace(this.#place, this.clientId);
-    ({ bucket: this.bucket, realFolder: this.table, url: this.place } = this.#place);
+    ({ bucket: this.bucket, folder: this.folder, url: this.place } = this.#place);
+    this.table = this.#place.realFolder;
     this.#link = new Link(this.#place, {
       hello: (toBrokerTime) => ['hello', this.#state(toBrokerTime), false],
       onOpen: () => this.#onOpen(),
@@ -257,13 +259,13 @@ class BrokerBackend {
   close() {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    leavePlace(this.clientId);
     this.#link.send(['bye', this.#link.now()]);
     this.#dropAll(closedError, undefined, WAS_CLOSED);
     for (const watch of this.#watches) watch.close();
     this.#calls.failAll(invalidStateError('The lock manager is closed'));
     this.#end();
     this.#keepAlive.end();
-    leavePlace(this.clientId);
   }
 
   #end() {

@@ -51,7 +51,12 @@ class Lifeline {
   close() {
     this.#server.close();
     for (const socket of this.#brokers) socket.destroy();
-    removeLifeline(this.#place, this.name);
+    try {
+      removeLifeline(this.#place, this.name);
+    } catch (error) {
+      // Of the user that this process was before: a broker removes it.
+      if (!['EACCES', 'EPERM'].includes(/** @type {any} */ (error).code)) throw error;
+    }
   }
 }
 

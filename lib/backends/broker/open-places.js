@@ -10,20 +10,14 @@ const { securityError } = require('./broker-files.js');
  * @property {string} bucket
  * @property {string} folder
  * @property {number | undefined} user  that opened it
+ * @property {Int32Array} isOpen  one word, shared with the threads that have inherited it
  */
 
 /** Threads inherit what is kept here from the one that starts them, as it is then. */
 const KEY = 'holdfast.broker.open-places';
 
-/** @type {Map<string, OpenPlace>} by client */
-let places;
-
-function openPlaces() {
-  if (places !== undefined) return places;
-  places = /** @type {any} */ (getEnvironmentData(KEY)) ?? new Map();
-  setEnvironmentData(KEY, /** @type {any} */ (places));
-  return places;
-}
+/** @returns {Map<string, OpenPlace>} by client */
+const openPlaces = () => /** @type {any} */ (getEnvironmentData(KEY)) ?? new Map();
 
 /**
  * Makes the folders of a bucket for a client, and notes that it is open. After a change of the user
@@ -35,20 +29,29 @@ function openPlaces() {
 function enterPlace(place, clientId) {
   const { bucket, folder } = place;
   const user = process.geteuid?.();
-  for (const known of openPlaces().values()) {
+  const places = openPlaces();
+  for (const known of places.values()) {
     if (known.bucket !== bucket || known.user === user || known.folder === folder) continue;
+    if (Atomics.load(known.isOpen, 0) === 0) continue;
     throw securityError(
       'this process has changed its user since it opened this bucket in the directory of the ' +
-        `former one; open it after the change, or name a directory that both may use: ${folder}`,
+        `former one, ${known.folder}: open it after the change, or close it before`,
     );
   }
   place.ensure();
-  openPlaces().set(clientId, { bucket, folder, user });
+  const isOpen = new Int32Array(new SharedArrayBuffer(4)).fill(1);
+  places.set(clientId, { bucket, folder, user, isOpen });
+  setEnvironmentData(KEY, /** @type {any} */ (places));
 }
 
 /** @param {string} clientId */
 function leavePlace(clientId) {
-  openPlaces().delete(clientId);
+  const places = openPlaces();
+  const left = places.get(clientId);
+  if (left === undefined) return;
+  Atomics.store(left.isOpen, 0, 0);
+  places.delete(clientId);
+  if (places.size === 0) setEnvironmentData(KEY, /** @type {any} */ (undefined));
 }
 
 module.exports = { enterPlace, leavePlace };

@@ -1,9 +1,10 @@
 'use strict';
 
-const { mkdtempSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
+const { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { createLocalLockManager, openLockManager, runOnce } = require('../../../lib/index.js');
+const { BrokerBackend } = require('../../../lib/backends/broker/backend.js');
 const { LocalBackend } = require('../../../lib/backends/local/backend.js');
 
 const HOUR = 3_600_000;
@@ -252,6 +253,15 @@ describe('where runs are noted', () => {
     defaultRunStore(first).write('a', 7);
     expect(defaultRunStore(second).read('a')).toBe(7);
     expect(defaultRunStore(new LocalBackend()).read('a')).toBe(undefined);
+  });
+
+  test('without one, locks over a broker note it in the folder of their bucket', () => {
+    const backend = new BrokerBackend({ directory, bucket: 'jobs' });
+    const { defaultRunStore } = require('../../../lib/locks/run-store.js');
+    defaultRunStore(backend).write('a', 7);
+    expect(defaultRunStore(backend).read('a')).toBe(7);
+    expect(readdirSync(backend.folder)).toContainEqual(expect.stringMatching(/^run\./));
+    backend.close();
   });
 
   test('without one, locks that have no directory here are refused', async () => {
