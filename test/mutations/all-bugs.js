@@ -4,11 +4,12 @@ const { PLANTED_BUGS } = require('./planted-bugs.js');
 const { OWNER_BUGS } = require('./planted-owner-bugs.js');
 const { INTAKE_BUGS } = require('./planted-intake-bugs.js');
 const { KEPT_BUGS } = require('./planted-kept-bugs.js');
+const { PACKAGE_BUGS } = require('./planted-package-bugs.js');
 const { PLATFORM_BUGS } = require('./planted-platform-bugs.js');
 const { WATCH_BUGS } = require('./planted-watch-bugs.js');
 
-/** The known mistakes that `npm run test:mutations` plants, the newest first. */
-const ALL_BUGS = [
+/** The newest first. */
+const CORE_BUGS = [
   ...PLATFORM_BUGS,
   ...KEPT_BUGS,
   ...INTAKE_BUGS,
@@ -17,4 +18,7 @@ const ALL_BUGS = [
   ...PLANTED_BUGS,
 ];
 
-module.exports = { ALL_BUGS };
+/** The known mistakes that `npm run test:mutations` plants. */
+const ALL_BUGS = [...PACKAGE_BUGS, ...CORE_BUGS];
+
+module.exports = { ALL_BUGS, CORE_BUGS, PACKAGE_BUGS };
