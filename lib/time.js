@@ -17,8 +17,6 @@ const { areTimersReal } = require('./node-internals.js');
 
 const realDateNow = lazy(() => require('./unfaked-timers.js').findRealDateNow());
 const dateNow = isNative(Date.now) ? Date.now : () => realDateNow()();
-/** In nanoseconds; on Node by a clock that all processes of the machine have in common. */
-const hrtimeNs = process.hrtime.bigint;
 /**
  * That of the prototype: fake clocks are put on the object itself, where Bun has the real one. So
  * it can be taken at the first use, and node:perf_hooks is not loaded before.
@@ -38,6 +36,11 @@ const performance = {
   },
 };
 
+const takenHrtime = process.hrtime.bigint;
+const hrtime = lazy(() =>
+  doesRun(takenHrtime) ? takenHrtime : require('./unfaked-timers.js').findRealHrtime(performance),
+);
+
 const taken = { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout };
 /** Other runtimes have other timers; what fakes them is not looked for. */
 const isNode = process.versions.bun === undefined && process.versions.deno === undefined;
@@ -52,6 +55,18 @@ const microtasks = lazy(() =>
   timers() === taken ? queueMicrotask : require('./unfaked-timers.js').runInMicrotask,
 );
 
+/** A clock has to pass as much while the real one does, or it is fake. */
+const LEAST_MS = 0.02;
+const NS_PER_MS = 1e6;
+
+/** @param {() => bigint} now  in nanoseconds */
+function doesRun(now) {
+  const before = now();
+  const start = performance.now();
+  while (performance.now() - start < LEAST_MS);
+  return now() - before >= LEAST_MS * NS_PER_MS;
+}
+
 /** @param {Function} method  of JavaScript itself */
 function isNative(method) {
   return Function.prototype.toString.call(method).includes('[native code]');
@@ -59,7 +74,8 @@ function isNative(method) {
 
 module.exports = {
   dateNow,
-  hrtimeNs,
+  /** In nanoseconds; on Node by a clock that all processes of the machine have in common. */
+  hrtimeNs: () => hrtime()(),
   performance,
   queueMicrotask: (/** @type {() => void} */ callback) => microtasks()(callback),
   get clearInterval() {

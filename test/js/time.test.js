@@ -1,10 +1,12 @@
 'use strict';
 
 const { spawnSync } = require('node:child_process');
-const { mkdtempSync, rmSync } = require('node:fs');
+const { mkdtempSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
+const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { locks, scheduler, createLocalLockManager, openLockManager } = require('../../lib/index.js');
+const { removeLocks } = require('../support/broker-process.js');
 
 const LIBRARY = join(__dirname, '../../lib/index.js');
 const realSetTimeout = setTimeout;
@@ -14,12 +16,13 @@ let directory;
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'holdfast-time-'));
 });
-afterAll(() => rmSync(directory, { recursive: true }));
+afterAll(() => removeLocks(new BrokerFiles('default', directory)));
 afterEach(() => jest.useRealTimers());
 
 describe.each([
   ['shared memory', () => openLockManager({ directory })],
   ['one thread', () => createLocalLockManager()],
+  ['a broker', () => openLockManager({ url: `broker://${directory}` })],
 ])('under fake timers, over %s,', (_, open) => {
   let manager;
   beforeEach(() => {
@@ -55,6 +58,36 @@ describe.each([
     await counting;
   });
 });
+
+const OVER_A_BROKER = `
+  require('@sinonjs/fake-timers').install().uninstall(); // process.hrtime stays a fake one here
+  const { openLockManager } = require(${JSON.stringify(LIBRARY)});
+  const [url, kind] = process.argv.slice(1);
+  const locks = openLockManager({ url });
+  const print = ({ token }) => process.stdout.write(String(token));
+  if (kind === 'sync') locks.requestSync('a', print);
+  else locks.request('a', print);`;
+
+test.each(['async', 'sync'])(
+  'loaded under a fake clock it has its place in the queue of a broker (%s)',
+  async (kind) => {
+    const url = `broker://${directory}`;
+    const manager = openLockManager({ url });
+    const holder = await manager.acquire('a');
+    const earlier = manager.request('a', ({ token }) => token);
+    while ((await manager.query()).pending.length < 1);
+    const { spawn } = require('node:child_process');
+    const child = spawn(process.execPath, ['-e', OVER_A_BROKER, url, kind], {
+      cwd: __dirname,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const later = new Promise((resolve) => child.stdout.once('data', resolve));
+    while ((await manager.query()).pending.length < 2);
+    holder.release();
+    expect(BigInt(String(await later)) > (await earlier)).toBe(true);
+    manager.close();
+  },
+);
 
 test('under fake timers requestSync() times out', async () => {
   jest.useFakeTimers();
