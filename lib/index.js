@@ -11,6 +11,7 @@ const {
   createLockManager,
   createLockManagerOver,
 } = require('./locks/lock-manager.js');
+const { OF_LOCK_MANAGER, warnOfMisspeltOptions } = require('./option-names.js');
 const { toBoolean, toDictionarySource, toDOMString, toMember } = require('./webidl.js');
 
 /** @typedef {import('../types/backend.d.ts').LockBackend} LockBackend */
@@ -65,6 +66,7 @@ function toCapacity(value) {
  */
 function openLockManager(options = undefined) {
   const source = toDictionarySource(options, 'OpenLockManagerOptions') ?? {};
+  warnOfMisspeltOptions(source, OF_LOCK_MANAGER);
   const backend = toMember(source.backend, toBackend, undefined);
   const callSites = toMember(source.callSites, toBoolean, false);
   const url = toMember(source.url, toDOMString, undefined);

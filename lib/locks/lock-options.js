@@ -9,7 +9,7 @@ const {
   toBoolean,
   toDictionarySource,
 } = require('../webidl.js');
-const { warnOfMisspeltOptions } = require('./option-names.js');
+const { OF_REQUEST, warnOfMisspeltOptions } = require('../option-names.js');
 
 /** @typedef {'exclusive' | 'shared'} LockMode */
 /**
@@ -49,7 +49,7 @@ const DEFAULTS = Object.freeze({
 function toLockOptions(value) {
   const source = toDictionarySource(value, 'LockOptions');
   if (source === undefined) return DEFAULTS;
-  warnOfMisspeltOptions(source);
+  warnOfMisspeltOptions(source, OF_REQUEST);
   const ifAvailable = toMember(source.ifAvailable, toBoolean, false);
   const mode = toMember(source.mode, toLockMode, 'exclusive');
   const signal = toMember(source.signal, toAbortSignal, undefined);

@@ -11,7 +11,7 @@ const {
 } = require('../webidl.js');
 const { createLocalLockManager, locks } = require('./lock-managers.js');
 const { hasHolders, refuseCallback, toLockManager } = require('./lock-manager.js');
-const { KNOWN_OF_MUTEX, warnOfMisspeltOptions } = require('./option-names.js');
+const { OF_MUTEX, OF_MUTEX_REQUEST, warnOfMisspeltOptions } = require('../option-names.js');
 
 /** @typedef {import('./lock-handle.js').LockHandle} LockHandle */
 /** @typedef {import('./lock-manager.js').LockManager} Manager */
@@ -77,6 +77,7 @@ class MutexBase {
    */
   constructor(name, options) {
     const source = toDictionarySource(options, 'MutexOptions') ?? {};
+    warnOfMisspeltOptions(source, OF_MUTEX);
     const manager = toMember(source.manager, toLockManager, undefined);
     if (name === undefined && manager !== undefined) {
       throw new TypeError("The member 'manager' needs a name");
@@ -167,7 +168,7 @@ class MutexBase {
    */
   #convert(options, fixed) {
     const source = /** @type {LockOptions} */ (toDictionarySource(options, 'MutexOptions') ?? {});
-    warnOfMisspeltOptions(source, KNOWN_OF_MUTEX);
+    warnOfMisspeltOptions(source, OF_MUTEX_REQUEST);
     const isBlocking = toMember(/** @type {any} */ (source).blocking, toBoolean, true);
     const { deadlock, holdLimit, label, reentrant, steal } = source;
     const mode = chosen('mode', source.mode, fixed.mode);

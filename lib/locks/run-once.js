@@ -1,6 +1,7 @@
 'use strict';
 
 const { LockLostError } = require('../errors.js');
+const { OF_RUN_ONCE, warnOfMisspeltOptions } = require('../option-names.js');
 const { dateNow } = require('../time.js');
 const {
   enumConverter,
@@ -60,6 +61,7 @@ function toOffset(value) {
  */
 function toJob(name, options, callback) {
   const source = toDictionarySource(options, 'RunOnceOptions') ?? {};
+  warnOfMisspeltOptions(source, OF_RUN_ONCE);
   return {
     name: toDOMString(name),
     every: toEvery(source.every),

@@ -1,5 +1,6 @@
 'use strict';
 
+const { OF_SCHEDULER, warnOfMisspeltOptions } = require('../option-names.js');
 const { toAbortSignal, toDictionarySource, toMember } = require('../webidl.js');
 const { toTaskPriority } = require('./task-priority.js');
 const { toEnforcedInteger } = require('../webidl.js');
@@ -52,6 +53,7 @@ const toDuration = (member) => (value) => {
  */
 function toSchedulerOptions(value) {
   const source = toDictionarySource(value, 'CreateSchedulerOptions') ?? {};
+  warnOfMisspeltOptions(source, OF_SCHEDULER);
   return {
     budget: toMember(source.budget, toDuration('budget'), DEFAULT_BUDGET),
     starvationLimit: toMember(source.starvationLimit, toDuration('starvationLimit'), undefined),

@@ -11,7 +11,7 @@ const JS_LAYERS = [
   ['c-library', 'binding-error', 'time'],
   ['package-files'],
   ['addon-file'],
-  ['errors', 'webidl', 'loop-keep-alive', 'binding', 'sliced'],
+  ['errors', 'webidl', 'option-names', 'loop-keep-alive', 'binding', 'sliced'],
   ['backends'],
   ['locks'],
   ['scheduler'],

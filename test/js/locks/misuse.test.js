@@ -3,9 +3,11 @@
 const { inspect } = require('node:util');
 const {
   createLocalLockManager,
+  createScheduler,
   LockLostError,
   Mutex,
   openLockManager,
+  runOnce,
   Semaphore,
 } = require('../../../lib/index.js');
 
@@ -56,6 +58,23 @@ test('a misspelt option is warned of once, with the right name', async () => {
   expect(warn.mock.calls.map(([message]) => message)).toEqual([
     "'ifavailable' is no option of a lock request: did you mean 'ifAvailable'?",
     "'timout' is no option of a lock request: did you mean 'timeout'?",
+  ]);
+  warn.mockRestore();
+});
+
+test.each([
+  ['openLockManager()', 'a lock manager', 'directry', 'directory', (o) => openLockManager(o)],
+  ['openLockManager()', 'a lock manager', 'buket', 'bucket', (o) => openLockManager(o)],
+  ['a mutex', 'a mutex or semaphore', 'manger', 'manager', (o) => new Mutex('a', o)],
+  ['a semaphore', 'a mutex or semaphore', 'Manager', 'manager', (o) => new Semaphore('a', 2, o)],
+  ['createScheduler()', 'a scheduler', 'budgets', 'budget', (o) => createScheduler(o)],
+  ['runOnce()', 'runOnce()', 'ofset', 'offset', (o) => runOnce('a', { ...o, every: 0 }, nothing)],
+])('%s warns of a misspelt option, too: it would lock elsewhere', async (...row) => {
+  const [, owner, wrong, right, use] = row;
+  const warn = jest.spyOn(process, 'emitWarning').mockImplementation(nothing);
+  await Promise.resolve(use({ [wrong]: 1 })).catch(nothing);
+  expect(warn.mock.calls.map(([message]) => message)).toEqual([
+    `'${wrong}' is no option of ${owner}: did you mean '${right}'?`,
   ]);
   warn.mockRestore();
 });
