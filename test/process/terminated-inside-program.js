@@ -95,6 +95,27 @@ const KINDS = {
     };
   },
 
+  'what the native part refuses': () => {
+    const { openLockManager } = require(LIBRARY);
+    const { directory } = workerData;
+    const locks = openHere();
+    const refusals = [
+      [{ directory: __filename }, 'SecurityError'],
+      [{ directory, capacity: 4096 }, 'TypeError'],
+    ];
+    return async (i) => {
+      const [options, name] = refusals[i % refusals.length];
+      const refused = openLockManager(options);
+      await refusedWith(name, () => refused.request('a', () => {}));
+      await refusedWith(name, () => refused.isLocked('a'));
+      refused.close();
+      // Waits for its own thread.
+      await locks.request(`refused ${i % NAMES}`, ({ name: held }) =>
+        refusedWith('DeadlockError', () => locks.requestSync(held, () => {})),
+      );
+    };
+  },
+
   'Mutex, Semaphore, AsyncLock': () => {
     const { AsyncLock, Mutex, Semaphore } = require(LIBRARY);
     const locks = openHere();
@@ -153,6 +174,16 @@ const KINDS = {
 
 function openHere() {
   return require(LIBRARY).openLockManager({ directory: workerData.directory });
+}
+
+async function refusedWith(name, use) {
+  try {
+    await use();
+  } catch (error) {
+    if (error.name === name) return;
+    throw error;
+  }
+  throw new Error(`nothing was refused: ${name} was expected`);
 }
 
 /** A request whose manager was closed under it. */

@@ -36,3 +36,15 @@ test.each([
   expect([status, isWell ? '' : stderr + stdout]).toEqual([0, '']);
   expect(JSON.parse(stdout)).toMatchObject({ ok: true });
 });
+
+const isNode = process.versions.bun === undefined && process.versions.deno === undefined;
+(isNode ? test.skip : test)('locks in shared memory are refused by an error to be caught', () => {
+  const program = `
+    const { openLockManager } = require(${JSON.stringify(path.join(ROOT, 'lib', 'index.js'))});
+    const locks = openLockManager({ url: 'shm://${directory}' });
+    locks.request('a', () => {}).catch(({ code }) => console.log(code));`;
+  const file = path.join(directory, 'program.cjs');
+  fs.writeFileSync(file, program);
+  const { status, stdout } = spawnSync(process.execPath, [...RUN, file], { encoding: 'utf8' });
+  expect([status, stdout.trim()]).toEqual([0, 'ERR_HOLDFAST_RUNTIME']);
+});

@@ -3,6 +3,7 @@
 const { once } = require('node:events');
 const { Worker } = require('node:worker_threads');
 const { spawnSync } = require('node:child_process');
+const { readFileSync } = require('node:fs');
 const path = require('node:path');
 const { AsyncLock, LockError } = require('../../../lib/index.js');
 
@@ -209,16 +210,41 @@ test.each([2, 16, -4])('the offset %p is a RangeError', (offset) => {
   expect(() => new AsyncLock(buffer, offset)).toThrow(RangeError);
 });
 
-test('a worker that is woken and ends before it takes the lock leaves it to the others', async () => {
-  lock.lock();
-  const worker = startWorker(({ lock: shared, parentPort }) => {
-    shared.executeLocked(() => {});
-    parentPort.postMessage('asleep');
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); // hears of nothing
+describe('a worker that is woken and ends before it takes the lock leaves it', () => {
+  /** Waits for the lock, and hears of nothing. */
+  async function startDeafWaiter() {
+    const worker = startWorker(({ lock: shared, parentPort }) => {
+      shared.executeLocked(() => {});
+      parentPort.postMessage('asleep');
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    });
+    await once(worker, 'message');
+    return worker;
+  }
+
+  test('to a waiting event loop', async () => {
+    lock.lock();
+    const worker = await startDeafWaiter();
+    const other = lock.executeLocked(() => 'taken');
+    lock.unlock(); // wakes the one that has slept longest
+    await worker.terminate();
+    expect(await other).toBe('taken');
   });
-  await once(worker, 'message');
-  const other = lock.executeLocked(() => 'taken');
-  lock.unlock(); // wakes the one that has slept longest
-  await worker.terminate();
-  expect(await other).toBe('taken');
+
+  test('to a blocked thread', async () => {
+    lock.lock();
+    const worker = await startDeafWaiter();
+    const blocked = startWorker(({ lock: shared, parentPort }) => {
+      parentPort.postMessage(require('node:fs').readlinkSync('/proc/thread-self'));
+      shared.lock();
+      parentPort.postMessage('taken');
+    });
+    const [thread] = await once(blocked, 'message');
+    const isAsleep = () => / S /.test(readFileSync(`/proc/${thread}/stat`, 'utf8'));
+    while (!isAsleep());
+    const taken = once(blocked, 'message');
+    lock.unlock();
+    await worker.terminate();
+    expect(await taken).toEqual(['taken']);
+  });
 });
