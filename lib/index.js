@@ -11,10 +11,12 @@ const {
   createLockManager,
   createLockManagerOver,
 } = require('./locks/lock-manager.js');
-const { OF_LOCK_MANAGER, warnOfMisspeltOptions } = require('./option-names.js');
 const { toBoolean, toDictionarySource, toDOMString, toMember } = require('./webidl.js');
 
 /** @typedef {import('../types/backend.d.ts').LockBackend} LockBackend */
+
+/** Not for `locks`, which has no options. */
+const optionNames = lazy(() => require('./option-names.js'));
 
 const BACKEND_METHODS = /** @type {const} */ ([
   'enqueue',
@@ -66,7 +68,7 @@ function toCapacity(value) {
  */
 function openLockManager(options = undefined) {
   const source = toDictionarySource(options, 'OpenLockManagerOptions') ?? {};
-  warnOfMisspeltOptions(source, OF_LOCK_MANAGER);
+  optionNames().warnOfMisspeltOptions(source, optionNames().OF_LOCK_MANAGER);
   const backend = toMember(source.backend, toBackend, undefined);
   const callSites = toMember(source.callSites, toBoolean, false);
   const url = toMember(source.url, toDOMString, undefined);

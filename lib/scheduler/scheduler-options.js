@@ -1,6 +1,6 @@
 'use strict';
 
-const { OF_SCHEDULER, warnOfMisspeltOptions } = require('../option-names.js');
+const { lazy } = require('../lazy.js');
 const { toAbortSignal, toDictionarySource, toMember } = require('../webidl.js');
 const { toTaskPriority } = require('./task-priority.js');
 const { toEnforcedInteger } = require('../webidl.js');
@@ -33,6 +33,8 @@ function toPostTaskOptions(value) {
   };
 }
 
+const optionNames = lazy(() => require('../option-names.js'));
+
 /** How long a run of tasks may last before the event loop gets its turn, in ms. */
 const DEFAULT_BUDGET = 4;
 
@@ -52,8 +54,9 @@ const toDuration = (member) => (value) => {
  * @param {unknown} value
  */
 function toSchedulerOptions(value) {
-  const source = toDictionarySource(value, 'CreateSchedulerOptions') ?? {};
-  warnOfMisspeltOptions(source, OF_SCHEDULER);
+  const given = toDictionarySource(value, 'CreateSchedulerOptions');
+  if (given !== undefined) optionNames().warnOfMisspeltOptions(given, optionNames().OF_SCHEDULER);
+  const source = given ?? {};
   return {
     budget: toMember(source.budget, toDuration('budget'), DEFAULT_BUDGET),
     starvationLimit: toMember(source.starvationLimit, toDuration('starvationLimit'), undefined),
