@@ -5,12 +5,20 @@
 /** Programs make such mistakes early; later calls must not pay for the check. */
 const MAX_LOOKS = 1000;
 const MAX_DISTANCE = 2;
+/** Shorter names are near to too many words. */
+const LONG_NAME = 7;
+
+/** A program may keep options of several kinds in one object. @type {Set<string>} */
+const allNames = new Set();
 
 /**
  * @param {string} owner  for the message
  * @param {string[]} names
  */
-const optionsOf = (owner, names) => ({ owner, names: new Set(names), looksLeft: MAX_LOOKS });
+function optionsOf(owner, names) {
+  for (const name of names) allNames.add(name);
+  return { owner, names: new Set(names), looksLeft: MAX_LOOKS };
+}
 
 const REQUEST_NAMES = [
   'ifAvailable',
@@ -26,6 +34,7 @@ const REQUEST_NAMES = [
 ];
 const OF_REQUEST = optionsOf('a lock request', REQUEST_NAMES);
 const OF_MUTEX_REQUEST = optionsOf('a lock request', [...REQUEST_NAMES, 'blocking']);
+const OF_WAIT = optionsOf('a wait for a mutex', ['signal', 'timeout']);
 const OF_MUTEX = optionsOf('a mutex or semaphore', ['manager']);
 const OF_LOCK_MANAGER = optionsOf('a lock manager', [
   'backend',
@@ -59,7 +68,7 @@ function warnOfMisspeltOptions(options, known) {
   if (known.looksLeft === 0) return;
   known.looksLeft -= 1;
   for (const name in options) {
-    if (!known.names.has(name)) warnIfNearlyRight(name, known);
+    if (!known.names.has(name) && !allNames.has(name)) warnIfNearlyRight(name, known);
   }
 }
 
@@ -85,7 +94,7 @@ function warnIfNearlyRight(name, { owner, names }) {
  */
 function isNear(a, b) {
   if (Math.abs(a.length - b.length) > MAX_DISTANCE) return false;
-  return editDistance(a, b) <= Math.min(MAX_DISTANCE, Math.floor(b.length / 3));
+  return editDistance(a, b) <= (b.length < LONG_NAME ? 1 : MAX_DISTANCE);
 }
 
 /**
@@ -113,5 +122,6 @@ module.exports = {
   OF_REQUEST,
   OF_RUN_ONCE,
   OF_SCHEDULER,
+  OF_WAIT,
   warnOfMisspeltOptions,
 };

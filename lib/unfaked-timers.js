@@ -45,69 +45,77 @@ function timerOfASocket() {
 /** @returns {typeof Date.now} of a realm that nobody has changed */
 const findRealDateNow = () => runInNewContext('Date.now');
 
-/** Says in shared memory what time it is, until it is told to end. */
+/** What the word says that two threads share. */
+const ASKED = 1;
+const OVER = 2;
+/** Says what time it is as often as it is asked. */
 const CLOCK_THREAD = `
   const { workerData } = require('node:worker_threads');
-  const isOver = new Int32Array(workerData, 0, 1);
+  const word = new Int32Array(workerData, 0, 1);
   const time = new BigInt64Array(workerData, 8, 1);
-  while (Atomics.load(isOver, 0) === 0) Atomics.store(time, 0, process.hrtime.bigint());`;
+  for (;;) {
+    Atomics.wait(word, 0, 0);
+    if (Atomics.load(word, 0) === ${OVER}) break;
+    time[0] = process.hrtime.bigint();
+    Atomics.compareExchange(word, 0, ${ASKED}, 0);
+    Atomics.notify(word, 0);
+  }`;
 const NS_PER_MS = 1e6;
 /** Good enough: two threads do not ask for a lock within that. */
-const GOOD_ERROR_MS = 0.002;
-/** What was found by then has to do. */
-const MAX_SEARCH_MS = 200;
+const GOOD_ERROR_MS = 0.02;
+const MAX_QUESTIONS = 200;
 /** A thread starts within a tenth of a second; with much to do, the machine takes seconds. */
-const MAX_START_MS = 30_000;
+const MAX_WAIT_MS = 10_000;
 
 /**
  * process.hrtime.bigint() as another thread has it, whose clock nobody has changed: this thread's
- * own clock of performance.now(), which is real, and how far that one is ahead of it.
- * @param {{ now(): number }} performance
+ * own clock of performance.now(), which is real, and how far that one is ahead of it. Where no
+ * thread can be started it is a clock of its own, as in another time namespace.
+ * @param {{ now(): number, timeOrigin: number }} performance
  * @returns {() => bigint}
  */
 function findRealHrtime(performance) {
-  const { Worker } = require('node:worker_threads');
   const memory = new SharedArrayBuffer(16);
-  const worker = new Worker(CLOCK_THREAD, {
-    eval: true,
-    workerData: memory,
-    execArgv: [],
-    env: {},
-  });
-  worker.on('error', () => {}); // its time stands still
-  worker.unref();
+  const word = new Int32Array(memory, 0, 1);
+  let lead = performance.timeOrigin;
   try {
-    const leadNs = BigInt(Math.round(measureLead(performance, memory) * NS_PER_MS));
-    return () => BigInt(Math.round(performance.now() * NS_PER_MS)) + leadNs;
-  } finally {
-    Atomics.store(new Int32Array(memory), 0, 1);
+    const { Worker } = require('node:worker_threads');
+    const worker = new Worker(CLOCK_THREAD, {
+      eval: true,
+      workerData: memory,
+      execArgv: [],
+      env: {},
+    });
+    worker.on('error', () => {}); // it does not answer
+    worker.unref();
+    lead = measureLead(performance, word, new BigInt64Array(memory, 8, 1)) ?? lead;
+  } catch {
+    // It is not allowed to, or there are too many.
   }
+  Atomics.store(word, 0, OVER);
+  Atomics.notify(word, 0);
+  const leadNs = BigInt(Math.round(lead * NS_PER_MS));
+  return () => BigInt(Math.round(performance.now() * NS_PER_MS)) + leadNs;
 }
 
 /**
- * The other thread has written a time that is new between the last two looks at it.
+ * By the answer that came soonest: it was read between the question and the answer.
  * @param {{ now(): number }} performance
- * @param {SharedArrayBuffer} memory
- * @returns {number} in milliseconds
+ * @param {Int32Array} word
+ * @param {BigInt64Array} time
+ * @returns {number | undefined} in milliseconds
  */
-function measureLead(performance, memory) {
-  const time = new BigInt64Array(memory, 8, 1);
-  let last = { at: performance.now(), time: 0n };
-  let lead = 0;
-  let error = Infinity;
-  let end = last.at + MAX_START_MS;
-  while (error > GOOD_ERROR_MS && last.at < end) {
-    const next = { at: performance.now(), time: Atomics.load(time, 0) };
-    const width = performance.now() - last.at;
-    if (next.time !== last.time && width < error) {
-      if (error === Infinity) end = next.at + MAX_SEARCH_MS;
-      error = width;
-      lead = Number(next.time) / NS_PER_MS - (last.at + width / 2);
-    }
-    last = next;
+function measureLead(performance, word, time) {
+  let best = { lead: 0, error: Infinity };
+  for (let i = 0; i < MAX_QUESTIONS && best.error > GOOD_ERROR_MS; i += 1) {
+    const askedAt = performance.now();
+    Atomics.store(word, 0, ASKED);
+    Atomics.notify(word, 0);
+    if (Atomics.wait(word, 0, ASKED, MAX_WAIT_MS) === 'timed-out') break;
+    const error = (performance.now() - askedAt) / 2;
+    if (error < best.error) best = { lead: Number(time[0]) / NS_PER_MS - (askedAt + error), error };
   }
-  if (error < Infinity) return lead;
-  throw new Error('process.hrtime() is fake, and there is no thread that has the real one');
+  return best.error === Infinity ? undefined : best.lead;
 }
 
 const settled = Promise.resolve();

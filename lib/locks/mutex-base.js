@@ -11,7 +11,12 @@ const {
 } = require('../webidl.js');
 const { createLocalLockManager, locks } = require('./lock-managers.js');
 const { hasHolders, refuseCallback, toLockManager } = require('./lock-manager.js');
-const { OF_MUTEX, OF_MUTEX_REQUEST, warnOfMisspeltOptions } = require('../option-names.js');
+const {
+  OF_MUTEX,
+  OF_MUTEX_REQUEST,
+  OF_WAIT,
+  warnOfMisspeltOptions,
+} = require('../option-names.js');
 
 /** @typedef {import('./lock-handle.js').LockHandle} LockHandle */
 /** @typedef {import('./lock-manager.js').LockManager} Manager */
@@ -138,6 +143,7 @@ class MutexBase {
    */
   async waitUntilFree(options, fixed) {
     const source = /** @type {LockOptions} */ (toDictionarySource(options, 'MutexOptions') ?? {});
+    warnOfMisspeltOptions(source, OF_WAIT);
     const { signal, timeout } = source;
     await this.run(() => {}, { signal, timeout }, fixed);
   }

@@ -1,10 +1,12 @@
 'use strict';
 
-const { spawnSync } = require('node:child_process');
+const { spawn, spawnSync } = require('node:child_process');
+const { once } = require('node:events');
 const { mkdtempSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
+
 const { locks, scheduler, createLocalLockManager, openLockManager } = require('../../lib/index.js');
 const { removeLocks } = require('../support/broker-process.js');
 
@@ -59,35 +61,59 @@ describe.each([
   });
 });
 
+/** Is loaded while clocks are fake, and takes a lock; asks for another one when it is told to. */
 const OVER_A_BROKER = `
-  require('@sinonjs/fake-timers').install().uninstall(); // process.hrtime stays a fake one here
+  const clock = require('@sinonjs/fake-timers').install();
   const { openLockManager } = require(${JSON.stringify(LIBRARY)});
+  clock.uninstall();
   const [url, kind] = process.argv.slice(1);
   const locks = openLockManager({ url });
   const print = ({ token }) => process.stdout.write(String(token));
-  if (kind === 'sync') locks.requestSync('a', print);
-  else locks.request('a', print);`;
+  const ask = () =>
+    kind === 'requestSync()' ? locks.requestSync('a', print) : locks.request('a', print);
+  process.stdin.once('data', async () => {
+    process.stdin.unref();
+    await ask();
+  });
+  locks.request('open', () => process.stdout.write('open'));`;
 
-test.each(['async', 'sync'])(
-  'loaded under a fake clock it has its place in the queue of a broker (%s)',
+test.each(['request()', 'requestSync()'])(
+  'loaded under a fake clock, its %s over a broker comes after earlier ones',
   async (kind) => {
     const url = `broker://${directory}`;
     const manager = openLockManager({ url });
     const holder = await manager.acquire('a');
+    const child = spawn(process.execPath, ['-e', OVER_A_BROKER, url, kind], { cwd: __dirname });
+    child.stderr.pipe(process.stderr);
+    const isOver = once(child, 'exit');
+    await once(child.stdout, 'data'); // it has a connection
     const earlier = manager.request('a', ({ token }) => token);
     while ((await manager.query()).pending.length < 1);
-    const { spawn } = require('node:child_process');
-    const child = spawn(process.execPath, ['-e', OVER_A_BROKER, url, kind], {
-      cwd: __dirname,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const later = new Promise((resolve) => child.stdout.once('data', resolve));
-    while ((await manager.query()).pending.length < 2);
+    const later = once(child.stdout, 'data');
+    child.stdin.write('ask');
+    while ((await manager.query()).pending.length < 2 && child.exitCode === null);
     holder.release();
     expect(BigInt(String(await later)) > (await earlier)).toBe(true);
+    await isOver;
     manager.close();
   },
 );
+
+test('the clock that it finds in place of a fake one is that of the machine', () => {
+  const now = findRealHrtime(performance);
+  const before = process.hrtime.bigint();
+  expect(Number(now() - before) / 1e9).toBeCloseTo(0, 0);
+});
+
+test('where no thread can be started, there is a clock that goes on', () => {
+  const program = `
+    const { findRealHrtime } = require(${JSON.stringify(join(LIBRARY, '../unfaked-timers.js'))});
+    require('node:worker_threads').Worker = class { constructor() { throw new Error(); } };
+    const now = findRealHrtime(performance);
+    const before = now();
+    setTimeout(() => process.stdout.write(String(now() > before)), 1);`;
+  expect(spawnSync(process.execPath, ['-e', program], { encoding: 'utf8' }).stdout).toBe('true');
+});
 
 test('under fake timers requestSync() times out', async () => {
   jest.useFakeTimers();
@@ -100,7 +126,6 @@ test('under fake timers requestSync() times out', async () => {
     manager.request('sync', () => new Promise(() => {}));
     setInterval(() => {}, 1000);
     process.stdout.write('held');`;
-  const { spawn } = require('node:child_process');
   const child = spawn(process.execPath, ['-e', run], { stdio: ['ignore', 'pipe', 'inherit'] });
   try {
     await new Promise((resolve) => child.stdout.once('data', resolve));

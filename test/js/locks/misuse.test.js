@@ -79,6 +79,15 @@ test.each([
   warn.mockRestore();
 });
 
+test('options of other kinds in the same object are not misspelt', () => {
+  const warn = jest.spyOn(process, 'emitWarning').mockImplementation(nothing);
+  const all = { bucket: 'jobs', budget: 4, socket: 1, ticket: 2, unrelated: 3 };
+  openLockManager(all);
+  createScheduler(all);
+  expect(warn).not.toHaveBeenCalled();
+  warn.mockRestore();
+});
+
 describe('Mutex', () => {
   const mutex = new Mutex('m', { manager: locks });
 
@@ -95,6 +104,15 @@ describe('Mutex', () => {
     expect(warn.mock.calls.map(([message]) => message)).toEqual([
       "'ifAvailabel' is no option of a lock request: did you mean 'ifAvailable'?",
       "'bloking' is no option of a lock request: did you mean 'blocking'?",
+    ]);
+    warn.mockRestore();
+  });
+
+  test('warns of a misspelt option of waitForUnlock()', async () => {
+    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(nothing);
+    await mutex.waitForUnlock({ timeuot: 5 });
+    expect(warn.mock.calls.map(([message]) => message)).toEqual([
+      "'timeuot' is no option of a wait for a mutex: did you mean 'timeout'?",
     ]);
     warn.mockRestore();
   });
