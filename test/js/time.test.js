@@ -8,6 +8,7 @@ const { join } = require('node:path');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 
 const { locks, scheduler, createLocalLockManager, openLockManager } = require('../../lib/index.js');
+const { findRealHrtime } = require('../../lib/unfaked-timers.js');
 const { removeLocks } = require('../support/broker-process.js');
 
 const LIBRARY = join(__dirname, '../../lib/index.js');

@@ -88,9 +88,9 @@ const PACKAGE_BUGS = [
   {
     name: "the last one's 'ignore' silences a 'reject'",
     file: 'lib/locks/deadlock/knot.js',
-    from: "lastOf(knot.filter(({ deadlock }) => deadlock === 'reject')) ??",
-    to: "lastOf(knot.filter((one) => one === lastOf(knot) && one.deadlock === 'reject')) ??",
-    tests: ['test/js/locks/deadlock/detector.test.js', 'test/process/deadlock.test.js'],
+    from: "  return (\n    lastOf(knot.filter(({ deadlock }) => deadlock === 'reject')) ??",
+    to: "  if (lastOf(knot)?.deadlock === 'ignore') return undefined;\n  return (\n    lastOf(knot.filter(({ deadlock }) => deadlock === 'reject')) ??",
+    tests: ['test/conformance/extensions/deadlock.test.js'],
   },
   {
     name: 'a request that nobody awaits is in a deadlock',
@@ -142,7 +142,7 @@ const PACKAGE_BUGS = [
     file: 'lib/errors.js',
     from: '    Object.setPrototypeOf(this, DOMException.prototype);\n',
     to: '',
-    tests: ['test/js/errors.test.js'],
+    tests: ['test/js/locks/misuse.test.js'],
   },
   {
     name: 'timers are those that a test has put in their place',

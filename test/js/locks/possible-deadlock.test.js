@@ -76,6 +76,28 @@ test.concurrent.each(MANAGERS)(
   },
 );
 
+test.concurrent.each(MANAGERS)(
+  'it is told when nothing of it has changed for five seconds (%s)',
+  async (_, manager) => {
+    const messages = await warningsOf(
+      manager,
+      [
+        `let since;
+        process.on('warning', () => console.log(performance.now() - since >= 5000));
+        Promise.all([locks.acquire('stays'), locks.acquire('changes')]).then((handles) => {
+          globalThis.handles = handles;
+          locks.acquire('changes', { signal: AbortSignal.timeout(1000) }).catch(() => {
+            since = performance.now();
+          });
+          locks.acquire('stays');
+        });`,
+      ],
+      2,
+    );
+    expect(messages).toEqual([expect.stringMatching(/^Possible deadlock: .*'stays'/), true]);
+  },
+);
+
 test.concurrent('two processes that take two names in opposite order, after an await', async () => {
   const take = (first, second) => `
     locks.request('${first}', async () => {
