@@ -10,9 +10,16 @@ const { build } = require('../steps/build.js');
 const { ROOT } = require('../steps/run.js');
 
 const FOLDER = path.join(ROOT, 'build', 'package-mutants');
-const PARTS = ['lib', 'src', 'scripts', 'types', 'test', 'package.json', 'binding.gyp'].concat(
+const PARTS = [
+  'lib',
+  'src',
+  'scripts',
+  'types',
+  'test',
+  'package.json',
+  'binding.gyp',
   'jest.config.js',
-);
+];
 const ADDON = path.join('build', 'Release', 'holdfast.node');
 const JEST = path.join('node_modules', 'jest', 'bin', 'jest.js');
 const MAX_MS = 300_000;

@@ -281,8 +281,8 @@ Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapPro
   return Status();
 }
 
-// Several may reap it, and the last of them comes when a later process of the slot has been cleaned
-// up: the word must not go back. Damaged, it says of none that it was.
+// Several may reap it, and the last of them may come when a later process of the slot has been
+// cleaned up: the word must not go back. A damaged word, of a process that never was, is replaced.
 void LockManager::NoteCleaned(ProcessRef process) {
   segment::ProcessEntry& entry = segment_.process(process.slot);
   uint32_t cleaned = entry.cleaned_generation.Get();

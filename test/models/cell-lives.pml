@@ -40,7 +40,7 @@ byte state[2] = { PENDING, FREE };
 byte stack[2] = { NONE, NONE }; /* cells, the oldest first; NONE: it has fewer */
 
 bool is_executed[3];
-byte running = 6;
+byte running = 6; /* processes */
 bool has_returned = false;  /* M's request */
 bool comes_after = false;   /* N's request began after that */
 

@@ -48,7 +48,7 @@ const PACKAGE_BUGS = [
     file: 'lib/locks/call-chain.js',
     from: '(chains.getStore() ?? running)',
     to: 'chains.getStore()',
-    tests: ['test/js/locks/first-contexts.test.js'],
+    tests: ['test/js/locks/first-contexts.test.js'], // before Node 24
   },
   {
     name: 'a lock of requestSync() covers what goes on after it',
@@ -69,7 +69,7 @@ const PACKAGE_BUGS = [
     file: 'lib/backends/broker/open-places.js',
     from: 'known.user === user ||',
     to: 'known.user !== user ||',
-    tests: ['test/process/changed-user.test.js'],
+    tests: ['test/process/changed-user.test.js'], // as root
   },
   {
     name: 'a blocked thread waits for ever for the one that was woken and has ended',

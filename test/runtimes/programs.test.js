@@ -38,6 +38,7 @@ test.each([
 });
 
 const isNode = process.versions.bun === undefined && process.versions.deno === undefined;
+// Node loads the native part, and has nothing to refuse.
 (isNode ? test.skip : test)('locks in shared memory are refused by an error to be caught', () => {
   const program = `
     const { openLockManager } = require(${JSON.stringify(path.join(ROOT, 'lib', 'index.js'))});
