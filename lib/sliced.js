@@ -4,6 +4,8 @@ const { performance, setImmediate } = require('./time.js');
 
 /** How long a piece of long work may keep the event loop. */
 const SLICE_MS = 4;
+/** A short step costs less than the look at the clock that follows a yield. */
+const STEPS_PER_YIELD = 64;
 
 /**
  * Runs long work in pieces, each in a turn of the event loop of its own.
@@ -20,6 +22,36 @@ async function runSliced(work) {
     } while (performance.now() < end);
     await new Promise((resolve) => setImmediate(resolve));
   }
+}
+
+/**
+ * Short steps of long work.
+ * @template T
+ * @param {Iterable<T>} items
+ * @param {(item: T) => void} visit
+ */
+function* eachOf(items, visit) {
+  let steps = 0;
+  for (const item of items) {
+    visit(item);
+    steps += 1;
+    if (steps % STEPS_PER_YIELD === 0) yield;
+  }
+}
+
+/**
+ * @template T
+ * @param {Iterable<T>} items
+ * @param {(item: T) => boolean} isWanted
+ * @returns {Generator<void, T[], void>}
+ */
+function* filter(items, isWanted) {
+  /** @type {T[]} */
+  const wanted = [];
+  yield* eachOf(items, (item) => {
+    if (isWanted(item)) wanted.push(item);
+  });
+  return wanted;
 }
 
 /** Of long work that waits in between: gives the event loop a turn when a piece has been long. */
@@ -51,4 +83,4 @@ function runAtOnce(work) {
   }
 }
 
-module.exports = { Slices, runAtOnce, runSliced };
+module.exports = { Slices, eachOf, filter, runAtOnce, runSliced };

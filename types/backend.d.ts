@@ -281,11 +281,11 @@ export interface LockBackend {
   ): LockDetail[] | Promise<LockDetail[]>;
   /**
    * Everything that can be reached from queued requests of this agent, given by their `backendId`:
-   * the holders that they wait for, the requests and locks inside those, and so on. Not a snapshot,
-   * but it contains all that exists during the whole call. The deadlock detector uses this, or
-   * inspect() if it is missing.
+   * the holders that they wait for, the requests and locks inside those, and so on. It contains all
+   * that exists during the whole call. The deadlock detector uses this, or inspect() if it is
+   * missing.
    */
-  waitsOf?(requestIds: readonly number[], options: WaitWalkOptions): Promise<LockInspection>;
+  waitsOf?(requestIds: readonly number[], options: WaitWalkOptions): Promise<WaitWalk>;
   /**
    * Watches the events, from now on, of the lock of this name or of all. `close()` of the backend
    * closes it.
@@ -316,6 +316,12 @@ export interface LockBackend {
    * command that keeps a lock after this process was killed. The caller closes them.
    */
   lifeDescriptors?(): number[];
+}
+
+/** What {@link LockBackend.waitsOf} has read. */
+export interface WaitWalk extends LockInspection {
+  /** Whether all of it existed at one moment; if not, it was read piece by piece. */
+  readonly isOneMoment?: boolean;
 }
 
 /** How much {@link LockBackend.waitsOf} reads. */

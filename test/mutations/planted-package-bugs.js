@@ -88,8 +88,8 @@ const PACKAGE_BUGS = [
   {
     name: "the last one's 'ignore' silences a 'reject'",
     file: 'lib/locks/deadlock/knot.js',
-    from: "  return (\n    lastOf(knot.filter(({ deadlock }) => deadlock === 'reject')) ??",
-    to: "  if (lastOf(knot)?.deadlock === 'ignore') return undefined;\n  return (\n    lastOf(knot.filter(({ deadlock }) => deadlock === 'reject')) ??",
+    from: '  return actors;',
+    to: "  const last = knot.reduce(later, undefined);\n  if (last?.deadlock === 'ignore') return { rejected: undefined, warning: undefined };\n  return actors;",
     tests: ['test/conformance/extensions/deadlock.test.js'],
   },
   {
@@ -102,8 +102,8 @@ const PACKAGE_BUGS = [
   {
     name: 'a possible deadlock is told of at once',
     file: 'lib/locks/deadlock/detector.js',
-    from: 'watched.isWarned || now - watched.possibleSince < POSSIBLE_MS',
-    to: 'watched.isWarned',
+    from: '!watched.isWarned && now - watched.possibleSince >= POSSIBLE_MS',
+    to: '!watched.isWarned',
     tests: [POSSIBLE],
   },
   {

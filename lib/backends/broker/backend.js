@@ -13,11 +13,12 @@ const { Link } = require('./link.js');
 const { toBrokerFiles } = require('./broker-files.js');
 const { enterPlace, leavePlace } = require('./open-places.js');
 const { SyncCalls, unconfirmedRelease } = require('./sync-calls.js');
-const { NO_ID, TrackedRequest } = require('./tracked-request.js');
+const { TrackedRequests } = require('./tracked-requests.js');
 const { VIEW } = require('./wire.js');
-const { toDetail, toEndOfBroker } = require('./wire-values.js');
+const { toEndOfBroker, toInspection } = require('./wire-values.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
+/** @typedef {import('./tracked-request.js').TrackedRequest} TrackedRequest */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 /** @typedef {import('../../../types/backend.d.ts').LockOutcome} LockOutcome */
@@ -46,11 +47,9 @@ class BrokerBackend {
   #session = undefined;
   #link;
   #calls;
-  /** @type {Map<number, TrackedRequest>} in the order of their numbers */
-  #tracked = new Map();
-  #lastId = 0;
   /** Of all that waits for a word of the broker. */
   #keepAlive = new LoopKeepAlive();
+  #tracked = new TrackedRequests(this.#keepAlive, (id) => this.#link.send(['f', id]));
   /** @type {Set<import('./broker-watch.js').BrokerWatch>} */
   #watches = new Set();
   #syncCalls;
@@ -90,11 +89,7 @@ class BrokerBackend {
       throw new DOMException('The name of the lock is too long', 'QuotaExceededError');
     }
     this.#connect();
-    this.#lastId += 1;
-    const tracked = new TrackedRequest(request, this.#lastId);
-    this.#tracked.set(this.#lastId, tracked);
-    request.backendId = this.#lastId;
-    this.#keepAlive.ref();
+    const tracked = this.#tracked.add(request);
     this.#link.send(['q', ...tracked.asked((t) => this.#link.toBrokerTime(t))]);
     return QUEUED;
   }
@@ -105,7 +100,7 @@ class BrokerBackend {
    * @returns {Promise<LockLossReason | undefined> | undefined}
    */
   release(request) {
-    const tracked = this.#tracked.get(request.backendId);
+    const tracked = this.#tracked.of(request);
     if (tracked === undefined) return undefined;
     this.#startRelease(tracked);
     this.#link.send(['r', tracked.id, this.#link.now()]);
@@ -116,8 +111,7 @@ class BrokerBackend {
 
   /** @param {TrackedRequest} tracked  held */
   #startRelease(tracked) {
-    if (tracked.view === VIEW.HELD) this.#keepAlive.ref();
-    tracked.startRelease();
+    this.#tracked.startRelease(tracked);
     this.#connect();
   }
 
@@ -128,11 +122,11 @@ class BrokerBackend {
    * @throws DOMException where nobody can be asked: this thread's own connection gives it back
    */
   releaseSync(request) {
-    const tracked = this.#tracked.get(request.backendId);
+    const tracked = this.#tracked.of(request);
     if (tracked === undefined) return undefined;
     this.#startRelease(tracked);
     const loss = this.#askForLoss(tracked);
-    this.#forget(tracked);
+    this.#tracked.forget(tracked);
     if (loss !== undefined) this.#link.send(['f', tracked.id]);
     return loss;
   }
@@ -155,9 +149,9 @@ class BrokerBackend {
    * @param {boolean} [isTimeout]
    */
   cancel(request, isTimeout = false) {
-    const tracked = this.#tracked.get(request.backendId);
+    const tracked = this.#tracked.of(request);
     if (tracked === undefined) return;
-    this.#forget(tracked);
+    this.#tracked.forget(tracked);
     this.#link.send(['c', tracked.id, isTimeout ? 1 : 0, this.#link.now()]);
   }
 
@@ -166,7 +160,7 @@ class BrokerBackend {
    * @param {Request} request
    */
   isUndecided(request) {
-    const tracked = this.#tracked.get(request.backendId);
+    const tracked = this.#tracked.of(request);
     return tracked !== undefined && tracked.view === VIEW.WAITING && !tracked.isQueued;
   }
 
@@ -176,17 +170,16 @@ class BrokerBackend {
    * @returns {import('../../../types/backend.d.ts').SyncOutcome}
    */
   waitSync(request, timeout) {
-    const tracked = this.#tracked.get(request.backendId);
+    const tracked = this.#tracked.of(request);
     if (tracked === undefined) throw invalidStateError('The request has ended');
     const [outcome, high, low] = this.#askForOutcome(tracked, timeout);
     if (outcome === 'granted') {
-      tracked.grant(high, low);
-      this.#keepAlive.unref();
+      this.#tracked.grant(tracked, high, low);
     } else if (outcome === 'timeout' || outcome === 'deadlock') {
       // cancel() follows: only here the thread waits until it is in effect.
       this.#syncCalls.tell('cancel', [tracked.id, outcome === 'timeout'], BRIEF_MS);
     } else {
-      this.#forget(tracked);
+      this.#tracked.forget(tracked);
       if (!request.ifAvailable) {
         throw new DOMException('The broker has no room for the request', 'QuotaExceededError');
       }
@@ -211,17 +204,33 @@ class BrokerBackend {
 
   /** @returns {Promise<import('../../../types/locks.d.ts').LockManagerSnapshot>} */
   snapshot() {
-    this.#checkOpen();
-    this.#connect();
-    return this.#calls.ask('snapshot', []);
+    return this.#ask('snapshot', []);
   }
 
   /** @returns {Promise<import('../../../types/backend.d.ts').LockInspection>} */
   async inspect() {
+    return toInspection(await this.#ask('inspect', []));
+  }
+
+  /**
+   * @param {readonly number[]} requestIds
+   * @param {import('../../../types/backend.d.ts').WaitWalkOptions} options
+   * @returns {Promise<import('../../../types/backend.d.ts').LockInspection>}
+   */
+  async waitsOf(requestIds, { withQueues, withPossible }) {
+    const argument = [requestIds, withQueues, withPossible];
+    return toInspection(await this.#ask('waitsOf', argument, false));
+  }
+
+  /**
+   * @param {string} what
+   * @param {unknown[]} argument
+   * @param {boolean} [keepsAlive]
+   */
+  #ask(what, argument, keepsAlive) {
     this.#checkOpen();
     this.#connect();
-    const { held, pending } = await this.#calls.ask('inspect', []);
-    return { held: held.map(toDetail), pending: pending.map(toDetail) };
+    return this.#calls.ask(what, argument, keepsAlive);
   }
 
   /**
@@ -261,7 +270,7 @@ class BrokerBackend {
     this.#isClosed = true;
     leavePlace(this.clientId);
     this.#link.send(['bye', this.#link.now()]);
-    this.#dropAll(closedError, undefined, WAS_CLOSED);
+    this.#tracked.dropAll(closedError, undefined, WAS_CLOSED);
     for (const watch of this.#watches) watch.close();
     this.#calls.failAll(invalidStateError('The lock manager is closed'));
     this.#end();
@@ -287,7 +296,7 @@ class BrokerBackend {
   /** @param {(t: number) => number} toBrokerTime */
   #state(toBrokerTime) {
     const session = /** @type {{ id: string, lifeline: Lifeline }} */ (this.#session);
-    const own = { session, clientId: this.clientId, upTo: this.#lastId, tracked: this.#tracked };
+    const own = { session, clientId: this.clientId, tracked: this.#tracked };
     return stateOf(own, toBrokerTime);
   }
 
@@ -302,68 +311,11 @@ class BrokerBackend {
   }
 
   /** @param {any[]} message */
-  #receive([kind, id, ...rest]) {
-    if (kind === 'a') return this.#calls.receive(id, rest[0]);
-    if (kind === 'over') return this.#failAll(toEndOfBroker(id, rest[0]));
-    const tracked = this.#tracked.get(id);
-    if (tracked === undefined) return;
-    if (kind === 'w') tracked.isQueued = true;
-    else if (kind === 'g') this.#onGranted(tracked, rest);
-    else if (kind === 'l') this.#onLost(tracked, rest);
-    else if (kind === 'd') this.#onReleased(tracked, rest[0] ?? undefined);
-    else if (tracked.view === VIEW.WAITING) this.#onRefused(tracked, kind, rest);
-  }
-
-  /**
-   * @param {TrackedRequest} tracked
-   * @param {any[]} token
-   */
-  #onGranted(tracked, [high, low]) {
-    if (tracked.view !== VIEW.WAITING) return; // heard of before
-    tracked.grant(high, low);
-    this.#keepAlive.unref();
-    tracked.request.granted();
-  }
-
-  /**
-   * @param {TrackedRequest} tracked
-   * @param {any[]} loss
-   */
-  #onLost(tracked, [reason, high, low]) {
-    if (tracked.view === VIEW.RELEASING) return; // the answer to the release says it, too
-    tracked.setToken(high, low);
-    this.#forget(tracked);
-    this.#link.send(['f', tracked.id]);
-    tracked.request.lost(reason);
-  }
-
-  /**
-   * @param {TrackedRequest} tracked
-   * @param {LockLossReason | undefined} reason
-   */
-  #onReleased(tracked, reason) {
-    if (tracked.view !== VIEW.RELEASING) return;
-    this.#forget(tracked);
-    if (reason !== undefined) this.#link.send(['f', tracked.id]);
-    tracked.onReleased?.(reason);
-  }
-
-  /**
-   * @param {TrackedRequest} tracked
-   * @param {string} kind
-   * @param {any[]} error
-   */
-  #onRefused(tracked, kind, [name, message]) {
-    this.#forget(tracked);
-    if (kind === 'm') tracked.request.missed();
-    else tracked.request.failed(new DOMException(message, name));
-  }
-
-  /** @param {TrackedRequest} tracked  that has ended */
-  #forget(tracked) {
-    if (!this.#tracked.delete(tracked.id)) return;
-    if (tracked.view !== VIEW.HELD) this.#keepAlive.unref();
-    tracked.request.backendId = NO_ID;
+  #receive(message) {
+    const [kind, id, value] = message;
+    if (kind === 'a') this.#calls.receive(id, value);
+    else if (kind === 'over') this.#failAll(toEndOfBroker(id, value));
+    else this.#tracked.receive(message);
   }
 
   /**
@@ -372,24 +324,9 @@ class BrokerBackend {
    */
   #failAll(error) {
     this.#end();
-    this.#dropAll(() => /** @type {DOMException} */ (error), 'disconnected', error.message);
+    this.#tracked.dropAll(() => /** @type {DOMException} */ (error), 'disconnected', error.message);
     for (const watch of this.#watches) watch.fail(error);
     this.#calls.failAll(error);
-  }
-
-  /**
-   * @param {() => DOMException} makeError  for those that wait
-   * @param {LockLossReason | undefined} lossOfReleasing
-   * @param {string} because  for those that hold a lock
-   */
-  #dropAll(makeError, lossOfReleasing, because) {
-    for (const tracked of [...this.#tracked.values()]) {
-      const { view, request } = tracked;
-      this.#forget(tracked);
-      if (view === VIEW.WAITING) request.failed(makeError());
-      else if (view === VIEW.HELD) request.lost('disconnected', because);
-      else tracked.onReleased?.(lossOfReleasing);
-    }
   }
 
   #checkOpen() {

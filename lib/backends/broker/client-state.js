@@ -4,14 +4,13 @@ const { threadId } = require('node:worker_threads');
 const { pidNamespace } = require('../pid-namespace.js');
 const { threadName } = require('./thread-name.js');
 
-/** @typedef {import('./tracked-request.js').TrackedRequest} TrackedRequest */
+/** @typedef {import('./tracked-requests.js').TrackedRequests} TrackedRequests */
 
 /**
  * @typedef {object} Client
  * @property {{ id: string, lifeline: { name: string } }} session
  * @property {string} clientId
- * @property {number} upTo  the highest number of a request so far
- * @property {Map<number, TrackedRequest>} tracked
+ * @property {TrackedRequests} tracked
  */
 
 /**
@@ -19,7 +18,7 @@ const { threadName } = require('./thread-name.js');
  * @param {Client} client
  * @param {(t: number) => number} toBrokerTime
  */
-function stateOf({ session, clientId, upTo, tracked }, toBrokerTime) {
+function stateOf({ session, clientId, tracked }, toBrokerTime) {
   return {
     session: session.id,
     clientId,
@@ -28,7 +27,7 @@ function stateOf({ session, clientId, upTo, tracked }, toBrokerTime) {
     threadId,
     thread: threadName(),
     lifeline: session.lifeline.name,
-    upTo,
+    upTo: tracked.lastId,
     requests: Array.from(tracked.values(), (request) => request.told(toBrokerTime)),
   };
 }

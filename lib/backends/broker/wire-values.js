@@ -25,6 +25,16 @@ const toDetail = (detail) => ({
 });
 
 /**
+ * @param {{ held: any[], pending: any[] }} inspection  as it crosses
+ * @returns {import('../../../types/backend.d.ts').LockInspection}
+ */
+const toInspection = ({ held, pending, ...rest }) => ({
+  held: held.map(toDetail),
+  pending: pending.map(toDetail),
+  ...rest,
+});
+
+/**
  * @param {any} event  as it crosses
  * @returns {import('../../../types/backend.d.ts').LockEvent}
  */
@@ -39,4 +49,4 @@ const toEndOfBroker = (
   message = 'The directory of the broker was removed or replaced',
 ) => new DOMException(message, name);
 
-module.exports = { toDetail, toEndOfBroker, toEvent, toPlain };
+module.exports = { toDetail, toEndOfBroker, toEvent, toInspection, toPlain };

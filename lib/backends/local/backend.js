@@ -128,6 +128,16 @@ class LocalBackend {
   }
 
   /**
+   * @param {readonly number[]} requestIds
+   * @param {import('../../../types/backend.d.ts').WaitWalkOptions} options
+   */
+  async waitsOf(requestIds, options) {
+    this.#checkOpen();
+    const starts = requestIds.map((id) => /** @type {LockEntry} */ (this.#entries[id]));
+    return this.#table.waitsOf(starts, options, this);
+  }
+
+  /**
    * @param {string} name
    * @param {number} [max]
    */

@@ -145,12 +145,14 @@ class LockEntry {
    * @returns {LockDetail}
    */
   detailAt(now, clock, viewer) {
-    const { extras } = this.request;
-    const { isHeld, requestedAt, grantedAt } = this;
+    const { isHeld, requestedAt, grantedAt, agent } = this;
+    const { extras, mode, name } = this.request;
     return {
-      ...this.info,
-      pid: this.agent.pidFor(viewer),
-      threadId: this.agent.threadId,
+      clientId: agent.clientId,
+      mode,
+      name,
+      pid: agent.pidFor(viewer),
+      threadId: agent.threadId,
       token: this.token,
       label: extras?.label ?? '',
       callSite: extras?.callSite ?? '',
@@ -200,4 +202,4 @@ class LockResource {
   }
 }
 
-module.exports = { EntryList, LockEntry, LockResource };
+module.exports = { EntryList, LockEntry, LockResource, tokenOf };

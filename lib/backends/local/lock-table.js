@@ -4,6 +4,7 @@ const { LockEntry, LockResource } = require('./lock-entry.js');
 const { LOCAL_CLOCK } = require('./local-clock.js');
 const { LocalWatches } = require('./watches.js');
 const { TokenCounter } = require('./token-counter.js');
+const { lazy } = require('../../lazy.js');
 const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
@@ -14,6 +15,7 @@ const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
  * @typedef {object} Agent
  * @property {string} clientId
  * @property {number} threadId
+ * @property {string} [thread]  names the thread, where agents of several ones use the table
  * @property {(viewer: Viewer) => number} pidFor  its process id; 0: of no use to the viewer
  * @property {(entry: LockEntry) => void} onGranted  a queued entry now holds the lock
  * @property {(entry: LockEntry, reason: LossReason) => void} onLost  a held entry has lost its lock
@@ -21,6 +23,8 @@ const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
 
 /** @typedef {import('./local-clock.js').LocalClock} LocalClock */
 /** @typedef {any} Viewer  the agent of this table that is told */
+
+const walkWaits = lazy(() => require('./wait-walk.js').walkWaits);
 
 /**
  * The standard's algorithms on one table in plain JavaScript. It is the readable reference for
@@ -120,6 +124,19 @@ class LocalLockTable {
   }
 
   /**
+   * @param {LockEntry[]} starts
+   * @param {import('../../../types/backend.d.ts').WaitWalkOptions} options
+   * @param {Viewer} viewer
+   * @param {(agent: Agent) => Iterable<LockEntry>} [entriesOf]  the thread of an agent
+   */
+  waitsOf(starts, options, viewer, entriesOf = () => this.#entries()) {
+    const queued = starts.filter((entry) => entry?.isQueued);
+    const describe = (/** @type {LockEntry} */ entry) =>
+      entry.detailAt(this.#clock.now(), this.#clock, viewer);
+    return walkWaits()(queued, entriesOf, describe, options);
+  }
+
+  /**
    * @param {string} name
    * @param {number} max
    * @param {Viewer} viewer
@@ -208,6 +225,13 @@ class LocalLockTable {
       for (const entry of resource.queue) pending.push(describe(entry));
     }
     return { held, pending };
+  }
+
+  *#entries() {
+    for (const { held, queue } of this.#resources.values()) {
+      yield* held;
+      yield* queue;
+    }
   }
 
   /** @param {LockResource} resource */

@@ -1,5 +1,6 @@
 'use strict';
 
+const { DeadlockError } = require('../../errors.js');
 const { describeProcess } = require('../describe-process.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
@@ -46,4 +47,13 @@ function describePossibleCycle(cycle) {
   );
 }
 
-module.exports = { describeCycle, describePossibleCycle };
+/** @param {LockDetail[]} cycle */
+function toDeadlockError(cycle) {
+  const members = cycle.map(({ name, mode, clientId, pid, host, threadId }) => ({
+    ...{ name, mode, clientId, pid, threadId },
+    ...(host === undefined ? {} : { host }),
+  }));
+  return new DeadlockError(describeCycle(cycle), members);
+}
+
+module.exports = { describeCycle, describePossibleCycle, toDeadlockError };

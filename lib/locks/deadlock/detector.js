@@ -1,15 +1,14 @@
 'use strict';
 
-const { DeadlockError } = require('../../errors.js');
 const { performance, setTimeout } = require('../../time.js');
 const { UNSEEN, AWAITED } = require('./await-tracker.js');
-const { describeCycle, describePossibleCycle } = require('./describe-cycle.js');
+const { describeCycle, describePossibleCycle, toDeadlockError } = require('./describe-cycle.js');
 const { isWithin } = require('../enclosing-word.js');
-const { choose, lastOf, shapeOf } = require('./knot.js');
+const { findActors, shapeOf } = require('./knot.js');
 const { linkPossible } = require('./possible-links.js');
-const { runSliced } = require('../../sliced.js');
+const { eachOf, runSliced } = require('../../sliced.js');
 const { Surroundings } = require('./surroundings.js');
-const { WaitGraph, eachOf, filter } = require('./wait-graph.js');
+const { WaitGraph } = require('./wait-graph.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
@@ -23,7 +22,7 @@ const { WaitGraph, eachOf, filter } = require('./wait-graph.js');
  * @property {0 | 1 | 2} awaitState  see await-tracker.js
  * @property {boolean} isNestedWait  it waits still
  * @property {boolean} isWatched  of the detector: unwatch() has to be called
- * @property {(error: DeadlockError) => void} abort  leaves the queue and rejects
+ * @property {(error: Error) => void} abort  leaves the queue and rejects
  */
 
 /**
@@ -180,15 +179,16 @@ class DeadlockDetector {
   }
 
   /**
-   * Adds this agent's requests that wait.
+   * Adds this agent's requests that wait. The fresh ones come first: they may become watched
+   * meanwhile.
    * @param {Map<number, WatchedRequest>} own  by their ids
    */
-  #noteOwn(own) {
+  *#noteOwn(own) {
     const note = (/** @type {WatchedRequest} */ request) => {
       if (request.isNestedWait && !own.has(request.backendId)) own.set(request.backendId, request);
     };
-    for (const request of this.#watched.keys()) note(request);
-    this.#fresh.forEach(note);
+    yield* eachOf(this.#fresh, note);
+    yield* eachOf(this.#watched.keys(), note);
   }
 
   /**
@@ -214,7 +214,7 @@ class DeadlockDetector {
     if (due.length === 0) return;
     /** @type {Map<number, WatchedRequest>} this agent's requests that wait, by their ids */
     const own = new Map();
-    this.#noteOwn(own);
+    await runSliced(this.#noteOwn(own));
     const surroundings = new Surroundings(this.#backend, this.#awaitedBy(own, UNSEEN + 1));
     const ids = await surroundings.findStuck(due.map(({ backendId }) => backendId));
     const stuck = due.filter(
@@ -224,13 +224,10 @@ class DeadlockDetector {
     const inspection = await (ids === undefined
       ? surroundings.inspectAll()
       : surroundings.inspect([...ids]));
-    this.#noteOwn(own); // those that were made meanwhile
+    await runSliced(this.#noteOwn(own)); // those that were made meanwhile
     const isAwaited = this.#awaitedBy(own, AWAITED);
     const graph = await runSliced(WaitGraph.build(inspection, { isAwaited }));
-    const chosen = new Map();
-    const judge = (/** @type {WatchedRequest} */ request) =>
-      this.#judge(request, graph, chosen, own);
-    const others = await runSliced(filter(stuck, (request) => !judge(request)));
+    const others = await runSliced(this.#judgeAll(stuck, graph, own));
     if (others.length > 0) await this.#lookForPossible(others, inspection, own);
   }
 
@@ -242,79 +239,90 @@ class DeadlockDetector {
   async #lookForPossible(requests, inspection, own) {
     const isAwaited = this.#awaitedBy(own, UNSEEN + 1);
     const graph = await runSliced(WaitGraph.build(inspection, { isAwaited, links: linkPossible }));
-    const knots = new Map();
-    const judge = (/** @type {WatchedRequest} */ request) =>
-      this.#judgePossible(request, graph, knots);
-    await runSliced(eachOf(requests, judge));
+    await runSliced(this.#judgePossible(requests, graph));
   }
 
   /**
-   * @param {WatchedRequest} request
+   * @param {WatchedRequest[]} requests
    * @param {WaitGraph} graph
-   * @param {Map<LockDetail[], LockDetail | undefined>} chosen  by knot: the request that acts
    * @param {Map<number, WatchedRequest>} own
-   * @returns {boolean} whether it is in a deadlock, or has ended
+   * @returns {Generator<void, WatchedRequest[], void>} those that wait, and are in no deadlock
    */
-  #judge(request, graph, chosen, own) {
-    const watched = this.#watched.get(request);
-    if (watched === undefined) return true;
-    const detail = graph.find(this.#backend.clientId, request.backendId);
-    if (detail === undefined || !graph.isStuck(detail)) return false;
-    const knot = graph.knotOf(detail);
-    if (knot.length === 0) return false;
-    pause(watched);
-    if (!chosen.has(knot)) chosen.set(knot, choose(graph.awaitedOf(knot)));
-    const actor = chosen.get(knot);
-    if (actor?.clientId === this.#backend.clientId) {
-      this.#act(own.get(actor.requestId), () => graph.cycleThrough(actor));
+  *#judgeAll(requests, graph, own) {
+    /** @type {Set<LockDetail[]>} */
+    const judged = new Set();
+    const others = [];
+    for (const request of requests) {
+      yield;
+      const watched = this.#watched.get(request);
+      if (watched === undefined) continue;
+      const detail = graph.find(this.#backend.clientId, request.backendId);
+      const knot = detail !== undefined && graph.isStuck(detail) ? graph.knotOf(detail) : [];
+      if (knot.length === 0) {
+        others.push(request);
+        continue;
+      }
+      pause(watched);
+      if (judged.has(knot)) continue;
+      judged.add(knot);
+      yield* this.#actIn(knot, graph, own);
     }
-    return true;
+    return others;
   }
 
   /**
    * Once per deadlock. The request need not be due: it could go on when it was looked at.
-   * @param {WatchedRequest | undefined} request
-   * @param {() => LockDetail[]} findCycle  reads the whole knot
+   * @param {LockDetail[]} knot
+   * @param {WaitGraph} graph
+   * @param {Map<number, WatchedRequest>} own
    */
-  #act(request, findCycle) {
+  *#actIn(knot, graph, own) {
+    const actors = yield* findActors(knot, (request) => graph.isAwaited(request));
+    const actor = actors.rejected ?? actors.warning;
+    if (actor?.clientId !== this.#backend.clientId) return;
+    const request = own.get(actor.requestId);
     const watched = request && this.#watched.get(request);
     if (request === undefined || watched === undefined || watched.isWarned) return;
+    const cycle = yield* graph.findCycle(actor);
+    if (this.#watched.get(request) !== watched) return; // it has ended meanwhile
     if (request.extras?.deadlock === 'reject') {
-      request.abort(toError(findCycle()));
+      request.abort(toDeadlockError(cycle));
     } else {
       watched.isWarned = true;
-      warn(describeCycle(findCycle()));
+      warn(describeCycle(cycle));
     }
   }
 
   /**
-   * @param {WatchedRequest} request
+   * @param {WatchedRequest[]} requests
    * @param {WaitGraph} graph  with the possible links, too
-   * @param {Map<LockDetail[], PossibleKnot>} knots
    */
-  #judgePossible(request, graph, knots) {
-    const watched = this.#watched.get(request);
-    const detail = graph.find(this.#backend.clientId, request.backendId);
-    if (watched === undefined) return;
-    if (detail !== undefined && !graph.isStuck(detail)) {
-      this.#rest(request);
-      return;
+  *#judgePossible(requests, graph) {
+    /** @type {Map<LockDetail[], PossibleKnot>} */
+    const knots = new Map();
+    for (const request of requests) {
+      yield;
+      const watched = this.#watched.get(request);
+      if (watched === undefined) continue;
+      const detail = graph.find(this.#backend.clientId, request.backendId);
+      if (detail !== undefined && !graph.isStuck(detail)) {
+        this.#rest(request);
+        continue;
+      }
+      pause(watched);
+      // It waits but is not in the table yet, which is busy: another check will find it.
+      if (detail === undefined) continue;
+      const knot = graph.knotOf(detail);
+      if (knot.length === 0) {
+        watched.possible = '';
+        continue;
+      }
+      if (!knots.has(knot)) knots.set(knot, yield* toPossibleKnot(knot, graph, detail));
+      const { shape, last } = /** @type {PossibleKnot} */ (knots.get(knot));
+      if (!hasLasted(watched, shape)) continue;
+      watched.isWarned = true;
+      if (last === detail) warn(describePossibleCycle(yield* graph.findCycle(detail)));
     }
-    pause(watched);
-    // It waits but is not in the table yet, because the table is busy: another check will find it.
-    if (detail === undefined) return;
-    const knot = graph.knotOf(detail);
-    if (knot.length === 0) {
-      watched.possible = '';
-      return;
-    }
-    if (!knots.has(knot)) knots.set(knot, toPossibleKnot(knot, graph, detail));
-    const { shape, last } = /** @type {PossibleKnot} */ (knots.get(knot));
-    const now = performance.now();
-    if (watched.possible !== shape) Object.assign(watched, { possible: shape, possibleSince: now });
-    if (watched.isWarned || now - watched.possibleSince < POSSIBLE_MS) return;
-    watched.isWarned = true;
-    if (last === detail) warn(describePossibleCycle(graph.cycleThrough(detail)));
   }
 }
 
@@ -331,26 +339,28 @@ function hasLeft({ outer, extras }) {
  * @param {LockDetail[]} knot
  * @param {WaitGraph} graph
  * @param {LockDetail} member
- * @returns {PossibleKnot}
+ * @returns {Generator<void, PossibleKnot, void>}
  */
-function toPossibleKnot(knot, graph, member) {
-  const warning = graph.awaitedOf(knot).filter(({ deadlock }) => deadlock !== 'ignore');
-  return { shape: shapeOf(knot, graph.tokensOfKnot(member)), last: lastOf(warning) };
+function* toPossibleKnot(knot, graph, member) {
+  const { warning } = yield* findActors(knot, (request) => graph.isAwaited(request));
+  return { shape: yield* shapeOf([...knot, ...graph.locksOfKnot(member)]), last: warning };
+}
+
+/**
+ * @param {Watched} watched
+ * @param {string} shape  of its possible knot
+ * @returns {boolean} whether it has been the same for long, and was not warned of
+ */
+function hasLasted(watched, shape) {
+  const now = performance.now();
+  if (watched.possible !== shape) Object.assign(watched, { possible: shape, possibleSince: now });
+  return !watched.isWarned && now - watched.possibleSince >= POSSIBLE_MS;
 }
 
 /** @param {Watched} watched */
 function pause(watched) {
   watched.pauseMs = Math.min(2 * watched.pauseMs, MAX_PAUSE_MS);
   watched.at = performance.now() + watched.pauseMs;
-}
-
-/** @param {LockDetail[]} cycle */
-function toError(cycle) {
-  const members = cycle.map(({ name, mode, clientId, pid, host, threadId }) => ({
-    ...{ name, mode, clientId, pid, threadId },
-    ...(host === undefined ? {} : { host }),
-  }));
-  return new DeadlockError(describeCycle(cycle), members);
 }
 
 /** @param {string} message */

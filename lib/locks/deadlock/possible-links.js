@@ -1,6 +1,7 @@
 'use strict';
 
 const { isOutsideKnown } = require('../enclosing-word.js');
+const { eachOf } = require('../../sliced.js');
 const { WaitNode, Resource } = require('./wait-node.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
@@ -32,43 +33,39 @@ const grantedAt = ({ since, waited }) => since + waited;
 function* linkPossible(held, pending) {
   /** @type {Map<string, WaitNode[]>} */
   const byAgent = new Map();
-  for (const node of pending.values()) {
-    if (isOutsideKnown(node.detail, (token) => held.get(token)?.detail)) continue;
+  yield* eachOf(pending.values(), (node) => {
+    if (isOutsideKnown(node.detail, (token) => held.get(token)?.detail)) return;
     const agent = agentOf(node.detail);
     const requests = byAgent.get(agent);
     if (requests === undefined) byAgent.set(agent, [node]);
     else requests.push(node);
-    yield;
-  }
+  });
   /** @type {Map<string, { since: number, node: WaitNode }[]>} */
   const chains = new Map();
-  for (const [agent, requests] of byAgent) {
-    chains.set(agent, toChain(requests));
-    yield;
-  }
-  let steps = 0;
-  for (const holder of held.values()) {
+  for (const [agent, requests] of byAgent) chains.set(agent, yield* toChain(requests));
+  yield* eachOf(held.values(), (holder) => {
     const chain = chains.get(agentOf(holder.detail));
     const later = chain && firstSince(chain, grantedAt(holder.detail));
     if (later !== undefined) holder.waitFor(later);
-    steps += 1;
-    if (steps % 64 === 0) yield;
-  }
+  });
 }
 
 /**
  * @param {WaitNode[]} requests  of an agent
- * @returns {{ since: number, node: WaitNode }[]} oldest first; each waits for its request and the
- *   next node
+ * @returns {Generator<void, { since: number, node: WaitNode }[], void>} oldest first; each waits
+ *   for its request and the next node
  */
-function toChain(requests) {
+function* toChain(requests) {
   requests.sort((a, b) => a.detail.since - b.detail.since);
-  const chain = requests.map((request) => {
-    const node = new WaitNode(LATER_ONES, new Resource());
+  const nobodys = new Resource();
+  /** @type {{ since: number, node: WaitNode }[]} */
+  const chain = [];
+  yield* eachOf(requests, (request) => {
+    const node = new WaitNode(LATER_ONES, nobodys);
     node.waitFor(request);
-    return { since: request.detail.since, node };
+    chain.at(-1)?.node.waitFor(node);
+    chain.push({ since: request.detail.since, node });
   });
-  for (let i = 1; i < chain.length; i += 1) chain[i - 1].node.waitFor(chain[i].node);
   return chain;
 }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { runAtOnce } = require('../../sliced.js');
+const { eachOf, runAtOnce } = require('../../sliced.js');
 
 /**
  * Computes the strongly connected components of a directed graph: for each node the nodes that it
@@ -36,21 +36,21 @@ function* strongComponents(starts, next) {
     lowest.set(node, Math.min(Number(lowest.get(node)), Number(index)));
   };
   /** @param {N} node */
-  const leave = (node) => {
+  function* leave(node) {
     if (lowest.get(node) !== indexes.get(node)) return;
     const component = open.splice(open.lastIndexOf(node));
-    for (const member of component) components.set(member, component);
-  };
+    yield* eachOf(component, (member) => components.set(member, component));
+  }
 
   /**
    * Takes one step forward or back.
    * @param {{ node: N, rest: Iterator<N> }[]} path
    */
-  const walk = (path) => {
+  function* walk(path) {
     const { node, rest } = path[path.length - 1];
     const { done, value } = rest.next();
     if (done) {
-      leave(node);
+      yield* leave(node);
       path.pop();
       if (path.length > 0) lower(path[path.length - 1].node, lowest.get(node));
     } else if (!indexes.has(value)) {
@@ -58,11 +58,12 @@ function* strongComponents(starts, next) {
     } else if (!components.has(value)) {
       lower(node, indexes.get(value));
     }
-  };
+    yield;
+  }
 
   for (const start of starts) {
     const path = indexes.has(start) ? [] : [enter(start)];
-    while (path.length > 0) yield walk(path);
+    while (path.length > 0) yield* walk(path);
   }
   return components;
 }

@@ -2,8 +2,8 @@
 
 const { readEnclosingWord } = require('../enclosing-word.js');
 const { linkPossible } = require('./possible-links.js');
-const { runSliced } = require('../../sliced.js');
-const { WaitGraph, eachOf, filter, keyOf } = require('./wait-graph.js');
+const { eachOf, filter, runSliced } = require('../../sliced.js');
+const { WaitGraph, keyOf } = require('./wait-graph.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
@@ -11,7 +11,7 @@ const { WaitGraph, eachOf, filter, keyOf } = require('./wait-graph.js');
 /**
  * Reads the part of the lock table that a deadlock check needs, and no more. Most requests wait for
  * a holder that can continue, which the holders alone show, without their queues. Only requests
- * that may be stuck are read with their queues, and twice.
+ * that may be stuck are read with their queues, and twice where one read is of no one moment.
  */
 class Surroundings {
   #backend;
@@ -49,6 +49,7 @@ class Surroundings {
    */
   async inspect(ids) {
     const first = await this.#walk(ids, true);
+    if (first.isOneMoment) return first;
     return runSliced(intersect(first, await this.#walk(ids, true)));
   }
 
@@ -69,8 +70,9 @@ class Surroundings {
 }
 
 /**
- * @param {LockInspection} inspection
- * @returns {Promise<LockInspection>} the same
+ * @template {LockInspection} T
+ * @param {T} inspection
+ * @returns {Promise<T>} the same
  */
 async function readWords(inspection) {
   await runSliced(eachOf(inspection.held, readEnclosingWord));

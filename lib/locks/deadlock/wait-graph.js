@@ -1,6 +1,6 @@
 'use strict';
 
-const { runAtOnce } = require('../../sliced.js');
+const { eachOf, filter, runAtOnce } = require('../../sliced.js');
 const { UNKNOWN_TOKEN } = require('../enclosing-word.js');
 const { strongComponents } = require('./strong-components.js');
 const { WaitNode, Resource } = require('./wait-node.js');
@@ -12,8 +12,6 @@ const { WaitNode, Resource } = require('./wait-node.js');
  * Whether the enclosing callback awaits a request. Called for each nested request of all agents.
  * @typedef {(request: LockDetail) => boolean} IsAwaited
  */
-
-const STEPS_PER_YIELD = 64;
 
 /**
  * @param {string} clientId
@@ -73,7 +71,7 @@ class WaitGraph {
     yield* eachOf(graph.#byToken.values(), (node) => graph.#goOnIfFree(node));
     yield* eachOf(graph.#resources.values(), (resource) => graph.#grantFrom(resource));
     yield* eachOf(graph.#canGoOn, (node) => graph.#release(node)); // the list grows
-    const stuck = [...graph.#byKey.values()].filter(({ isStuck }) => isStuck);
+    const stuck = yield* filter(graph.#byKey.values(), ({ isStuck }) => isStuck);
     graph.#components = yield* strongComponents(
       /** @type {Iterable<WaitNode | Resource>} */ (stuck),
       (node) => node.next(),
@@ -99,9 +97,10 @@ class WaitGraph {
    * Returns the shortest cycle through this request: each request waits for a lock in whose
    * callback the next was made.
    * @param {LockDetail} start  pending
-   * @returns {LockDetail[]} from that request on; empty when it is in no such cycle
+   * @returns {Generator<void, LockDetail[], void>} from that request on; empty when it is in no
+   *   such cycle
    */
-  cycleThrough(start) {
+  *findCycle(start) {
     const first = this.#nodeOf(start);
     if (!first.isStuck) return [];
     /** @type {Map<WaitNode | Resource, WaitNode | Resource>} the predecessor of each node */
@@ -115,8 +114,17 @@ class WaitGraph {
         from.set(next, node);
         queue.push(next);
       }
+      yield;
     }
     return [];
+  }
+
+  /**
+   * The same, without interruption.
+   * @param {LockDetail} start
+   */
+  cycleThrough(start) {
+    return runAtOnce(this.findCycle(start));
   }
 
   /**
@@ -141,28 +149,25 @@ class WaitGraph {
   #knots = new Map();
 
   /**
-   * The tokens of the locks that a knot holds.
+   * The locks that a knot holds.
    * @param {LockDetail} request  pending
-   * @returns {bigint[]}
+   * @returns {LockDetail[]}
    */
-  tokensOfKnot(request) {
-    const tokens = [];
+  locksOfKnot(request) {
+    const locks = [];
     for (const node of this.#components.get(this.#nodeOf(request)) ?? []) {
-      if (node instanceof WaitNode && node.detail.token !== null) tokens.push(node.detail.token);
+      if (node instanceof WaitNode && node.isHolder) locks.push(node.detail);
     }
-    return tokens;
+    return locks;
   }
 
   /**
-   * Those of some requests that a held lock may wait for. A request whose lock has ended waits like
-   * any other, but its end would let none of them go on.
-   * @param {LockDetail[]} requests
+   * Whether a held lock may wait for a request. One whose lock has ended waits like any other, but
+   * its end would let none of them go on.
+   * @param {LockDetail} request
    */
-  awaitedOf(requests) {
-    return requests.filter(
-      ({ enclosingToken: token }) =>
-        token !== null && (token === UNKNOWN_TOKEN || this.#byToken.has(token)),
-    );
+  isAwaited({ enclosingToken: token }) {
+    return token !== null && (token === UNKNOWN_TOKEN || this.#byToken.has(token));
   }
 
   /** @param {LockDetail} request */
@@ -241,35 +246,6 @@ class WaitGraph {
  */
 
 /**
- * @template T
- * @param {Iterable<T>} items
- * @param {(item: T) => void} visit
- */
-function* eachOf(items, visit) {
-  let steps = 0;
-  for (const item of items) {
-    visit(item);
-    steps += 1;
-    if (steps % STEPS_PER_YIELD === 0) yield;
-  }
-}
-
-/**
- * @template T
- * @param {T[]} items
- * @param {(item: T) => boolean} isWanted
- * @returns {Generator<void, T[], void>}
- */
-function* filter(items, isWanted) {
-  /** @type {T[]} */
-  const wanted = [];
-  yield* eachOf(items, (item) => {
-    if (isWanted(item)) wanted.push(item);
-  });
-  return wanted;
-}
-
-/**
  * @param {Map<WaitNode | Resource, WaitNode | Resource>} from
  * @param {WaitNode} start
  * @param {WaitNode | Resource} end
@@ -294,4 +270,4 @@ function pendingOf(nodes) {
   return details;
 }
 
-module.exports = { WaitGraph, eachOf, filter, keyOf };
+module.exports = { WaitGraph, keyOf };

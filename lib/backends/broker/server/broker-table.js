@@ -7,7 +7,7 @@ const { clockName, machineNow, wallLead, wallNow } = require('../machine-clock.j
 const { lossOf, recordOf, requestOf, tokenAndTime } = require('./entry-records.js');
 const { NO_ROOM, bytesOfRequest, bytesOfSession } = require('./journal-room.js');
 const { RemoteRequest } = require('./remote-request.js');
-const { Session } = require('./session.js');
+const { Session, entriesByThread } = require('./session.js');
 
 /** @typedef {import('../../local/lock-entry.js').LockEntry} LockEntry */
 /** @typedef {import('../../../../types/backend.d.ts').LockLossReason} LossReason */
@@ -58,6 +58,17 @@ class BrokerTable {
   /** @param {Session} viewer */
   inspect(viewer) {
     return this.#table.inspect(viewer);
+  }
+
+  /**
+   * @param {Session} session  of the requests
+   * @param {number[]} ids
+   * @param {import('../../../../types/backend.d.ts').WaitWalkOptions} options
+   */
+  waitsOf(session, ids, options) {
+    const starts = ids.map((id) => /** @type {LockEntry} */ (session.entries.get(id)));
+    const entriesOf = entriesByThread(this.sessions);
+    return this.#table.waitsOf(starts, options, session, entriesOf);
   }
 
   /**

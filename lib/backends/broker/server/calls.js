@@ -28,6 +28,12 @@ const ANSWERS = {
 
   inspect: (table, session, _argument, reply) => reply(toPlain(table.inspect(session))),
 
+  waitsOf(table, session, [ids, withQueues, withPossible], reply) {
+    const known = Array.isArray(ids) ? ids : []; // whoever asks so has asked for nothing
+    const options = { withQueues, withPossible };
+    table.waitsOf(session, known, options).then((found) => reply(toPlain(found)));
+  },
+
   /** Without the name, which may be longer than an answer to a blocked thread. */
   holdersOf(table, session, [name, max], reply) {
     const holders = table.holdersOf(name, Math.min(max, MAX_HOLDERS), session);

@@ -169,4 +169,15 @@ class Session {
   }
 }
 
-module.exports = { Session };
+/**
+ * @param {Map<string, Session>} sessions
+ * @returns {(session: { thread?: string }) => Iterable<LockEntry>} all of the same thread
+ */
+const entriesByThread = (sessions) =>
+  function* entriesOf({ thread }) {
+    for (const session of sessions.values()) {
+      if (session.thread === thread) yield* session.entries.values();
+    }
+  };
+
+module.exports = { Session, entriesByThread };

@@ -103,6 +103,17 @@ test('one connection is of one client: nothing is noted of another one', async (
   expect(fs.readFileSync(journal, 'utf8')).not.toContain('the second');
 });
 
+test.each([[null], ['a'], [[99, 'x', null, {}, -1]], [{ length: 2 ** 40 }]])(
+  'who asks what %j waits for is told that it waits for nothing',
+  async (ids) => {
+    const client = await RawClient.open(claim());
+    client.hello('asker');
+    expect(await client.ask('waitsOf', ids)).toMatchObject({ held: [], pending: [] });
+    expect((await locks.query()).held).toHaveLength(1);
+    client.close();
+  },
+);
+
 test('who asks for a lock after its goodbye gets none, and keeps nobody out', async () => {
   const client = await RawClient.open(claim());
   client.hello('leaver');

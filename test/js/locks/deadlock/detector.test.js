@@ -94,7 +94,7 @@ test('another one gives way, whatever it says of itself', async () => {
 
 test('the cycle is read once, for the warning, however many wait in it', async () => {
   const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
-  const read = jest.spyOn(WaitGraph.prototype, 'cycleThrough');
+  const read = jest.spyOn(WaitGraph.prototype, 'findCycle');
   const ids = Array.from({ length: 40 }, (_, i) => i + 2);
   const backend = backendOf({
     held: [detailOf('a', 1, { token: TOKEN })],

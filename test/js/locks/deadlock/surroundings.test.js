@@ -83,6 +83,16 @@ test('what one of two looks does not show was not there at one moment', async ()
   });
 });
 
+test('a look that is of one moment is enough', async () => {
+  const stays = detailOf('a', 1, { token: 7n });
+  const fake = backendOf(
+    { held: [stays], pending: [], isOneMoment: true },
+    { held: [], pending: [] },
+  );
+  expect((await new Surroundings(fake, () => true).inspect([1])).held).toEqual([stays]);
+  expect(fake.asked).toEqual([true]);
+});
+
 test('a request whose holder waits for nothing is not stuck, and no queue is read', async () => {
   const fake = backendOf({
     held: [detailOf('a', 1, { token: 7n })],

@@ -1,0 +1,153 @@
+'use strict';
+
+const { NO_ID, TrackedRequest } = require('./tracked-request.js');
+const { VIEW } = require('./wire.js');
+
+/** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
+/** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
+/** @typedef {import('../../loop-keep-alive.js').LoopKeepAlive} LoopKeepAlive */
+
+/**
+ * The requests of one agent that have not ended, as their client sees them. They keep the event
+ * loop alive while they wait for a word of the broker.
+ */
+class TrackedRequests {
+  /** @type {Map<number, TrackedRequest>} in the order of their numbers */
+  #byId = new Map();
+  #lastId = 0;
+  #keepAlive;
+  #hasHeardOfLoss;
+
+  /**
+   * @param {LoopKeepAlive} keepAlive
+   * @param {(id: number) => void} hasHeardOfLoss  the broker need not keep it any longer
+   */
+  constructor(keepAlive, hasHeardOfLoss) {
+    this.#keepAlive = keepAlive;
+    this.#hasHeardOfLoss = hasHeardOfLoss;
+  }
+
+  get size() {
+    return this.#byId.size;
+  }
+
+  /** The highest number so far. */
+  get lastId() {
+    return this.#lastId;
+  }
+
+  values() {
+    return this.#byId.values();
+  }
+
+  /** @param {Request} request  that waits from now on */
+  add(request) {
+    this.#lastId += 1;
+    const tracked = new TrackedRequest(request, this.#lastId);
+    this.#byId.set(this.#lastId, tracked);
+    request.backendId = this.#lastId;
+    this.#keepAlive.ref();
+    return tracked;
+  }
+
+  /** @param {Request} request */
+  of(request) {
+    return this.#byId.get(request.backendId);
+  }
+
+  /**
+   * @param {TrackedRequest} tracked  that waits
+   * @param {number} high
+   * @param {number} low
+   */
+  grant(tracked, high, low) {
+    tracked.grant(high, low);
+    this.#keepAlive.unref();
+  }
+
+  /** @param {TrackedRequest} tracked */
+  startRelease(tracked) {
+    if (tracked.view === VIEW.HELD) this.#keepAlive.ref();
+    tracked.startRelease();
+  }
+
+  /** @param {TrackedRequest} tracked  that has ended */
+  forget(tracked) {
+    if (!this.#byId.delete(tracked.id)) return;
+    if (tracked.view !== VIEW.HELD) this.#keepAlive.unref();
+    tracked.request.backendId = NO_ID;
+  }
+
+  /** @param {any[]} message  of the broker, about a request */
+  receive([kind, id, ...rest]) {
+    const tracked = this.#byId.get(id);
+    if (tracked === undefined) return;
+    if (kind === 'w') tracked.isQueued = true;
+    else if (kind === 'g') this.#onGranted(tracked, rest);
+    else if (kind === 'l') this.#onLost(tracked, rest);
+    else if (kind === 'd') this.#onReleased(tracked, rest[0] ?? undefined);
+    else if (tracked.view === VIEW.WAITING) this.#onRefused(tracked, kind, rest);
+  }
+
+  /**
+   * @param {TrackedRequest} tracked
+   * @param {any[]} token
+   */
+  #onGranted(tracked, [high, low]) {
+    if (tracked.view !== VIEW.WAITING) return; // heard of before
+    this.grant(tracked, high, low);
+    tracked.request.granted();
+  }
+
+  /**
+   * @param {TrackedRequest} tracked
+   * @param {any[]} loss
+   */
+  #onLost(tracked, [reason, high, low]) {
+    if (tracked.view === VIEW.RELEASING) return; // the answer to the release says it, too
+    tracked.setToken(high, low);
+    this.forget(tracked);
+    this.#hasHeardOfLoss(tracked.id);
+    tracked.request.lost(reason);
+  }
+
+  /**
+   * @param {TrackedRequest} tracked
+   * @param {LockLossReason | undefined} reason
+   */
+  #onReleased(tracked, reason) {
+    if (tracked.view !== VIEW.RELEASING) return;
+    this.forget(tracked);
+    if (reason !== undefined) this.#hasHeardOfLoss(tracked.id);
+    tracked.onReleased?.(reason);
+  }
+
+  /**
+   * @param {TrackedRequest} tracked
+   * @param {string} kind
+   * @param {any[]} error
+   */
+  #onRefused(tracked, kind, [name, message]) {
+    this.forget(tracked);
+    if (kind === 'm') tracked.request.missed();
+    else tracked.request.failed(new DOMException(message, name));
+  }
+
+  /**
+   * No broker has a say in them any more.
+   * @param {() => DOMException} makeError  for those that wait
+   * @param {LockLossReason | undefined} lossOfReleasing
+   * @param {string} because  for those that hold a lock
+   */
+  dropAll(makeError, lossOfReleasing, because) {
+    for (const tracked of [...this.#byId.values()]) {
+      const { view, request } = tracked;
+      this.forget(tracked);
+      if (view === VIEW.WAITING) request.failed(makeError());
+      else if (view === VIEW.HELD) request.lost('disconnected', because);
+      else tracked.onReleased?.(lossOfReleasing);
+    }
+  }
+}
+
+module.exports = { TrackedRequests };
