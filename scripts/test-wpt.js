@@ -1,0 +1,148 @@
+'use strict';
+
+// npm run test:wpt [-- PATH]: the web platform tests of locks, as they are, in the main thread and
+// in a worker thread, in shared memory, over a broker and over `local:`. PATH is a copy of their
+// repository, of whatever revision; without one, the revision below is fetched with git.
+
+const { spawnSync } = require('node:child_process');
+const { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
+const { build } = require('./steps/build.js');
+const { conclude } = require('./steps/counts.js');
+const { ROOT, StepError } = require('./steps/run.js');
+
+const REPOSITORY = 'https://github.com/web-platform-tests/wpt.git';
+const REVISION = '0556bbc4b2a65f5741bbf2a4071bfe3e2387689c';
+/** All that the tests of locks need. */
+const PARTS = ['web-locks', 'resources', 'interfaces'];
+const MAX_MS = 60_000;
+
+/** Pages that need what only a browser has. */
+const NEEDS_A_BROWSER = {
+  'bfcache/': 'pages that are left and come back',
+  clientids: 'service workers',
+  'crashtests/': 'frames',
+  frames: 'frames',
+  'non-fully-active': 'documents',
+  'non-secure-context': 'a context that is not secure',
+  'opaque-origin': 'origins',
+  'partitioned-web-locks': 'origins',
+  'query-ordering': 'frames',
+  'release-following-termination': 'frames',
+  'storage-buckets': 'navigator.storageBuckets',
+  windows: 'windows',
+};
+/** Pages, and tests of others, that need a second thread, which `local:` does not reach. */
+const NEEDS_A_THREAD = /workers|different contexts|observe a deadlock/;
+/** Of an interface that Node does not have. */
+const NOT_IN_NODE = /^WorkerNavigator /;
+
+/** Where the tables of this run are. */
+const directory = mkdtempSync(path.join(tmpdir(), 'holdfast-wpt-'));
+
+/** @param {string[]} args  @param {string} cwd */
+function git(args, cwd) {
+  const { status, error } = spawnSync('git', args, { cwd, stdio: ['ignore', 2, 2] });
+  if (status === 0) return;
+  const why = error?.message ?? `it ended with ${status}`;
+  throw new StepError(`'git ${args.join(' ')}' failed (${why}): pass the path of a copy instead`);
+}
+
+/** @returns {string} a folder with the tests of that revision, and nothing else of it */
+function fetchTests() {
+  const folder = path.join(ROOT, 'build', 'wpt', REVISION);
+  if (existsSync(path.join(folder, PARTS[0]))) return folder;
+  mkdirSync(folder, { recursive: true });
+  git(['init', '--quiet'], folder);
+  git(['sparse-checkout', 'set', ...PARTS], folder);
+  git(['fetch', '--quiet', '--depth=1', '--filter=blob:none', REPOSITORY, REVISION], folder);
+  git(['checkout', '--quiet', 'FETCH_HEAD'], folder);
+  return folder;
+}
+
+/** @param {string} page */
+const needsABrowser = (page) =>
+  Object.keys(NEEDS_A_BROWSER).find((name) => page.startsWith(`web-locks/${name}`));
+
+/** @param {string} folder */
+function pagesOf(folder) {
+  const found = path.join(folder, 'web-locks');
+  if (!existsSync(found)) throw new StepError(`no tests of locks in '${folder}'`);
+  return readdirSync(found, { recursive: true })
+    .map((name) => `web-locks/${String(name).split(path.sep).join('/')}`)
+    .filter((name) => /\.any\.js$|\.window\.js$|\.html$/.test(name))
+    .filter((name) => !name.startsWith('web-locks/resources/'))
+    .sort();
+}
+
+/**
+ * @param {string} folder
+ * @param {string} page
+ * @param {{ place: string, url: string }} where
+ * @returns {[name: string, status: string, message: string | null][]}
+ */
+function runPage(folder, page, { place, url }) {
+  const program = path.join(ROOT, 'test', 'wpt', 'run-page.js');
+  const env = { ...process.env, HOLDFAST_URL: url, HOLDFAST_DIR: directory };
+  const { stdout, stderr, status, signal } = spawnSync(
+    process.execPath,
+    [program, folder, page, place],
+    { encoding: 'utf8', env, timeout: MAX_MS, killSignal: 'SIGKILL' },
+  );
+  try {
+    return JSON.parse(stdout);
+  } catch {
+    return [[page, 'failed', `the process ended with ${signal ?? status}: ${stderr}`]];
+  }
+}
+
+/**
+ * @param {string} folder
+ * @param {{ place: string, url: string }} where
+ * @returns {import('./steps/counts.js').Counts}
+ */
+function runPages(folder, where) {
+  const isLocal = where.url === 'local:';
+  const failures = [];
+  let passed = 0;
+  let skipped = 0;
+  for (const page of pagesOf(folder)) {
+    if (needsABrowser(page) || (isLocal && NEEDS_A_THREAD.test(page))) continue;
+    const counts = { passed: 0, skipped: 0, failed: 0 };
+    for (const [name, status, message] of runPage(folder, page, where)) {
+      if (status === 'passed') counts.passed += 1;
+      else if (NOT_IN_NODE.test(name) || (isLocal && NEEDS_A_THREAD.test(name)))
+        counts.skipped += 1;
+      else failures.push(`${page}: ${name}: ${status}: ${message}`);
+    }
+    passed += counts.passed;
+    skipped += counts.skipped;
+    console.log(`${page}: ${counts.passed} passed`);
+  }
+  return { passed, failed: failures.length, skipped, failures };
+}
+
+const PLACES = ['window', 'worker'];
+
+try {
+  build();
+  const folder = path.resolve(process.argv[2] ?? fetchTests());
+  for (const [page, what] of Object.entries(NEEDS_A_BROWSER)) {
+    console.log(`left out: ${page}: needs ${what}`);
+  }
+  conclude(
+    ['shm:', 'broker:', 'local:'].flatMap((url) =>
+      PLACES.map((place) => ({
+        title: `web platform tests of locks, ${url} in a ${place}`,
+        run: () => runPages(folder, { place, url }),
+      })),
+    ),
+  );
+} catch (error) {
+  if (!(error instanceof StepError)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
+} finally {
+  rmSync(directory, { recursive: true, force: true });
+}
