@@ -100,6 +100,27 @@ const PACKAGE_BUGS = [
     tests: ['test/conformance/extensions/deadlock.test.js'],
   },
   {
+    name: 'a request is taken for another one that had its number before',
+    file: 'lib/locks/deadlock/own-requests.js',
+    from: 'known === undefined ? request : null',
+    to: 'known ?? request',
+    tests: ['test/js/locks/deadlock/detector.test.js'],
+  },
+  {
+    name: 'who has ended while the cycle was looked for is rejected all the same',
+    file: 'lib/locks/deadlock/detector.js',
+    from: '    if (this.#watched.get(request) !== watched) return; // it has ended meanwhile\n',
+    to: '',
+    tests: ['test/js/locks/deadlock/detector.test.js'],
+  },
+  {
+    name: 'the look for deadlocks takes what has changed for what was there',
+    file: 'lib/backends/local/wait-walk.js',
+    from: 'if (isStillSo(entry)) details',
+    to: 'details',
+    tests: ['test/js/backends/local/wait-walk.test.js'],
+  },
+  {
     name: 'a possible deadlock is told of at once',
     file: 'lib/locks/deadlock/detector.js',
     from: '!watched.isWarned && now - watched.possibleSince >= POSSIBLE_MS',

@@ -215,7 +215,7 @@ class BrokerBackend {
   /**
    * @param {readonly number[]} requestIds
    * @param {import('../../../types/backend.d.ts').WaitWalkOptions} options
-   * @returns {Promise<import('../../../types/backend.d.ts').LockInspection>}
+   * @returns {Promise<import('../../../types/backend.d.ts').WaitWalk>}
    */
   async waitsOf(requestIds, { withQueues, withPossible }) {
     const argument = [requestIds, withQueues, withPossible];

@@ -13,7 +13,7 @@
  *   a [call, value] · over [name, message]: no more is to be had here, and why
  */
 
-const WIRE_VERSION = 1;
+const WIRE_VERSION = 2;
 
 /** Flags of a request. */
 const SHARED = 1;

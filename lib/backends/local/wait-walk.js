@@ -14,8 +14,6 @@ const { tokenOf } = require('./lock-entry.js');
 const TOKEN_BITS = 62;
 /** No lock has this token: the thread does not follow its callbacks. */
 const UNKNOWN_TOKEN = 1n;
-/** A longer chain of locks is damage, or a cycle. */
-const MAX_DEPTH = 1000;
 
 /**
  * @param {LockEntry} entry
@@ -35,12 +33,17 @@ class ThreadWaits {
   #inside = new Map();
   /** @type {Map<bigint, LockEntry>} */
   #held = new Map();
-  /** Waiting ones, of which not all enclosing locks are known; the newest last. */
-  #unknown;
+  /** @type {LockEntry[]} */
+  #waiting = [];
+  /** @type {LockEntry[] | undefined} those in a lock that is not known; the newest last */
+  #unknown = undefined;
+  /** @type {Map<LockEntry, boolean>} whether a lock is in one that is not known */
+  #isInUnknown = new Map();
+  /** @type {Set<LockEntry>} of the locks around them */
+  #taken = new Set();
 
   /** @param {Iterable<LockEntry>} entries  of the thread */
   constructor(entries) {
-    const waiting = [];
     for (const entry of entries) {
       const token = enclosingTokenOf(entry);
       if (token === undefined || entry.list === null) continue;
@@ -48,9 +51,8 @@ class ThreadWaits {
       if (siblings === undefined) this.#inside.set(token, [entry]);
       else siblings.push(entry);
       if (entry.isHeld) this.#held.set(/** @type {bigint} */ (entry.token), entry);
-      else waiting.push(entry);
+      else this.#waiting.push(entry);
     }
-    this.#unknown = waiting.filter((entry) => this.#around(entry) !== undefined).sort(byAge);
   }
 
   /** @param {LockEntry} holder */
@@ -64,29 +66,58 @@ class ThreadWaits {
    * @param {number} grantedAt
    */
   *perhapsInsideSince(grantedAt) {
+    const isIn = (/** @type {LockEntry} */ entry) => this.#isInUnknownLock(entry);
+    const unknown = (this.#unknown ??= this.#waiting.filter(isIn).sort(byAge));
     for (;;) {
-      const newest = this.#unknown.at(-1);
+      const newest = unknown.at(-1);
       if (newest === undefined || newest.requestedAt < grantedAt) return;
-      this.#unknown.pop();
+      unknown.pop();
       yield newest;
-      yield* this.#around(newest) ?? [];
+      yield* this.#takeAround(newest);
+    }
+  }
+
+  /**
+   * Looks at every lock once, however many are inside it.
+   * @param {LockEntry} entry
+   */
+  #isInUnknownLock(entry) {
+    /** @type {LockEntry[]} */
+    const path = [];
+    let at = entry;
+    let lock = this.#lockAround(at);
+    while (lock !== undefined && !this.#isInUnknown.has(lock)) {
+      this.#isInUnknown.set(lock, false); // locks that seem to be inside each other end here
+      path.push(lock);
+      at = lock;
+      lock = this.#lockAround(at);
+    }
+    const isIn =
+      lock === undefined ? enclosingTokenOf(at) === UNKNOWN_TOKEN : this.#isInUnknown.get(lock);
+    for (const each of path) this.#isInUnknown.set(each, isIn === true);
+    return isIn === true;
+  }
+
+  /**
+   * The known locks around a request that were not taken before.
+   * @param {LockEntry} entry
+   */
+  *#takeAround(entry) {
+    let lock = this.#lockAround(entry);
+    while (lock !== undefined && !this.#taken.has(lock)) {
+      this.#taken.add(lock);
+      yield lock;
+      lock = this.#lockAround(lock);
     }
   }
 
   /**
    * @param {LockEntry} entry
-   * @returns {LockEntry[] | undefined} the known locks around it; undefined: there are no others
+   * @returns {LockEntry | undefined} none, or one that is not known
    */
-  #around(entry) {
-    const locks = [];
-    let token = enclosingTokenOf(entry);
-    while (token !== UNKNOWN_TOKEN) {
-      const lock = token === undefined ? undefined : this.#held.get(token);
-      if (lock === undefined || locks.length === MAX_DEPTH) return undefined;
-      locks.push(lock);
-      token = enclosingTokenOf(lock);
-    }
-    return locks;
+  #lockAround(entry) {
+    const token = enclosingTokenOf(entry);
+    return token === undefined ? undefined : this.#held.get(token);
   }
 }
 

@@ -182,7 +182,7 @@ class SharedMemoryBackend {
   /**
    * @param {readonly number[]} requestIds
    * @param {import('../../../types/backend.d.ts').WaitWalkOptions} options
-   * @returns {Promise<import('../../../types/backend.d.ts').LockInspection>}
+   * @returns {Promise<import('../../../types/backend.d.ts').WaitWalk>}
    */
   async waitsOf(requestIds, options) {
     return walkWaits()((call) => this.#ask(call), requestIds, options);

@@ -5,6 +5,7 @@ const { UNSEEN, AWAITED } = require('./await-tracker.js');
 const { describeCycle, describePossibleCycle, toDeadlockError } = require('./describe-cycle.js');
 const { isWithin } = require('../enclosing-word.js');
 const { findActors, shapeOf } = require('./knot.js');
+const { OwnRequests } = require('./own-requests.js');
 const { linkPossible } = require('./possible-links.js');
 const { eachOf, runSliced } = require('../../sliced.js');
 const { Surroundings } = require('./surroundings.js');
@@ -74,7 +75,8 @@ class DeadlockDetector {
   #isFreshTimed = false;
   /** A timer for the next check is set. */
   #isTimed = false;
-  #isLooking = false;
+  /** The requests that the look that is going on knows. @type {OwnRequests | undefined} */
+  #own = undefined;
 
   /** @param {LockBackend} backend */
   constructor(backend) {
@@ -90,6 +92,7 @@ class DeadlockDetector {
   watch(request) {
     if (this.#fresh.length === this.#maxFresh) this.#dropEnded();
     this.#fresh.push(request);
+    this.#own?.note(request);
     if (this.#isFreshTimed) return;
     this.#isFreshTimed = true;
     setTimeout(() => this.#watchFresh(), FRESH_MS).unref();
@@ -128,7 +131,7 @@ class DeadlockDetector {
 
   /** @param {number} delayMs */
   #schedule(delayMs) {
-    if (this.#isLooking || this.#isTimed) return;
+    if (this.#own !== undefined || this.#isTimed) return;
     this.#isTimed = true;
     setTimeout(() => this.#look(), delayMs).unref();
   }
@@ -136,14 +139,14 @@ class DeadlockDetector {
   async #look() {
     const start = performance.now();
     this.#isTimed = false;
-    this.#isLooking = true;
+    this.#own = new OwnRequests();
     try {
-      await this.#lookAtDue(start);
+      await this.#lookAtDue(start, this.#own);
     } catch {
       // The backend is closed, and reports that to its requests itself.
       this.#watched.clear();
     }
-    this.#isLooking = false;
+    this.#own = undefined;
     const now = performance.now();
     let next = Infinity;
     for (const { at } of this.#watched.values()) next = Math.min(next, at);
@@ -166,56 +169,57 @@ class DeadlockDetector {
   /**
    * A request can go on as it is. If a later one closes a cycle through it, the check of that one
    * finds it. But if this is the one to be rejected, only its own agent can do that: it goes on to
-   * look. It stays known, so that it does not count as one of another agent.
+   * look. So it does where it was not known which request was meant. It stays known, so that it
+   * does not count as one of another agent.
    * @param {WatchedRequest} request
    * @returns {true}
    */
   #rest(request) {
     const watched = this.#watched.get(request);
     if (watched === undefined) return true;
-    if (request.extras?.deadlock === 'reject') pause(watched);
+    if (request.extras?.deadlock === 'reject' || this.#own?.isUncertain) pause(watched);
     else watched.at = Infinity;
     return true;
   }
 
   /**
-   * Adds this agent's requests that wait. The fresh ones come first: they may become watched
-   * meanwhile.
-   * @param {Map<number, WatchedRequest>} own  by their ids
+   * Those that are made from now on are noted by watch().
+   * @param {OwnRequests} own
    */
-  *#noteOwn(own) {
-    const note = (/** @type {WatchedRequest} */ request) => {
-      if (request.isNestedWait && !own.has(request.backendId)) own.set(request.backendId, request);
-    };
-    yield* eachOf(this.#fresh, note);
-    yield* eachOf(this.#watched.keys(), note);
+  #noteOwn(own) {
+    return eachOf([...this.#watched.keys(), ...this.#fresh], (request) => {
+      if (request.isNestedWait) own.note(request);
+    });
   }
 
   /**
    * A request of another agent counts as awaited, because this agent cannot know.
-   * @param {Map<number, WatchedRequest>} own
+   * @param {OwnRequests} own
    * @param {number} least  the least await state that counts
+   * @param {boolean} [ifUncertain]  whether one counts that is not known
    * @returns {import('./wait-graph.js').IsAwaited}
    */
-  #awaitedBy(own, least) {
+  #awaitedBy(own, least, ifUncertain = false) {
     const { clientId } = this.#backend;
     return (detail) => {
-      const request = detail.clientId === clientId ? own.get(detail.requestId) : undefined;
+      const request = detail.clientId === clientId ? own.find(detail.requestId) : undefined;
       if (request === undefined) return true;
+      if (request === null) return ifUncertain;
       return (
         request.awaitState >= least && (request.outer === undefined || request.outer.isEnclosing)
       );
     };
   }
 
-  /** @param {number} now */
-  async #lookAtDue(now) {
+  /**
+   * @param {number} now
+   * @param {OwnRequests} own
+   */
+  async #lookAtDue(now, own) {
     const due = this.#dueAt(now);
     if (due.length === 0) return;
-    /** @type {Map<number, WatchedRequest>} this agent's requests that wait, by their ids */
-    const own = new Map();
     await runSliced(this.#noteOwn(own));
-    const surroundings = new Surroundings(this.#backend, this.#awaitedBy(own, UNSEEN + 1));
+    const surroundings = new Surroundings(this.#backend, this.#awaitedBy(own, UNSEEN + 1, true));
     const ids = await surroundings.findStuck(due.map(({ backendId }) => backendId));
     const stuck = due.filter(
       (request) => ids === undefined || ids.has(request.backendId) || !this.#rest(request),
@@ -224,7 +228,6 @@ class DeadlockDetector {
     const inspection = await (ids === undefined
       ? surroundings.inspectAll()
       : surroundings.inspect([...ids]));
-    await runSliced(this.#noteOwn(own)); // those that were made meanwhile
     const isAwaited = this.#awaitedBy(own, AWAITED);
     const graph = await runSliced(WaitGraph.build(inspection, { isAwaited }));
     const others = await runSliced(this.#judgeAll(stuck, graph, own));
@@ -234,7 +237,7 @@ class DeadlockDetector {
   /**
    * @param {WatchedRequest[]} requests  that are not in a certain deadlock
    * @param {LockInspection} inspection
-   * @param {Map<number, WatchedRequest>} own
+   * @param {OwnRequests} own
    */
   async #lookForPossible(requests, inspection, own) {
     const isAwaited = this.#awaitedBy(own, UNSEEN + 1);
@@ -245,7 +248,7 @@ class DeadlockDetector {
   /**
    * @param {WatchedRequest[]} requests
    * @param {WaitGraph} graph
-   * @param {Map<number, WatchedRequest>} own
+   * @param {OwnRequests} own
    * @returns {Generator<void, WatchedRequest[], void>} those that wait, and are in no deadlock
    */
   *#judgeAll(requests, graph, own) {
@@ -274,15 +277,15 @@ class DeadlockDetector {
    * Once per deadlock. The request need not be due: it could go on when it was looked at.
    * @param {LockDetail[]} knot
    * @param {WaitGraph} graph
-   * @param {Map<number, WatchedRequest>} own
+   * @param {OwnRequests} own
    */
   *#actIn(knot, graph, own) {
     const actors = yield* findActors(knot, (request) => graph.isAwaited(request));
     const actor = actors.rejected ?? actors.warning;
     if (actor?.clientId !== this.#backend.clientId) return;
-    const request = own.get(actor.requestId);
-    const watched = request && this.#watched.get(request);
-    if (request === undefined || watched === undefined || watched.isWarned) return;
+    const request = own.find(actor.requestId);
+    const watched = request ? this.#watched.get(request) : undefined;
+    if (!request || watched === undefined || watched.isWarned) return;
     const cycle = yield* graph.findCycle(actor);
     if (this.#watched.get(request) !== watched) return; // it has ended meanwhile
     if (request.extras?.deadlock === 'reject') {
@@ -320,15 +323,17 @@ class DeadlockDetector {
       if (!knots.has(knot)) knots.set(knot, yield* toPossibleKnot(knot, graph, detail));
       const { shape, last } = /** @type {PossibleKnot} */ (knots.get(knot));
       if (!hasLasted(watched, shape)) continue;
+      const cycle = last === detail ? yield* graph.findCycle(detail) : [];
+      if (this.#watched.get(request) !== watched) continue; // it has ended meanwhile
       watched.isWarned = true;
-      if (last === detail) warn(describePossibleCycle(yield* graph.findCycle(detail)));
+      if (cycle.length > 0) warn(describePossibleCycle(cycle));
     }
   }
 }
 
 /**
  * Whether the callback that a request was made in has ended. No lock waits for it any more: it may
- * wait for a deadlock, but is in none, and gives way in none (WaitGraph.awaitedOf).
+ * wait for a deadlock, but is in none, and gives way in none (WaitGraph.isAwaited).
  * @param {WatchedRequest} request
  */
 function hasLeft({ outer, extras }) {

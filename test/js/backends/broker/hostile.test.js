@@ -9,6 +9,7 @@ const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js
 const { platformOf } = require('../../../../lib/backends/broker/platform.js');
 const { proofOf } = require('../../../../lib/backends/broker/proof.js');
 const { machineNow } = require('../../../../lib/backends/broker/machine-clock.js');
+const { WIRE_VERSION } = require('../../../../lib/backends/broker/wire.js');
 const { openLockManager } = require('../../../../lib/index.js');
 const { removeLocks } = require('../../../support/broker-process.js');
 const { RawClient } = require('../../../support/raw-client.js');
@@ -130,7 +131,7 @@ test('who answers in the place of the broker without its secret is refused', asy
   const socket = its.newSocketName(its.folder);
   const server = net.createServer((connection) => {
     connection.on('error', () => {});
-    connection.write('["hi",1,"n","boot",0]\n');
+    connection.write(`["hi",${WIRE_VERSION},"n","boot",0]\n`);
     connection.on('data', () => connection.write('["welcome","00"]\n'));
   });
   await new Promise((resolve) => server.listen(socket, resolve));

@@ -140,6 +140,27 @@ describe('walkWaits()', () => {
     expect(pending.map(({ clientId }) => clientId)).toEqual(['c', 'b', 'a']);
   });
 
+  test('requests of one moment come in the order in which they were made', async () => {
+    const [a] = agents;
+    ask(a, 'n');
+    const labels = ['a', 'b', 'c', 'd'];
+    const [, , third] = labels.map((label) =>
+      table.request(a, new RecordedRequest('n', { extras: { ...NO_EXTRAS, label } })),
+    );
+    const { pending } = (await walk(third, ALL)).details;
+    expect(pending.map(({ label }) => label)).toEqual(labels);
+  });
+
+  test('ends where locks seem to be inside each other', async () => {
+    const [a, b, c] = agents;
+    const one = ask(a, 'one', { enclosing: UNKNOWN });
+    const two = ask(a, 'two', { enclosing: one.request });
+    one.request.extras.enclosing = two.request; // damage
+    ask(c, 'inner');
+    ask(a, 'inner', { enclosing: two.request });
+    expect((await walk(ask(b, 'one'), ALL)).held).toEqual(['inner', 'one', 'two']);
+  });
+
   test('passes over requests that have ended', async () => {
     const [a, b] = agents;
     const holder = ask(a, 'n');
@@ -156,7 +177,7 @@ describe('walkWaits()', () => {
     for (let i = 0; i < 50_000; i += 1) ask(a, 'n'); // far more than one piece
     const last = ask(a, 'n');
     const walking = table.waitsOf([start], ALL, b, () => a.entries);
-    table.remove(holder); // has been read by now; its successor was queued at the moment of the walk
+    table.remove(holder); // has been read by now; its successor was queued at that moment
     table.remove(last);
     const { held, pending, isOneMoment } = await walking;
     expect(held.map(({ token }) => token)).toEqual([holder.token]);

@@ -1,6 +1,9 @@
 'use strict';
 
-const { watchForDeadlock } = require('../../../../lib/locks/deadlock/detector.js');
+const {
+  unwatchForDeadlock,
+  watchForDeadlock,
+} = require('../../../../lib/locks/deadlock/detector.js');
 const { WaitGraph } = require('../../../../lib/locks/deadlock/wait-graph.js');
 
 const OUTER = { tokenHigh: 1, tokenLow: 0xffff_fff7 };
@@ -115,4 +118,89 @@ test('the cycle is read once, for the warning, however many wait in it', async (
   expect(read.mock.calls.filter(([{ requestId }]) => requestId === ids.at(-1))).toHaveLength(1);
   warn.mockRestore();
   read.mockRestore();
+});
+
+const INNER = { tokenHigh: 2, tokenLow: 7 };
+const INNER_TOKEN = (2n << 32n) | 7n;
+/** The holder of 'x' waits for request 2, whose holder waits for request 3, which waits for 'x'. */
+const CIRCLE = {
+  held: [detailOf('x', 1, { token: TOKEN }), detailOf('y', 4, { token: INNER_TOKEN })],
+  pending: [
+    detailOf('y', 2, { enclosingToken: TOKEN }),
+    detailOf('x', 3, { enclosingToken: INNER_TOKEN | REJECT }),
+  ],
+};
+
+/** @param {(error: Error) => void} abort */
+const closing = (abort) =>
+  requestOf(3, {
+    isEnclosing: true,
+    enclosing: INNER,
+    extras: { enclosing: INNER, deadlock: 'reject' },
+    abort,
+  });
+
+/** Ends one request as soon as the table is read, and makes another one with its number. */
+function replaceAtFirstRead(backend, request, next) {
+  const { waitsOf } = backend;
+  let walks = 0;
+  return new Promise((resolve) => {
+    backend.waitsOf = (...args) => {
+      walks += 1;
+      if (walks === 1) {
+        request.isNestedWait = false;
+        unwatchForDeadlock(backend, request);
+        watchForDeadlock(backend, next);
+      }
+      if (walks > 6) resolve(undefined); // three in each look
+      return waitsOf(...args);
+    };
+  });
+}
+
+test('a request that has the number of one that has ended is not taken for that one', async () => {
+  const backend = backendOf(CIRCLE);
+  const abort = jest.fn();
+  const awaited = requestOf(2, { isEnclosing: true });
+  const started = requestOf(2, { isEnclosing: true, awaitState: 0 });
+  const hasLookedTwice = replaceAtFirstRead(backend, awaited, started);
+  watchForDeadlock(backend, awaited);
+  watchForDeadlock(backend, closing(abort));
+  await hasLookedTwice;
+  expect(abort).not.toHaveBeenCalled();
+});
+
+test('a deadlock with such a request is found by a later look', async () => {
+  const backend = backendOf(CIRCLE);
+  const first = requestOf(2, { isEnclosing: true, awaitState: 0 });
+  replaceAtFirstRead(backend, first, requestOf(2, { isEnclosing: true }));
+  const error = await new Promise((abort) => {
+    watchForDeadlock(backend, first);
+    watchForDeadlock(backend, closing(abort));
+  });
+  expect(error).toMatchObject({ name: 'DeadlockError' });
+});
+
+test('who has ended while the cycle was looked for is not rejected', async () => {
+  const ours = 77; // the agents of the tests before look, too
+  const pending = CIRCLE.pending.map((detail) => ({ ...detail, since: ours }));
+  const backend = backendOf({ ...CIRCLE, pending });
+  const abort = jest.fn();
+  const request = closing(abort);
+  const { findCycle } = WaitGraph.prototype;
+  const find = jest.spyOn(WaitGraph.prototype, 'findCycle');
+  await new Promise((resolve) => {
+    find.mockImplementation(function* (start) {
+      if (start.since === ours) {
+        request.isNestedWait = false;
+        unwatchForDeadlock(backend, request);
+        setImmediate(() => setImmediate(resolve));
+      }
+      return yield* findCycle.call(this, start);
+    });
+    watchForDeadlock(backend, requestOf(2, { isEnclosing: true }));
+    watchForDeadlock(backend, request);
+  });
+  expect(abort).not.toHaveBeenCalled();
+  find.mockRestore();
 });
