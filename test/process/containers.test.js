@@ -1,11 +1,11 @@
 'use strict';
 
-const { mkdirSync, readFileSync } = require('node:fs');
+const { mkdirSync } = require('node:fs');
 const { join } = require('node:path');
 const { setTimeout: pause } = require('node:timers/promises');
 const { lengthOf } = require('../support/lengths.js');
 const { FORKED, NAMESPACES, describeInside } = require('../support/namespaces.js');
-const { LOG, findViolations } = require('../support/process-actor-work.js');
+const { findViolations, linesOfLog } = require('../support/process-actor-work.js');
 const { PROCESS_BACKENDS } = require('../support/process-backends.js');
 const { ProcessBucket, untilEqual } = require('../support/process-bucket.js');
 const { randomFrom } = require('../support/process-random.js');
@@ -191,9 +191,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
       }
       await Promise.all(workers.map(({ actor }) => actor.command('stopWork')));
       await untilEqual(() => bucket.locks.query(), { held: [], pending: [] });
-      const log = readFileSync(join(bucket.directory, LOG), 'utf8');
-      expect(log.length).toBeGreaterThan(0);
-      expect(findViolations(log, killed)).toEqual([]);
+      expect(await findViolations(linesOfLog(bucket.directory), killed)).toEqual([]);
     });
   });
 

@@ -1,10 +1,8 @@
 'use strict';
 
-const { existsSync, readFileSync } = require('node:fs');
-const { join } = require('node:path');
 const { setTimeout: pause } = require('node:timers/promises');
 const { lengthOf } = require('../support/lengths.js');
-const { LOG, findViolations } = require('../support/process-actor-work.js');
+const { findViolations, linesOfLog } = require('../support/process-actor-work.js');
 const { ProcessBucket, untilEqual } = require('../support/process-bucket.js');
 const { randomFrom } = require('../support/process-random.js');
 
@@ -56,9 +54,7 @@ async function killAgainAndAgain() {
   await Promise.all(workers.map((worker) => worker.command('stopWork')));
   await untilEqual(() => bucket.locks.query(), { held: [], pending: [] });
 
-  const log = join(bucket.directory, LOG);
-  expect(existsSync(log)).toBe(true);
-  expect(findViolations(readFileSync(log, 'utf8'), killed)).toEqual([]);
+  expect(await findViolations(linesOfLog(bucket.directory), killed)).toEqual([]);
 }
 
 test(
@@ -67,7 +63,12 @@ test(
   60_000 + KILLS * MS_PER_KILL,
 );
 
-test('the log of two who were inside at once is a violation', () => {
-  const log = ['1 enter a 1', '2 enter a 2', '1 leave a 1', '2 leave a 2', ''].join('\n');
-  expect(findViolations(log, new Set())).toEqual(['2 enter a 2', '1 leave a 1', '2 leave a 2']);
+test('the log of two who were inside at once is a violation', async () => {
+  const log = ['1 enter a 1', '2 enter a 2', '1 leave a 1', '2 leave a 2'];
+  const violations = ['2 enter a 2', '1 leave a 1', '2 leave a 2'];
+  expect(await findViolations(log, new Set())).toEqual(violations);
+});
+
+test('so is one without anybody', async () => {
+  expect(await findViolations([], new Set())).toEqual(['nobody was inside']);
 });

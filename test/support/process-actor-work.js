@@ -1,7 +1,8 @@
 'use strict';
 
-const { appendFileSync } = require('node:fs');
+const { appendFileSync, createReadStream } = require('node:fs');
 const { join } = require('node:path');
+const { createInterface } = require('node:readline');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { randomFrom } = require('./process-random.js');
 
@@ -73,17 +74,21 @@ class ActorWork {
   }
 }
 
+/** The log of a long run has more bytes than a string may have. @param {string} directory */
+const linesOfLog = (directory) =>
+  createInterface({ input: createReadStream(join(directory, LOG)), crlfDelay: Infinity });
+
 /**
  * What is wrong in the log: entries while another was inside that lived on, and tokens that do not
  * rise.
- * @param {string} log
+ * @param {Iterable<string> | AsyncIterable<string>} lines
  * @param {Set<string>} killed
  */
-function findViolations(log, killed) {
+async function findViolations(lines, killed) {
   const violations = [];
   const inside = new Map();
   const tokens = new Map();
-  for (const line of log.split('\n').slice(0, -1)) {
+  for await (const line of lines) {
     const [who, what, name, token] = line.split(' ');
     const before = inside.get(name);
     const isOwn = before?.who === who && before.token === token;
@@ -97,7 +102,8 @@ function findViolations(log, killed) {
     inside.set(name, { who, token });
     tokens.set(name, BigInt(token));
   }
+  if (tokens.size === 0) violations.push('nobody was inside');
   return violations;
 }
 
-module.exports = { ActorWork, LOG, findViolations };
+module.exports = { ActorWork, findViolations, linesOfLog };
