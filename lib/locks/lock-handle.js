@@ -2,11 +2,14 @@
 
 const { notSupportedError } = require('../errors.js');
 const { FROM_THIS_PACKAGE, Lock } = require('./lock.js');
+const { lazy } = require('../lazy.js');
 const { LockRequest } = require('./lock-request.js');
 const { setImmediate } = require('../time.js');
 
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
+
+const trackAwaits = lazy(() => require('./deadlock/await-tracker.js').trackAwaits);
 
 /**
  * Reports collected handles, which nothing can release any more. Its held value must not reference
@@ -90,7 +93,8 @@ function acquireHandle(backend, name, options) {
     request.handOut();
     return new LockHandle(request);
   });
-  return request.start();
+  const acquired = request.start();
+  return request.isNestedWait ? trackAwaits()(acquired, request) : acquired;
 }
 
 module.exports = { LockHandle, acquireHandle };

@@ -10,6 +10,7 @@ const {
   toMember,
 } = require('../webidl.js');
 const { createLocalLockManager, locks } = require('./lock-managers.js');
+const { passOn } = require('./deadlock/await-tracker.js');
 const { hasHolders, refuseCallback, toLockManager } = require('./lock-manager.js');
 const {
   OF_MUTEX,
@@ -20,6 +21,7 @@ const {
 
 /** @typedef {import('./lock-handle.js').LockHandle} LockHandle */
 /** @typedef {import('./lock-manager.js').LockManager} Manager */
+/** @typedef {import('../../types/mutex.d.ts').MutexRelease} MutexRelease */
 /** @typedef {import('../../types/locks.d.ts').LockOptions} LockOptions */
 
 /**
@@ -102,19 +104,24 @@ class MutexBase {
   /**
    * @param {unknown} options
    * @param {LockOptions} fixed  options that the method sets
-   * @returns {Promise<LockHandle | null>}
+   * @returns {Promise<MutexRelease | null>}
    */
-  async acquire(options, fixed) {
-    refuseCallback(options);
-    const { isBlocking, lockOptions } = this.#convert(options, fixed);
-    let handle;
+  acquire(options, fixed) {
     try {
-      handle = await this.#manager.acquire(this.#name, lockOptions);
+      refuseCallback(options);
+      const { isBlocking, lockOptions } = this.#convert(options, fixed);
+      const toRelease = (/** @type {LockHandle | null} */ handle) => {
+        if (handle !== null) return createRelease(handle);
+        if (isBlocking) return null;
+        throw heldError(this.#name);
+      };
+      const acquired = this.#manager.acquire(this.#name, lockOptions);
+      return passOn(acquired, toRelease, (error) => {
+        throw toMutexError(error, lockOptions);
+      });
     } catch (error) {
-      throw toMutexError(error, lockOptions);
+      return Promise.reject(error);
     }
-    if (handle === null && !isBlocking) throw heldError(this.#name);
-    return handle;
   }
 
   /**
@@ -153,17 +160,16 @@ class MutexBase {
    * @param {boolean} isBlocking
    * @param {LockOptions} lockOptions
    */
-  async #runOrFail(section, isBlocking, lockOptions) {
+  #runOrFail(section, isBlocking, lockOptions) {
     let isEntered = false;
-    try {
-      return await this.#manager.request(this.#name, lockOptions, (/** @type {any} */ lock) => {
-        if (lock === null && !isBlocking) throw heldError(this.#name);
-        isEntered = true;
-        return section(lock);
-      });
-    } catch (error) {
+    const released = this.#manager.request(this.#name, lockOptions, (/** @type {any} */ lock) => {
+      if (lock === null && !isBlocking) throw heldError(this.#name);
+      isEntered = true;
+      return section(lock);
+    });
+    return passOn(released, undefined, (error) => {
       throw isEntered ? error : toMutexError(error, lockOptions);
-    }
+    });
   }
 
   /**
@@ -207,7 +213,7 @@ const newMutexBase = (...args) => new MutexBase(...args);
  * Returns a function that releases a handle, in the style of other mutexes. It has the lock as a
  * property, and is disposable.
  * @param {LockHandle} lock
- * @returns {import('../../types/mutex.d.ts').MutexRelease}
+ * @returns {MutexRelease}
  */
 function createRelease(lock) {
   const release = /** @type {any} */ (() => lock.release());
@@ -217,4 +223,4 @@ function createRelease(lock) {
   return release;
 }
 
-module.exports = { createRelease, newMutexBase };
+module.exports = { newMutexBase };

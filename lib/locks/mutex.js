@@ -3,7 +3,6 @@
 const { lazy } = require('../lazy.js');
 
 const newBase = lazy(() => require('./mutex-base.js').newMutexBase);
-const createRelease = lazy(() => require('./mutex-base.js').createRelease);
 
 /** @typedef {import('../../types/mutex.d.ts').MutexRelease} MutexRelease */
 
@@ -35,9 +34,8 @@ class Mutex {
    * @param {unknown} [options]
    * @returns {Promise<MutexRelease | null>}
    */
-  async acquire(options = undefined) {
-    const handle = await this.#base.acquire(options, {});
-    return handle === null ? null : createRelease()(handle);
+  acquire(options = undefined) {
+    return this.#base.acquire(options, {});
   }
 
   /**

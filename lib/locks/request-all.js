@@ -2,6 +2,7 @@
 
 const { notSupportedError } = require('../errors.js');
 const { runInside } = require('./call-chain.js');
+const { lazy } = require('../lazy.js');
 const { KEEP_HOLDING, LockRequest } = require('./lock-request.js');
 const { runAfter } = require('./run-after.js');
 const { performance } = require('../time.js');
@@ -9,6 +10,8 @@ const { performance } = require('../time.js');
 /** @typedef {import('./lock.js').Lock} Lock */
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
+
+const trackAwaits = lazy(() => require('./deadlock/await-tracker.js').trackAwaits);
 
 /**
  * One call of requestAll(). It takes the locks one by one in the order of their names, by UTF-16
@@ -48,12 +51,15 @@ class MultiRequest {
    * @returns {Promise<unknown>}
    */
   run(names, callback) {
-    return new Promise((resolve, reject) => {
+    const released = new Promise((resolve, reject) => {
       this.#run(names, callback, reject).then(
         (value) => (this.#failure === undefined ? resolve(value) : reject(this.#failure)),
         (reason) => reject(this.#failure ?? reason),
       );
     });
+    // The caller may await the first one; the locks before them wait for the others.
+    const first = this.#waiting;
+    return first?.isNestedWait ? trackAwaits()(released, first) : released;
   }
 
   /**

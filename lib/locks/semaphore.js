@@ -4,7 +4,6 @@ const { lazy } = require('../lazy.js');
 
 const newBase = lazy(() => require('./mutex-base.js').newMutexBase);
 const toLimit = lazy(() => require('./lock-extensions.js').toLimit);
-const createRelease = lazy(() => require('./mutex-base.js').createRelease);
 
 /** @typedef {import('../../types/mutex.d.ts').MutexRelease} MutexRelease */
 
@@ -45,9 +44,8 @@ class Semaphore {
    * @param {unknown} [options]
    * @returns {Promise<MutexRelease | null>}
    */
-  async acquire(options = undefined) {
-    const handle = await this.#base.acquire(options, this.#permit);
-    return handle === null ? null : createRelease()(handle);
+  acquire(options = undefined) {
+    return this.#base.acquire(options, this.#permit);
   }
 
   /**

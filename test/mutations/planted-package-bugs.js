@@ -94,9 +94,9 @@ const PACKAGE_BUGS = [
   },
   {
     name: 'a request that nobody awaits is in a deadlock',
-    file: 'lib/locks/deadlock/detector.js',
-    from: 'request.awaitState >= least && (request.outer',
-    to: '(request.outer',
+    file: 'lib/locks/deadlock/own-requests.js',
+    from: 'request.awaitState >= least && ',
+    to: '',
     tests: ['test/conformance/extensions/deadlock.test.js'],
   },
   {
@@ -109,9 +109,30 @@ const PACKAGE_BUGS = [
   {
     name: 'who has ended while the cycle was looked for is rejected all the same',
     file: 'lib/locks/deadlock/detector.js',
-    from: '    if (this.#watched.get(request) !== watched) return; // it has ended meanwhile\n',
+    from: '    if (own.hasOneEnded(cycle)) return; // meanwhile\n',
     to: '',
     tests: ['test/js/locks/deadlock/detector.test.js'],
+  },
+  {
+    name: 'who can go on is never looked at again',
+    file: 'lib/locks/deadlock/detector.js',
+    from: 'else pause(watched, MAX_REST_MS);',
+    to: 'else watched.at = Infinity;',
+    tests: ['test/js/locks/deadlock/rested-requests.test.js'],
+  },
+  {
+    name: 'an agent whose look has failed looks no more',
+    file: 'lib/locks/deadlock/detector.js',
+    from: 'for (const watched of this.#watched.values()) if (watched.at <= start) pause(watched);',
+    to: 'this.#watched.clear();',
+    tests: ['test/js/locks/deadlock/detector.test.js'],
+  },
+  {
+    name: 'a handle that nobody awaits is in a deadlock',
+    file: 'lib/locks/lock-handle.js',
+    from: 'return request.isNestedWait ? trackAwaits()(acquired, request) : acquired;',
+    to: 'return acquired;',
+    tests: ['test/js/locks/deadlock/started-only.test.js'],
   },
   {
     name: 'the look for deadlocks takes what has changed for what was there',

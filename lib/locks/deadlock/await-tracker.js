@@ -106,6 +106,23 @@ function trackAwaits(promise, request) {
 }
 
 /**
+ * Like `promise.then(onFulfilled, onRejected)`, for code that passes the result on: what the
+ * program does with that shows whether it awaits the request.
+ * @param {Promise<any>} promise
+ * @param {((value: any) => unknown) | undefined} onFulfilled
+ * @param {(reason: any) => unknown} [onRejected]
+ * @returns {Promise<any>}
+ */
+function passOn(promise, onFulfilled, onRejected) {
+  const request = Tracking.requestOf(promise);
+  if (request === undefined) return promise.then(onFulfilled, onRejected);
+  const { awaitState } = request;
+  const derived = promise.then(onFulfilled, onRejected);
+  request.awaitState = awaitState;
+  return derived;
+}
+
+/**
  * @template {Promise<any>} P
  * @param {P} promise
  * @param {Tracked} request
@@ -119,4 +136,4 @@ function track(promise, request) {
   return Object.setPrototypeOf(new Tracking(promise, request), trackedPrototype);
 }
 
-module.exports = { AWAITED, SEEN, UNSEEN, trackAwaits };
+module.exports = { AWAITED, SEEN, UNSEEN, passOn, trackAwaits };

@@ -3,9 +3,8 @@
 const { performance, setTimeout } = require('../../time.js');
 const { UNSEEN, AWAITED } = require('./await-tracker.js');
 const { describeCycle, describePossibleCycle, toDeadlockError } = require('./describe-cycle.js');
-const { isWithin } = require('../enclosing-word.js');
 const { findActors, shapeOf } = require('./knot.js');
-const { OwnRequests } = require('./own-requests.js');
+const { OwnRequests, hasLeft } = require('./own-requests.js');
 const { linkPossible } = require('./possible-links.js');
 const { eachOf, runSliced } = require('../../sliced.js');
 const { Surroundings } = require('./surroundings.js');
@@ -50,6 +49,8 @@ const FRESH_MS = 25;
 const FRESH_COUNT = 64;
 /** The longest pause between two checks of a stuck request when another request has to act. */
 const MAX_PAUSE_MS = 1000;
+/** The longest pause between two checks of a request that can go on as it is. */
+const MAX_REST_MS = 60_000;
 /**
  * The minimum pause, as a multiple of a check's own duration: checks must take a small part of the
  * time.
@@ -75,6 +76,8 @@ class DeadlockDetector {
   #isFreshTimed = false;
   /** A timer for the next check is set. */
   #isTimed = false;
+  /** Not before, or checks would take too much of the time. */
+  #nextAt = 0;
   /** The requests that the look that is going on knows. @type {OwnRequests | undefined} */
   #own = undefined;
 
@@ -133,44 +136,50 @@ class DeadlockDetector {
   #schedule(delayMs) {
     if (this.#own !== undefined || this.#isTimed) return;
     this.#isTimed = true;
-    setTimeout(() => this.#look(), delayMs).unref();
+    const delay = Math.max(delayMs, this.#nextAt - performance.now());
+    setTimeout(() => this.#look(), delay).unref();
   }
 
   async #look() {
     const start = performance.now();
     this.#isTimed = false;
-    this.#own = new OwnRequests();
+    this.#own = new OwnRequests(this.#backend.clientId);
     try {
       await this.#lookAtDue(start, this.#own);
     } catch {
-      // The backend is closed, and reports that to its requests itself.
-      this.#watched.clear();
+      // It could not be read, this time. If the backend is closed, its requests end by themselves.
+      for (const watched of this.#watched.values()) if (watched.at <= start) pause(watched);
     }
     this.#own = undefined;
     const now = performance.now();
+    this.#nextAt = now + (now - start) * LEAST_PAUSE_PER_COST;
     let next = Infinity;
     for (const { at } of this.#watched.values()) next = Math.min(next, at);
     if (next === Infinity) return;
-    this.#schedule(Math.max(next - now, (now - start) * LEAST_PAUSE_PER_COST));
+    this.#schedule(next - now);
   }
 
-  /** @param {number} now */
-  #dueAt(now) {
+  /**
+   * @param {number} now
+   * @returns {Generator<void, WatchedRequest[], void>}
+   */
+  *#dueAt(now) {
     /** @type {WatchedRequest[]} */
     const due = [];
-    for (const [request, watched] of this.#watched) {
-      if (watched.at > now) continue;
+    yield* eachOf(this.#watched, ([request, watched]) => {
+      if (watched.at > now) return;
       if (hasLeft(request)) watched.at = Infinity;
       else due.push(request);
-    }
+    });
     return due;
   }
 
   /**
    * A request can go on as it is. If a later one closes a cycle through it, the check of that one
-   * finds it. But if this is the one to be rejected, only its own agent can do that: it goes on to
-   * look. So it does where it was not known which request was meant. It stays known, so that it
-   * does not count as one of another agent.
+   * finds it. But a promise that is awaited late may close one, too, and only its own agent can
+   * reject or warn of a request: it looks again, ever more rarely; soon if it is to be rejected, or
+   * if it was not known which request was meant. It stays known, so that it does not count as one
+   * of another agent.
    * @param {WatchedRequest} request
    * @returns {true}
    */
@@ -178,7 +187,7 @@ class DeadlockDetector {
     const watched = this.#watched.get(request);
     if (watched === undefined) return true;
     if (request.extras?.deadlock === 'reject' || this.#own?.isUncertain) pause(watched);
-    else watched.at = Infinity;
+    else pause(watched, MAX_REST_MS);
     return true;
   }
 
@@ -193,33 +202,14 @@ class DeadlockDetector {
   }
 
   /**
-   * A request of another agent counts as awaited, because this agent cannot know.
-   * @param {OwnRequests} own
-   * @param {number} least  the least await state that counts
-   * @param {boolean} [ifUncertain]  whether one counts that is not known
-   * @returns {import('./wait-graph.js').IsAwaited}
-   */
-  #awaitedBy(own, least, ifUncertain = false) {
-    const { clientId } = this.#backend;
-    return (detail) => {
-      const request = detail.clientId === clientId ? own.find(detail.requestId) : undefined;
-      if (request === undefined) return true;
-      if (request === null) return ifUncertain;
-      return (
-        request.awaitState >= least && (request.outer === undefined || request.outer.isEnclosing)
-      );
-    };
-  }
-
-  /**
    * @param {number} now
    * @param {OwnRequests} own
    */
   async #lookAtDue(now, own) {
-    const due = this.#dueAt(now);
+    const due = await runSliced(this.#dueAt(now));
     if (due.length === 0) return;
     await runSliced(this.#noteOwn(own));
-    const surroundings = new Surroundings(this.#backend, this.#awaitedBy(own, UNSEEN + 1, true));
+    const surroundings = new Surroundings(this.#backend, own.awaitedBy(UNSEEN + 1, true));
     const ids = await surroundings.findStuck(due.map(({ backendId }) => backendId));
     const stuck = due.filter(
       (request) => ids === undefined || ids.has(request.backendId) || !this.#rest(request),
@@ -228,7 +218,7 @@ class DeadlockDetector {
     const inspection = await (ids === undefined
       ? surroundings.inspectAll()
       : surroundings.inspect([...ids]));
-    const isAwaited = this.#awaitedBy(own, AWAITED);
+    const isAwaited = own.awaitedBy(AWAITED);
     const graph = await runSliced(WaitGraph.build(inspection, { isAwaited }));
     const others = await runSliced(this.#judgeAll(stuck, graph, own));
     if (others.length > 0) await this.#lookForPossible(others, inspection, own);
@@ -240,7 +230,7 @@ class DeadlockDetector {
    * @param {OwnRequests} own
    */
   async #lookForPossible(requests, inspection, own) {
-    const isAwaited = this.#awaitedBy(own, UNSEEN + 1);
+    const isAwaited = own.awaitedBy(UNSEEN + 1);
     const graph = await runSliced(WaitGraph.build(inspection, { isAwaited, links: linkPossible }));
     await runSliced(this.#judgePossible(requests, graph));
   }
@@ -283,11 +273,12 @@ class DeadlockDetector {
     const actors = yield* findActors(knot, (request) => graph.isAwaited(request));
     const actor = actors.rejected ?? actors.warning;
     if (actor?.clientId !== this.#backend.clientId) return;
-    const request = own.find(actor.requestId);
+    const request = own.find(actor);
     const watched = request ? this.#watched.get(request) : undefined;
-    if (!request || watched === undefined || watched.isWarned) return;
+    if (!request || watched === undefined) return;
+    if (watched.isWarned && request.extras?.deadlock !== 'reject') return;
     const cycle = yield* graph.findCycle(actor);
-    if (this.#watched.get(request) !== watched) return; // it has ended meanwhile
+    if (own.hasOneEnded(cycle)) return; // meanwhile
     if (request.extras?.deadlock === 'reject') {
       request.abort(toDeadlockError(cycle));
     } else {
@@ -332,15 +323,6 @@ class DeadlockDetector {
 }
 
 /**
- * Whether the callback that a request was made in has ended. No lock waits for it any more: it may
- * wait for a deadlock, but is in none, and gives way in none (WaitGraph.isAwaited).
- * @param {WatchedRequest} request
- */
-function hasLeft({ outer, extras }) {
-  return outer !== undefined && !outer.isEnclosing && isWithin(extras?.enclosing, outer);
-}
-
-/**
  * @param {LockDetail[]} knot
  * @param {WaitGraph} graph
  * @param {LockDetail} member
@@ -362,9 +344,12 @@ function hasLasted(watched, shape) {
   return !watched.isWarned && now - watched.possibleSince >= POSSIBLE_MS;
 }
 
-/** @param {Watched} watched */
-function pause(watched) {
-  watched.pauseMs = Math.min(2 * watched.pauseMs, MAX_PAUSE_MS);
+/**
+ * @param {Watched} watched
+ * @param {number} [maxMs]
+ */
+function pause(watched, maxMs = MAX_PAUSE_MS) {
+  watched.pauseMs = Math.min(2 * watched.pauseMs, maxMs);
   watched.at = performance.now() + watched.pauseMs;
 }
 

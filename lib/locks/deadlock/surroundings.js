@@ -3,7 +3,7 @@
 const { readEnclosingWord } = require('../enclosing-word.js');
 const { linkPossible } = require('./possible-links.js');
 const { eachOf, filter, runSliced } = require('../../sliced.js');
-const { WaitGraph, keyOf } = require('./wait-graph.js');
+const { WaitGraph } = require('./wait-graph.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
@@ -90,16 +90,21 @@ async function readWords(inspection) {
 function* intersect(first, second) {
   /** @type {Set<string>} */
   const pending = new Set();
-  yield* eachOf(second.pending, (detail) => pending.add(keyOf(detail.clientId, detail.requestId)));
+  yield* eachOf(second.pending, (detail) => pending.add(identityOf(detail)));
   /** @type {Set<bigint | null>} */
   const held = new Set();
   yield* eachOf(second.held, ({ token }) => held.add(token));
   return {
     held: yield* filter(first.held, ({ token }) => held.has(token)),
-    pending: yield* filter(first.pending, (detail) =>
-      pending.has(keyOf(detail.clientId, detail.requestId)),
-    ),
+    pending: yield* filter(first.pending, (detail) => pending.has(identityOf(detail))),
   };
 }
+
+/**
+ * The number of a request is used again once it has ended.
+ * @param {import('../../../types/backend.d.ts').LockDetail} request
+ */
+const identityOf = ({ clientId, requestId, since, enclosingToken, name }) =>
+  `${clientId} ${requestId} ${since} ${enclosingToken} ${name}`;
 
 module.exports = { Surroundings };

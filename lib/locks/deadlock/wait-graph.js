@@ -270,4 +270,4 @@ function pendingOf(nodes) {
   return details;
 }
 
-module.exports = { WaitGraph, keyOf };
+module.exports = { WaitGraph };

@@ -204,3 +204,62 @@ test('who has ended while the cycle was looked for is not rejected', async () =>
   expect(abort).not.toHaveBeenCalled();
   find.mockRestore();
 });
+
+test.each([7, 0xffff_fff7 | 0])(
+  'a request of a reentrant callback that has ended is inside the lock that covers it (token %i)',
+  async (tokenLow) => {
+    const token = (1n << 32n) | BigInt(tokenLow >>> 0);
+    const covering = { tokenHigh: 1, tokenLow, isEnclosing: true, outer: undefined };
+    const ended = { tokenHigh: 1, tokenLow: tokenLow >>> 0, isEnclosing: false, outer: covering };
+    const enclosingToken = token | REJECT;
+    const backend = backendOf({
+      held: [detailOf('x', 1, { token })],
+      pending: [detailOf('x', 2, { enclosingToken })],
+    });
+    const enclosing = { tokenHigh: (1 | (1 << 30)) >>> 0, tokenLow: tokenLow >>> 0 };
+    const error = await new Promise((abort) => {
+      const extras = { enclosing, deadlock: 'reject' };
+      watchForDeadlock(backend, requestOf(2, { outer: ended, extras, abort }));
+    });
+    expect(error).toMatchObject({ name: 'DeadlockError' });
+  },
+);
+
+test('a look that fails is made again', async () => {
+  const backend = backendOf(CIRCLE);
+  const { waitsOf } = backend;
+  let walks = 0;
+  backend.waitsOf = async (...args) => {
+    walks += 1;
+    if (walks === 2) throw new Error('not now');
+    return waitsOf(...args);
+  };
+  const error = await new Promise((abort) => {
+    watchForDeadlock(backend, requestOf(2, { isEnclosing: true }));
+    watchForDeadlock(backend, closing(abort));
+  });
+  expect(error).toMatchObject({ name: 'DeadlockError' });
+});
+
+test('nobody is rejected for a cycle one of which has ended after the table was read', async () => {
+  const backend = backendOf(CIRCLE);
+  const abort = jest.fn();
+  const other = requestOf(2, { isEnclosing: true });
+  const { waitsOf } = backend;
+  let walks = 0;
+  await new Promise((resolve) => {
+    backend.waitsOf = async (...args) => {
+      const found = await waitsOf(...args);
+      walks += 1;
+      if (walks === 3) {
+        other.isNestedWait = false;
+        unwatchForDeadlock(backend, other);
+      }
+      if (walks === 6) resolve(undefined); // in the next look, which shows it still
+      return found;
+    };
+    watchForDeadlock(backend, other);
+    watchForDeadlock(backend, closing(abort));
+  });
+  expect(abort).not.toHaveBeenCalled();
+});

@@ -57,13 +57,14 @@ const holders = () => [
 ];
 
 /** A request for 'b' in the callback that holds 'a', or the other way round. */
-function waitFor(backend, name, requestId, { deadlock, awaitState = AWAITED, clientId = 'me' }) {
+function waitFor(backend, name, requestId, options) {
+  const { deadlock, awaitState = AWAITED, clientId = 'me', started = {} } = options;
   const [outer, token] = name === 'b' ? [OUTER, TOKEN] : [OTHER_OUTER, OTHER_TOKEN];
   const enclosingToken = token | (ACTIONS[deadlock] << 62n);
   backend.table.pending.push(detailOf(name, requestId, { enclosingToken, clientId }));
   return new Promise((abort) => {
     if (clientId !== 'me') return;
-    watchForDeadlock(backend, {
+    started.request = {
       backendId: requestId,
       extras: { enclosing: outer, deadlock },
       outer: { ...outer, isEnclosing: true },
@@ -71,7 +72,8 @@ function waitFor(backend, name, requestId, { deadlock, awaitState = AWAITED, cli
       isNestedWait: true,
       isWatched: false,
       abort,
-    });
+    };
+    watchForDeadlock(backend, started.request);
   });
 }
 
@@ -108,6 +110,22 @@ test('nor is one that is made while the table is read', async () => {
   const aborted = waitFor(backend, 'a', 2, { deadlock: 'reject' });
   expect(await Promise.race([aborted, backend.untilAsked(2, 4)])).toBe('asked again');
 });
+
+test.each(['warn', 'reject'])(
+  'a promise that is awaited late closes a cycle (%s)',
+  async (deadlock) => {
+    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    const isWarned = new Promise((resolve) => warn.mockImplementation(resolve));
+    const started = {};
+    void waitFor(backend, 'b', 1, { deadlock: 'warn', awaitState: UNSEEN, started });
+    const aborted = waitFor(backend, 'a', 2, { deadlock });
+    await Promise.all([backend.untilAsked(1, 2), backend.untilAsked(2, 2)]); // both can go on
+    started.request.awaitState = AWAITED;
+    if (deadlock === 'reject') expect(await aborted).toMatchObject({ name: 'DeadlockError' });
+    else expect(await isWarned).toContain('Deadlock');
+    warn.mockRestore();
+  },
+);
 
 test.each([
   ['this agent', 'warn', 'me'],

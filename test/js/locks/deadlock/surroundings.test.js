@@ -83,6 +83,13 @@ test('what one of two looks does not show was not there at one moment', async ()
   });
 });
 
+test('a request that has the number of one that has ended was not there in both looks', async () => {
+  const before = detailOf('a', 1, { enclosingToken: 9n });
+  const after = { ...before, since: 5 };
+  const fake = backendOf({ held: [], pending: [before] }, { held: [], pending: [after] });
+  expect((await new Surroundings(fake, () => true).inspect([1])).pending).toEqual([]);
+});
+
 test('a look that is of one moment is enough', async () => {
   const stays = detailOf('a', 1, { token: 7n });
   const fake = backendOf(
