@@ -121,6 +121,13 @@ const PACKAGE_BUGS = [
     tests: ['test/js/locks/deadlock/rested-requests.test.js'],
   },
   {
+    name: 'who can go on for long holds up the look at others',
+    file: 'lib/locks/deadlock/detector.js',
+    from: '|| this.#timerAt <= at) return;',
+    to: '|| this.#timer !== undefined) return;',
+    tests: ['test/js/locks/deadlock/rested-requests.test.js'],
+  },
+  {
     name: 'an agent whose look has failed looks no more',
     file: 'lib/locks/deadlock/detector.js',
     from: 'for (const watched of this.#watched.values()) if (watched.at <= start) pause(watched);',

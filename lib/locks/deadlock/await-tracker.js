@@ -110,16 +110,32 @@ function trackAwaits(promise, request) {
  * program does with that shows whether it awaits the request.
  * @param {Promise<any>} promise
  * @param {((value: any) => unknown) | undefined} onFulfilled
- * @param {(reason: any) => unknown} [onRejected]
+ * @param {(reason: any) => unknown} onRejected
  * @returns {Promise<any>}
  */
 function passOn(promise, onFulfilled, onRejected) {
   const request = Tracking.requestOf(promise);
-  if (request === undefined) return promise.then(onFulfilled, onRejected);
+  if (request === undefined) return goOn(promise, onFulfilled, onRejected);
   const { awaitState } = request;
   const derived = promise.then(onFulfilled, onRejected);
-  request.awaitState = awaitState;
+  if (Tracking.requestOf(derived) === request) request.awaitState = awaitState;
   return derived;
+}
+
+/**
+ * Calls no then() of the program.
+ * @param {Promise<any>} promise
+ * @param {((value: any) => unknown) | undefined} onFulfilled
+ * @param {(reason: any) => unknown} onRejected
+ */
+async function goOn(promise, onFulfilled, onRejected) {
+  let value;
+  try {
+    value = await promise;
+  } catch (error) {
+    return onRejected(error);
+  }
+  return onFulfilled === undefined ? value : onFulfilled(value);
 }
 
 /**

@@ -1,6 +1,6 @@
 'use strict';
 
-const { performance, setTimeout } = require('../../time.js');
+const { clearTimeout, performance, setTimeout } = require('../../time.js');
 const { UNSEEN, AWAITED } = require('./await-tracker.js');
 const { describeCycle, describePossibleCycle, toDeadlockError } = require('./describe-cycle.js');
 const { findActors, shapeOf } = require('./knot.js');
@@ -74,10 +74,11 @@ class DeadlockDetector {
   #maxFresh = FRESH_COUNT;
   /** A timer is set that empties #fresh. */
   #isFreshTimed = false;
-  /** A timer for the next check is set. */
-  #isTimed = false;
-  /** Not before, or checks would take too much of the time. */
-  #nextAt = 0;
+  /** Of the next look. @type {NodeJS.Timeout | undefined} */
+  #timer = undefined;
+  #timerAt = Infinity;
+  /** Not before, or looks would take too much of the time. */
+  #earliestAt = 0;
   /** The requests that the look that is going on knows. @type {OwnRequests | undefined} */
   #own = undefined;
 
@@ -134,29 +135,35 @@ class DeadlockDetector {
 
   /** @param {number} delayMs */
   #schedule(delayMs) {
-    if (this.#own !== undefined || this.#isTimed) return;
-    this.#isTimed = true;
-    const delay = Math.max(delayMs, this.#nextAt - performance.now());
-    setTimeout(() => this.#look(), delay).unref();
+    const now = performance.now();
+    const at = Math.max(now + delayMs, this.#earliestAt);
+    if (this.#own !== undefined || this.#timerAt <= at) return;
+    if (this.#timer !== undefined) clearTimeout(this.#timer);
+    this.#timerAt = at;
+    this.#timer = setTimeout(() => this.#look(), at - now);
+    this.#timer.unref();
   }
 
   async #look() {
     const start = performance.now();
-    this.#isTimed = false;
+    this.#timer = undefined;
+    this.#timerAt = Infinity;
+    let leastPause = 0;
     this.#own = new OwnRequests(this.#backend.clientId);
     try {
       await this.#lookAtDue(start, this.#own);
+      leastPause = (performance.now() - start) * LEAST_PAUSE_PER_COST;
     } catch {
       // It could not be read, this time. If the backend is closed, its requests end by themselves.
       for (const watched of this.#watched.values()) if (watched.at <= start) pause(watched);
     }
     this.#own = undefined;
     const now = performance.now();
-    this.#nextAt = now + (now - start) * LEAST_PAUSE_PER_COST;
+    this.#earliestAt = now + Math.min(leastPause, MAX_PAUSE_MS); // also for those that are new
     let next = Infinity;
     for (const { at } of this.#watched.values()) next = Math.min(next, at);
     if (next === Infinity) return;
-    this.#schedule(next - now);
+    this.#schedule(Math.max(next - now, leastPause));
   }
 
   /**

@@ -142,3 +142,16 @@ test.each([
     expect(await aborted).toMatchObject({ name: 'DeadlockError' });
   },
 );
+
+test('one that can go on for long holds up no look at others', async () => {
+  const options = { deadlock: 'warn', awaitState: UNSEEN };
+  void waitFor(backend, 'b', 1, options);
+  await backend.untilAsked(1, 5); // the next time in three seconds
+  let isAskedAgain = false;
+  void backend.untilAsked(1, 6).then(() => (isAskedAgain = true));
+  for (const id of [2, 3]) {
+    void waitFor(backend, 'a', id, options);
+    await backend.untilAsked(id, 1);
+  }
+  expect(isAskedAgain).toBe(false);
+});
