@@ -103,7 +103,7 @@ const PACKAGE_BUGS = [
     name: 'a request is taken for another one that had its number before',
     file: 'lib/locks/deadlock/own-requests.js',
     from: 'known === undefined ? request : null',
-    to: 'known ?? request',
+    to: 'request',
     tests: ['test/js/locks/deadlock/detector.test.js'],
   },
   {

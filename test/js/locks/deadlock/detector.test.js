@@ -140,20 +140,24 @@ const closing = (abort) =>
     abort,
   });
 
-/** Ends one request as soon as the table is read, and makes another one with its number. */
-function replaceAtFirstRead(backend, request, next) {
+/**
+ * Ends one request as the table is read for that time, and makes another one with its number.
+ * Resolves in the look after the next.
+ */
+function replaceAtRead(time, backend, request, next) {
   const { waitsOf } = backend;
   let walks = 0;
   return new Promise((resolve) => {
-    backend.waitsOf = (...args) => {
+    backend.waitsOf = async (...args) => {
       walks += 1;
-      if (walks === 1) {
+      const found = await waitsOf(...args);
+      if (walks === time) {
         request.isNestedWait = false;
         unwatchForDeadlock(backend, request);
         watchForDeadlock(backend, next);
       }
       if (walks > 6) resolve(undefined); // three in each look
-      return waitsOf(...args);
+      return found;
     };
   });
 }
@@ -163,8 +167,27 @@ test('a request that has the number of one that has ended is not taken for that 
   const abort = jest.fn();
   const awaited = requestOf(2, { isEnclosing: true });
   const started = requestOf(2, { isEnclosing: true, awaitState: 0 });
-  const hasLookedTwice = replaceAtFirstRead(backend, awaited, started);
+  const hasLookedTwice = replaceAtRead(1, backend, awaited, started);
   watchForDeadlock(backend, awaited);
+  watchForDeadlock(backend, closing(abort));
+  await hasLookedTwice;
+  expect(abort).not.toHaveBeenCalled();
+});
+
+test('a request that has ended is not taken for the one that has its number now', async () => {
+  const shown = structuredClone(CIRCLE);
+  const backend = backendOf(shown);
+  const abort = jest.fn();
+  const started = requestOf(2, { isEnclosing: true, awaitState: 1 }); // used, not awaited
+  const hasLookedTwice = replaceAtRead(3, backend, started, requestOf(2, { isEnclosing: true }));
+  const { waitsOf } = backend;
+  let walks = 0;
+  backend.waitsOf = (...args) => {
+    walks += 1;
+    if (walks > 3) shown.pending[0].name = 'free'; // what the new one waits for
+    return waitsOf(...args);
+  };
+  watchForDeadlock(backend, started);
   watchForDeadlock(backend, closing(abort));
   await hasLookedTwice;
   expect(abort).not.toHaveBeenCalled();
@@ -173,7 +196,7 @@ test('a request that has the number of one that has ended is not taken for that 
 test('a deadlock with such a request is found by a later look', async () => {
   const backend = backendOf(CIRCLE);
   const first = requestOf(2, { isEnclosing: true, awaitState: 0 });
-  replaceAtFirstRead(backend, first, requestOf(2, { isEnclosing: true }));
+  replaceAtRead(1, backend, first, requestOf(2, { isEnclosing: true }));
   const error = await new Promise((abort) => {
     watchForDeadlock(backend, first);
     watchForDeadlock(backend, closing(abort));
