@@ -5,7 +5,7 @@
 // repository, of whatever revision; without one, the revision below is fetched with git.
 
 const { spawnSync } = require('node:child_process');
-const { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } = require('node:fs');
+const { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { build } = require('./steps/build.js');
@@ -52,12 +52,15 @@ function git(args, cwd) {
 /** @returns {string} a folder with the tests of that revision, and nothing else of it */
 function fetchTests() {
   const folder = path.join(ROOT, 'build', 'wpt', REVISION);
-  if (existsSync(path.join(folder, PARTS[0]))) return folder;
-  mkdirSync(folder, { recursive: true });
-  git(['init', '--quiet'], folder);
-  git(['sparse-checkout', 'set', ...PARTS], folder);
-  git(['fetch', '--quiet', '--depth=1', '--filter=blob:none', REPOSITORY, REVISION], folder);
-  git(['checkout', '--quiet', 'FETCH_HEAD'], folder);
+  if (existsSync(folder)) return folder;
+  const draft = `${folder}.draft`; // what an interrupted call has left is not all of it
+  rmSync(draft, { recursive: true, force: true });
+  mkdirSync(draft, { recursive: true });
+  git(['init', '--quiet'], draft);
+  git(['sparse-checkout', 'set', ...PARTS], draft);
+  git(['fetch', '--quiet', '--depth=1', '--filter=blob:none', REPOSITORY, REVISION], draft);
+  git(['checkout', '--quiet', 'FETCH_HEAD'], draft);
+  renameSync(draft, folder);
   return folder;
 }
 
@@ -91,7 +94,8 @@ function runPage(folder, page, { place, url }) {
     { encoding: 'utf8', env, timeout: MAX_MS, killSignal: 'SIGKILL' },
   );
   try {
-    return JSON.parse(stdout);
+    const results = JSON.parse(stdout);
+    return results.length > 0 ? results : [[page, 'failed', 'no test ran']];
   } catch {
     return [[page, 'failed', `the process ended with ${signal ?? status}: ${stderr}`]];
   }
