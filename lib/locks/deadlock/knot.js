@@ -15,7 +15,7 @@ const { eachOf } = require('../../sliced.js');
 /**
  * The requests of a knot that may have to act.
  * @param {LockDetail[]} knot  requests that wait for each other
- * @param {(request: LockDetail) => boolean} isAwaited  or its end would let none go on
+ * @param {(request: LockDetail) => boolean} isAwaited  or it is in no cycle itself
  * @returns {Generator<void, Actors, void>}
  */
 function* findActors(knot, isAwaited) {

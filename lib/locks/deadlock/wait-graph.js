@@ -163,7 +163,7 @@ class WaitGraph {
 
   /**
    * Whether a held lock may wait for a request. One whose lock has ended waits like any other, but
-   * its end would let none of them go on.
+   * is in no cycle: its end would let others go on by chance at most.
    * @param {LockDetail} request
    */
   isAwaited({ enclosingToken: token }) {
