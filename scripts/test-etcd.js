@@ -4,14 +4,33 @@
 // and of three, and over answers of later versions, and an upgrade from an earlier revision.
 // `--short` is for the build server: one member, a part of the suite. `--beside REV` tests that
 // processes of another revision share locks with those of this one. Further arguments go to Jest,
-// and leave the upgrade out. HOLDFAST_ETCD names the etcd to use; else Debian's is installed.
+// and leave the upgrade out. HOLDFAST_ETCD names the etcd to use, or `--debian SUITE` one of Debian
+// (trixie: 3.5.16); else the one of this system is installed.
 
 const { conclude } = require('./steps/counts.js');
+const { fetchDebianEtcd } = require('./steps/debian-etcd.js');
 const { runEtcdTests } = require('./steps/etcd-tests.js');
 
 const isShort = process.argv.includes('--short');
 const words = process.argv.slice(2).filter((word) => word !== '--short');
-const at = words.indexOf('--beside');
-const [, revision] = at === -1 ? [] : words.splice(at, 2);
 
-conclude(runEtcdTests({ isShort, args: words, revision }));
+/** The value of an option, which is taken from the words. @param {string} option */
+function takeValue(option) {
+  const at = words.indexOf(option);
+  return at === -1 ? undefined : words.splice(at, 2)[1];
+}
+
+const revision = takeValue('--beside');
+const suite = takeValue('--debian');
+const steps = runEtcdTests({ isShort, args: words, revision });
+conclude(
+  suite === undefined
+    ? steps
+    : steps.map(({ title, run }) => ({
+        title: `${title}: the etcd of Debian ${suite}`,
+        run: () => {
+          process.env.HOLDFAST_ETCD ??= fetchDebianEtcd(suite);
+          return run();
+        },
+      })),
+);

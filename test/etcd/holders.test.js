@@ -81,6 +81,7 @@ describeInside(UTS, 'a process of another machine', () => {
     expect(held[0]).toMatchObject({ processState: 'unknown', command: '' });
     const refused = locks.request('of web-2', { timeout: 20 }, () => {});
     await expect(refused).rejects.toThrow(`it is held by process ${holder.pid} on web-2, thread 0`);
+    await locks.query(); // its place is free
     const events = locks.watch('of web-2');
     const first = events.next();
     await locks.query();

@@ -1,5 +1,6 @@
 'use strict';
 
+const { once } = require('node:events');
 const { openEtcdBackend } = require('../../lib/etcd.js');
 const { openLockManager } = require('../../lib/index.js');
 const { EtcdCluster } = require('../support/etcd-cluster.js');
@@ -89,5 +90,25 @@ test('a request that is granted while it leaves with others gives its lock back'
     }
   } finally {
     peer.close();
+  }
+});
+
+test('a theft tells all of very many holders', async () => {
+  const thief = openLockManager({ url: cluster.url('many') });
+  const most = 2_500;
+  try {
+    const held = Array.from({ length: most }, () => locks.acquire('a', { mode: 'shared' }));
+    const lost = (await Promise.all(held)).map(({ signal }) => once(signal, 'abort'));
+    const watch = thief.watch('a');
+    expect(await thief.request('a', { steal: true }, () => 'stolen')).toBe('stolen');
+    await Promise.all(lost);
+    const types = [];
+    for await (const { type } of watch) {
+      types.push(type);
+      if (types.length === most + 1) break;
+    }
+    expect(types).toEqual([...Array(most).fill('stolen'), 'granted']);
+  } finally {
+    thief.close();
   }
 });

@@ -114,6 +114,15 @@ class EtcdCluster {
     return (url) => url.replace('//', '//app:app@');
   }
 
+  /** Some versions tell their status to root only. @param {string} user  and password */
+  async tellsStatusTo(user) {
+    const words = [`--user=${user}`, 'endpoint', 'status'];
+    return this.control(...words).then(
+      () => true,
+      () => false,
+    );
+  }
+
   /** Runs etcdctl. @param {...string} words */
   async control(...words) {
     return this.#controlAt(this.members, words);

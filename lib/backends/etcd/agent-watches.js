@@ -2,7 +2,6 @@
 
 const { clearTimeout, setTimeout } = require('../../time.js');
 const { BucketEvents } = require('./bucket-events.js');
-const { endOf } = require('./keys.js');
 
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
 /** @typedef {import('./session.js').Session} Session */
@@ -108,21 +107,13 @@ class AgentWatches {
     watch.events = events;
     if (watch.hasMissed) events.skip();
     watch.hasMissed = false;
-    const subscription = session.watches.add({
-      key: this.#bucket.root,
-      end: endOf(this.#bucket.root),
-      withPrevious: true,
-      onEvents: (told) => events.take(told),
-      onGap: () => events.skip(),
-    });
-    events.onClose = () => subscription.cancel();
     const goOn = () => {
       events.skip();
       this.#onBegun(events);
     };
     this.#beginning.set(events, setTimeout(goOn, this.#maxHoldUpMs));
     const onBegun = () => this.#onBegun(events);
-    events.begin(session, subscription).then(onBegun, onBegun);
+    events.begin(session).then(onBegun, onBegun);
   }
 
   /** It sees what happens, or nothing waits for it. @param {BucketEvents} events */

@@ -1,9 +1,9 @@
 'use strict';
 
 const { dateNow } = require('../../time.js');
-const { decodeText } = require('./keys.js');
+const { decodeText, endOf } = require('./keys.js');
 const { NOBODY, toRequestInfo, toSessionInfo } = require('./bucket-view.js');
-const { getAll, keyValuesOf, textOf } = require('./transaction.js');
+const { following, getAll, keyValuesOf, textOf } = require('./transaction.js');
 
 /** @typedef {import('./bucket-view.js').SessionInfo} SessionInfo */
 /** @typedef {import('./keys.js').BucketKeys} BucketKeys */
@@ -37,10 +37,10 @@ class BucketEvents {
   #tell;
   /** @type {Map<string, SessionInfo>} by lease */
   #sessions = new Map();
-  /** @type {WatchEvent[] | undefined} what came before the sessions were known */
-  #early = [];
   #lost = 0;
-  onClose = () => {};
+  /** @type {{ cancel: () => void } | undefined} */
+  #subscription;
+  #isClosed = false;
 
   /**
    * @param {BucketKeys} bucket
@@ -54,27 +54,30 @@ class BucketEvents {
   }
 
   /**
-   * Resolves when it sees what happens from then on.
+   * Resolves when it sees what happens from then on: all after the revision at which the sessions
+   * were read. Where a watch begins "from now on", its answer does not say at which revision (since
+   * etcd 3.4.38, 3.5.22 and 3.6.2), and a stream that breaks then would leave some out.
    * @param {Session} session
-   * @param {{ ready: Promise<unknown> }} subscription
    */
-  async begin(session, subscription) {
-    await subscription.ready;
-    const { responses } = await session.read([getAll(this.#bucket.sessions)]);
+  async begin(session) {
+    const { root, sessions } = this.#bucket;
+    const { revision, responses } = await session.read([getAll(sessions)]);
+    if (this.#isClosed) return;
     for (const { key, value } of keyValuesOf(responses[0])) {
       this.#learn(textOf(key), Buffer.from(value).toString('utf8'));
     }
-    const early = this.#early ?? [];
-    this.#early = undefined;
-    this.take(early);
+    this.#subscription = session.watches.add({
+      key: root,
+      end: endOf(root),
+      from: following(revision),
+      withPrevious: true,
+      onEvents: (events) => this.take(events),
+      onGap: () => this.skip(),
+    });
   }
 
   /** @param {WatchEvent[]} events */
   take(events) {
-    if (this.#early !== undefined) {
-      this.#early.push(...events);
-      return;
-    }
     /** @type {LockEvent[]} */
     const told = [];
     for (let start = 0; start < events.length;) {
@@ -95,7 +98,8 @@ class BucketEvents {
   }
 
   close() {
-    this.onClose();
+    this.#isClosed = true;
+    this.#subscription?.cancel();
   }
 
   /**

@@ -34,6 +34,11 @@ const { countHolders, leaseOf, readHeads, readState } = require('./queue-state.j
  * @property {object[]} failure
  */
 
+/** So many notices of a theft are one operation of its transaction. */
+const GROUP = 50;
+/** So many victims can be told by the theft itself. */
+const MAX_TOLD = GROUP * GROUP;
+
 /** The changes of one name's lock. */
 class LockChanges {
   #bucket;
@@ -258,7 +263,12 @@ class LockChanges {
         removeAll(heldShared),
         ...exclusive.map((victim) => remove(this.heldKey(victim))),
         this.#hold(request, request.value, lease),
-        ...victims.slice(0, told).map((victim) => this.theftNotice(victim)),
+        ...inGroups(victims.slice(0, told)).map((group) =>
+          nested(
+            [],
+            group.map((victim) => this.theftNotice(victim)),
+          ),
+        ),
       ],
       failure: [],
     };
@@ -340,9 +350,19 @@ class LockChanges {
   }
 }
 
+/**
+ * A transaction may have 128 operations, and each of these may be one that has as many as are left.
+ * @param {Victim[]} victims
+ * @returns {Victim[][]}
+ */
+function inGroups(victims) {
+  const count = Math.ceil(victims.length / GROUP);
+  return Array.from({ length: count }, (_, i) => victims.slice(i * GROUP, (i + 1) * GROUP));
+}
+
 /** @param {string} prefix */
 const getFirst = (prefix) => ({
   request_range: { ...getAll(prefix).request_range, limit: '1', keys_only: true },
 });
 
-module.exports = { LockChanges };
+module.exports = { LockChanges, MAX_TOLD };

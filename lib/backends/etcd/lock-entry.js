@@ -1,12 +1,16 @@
 'use strict';
 
 const { HELD, WAITING } = require('./etcd-request.js');
-const { MAX_BATCH } = require('./step-queue.js');
+const { MAX_TOLD } = require('./lock-changes.js');
+const { MAX_BYTES } = require('./step-queue.js');
 const { keyValuesOf, textOf } = require('./transaction.js');
 
 /** @typedef {import('./etcd-request.js').EtcdRequest} EtcdRequest */
 /** @typedef {import('./name-access.js').Found} Found */
 /** @typedef {import('./name-access.js').NameAccess} NameAccess */
+
+/** What a notice of a theft takes beside its key, about. */
+const NOTICE_BYTES = 100;
 
 /**
  * @param {any} answer  of a change that takes the lock, or takes a place in the queue
@@ -57,18 +61,19 @@ async function enterLimited(access, request) {
  */
 async function stealLock(access, request) {
   const { bucket, changes, session } = access;
+  const noticeBytes = bucket.mail(request.id).length + NOTICE_BYTES;
+  const told = Math.min(MAX_TOLD, Math.floor(MAX_BYTES / noticeBytes));
   for (;;) {
     const { revision, responses } = await session.read(changes.readHolders());
     const victims = keyValuesOf(responses[0]).map((/** @type {any} */ { key, ...it }) => ({
       ...bucket.parse(textOf(key)),
       token: it.create_revision,
     }));
-    const about = { told: MAX_BATCH, revision };
-    const change = changes.steal(request, session.lease, victims, about);
+    const change = changes.steal(request, session.lease, victims, { told, revision });
     const answer = await access.tryChange(change, () => access.findOwn(request));
     const found = answer && toFound(answer, undefined);
     if (found === undefined) continue; // a request came, or a session died
-    await session.complete(access.tellThefts(victims.slice(MAX_BATCH)));
+    await session.complete(access.tellThefts(victims.slice(told)));
     return found;
   }
 }

@@ -3,7 +3,7 @@
 const { Backoff } = require('./backoff.js');
 const { EntryOrder } = require('./entry-order.js');
 const { EtcdError } = require('./etcd-errors.js');
-const { get, getAll, isChangedAt, nested, put, remove } = require('./transaction.js');
+const { following, get, getAll, isChangedAt, nested, put, remove } = require('./transaction.js');
 const { endOf, toLeaseId } = require('./keys.js');
 const { Lease } = require('./lease.js');
 const { RequestIds } = require('./request-ids.js');
@@ -110,7 +110,7 @@ class Session {
     this.clusterId = String(written.header.cluster_id);
     this.#fence.begin(value, written.header.revision);
     const mails = this.#keys.mails(this.leaseId);
-    const from = (BigInt(this.#fence.revision) + 1n).toString();
+    const from = following(this.#fence.revision);
     const watches = [
       this.watches.add({
         ...{ key: mails, end: endOf(mails), from, only: 'puts' },

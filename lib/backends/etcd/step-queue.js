@@ -122,4 +122,4 @@ function sliceWhile(items, start, belongs, bytesOf = () => 0) {
 /** A step that lets others come. @returns {Promise<void>} */
 const turnOfLoop = () => new Promise((resolve) => setImmediate(() => resolve(undefined)));
 
-module.exports = { MAX_BATCH, StepQueue, sliceWhile, turnOfLoop };
+module.exports = { MAX_BATCH, MAX_BYTES, StepQueue, sliceWhile, turnOfLoop };

@@ -78,6 +78,9 @@ const areNoOthers = (prefix, key) => [
   },
 ];
 
+/** @param {string} revision */
+const following = (revision) => (BigInt(revision) + 1n).toString();
+
 /**
  * All keys that begin like this were there at that revision.
  * @param {string} prefix
@@ -87,7 +90,7 @@ const areNoneSince = (prefix, revision) => ({
   result: LESS,
   target: BY_CREATION,
   ...rangeOf(prefix),
-  create_revision: (BigInt(revision) + 1n).toString(),
+  create_revision: following(revision),
 });
 
 /**
@@ -182,6 +185,7 @@ module.exports = {
   areNoOthers,
   areNoneSince,
   bytes,
+  following,
   get,
   getAll,
   getMadeAt,

@@ -2,7 +2,7 @@
 
 const { setTimeout } = require('../../time.js');
 const { Backoff } = require('./backoff.js');
-const { bytes, textOf } = require('./transaction.js');
+const { bytes, following, textOf } = require('./transaction.js');
 
 /** @typedef {import('./connection.js').Connection} Connection */
 /** @typedef {import('./etcd-client.js').EtcdClient} EtcdClient */
@@ -99,9 +99,6 @@ class Subscription {
     this.watched.onEvents(events.map(toWatchEvent));
   }
 }
-
-/** @param {string} revision */
-const following = (revision) => (BigInt(revision) + 1n).toString();
 
 /** @param {any} event @returns {WatchEvent} */
 function toWatchEvent({ type, kv, prev_kv: previous }) {

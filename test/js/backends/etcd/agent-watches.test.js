@@ -6,21 +6,20 @@ const { BucketKeys, toLeaseId, toRequestId } = require('../../../../lib/backends
 const LONG_MS = 1_000_000;
 const bucket = new BucketKeys('prefix', 'bucket');
 
-/** A session that lives, and whose cluster answers watches when the test says so. */
+/** A session that lives, and whose cluster answers reads when the test says so. */
 class FakeSession {
   subscriptions = [];
 
   watches = {
     add: (watched) => {
-      const subscription = { ...watched, cancel: () => {} };
-      subscription.ready = new Promise((resolve) => (subscription.answer = resolve));
-      this.subscriptions.push(subscription);
-      return subscription;
+      this.subscriptions.push({ ...watched, cancel: () => {} });
+      return this.subscriptions.at(-1);
     },
   };
 
   async read() {
-    return { responses: [{ response_range: { kvs: [] } }] };
+    await new Promise((resolve) => (this.answer = resolve));
+    return { revision: '4', responses: [{ response_range: { kvs: [] } }] };
   }
 }
 
@@ -51,7 +50,7 @@ test('what comes after a watch waits for the answer to it', async () => {
   watches.after(() => done.push('after it'));
   await turn();
   done.push('answered');
-  session.subscriptions[0].answer();
+  session.answer();
   await turn();
   session.subscriptions[0].onEvents([grant('5')]);
   expect(done).toEqual(['answered', 'after it']);
@@ -61,7 +60,7 @@ test('what comes after a watch waits for the answer to it', async () => {
 test('a watch that is not answered holds up nothing for ever, and has missed something', async () => {
   open(1);
   await new Promise((resolve) => watches.after(resolve));
-  session.subscriptions[0].answer();
+  session.answer();
   await turn();
   session.subscriptions[0].onEvents([grant('5')]);
   session.subscriptions[0].onEvents([grant('6')]);
@@ -71,21 +70,31 @@ test('a watch that is not answered holds up nothing for ever, and has missed som
   ]);
 });
 
-test('a watch that is closed before its answer holds up nothing', async () => {
+test('a watch sees all after what was read before it, wherever its stream breaks', async () => {
+  open(LONG_MS);
+  session.answer();
+  await turn();
+  expect(session.subscriptions).toMatchObject([{ from: '5' }]);
+});
+
+test('a watch that is closed before its answer holds up nothing, and sees nothing', async () => {
   open(LONG_MS);
   const done = new Promise((resolve) => watches.after(resolve));
   watches.close(1);
   await done;
+  session.answer();
+  await turn();
+  expect(session.subscriptions).toEqual([]);
 });
 
 test('a watch tells that it has missed what happened between two sessions', async () => {
   open(LONG_MS);
-  session.subscriptions[0].answer();
+  session.answer();
   await turn();
   watches.onSessionLost();
   const next = new FakeSession();
   watches.onSession(next);
-  next.subscriptions[0].answer();
+  next.answer();
   await turn();
   next.subscriptions[0].onEvents([grant('5')]);
   next.subscriptions[0].onEvents([grant('6')]);

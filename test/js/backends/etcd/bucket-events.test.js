@@ -19,8 +19,8 @@ let events;
 beforeEach(async () => {
   told = [];
   events = new BucketEvents(bucket, undefined, (some) => told.push(...some));
-  const read = async () => ({ responses: [{ response_range: { kvs: [] } }] });
-  await events.begin({ read }, { ready: Promise.resolve() });
+  const read = async () => ({ revision: '0', responses: [{ response_range: { kvs: [] } }] });
+  await events.begin({ read, watches: { add: () => ({ cancel() {} }) } });
 });
 
 const put = (key, value, revision) => ({ isPut: true, key, value, revision });

@@ -134,7 +134,7 @@ test('a thief tells which lock it has stolen', async () => {
   stored.set(nameKeys.held, { key, create_revision: '5' });
   ask(1, { steal: true });
   await turn();
-  const { request_put: mail } = changes[0].success.at(-1);
+  const [{ request_put: mail }] = changes[0].success.at(-1).request_txn.success;
   expect(textOf(mail.key)).toBe(bucket.mail(victim.id));
   expect(JSON.parse(String(mail.value))).toEqual({ stolen: true, token: '5' });
 });

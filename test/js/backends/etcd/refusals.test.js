@@ -64,13 +64,13 @@ describe('what the cluster refuses', () => {
   });
 });
 
-describe('a thief of more locks than one transaction can tell of', () => {
-  beforeEach(() => {
-    const victims = Array.from({ length: 250 }, (_, index) => toRequestId(toLeaseId('8'), index));
+describe('a thief', () => {
+  function setHolders(count) {
+    const victims = Array.from({ length: count }, (_, index) => toRequestId(toLeaseId('8'), index));
     const keys = victims.map((id) => Buffer.from(nameKeys.heldKey('s', id)));
     const kvs = keys.map((key) => ({ key, create_revision: '5' }));
     session.read = async () => ({ revision: '8', responses: [{ response_range: { kvs } }] });
-  });
+  }
 
   async function tellSome(count) {
     expect(changes).toHaveLength(count);
@@ -78,33 +78,47 @@ describe('a thief of more locks than one transaction can tell of', () => {
     await turn();
   }
 
-  test('tells the others at once', async () => {
+  test('of many locks tells all by the theft itself, in operations of operations', async () => {
+    setHolders(2500);
     ask(1, { steal: true });
+    await turn();
+    const groups = changes[0].success.map(({ request_txn: group }) => group?.success.length ?? 1);
+    expect(groups).toEqual([1, 1, ...Array(50).fill(50)]);
     await answer('9', true);
-    await tellSome(100);
-    expect(told).toEqual([]);
-    await tellSome(50);
-    expect(told).toEqual(['granted 1']);
+    expect([told, changes]).toEqual([['granted 1'], []]);
   });
 
-  test('tells them also where it was robbed before it heard of its grant', async () => {
-    const thief = ask(1, { steal: true });
-    await turn();
-    queue.onMail(thief, { revision: '10', value: THEFT });
-    await answer('9', true);
-    await tellSome(100);
-    await tellSome(50);
-    expect(told).toEqual(['granted 1', 'lost 1']);
-    expect(removedBy(changes[0])).toEqual(keysOf(thief));
-  });
+  describe('of more than one transaction can tell of', () => {
+    beforeEach(() => setHolders(2650));
 
-  test('gives its session up where it may not tell them', async () => {
-    ask(1, { steal: true });
-    await answer('9', true);
-    changes.splice(0).at(-1).reject(refusal);
-    await turn();
-    expect(told).toEqual([]);
-    expect(session.isOver).toBe(true);
+    test('tells the others at once', async () => {
+      ask(1, { steal: true });
+      await answer('9', true);
+      await tellSome(100);
+      expect(told).toEqual([]);
+      await tellSome(50);
+      expect(told).toEqual(['granted 1']);
+    });
+
+    test('tells them also where it was robbed before it heard of its grant', async () => {
+      const thief = ask(1, { steal: true });
+      await turn();
+      queue.onMail(thief, { revision: '10', value: THEFT });
+      await answer('9', true);
+      await tellSome(100);
+      await tellSome(50);
+      expect(told).toEqual(['granted 1', 'lost 1']);
+      expect(removedBy(changes[0])).toEqual(keysOf(thief));
+    });
+
+    test('gives its session up where it may not tell them', async () => {
+      ask(1, { steal: true });
+      await answer('9', true);
+      changes.splice(0).at(-1).reject(refusal);
+      await turn();
+      expect(told).toEqual([]);
+      expect(session.isOver).toBe(true);
+    });
   });
 });
 
