@@ -79,6 +79,9 @@ class LockHandle extends Lock {
   }
 }
 
+/** @param {LockRequest | null} request  null: it was refused */
+const toHandle = (request) => (request === null ? null : new LockHandle(request));
+
 /**
  * @param {LockBackend} backend
  * @param {string} name
@@ -87,12 +90,8 @@ class LockHandle extends Lock {
  */
 function acquireHandle(backend, name, options) {
   if (options.reentrant) throw notSupportedError("acquire() does not take 'reentrant'");
-  /** @type {LockRequest} */
-  const request = new LockRequest(backend, name, options, (lock) => {
-    if (lock === null) return null;
-    request.handOut();
-    return new LockHandle(request);
-  });
+  const request = new LockRequest(backend, name, options, toHandle);
+  request.handOut();
   const acquired = request.start();
   return request.isNestedWait ? trackAwaits()(acquired, request) : acquired;
 }

@@ -21,12 +21,12 @@ const { PendingRelease } = require('./pending-release.js');
 const { mayRunInTurn, waitForTurn } = require('./loop-turns.js');
 const { signalLoss } = require('./loss-signal.js');
 const { runAfter } = require('./run-after.js');
-const { createWaitLimits } = require('./wait-limits.js');
+const { createWaitLimits, throwIfAborted } = require('./wait-limits.js');
 
 /** @typedef {import('../errors.js').LossReason} LossReason */
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 /** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
-/** @typedef {(lock: import('./lock.js').Lock | null) => unknown} LockGrantedCallback */
+/** @typedef {(lock: any) => unknown} LockGrantedCallback */
 
 const deadlockDetector = lazy(() => require('./deadlock/detector.js'));
 
@@ -63,6 +63,7 @@ const NOW = Promise.resolve();
  */
 class LockRequest extends BackendRequest {
   #callback;
+  /** @type {ReturnType<typeof createWaitLimits>} of one that waits, if it has limits */
   #waitLimits;
   #phase;
   /** @type {((request: LockRequest) => void) | undefined} lets the callback run after a wait */
@@ -85,10 +86,9 @@ class LockRequest extends BackendRequest {
   constructor(backend, name, options, callback) {
     super(backend, name, options);
     this.#callback = callback;
-    this.#waitLimits = createWaitLimits(this, options);
     this.#phase = WAITING;
     this.#isHandedOut = false;
-    this.#open = this.#error = this.#section = this.#leaving = undefined;
+    this.#open = this.#error = this.#section = this.#leaving = this.#waitLimits = undefined;
     /** Whether the program awaits the request. Assumed until await-tracker.js knows better. */
     this.awaitState = /** @type {0 | 1 | 2} */ (AWAITED);
     /** Of deadlock/detector.js, which has to be told when this ends to wait. */
@@ -147,6 +147,7 @@ class LockRequest extends BackendRequest {
   }
 
   #beginWait() {
+    this.#waitLimits = createWaitLimits(this, this.options);
     if (this.#phase === WAITING) {
       this.#waitLimits?.startTimer();
       if (this.extras?.enclosing !== undefined)
@@ -154,16 +155,7 @@ class LockRequest extends BackendRequest {
     } else {
       waitForTurn(this);
     }
-    this.#watchSignal();
-  }
-
-  /** May run code of the program, which may use the lock manager in any way. */
-  #watchSignal() {
-    try {
-      this.#waitLimits?.watchSignal();
-    } catch (error) {
-      this.abort(error);
-    }
+    this.#waitLimits?.watchSignal(); // may run code of the program, which may use the lock manager
     if (this.#phase === OVER) this.#waitLimits?.end();
   }
 
@@ -281,10 +273,11 @@ class LockRequest extends BackendRequest {
     if (this.#phase === GRANTED) this.#phase = HOLDING;
     let result;
     try {
-      this.#waitLimits?.endBeforeCallback();
+      this.#waitLimits?.end();
+      throwIfAborted(this.options.signal); // also without a listener
       result = this.#callBack();
       this.#callback = alreadyCalled; // lets its closure be collected
-      if (this.#isHandedOut) return result;
+      if (this.#isHandedOut && result !== null) return result;
       if (isObject(result)) return this.#openSection().waitFor(result);
     } catch (error) {
       this.#callback = alreadyCalled;
@@ -308,6 +301,10 @@ class LockRequest extends BackendRequest {
       return callback(null);
     }
     publishGrant(this);
+    if (this.#isHandedOut) {
+      stopFollowing(this);
+      return callback(this);
+    }
     const result = callInside(this, callback, createLock(this));
     if (this.#asksAgain) noteReturn(callback, isObject(result) || result === KEEP_HOLDING);
     return result;
@@ -327,9 +324,11 @@ class LockRequest extends BackendRequest {
     return (this.#section ??= new PendingRelease(this));
   }
 
-  /** Called inside the callback: passes its result on now, and keeps the lock until release(). */
+  /**
+   * Called before start(): the callback gets this request in place of a lock, and runs no code of
+   * the program. What it returns is passed on, and the lock is kept until release().
+   */
   handOut() {
-    stopFollowing(this);
     this.#isHandedOut = true;
   }
 

@@ -53,14 +53,18 @@ class WaitLimits {
 
   /**
    * Called when the request waits, for its lock or for its callback. Others pay for no listener,
-   * which costs several times as much as the lock.
-   * @throws if the program has replaced methods of the signal, and they throw
+   * which costs several times as much as the lock. The program may have replaced methods of the
+   * signal: where they throw, the request ends.
    */
   watchSignal() {
     if (this.#signal === undefined) return;
-    abortListeners().watchAbort(this.#signal, this.#request);
-    this.#isWatching = true;
-    this.#throwIfAborted();
+    try {
+      abortListeners().watchAbort(this.#signal, this.#request);
+      this.#isWatching = true;
+      throwIfAborted(this.#signal);
+    } catch (error) {
+      this.#request.abort(error);
+    }
   }
 
   /** Called when the request leaves the queue; its signal counts until its callback runs. */
@@ -76,19 +80,6 @@ class WaitLimits {
     if (!this.#isWatching) return;
     this.#isWatching = false;
     abortListeners().unwatchAbort(/** @type {AbortSignal} */ (this.#signal), this.#request);
-  }
-
-  /**
-   * Called just before the callback.
-   * @throws the reason of an aborted signal, also of one without a listener
-   */
-  endBeforeCallback() {
-    this.end();
-    this.#throwIfAborted();
-  }
-
-  #throwIfAborted() {
-    if (this.#signal !== undefined && this.#signal.aborted) throw this.#signal.reason;
   }
 
   /**
@@ -125,6 +116,14 @@ class WaitLimits {
   }
 }
 
+/**
+ * @param {AbortSignal | undefined} signal
+ * @throws its reason
+ */
+function throwIfAborted(signal) {
+  if (signal !== undefined && signal.aborted) throw signal.reason;
+}
+
 /** @param {WaitLimits} limits */
 const timeOut = (limits) => limits.timeOut();
 
@@ -138,4 +137,4 @@ function createWaitLimits(request, { signal, timeout }) {
   return new WaitLimits(request, signal, timeout);
 }
 
-module.exports = { createWaitLimits };
+module.exports = { createWaitLimits, throwIfAborted };
