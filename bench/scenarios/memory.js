@@ -65,9 +65,13 @@ module.exports = {
         const segmentBytes = () => fs.statSync(segment).blocks * BLOCK_BYTES;
         const idle = await ownBytesOfIdle(directory);
         const plain = await ownBytesOfIdle('-');
+        const other = await startProgram('idle', [directory]);
+        const beside = await ownBytesOfIdle(directory);
+        await other.stop();
         return {
           ...(await measurePending((section) => locks.request('ledger', section), segmentBytes)),
           'idle MB over plain Node': (idle - plain) / 1e6,
+          'idle MB over plain Node, beside another': (beside - plain) / 1e6,
         };
       },
     },
@@ -89,7 +93,8 @@ module.exports = {
   goals: [
     { of: 'holdfast', figure: 'segment bytes per request', atMost: 256 },
     { of: 'holdfast', figure: 'heap bytes per request', atMost: 600 },
-    { of: 'holdfast', figure: 'idle MB over plain Node', atMost: 1 },
+    { of: 'holdfast', figure: 'idle MB over plain Node', atMost: 1.2 },
+    { of: 'holdfast', figure: 'idle MB over plain Node, beside another', atMost: 1.2 },
   ],
   chart: { figure: 'heap bytes per request', title: 'JavaScript heap of a pending request, bytes' },
 };

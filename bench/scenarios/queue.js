@@ -47,6 +47,7 @@ module.exports = {
   contenders: {
     holdfast: contender('holdfast'),
     [FLOOR]: contender('js-table'),
+    'holdfast, one thread': contender('holdfast-local', { sizes: [100, 1_000] }),
     'holdfast, young generation of 256 MiB': contender('holdfast', {
       sizes: [1_000, 1_000_000],
       flags: LARGE_HEAP,

@@ -25,6 +25,7 @@ const contender = (peerName, { node, batch } = {}) => ({
 const onNode = (node) => ({
   [`holdfast, Node ${node}`]: contender('holdfast', { node }),
   [`named JavaScript table, Node ${node}`]: contender('js-table', { node }),
+  [`no lock, what its record takes, Node ${node}`]: contender('bare-record', { node }),
 });
 
 /** @type {import('../harness/scenarios.js').Scenario} */
@@ -36,6 +37,7 @@ module.exports = {
     holdfast: contender('holdfast'),
     'named JavaScript table': contender('js-table'),
     'no lock, a callback in a microtask': contender('microtask'),
+    'no lock, what its record takes': contender('bare-record'),
     'async-lock': contender('async-lock'),
     'async-mutex': contender('async-mutex'),
     ...onNode('22'),

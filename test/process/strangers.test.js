@@ -100,14 +100,14 @@ const PLANTED = {
       fs.mkdirSync(directory);
       fs.chmodSync(directory, 0o777);
     },
-    /open to group or others/,
+    /open to group or others.*: \/.*\/locks$/,
   ],
   'a bucket that the group may read': [
     () => {
       makeFolder();
       fs.chmodSync(folder, 0o740);
     },
-    /open to group or others/,
+    /open to group or others.*: \/.*\/locks\/default$/,
   ],
   'a directory that its owner may not write': [
     () => {

@@ -1,5 +1,6 @@
 'use strict';
 
+const { lstatSync } = require('node:fs');
 const path = require('node:path');
 const { defaultDirectory, toBucketName } = require('../bucket-directory.js');
 const { IF_AVAILABLE, SHARED, STEAL } = require('./native-constants.js');
@@ -53,8 +54,22 @@ function openAgent(native, options, words, onEvents) {
     return Object.create(agent);
   } catch (error) {
     const { name, message, code } = /** @type {any} */ (error);
-    const place = path.join(options.directory, options.bucket);
-    throw toError({ name, message: `${message}: ${place}`, code });
+    throw toError({ name, message: `${message}: ${placeToName(options)}`, code });
+  }
+}
+
+/**
+ * What an error is about: the folder of the bucket, or the directory that it is to be in, where
+ * that is no private one.
+ * @param {AgentOptions} options
+ */
+function placeToName({ directory, bucket }) {
+  try {
+    const found = lstatSync(directory);
+    const isOwn = found.isDirectory() && found.uid === process.geteuid?.();
+    return isOwn && (found.mode & 0o777) === 0o700 ? path.join(directory, bucket) : directory;
+  } catch {
+    return directory;
   }
 }
 
