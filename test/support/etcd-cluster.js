@@ -114,6 +114,12 @@ class EtcdCluster {
     return (url) => url.replace('//', '//app:app@');
   }
 
+  /** @returns {Promise<number[]>} of the first member: 3, 5, 16 */
+  async version() {
+    const [{ Status }] = JSON.parse(await this.control('endpoint', 'status', '-w', 'json'));
+    return Status.version.split('.').map(Number);
+  }
+
   /** Some versions tell their status to root only. @param {string} user  and password */
   async tellsStatusTo(user) {
     const words = [`--user=${user}`, 'endpoint', 'status'];
