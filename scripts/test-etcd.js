@@ -17,19 +17,28 @@ const words = process.argv.slice(2).filter((word) => word !== '--short');
 /** The value of an option, which is taken from the words. @param {string} option */
 function takeValue(option) {
   const at = words.indexOf(option);
-  return at === -1 ? undefined : words.splice(at, 2)[1];
+  if (at === -1) return undefined;
+  const [, value] = words.splice(at, 2);
+  if (value === undefined) throw new TypeError(`${option} needs a value`);
+  return value;
 }
 
 const revision = takeValue('--beside');
 const suite = takeValue('--debian');
 const steps = runEtcdTests({ isShort, args: words, revision });
+
+/** @type {string | undefined} */
+let fetched;
+/** @param {string} name */
+const useEtcdOf = (name) => (process.env.HOLDFAST_ETCD = fetched ??= fetchDebianEtcd(name));
+
 conclude(
   suite === undefined
     ? steps
     : steps.map(({ title, run }) => ({
         title: `${title}: the etcd of Debian ${suite}`,
         run: () => {
-          process.env.HOLDFAST_ETCD ??= fetchDebianEtcd(suite);
+          useEtcdOf(suite);
           return run();
         },
       })),

@@ -302,7 +302,7 @@ class LockRequest extends BackendRequest {
     }
     publishGrant(this);
     if (this.#isHandedOut) {
-      stopFollowing(this);
+      if (this.#error === undefined) stopFollowing(this); // else nothing would end it
       return callback(this);
     }
     const result = callInside(this, callback, createLock(this));

@@ -13,7 +13,7 @@ const toLimit = lazy(() => require('./lock-extensions.js').toLimit);
  */
 class Semaphore {
   #base;
-  #permit;
+  #limit;
 
   /**
    * @param {unknown} name
@@ -27,13 +27,18 @@ class Semaphore {
           'is private: new Semaphore(undefined, 4)',
       );
     }
-    this.#permit = /** @type {const} */ ({ mode: 'shared', limit: toLimit()(permits) });
+    this.#limit = toLimit()(permits);
     this.#base = newBase()(name, options);
+  }
+
+  /** Of one call: whoever stands before the lock manager may change it. */
+  get #permit() {
+    return { mode: /** @type {const} */ ('shared'), limit: this.#limit };
   }
 
   /** Whether no permit is left. */
   get locked() {
-    return this.#base.hasHolders(this.#permit.limit);
+    return this.#base.hasHolders(this.#limit);
   }
 
   async isLocked() {

@@ -14,13 +14,16 @@ const { BucketEvents } = require('./bucket-events.js');
  * @property {boolean} hasMissed  what happened between two sessions
  */
 
-/** The longest that a watch without an answer holds up what comes after it. */
+/** The longest that a watch whose first read has no answer holds up what comes after it. */
 const MAX_HOLD_UP_MS = 5000;
+/** How long after a refusal of that read it is tried again. */
+const RETRY_MS = 1000;
 
 /**
  * The watches of an agent, in each of its sessions. A watch sees all that its agent does after it:
- * that waits here until the cluster has answered. Where the answer does not come, the agent goes
- * on, and the watch tells that it has missed something as soon as it sees anything.
+ * that waits here until the read is answered after whose revision the watch begins. Where no answer
+ * comes, the agent goes on, and the watch tells that it has missed something as soon as it sees
+ * anything.
  */
 class AgentWatches {
   #bucket;
@@ -28,7 +31,8 @@ class AgentWatches {
   /** @type {Map<number, Watch>} */
   #watches = new Map();
   #maxHoldUpMs;
-  /** @type {Map<BucketEvents, NodeJS.Timeout>} that the cluster has not answered, which wait */
+  #retryMs;
+  /** @type {Map<BucketEvents, NodeJS.Timeout>} whose first read has no answer, which wait */
   #beginning = new Map();
   /** @type {(() => void)[]} */
   #actions = [];
@@ -36,12 +40,13 @@ class AgentWatches {
   /**
    * @param {BucketKeys} bucket
    * @param {(id: number, events: LockEvent[]) => void} tell
-   * @param {number} [maxHoldUpMs]
+   * @param {{ maxHoldUpMs?: number, retryMs?: number }} [times]
    */
-  constructor(bucket, tell, maxHoldUpMs = MAX_HOLD_UP_MS) {
+  constructor(bucket, tell, { maxHoldUpMs = MAX_HOLD_UP_MS, retryMs = RETRY_MS } = {}) {
     this.#bucket = bucket;
     this.#tell = tell;
     this.#maxHoldUpMs = maxHoldUpMs;
+    this.#retryMs = retryMs;
   }
 
   /**
@@ -112,8 +117,26 @@ class AgentWatches {
       this.#onBegun(events);
     };
     this.#beginning.set(events, setTimeout(goOn, this.#maxHoldUpMs));
-    const onBegun = () => this.#onBegun(events);
-    events.begin(session).then(onBegun, onBegun);
+    const onFailed = () => {
+      this.#onBegun(events);
+      if (watch.events === events) this.#beginLater(id, watch, session);
+    };
+    events.begin(session).then(() => this.#onBegun(events), onFailed);
+  }
+
+  /**
+   * The read with which it begins was refused: a right may come back.
+   * @param {number} id
+   * @param {Watch} watch
+   * @param {Session} session
+   */
+  #beginLater(id, watch, session) {
+    watch.events = undefined;
+    watch.hasMissed = true;
+    const begin = () => {
+      if (!session.isOver && this.#watches.get(id) === watch) this.#begin(id, session);
+    };
+    setTimeout(begin, this.#retryMs).unref();
   }
 
   /** It sees what happens, or nothing waits for it. @param {BucketEvents} events */

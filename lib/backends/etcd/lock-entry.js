@@ -9,6 +9,8 @@ const { keyValuesOf, textOf } = require('./transaction.js');
 /** @typedef {import('./name-access.js').Found} Found */
 /** @typedef {import('./name-access.js').NameAccess} NameAccess */
 
+/** How often a theft names the key of its name. */
+const KEYS_OF_THEFT = 6;
 /** What a notice of a theft takes beside its key, about. */
 const NOTICE_BYTES = 100;
 
@@ -62,7 +64,8 @@ async function enterLimited(access, request) {
 async function stealLock(access, request) {
   const { bucket, changes, session } = access;
   const noticeBytes = bucket.mail(request.id).length + NOTICE_BYTES;
-  const told = Math.min(MAX_TOLD, Math.floor(MAX_BYTES / noticeBytes));
+  const left = Math.max(0, MAX_BYTES - KEYS_OF_THEFT * access.bytesOf(request));
+  const told = Math.min(MAX_TOLD, Math.floor(left / noticeBytes));
   for (;;) {
     const { revision, responses } = await session.read(changes.readHolders());
     const victims = keyValuesOf(responses[0]).map((/** @type {any} */ { key, ...it }) => ({

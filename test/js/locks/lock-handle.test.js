@@ -1,5 +1,8 @@
 'use strict';
 
+const { createLocalLockManager } = require('../../../lib/index.js');
+const { mayBeInside } = require('../../../lib/locks/call-chain.js');
+const { CALLBACKS_PER_LOOK } = require('../../../lib/locks/loop-turns.js');
 const { runWithCollector } = require('../../support/collector-program.js');
 
 test('a handle that is collected before its release is released, with a warning', () => {
@@ -59,4 +62,16 @@ test('handles that were released are kept by nothing', () => {
     return reference.deref() === undefined;
   });
   expect(isCollected).toBe(true);
+});
+
+test('a handle whose lock was stolen before it was made leaves nothing open', async () => {
+  const locks = createLocalLockManager();
+  const others = Array.from({ length: 2 * CALLBACKS_PER_LOOK }, (_, index) =>
+    locks.request(`other ${index}`, () => {}),
+  );
+  const acquired = locks.acquire('a'); // granted, and waits for its turn
+  await locks.request('a', { steal: true }, () => {});
+  const { signal } = await acquired;
+  await Promise.all(others);
+  expect([signal.aborted, mayBeInside()]).toEqual([true, false]);
 });

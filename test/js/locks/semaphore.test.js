@@ -100,3 +100,17 @@ test('somebody who holds its lock exclusively holds all permits', async () => {
 test.each([0, -1, NaN, 2 ** 31, undefined, 'many'])('%p permits are a TypeError', (permits) => {
   expect(() => new Semaphore('a', permits)).toThrow(TypeError);
 });
+
+test('what others do with the options of one call does not reach the next one', async () => {
+  const manager = createLocalLockManager();
+  const { request } = manager;
+  const seen = [];
+  manager.request = (name, options, callback) => {
+    seen.push({ ...options });
+    return request.call(manager, name, Object.assign(options, { label: 'traced' }), callback);
+  };
+  const semaphore = new Semaphore('a', 1, { manager });
+  await semaphore.runExclusive(() => {});
+  await semaphore.runExclusive(() => {});
+  expect(seen).toEqual(Array(2).fill({ mode: 'shared', limit: 1 }));
+});

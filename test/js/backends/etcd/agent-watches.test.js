@@ -18,7 +18,10 @@ class FakeSession {
   };
 
   async read() {
-    await new Promise((resolve) => (this.answer = resolve));
+    await new Promise((resolve, reject) => {
+      this.answer = resolve;
+      this.refuse = reject;
+    });
     return { revision: '4', responses: [{ response_range: { kvs: [] } }] };
   }
 }
@@ -34,10 +37,13 @@ const grant = (revision) => ({
 let told;
 let watches;
 let session;
-function open(maxHoldUpMs) {
+function open(maxHoldUpMs, retryMs = LONG_MS) {
   told = [];
   session = new FakeSession();
-  watches = new AgentWatches(bucket, (id, events) => told.push(...events), maxHoldUpMs);
+  watches = new AgentWatches(bucket, (id, events) => told.push(...events), {
+    maxHoldUpMs,
+    retryMs,
+  });
   watches.open(1, undefined, session);
 }
 afterEach(() => watches.closeAll());
@@ -75,6 +81,19 @@ test('a watch sees all after what was read before it, wherever its stream breaks
   session.answer();
   await turn();
   expect(session.subscriptions).toMatchObject([{ from: '5' }]);
+});
+
+test('a watch whose read was refused holds up nothing, begins later, and has missed something', async () => {
+  open(LONG_MS, 1);
+  const done = new Promise((resolve) => watches.after(resolve));
+  const { answer } = session;
+  session.refuse(new Error('no right'));
+  await done;
+  while (session.answer === answer) await turn();
+  session.answer();
+  await turn();
+  session.subscriptions[0].onEvents([grant('5')]);
+  expect(told).toMatchObject([{ token: 5n, lost: 1 }]);
 });
 
 test('a watch that is closed before its answer holds up nothing, and sees nothing', async () => {
