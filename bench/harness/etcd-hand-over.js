@@ -25,6 +25,7 @@ function handOverScenario(parties, { perHost, ms, rounds }) {
       'holdfast, one member': of('holdfast-etcd'),
       'etcd3, one member': of('etcd3'),
       'a turn passed round by bare writes, one member': of('relay-etcd'),
+      'the same, the client in a thread, one member': of('threaded-relay-etcd'),
       'holdfast, three members': of('holdfast-etcd-3'),
       'etcd3, three members': of('etcd3-3'),
       'redlock, one Redis': of('redlock-tcp'),

@@ -1,0 +1,48 @@
+'use strict';
+
+// The turn of relay-etcd.js, with the client in a thread of its own, as a session's is: one message
+// to pass the turn on, one to hear of it.
+
+const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
+const relay = require('./relay-etcd.js');
+
+/** In the thread. @param {import('./peers.js').Place} place */
+async function serveMessages(place) {
+  const turn = await relay.open(place);
+  let leave;
+  parentPort.on('message', () => leave());
+  parentPort.postMessage('ready');
+  for (;;) {
+    await turn.run(() => {
+      parentPort.postMessage('turn');
+      return new Promise((resolve) => (leave = () => resolve(undefined)));
+    });
+  }
+}
+
+/** @param {import('./peers.js').Place} place */
+async function open(place) {
+  const thread = new Worker(__filename, { workerData: { relay: place } });
+  let turns = -1; // the first message says that it is ready
+  let take = () => {};
+  thread.on('message', () => {
+    turns += 1;
+    take();
+  });
+  const next = () =>
+    new Promise((resolve) => {
+      take = () => resolve(undefined);
+    });
+  while (turns < 0) await next();
+  const run = async (section) => {
+    while (turns === 0) await next();
+    turns -= 1;
+    await section();
+    thread.postMessage('pass');
+  };
+  return { run, close: () => void thread.terminate() };
+}
+
+if (!isMainThread && workerData?.relay !== undefined) void serveMessages(workerData.relay);
+
+module.exports = { ...relay, open };
