@@ -1,6 +1,6 @@
 'use strict';
 
-const { createLocalLockManager } = require('../../../lib/index.js');
+const library = require('../../../lib/index.js');
 const { mayBeInside } = require('../../../lib/locks/call-chain.js');
 const { CALLBACKS_PER_LOOK } = require('../../../lib/locks/loop-turns.js');
 const { runWithCollector } = require('../../support/collector-program.js');
@@ -65,7 +65,7 @@ test('handles that were released are kept by nothing', () => {
 });
 
 test('a handle whose lock was stolen before it was made leaves nothing open', async () => {
-  const locks = createLocalLockManager();
+  const locks = library.createLocalLockManager();
   const others = Array.from({ length: 2 * CALLBACKS_PER_LOOK }, (_, index) =>
     locks.request(`other ${index}`, () => {}),
   );
