@@ -23,23 +23,25 @@ function takeValue(option) {
   return value;
 }
 
+/**
+ * The same steps with the etcd of a suite of Debian, which the first of them fetches.
+ * @param {string} suite
+ * @param {ReturnType<typeof runEtcdTests>} steps
+ */
+function withDebian(suite, steps) {
+  /** @type {string | undefined} */
+  let etcd;
+  return steps.map(({ title, run }) => ({
+    title: `${title}: the etcd of Debian ${suite}`,
+    run() {
+      etcd ??= fetchDebianEtcd(suite);
+      process.env.HOLDFAST_ETCD = etcd;
+      return run();
+    },
+  }));
+}
+
 const revision = takeValue('--beside');
 const suite = takeValue('--debian');
 const steps = runEtcdTests({ isShort, args: words, revision });
-
-/** @type {string | undefined} */
-let fetched;
-/** @param {string} name */
-const useEtcdOf = (name) => (process.env.HOLDFAST_ETCD = fetched ??= fetchDebianEtcd(name));
-
-conclude(
-  suite === undefined
-    ? steps
-    : steps.map(({ title, run }) => ({
-        title: `${title}: the etcd of Debian ${suite}`,
-        run: () => {
-          useEtcdOf(suite);
-          return run();
-        },
-      })),
-);
+conclude(suite === undefined ? steps : withDebian(suite, steps));
