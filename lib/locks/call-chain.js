@@ -10,20 +10,35 @@ const { UNKNOWN, toEnclosingWord } = require('./enclosing-word.js');
 
 /**
  * A granted request, as requests made inside its callback see it. It encloses them until the
- * callback has returned and the returned promise has settled.
+ * callback has returned and the returned promise has settled. `isSync`: its lock ends before the
+ * running code goes on. `covering`: of a reentrant request, the lock that covers it.
  * @typedef {LockBackendRequest & {
  *   readonly isEnclosing: boolean,
- *   readonly isSync: boolean,
+ *   readonly isSync?: boolean,
+ *   readonly covering?: ChainLink,
  *   readonly token: bigint,
- *   readonly home: LockBackend,
- *   readonly coveredMode: import('../../types/locks.d.ts').LockMode,
- *   readonly nestedBackend: LockBackend,
+ *   readonly backend: LockBackend,
  *   readonly outer: ChainLink | undefined,
  *   isUnfollowed: boolean,
- *   enterNested(request: NestedLink): void,
- *   leaveNested(request: NestedLink): void,
+ *   openSection(): NestedRequests,
  *   noteWaitInside(inner: any): boolean,
  * }} ChainLink
+ */
+
+/**
+ * The reentrant requests directly inside a lock: it is not released before they have ended.
+ * @typedef {object} NestedRequests
+ * @property {LockBackend} nestedBackend  that orders them
+ * @property {(request: NestedLink) => void} enterNested
+ * @property {(request: NestedLink) => void} leaveNested
+ */
+
+/**
+ * A request, as far as its call chain is concerned.
+ * @typedef {object} Enclosed
+ * @property {ChainLink | undefined} outer  the innermost lock in whose callback it is made
+ * @property {LockRequestExtras | undefined} extras
+ * @property {LockBackend} backend
  */
 
 /**
@@ -55,16 +70,26 @@ function followCallChains() {
 /**
  * Calls the callback of a lock. Everything that it calls, and all later work that this starts, is
  * inside it.
+ * @type {(request: ChainLink, callback: (lock: any) => unknown, lock: object) => unknown}
+ */
+const callInside = contextsAreCheap ? callInContext : callFollowed;
+
+/**
  * @param {ChainLink} request  in a microtask of its own
  * @param {(lock: any) => unknown} callback
  * @param {object} lock
- * @returns {unknown}
  */
-function callInside(request, callback, lock) {
-  if (contextsAreCheap) {
-    /** @type {AsyncLocalStorage<ChainLink>} */ (chains).enterWith(request); // for this microtask
-    return callback(lock);
-  }
+function callInContext(request, callback, lock) {
+  /** @type {AsyncLocalStorage<ChainLink>} */ (chains).enterWith(request); // for this microtask
+  return callback(lock);
+}
+
+/**
+ * @param {ChainLink} request
+ * @param {(lock: any) => unknown} callback
+ * @param {object} lock
+ */
+function callFollowed(request, callback, lock) {
   if (chains !== undefined) return chains.run(request, callback, lock);
   stopFollowing(request);
   const previous = running;
@@ -129,6 +154,41 @@ function innermostHeld(request) {
 }
 
 /**
+ * Notes what encloses a request.
+ * @param {Enclosed} request  about to be made
+ */
+function enterCallChain(request) {
+  request.outer = enclosingLock();
+  if (request.outer !== undefined || unfollowed > 0) enclose(request, request.outer);
+}
+
+/**
+ * Sets the enclosing lock, before the request is made.
+ * @param {Enclosed} request
+ * @param {ChainLink | undefined} outer
+ */
+function enclose(request, outer) {
+  request.outer = outer;
+  request.extras = extrasInside(request.extras, outer, request.backend);
+}
+
+/**
+ * The request of the lock that a reentrant one uses, through any number of them. A shared request
+ * inside an exclusive lock does not reduce what that covers.
+ * @param {ChainLink} request
+ */
+function requestedAs(request) {
+  while (request.covering !== undefined) request = request.covering;
+  return request;
+}
+
+/**
+ * The backend of the lock manager.
+ * @param {ChainLink} request
+ */
+const homeOf = (request) => requestedAs(request).backend;
+
+/**
  * Whether two backends of this thread share their locks.
  * @param {LockBackend} a
  * @param {LockBackend} b
@@ -172,19 +232,16 @@ const MAYBE_INSIDE = Object.freeze(onlyInside(UNKNOWN));
  * @param {LockBackend} backend
  */
 function extrasInside(extras, outer, backend) {
-  const isDirectlyInside = outer?.isEnclosing && outer.home === backend; // as a rule
+  const isDirectlyInside = outer?.isEnclosing && homeOf(outer) === backend; // as a rule
   const enclosing = isDirectlyInside
     ? outer
-    : heldAround(outer, (request) => shareLocks(request.home, backend));
+    : heldAround(outer, (request) => shareLocks(homeOf(request), backend));
   if (enclosing === undefined && unfollowed === 0) return extras;
   if (extras === undefined) {
     return enclosing === undefined ? MAYBE_INSIDE : onlyInside(toEnclosingWord(enclosing, 'warn'));
   }
   return { ...extras, enclosing: toEnclosingWord(enclosing ?? UNKNOWN, extras.deadlock) };
 }
-
-/** Whether a request may be inside a lock although no call chain says so. */
-const mayBeInside = () => unfollowed > 0;
 
 /**
  * The innermost lock of the running call chain that covers a reentrant request. A lock of
@@ -200,8 +257,8 @@ function coveringLock(name, mode, backend, isSync = false) {
     (held) =>
       held.name === name &&
       (isSync || !held.isSync) &&
-      shareLocks(held.home, backend) &&
-      (held.coveredMode === 'exclusive' || mode === 'shared'),
+      shareLocks(homeOf(held), backend) &&
+      (requestedAs(held).mode === 'exclusive' || mode === 'shared'),
   );
 }
 
@@ -220,12 +277,13 @@ module.exports = {
   NO_EXTRAS,
   callInside,
   coveringLock,
+  enclose,
   enclosingLock,
   endFollowing,
-  extrasInside,
+  enterCallChain,
   followCallChains,
+  homeOf,
   leaveCallChain,
-  mayBeInside,
   runInside,
   shareLocks,
   stopFollowing,

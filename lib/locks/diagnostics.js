@@ -10,7 +10,12 @@ const { performance, queueMicrotask } = require('../time.js');
  * message is created.
  */
 
-/** @typedef {import('./backend-request.js').BackendRequest} LockRequest */
+/**
+ * @typedef {import('../../types/backend.d.ts').LockBackendRequest & {
+ *   readonly backend: import('../../types/backend.d.ts').LockBackend,
+ *   readonly token: bigint,
+ * }} LockRequest
+ */
 /** @typedef {import('../../types/diagnostics.d.ts').LockRequestMessage} LockRequestMessage */
 /** @typedef {{ -readonly [K in keyof LockRequestMessage]: LockRequestMessage[K] }} Message */
 

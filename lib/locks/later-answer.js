@@ -18,4 +18,26 @@ function rethrow(error) {
   throw error;
 }
 
-module.exports = { isPending, rethrow };
+/**
+ * @template T
+ * @param {unknown} loss  the error if the lock had been lost, or a promise of it
+ * @param {T} result
+ * @returns {T | Promise<T>}
+ */
+function afterRelease(loss, result) {
+  if (loss === undefined) return result;
+  if (isPending(loss)) return loss.then((late) => (late === undefined ? result : rethrow(late)));
+  throw loss;
+}
+
+/**
+ * @param {unknown} loss  as above; it takes precedence
+ * @param {unknown} error
+ * @returns {Promise<never>}
+ */
+function throwAfterRelease(loss, error) {
+  if (isPending(loss)) return loss.then((late) => rethrow(late ?? error));
+  throw loss ?? error;
+}
+
+module.exports = { afterRelease, isPending, rethrow, throwAfterRelease };

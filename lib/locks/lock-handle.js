@@ -2,14 +2,12 @@
 
 const { notSupportedError } = require('../errors.js');
 const { FROM_THIS_PACKAGE, Lock } = require('./lock.js');
-const { lazy } = require('../lazy.js');
 const { LockRequest } = require('./lock-request.js');
+const { startTracked } = require('./start-request.js');
 const { setImmediate } = require('../time.js');
 
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
-
-const trackAwaits = lazy(() => require('./deadlock/await-tracker.js').trackAwaits);
 
 /**
  * Reports collected handles, which nothing can release any more. Its held value must not reference
@@ -91,9 +89,8 @@ const toHandle = (request) => (request === null ? null : new LockHandle(request)
 function acquireHandle(backend, name, options) {
   if (options.reentrant) throw notSupportedError("acquire() does not take 'reentrant'");
   const request = new LockRequest(backend, name, options, toHandle);
-  request.handOut();
-  const acquired = request.start();
-  return request.isNestedWait ? trackAwaits()(acquired, request) : acquired;
+  request.isHandedOut = true;
+  return startTracked(request);
 }
 
 module.exports = { LockHandle, acquireHandle };

@@ -8,15 +8,13 @@ const { defineInterface, isObject, toCallback, toDOMString, toSequence } = requi
 
 // All of these load with the first call that needs them: many programs load the package and lock
 // nothing.
-const toLockOptions = lazy(() => require('./lock-options.js').toLockOptions);
-const checkLockRequest = lazy(() => require('./lock-options.js').checkLockRequest);
-const lockRequest = lazy(() => require('./lock-request.js').LockRequest);
+const lockOptions = lazy(() => require('./lock-options.js'));
+const startRequest = lazy(() => require('./start-request.js').startRequest);
 const coveringLock = lazy(() => require('./call-chain.js').coveringLock);
 const readEnclosingWord = lazy(() => require('./enclosing-word.js').readEnclosingWord);
 const acquireHandle = lazy(() => require('./lock-handle.js').acquireHandle);
 const requestNested = lazy(() => require('./nested-request.js').requestNested);
 const watching = lazy(() => require('./lock-watch.js'));
-const trackAwaits = lazy(() => require('./deadlock/await-tracker.js').trackAwaits);
 const toPrintable = lazy(() => require('./printable-tokens.js').toPrintableInspection);
 const requestAll = lazy(() => require('./request-all.js').requestAll);
 const requestSync = lazy(() => require('./request-sync.js').requestSync);
@@ -36,6 +34,13 @@ function toLastCallback(second, all) {
     throw new TypeError('The callback comes last, after the options');
   }
   return toCallback(callback);
+}
+
+/** @param {string} method */
+function throwUnbound(method) {
+  throw new TypeError(
+    `${method}() was called without its lock manager: call it as locks.${method}(), or bind it`,
+  );
 }
 
 /** @param {unknown} options */
@@ -89,23 +94,29 @@ class LockManager {
   request(name, optionsOrCallback) {
     try {
       LockManager.#checkCall(this, 'request', arguments.length, 2);
-      const hasOptions = arguments.length > 2;
+      if (arguments.length > 2 || this.#notesCallSites) return this.#requestWith(arguments);
       const resourceName = toDOMString(name);
-      const options = this.#toOptions(hasOptions ? optionsOrCallback : undefined);
-      const callback = toLastCallback(optionsOrCallback, arguments);
-      checkLockRequest()(resourceName, options);
-      const backend = this.#attach();
-      if (options.reentrant) {
-        const held = coveringLock()(resourceName, options.mode, backend);
-        if (held !== undefined) return requestNested()(held, options, callback);
-      }
-      const LockRequest = lockRequest();
-      const request = new LockRequest(backend, resourceName, options, callback);
-      const released = request.start();
-      return request.isNestedWait ? trackAwaits()(released, request) : released;
+      const callback = toCallback(optionsOrCallback);
+      const { DEFAULTS, checkName } = lockOptions();
+      checkName(resourceName);
+      return startRequest()(this.#attach(), resourceName, DEFAULTS, callback);
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /** @param {IArguments} args  with options, or where options are added */
+  #requestWith(args) {
+    const resourceName = toDOMString(args[0]);
+    const options = this.#toOptions(args.length > 2 ? args[1] : undefined);
+    const callback = toLastCallback(args[1], args);
+    lockOptions().checkLockRequest(resourceName, options);
+    const backend = this.#attach();
+    if (options.reentrant) {
+      const held = coveringLock()(resourceName, options.mode, backend);
+      if (held !== undefined) return requestNested()(held, options, callback);
+    }
+    return startRequest()(backend, resourceName, options, callback);
   }
 
   /**
@@ -132,9 +143,9 @@ class LockManager {
       LockManager.#checkCall(this, 'acquire', arguments.length, 1);
       const resourceName = toDOMString(name);
       refuseCallback(options);
-      const lockOptions = this.#toOptions(options);
-      checkLockRequest()(resourceName, lockOptions);
-      return acquireHandle()(this.#attach(), resourceName, lockOptions);
+      const converted = this.#toOptions(options);
+      lockOptions().checkLockRequest(resourceName, converted);
+      return acquireHandle()(this.#attach(), resourceName, converted);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -154,7 +165,7 @@ class LockManager {
       const resourceNames = toSequence(names, toDOMString);
       const options = this.#toOptions(hasOptions ? optionsOrCallback : undefined);
       const callback = toLastCallback(optionsOrCallback, arguments);
-      for (const name of resourceNames) checkLockRequest()(name, options);
+      for (const name of resourceNames) lockOptions().checkLockRequest(name, options);
       return requestAll()(this.#attach(), resourceNames, options, callback);
     } catch (error) {
       return Promise.reject(error);
@@ -177,7 +188,7 @@ class LockManager {
     if (options.signal !== undefined) {
       throw notSupportedError("'signal' cannot abort while the thread is blocked: use 'timeout'");
     }
-    checkLockRequest()(resourceName, options);
+    lockOptions().checkLockRequest(resourceName, options);
     return requestSync()(this.#attach(), resourceName, options, callback);
   }
 
@@ -244,18 +255,15 @@ class LockManager {
    * @param {number} min
    */
   static #checkCall(self, method, count, min) {
-    if (!isObject(self) || !(#openBackend in self)) {
-      throw new TypeError(
-        `${method}() was called without its lock manager: call it as locks.${method}(), or bind it`,
-      );
+    if (!isObject(self) || !(#openBackend in self)) throwUnbound(method);
+    if (count < min) {
+      throw new TypeError(`${method}() takes at least ${min} argument(s), ${count} given`);
     }
-    if (count >= min) return;
-    throw new TypeError(`${method}() takes at least ${min} argument(s), ${count} given`);
   }
 
   /** @param {unknown} value */
   #toOptions(value) {
-    const options = toLockOptions()(value);
+    const options = lockOptions().toLockOptions(value);
     return this.#notesCallSites ? withCallSite()(options) : options;
   }
 

@@ -63,6 +63,13 @@ function toLockOptions(value) {
 
 const HYPHEN_MINUS = 0x2d;
 
+/** @param {string} name */
+function checkName(name) {
+  if (name.charCodeAt(0) === HYPHEN_MINUS) {
+    throw notSupportedError("Names that start with '-' are reserved");
+  }
+}
+
 /**
  * Throws for arguments that the standard refuses, in its order; an aborted signal comes last, with
  * its reason. Standard: Web Locks, request() (#api-lock-manager-request).
@@ -70,9 +77,7 @@ const HYPHEN_MINUS = 0x2d;
  * @param {LockOptions} options
  */
 function checkLockRequest(name, { ifAvailable, mode, signal, steal, timeout }) {
-  if (name.charCodeAt(0) === HYPHEN_MINUS) {
-    throw notSupportedError("Names that start with '-' are reserved");
-  }
+  checkName(name);
   if (steal && ifAvailable) {
     throw notSupportedError("'steal' and 'ifAvailable' exclude each other");
   }
@@ -88,4 +93,4 @@ function checkLockRequest(name, { ifAvailable, mode, signal, steal, timeout }) {
   if (signal !== undefined && signal.aborted) throw signal.reason;
 }
 
-module.exports = { toLockOptions, checkLockRequest };
+module.exports = { DEFAULTS, checkName, toLockOptions, checkLockRequest };

@@ -1,26 +1,31 @@
 'use strict';
 
 const { QUEUED, MISSED: REFUSED } = require('../backends/outcome.js');
-const { LockLostError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { isObject } = require('../webidl.js');
-const { BackendRequest } = require('./backend-request.js');
 const { endsAtReturn, noteReturn } = require('./callback-habits.js');
-const { callInside, endFollowing, leaveCallChain, stopFollowing } = require('./call-chain.js');
+const {
+  callInside,
+  endFollowing,
+  enterCallChain,
+  leaveCallChain,
+  stopFollowing,
+} = require('./call-chain.js');
 const {
   publishEnd,
   publishEndSoon,
   publishGrant,
-  publishLostSoon,
   publishMiss,
   publishStart,
 } = require('./diagnostics.js');
-const { isPending, rethrow } = require('./later-answer.js');
+const { afterRelease, isPending, rethrow, throwAfterRelease } = require('./later-answer.js');
 const { createLock } = require('./lock.js');
 const { PendingRelease } = require('./pending-release.js');
 const { mayRunInTurn, waitForTurn } = require('./loop-turns.js');
-const { signalLoss } = require('./loss-signal.js');
+const phases = require('./request-phases.js');
 const { runAfter } = require('./run-after.js');
+const { tellLoss } = require('./tell-loss.js');
+const { tokenOf } = require('./token.js');
 const { createWaitLimits, throwIfAborted } = require('./wait-limits.js');
 
 /** @typedef {import('../errors.js').LossReason} LossReason */
@@ -28,72 +33,94 @@ const { createWaitLimits, throwIfAborted } = require('./wait-limits.js');
 /** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
 /** @typedef {(lock: any) => unknown} LockGrantedCallback */
 
+const { AWAITED, GRANTED, HOLDING, KEEP_HOLDING, LEAVING, MISSED, OVER, WAITING } = phases;
+
 const deadlockDetector = lazy(() => require('./deadlock/detector.js'));
-
-/**
- * The phases of a request: waiting; granted or missed, with its callback about to run; holding the
- * lock; over.
- */
-const WAITING = 0;
-const GRANTED = 1;
-const MISSED = 2;
-const HOLDING = 3;
-const OVER = 4;
-/** Aborted between the grant and the callback; the lock is not released yet. */
-const LEAVING = 5;
-
-/** See deadlock/await-tracker.js. */
-const AWAITED = 2;
-
-/** A callback returns this to keep the lock, and the released promise, until release(). */
-const KEEP_HOLDING = Symbol('keep holding');
 
 const alreadyCalled = () => {};
 /** A request that is granted at once waits for this: callbacks never run inside request(). */
 const NOW = Promise.resolve();
 
 /**
- * One call of `request()`: it waits, runs its callback, and releases the lock. A backend sees the
- * public fields and calls granted(), missed(), failed() and lost(), never from inside one of its
- * own methods.
+ * One call of `request()`: it waits, runs its callback, and releases the lock. A backend, and what
+ * is requested inside its callback, see the public fields. A backend calls granted(), missed(),
+ * failed() and lost(), never from inside one of its own methods.
  *
  * The released promise is the result of `then(run)` on a promise made in request(). That saves one
  * promise, and carries the caller's async context to the callback (decision 0021). After the
  * callback has returned, a PendingRelease keeps the lock if something still needs it.
+ *
+ * What a lock takes that nobody else wants is short, and in few functions: V8 puts so much into one
+ * and no more. It inherits nothing, for the same reason (bench/PROFILE.md).
  */
-class LockRequest extends BackendRequest {
+class LockRequest {
+  /** Set and read by the backend only. */
+  backendId = -1;
+  /** The fencing token in two halves, set by the backend before it reports the grant. */
+  tokenHigh = 0;
+  tokenLow = 0;
+  /** @type {import('./call-chain.js').ChainLink | undefined} set by call-chain.js */
+  outer = undefined;
+  /** Of call-chain.js: requests may be inside this lock without the call chain showing it. */
+  isUnfollowed = false;
+  /** Whether the program awaits the request. Assumed until await-tracker.js knows better. */
+  awaitState = /** @type {0 | 1 | 2} */ (AWAITED);
+  /** Of deadlock/detector.js, which has to be told when this ends to wait. */
+  isWatched = false;
+  /**
+   * Set before start(): the callback gets this request in place of a lock, and runs no code of the
+   * program. What it returns is passed on, and the lock is kept until release().
+   */
+  isHandedOut = false;
   #callback;
   /** @type {ReturnType<typeof createWaitLimits>} of one that waits, if it has limits */
-  #waitLimits;
-  #phase;
+  #waitLimits = undefined;
+  /** @type {number} */
+  #phase = WAITING;
   /** @type {((request: LockRequest) => void) | undefined} lets the callback run after a wait */
-  #open;
+  #open = undefined;
   /** @type {unknown} rejects the released promise: why it gave up, or how the lock was lost */
-  #error;
+  #error = undefined;
   /** @type {PendingRelease | undefined} */
-  #section;
+  #section = undefined;
   /** @type {Promise<void> | undefined} while its phase is LEAVING; it does not reject */
-  #leaving;
-  #isHandedOut;
-  #asksAgain;
+  #leaving = undefined;
+  #asksAgain = false;
 
   /**
    * @param {Backend} backend
    * @param {string} name
-   * @param {LockOptions} options
+   * @param {LockOptions} options  kept as one object, because separate fields would take memory
+   * while it waits
    * @param {LockGrantedCallback} callback
    */
   constructor(backend, name, options, callback) {
-    super(backend, name, options);
+    this.name = name;
+    this.options = options;
+    this.extras = options.extras;
+    this.backend = backend;
     this.#callback = callback;
-    this.#phase = WAITING;
-    this.#isHandedOut = false;
-    this.#open = this.#error = this.#section = this.#leaving = this.#waitLimits = undefined;
-    /** Whether the program awaits the request. Assumed until await-tracker.js knows better. */
-    this.awaitState = /** @type {0 | 1 | 2} */ (AWAITED);
-    /** Of deadlock/detector.js, which has to be told when this ends to wait. */
-    this.isWatched = false;
-    this.#asksAgain = false;
+    enterCallChain(this);
+  }
+
+  get mode() {
+    return this.options.mode;
+  }
+
+  get ifAvailable() {
+    return this.options.ifAvailable;
+  }
+
+  get steal() {
+    return this.options.steal;
+  }
+
+  get isTimed() {
+    return this.options.timeout !== Infinity;
+  }
+
+  get token() {
+    return tokenOf(this);
   }
 
   /** Whether it waits, and is or may be inside another request. */
@@ -122,31 +149,27 @@ class LockRequest extends BackendRequest {
    */
   start() {
     publishStart(this);
-    if (this.#enqueue()) return runAfter(NOW, this, () => this.run());
+    try {
+      if (this.extras?.enclosing !== undefined) deadlockDetector(); // throws here if it cannot load
+      const outcome = this.backend.enqueue(this);
+      if (outcome !== QUEUED) {
+        this.#phase = outcome === REFUSED ? MISSED : GRANTED;
+        if (mayRunInTurn()) return NOW.then(() => this.run());
+      }
+    } catch (error) {
+      if (this.#phase === WAITING) publishEnd(this, error);
+      else this.abort(error); // a then() of the program threw, see run-after.js
+      throw error;
+    }
+    return this.#wait();
+  }
+
+  #wait() {
     /** @type {Promise<LockRequest>} */
     const opened = new Promise((open) => {
       this.#open = open;
     });
     const released = runAfter(opened, this, run);
-    this.#beginWait();
-    return released;
-  }
-
-  /** @returns {boolean} whether the callback may run now */
-  #enqueue() {
-    try {
-      if (this.extras?.enclosing !== undefined) deadlockDetector(); // throws here if it cannot load
-      const outcome = this.backend.enqueue(this);
-      if (outcome === QUEUED) return false;
-      this.#phase = outcome === REFUSED ? MISSED : GRANTED;
-      return mayRunInTurn();
-    } catch (error) {
-      publishEnd(this, error);
-      throw error;
-    }
-  }
-
-  #beginWait() {
     this.#waitLimits = createWaitLimits(this, this.options);
     if (this.#phase === WAITING) {
       this.#waitLimits?.startTimer();
@@ -157,6 +180,7 @@ class LockRequest extends BackendRequest {
     }
     this.#waitLimits?.watchSignal(); // may run code of the program, which may use the lock manager
     if (this.#phase === OVER) this.#waitLimits?.end();
+    return released;
   }
 
   granted() {
@@ -181,11 +205,6 @@ class LockRequest extends BackendRequest {
     if (this.#phase !== LEAVING) this.#open?.(this);
   }
 
-  /** @param {unknown} error */
-  failed(error) {
-    this.#giveUp(error);
-  }
-
   /**
    * The lock's signal aborts, and the released promise rejects at once. A running callback
    * continues. A callback that has not run yet runs after a steal, and then the promise rejects: by
@@ -195,27 +214,16 @@ class LockRequest extends BackendRequest {
    * @param {string} [because]  the backend's explanation
    */
   lost(reason, because = undefined) {
-    const error = this.#tellLoss(reason, because);
+    const error = tellLoss(this, reason, because);
     endFollowing(this);
     if (this.#phase === HOLDING || reason === 'stolen') {
       this.#error = error;
       this.#section?.lose(error);
       publishEndSoon(this, error);
     } else {
-      this.#giveUp(error);
+      this.failed(error);
     }
     if (this.#phase === WAITING) this.#decide(GRANTED);
-  }
-
-  /**
-   * @param {LossReason} reason
-   * @param {string} [because]
-   */
-  #tellLoss(reason, because = undefined) {
-    const error = new LockLostError(reason, this.token, this.name, because);
-    signalLoss(this, error); // before the rejection
-    publishLostSoon(this, error);
-    return error;
   }
 
   /**
@@ -227,30 +235,23 @@ class LockRequest extends BackendRequest {
     if (this.#phase === OVER || this.#phase === LEAVING) return;
     if (this.#phase === WAITING) {
       this.backend.cancel(this, isTimeout);
-      this.#giveUp(reason);
+      this.failed(reason);
       return;
     }
-    const loss = this.backend.release(this);
-    if (isPending(loss)) {
+    const giveUp = (/** @type {LossReason | undefined} */ loss) =>
+      this.failed(loss === undefined ? reason : tellLoss(this, loss)); // a loss before it counts
+    const answer = this.backend.release(this);
+    if (isPending(answer)) {
       this.#phase = LEAVING;
-      this.#leaving = loss.then((late) => this.#giveUpOrLose(late, reason));
-    } else this.#giveUpOrLose(loss, reason);
-  }
-
-  /**
-   * A loss that came before counts.
-   * @param {LossReason | undefined} loss
-   * @param {unknown} reason
-   */
-  #giveUpOrLose(loss, reason) {
-    this.#giveUp(loss === undefined ? reason : this.#tellLoss(loss));
+      this.#leaving = answer.then(giveUp);
+    } else giveUp(answer);
   }
 
   /**
    * The callback will not run.
    * @param {unknown} reason
    */
-  #giveUp(reason) {
+  failed(reason) {
     this.#phase = OVER;
     this.#waitLimits?.end();
     if (this.isWatched) deadlockDetector().unwatchForDeadlock(this.backend, this);
@@ -268,68 +269,80 @@ class LockRequest extends BackendRequest {
    * @returns {unknown} the result of the released promise
    */
   run() {
+    if (this.#phase !== GRANTED || this.isHandedOut) return this.#runOther();
+    this.#phase = HOLDING;
+    let result;
+    try {
+      if (this.options.signal !== undefined || this.#waitLimits !== undefined) this.#endWait();
+      publishGrant(this);
+      result = callInside(this, this.#callback, createLock(this));
+    } catch (error) {
+      return this.#fail(error);
+    }
+    if (this.#asksAgain) noteReturn(this.#callback, isObject(result));
+    if (isObject(result) || this.#section !== undefined) return this.#goOn(result);
+    this.#callback = alreadyCalled; // lets its closure be collected
+    return afterRelease(this.end(undefined), result);
+  }
+
+  /** The same for one that was given up, was missed, or gives out its lock as a handle. */
+  #runOther() {
     if (this.#phase === OVER) throw this.#error;
     if (this.#leaving !== undefined) return this.#leaving.then(() => rethrow(this.#error));
     if (this.#phase === GRANTED) this.#phase = HOLDING;
     let result;
     try {
-      this.#waitLimits?.end();
-      throwIfAborted(this.options.signal); // also without a listener
-      result = this.#callBack();
-      this.#callback = alreadyCalled; // lets its closure be collected
-      if (this.#isHandedOut && result !== null) return result;
-      if (isObject(result)) return this.#openSection().waitFor(result);
+      this.#endWait();
+      const isMissed = this.#phase === MISSED;
+      if (isMissed) publishMiss(this);
+      else publishGrant(this);
+      if (!isMissed && this.#error === undefined) stopFollowing(this); // else nothing would end it
+      const callback = this.#callback; // called without `this`
+      result = callback(isMissed ? null : this);
     } catch (error) {
-      this.#callback = alreadyCalled;
-      if (this.#section !== undefined) return this.#section.conclude(false, error);
-      const loss = this.end(error);
-      if (isPending(loss)) return loss.then((late) => rethrow(late ?? error));
-      throw loss ?? error;
+      return this.#fail(error);
     }
-    if (result === KEEP_HOLDING) return this.#openSection();
-    if (this.#section !== undefined) return this.#section.conclude(true, result);
-    const loss = this.end(undefined);
-    if (loss === undefined) return result;
-    if (isPending(loss)) return loss.then((late) => (late === undefined ? result : rethrow(late)));
-    throw loss;
+    return this.#phase === HOLDING ? result : this.#goOn(result);
   }
 
-  #callBack() {
-    const callback = this.#callback;
-    if (this.#phase === MISSED) {
-      publishMiss(this);
-      return callback(null);
-    }
-    publishGrant(this);
-    if (this.#isHandedOut) {
-      if (this.#error === undefined) stopFollowing(this); // else nothing would end it
-      return callback(this);
-    }
-    const result = callInside(this, callback, createLock(this));
-    if (this.#asksAgain) noteReturn(callback, isObject(result) || result === KEEP_HOLDING);
-    return result;
+  #endWait() {
+    this.#waitLimits?.end();
+    throwIfAborted(this.options.signal); // also without a listener
   }
 
   /**
-   * @param {LockRequest} inner
-   * @override
+   * The callback has returned.
+   * @param {unknown} result
    */
+  #goOn(result) {
+    this.#callback = alreadyCalled;
+    if (result === KEEP_HOLDING) return this.openSection();
+    try {
+      if (isObject(result)) return this.openSection().waitFor(result);
+    } catch (error) {
+      return this.#fail(error);
+    }
+    if (this.#section !== undefined) return this.#section.conclude(true, result);
+    return afterRelease(this.end(undefined), result);
+  }
+
+  /** @param {unknown} error  of the callback, or of its result */
+  #fail(error) {
+    this.#callback = alreadyCalled;
+    if (this.#section !== undefined) return this.#section.conclude(false, error);
+    return throwAfterRelease(this.end(error), error);
+  }
+
+  /** @param {LockRequest} inner */
   noteWaitInside(inner) {
     if (inner.#callback !== this.#callback) return false;
     this.#asksAgain = true;
     return endsAtReturn(this.#callback);
   }
 
-  #openSection() {
+  /** What keeps the lock after its callback has returned; the reentrant requests inside it. */
+  openSection() {
     return (this.#section ??= new PendingRelease(this));
-  }
-
-  /**
-   * Called before start(): the callback gets this request in place of a lock, and runs no code of
-   * the program. What it returns is passed on, and the lock is kept until release().
-   */
-  handOut() {
-    this.#isHandedOut = true;
   }
 
   /**
@@ -347,24 +360,6 @@ class LockRequest extends BackendRequest {
     return isPending(ending) ? ending : wasHeld;
   }
 
-  /** The backend that orders the reentrant requests inside this one. */
-  get nestedBackend() {
-    return this.#openSection().nestedBackend;
-  }
-
-  /**
-   * Registers a reentrant request inside this one: the lock is not released before it ends.
-   * @param {import('./call-chain.js').NestedLink} request
-   */
-  enterNested(request) {
-    this.#openSection().enterNested(request);
-  }
-
-  /** @param {import('./call-chain.js').NestedLink} request */
-  leaveNested(request) {
-    this.#openSection().leaveNested(request);
-  }
-
   /**
    * Releases the lock, before the released promise settles.
    * @param {unknown} reason  the rejection of the promise; undefined: it will be fulfilled
@@ -374,12 +369,14 @@ class LockRequest extends BackendRequest {
   end(reason) {
     const wasHolding = this.#phase === HOLDING;
     this.#phase = OVER;
-    endFollowing(this);
+    if (this.isUnfollowed) endFollowing(this);
     if (this.#error !== undefined) return this.#error;
     const lossReason = wasHolding ? this.backend.release(this) : undefined;
     if (this.outer !== undefined) leaveCallChain(this);
     if (isPending(lossReason)) return lossReason.then((late) => this.#concludeEnd(late, reason));
-    return this.#concludeEnd(lossReason, reason);
+    if (lossReason !== undefined) return this.#concludeEnd(lossReason, reason);
+    publishEnd(this, reason);
+    return undefined;
   }
 
   /**
@@ -387,7 +384,7 @@ class LockRequest extends BackendRequest {
    * @param {unknown} reason
    */
   #concludeEnd(lossReason, reason) {
-    if (lossReason !== undefined) this.#error = this.#tellLoss(lossReason);
+    if (lossReason !== undefined) this.#error = tellLoss(this, lossReason);
     publishEnd(this, this.#error ?? reason);
     return this.#error;
   }
@@ -395,4 +392,4 @@ class LockRequest extends BackendRequest {
 
 const run = (/** @type {LockRequest} */ request) => request.run();
 
-module.exports = { KEEP_HOLDING, LockRequest };
+module.exports = { LockRequest };

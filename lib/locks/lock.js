@@ -7,6 +7,10 @@ const { lossSignalOf } = require('./loss-signal.js');
 
 const FROM_THIS_PACKAGE = Symbol('from this package');
 
+function throwIllegalConstructor() {
+  throw new TypeError('Illegal constructor');
+}
+
 /** A granted request. Standard: Web Locks, #api-lock. */
 class Lock {
   /** @type {GrantedRequest} */
@@ -18,7 +22,7 @@ class Lock {
    * @param {GrantedRequest} [request]
    */
   constructor(key = undefined, request = undefined) {
-    if (key !== FROM_THIS_PACKAGE) throw new TypeError('Illegal constructor');
+    if (key !== FROM_THIS_PACKAGE) throwIllegalConstructor();
     this.#request = /** @type {GrantedRequest} */ (request);
   }
 

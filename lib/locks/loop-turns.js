@@ -23,11 +23,14 @@ let turnStart = -Infinity;
  * waitForTurn(), so that none overtakes another.
  */
 function mayRunInTurn() {
-  if (callbacksLeft === 0 && waiting.length === 0 && !isTurnOver()) {
-    callbacksLeft = CALLBACKS_PER_LOOK;
-  }
-  if (callbacksLeft === 0) return false;
+  if (callbacksLeft === 0 && !mayRunMore()) return false;
   callbacksLeft -= 1;
+  return true;
+}
+
+function mayRunMore() {
+  if (waiting.length > 0 || isTurnOver()) return false;
+  callbacksLeft = CALLBACKS_PER_LOOK;
   return true;
 }
 

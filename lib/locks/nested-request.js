@@ -14,39 +14,24 @@ const { runAfter } = require('./run-after.js');
  * released before they have ended; if it is lost, they are lost, too.
  */
 class NestedRequest extends LockRequest {
-  #covering;
-
   /**
    * @param {ChainLink} covering
    * @param {LockOptions} options
    * @param {LockGrantedCallback} callback
    */
   constructor(covering, options, callback) {
-    super(covering.nestedBackend, covering.name, options, (lock) => {
+    super(covering.openSection().nestedBackend, covering.name, options, (lock) => {
       if (lock !== null) takeToken(this, covering);
       return callback(lock);
     });
-    this.#covering = covering;
-  }
-
-  /** @override */
-  get home() {
-    return this.#covering.home;
-  }
-
-  /**
-   * A shared request inside an exclusive lock does not reduce the covered mode.
-   * @override
-   */
-  get coveredMode() {
-    return this.#covering.coveredMode;
+    this.covering = covering;
   }
 
   /** @override */
   start() {
-    const covering = this.#covering;
-    covering.enterNested(this);
-    const leave = () => covering.leaveNested(this);
+    const siblings = this.covering.openSection();
+    siblings.enterNested(this);
+    const leave = () => siblings.leaveNested(this);
     try {
       const leaveAndReturn = (/** @type {unknown} */ value) => {
         leave();

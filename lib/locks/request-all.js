@@ -1,9 +1,10 @@
 'use strict';
 
 const { notSupportedError } = require('../errors.js');
-const { runInside } = require('./call-chain.js');
+const { enclose, runInside } = require('./call-chain.js');
 const { lazy } = require('../lazy.js');
-const { KEEP_HOLDING, LockRequest } = require('./lock-request.js');
+const { LockRequest } = require('./lock-request.js');
+const { KEEP_HOLDING } = require('./request-phases.js');
 const { runAfter } = require('./run-after.js');
 const { performance } = require('../time.js');
 
@@ -112,7 +113,7 @@ class MultiRequest {
       });
       // Each request waits while the locks before it are held.
       const before = this.#granted.at(-1);
-      if (before !== undefined) request.setOuter(before);
+      if (before !== undefined) enclose(request, before);
       this.#waiting = request;
       const fail = (/** @type {unknown} */ reason) => {
         this.#fail(request, reason);

@@ -4,8 +4,7 @@ const { MISSED, QUEUED } = require('../backends/outcome.js');
 const { DeadlockError, LockLostError, notSupportedError, timeoutError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { isObject } = require('../webidl.js');
-const { BackendRequest } = require('./backend-request.js');
-const { coveringLock, runInside } = require('./call-chain.js');
+const { coveringLock, enterCallChain, homeOf, runInside } = require('./call-chain.js');
 const {
   publishEnd,
   publishGrant,
@@ -17,6 +16,7 @@ const { describeTimeout, findHoldersSync } = require('./describe-holders.js');
 const { createLock } = require('./lock.js');
 const { signalLoss } = require('./loss-signal.js');
 const { takeToken } = require('./nested-request.js');
+const { tokenOf } = require('./token.js');
 
 const LocalBackend = lazy(() => require('../backends/local/backend.js').LocalBackend);
 
@@ -29,7 +29,14 @@ const LocalBackend = lazy(() => require('../backends/local/backend.js').LocalBac
  * One call of requestSync(): it blocks the thread until the lock is granted, and runs the callback
  * before it returns.
  */
-class SyncRequest extends BackendRequest {
+class SyncRequest {
+  backendId = -1;
+  tokenHigh = 0;
+  tokenLow = 0;
+  /** @type {import('./call-chain.js').ChainLink | undefined} set by call-chain.js */
+  outer = undefined;
+  isUnfollowed = false;
+  isHolding = false;
   /** @type {LossReason | undefined} reported while the callback ran */
   #lossReason;
   /** @type {Backend | undefined} */
@@ -41,20 +48,41 @@ class SyncRequest extends BackendRequest {
    * @param {LockOptions} options
    */
   constructor(backend, name, options) {
-    super(backend, name, options);
-    this.isHolding = false;
+    this.name = name;
+    this.timeout = options.timeout;
+    this.mode = options.mode;
+    this.ifAvailable = options.ifAvailable;
+    this.steal = options.steal;
+    this.extras = options.extras;
+    this.backend = backend;
+    enterCallChain(this);
+  }
+
+  get token() {
+    return tokenOf(this);
+  }
+
+  get isTimed() {
+    return this.timeout !== Infinity;
   }
 
   get isEnclosing() {
     return this.isHolding;
   }
 
-  /** @override */
   get isSync() {
     return true;
   }
 
-  /** The backend of the reentrant requests inside this one, which come one at a time. */
+  noteWaitInside() {
+    return false;
+  }
+
+  /** The reentrant requests inside this one come one at a time. */
+  openSection() {
+    return this;
+  }
+
   get nestedBackend() {
     return (this.#nestedBackend ??= new (LocalBackend())());
   }
@@ -88,20 +116,20 @@ class SyncRequest extends BackendRequest {
 
   /** @returns {boolean} false if it was refused */
   #wait() {
-    const { backend, options } = this;
+    const { backend, timeout } = this;
     const outcome = backend.enqueue(this);
     if (outcome !== QUEUED) return outcome !== MISSED;
-    const answer = backend.waitSync?.(this, options.timeout);
+    const answer = backend.waitSync?.(this, timeout);
     if (answer === 'granted') return true;
     if (answer === 'missed') return false;
     backend.cancel(this, answer === 'timeout');
     if (answer === 'timeout') {
       const holders = findHoldersSync(backend, this.name);
-      throw timeoutError(describeTimeout(this.name, options.timeout, holders));
+      throw timeoutError(describeTimeout(this.name, timeout, holders));
     }
     if (answer === undefined) throw notSupportedError('The backend cannot block a thread');
     const { threadId } = require('node:worker_threads');
-    const { clientId } = this.home;
+    const { clientId } = homeOf(this);
     const { name, mode } = this;
     throw new DeadlockError(`The thread would wait for itself: '${name}'`, [
       { name, mode, clientId, pid: process.pid, threadId },
@@ -144,25 +172,13 @@ class SyncRequest extends BackendRequest {
 
 /** A reentrant request inside a lock that covers it: see nested-request.js. */
 class NestedSyncRequest extends SyncRequest {
-  #covering;
-
   /**
    * @param {import('./call-chain.js').ChainLink} covering
    * @param {LockOptions} options
    */
   constructor(covering, options) {
-    super(covering.nestedBackend, covering.name, options);
-    this.#covering = covering;
-  }
-
-  /** @override */
-  get home() {
-    return this.#covering.home;
-  }
-
-  /** @override */
-  get coveredMode() {
-    return this.#covering.coveredMode;
+    super(covering.openSection().nestedBackend, covering.name, options);
+    this.covering = covering;
   }
 
   /**
@@ -171,7 +187,7 @@ class NestedSyncRequest extends SyncRequest {
    */
   run(callback) {
     return super.run((lock) => {
-      if (lock !== null) takeToken(this, this.#covering);
+      if (lock !== null) takeToken(this, this.covering);
       return callback(lock);
     });
   }

@@ -20,7 +20,6 @@ const abortListeners = lazy(() => require('./abort-listeners.js'));
  * @typedef {import('./abort-listeners.js').Abortable & {
  *   backend: import('../../types/backend.d.ts').LockBackend,
  *   name: string,
- *   isUndecided(): boolean,
  * }} Limited
  */
 
@@ -86,7 +85,7 @@ class WaitLimits {
    * A backend that answers later may have granted the lock already: its answer takes precedence.
    */
   timeOut() {
-    if (this.#request.isUndecided() && this.#looks < MAX_LOOKS) {
+    if (isUndecided(this.#request) && this.#looks < MAX_LOOKS) {
       this.#looks += 1;
       this.#timer = setTimeout(timeOut, LOOK_MS, this);
       return;
@@ -123,6 +122,13 @@ class WaitLimits {
 function throwIfAborted(signal) {
   if (signal !== undefined && signal.aborted) throw signal.reason;
 }
+
+/**
+ * Whether the backend has not yet said if the request has to wait.
+ * @param {Limited} request
+ */
+const isUndecided = (request) =>
+  request.backend.isUndecided?.(/** @type {any} */ (request)) === true;
 
 /** @param {WaitLimits} limits */
 const timeOut = (limits) => limits.timeOut();

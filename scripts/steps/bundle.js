@@ -27,7 +27,7 @@ const FIRST_CHUNK = 'index';
 /** With what these require at once: what the first lock needs in addition. */
 const FIRST_LOCK = [
   'locks/lock-options.js',
-  'locks/lock-request.js',
+  'locks/start-request.js',
   'backends/default-backend.js',
   'backends/shared-memory/backend.js',
 ];

@@ -47,6 +47,19 @@ describeOneClient('callback', (run) => {
   );
 
   test(
+    'is called without a this when it is refused, too',
+    run(async ({ locks, assert, name }) => {
+      const calls = [];
+      await locks.request(name, () =>
+        locks.request(name, { ifAvailable: true }, function callback(...args) {
+          calls.push({ receiver: this, args });
+        }),
+      );
+      assert.deepEqual(calls, [{ receiver: undefined, args: [null] }]);
+    }),
+  );
+
+  test(
     'gets a lock with the name and the mode of the request',
     run(async ({ locks, assert, name }) => {
       for (const mode of ['exclusive', 'shared']) {

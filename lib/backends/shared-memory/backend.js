@@ -13,13 +13,11 @@ const { doNotLeaveAtExit, leaveAtExit } = require('./exit-hook.js');
 const { EVENT_DISCONNECTED, reasonOfEvent, reasonOfLoss } = require('./loss-reasons.js');
 const { RequestCaller, openAgent, placeOf, toAgentOptions, toError } = require('./native-agent.js');
 const {
-  COUNT_SHIFT,
   DISCONNECTED,
   HAS_EVENTS,
   HAS_OTHERS,
   EVENT_RELEASED,
   LOSS_UNKNOWN,
-  MORE_EVENTS,
   EVENT_FAILED,
   EVENT_GRANTED,
   EVENT_MISSED,
@@ -99,9 +97,15 @@ class SharedMemoryBackend {
    * @returns {LockOutcome}
    */
   enqueue(request) {
-    const agent = this.#attached();
-    if (this.#kept.take(request)) return GRANTED;
-    const answer = this.#caller.call(agent, request);
+    return this.#kept.take(request) ? GRANTED : this.#enqueue(request);
+  }
+
+  /**
+   * @param {Request} request
+   * @returns {LockOutcome}
+   */
+  #enqueue(request) {
+    const answer = this.#caller.call(this.#attached(), request);
     if (answer < 0) throw this.#fail();
     const outcome = answer & OUTCOME_MASK;
     if (outcome === MISSED) return MISSED;
@@ -117,11 +121,7 @@ class SharedMemoryBackend {
    * been lost, if it was; a promise of it if the table is busy
    */
   release(request) {
-    const id = request.backendId;
-    if (id === NO_ID) return this.#pendingLosses.take(request);
-    const loss = this.#end(request);
-    if (loss !== LOSS_UNKNOWN) return reasonOfLoss(loss);
-    return this.#requests.awaitRelease(id).then(reasonOfEvent);
+    return this.#kept.giveBack(request) ? undefined : this.#release(request);
   }
 
   /**
@@ -130,10 +130,23 @@ class SharedMemoryBackend {
    * @returns {LockLossReason | undefined}
    */
   releaseSync(request) {
+    if (this.#kept.giveBack(request)) return undefined;
+    return /** @type {LockLossReason | undefined} */ (this.#release(request, true));
+  }
+
+  /**
+   * @param {Request} request
+   * @param {boolean} [isSync]
+   */
+  #release(request, isSync = false) {
     const id = request.backendId;
     if (id === NO_ID) return this.#pendingLosses.take(request);
-    const loss = this.#end(request);
+    this.#requests.forget(request);
+    const isWanted = request.extras === undefined && this.#kept.wants(request.name);
+    const answer = isWanted ? this.#kept.endOrKeep(id, request.name) : this.#agent.end(id);
+    const loss = answer === 0 ? 0 : this.#hear(answer); // most have nothing to hear
     if (loss !== LOSS_UNKNOWN) return reasonOfLoss(loss);
+    if (!isSync) return this.#requests.awaitRelease(id).then(reasonOfEvent);
     const kind = waitInSlices(Infinity, (ms) => {
       const told = this.#agent.waitFor(id, ms);
       this.#onEvents(this.#agent.readTakenEvents); // the answer may have come since
@@ -301,16 +314,6 @@ class SharedMemoryBackend {
     queueMicrotask(() => this.#pendingLosses.flush());
   }
 
-  /** @param {Request} request */
-  #end(request) {
-    const id = request.backendId;
-    if (id === NO_ID || this.#kept.giveBack(request)) return 0;
-    this.#requests.forget(request);
-    const isWanted = request.extras === undefined && this.#kept.wants(request.name);
-    const answer = isWanted ? this.#kept.endOrKeep(id, request.name) : this.#agent.end(id);
-    return answer === 0 ? 0 : this.#hear(answer); // most have nothing to hear
-  }
-
   /**
    * @param {number} answer  of the native part, to the end of a request
    * @returns {number} 0, or the way in which the lock had been lost
@@ -375,19 +378,12 @@ class SharedMemoryBackend {
     this.#giveUp(() => invalidStateError(message), EVENT_DISCONNECTED, message);
   }
 
-  /** A callback of a request may close this backend, which tells all other requests. */
   #onEvents(read = this.#agent.readEvents) {
     const agent = this.#agent;
     const lastError = () => toError(agent.lastError());
-    let answer = MORE_EVENTS;
-    while ((answer & MORE_EVENTS) !== 0) {
-      answer = read();
-      const count = answer >> COUNT_SHIFT;
-      for (let i = 0; i < count; i += 1) {
-        this.#requests.tell(i, lastError);
-        if (this.#agent !== agent) return;
-      }
-    }
+    // A callback of a request may close this backend, which tells all other requests.
+    const answer = this.#requests.tellAll(read, lastError, () => this.#agent !== agent);
+    if (this.#agent !== agent) return;
     if ((answer & DISCONNECTED) !== 0) this.#disconnect(lastError());
     for (const watch of this.#watches) watch.wake();
   }

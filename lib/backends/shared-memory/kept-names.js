@@ -34,15 +34,15 @@ const CAN_READ_HALVES = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 
 /** A record that stays in the lock table when its lock is released. */
 class KeptName {
-  /** @type {Request | null} that holds the lock by it */
-  request = null;
+  /** Whether the request with this id holds the lock by it. */
+  isTaken = false;
   takes = 0;
   mode = -1;
   turn = -1;
 
   /**
    * @param {string} name
-   * @param {number} id  of its requests
+   * @param {number} id  of its requests, one after another
    * @param {ArrayBuffer} view
    * @param {Int32Array} states  while the lock is free, and while it is taken
    */
@@ -73,7 +73,7 @@ class KeptNames {
   #lastToken = undefined;
   /** @type {Map<string, KeptName>} */
   #byName = new Map();
-  #isEmpty = true; // a field, because most requests ask it, and the map's size is a call
+  #isEmpty = true; // a field, because the map's size is a call
   /** @type {(KeptName | undefined)[]} by the native part's slot */
   #slots = [];
   /** @type {KeptName | undefined} used last */
@@ -111,12 +111,11 @@ class KeptNames {
    * @returns {boolean} whether it was granted; if not, it goes the ordinary way
    */
   take(request) {
-    if (this.#isEmpty) return false;
     const kept = this.#find(request.name);
     if (kept === undefined || request.extras !== undefined || request.steal) return false;
     if (this.#words[GATE_WORD] <= 0 && !this.#openGate(kept)) return false;
     this.#words[GATE_WORD] -= 1;
-    if (kept.request !== null) return false; // it waits for this thread's own lock
+    if (kept.isTaken) return false; // it waits for this thread's own lock
     if (kept.words[STATE] === kept.idle && this.#fill(kept, request)) return true;
     this.#free(kept);
     return false;
@@ -141,12 +140,20 @@ class KeptNames {
     request.tokenLow = words[TOKEN_LOW];
     // Noted before the exchange: a thread that is stopped in between must find its lock.
     this.#requests.add(request, kept.id);
-    kept.request = request;
+    kept.isTaken = true;
     if (Atomics.compareExchange(words, STATE, kept.idle, kept.taken) === kept.idle) return true;
-    kept.request = null;
+    this.#undo(kept, request);
+    return false;
+  }
+
+  /**
+   * @param {KeptName} kept
+   * @param {Request} request
+   */
+  #undo(kept, request) {
+    kept.isTaken = false;
     request.tokenHigh = request.tokenLow = 0;
     this.#requests.forget(request);
-    return false;
   }
 
   /** @param {KeptName} kept */
@@ -162,21 +169,20 @@ class KeptNames {
    * @returns {boolean} whether the lock was released here
    */
   giveBack(request) {
-    if (this.#isEmpty) return false;
-    if (this.#words[FREED_WORD] !== 0) this.#dropFreed();
-    const kept = this.#heldBy(request);
-    if (kept === undefined) return false;
-    kept.request = null;
-    const isGivenBack =
+    if (this.#words[FREED_WORD] !== 0) this.#dropFreed(); // the ids of freed ones are used again
+    const kept = this.#find(request.name);
+    if (kept === undefined || kept.id !== request.backendId) return false;
+    kept.isTaken = false;
+    if (
       this.#words[GATE_WORD] >= 0 && // below: a forked child
-      Atomics.compareExchange(kept.words, STATE, kept.taken, kept.idle) === kept.taken;
-    if (isGivenBack) {
+      Atomics.compareExchange(kept.words, STATE, kept.taken, kept.idle) === kept.taken
+    ) {
       kept.takes += 1;
       this.#requests.forget(request);
-    } else {
-      this.#drop(kept);
+      return true;
     }
-    return isGivenBack;
+    this.#drop(kept);
+    return false;
   }
 
   /**
@@ -200,7 +206,7 @@ class KeptNames {
    */
   endOrKeep(id, name) {
     const old = this.#byName.get(name);
-    if (old?.request === null) this.#free(old);
+    if (old?.isTaken === false) this.#free(old);
     else if (old !== undefined) this.#drop(old); // shared with `id`, whose request has closed it
     this.#dropFreed(); // a slot that is used again must not count as freed
     const answer = this.#agent.endOrKeep(id);
@@ -239,15 +245,15 @@ class KeptNames {
   #find(name) {
     const last = this.#last;
     if (last !== undefined && last.name === name) return last;
+    return this.#findOther(name);
+  }
+
+  /** @param {string} name */
+  #findOther(name) {
+    if (this.#isEmpty) return undefined;
     const kept = this.#byName.get(name);
     if (kept !== undefined) this.#last = kept;
     return kept;
-  }
-
-  /** @param {Request} request */
-  #heldBy(request) {
-    const kept = this.#find(request.name);
-    return kept !== undefined && kept.request === request ? kept : undefined;
   }
 
   /**

@@ -1,7 +1,9 @@
 'use strict';
 
 const {
+  COUNT_SHIFT,
   MAX_EVENTS,
+  MORE_EVENTS,
   EVENT_DAMAGED,
   EVENT_GRANTED,
   EVENT_MISSED,
@@ -113,11 +115,31 @@ class RequestTable {
   }
 
   /**
-   * Tells a request its events.
-   * @param {number} index  of the events, among those that the native part has just written
+   * Tells requests their events, until there are none.
+   * @param {() => number} read  of the native part, which writes the next ones
    * @param {() => Error} lastError  of the native part, for a request that failed
+   * @param {() => boolean} isOver  asked after each event
+   * @returns {number} the last answer of the native part
    */
-  tell(index, lastError) {
+  tellAll(read, lastError, isOver) {
+    let answer = /** @type {number} */ (MORE_EVENTS);
+    while ((answer & MORE_EVENTS) !== 0) {
+      answer = read();
+      const count = answer >> COUNT_SHIFT;
+      for (let i = 0; i < count; i += 1) {
+        this.#tell(i, lastError);
+        if (isOver()) return answer;
+      }
+    }
+    return answer;
+  }
+
+  /**
+   * Tells a request an event.
+   * @param {number} index  of the event, among those that the native part has just written
+   * @param {() => Error} lastError
+   */
+  #tell(index, lastError) {
     const at = TOKEN_WORDS + index * EVENT_WORDS;
     const id = this.words[at + EVENT_ID];
     const kind = this.words[at + EVENT_KIND];
