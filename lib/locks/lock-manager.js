@@ -2,6 +2,7 @@
 
 const { invalidStateError, notSupportedError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
+const { checkName } = require('./lock-name.js');
 const { defineInterface, isObject, toCallback, toDOMString, toSequence } = require('../webidl.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
@@ -9,7 +10,7 @@ const { defineInterface, isObject, toCallback, toDOMString, toSequence } = requi
 // All of these load with the first call that needs them: many programs load the package and lock
 // nothing.
 const lockOptions = lazy(() => require('./lock-options.js'));
-const startRequest = lazy(() => require('./start-request.js').startRequest);
+const requests = lazy(() => require('./start-request.js'));
 const coveringLock = lazy(() => require('./call-chain.js').coveringLock);
 const readEnclosingWord = lazy(() => require('./enclosing-word.js').readEnclosingWord);
 const acquireHandle = lazy(() => require('./lock-handle.js').acquireHandle);
@@ -97,9 +98,8 @@ class LockManager {
       if (arguments.length > 2 || this.#notesCallSites) return this.#requestWith(arguments);
       const resourceName = toDOMString(name);
       const callback = toCallback(optionsOrCallback);
-      const { DEFAULTS, checkName } = lockOptions();
       checkName(resourceName);
-      return startRequest()(this.#attach(), resourceName, DEFAULTS, callback);
+      return requests().startPlain(this.#attach(), resourceName, callback);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -116,7 +116,7 @@ class LockManager {
       const held = coveringLock()(resourceName, options.mode, backend);
       if (held !== undefined) return requestNested()(held, options, callback);
     }
-    return startRequest()(backend, resourceName, options, callback);
+    return requests().startRequest(backend, resourceName, options, callback);
   }
 
   /**
@@ -267,10 +267,14 @@ class LockManager {
     return this.#notesCallSites ? withCallSite()(options) : options;
   }
 
-  /** If attaching fails, the next use tries again. */
   #attach() {
+    return this.#backend ?? this.#open();
+  }
+
+  /** If this fails, the next use tries again. */
+  #open() {
     if (this.#isClosed) throw invalidStateError('The lock manager is closed');
-    this.#backend ??= this.#openBackend();
+    this.#backend = this.#openBackend();
     return this.#backend;
   }
 

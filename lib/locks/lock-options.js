@@ -9,6 +9,7 @@ const {
   toBoolean,
   toDictionarySource,
 } = require('../webidl.js');
+const { checkName } = require('./lock-name.js');
 const { OF_REQUEST, warnOfMisspeltOptions } = require('../option-names.js');
 
 /** @typedef {'exclusive' | 'shared'} LockMode */
@@ -61,15 +62,6 @@ function toLockOptions(value) {
   return { ifAvailable, mode, signal, steal, extras, reentrant, timeout };
 }
 
-const HYPHEN_MINUS = 0x2d;
-
-/** @param {string} name */
-function checkName(name) {
-  if (name.charCodeAt(0) === HYPHEN_MINUS) {
-    throw notSupportedError("Names that start with '-' are reserved");
-  }
-}
-
 /**
  * Throws for arguments that the standard refuses, in its order; an aborted signal comes last, with
  * its reason. Standard: Web Locks, request() (#api-lock-manager-request).
@@ -93,4 +85,4 @@ function checkLockRequest(name, { ifAvailable, mode, signal, steal, timeout }) {
   if (signal !== undefined && signal.aborted) throw signal.reason;
 }
 
-module.exports = { DEFAULTS, checkName, toLockOptions, checkLockRequest };
+module.exports = { DEFAULTS, toLockOptions, checkLockRequest };
