@@ -144,7 +144,8 @@ function endFollowing(request) {
 /** The innermost lock, of any bucket, that the running call chain holds. */
 function enclosingLock() {
   // A callback that began before followCallChains() has no context until its first `await`.
-  return innermostHeld(chains === undefined ? running : (chains.getStore() ?? running));
+  const inner = chains === undefined ? running : (chains.getStore() ?? running);
+  return inner === undefined ? undefined : innermostHeld(inner);
 }
 
 /** @param {ChainLink | undefined} request */
@@ -158,8 +159,8 @@ function innermostHeld(request) {
  * @param {Enclosed} request  about to be made
  */
 function enterCallChain(request) {
-  request.outer = enclosingLock();
-  if (request.outer !== undefined || unfollowed > 0) enclose(request, request.outer);
+  const outer = enclosingLock();
+  if (outer !== undefined || unfollowed > 0) enclose(request, outer);
 }
 
 /**

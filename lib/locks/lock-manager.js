@@ -37,6 +37,15 @@ function toLastCallback(second, all) {
   return toCallback(callback);
 }
 
+/**
+ * @param {string} method
+ * @param {number} count
+ * @param {number} min
+ */
+function throwTooFew(method, count, min) {
+  throw new TypeError(`${method}() takes at least ${min} argument(s), ${count} given`);
+}
+
 /** @param {string} method */
 function throwUnbound(method) {
   throw new TypeError(
@@ -256,9 +265,7 @@ class LockManager {
    */
   static #checkCall(self, method, count, min) {
     if (!isObject(self) || !(#openBackend in self)) throwUnbound(method);
-    if (count < min) {
-      throw new TypeError(`${method}() takes at least ${min} argument(s), ${count} given`);
-    }
+    if (count < min) throwTooFew(method, count, min);
   }
 
   /** @param {unknown} value */
