@@ -1,21 +1,13 @@
 'use strict';
 
-const { lazy } = require('./lazy.js');
-
 /**
  * Conversions of Web IDL (https://webidl.spec.whatwg.org/#es-type-mapping), as far as this package
  * needs them. Every one of them throws a TypeError for a value that it refuses, or passes on what
  * the value's own code throws.
  */
 
-const readAborted = lazy(
-  () =>
-    /** @type {(this: unknown) => boolean} */ (
-      /** @type {PropertyDescriptor} */ (
-        Object.getOwnPropertyDescriptor(AbortSignal.prototype, 'aborted')
-      ).get
-    ),
-);
+/** @type {((this: unknown) => boolean) | undefined} found at the first use: Node loads it then */
+let readAborted;
 
 /**
  * @param {unknown} value
@@ -104,8 +96,9 @@ function toCallback(value) {
  * @returns {AbortSignal}
  */
 function toAbortSignal(value) {
+  readAborted ??= Object.getOwnPropertyDescriptor(AbortSignal.prototype, 'aborted')?.get;
   try {
-    readAborted().call(value);
+    /** @type {(this: unknown) => boolean} */ (readAborted).call(value);
   } catch {
     throw new TypeError("The member 'signal' is not an AbortSignal");
   }

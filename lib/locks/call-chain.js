@@ -141,11 +141,15 @@ function endFollowing(request) {
   unfollowed -= 1;
 }
 
+/** The innermost request in whose callback the running code is, or was begun. */
+function innermostRequest() {
+  // A callback that began before followCallChains() has no context until its first `await`.
+  return chains === undefined ? running : (chains.getStore() ?? running);
+}
+
 /** The innermost lock, of any bucket, that the running call chain holds. */
 function enclosingLock() {
-  // A callback that began before followCallChains() has no context until its first `await`.
-  const inner = chains === undefined ? running : (chains.getStore() ?? running);
-  return inner === undefined ? undefined : innermostHeld(inner);
+  return innermostHeld(innermostRequest());
 }
 
 /** @param {ChainLink | undefined} request */
@@ -159,8 +163,8 @@ function innermostHeld(request) {
  * @param {Enclosed} request  about to be made
  */
 function enterCallChain(request) {
-  const outer = enclosingLock();
-  if (outer !== undefined || unfollowed > 0) enclose(request, outer);
+  const inner = innermostRequest();
+  if (inner !== undefined || unfollowed > 0) enclose(request, innermostHeld(inner));
 }
 
 /**

@@ -2,19 +2,18 @@
 
 const { invalidStateError, notSupportedError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
-const { checkName } = require('./lock-name.js');
+const { checkLockRequest, checkName } = require('./request-checks.js');
 const { defineInterface, isObject, toCallback, toDOMString, toSequence } = require('../webidl.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
+/** @typedef {import('./lock-request.js').LockGrantedCallback} LockGrantedCallback */
 
 // All of these load with the first call that needs them: many programs load the package and lock
 // nothing.
-const lockOptions = lazy(() => require('./lock-options.js'));
+const toLockOptions = lazy(() => require('./lock-options.js').toLockOptions);
 const requests = lazy(() => require('./start-request.js'));
-const coveringLock = lazy(() => require('./call-chain.js').coveringLock);
 const readEnclosingWord = lazy(() => require('./enclosing-word.js').readEnclosingWord);
 const acquireHandle = lazy(() => require('./lock-handle.js').acquireHandle);
-const requestNested = lazy(() => require('./nested-request.js').requestNested);
 const watching = lazy(() => require('./lock-watch.js'));
 const toPrintable = lazy(() => require('./printable-tokens.js').toPrintableInspection);
 const requestAll = lazy(() => require('./request-all.js').requestAll);
@@ -25,33 +24,45 @@ const withCallSite = lazy(() => require('./call-site.js').withCallSite);
 const FROM_THIS_PACKAGE = Symbol('from this package');
 
 /**
- * Returns the callback: the last argument, after the options if there are any.
- * @param {unknown} second
- * @param {IArguments} all
+ * @param {unknown} options
+ * @param {unknown} callback  after them
  */
-function toLastCallback(second, all) {
-  const callback = all.length > 2 ? all[2] : second;
-  if (typeof callback !== 'function' && typeof second === 'function') {
-    throw new TypeError('The callback comes last, after the options');
-  }
-  return toCallback(callback);
+function toLastCallback(options, callback) {
+  if (typeof callback !== 'function') refuseLast(options, callback);
+  return /** @type {LockGrantedCallback} */ (callback);
 }
 
 /**
- * @param {string} method
- * @param {number} count
- * @param {number} min
+ * @param {unknown} options
+ * @param {unknown} callback
  */
-function throwTooFew(method, count, min) {
-  throw new TypeError(`${method}() takes at least ${min} argument(s), ${count} given`);
+function refuseLast(options, callback) {
+  if (typeof options !== 'function') toCallback(callback);
+  throw new TypeError('The callback comes last, after the options');
 }
 
-/** @param {string} method */
-function throwUnbound(method) {
+/**
+ * A method called without its manager throws before its arguments are looked at.
+ * @param {unknown} self
+ * @param {string} method
+ * @param {number} [count]
+ * @param {number} [min]
+ * @returns {never}
+ */
+function refuseCall(self, method, count = 0, min = 0) {
+  if (isLockManager(self)) {
+    throw new TypeError(`${method}() takes at least ${min} argument(s), ${count} given`);
+  }
   throw new TypeError(
     `${method}() was called without its lock manager: call it as locks.${method}(), or bind it`,
   );
 }
+
+/** @param {unknown} value */
+const toOptions = (value) => toLockOptions()(value);
+
+/** @param {unknown} value */
+const toOptionsWithCallSite = (value) => withCallSite()(toLockOptions()(value));
 
 /** @param {unknown} options */
 function refuseCallback(options) {
@@ -60,6 +71,9 @@ function refuseCallback(options) {
     'acquire() takes no callback, and gives the lock itself; request() and runExclusive() take one',
   );
 }
+
+/** @type {(value: unknown) => boolean} */
+let isLockManager;
 
 /**
  * For this package: whether at least `min` holders, or an exclusive one, hold the lock.
@@ -81,6 +95,8 @@ class LockManager {
   #backend = undefined;
   #isClosed = false;
   #notesCallSites;
+  /** Converts the options of a request. */
+  #toOptions;
 
   /**
    * Not for users: `new LockManager()` throws.
@@ -92,6 +108,7 @@ class LockManager {
     if (key !== FROM_THIS_PACKAGE) throw new TypeError('Illegal constructor');
     this.#openBackend = /** @type {() => LockBackend} */ (openBackend);
     this.#notesCallSites = notesCallSites;
+    this.#toOptions = notesCallSites ? toOptionsWithCallSite : toOptions;
   }
 
   /**
@@ -103,29 +120,38 @@ class LockManager {
    */
   request(name, optionsOrCallback) {
     try {
-      LockManager.#checkCall(this, 'request', arguments.length, 2);
-      if (arguments.length > 2 || this.#notesCallSites) return this.#requestWith(arguments);
-      const resourceName = toDOMString(name);
-      const callback = toCallback(optionsOrCallback);
-      checkName(resourceName);
-      return requests().startPlain(this.#attach(), resourceName, callback);
+      if (arguments.length < 2 || !isLockManager(this))
+        refuseCall(this, 'request', arguments.length, 2);
+      if (arguments.length > 2) return this.#requestWith(name, optionsOrCallback, arguments[2]);
+      return this.#requestPlain(name, optionsOrCallback);
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  /** @param {IArguments} args  with options, or where options are added */
-  #requestWith(args) {
-    const resourceName = toDOMString(args[0]);
-    const options = this.#toOptions(args.length > 2 ? args[1] : undefined);
-    const callback = toLastCallback(args[1], args);
-    lockOptions().checkLockRequest(resourceName, options);
-    const backend = this.#attach();
-    if (options.reentrant) {
-      const held = coveringLock()(resourceName, options.mode, backend);
-      if (held !== undefined) return requestNested()(held, options, callback);
-    }
-    return requests().startRequest(backend, resourceName, options, callback);
+  /**
+   * @param {unknown} name
+   * @param {unknown} callback
+   */
+  #requestPlain(name, callback) {
+    if (this.#notesCallSites) return this.#requestWith(name, undefined, callback);
+    const resourceName = toDOMString(name);
+    const section = toCallback(callback);
+    checkName(resourceName);
+    return requests().startPlain(this.#attach(), resourceName, section);
+  }
+
+  /**
+   * @param {unknown} name
+   * @param {unknown} options
+   * @param {unknown} callback
+   */
+  #requestWith(name, options, callback) {
+    const resourceName = toDOMString(name);
+    const converted = this.#toOptions(options);
+    const section = toLastCallback(options, callback);
+    checkLockRequest(resourceName, converted);
+    return requests().startRequest(this.#attach(), resourceName, converted, section);
   }
 
   /**
@@ -134,7 +160,7 @@ class LockManager {
    */
   query() {
     try {
-      LockManager.#checkCall(this, 'query', 0, 0);
+      if (!isLockManager(this)) refuseCall(this, 'query');
       return Promise.resolve(this.#attach().snapshot());
     } catch (error) {
       return Promise.reject(error);
@@ -149,11 +175,12 @@ class LockManager {
    */
   acquire(name, options = undefined) {
     try {
-      LockManager.#checkCall(this, 'acquire', arguments.length, 1);
+      if (arguments.length < 1 || !isLockManager(this))
+        refuseCall(this, 'acquire', arguments.length, 1);
       const resourceName = toDOMString(name);
       refuseCallback(options);
       const converted = this.#toOptions(options);
-      lockOptions().checkLockRequest(resourceName, converted);
+      checkLockRequest(resourceName, converted);
       return acquireHandle()(this.#attach(), resourceName, converted);
     } catch (error) {
       return Promise.reject(error);
@@ -169,12 +196,14 @@ class LockManager {
    */
   requestAll(names, optionsOrCallback) {
     try {
-      LockManager.#checkCall(this, 'requestAll', arguments.length, 2);
-      const hasOptions = arguments.length > 2;
+      if (arguments.length < 2 || !isLockManager(this))
+        refuseCall(this, 'requestAll', arguments.length, 2);
       const resourceNames = toSequence(names, toDOMString);
-      const options = this.#toOptions(hasOptions ? optionsOrCallback : undefined);
-      const callback = toLastCallback(optionsOrCallback, arguments);
-      for (const name of resourceNames) lockOptions().checkLockRequest(name, options);
+      const hasOptions = arguments.length > 2;
+      const dictionary = hasOptions ? optionsOrCallback : undefined;
+      const options = this.#toOptions(dictionary);
+      const callback = toLastCallback(dictionary, hasOptions ? arguments[2] : optionsOrCallback);
+      for (const name of resourceNames) checkLockRequest(name, options);
       return requestAll()(this.#attach(), resourceNames, options, callback);
     } catch (error) {
       return Promise.reject(error);
@@ -189,15 +218,17 @@ class LockManager {
    * @returns {any} what the callback returned
    */
   requestSync(name, optionsOrCallback) {
-    LockManager.#checkCall(this, 'requestSync', arguments.length, 2);
-    const hasOptions = arguments.length > 2;
+    if (arguments.length < 2 || !isLockManager(this))
+      refuseCall(this, 'requestSync', arguments.length, 2);
     const resourceName = toDOMString(name);
-    const options = this.#toOptions(hasOptions ? optionsOrCallback : undefined);
-    const callback = toLastCallback(optionsOrCallback, arguments);
+    const hasOptions = arguments.length > 2;
+    const dictionary = hasOptions ? optionsOrCallback : undefined;
+    const options = this.#toOptions(dictionary);
+    const callback = toLastCallback(dictionary, hasOptions ? arguments[2] : optionsOrCallback);
     if (options.signal !== undefined) {
       throw notSupportedError("'signal' cannot abort while the thread is blocked: use 'timeout'");
     }
-    lockOptions().checkLockRequest(resourceName, options);
+    checkLockRequest(resourceName, options);
     return requestSync()(this.#attach(), resourceName, options, callback);
   }
 
@@ -207,7 +238,7 @@ class LockManager {
    */
   inspect() {
     try {
-      LockManager.#checkCall(this, 'inspect', 0, 0);
+      if (!isLockManager(this)) refuseCall(this, 'inspect');
       const backend = this.#attach();
       return Promise.resolve(backend.inspect())
         .then(withoutWords)
@@ -223,7 +254,8 @@ class LockManager {
    * @returns {boolean}
    */
   isLocked(name) {
-    LockManager.#checkCall(this, 'isLocked', arguments.length, 1);
+    if (arguments.length < 1 || !isLockManager(this))
+      refuseCall(this, 'isLocked', arguments.length, 1);
     const resourceName = toDOMString(name);
     return this.#attach().isLocked(resourceName);
   }
@@ -234,7 +266,7 @@ class LockManager {
    * @param {unknown} [options]
    */
   watch(name = undefined, options = undefined) {
-    LockManager.#checkCall(this, 'watch', 0, 0);
+    if (!isLockManager(this)) refuseCall(this, 'watch');
     const resourceName = name === undefined ? undefined : toDOMString(name);
     const { signal } = watching().toWatchOptions(options);
     return watching().createLockWatch(this.#attach(), resourceName, signal);
@@ -256,24 +288,6 @@ class LockManager {
     return this.#attach();
   }
 
-  /**
-   * Checks `this` before any argument: a method called without its manager throws first.
-   * @param {unknown} self
-   * @param {string} method
-   * @param {number} count
-   * @param {number} min
-   */
-  static #checkCall(self, method, count, min) {
-    if (!isObject(self) || !(#openBackend in self)) throwUnbound(method);
-    if (count < min) throwTooFew(method, count, min);
-  }
-
-  /** @param {unknown} value */
-  #toOptions(value) {
-    const options = lockOptions().toLockOptions(value);
-    return this.#notesCallSites ? withCallSite()(options) : options;
-  }
-
   #attach() {
     return this.#backend ?? this.#open();
   }
@@ -286,6 +300,7 @@ class LockManager {
   }
 
   static {
+    isLockManager = (value) => isObject(value) && #openBackend in value;
     hasHolders = (manager, name, min) => manager.#attach().isLocked(name, min);
     useBackend = (manager, backend) => {
       manager.#backend = backend;

@@ -1,49 +1,56 @@
 'use strict';
 
-const { notSupportedError } = require('../errors.js');
-const { lazy } = require('../lazy.js');
+const { OF_REQUEST, warnOfMisspeltOptions } = require('../option-names.js');
 const {
   enumConverter,
   toMember,
   toAbortSignal,
   toBoolean,
   toDictionarySource,
+  toDOMString,
 } = require('../webidl.js');
-const { checkName } = require('./lock-name.js');
-const { OF_REQUEST, warnOfMisspeltOptions } = require('../option-names.js');
+const { followCallChains } = require('./call-chain.js');
+const { DEFAULTS } = require('./default-options.js');
+const { toDeadlockAction, toHoldLimit, toLimit, toTimeout } = require('./lock-extensions.js');
 
 /** @typedef {'exclusive' | 'shared'} LockMode */
+/** @typedef {import('../../types/backend.d.ts').LockRequestExtras} LockRequestExtras */
 /**
  * @typedef {object} LockOptions  the dictionary, converted
  * @property {boolean} ifAvailable
  * @property {LockMode} mode
  * @property {AbortSignal | undefined} signal
  * @property {boolean} steal
- * @property {import('../../types/backend.d.ts').LockRequestExtras | undefined} extras  extensions
+ * @property {LockRequestExtras | undefined} extras  extensions
  *   that the backend implements, if any were used
  * @property {boolean} reentrant
  * @property {number} timeout  in milliseconds; Infinity: none
  */
 
-const readExtensions = lazy(() => require('./lock-extensions.js').readExtensions);
-
 const toLockMode = enumConverter('LockMode', /** @type {const} */ (['exclusive', 'shared']));
 
-/** @type {LockOptions} */
-const DEFAULTS = Object.freeze({
-  ifAvailable: false,
-  mode: 'exclusive',
-  signal: undefined,
-  steal: false,
-  extras: undefined,
-  reentrant: false,
-  timeout: Infinity,
+/**
+ * @param {LockRequestExtras['deadlock'] | undefined} deadlock
+ * @param {number | undefined} holdLimit
+ * @param {string | undefined} label
+ * @param {number | undefined} limit
+ * @returns {LockRequestExtras}
+ */
+const toExtras = (deadlock, holdLimit, label, limit) => ({
+  limit: limit ?? 0,
+  holdLimit: holdLimit ?? 0,
+  label: label ?? '',
+  callSite: '',
+  deadlock: deadlock ?? 'warn',
+  enclosing: undefined,
 });
 
 /**
  * Converts the options argument. Each member is read once: those of the standard in the order of
- * their names, then the extensions, as of a dictionary that inherits from the standard's. Standard:
- * Web Locks, dictionary LockOptions; Web IDL, "convert to dictionary".
+ * their names, then the extensions, as of a dictionary that inherits from the standard's. In one
+ * piece, as LockRequest.start() is, and for the same reason. An option that needs the call chain
+ * turns on following it. Standard: Web Locks, dictionary LockOptions; Web IDL, "convert to
+ * dictionary".
  * @param {unknown} value
  * @returns {LockOptions}
  */
@@ -52,37 +59,32 @@ function toLockOptions(value) {
   if (source === undefined) return DEFAULTS;
   warnOfMisspeltOptions(source, OF_REQUEST);
   const ifAvailable = toMember(source.ifAvailable, toBoolean, false);
-  const mode = toMember(source.mode, toLockMode, 'exclusive');
+  let { mode } = source;
+  if (mode === undefined) mode = 'exclusive';
+  else if (mode !== 'shared' && mode !== 'exclusive') mode = toLockMode(mode);
   const signal = toMember(source.signal, toAbortSignal, undefined);
   const steal = toMember(source.steal, toBoolean, false);
-  const { extras, reentrant, timeout } = readExtensions()(source);
-  if (extras !== undefined && extras.limit > 0 && mode !== 'shared') {
+  const deadlock = toMember(source.deadlock, toDeadlockAction, undefined);
+  const holdLimit = toMember(source.holdLimit, toHoldLimit, undefined);
+  const label = toMember(source.label, toDOMString, undefined);
+  const limit = toMember(source.limit, toLimit, undefined);
+  const reentrant = toMember(source.reentrant, toBoolean, false);
+  const timeout = toMember(source.timeout, toTimeout, Infinity);
+  if (reentrant || (deadlock ?? 'ignore') !== 'ignore') followCallChains();
+  const hasExtras = (deadlock ?? holdLimit ?? label ?? limit) !== undefined;
+  const extras = hasExtras ? toExtras(deadlock, holdLimit, label, limit) : undefined;
+  if (limit !== undefined && mode !== 'shared') {
     throw new TypeError("The member 'limit' needs the mode 'shared'");
   }
-  return { ifAvailable, mode, signal, steal, extras, reentrant, timeout };
+  return {
+    ifAvailable,
+    mode: /** @type {LockMode} */ (mode),
+    signal,
+    steal,
+    extras,
+    reentrant,
+    timeout,
+  };
 }
 
-/**
- * Throws for arguments that the standard refuses, in its order; an aborted signal comes last, with
- * its reason. Standard: Web Locks, request() (#api-lock-manager-request).
- * @param {string} name
- * @param {LockOptions} options
- */
-function checkLockRequest(name, { ifAvailable, mode, signal, steal, timeout }) {
-  checkName(name);
-  if (steal && ifAvailable) {
-    throw notSupportedError("'steal' and 'ifAvailable' exclude each other");
-  }
-  if (steal && mode !== 'exclusive') {
-    throw notSupportedError("'steal' needs the mode 'exclusive'");
-  }
-  if (signal !== undefined && (steal || ifAvailable)) {
-    throw notSupportedError("'signal' cannot be used with 'steal' or 'ifAvailable'");
-  }
-  if (timeout !== Infinity && (steal || ifAvailable)) {
-    throw notSupportedError("'timeout' cannot be used with 'steal' or 'ifAvailable'");
-  }
-  if (signal !== undefined && signal.aborted) throw signal.reason;
-}
-
-module.exports = { DEFAULTS, toLockOptions, checkLockRequest };
+module.exports = { toLockOptions };

@@ -1,12 +1,14 @@
 'use strict';
 
 const { lazy } = require('../lazy.js');
-const { DEFAULTS } = require('./lock-options.js');
+const { coveringLock } = require('./call-chain.js');
+const { DEFAULTS } = require('./default-options.js');
 const { LockRequest } = require('./lock-request.js');
 
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 
+const requestNested = lazy(() => require('./nested-request.js').requestNested);
 const trackAwaits = lazy(() => require('./deadlock/await-tracker.js').trackAwaits);
 
 /**
@@ -16,8 +18,21 @@ const trackAwaits = lazy(() => require('./deadlock/await-tracker.js').trackAwait
  * @param {import('./lock-request.js').LockGrantedCallback} callback
  * @returns {Promise<any>} the released promise
  */
-const startRequest = (backend, name, options, callback) =>
-  startTracked(new LockRequest(backend, name, options, callback));
+function startRequest(backend, name, options, callback) {
+  const request = new LockRequest(backend, name, options, callback);
+  return options.reentrant ? startReentrant(request, callback) : startTracked(request);
+}
+
+/**
+ * Inside a lock that covers it, another one takes its place.
+ * @param {LockRequest} request
+ * @param {import('./lock-request.js').LockGrantedCallback} callback
+ */
+function startReentrant(request, callback) {
+  const { backend, name, options } = request;
+  const held = coveringLock(name, options.mode, backend);
+  return held === undefined ? startTracked(request) : requestNested()(held, options, callback);
+}
 
 /**
  * @param {LockBackend} backend
@@ -35,7 +50,8 @@ const startPlain = (backend, name, callback) =>
  */
 function startTracked(request) {
   const released = request.start();
-  return request.isNestedWait ? trackAwaits()(released, request) : released;
+  if (request.extras === undefined || !request.isNestedWait) return released; // as a rule
+  return trackAwaits()(released, request);
 }
 
 module.exports = { startPlain, startRequest, startTracked };

@@ -1,6 +1,7 @@
 'use strict';
 
-const { checkLockRequest, toLockOptions } = require('../../../lib/locks/lock-options.js');
+const { toLockOptions } = require('../../../lib/locks/lock-options.js');
+const { checkLockRequest } = require('../../../lib/locks/request-checks.js');
 
 const { signal } = new AbortController();
 

@@ -89,6 +89,7 @@ test('require loads one file, which has no request, no backend and no task', () 
     'locks/lock-managers.js',
     'locks/lock.js',
     'locks/loss-signal.js',
+    'locks/request-checks.js',
     'node-internals.js',
     'time.js',
     'webidl.js',
