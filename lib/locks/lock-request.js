@@ -77,7 +77,7 @@ class LockRequest {
   #waitLimits = undefined;
   /** @type {number} */
   #phase = WAITING;
-  /** @type {((request: LockRequest) => void) | undefined} lets the callback run after a wait */
+  /** @type {(() => void) | undefined} lets the callback run after a wait */
   #open = undefined;
   /** @type {unknown} rejects the released promise: why it gave up, or how the lock was lost */
   #error = undefined;
@@ -163,11 +163,11 @@ class LockRequest {
       else this.abort(error); // a then() of the program threw, see run-after.js
       throw error;
     }
-    /** @type {Promise<LockRequest>} */
+    /** @type {Promise<void>} */
     const opened = new Promise((open) => {
       this.#open = open;
     });
-    const released = runAfter(opened, this, run);
+    const released = runAfter(opened, this, () => this.run());
     this.#waitLimits = createWaitLimits(this, this.options);
     if (this.#phase === WAITING) {
       this.#waitLimits?.startTimer();
@@ -200,7 +200,7 @@ class LockRequest {
 
   /** Lets the callback run. */
   open() {
-    if (this.#phase !== LEAVING) this.#open?.(this);
+    if (this.#phase !== LEAVING) this.#open?.();
   }
 
   /**
@@ -387,7 +387,5 @@ class LockRequest {
     return this.#error;
   }
 }
-
-const run = (/** @type {LockRequest} */ request) => request.run();
 
 module.exports = { LockRequest };

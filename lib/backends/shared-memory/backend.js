@@ -67,6 +67,7 @@ class SharedMemoryBackend {
   /** @type {Set<SharedMemoryWatch>} */
   #watches = new Set();
   #isClosed = false;
+  #lastError = () => toError(this.#agent.lastError());
   /** Why the last native agent was closed. */
   #whyLost = '';
 
@@ -330,7 +331,7 @@ class SharedMemoryBackend {
    */
   #decide(request, answer) {
     const kind = answer & ~HAS_OTHERS;
-    const error = kind === EVENT_FAILED ? toError(this.#agent.lastError()) : undefined;
+    const error = kind === EVENT_FAILED ? this.#lastError() : undefined;
     if (error === undefined) this.#requests.setToken(request);
     if (kind !== EVENT_GRANTED) this.#requests.forget(request);
     const loss = reasonOfEvent(kind);
@@ -363,7 +364,7 @@ class SharedMemoryBackend {
 
   /** Returns the error of the native agent's last call; closes the agent if that was final. */
   #fail() {
-    const error = toError(this.#agent.lastError());
+    const error = this.#lastError();
     if (!this.#agent.isConnected()) this.#disconnect(error);
     return error;
   }
@@ -379,12 +380,9 @@ class SharedMemoryBackend {
   }
 
   #onEvents(read = this.#agent.readEvents) {
-    const agent = this.#agent;
-    const lastError = () => toError(agent.lastError());
-    // A callback of a request may close this backend, which tells all other requests.
-    const answer = this.#requests.tellAll(read, lastError, () => this.#agent !== agent);
-    if (this.#agent !== agent) return;
-    if ((answer & DISCONNECTED) !== 0) this.#disconnect(lastError());
+    const answer = this.#requests.tellAll(read, this.#lastError);
+    if (answer === undefined) return;
+    if ((answer & DISCONNECTED) !== 0) this.#disconnect(this.#lastError());
     for (const watch of this.#watches) watch.wake();
   }
 

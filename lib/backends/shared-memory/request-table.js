@@ -118,17 +118,18 @@ class RequestTable {
    * Tells requests their events, until there are none.
    * @param {() => number} read  of the native part, which writes the next ones
    * @param {() => Error} lastError  of the native part, for a request that failed
-   * @param {() => boolean} isOver  asked after each event
-   * @returns {number} the last answer of the native part
+   * @returns {number | undefined} the last answer of the native part; undefined if one of those who
+   *   were told has closed it
    */
-  tellAll(read, lastError, isOver) {
+  tellAll(read, lastError) {
+    const requests = this.#requests;
     let answer = /** @type {number} */ (MORE_EVENTS);
     while ((answer & MORE_EVENTS) !== 0) {
       answer = read();
       const count = answer >> COUNT_SHIFT;
       for (let i = 0; i < count; i += 1) {
         this.#tell(i, lastError);
-        if (isOver()) return answer;
+        if (this.#requests !== requests) return undefined; // takeAll()
       }
     }
     return answer;
