@@ -51,6 +51,10 @@ module.exports = {
   rounds: 5,
   contenders: {
     plain: contender((locks) => () => locks.request('ledger', section)),
+    // What acquire() is measured in, without its handle.
+    'plain, in an async function': contender(
+      (locks) => async () => void (await locks.request('ledger', section)),
+    ),
     ...VARIANTS,
     'requestSync()': requestSync,
   },

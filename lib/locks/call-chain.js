@@ -141,15 +141,10 @@ function endFollowing(request) {
   unfollowed -= 1;
 }
 
-/** The innermost request in whose callback the running code is, or was begun. */
-function innermostRequest() {
-  // A callback that began before followCallChains() has no context until its first `await`.
-  return chains === undefined ? running : (chains.getStore() ?? running);
-}
-
 /** The innermost lock, of any bucket, that the running call chain holds. */
 function enclosingLock() {
-  return innermostHeld(innermostRequest());
+  // A callback that began before followCallChains() has no context until its first `await`.
+  return innermostHeld(chains === undefined ? running : (chains.getStore() ?? running));
 }
 
 /** @param {ChainLink | undefined} request */
@@ -163,7 +158,7 @@ function innermostHeld(request) {
  * @param {Enclosed} request  about to be made
  */
 function enterCallChain(request) {
-  const inner = innermostRequest();
+  const inner = chains === undefined ? running : (chains.getStore() ?? running);
   if (inner !== undefined || unfollowed > 0) enclose(request, innermostHeld(inner));
 }
 

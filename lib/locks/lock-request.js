@@ -77,7 +77,7 @@ class LockRequest {
   #waitLimits = undefined;
   /** @type {number} */
   #phase = WAITING;
-  /** @type {(() => void) | undefined} lets the callback run after a wait */
+  /** @type {((request: LockRequest) => void) | undefined} lets the callback run after a wait */
   #open = undefined;
   /** @type {unknown} rejects the released promise: why it gave up, or how the lock was lost */
   #error = undefined;
@@ -163,11 +163,11 @@ class LockRequest {
       else this.abort(error); // a then() of the program threw, see run-after.js
       throw error;
     }
-    /** @type {Promise<void>} */
+    /** @type {Promise<LockRequest>} */
     const opened = new Promise((open) => {
       this.#open = open;
     });
-    const released = runAfter(opened, this, () => this.run());
+    const released = runAfter(opened, this, run);
     this.#waitLimits = createWaitLimits(this, this.options);
     if (this.#phase === WAITING) {
       this.#waitLimits?.startTimer();
@@ -200,7 +200,7 @@ class LockRequest {
 
   /** Lets the callback run. */
   open() {
-    if (this.#phase !== LEAVING) this.#open?.();
+    if (this.#phase !== LEAVING) this.#open?.(this);
   }
 
   /**
@@ -387,5 +387,7 @@ class LockRequest {
     return this.#error;
   }
 }
+
+const run = (/** @type {LockRequest} */ request) => request.run();
 
 module.exports = { LockRequest };

@@ -26,25 +26,24 @@ function throwReserved() {
  */
 function checkLockRequest(name, options) {
   checkName(name);
-  const { ifAvailable, signal, steal } = options;
-  if (steal || ifAvailable) checkCombination(options);
-  if (signal !== undefined && signal.aborted) throw signal.reason;
+  if (options.signal !== undefined || options.steal || options.ifAvailable) checkOptions(options);
 }
 
-/** @param {LockOptions} options  with `steal` or `ifAvailable` */
-function checkCombination({ ifAvailable, mode, signal, steal, timeout }) {
+/** @param {LockOptions} options */
+function checkOptions({ ifAvailable, mode, signal, steal, timeout }) {
   if (steal && ifAvailable) {
     throw notSupportedError("'steal' and 'ifAvailable' exclude each other");
   }
   if (steal && mode !== 'exclusive') {
     throw notSupportedError("'steal' needs the mode 'exclusive'");
   }
-  if (signal !== undefined) {
+  if (signal !== undefined && (steal || ifAvailable)) {
     throw notSupportedError("'signal' cannot be used with 'steal' or 'ifAvailable'");
   }
-  if (timeout !== Infinity) {
+  if (timeout !== Infinity && (steal || ifAvailable)) {
     throw notSupportedError("'timeout' cannot be used with 'steal' or 'ifAvailable'");
   }
+  if (signal !== undefined && signal.aborted) throw signal.reason;
 }
 
 module.exports = { checkLockRequest, checkName };
