@@ -32,22 +32,22 @@ const PACKAGE_BUGS = [
   {
     name: 'reentrant siblings exclude nobody among themselves',
     file: 'lib/locks/nested-request.js',
-    from: 'super(covering.nestedBackend, covering.name,',
+    from: 'super(covering.openSection().nestedBackend, covering.name,',
     to: "super(new (require('../backends/local/backend.js').LocalBackend)(), covering.name,",
     tests: [REENTRANT],
   },
   {
     name: 'a lock is given back before its reentrant requests',
     file: 'lib/locks/nested-request.js',
-    from: '    covering.enterNested(this);\n    const leave = () => covering.leaveNested(this);\n',
+    from: '    siblings.enterNested(this);\n    const leave = () => siblings.leaveNested(this);\n',
     to: '    const leave = () => {};\n',
     tests: [REENTRANT],
   },
   {
     name: 'what has no context yet counts as outside of its lock',
     file: 'lib/locks/call-chain.js',
-    from: '(chains.getStore() ?? running)',
-    to: 'chains.getStore()',
+    from: '  const inner = chains === undefined ? running : (chains.getStore() ?? running);',
+    to: '  const inner = chains === undefined ? running : chains.getStore();',
     tests: ['test/js/locks/first-contexts.test.js'], // before Node 24
   },
   {
@@ -137,8 +137,8 @@ const PACKAGE_BUGS = [
   {
     name: 'a handle that nobody awaits is in a deadlock',
     file: 'lib/locks/lock-handle.js',
-    from: 'return request.isNestedWait ? trackAwaits()(acquired, request) : acquired;',
-    to: 'return acquired;',
+    from: '  return startTracked(request);',
+    to: '  return request.start();',
     tests: ['test/js/locks/deadlock/started-only.test.js'],
   },
   {
