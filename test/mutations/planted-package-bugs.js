@@ -46,6 +46,13 @@ const PACKAGE_BUGS = [
   {
     name: 'what has no context yet counts as outside of its lock',
     file: 'lib/locks/call-chain.js',
+    from: '  return innermostHeld(chains === undefined ? running : (chains.getStore() ?? running));',
+    to: '  return innermostHeld(chains === undefined ? running : chains.getStore());',
+    tests: ['test/js/locks/first-contexts.test.js'], // before Node 24
+  },
+  {
+    name: 'what has no context yet is enclosed by nothing',
+    file: 'lib/locks/call-chain.js',
     from: '  const inner = chains === undefined ? running : (chains.getStore() ?? running);',
     to: '  const inner = chains === undefined ? running : chains.getStore();',
     tests: ['test/js/locks/first-contexts.test.js'], // before Node 24

@@ -68,3 +68,10 @@ test('a first reentrant request is covered by the lock whose callback has just b
       locks.request('A', { reentrant: true, timeout: 0 }, () => console.log('granted')));`);
   expect(lines).toEqual(['granted']);
 });
+
+test('a first request that is to be told of a deadlock knows what encloses it', () => {
+  const lines = run(`
+    locks.request('A', () =>
+      locks.request('A', { deadlock: 'reject' }, () => {}).catch(({ name }) => console.log(name)));`);
+  expect(lines).toEqual(['DeadlockError']);
+});
