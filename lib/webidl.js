@@ -96,8 +96,8 @@ function toCallback(value) {
  * @returns {AbortSignal}
  */
 function toAbortSignal(value) {
-  readAborted ??= Object.getOwnPropertyDescriptor(AbortSignal.prototype, 'aborted')?.get;
   try {
+    readAborted ??= Object.getOwnPropertyDescriptor(AbortSignal.prototype, 'aborted')?.get;
     /** @type {(this: unknown) => boolean} */ (readAborted).call(value);
   } catch {
     throw new TypeError("The member 'signal' is not an AbortSignal");

@@ -274,9 +274,10 @@ class LockManager {
 
   /** Beyond the standard: detaches this agent for good. */
   close() {
+    const backend = this.#backend;
     this.#isClosed = true;
-    this.#backend?.close();
-    this.#backend = undefined;
+    this.#backend = undefined; // before the backend's own code runs, which may call this manager
+    backend?.close();
   }
 
   [Symbol.dispose]() {

@@ -77,13 +77,13 @@ napi_value AgentWrap::MakeView(void* data, size_t bytes, JsReference& reference)
       napi_create_external_arraybuffer(env_, data, bytes, nullptr, nullptr, &view) == napi_ok &&
       reference.Keep(env_, view);
   if (is_made) return view;
-  if (view != nullptr) (void)napi_detach_arraybuffer(env_, view);
+  if (view != nullptr) DetachBuffer(env_, view);
   return ToJsNull(env_);
 }
 
 void AgentWrap::Detach(JsReference& reference) {
   const napi_value view = reference.Get();
-  if (view != nullptr) (void)napi_detach_arraybuffer(env_, view);
+  if (view != nullptr) DetachBuffer(env_, view);
   reference.Reset();
 }
 

@@ -51,6 +51,20 @@ const PACKAGE_BUGS = [
     tests: ['test/js/locks/first-contexts.test.js'], // before Node 24
   },
   {
+    name: 'a release by the short way does not look which records are freed',
+    file: 'lib/backends/shared-memory/kept-names.js',
+    from: '    if (this.#words[FREED_WORD] !== 0) this.#dropFreed(); // the ids of freed ones are used again\n',
+    to: '',
+    tests: ['test/js/backends/shared-memory/kept-names.test.js'],
+  },
+  {
+    name: 'a view is detached without a look whether JavaScript runs',
+    file: 'src/binding/kept_calls.cc',
+    from: '  if (view != nullptr) DetachBuffer(env_, view);\n  reference.Reset();',
+    to: '  if (view != nullptr) (void)napi_detach_arraybuffer(env_, view);\n  reference.Reset();',
+    tests: ['test/js/architecture/binding.test.js'],
+  },
+  {
     name: 'what has no context yet is enclosed by nothing',
     file: 'lib/locks/call-chain.js',
     from: '  const inner = chains === undefined ? running : (chains.getStore() ?? running);',

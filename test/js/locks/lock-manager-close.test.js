@@ -101,3 +101,18 @@ test.each(['used', 'not used'])('closes a backend that it was given and has %s',
   manager.close();
   expect(() => backend.isLocked('ledger')).toThrow('The lock manager is closed');
 });
+
+test('a manager whose backend fails to close, or calls it meanwhile, is closed', async () => {
+  const backend = new LocalBackend();
+  const close = backend.close.bind(backend);
+  const locks = openLockManager({ backend });
+  let meanwhile;
+  backend.close = () => {
+    meanwhile = locks.request('a', () => 'granted');
+    close();
+    throw new Error('it did not work');
+  };
+  expect(() => locks.close()).toThrow('it did not work');
+  await expect(meanwhile).rejects.toMatchObject({ name: 'InvalidStateError' });
+  await expect(locks.request('a', () => {})).rejects.toMatchObject({ name: 'InvalidStateError' });
+});

@@ -169,6 +169,20 @@ describe('a name that comes back', () => {
     backend.release(ask(backend, GRANTED, 'a'));
   });
 
+  test('has a record of its own again after a theft, though its id is the same', async () => {
+    const [backend, other] = [open(), open()];
+    keep(backend);
+    const mine = take(backend);
+    const id = mine.backendId;
+    other.release(ask(other, GRANTED, 'a', { steal: true }));
+    await mine.until('lost: stolen');
+    const extras = { limit: 0, holdLimit: 0, label: 'x', callSite: '', deadlock: 'warn' };
+    const next = ask(backend, GRANTED, 'a', { extras });
+    expect(next.backendId).toBe(id); // the view of the old record is detached
+    expect(backend.release(next)).toBe(undefined);
+    expect(other.isLocked('a')).toBe(false);
+  });
+
   test('tells a release of a loss that was not delivered yet', () => {
     const [backend, other] = [open(), open()];
     keep(backend);
