@@ -26,6 +26,7 @@ const ENTRY = 'index.js';
 const FIRST_CHUNK = 'index';
 /** With what these require at once: what the first lock needs in addition. */
 const FIRST_LOCK = [
+  'locks/lock-options.js',
   'locks/start-request.js',
   'backends/default-backend.js',
   'backends/shared-memory/backend.js',

@@ -119,10 +119,14 @@ test('each module exports what it exports in lib/', () => {
   expect(different).toEqual([]);
 });
 
-test('the first lock loads one more of its files, and little of Node', () => {
+test.each([
+  ["locks.request('a', () => {})"],
+  ["locks.request('a', { mode: 'shared', timeout: 1000 }, () => {})"],
+  ["openLockManager({ bucket: 'b' }).request('a', () => {})"],
+])('the first lock, %s, loads one more of its files, and little of Node', (firstLock) => {
   const { files, hasWorkerThreads } = run(`
-    const { locks } = require('holdfast');
-    locks.request('a', () => {}).then(() => {
+    const { locks, openLockManager } = require('holdfast');
+    ${firstLock}.then(() => {
       const files = Object.keys(require.cache).map((file) => file.slice(process.cwd().length + 1));
       const hasWorkerThreads = process.moduleLoadList.includes('NativeModule worker_threads');
       console.log(JSON.stringify({ files, hasWorkerThreads }));
