@@ -71,7 +71,7 @@ test('a first reentrant request is covered by the lock whose callback has just b
 
 test('a first request that is to be told of a deadlock knows what encloses it', () => {
   const lines = run(`
-    locks.request('A', () =>
-      locks.request('A', { deadlock: 'reject' }, () => {}).catch(({ name }) => console.log(name)));`);
+    const tell = ({ name }) => console.log(name);
+    locks.request('A', () => locks.request('A', { deadlock: 'reject' }, () => {}).catch(tell));`);
   expect(lines).toEqual(['DeadlockError']);
 });
