@@ -158,6 +158,7 @@ function innermostHeld(request) {
  * @param {Enclosed} request  about to be made
  */
 function enterCallChain(request) {
+  // As in enclosingLock(), written out: it is part of the constructor of every request.
   const inner = chains === undefined ? running : (chains.getStore() ?? running);
   if (inner !== undefined || unfollowed > 0) enclose(request, innermostHeld(inner));
 }
