@@ -38,7 +38,8 @@ module.exports = [
       'prefer-template': 'error',
       'max-depth': ['error', 3],
       'max-len': ['error', { code: 100, ignoreUrls: true, ignoreStrings: true }],
-      'max-lines': ['error', 400],
+      // A smoke alarm far out: a file is a concept, not a size.
+      'max-lines': ['warn', 1000],
       'max-params': ['error', 4],
       strict: ['error', 'global'],
       // Decides from the version of an API alone, also where the code asks first whether it exists.
@@ -48,7 +49,7 @@ module.exports = [
   {
     files: ['lib/**/*.js', 'scripts/**/*.js', 'packaging/from-source/*.js'],
     rules: {
-      'max-lines-per-function': ['error', { max: 40, skipBlankLines: true, skipComments: true }],
+      'max-lines-per-function': ['warn', { max: 120, skipBlankLines: true, skipComments: true }],
     },
   },
   {
