@@ -57,8 +57,7 @@ const sidebar = [
       page('Metrics and traces', '/docs/seeing'),
       page('The broker', '/docs/broker'),
       page('Several machines: etcd', '/docs/etcd'),
-      page('What a cluster carries', '/docs/etcd-capacity'),
-      page('How hand-overs scale', '/docs/scaling'),
+      page('How locks scale', '/docs/scaling'),
     ],
   },
   {
