@@ -1,4 +1,4 @@
-# instruction_paths: the program whose instructions scripts/instructions.js counts.
+# instruction_paths: the program whose instructions scripts/test/instructions.js counts.
 add_executable(instruction_paths EXCLUDE_FROM_ALL
                "${PROJECT_SOURCE_DIR}/bench/instructions/paths.cc")
 target_compile_options(instruction_paths PRIVATE -fno-exceptions)

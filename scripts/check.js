@@ -18,7 +18,7 @@ const { runJsTests } = require('./steps/js-tests.js');
 const { endAfter, run } = require('./steps/run.js');
 const { runtimeSteps } = require('./steps/runtime-steps.js');
 const { ensureToolchain } = require('./steps/toolchain.js');
-const { MAJORS, nodeSteps } = require('./test-nodes.js');
+const { MAJORS, nodeSteps } = require('./test/nodes.js');
 
 const isEverything = process.argv.includes('--all');
 

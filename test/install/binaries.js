@@ -10,7 +10,7 @@ const { runJsTests } = require('../../scripts/steps/js-tests.js');
 const { ROOT } = require('../../scripts/steps/run.js');
 const { TEST_TARGETS, runTargetTests } = require('../../scripts/steps/target-tests.js');
 const { ensureToolchain } = require('../../scripts/steps/toolchain.js');
-const { MAJORS, nodeBinary } = require('../../scripts/test-nodes.js');
+const { MAJORS, nodeBinary } = require('../../scripts/test/nodes.js');
 const { runWithMusl } = require('./musl-host.js');
 const { Sandbox } = require('./sandbox.js');
 

@@ -5,12 +5,12 @@
 // against Grafana's own types. Brings what it needs, and installs no service.
 
 const path = require('node:path');
-const { conclude } = require('./steps/counts.js');
-const { build } = require('./steps/build.js');
-const { fetchProgram } = require('./steps/debian-package.js');
-const { runJsTests } = require('./steps/js-tests.js');
-const { installIn } = require('./steps/packages.js');
-const { ROOT, succeeds } = require('./steps/run.js');
+const { conclude } = require('../steps/counts.js');
+const { build } = require('../steps/build.js');
+const { fetchProgram } = require('../steps/debian-package.js');
+const { runJsTests } = require('../steps/js-tests.js');
+const { installIn } = require('../steps/packages.js');
+const { ROOT, succeeds } = require('../steps/run.js');
 
 const findPromtool = () =>
   succeeds('promtool', ['--version']) ? 'promtool' : fetchProgram('prometheus', 'usr/bin/promtool');

@@ -8,9 +8,9 @@ const { spawnSync } = require('node:child_process');
 const { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
-const { build } = require('./steps/build.js');
-const { conclude } = require('./steps/counts.js');
-const { ROOT, StepError } = require('./steps/run.js');
+const { build } = require('../steps/build.js');
+const { conclude } = require('../steps/counts.js');
+const { ROOT, StepError } = require('../steps/run.js');
 
 const REPOSITORY = 'https://github.com/web-platform-tests/wpt.git';
 const REVISION = '0556bbc4b2a65f5741bbf2a4071bfe3e2387689c';
@@ -104,7 +104,7 @@ function runPage(folder, page, { place, url }) {
 /**
  * @param {string} folder
  * @param {{ place: string, url: string }} where
- * @returns {import('./steps/counts.js').Counts}
+ * @returns {import('../steps/counts.js').Counts}
  */
 function runPages(folder, where) {
   const isLocal = where.url === 'local:';

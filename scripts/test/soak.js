@@ -5,11 +5,11 @@
 // each, a tenth of the kills in those of Node processes, and as many stops.
 
 const path = require('node:path');
-const { build } = require('./steps/build.js');
-const { conclude, ONE_FAILED, ONE_PASSED } = require('./steps/counts.js');
-const { buildCpp } = require('./steps/cpp-tests.js');
-const { runJsTests } = require('./steps/js-tests.js');
-const { ROOT, run } = require('./steps/run.js');
+const { build } = require('../steps/build.js');
+const { conclude, ONE_FAILED, ONE_PASSED } = require('../steps/counts.js');
+const { buildCpp } = require('../steps/cpp-tests.js');
+const { runJsTests } = require('../steps/js-tests.js');
+const { ROOT, run } = require('../steps/run.js');
 
 const KILLS = Number(process.argv[2] ?? 20_000);
 const GRANTS_PER_KILL = 500;

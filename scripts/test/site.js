@@ -4,11 +4,11 @@
 // Chromium. Screenshots are in build/site-shots. Installs what it needs, as test:dashboard does.
 
 const path = require('node:path');
-const { conclude } = require('./steps/counts.js');
-const { runJsTests } = require('./steps/js-tests.js');
-const { ensurePackages, installIn } = require('./steps/packages.js');
-const { ROOT, mustRun } = require('./steps/run.js');
-const { ensureToolchain } = require('./steps/toolchain.js');
+const { conclude } = require('../steps/counts.js');
+const { runJsTests } = require('../steps/js-tests.js');
+const { ensurePackages, installIn } = require('../steps/packages.js');
+const { ROOT, mustRun } = require('../steps/run.js');
+const { ensureToolchain } = require('../steps/toolchain.js');
 
 conclude([
   {

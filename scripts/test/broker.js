@@ -3,8 +3,8 @@
 // The long run of the broker: `npm run test:broker [kills] [grants]`, 5,000 kills of brokers and
 // clients mixed by default, and a million grants. Jest runs a short one of 10 kills.
 
-const { conclude } = require('./steps/counts.js');
-const { runJsTests } = require('./steps/js-tests.js');
+const { conclude } = require('../steps/counts.js');
+const { runJsTests } = require('../steps/js-tests.js');
 
 const [kills = '5000', grants = '1000000'] = process.argv.slice(2);
 

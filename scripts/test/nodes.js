@@ -5,11 +5,11 @@
 
 const { existsSync } = require('node:fs');
 const path = require('node:path');
-const { beWhole } = require('../test/support/lengths.js');
-const { conclude } = require('./steps/counts.js');
-const { build } = require('./steps/build.js');
-const { runJsTests } = require('./steps/js-tests.js');
-const { ROOT, mustRun } = require('./steps/run.js');
+const { beWhole } = require('../../test/support/lengths.js');
+const { conclude } = require('../steps/counts.js');
+const { build } = require('../steps/build.js');
+const { runJsTests } = require('../steps/js-tests.js');
+const { ROOT, mustRun } = require('../steps/run.js');
 
 const MAJORS = ['20', '22', '24', '26'];
 

@@ -3,11 +3,11 @@
 // npm run test:dashboard: the page in a real browser, Debian's Chromium, with what it looks like
 // under load. Installs what the tests need: the browser, and the packages of test/dashboard.
 
-const { conclude } = require('./steps/counts.js');
-const { build } = require('./steps/build.js');
-const { runJsTests } = require('./steps/js-tests.js');
-const { StepError, run } = require('./steps/run.js');
-const { ensureToolchain } = require('./steps/toolchain.js');
+const { conclude } = require('../steps/counts.js');
+const { build } = require('../steps/build.js');
+const { runJsTests } = require('../steps/js-tests.js');
+const { StepError, run } = require('../steps/run.js');
+const { ensureToolchain } = require('../steps/toolchain.js');
 
 conclude([
   {

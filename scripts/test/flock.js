@@ -9,11 +9,11 @@ const { spawnSync } = require('node:child_process');
 const { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
-const { conclude } = require('./steps/counts.js');
-const { build } = require('./steps/build.js');
-const { ROOT, StepError } = require('./steps/run.js');
-const { fetchSource } = require('./steps/debian-package.js');
-const { ensureToolchain } = require('./steps/toolchain.js');
+const { conclude } = require('../steps/counts.js');
+const { build } = require('../steps/build.js');
+const { ROOT, StepError } = require('../steps/run.js');
+const { fetchSource } = require('../steps/debian-package.js');
+const { ensureToolchain } = require('../steps/toolchain.js');
 
 /** Needs a descriptor, or a kind of file lock. */
 const DOES_NOT_APPLY = /^(fd|fcntl.*)$/;
@@ -34,7 +34,7 @@ function findTest(tree) {
 /**
  * @param {string} test
  * @param {string} folder  for what it writes
- * @returns {import('./steps/counts.js').Counts}
+ * @returns {import('../steps/counts.js').Counts}
  */
 function runTest(test, folder) {
   const command = path.join(folder, 'flock');

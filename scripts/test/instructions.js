@@ -3,9 +3,9 @@
 // npm run instructions [-- --record]: compares the instructions of the native paths with the
 // recorded counts, or records them.
 
-const { conclude } = require('./steps/counts.js');
-const { checkInstructions, recordInstructions } = require('./steps/instructions.js');
-const { StepError } = require('./steps/run.js');
+const { conclude } = require('../steps/counts.js');
+const { checkInstructions, recordInstructions } = require('../steps/instructions.js');
+const { StepError } = require('../steps/run.js');
 
 if (process.argv.includes('--record')) {
   try {

@@ -5,10 +5,10 @@
 // part; the demonstration and the examples there; processes of Node, Bun and Deno with one broker.
 // What cannot pass is in test/runtimes/differences.js, with its reason.
 
-const { beWhole } = require('../test/support/lengths.js');
-const { build } = require('./steps/build.js');
-const { conclude } = require('./steps/counts.js');
-const { RUNTIME_NAMES, runtimeSteps } = require('./steps/runtime-steps.js');
+const { beWhole } = require('../../test/support/lengths.js');
+const { build } = require('../steps/build.js');
+const { conclude } = require('../steps/counts.js');
+const { RUNTIME_NAMES, runtimeSteps } = require('../steps/runtime-steps.js');
 
 const args = process.argv.slice(2);
 const names = args.filter((arg) => RUNTIME_NAMES.includes(arg));

@@ -3,8 +3,8 @@
 // The long run of the simulation: `npm run test:simulation [count]`, a million seeds by default.
 
 const path = require('node:path');
-const { buildCpp } = require('./steps/cpp-tests.js');
-const { ROOT, run } = require('./steps/run.js');
+const { buildCpp } = require('../steps/cpp-tests.js');
+const { ROOT, run } = require('../steps/run.js');
 
 const SIMULATIONS = process.argv[2] ?? '1000000';
 

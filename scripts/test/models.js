@@ -7,7 +7,7 @@
 const { spawnSync } = require('node:child_process');
 const { mkdirSync } = require('node:fs');
 const path = require('node:path');
-const { ROOT, StepError, mustRun, succeeds } = require('./steps/run.js');
+const { ROOT, StepError, mustRun, succeeds } = require('../steps/run.js');
 
 /** @type {{ model: string, defines: string[], holds: boolean }[]} */
 const CHECKS = [

@@ -2,7 +2,7 @@
 
 // Mutation control: plants one known mistake after the other in a copy of the sources and tells
 // whether the tests that are meant for it catch it. Ends with a count; fails when fewer than 95 %
-// are caught. `node scripts/mutate.js <text>`: only those whose name contains the text.
+// are caught. `node scripts/test/mutants.js <text>`: only those whose name contains the text.
 //
 // A run that was interrupted goes on where it was, as long as nothing that it copies has changed.
 
@@ -18,12 +18,12 @@ const {
   writeFileSync,
 } = require('node:fs');
 const path = require('node:path');
-const { CORE_BUGS, PACKAGE_BUGS } = require('../test/mutations/all-bugs.js');
-const coreCopy = require('./mutants/core-copy.js');
-const packageCopy = require('./mutants/package-copy.js');
-const { ROOT, StepError } = require('./steps/run.js');
+const { CORE_BUGS, PACKAGE_BUGS } = require('../../test/mutations/all-bugs.js');
+const coreCopy = require('./core-copy.js');
+const packageCopy = require('./package-copy.js');
+const { ROOT, StepError } = require('../steps/run.js');
 
-/** @typedef {import('../test/mutations/planted-bugs.js').PlantedBug} PlantedBug */
+/** @typedef {import('../../test/mutations/planted-bugs.js').PlantedBug} PlantedBug */
 
 /**
  * @typedef {object} Copy

@@ -7,9 +7,9 @@
 // and leave the upgrade out. HOLDFAST_ETCD names the etcd to use, or `--debian SUITE` one of Debian
 // (trixie: 3.5.16); else the one of this system is installed.
 
-const { conclude } = require('./steps/counts.js');
-const { fetchDebianEtcd } = require('./steps/debian-etcd.js');
-const { runEtcdTests } = require('./steps/etcd-tests.js');
+const { conclude } = require('../steps/counts.js');
+const { fetchDebianEtcd } = require('../steps/debian-etcd.js');
+const { runEtcdTests } = require('../steps/etcd-tests.js');
 
 const isShort = process.argv.includes('--short');
 const words = process.argv.slice(2).filter((word) => word !== '--short');

@@ -5,8 +5,8 @@
 // types, binaries (after `npm run prebuilds`), source. Ends with `N passed, N failed`.
 
 const { parseArgs } = require('node:util');
-const { StepError } = require('./steps/run.js');
-const { GROUPS, runGroups } = require('../test/install/groups.js');
+const { StepError } = require('../steps/run.js');
+const { GROUPS, runGroups } = require('../../test/install/groups.js');
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
