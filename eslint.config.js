@@ -111,7 +111,7 @@ module.exports = [
     rules: { 'max-len': 'off', 'max-lines-per-function': 'off' },
   },
   {
-    // It has packages of its own, which `npm run test:dashboard` installs.
+    // It has packages of its own, which `npm test -- dashboard` installs.
     files: ['test/dashboard/**', 'test/site/**'],
     languageOptions: { globals: globals.browser },
     rules: {

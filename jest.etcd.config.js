@@ -11,7 +11,7 @@ const directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
 process.env.HOLDFAST_DIR = directory;
 process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
 
-/** The tests that need an etcd: `npm run test:etcd`. @type {import('jest').Config} */
+/** The tests that need an etcd: `npm test -- etcd`. @type {import('jest').Config} */
 module.exports = {
   ...shared,
   testMatch: ['<rootDir>/test/etcd/**/*.test.js'],

@@ -2,7 +2,7 @@
 
 // npm run bench [-- --rounds N --json scenario…]: builds the addon, installs what it is compared
 // with, measures, and writes bench/RESULTS.md with its charts, and its figures in the README.
-// `--group etcd` (npm run bench:etcd) measures the scenarios of a cluster. `--compare REV` measures
+// `--group etcd` measures the scenarios of a cluster. `--compare REV` measures
 // another revision and this tree in turns, and writes nothing.
 
 const path = require('node:path');

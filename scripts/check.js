@@ -2,7 +2,7 @@
 
 // npm run check: both test suites, formats, linters and types. With --all, what the build server
 // runs: long tests in their whole length; also the counts of instructions; the JavaScript tests of
-// what depends on Node on every other version of it (all of them: npm run test:nodes); the short
+// what depends on Node on every other version of it (all of them: npm test -- nodes); the short
 // forms of installing, etcd, the page, monitoring, Bun, Deno and Node without the native part; the
 // documentation site; and the C++ tests under the sanitizers. What comes late is left out where the
 // time would not be enough.
@@ -18,7 +18,7 @@ const { runJsTests } = require('./steps/js-tests.js');
 const { endAfter, run } = require('./steps/run.js');
 const { runtimeSteps } = require('./steps/runtime-steps.js');
 const { ensureToolchain } = require('./steps/toolchain.js');
-const { MAJORS, nodeSteps } = require('./test/nodes.js');
+const { MAJORS, nodeSteps } = require('./steps/nodes.js');
 
 const isEverything = process.argv.includes('--all');
 
@@ -61,20 +61,20 @@ conclude(
         return runJsTests();
       },
     },
-    check('Formats', 'format:check'),
+    check('Formats', 'format', '--check'),
     check('Types', 'types'),
-    check('ESLint', 'lint:js'),
-    check('clang-tidy', 'lint:cpp'),
+    check('ESLint', 'lint', 'js'),
+    check('clang-tidy', 'lint', 'cpp'),
     ...(isEverything
       ? [
           { title: 'Instruction counts', run: checkInstructions },
           ...nodeSteps(otherMajors, DEPENDS_ON_NODE),
-          check('Installing', 'test:install', '--short', 'managers', 'source'),
+          check('Installing', 'test', 'install', '--short', 'managers', 'source'),
           ...runEtcdTests({ isShort: true }),
-          check('The page in a browser', 'test:dashboard', 'page'),
-          check('Monitoring', 'test:monitoring'),
+          check('The page in a browser', 'test', 'dashboard', 'page'),
+          check('Monitoring', 'test', 'monitoring'),
           ...runtimeSteps({ isShort: true }),
-          check('The documentation site', 'test:site', '-t', 'wide and light'),
+          check('The documentation site', 'test', 'site', '-t', 'wide and light'),
           { title: 'C++ tests, asan', minutes: 4, run: () => runCppTests('asan') },
           { title: 'C++ tests, tsan', minutes: 3, run: () => runCppTests('tsan') },
         ]

@@ -1,6 +1,6 @@
 'use strict';
 
-// npm run release:check: whether what is here can be published. Run after `npm run prebuilds`.
+// npm run release: whether what is here can be published. Run after `npm run prebuilds`.
 // Ends with `N passed, N failed`.
 
 const { execFileSync } = require('node:child_process');

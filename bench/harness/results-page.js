@@ -93,7 +93,7 @@ function writeResults(results, machine) {
   const before = fs.existsSync(PAGE) ? fs.readFileSync(PAGE, 'utf8') : '';
   const page = [
     '# Results',
-    '`npm run bench` and `npm run bench:etcd` write this page; [README.md](README.md) says how it measures. Absolute times ' +
+    '`npm run bench` and `npm run bench -- --group etcd` write this page; [README.md](README.md) says how it measures. Absolute times ' +
       'belong to one machine; goals are ratios of contenders in the same round.',
     `${machine.processor}, ${machine.cores} cores, ${machine.memory}, ${machine.system}, ` +
       `Node ${machine.node.slice(1)}. Compared with: ${versions}.`,

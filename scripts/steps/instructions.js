@@ -79,7 +79,7 @@ function checkInstructions() {
   build();
   const recorded = readRecord()[os.arch()];
   if (recorded === undefined) {
-    throw new StepError(`no counts for ${os.arch()} yet: npm run instructions -- --record`);
+    throw new StepError(`no counts for ${os.arch()} yet: npm test -- instructions --record`);
   }
   if (recorded.compiler !== compiler()) {
     // Another compiler writes other instructions: a difference would say nothing.
@@ -88,7 +88,7 @@ function checkInstructions() {
   }
   const counts = sum(PATHS.map((name) => checkPath(name, recorded)));
   if (counts.failed > 0) {
-    console.error('What is meant to be is recorded by: npm run instructions -- --record');
+    console.error('What is meant to be is recorded by: npm test -- instructions --record');
   }
   return counts;
 }

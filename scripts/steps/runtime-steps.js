@@ -1,6 +1,6 @@
 'use strict';
 
-// The steps of `npm run test:runtimes`, one per runtime.
+// The steps of `npm test -- runtimes`, one per runtime.
 
 const fs = require('node:fs');
 const path = require('node:path');

@@ -1,6 +1,6 @@
 'use strict';
 
-// The long run of the broker: `npm run test:broker [kills] [grants]`, 5,000 kills of brokers and
+// The long run of the broker: `npm test -- broker [kills] [grants]`, 5,000 kills of brokers and
 // clients mixed by default, and a million grants. Jest runs a short one of 10 kills.
 
 const { conclude } = require('../steps/counts.js');

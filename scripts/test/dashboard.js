@@ -1,6 +1,6 @@
 'use strict';
 
-// npm run test:dashboard: the page in a real browser, Debian's Chromium, with what it looks like
+// npm test -- dashboard: the page in a real browser, Debian's Chromium, with what it looks like
 // under load. Installs what the tests need: the browser, and the packages of test/dashboard.
 
 const { conclude } = require('../steps/counts.js');

@@ -1,6 +1,6 @@
 'use strict';
 
-// npm run test:etcd: the tests of locks in etcd, the conformance suite over a cluster of one member
+// npm test -- etcd: the tests of locks in etcd, the conformance suite over a cluster of one member
 // and of three, and over answers of later versions, and an upgrade from an earlier revision.
 // `--short` is for the build server: one member, a part of the suite. `--beside REV` tests that
 // processes of another revision share locks with those of this one. Further arguments go to Jest,

@@ -1,6 +1,6 @@
 'use strict';
 
-// npm run test:flock [-- PATH]: runs the tests that util-linux has for flock(1) as they are, with
+// npm test -- flock [PATH]: runs the tests that util-linux has for flock(1) as they are, with
 // `holdfast exec` in its place. PATH is a source tree of util-linux, which need not be built;
 // without one, the source package of this Debian or Ubuntu is fetched. What takes a file descriptor
 // in place of a lock cannot pass: docs/command-line.md says why.

@@ -1,6 +1,6 @@
 'use strict';
 
-// npm run test:install [-- --short] [group…]: the package as it would be published, in empty
+// npm test -- install [--short] [group…]: the package as it would be published, in empty
 // folders without a compiler. Groups: managers, bundlers, next,
 // types, binaries (after `npm run prebuilds`), source. Ends with `N passed, N failed`.
 

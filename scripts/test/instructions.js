@@ -1,6 +1,6 @@
 'use strict';
 
-// npm run instructions [-- --record]: compares the instructions of the native paths with the
+// npm test -- instructions [--record]: compares the instructions of the native paths with the
 // recorded counts, or records them.
 
 const { conclude } = require('../steps/counts.js');

@@ -1,7 +1,7 @@
 'use strict';
 
 // Checks the Spin models in test/models: each as it is, which has to hold, and with each known
-// mistake, which has to fail: `npm run test:models [model…]`. Needs `spin` (Debian: apt-get install
+// mistake, which has to fail: `npm test -- models [model…]`. Needs `spin` (Debian: apt-get install
 // spin) and a C compiler.
 
 const { spawnSync } = require('node:child_process');

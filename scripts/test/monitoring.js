@@ -1,6 +1,6 @@
 'use strict';
 
-// npm run test:monitoring: what goes to Prometheus and Grafana, by their own tools: promtool reads
+// npm test -- monitoring: what goes to Prometheus and Grafana, by their own tools: promtool reads
 // the page of figures, the alerting rules and the queries of the dashboard; the dashboard is held
 // against Grafana's own types. Brings what it needs, and installs no service.
 

@@ -19,8 +19,8 @@ const {
 } = require('node:fs');
 const path = require('node:path');
 const { CORE_BUGS, PACKAGE_BUGS } = require('../../test/mutations/all-bugs.js');
-const coreCopy = require('./core-copy.js');
-const packageCopy = require('./package-copy.js');
+const coreCopy = require('../mutants/core-copy.js');
+const packageCopy = require('../mutants/package-copy.js');
 const { ROOT, StepError } = require('../steps/run.js');
 
 /** @typedef {import('../../test/mutations/planted-bugs.js').PlantedBug} PlantedBug */

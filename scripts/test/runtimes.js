@@ -1,6 +1,6 @@
 'use strict';
 
-// npm run test:runtimes [--short] [bun] [deno] [plain] [patterns…]: the conformance suite, the
+// npm test -- runtimes [--short] [bun] [deno] [plain] [patterns…]: the conformance suite, the
 // extensions, the broker and the scheduler on Bun, on Deno, and on this Node without the native
 // part; the demonstration and the examples there; processes of Node, Bun and Deno with one broker.
 // What cannot pass is in test/runtimes/differences.js, with its reason.

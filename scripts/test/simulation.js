@@ -1,6 +1,6 @@
 'use strict';
 
-// The long run of the simulation: `npm run test:simulation [count]`, a million seeds by default.
+// The long run of the simulation: `npm test -- simulation [count]`, a million seeds by default.
 
 const path = require('node:path');
 const { buildCpp } = require('../steps/cpp-tests.js');

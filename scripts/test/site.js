@@ -1,7 +1,8 @@
 'use strict';
 
-// npm run test:site: builds the documentation site and looks at it in a real browser, Debian's
-// Chromium. Screenshots are in build/site-shots. Installs what it needs, as test:dashboard does.
+// npm test -- site: builds the documentation site and opens it in a real browser, Debian's
+// Chromium. Screenshots are in build/site-shots. Installs the browser and its packages, as the
+// suite of the dashboard does.
 
 const path = require('node:path');
 const { conclude } = require('../steps/counts.js');

@@ -1,7 +1,7 @@
 'use strict';
 
 // The long runs over the real platform, and of what damage and crashes leave behind:
-// `npm run test:soak [kills]`, 20,000 kills by default in the storm of the C++ core with 500 grants
+// `npm test -- soak [kills]`, 20,000 kills by default in the storm of the C++ core with 500 grants
 // each, a tenth of the kills in those of Node processes, and as many stops.
 
 const path = require('node:path');

@@ -1,6 +1,6 @@
 'use strict';
 
-// npm run test:wpt [-- PATH]: the web platform tests of locks, as they are, in the main thread and
+// npm test -- wpt [PATH]: the web platform tests of locks, as they are, in the main thread and
 // in a worker thread, in shared memory, over a broker and over `local:`. PATH is a copy of their
 // repository, of whatever revision; without one, the revision below is fetched with git.
 

@@ -4,7 +4,7 @@ const { EtcdCluster } = require('../support/etcd-cluster.js');
 const { EtcdStorm } = require('../support/etcd-storm.js');
 
 // The clients of a cluster are upgraded one by one: processes of two versions share its locks.
-// `npm run test:etcd -- --beside REV` makes the tree of the other version.
+// `npm test -- etcd --beside REV` makes the tree of the other version.
 
 const OTHER = process.env.HOLDFAST_ETCD_OTHER_TREE;
 const ROUNDS = Number(process.env.HOLDFAST_ETCD_ROUNDS ?? 3);

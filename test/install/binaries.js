@@ -1,6 +1,6 @@
 'use strict';
 
-// What `npm run test:install -- binaries` does: the delivered binaries on what they are for.
+// What `npm test -- install binaries` does: the delivered binaries on what they are for.
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -10,7 +10,7 @@ const { runJsTests } = require('../../scripts/steps/js-tests.js');
 const { ROOT } = require('../../scripts/steps/run.js');
 const { TEST_TARGETS, runTargetTests } = require('../../scripts/steps/target-tests.js');
 const { ensureToolchain } = require('../../scripts/steps/toolchain.js');
-const { MAJORS, nodeBinary } = require('../../scripts/test/nodes.js');
+const { MAJORS, nodeBinary } = require('../../scripts/steps/nodes.js');
 const { runWithMusl } = require('./musl-host.js');
 const { Sandbox } = require('./sandbox.js');
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// What `npm run test:install -- bundlers` does: an application bundled into its own dist/index.js,
+// What `npm test -- install bundlers` does: an application bundled into its own dist/index.js,
 // with holdfast left in its package and without that line, run in place and far from its packages.
 
 const { spawnSync } = require('node:child_process');

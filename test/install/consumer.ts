@@ -1,4 +1,4 @@
-// What an application writes, for `npm run test:install -- types`: compiled, never run.
+// What an application writes, for `npm test -- install types`: compiled, never run.
 import {
   AsyncLock,
   createLocalLockManager,

@@ -1,6 +1,6 @@
 'use strict';
 
-// What `npm run test:install -- source` does: builds the native part inside the installed package,
+// What `npm test -- install source` does: builds the native part inside the installed package,
 // as on a processor that it is not delivered for, and without Python, make or node-gyp.
 
 const { execFileSync } = require('node:child_process');

@@ -1,6 +1,6 @@
 'use strict';
 
-// The groups of `npm run test:install`, and how their results are told.
+// The groups of `npm test -- install`, and how their results are told.
 
 const fs = require('node:fs');
 const path = require('node:path');

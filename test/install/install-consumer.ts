@@ -1,4 +1,4 @@
-// What an application with the globals writes, for `npm run test:install -- types`: compiled, never
+// What an application with the globals writes, for `npm test -- install types`: compiled, never
 // run. With the library `dom` some of these are its own.
 import 'holdfast/install';
 import { Lock as HoldfastLock } from 'holdfast';

@@ -1,6 +1,6 @@
 'use strict';
 
-// What `npm run test:install -- managers` does: each way to install the package, and then a lock
+// What `npm test -- install managers` does: each way to install the package, and then a lock
 // that two processes exclude each other by.
 
 const fs = require('node:fs');

@@ -1,6 +1,6 @@
 'use strict';
 
-// What `npm run test:install -- next` does: an application of Next with a route that takes a lock,
+// What `npm test -- install next` does: an application of Next with a route that takes a lock,
 // built as `standalone` by each of Next's builders, with holdfast left in its package and without
 // that line, then run far from where it was built.
 

@@ -1,4 +1,4 @@
-// The other entry points, for `npm run test:install -- types`: compiled, never run.
+// The other entry points, for `npm test -- install types`: compiled, never run.
 import { subscribe } from 'node:diagnostics_channel';
 import { openLockManager, runOnce, type LockBackend, type LockRequestMessage } from 'holdfast';
 import * as holdfastByDefault from 'holdfast';

@@ -1,6 +1,6 @@
 'use strict';
 
-// What `npm run test:install -- types` does: the declarations under each version of TypeScript and
+// What `npm test -- install types` does: the declarations under each version of TypeScript and
 // each way to resolve modules, with nothing skipped, and the two linters of packages.
 
 const fs = require('node:fs');

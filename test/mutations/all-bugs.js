@@ -18,7 +18,7 @@ const CORE_BUGS = [
   ...PLANTED_BUGS,
 ];
 
-/** The known mistakes that `npm run test:mutations` plants. */
+/** The known mistakes that `npm test -- mutants` plants. */
 const ALL_BUGS = [...PACKAGE_BUGS, ...CORE_BUGS];
 
 module.exports = { ALL_BUGS, CORE_BUGS, PACKAGE_BUGS };

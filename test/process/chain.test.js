@@ -6,8 +6,8 @@ const { Timings } = require('../support/process-timings.js');
 const { randomFrom } = require('../support/process-random.js');
 
 // Eight processes in one queue, of which random ones are killed.
-// HOLDFAST_SEED=<seed> repeats a run; HOLDFAST_ROUNDS=<count> makes it longer (`npm run
-// test:soak`).
+// HOLDFAST_SEED=<seed> repeats a run; HOLDFAST_ROUNDS=<count> makes it longer (`npm test
+// -- soak`).
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const PROCESSES = 8;
 const ROUNDS = lengthOf('HOLDFAST_ROUNDS', { whole: 2, part: 1 });

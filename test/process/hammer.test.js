@@ -8,7 +8,7 @@ const { randomFrom } = require('../support/process-random.js');
 
 // Processes that request, abort and release without a pause, and are killed wherever they are: some
 // inside the lock table. HOLDFAST_SEED=<seed> repeats the draws; HOLDFAST_KILLS=<count> makes it
-// longer (`npm run test:soak`).
+// longer (`npm test -- soak`).
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const KILLS = lengthOf('HOLDFAST_KILLS', { whole: 15, part: 6 });
 const WORKERS = 4;

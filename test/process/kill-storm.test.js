@@ -16,7 +16,7 @@ const { StormChecker, lineOf } = require('./kill-storm-log.js');
 // Processes of three threads each, killed, stopped and resumed at random moments, without the
 // sweep.
 // HOLDFAST_SEED=<seed> repeats the draws; HOLDFAST_STORM_KILLS=<count> and HOLDFAST_STORM_PROCESSES
-// make it longer and larger (`npm run test:soak`).
+// make it longer and larger (`npm test -- soak`).
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const KILLS = lengthOf('HOLDFAST_STORM_KILLS', { whole: 15, part: 7 });
 const PROCESSES = Number(process.env.HOLDFAST_STORM_PROCESSES ?? 4);

@@ -3,7 +3,7 @@
 /**
  * Which clients the conformance suite runs with. HOLDFAST_TEST_BACKENDS=local (or a list of
  * them) limits it to these backends; without it a backend that cannot be loaded is a failure.
- * `etcd` needs a cluster, whose URL is in HOLDFAST_TEST_ETCD: `npm run test:etcd` starts one.
+ * `etcd` needs a cluster, whose URL is in HOLDFAST_TEST_ETCD: `npm test -- etcd` starts one.
  *
  * `first` and `second` say where a client lives: in the thread of the test, in a worker thread or
  * process of its own, or (`same thread`) beside the first one as a lock manager of its own.

@@ -180,7 +180,7 @@ std::vector<std::string> DamageInsideOperations(uint64_t seed) {
 }
 
 // HOLDFAST_SEED=<number> plays one segment again, HOLDFAST_SCRIBBLES=<count> tries more of them
-// (`npm run test:soak`).
+// (`npm test -- soak`).
 void Try(Damage damage) {
   if (const char* const text = std::getenv("HOLDFAST_SEED")) {
     EXPECT_THAT(damage(std::stoull(text)), testing::IsEmpty()) << "HOLDFAST_SEED=" << text;

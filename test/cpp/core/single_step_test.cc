@@ -16,7 +16,7 @@ namespace {
 using segment::ProcessRef;
 
 // Who cleans up dies too in every so manieth of the images, and who cleans up after that one in
-// every so manieth of those. HOLDFAST_SINGLE_STEP_EVERY=<number> (`npm run test:soak`).
+// every so manieth of those. HOLDFAST_SINGLE_STEP_EVERY=<number> (`npm test -- soak`).
 size_t Every() {
   constexpr size_t kEvery = 200;
   const char* const text = std::getenv("HOLDFAST_SINGLE_STEP_EVERY");

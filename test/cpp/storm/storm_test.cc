@@ -101,8 +101,8 @@ class StormTest : public testing::Test {
   const std::string& directory = place.path();
 };
 
-// HOLDFAST_STORM_KILLS=<count> and HOLDFAST_STORM_GRANTS=<count> make it longer (`npm run
-// test:soak`); HOLDFAST_SEED=<number> repeats the draws.
+// HOLDFAST_STORM_KILLS=<count> and HOLDFAST_STORM_GRANTS=<count> make it longer (`npm test
+// -- soak`); HOLDFAST_SEED=<number> repeats the draws.
 TEST_F(StormTest, NobodyIsLetInBesideAnotherOvertakenOrForgottenAndNothingIsLeft) {
   const uint64_t seed = NumberFrom("HOLDFAST_SEED", std::random_device{}());
   std::cout << "HOLDFAST_SEED=" << seed << std::endl;

@@ -29,15 +29,15 @@ const NOT_RUN = {
  * (deployment.test.js).
  */
 const COMMANDS_NOT_RUN = [
-  [/^npm install /, 'npm run test:install does it, from a tarball: this version is in no registry'],
-  [/^npx holdfast-build$/, 'npm run test:install -- source does it'],
+  [/^npm install /, 'npm test -- install does it, from a tarball: this version is in no registry'],
+  [/^npx holdfast-build$/, 'npm test -- install source does it'],
   [/^npx holdfast (ls|top|doctor|exec|dashboard|watch) ?/, 'the tests of the command line'],
   [
     /^node examples\//,
     'test/process/examples.test.js and test/js/scheduler/example.test.js run them',
   ],
   [/^HOLDFAST_DIR=\$\(mktemp -d\) npm test$/, "it stands for the reader's own tests"],
-  [/^HOLDFAST_URL=etcd:.* node \S+\.js/, 'it needs a cluster; npm run test:etcd has one'],
+  [/^HOLDFAST_URL=etcd:.* node \S+\.js/, 'it needs a cluster; npm test -- etcd has one'],
 ];
 /** What `ts` blocks use without saying where it comes from. */
 const AMBIENT = `

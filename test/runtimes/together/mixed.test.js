@@ -6,7 +6,7 @@ const { tmpdir } = require('node:os');
 const path = require('node:path');
 
 // Processes of different runtimes share the locks of one broker, whichever of them has started it.
-// HOLDFAST_RUNTIMES says how a program is run on each: `npm run test:runtimes`.
+// HOLDFAST_RUNTIMES says how a program is run on each: `npm test -- runtimes`.
 const RUNTIMES = JSON.parse(process.env.HOLDFAST_RUNTIMES);
 const NAMES = Object.keys(RUNTIMES);
 const PROGRAM = path.join(__dirname, 'actor-program.js');

@@ -1,15 +1,15 @@
 'use strict';
 
-// npm run lint:cpp [files…]: clang-tidy over src/, two files at a time, with the checks of
-// .clang-tidy. Without names, over the files that include the sources of src/ (unity builds):
-// the headers are what takes long.
+// npm run lint [js | cpp [files…]]: ESLint, and clang-tidy over src/, two files at a time, with the
+// checks of .clang-tidy. Without names, clang-tidy reads the files that include the sources of src/
+// (unity builds), so that each header is read once.
 
 const { spawn } = require('node:child_process');
 const path = require('node:path');
 const { ensurePackages } = require('./steps/packages.js');
 const { ensureToolchain } = require('./steps/toolchain.js');
 const { addonSources } = require('../packaging/from-source/source-list.js');
-const { ROOT } = require('./steps/run.js');
+const { ROOT, run } = require('./steps/run.js');
 const { writeUnityFiles } = require('./steps/unity-files.js');
 
 const PARALLEL = 2;
@@ -47,10 +47,9 @@ function isTidy(file) {
   });
 }
 
-async function main() {
-  ensurePackages();
+/** @param {string[]} named */
+async function lintCpp(named) {
   ensureToolchain('cpp', 'tidy');
-  const named = process.argv.slice(2);
   const queue = named.length > 0 ? named : writeUnityFiles(addonSources());
   const total = queue.length;
   let untidy = 0;
@@ -61,7 +60,22 @@ async function main() {
   };
   await Promise.all(Array.from({ length: PARALLEL }, work));
   console.log(`${total - untidy} of ${total} files are tidy`);
-  process.exitCode = untidy === 0 ? 0 : 1;
+  return untidy === 0;
+}
+
+const lintJs = () => run('npx', ['eslint', '.']) === 0;
+
+async function main() {
+  const [language, ...files] = process.argv.slice(2);
+  if (language !== undefined && !['js', 'cpp'].includes(language)) {
+    console.error(`unknown language "${language}"; there are js and cpp`);
+    process.exitCode = 2;
+    return;
+  }
+  ensurePackages();
+  const isJsClean = language === 'cpp' || lintJs();
+  const isCppClean = language === 'js' || (await lintCpp(files));
+  process.exitCode = isJsClean && isCppClean ? 0 : 1;
 }
 
 main();

@@ -1,0 +1,47 @@
+'use strict';
+
+// The binaries of the supported Node versions, which come from npm into build/nodes, and the Jest
+// tests of the one built addon on them.
+
+const { existsSync } = require('node:fs');
+const path = require('node:path');
+const { runJsTests } = require('./js-tests.js');
+const { ROOT, mustRun } = require('./run.js');
+
+const MAJORS = ['20', '22', '24', '26'];
+
+/**
+ * The binary of the newest release of `major` that npm has; this one when it is of that release.
+ * @param {string} major
+ * @param {string} [arch]  another processor's, for an emulator
+ */
+function nodeBinary(major, arch = process.arch) {
+  const isOwn = arch === process.arch;
+  if (isOwn && process.versions.node.startsWith(`${major}.`)) return process.execPath;
+  const name = `node-${process.platform}-${arch}`;
+  const prefix = path.join(ROOT, 'build', 'nodes', isOwn ? major : `${major}-${arch}`);
+  const binary = path.join(prefix, 'node_modules', name, 'bin', 'node');
+  if (!existsSync(binary)) {
+    const options = ['--no-save', '--no-package-lock', '--no-audit', '--no-fund'];
+    const force = isOwn ? [] : ['--force'];
+    mustRun('npm', ['install', ...options, ...force, '--prefix', prefix, `${name}@${major}`]);
+  }
+  return binary;
+}
+
+/**
+ * @param {string[]} majors
+ * @param {string[]} [tests] Patterns of the tests to run; all without.
+ */
+function nodeSteps(majors, tests = []) {
+  return majors.map((major) => ({
+    title: `JavaScript tests, Node ${major}`,
+    run: () => {
+      const node = nodeBinary(major);
+      mustRun(node, ['--version']);
+      return runJsTests({ node, report: `jest-node${major}`, args: tests });
+    },
+  }));
+}
+
+module.exports = { MAJORS, nodeBinary, nodeSteps };
