@@ -107,6 +107,10 @@ const REQUIREMENTS = {
     },
   ],
   instructions: [programNeeded('Valgrind', 'valgrind', ['valgrind'])],
+  models: [
+    compiler,
+    { name: 'Spin', isThere: () => succeeds('spin', ['-V']), packages: () => ['spin'] },
+  ],
   redis: [programNeeded('a Redis server', 'redis-server', ['redis-server'])],
   etcd: [programNeeded('an etcd server', 'etcd', ['etcd-server'])],
   etcdctl: [
@@ -158,7 +162,7 @@ function installWithApt(packages) {
  * may be answered by an earlier one.
  * @param {...('addon' | 'cpp' | 'sanitizers' | 'format' | 'tidy' | 'readelf' | 'musl' | 'arm64' |
  *   'instructions' | 'redis' | 'postgresql' | 'etcd' | 'etcdctl' | 'faults' | 'terminal' |
- *   'browser' | 'flock' | 'pictures')} toolchains
+ *   'browser' | 'flock' | 'models' | 'pictures')} toolchains
  */
 function ensureToolchain(...toolchains) {
   const missing = toolchains

@@ -1,13 +1,14 @@
 'use strict';
 
-// Checks the Spin models in test/models: each as it is, which has to hold, and with each known
-// mistake, which has to fail: `npm test -- models [model…]`. Needs `spin` (Debian: apt-get install
-// spin) and a C compiler.
+// npm test -- models [model…]: checks the Spin models in test/models. Each has to hold as it is,
+// and has to fail with each known mistake.
 
 const { spawnSync } = require('node:child_process');
 const { mkdirSync } = require('node:fs');
 const path = require('node:path');
-const { ROOT, StepError, mustRun, succeeds } = require('../steps/run.js');
+const { ONE_FAILED, ONE_PASSED, conclude } = require('../steps/counts.js');
+const { ROOT, StepError, mustRun } = require('../steps/run.js');
+const { ensureToolchain } = require('../steps/toolchain.js');
 
 /** @type {{ model: string, defines: string[], holds: boolean }[]} */
 const CHECKS = [
@@ -119,21 +120,16 @@ function isWithoutErrors({ model, defines }) {
   return errors === '0';
 }
 
-if (!succeeds('spin', ['-V'])) {
-  console.error('Spin is missing. On Debian or Ubuntu: apt-get install spin');
-  process.exitCode = 2;
-} else {
-  let failed = 0;
-  const models = process.argv.slice(2);
-  const checks = CHECKS.filter(({ model }) => models.length === 0 || models.includes(model));
-  for (const check of checks) {
-    const isAsExpected = isWithoutErrors(check) === check.holds;
-    if (!isAsExpected) failed += 1;
-    const title = [check.model, ...check.defines].join(' with ');
-    console.log(
-      `${isAsExpected ? 'ok    ' : 'FAILED'}  ${title} ${check.holds ? 'holds' : 'fails'}`,
-    );
-  }
-  console.log(`${checks.length - failed} passed, ${failed} failed`);
-  if (failed > 0) process.exitCode = 1;
-}
+const models = process.argv.slice(2);
+const checks = CHECKS.filter(({ model }) => models.length === 0 || models.includes(model));
+
+if (checks.length === 0) throw new TypeError(`no model has the name ${models.join(' or ')}`);
+conclude(
+  checks.map((check) => ({
+    title: `${[check.model, ...check.defines].join(' with ')} ${check.holds ? 'holds' : 'fails'}`,
+    run: () => {
+      ensureToolchain('models');
+      return isWithoutErrors(check) === check.holds ? ONE_PASSED : ONE_FAILED;
+    },
+  })),
+);
