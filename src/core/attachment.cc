@@ -7,7 +7,7 @@
 #include "core/peer_doorbells.h"
 #include "core/shard_timeouts.h"
 #include "platform/clock.h"
-#include "platform/duplicate.h"
+#include "platform/known_fd.h"
 #include "platform/process_identity.h"
 
 namespace holdfast::core {

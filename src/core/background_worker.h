@@ -23,9 +23,9 @@
 #include "core/reaper.h"
 #include "core/shard_work_queue.h"
 #include "core/sweep.h"
-#include "platform/background_thread.h"
 #include "platform/bucket_directory.h"
 #include "platform/death_watch.h"
+#include "platform/thread.h"
 
 namespace holdfast::core {
 

@@ -1,7 +1,7 @@
 #include "core/os_host.h"
 
-#include "platform/cpu.h"
 #include "platform/futex.h"
+#include "platform/thread.h"
 
 namespace holdfast::core {
 

@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <string>
 
+#include "platform/fd.h"
 #include "platform/known_fd.h"
 #include "platform/result.h"
 #include "platform/segment_file.h"
-#include "platform/unique_fd.h"
 
 namespace holdfast {
 inline namespace platform {

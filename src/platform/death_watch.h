@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
+#include "platform/fd.h"
 #include "platform/known_fd.h"
 #include "platform/result.h"
-#include "platform/unique_fd.h"
 
 namespace holdfast {
 inline namespace platform {

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "platform/bucket_directory.h"
+#include "platform/fd.h"
 #include "platform/known_fd.h"
 #include "platform/result.h"
-#include "platform/unique_fd.h"
 
 namespace holdfast {
 inline namespace platform {

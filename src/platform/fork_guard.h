@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "platform/file_id.h"
+#include "platform/fd.h"
 #include "platform/status.h"
 
 namespace holdfast {

@@ -7,9 +7,8 @@
 
 #include <utility>
 
-#include "platform/file_id.h"
-#include "platform/file_mark.h"
-#include "platform/unique_fd.h"
+#include "platform/fd.h"
+#include "platform/result.h"
 
 namespace holdfast {
 inline namespace platform {
@@ -45,6 +44,10 @@ class KnownFd {
   FileId id_;
   int mark_ = kNoMark;
 };
+
+// A second descriptor of the open file description of `fd`. Shares locks and file offset with `fd`;
+// closed when this process runs another program.
+Result<UniqueFd> Duplicate(int fd);
 
 }  // namespace platform
 }  // namespace holdfast

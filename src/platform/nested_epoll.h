@@ -6,8 +6,8 @@
 #ifndef HOLDFAST_PLATFORM_NESTED_EPOLL_H_
 #define HOLDFAST_PLATFORM_NESTED_EPOLL_H_
 
+#include "platform/fd.h"
 #include "platform/result.h"
-#include "platform/unique_fd.h"
 
 namespace holdfast {
 inline namespace platform {

@@ -8,10 +8,9 @@
 #include <cstdint>
 #include <string>
 
-#include "platform/file_id.h"
+#include "platform/fd.h"
 #include "platform/known_fd.h"
 #include "platform/result.h"
-#include "platform/unique_fd.h"
 
 namespace holdfast {
 inline namespace platform {

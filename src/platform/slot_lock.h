@@ -8,7 +8,7 @@
 // have to ask twice.
 //
 // The program may close this descriptor by mistake, and open another file under its number. The
-// claims stay (file_keeper.h), and IsIntact() detects it.
+// claims stay (FileKeeper), and IsIntact() detects it.
 #ifndef HOLDFAST_PLATFORM_SLOT_LOCK_H_
 #define HOLDFAST_PLATFORM_SLOT_LOCK_H_
 
@@ -17,11 +17,11 @@
 #include <utility>
 
 #include "platform/bucket_directory.h"
-#include "platform/file_keeper.h"
+#include "platform/fd.h"
+#include "platform/file_lock.h"
 #include "platform/known_fd.h"
 #include "platform/result.h"
 #include "platform/segment_file.h"
-#include "platform/unique_fd.h"
 
 namespace holdfast {
 inline namespace platform {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "platform/cpu.h"
+#include "platform/thread.h"
 
 namespace holdfast::segment {
 namespace {

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <functional>
 
-#include "platform/unique_fd.h"
+#include "platform/fd.h"
 
 namespace holdfast {
 

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
-#include "platform/unique_fd.h"
+#include "platform/fd.h"
 
 namespace holdfast {
 namespace {

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "platform/child_process.h"
+#include "platform/fd.h"
 #include "platform/slot_lock.h"
 #include "platform/test_segment.h"
-#include "platform/unique_fd.h"
 #include "support/test_directory.h"
 
 namespace holdfast {

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "platform/bucket_directory.h"
-#include "platform/linux/byte_lock.h"
+#include "platform/file_lock.h"
 #include "platform/slot_lock.h"
 #include "platform/test_segment.h"
 #include "support/test_directory.h"

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "platform/posix/os_error.h"
+#include "platform/os_error.h"
 
 namespace holdfast {
 namespace {

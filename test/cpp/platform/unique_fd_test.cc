@@ -1,11 +1,11 @@
-#include "platform/unique_fd.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
+
+#include "platform/fd.h"
 
 namespace holdfast {
 namespace {

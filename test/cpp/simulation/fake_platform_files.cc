@@ -7,10 +7,10 @@
 #include "platform/clock.h"
 #include "platform/death_watch.h"
 #include "platform/doorbell.h"
+#include "platform/fd.h"
 #include "platform/process_identity.h"
 #include "platform/segment_file.h"
 #include "platform/slot_lock.h"
-#include "platform/unique_fd.h"
 #include "simulation/world.h"
 
 namespace holdfast {

@@ -9,12 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "platform/background_thread.h"
 #include "platform/clock.h"
-#include "platform/cpu.h"
 #include "platform/critical_section_mark.h"
 #include "platform/futex.h"
 #include "platform/process_identity.h"
+#include "platform/thread.h"
 #include "simulation/world.h"
 
 namespace holdfast {

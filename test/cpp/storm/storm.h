@@ -13,7 +13,7 @@
 #include <random>
 #include <string>
 
-#include "platform/unique_fd.h"
+#include "platform/fd.h"
 #include "storm/storm_checker.h"
 #include "storm/storm_control.h"
 #include "storm/storm_log.h"

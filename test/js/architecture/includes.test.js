@@ -5,7 +5,6 @@
 const { allMatches, filesBelow, isThere, textOf } = require('./project-files.js');
 
 const CPP_LAYERS = ['platform', 'segment', 'core', 'binding'];
-const OS_FOLDERS = ['posix', 'linux', 'darwin', 'windows'];
 const SYSTEM_HEADER = /^(?:sys\/|linux\/|[a-z_]+\.h$)|^cerrno$|^csignal$/;
 const NODE_HEADER = /^(?:napi|node|node_api|node_api_types|js_native_api|uv|v8)(?:-inl)?\.h$/;
 
@@ -14,21 +13,15 @@ const NODE_HEADER = /^(?:napi|node|node_api|node_api_types|js_native_api|uv|v8)(
  * @returns {string | undefined}
  */
 function includeFault(file, included, isQuoted) {
-  const [layer, folder] = file.split('/');
+  const [layer] = file.split('/');
   if (NODE_HEADER.test(included)) return layer === 'binding' ? undefined : 'a header of Node';
   if (!isQuoted) {
     const mayUseSystem = layer === 'platform' || layer === 'binding';
     return SYSTEM_HEADER.test(included) && !mayUseSystem ? 'a header of the system' : undefined;
   }
-  const [targetLayer, targetFolder] = included.split('/');
+  const [targetLayer] = included.split('/');
   if (!CPP_LAYERS.includes(targetLayer)) return 'not named from src/ on';
-  if (CPP_LAYERS.indexOf(targetLayer) > CPP_LAYERS.indexOf(layer)) return 'upwards';
-  if (layer !== 'platform' || !OS_FOLDERS.includes(targetFolder)) return undefined;
-  if (!OS_FOLDERS.includes(folder)) {
-    return file.endsWith('.h') ? 'a contract that names an operating system' : undefined;
-  }
-  const isUnix = targetFolder === 'posix' && folder !== 'windows';
-  return targetFolder === folder || isUnix ? undefined : 'sideways between operating systems';
+  return CPP_LAYERS.indexOf(targetLayer) > CPP_LAYERS.indexOf(layer) ? 'upwards' : undefined;
 }
 
 describe('includes below src/', () => {
@@ -46,15 +39,10 @@ describe('includes below src/', () => {
     expect(faults).toEqual([]);
   });
 
-  test.each(files)(
-    '%s includes files that exist, and asks for Windows in platform/ only',
-    (file) => {
-      const text = textOf(file);
-      const quoted = allMatches(text, /^\s*#\s*include\s*"([^"]+)"/gm);
-      expect(quoted.filter((name) => !isThere(`src/${name}`))).toEqual([]);
-      if (!file.startsWith('src/platform/')) expect(text).not.toMatch(/\b_WIN32\b/);
-    },
-  );
+  test.each(files)('%s includes files that exist', (file) => {
+    const quoted = allMatches(textOf(file), /^\s*#\s*include\s*"([^"]+)"/gm);
+    expect(quoted.filter((name) => !isThere(`src/${name}`))).toEqual([]);
+  });
 
   test.each([
     ['segment/segment.h', 'core/lock_manager.h', true, 'upwards'],
@@ -62,21 +50,9 @@ describe('includes below src/', () => {
     ['core/grantable.h', 'napi.h', false, 'a header of Node'],
     ['core/grantable.h', 'unistd.h', false, 'a header of the system'],
     ['segment/segment.cc', 'sys/mman.h', false, 'a header of the system'],
-    [
-      'platform/linux/futex.cc',
-      'platform/windows/futex.h',
-      true,
-      'sideways between operating systems',
-    ],
-    [
-      'platform/clock.h',
-      'platform/posix/clock.h',
-      true,
-      'a contract that names an operating system',
-    ],
     ['core/grantable.cc', 'grantable.h', true, 'not named from src/ on'],
     ['binding/addon.cc', 'core/lock_manager.h', true, undefined],
-    ['platform/linux/futex.cc', 'platform/posix/unique_fd.h', true, undefined],
+    ['platform/futex.cc', 'platform/fd.h', true, undefined],
   ])('the rule itself: %s including %s is %4$s', (file, included, isQuoted, fault) => {
     expect(includeFault(file, included, isQuoted)).toBe(fault);
   });
