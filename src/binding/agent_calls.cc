@@ -330,16 +330,15 @@ napi_value AgentWrap::LastError(napi_env env, napi_callback_info info) {
   return call.self() == nullptr ? Quit(env) : ToJs(env, call.self()->last_error_);
 }
 
-// close(isEnd): isEnd: the thread is about to end; otherwise it releases everything
+// close(): releases everything
 napi_value AgentWrap::CloseByJs(napi_env env, napi_callback_info info) {
-  const Call<AgentWrap, 1> call(env, info);
+  const Call<AgentWrap, 0> call(env, info);
   AgentWrap* const self = call.self();
-  bool is_end = false;
-  if (self == nullptr || !Read(env, call[0], is_end)) return Quit(env);
+  if (self == nullptr) return Quit(env);
   if (self->agent_ == nullptr) return nullptr;
   (void)napi_remove_env_cleanup_hook(env, &AgentWrap::OnEnvironmentEnd, self);
   self->DetachViews();
-  self->Close(is_end ? core::EndReason::kOwnerDied : core::EndReason::kReleased);
+  self->Close(core::EndReason::kReleased);
   return nullptr;
 }
 

@@ -9,6 +9,13 @@ const BINDING_RULES = 'test/js/architecture/binding.test.js';
 /** @type {import('./planted-bugs.js').PlantedBug[]} */
 const PACKAGE_BUGS = [
   {
+    name: 'locks are released while exit listeners still run',
+    file: 'lib/backends/shared-memory/backend.js',
+    from: '    this.#agent = this.#open();\n  }\n',
+    to: "    this.#agent = this.#open();\n    process.on('exit', () => this.close());\n  }\n",
+    tests: ['test/process/exit-order.test.js'],
+  },
+  {
     name: 'the addon is loaded in runtimes that end there',
     file: 'lib/binding.js',
     from: '  refuseOtherRuntimes(versions);\n',

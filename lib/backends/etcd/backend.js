@@ -7,7 +7,7 @@ const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { createClientId } = require('../client-id.js');
 const { hostname } = require('../host.js');
 const { pidNamespace } = require('../pid-namespace.js');
-const { doNotLeaveAtExit, leaveAtExit } = require('../shared-memory/exit-hook.js');
+const { doNotLeaveAfterExit, leaveAfterExit } = require('./after-exit.js');
 const { QUEUED } = require('../outcome.js');
 const { toAsk } = require('./ask.js');
 const { EtcdWatch } = require('./etcd-watch.js');
@@ -70,7 +70,7 @@ class EtcdBackend {
     this.#link = new SessionLink({ place, about }, (message) => this.#onMessage(message));
     this.#agent = { shared: this.#link.shared, requests: this.#requests };
     agents.add(this.#agent);
-    leaveAtExit(this);
+    leaveAfterExit(this);
   }
 
   /**
@@ -221,7 +221,7 @@ class EtcdBackend {
   #onThreadLost({ message }, deliver) {
     this.#isClosed = true;
     this.#whyClosed = `The session with etcd has failed: ${message}`;
-    doNotLeaveAtExit(this);
+    doNotLeaveAfterExit(this);
     this.#requests.loseAll(invalidStateError(this.#whyClosed), deliver);
     this.#endOthers();
   }
@@ -261,7 +261,7 @@ class EtcdBackend {
    */
   #onMessage(message, deliver = (about) => this.#requests.onMessage(about)) {
     if (message.type === 'closed') {
-      doNotLeaveAtExit(this);
+      doNotLeaveAfterExit(this);
     } else if (message.type === 'over') {
       this.#onThreadLost(message.error, deliver);
     } else if (message.type === 'reply') {

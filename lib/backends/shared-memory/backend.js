@@ -9,7 +9,6 @@ const { KeptNames } = require('./kept-names.js');
 const { createClientId } = require('../client-id.js');
 const { PendingLosses } = require('./pending-losses.js');
 const { SoonCall } = require('./soon-call.js');
-const { doNotLeaveAtExit, leaveAtExit } = require('./exit-hook.js');
 const { EVENT_DISCONNECTED, reasonOfEvent, reasonOfLoss } = require('./loss-reasons.js');
 const { RequestCaller, openAgent, placeOf, toAgentOptions, toError } = require('./native-agent.js');
 const {
@@ -81,7 +80,6 @@ class SharedMemoryBackend {
     this.bucket = this.#options.bucket;
     this.folder = path.join(this.#options.directory, this.bucket);
     this.#agent = this.#open();
-    leaveAtExit(this);
   }
 
   /** Identifies the lock table: the same for all backends of a bucket, by whatever path. */
@@ -260,17 +258,9 @@ class SharedMemoryBackend {
     return descriptors;
   }
 
-  /** Releases everything and reports nothing: the thread is about to end. */
-  leave() {
-    this.#isClosed = true;
-    this.#kept.attach(null);
-    this.#agent?.close(true);
-  }
-
   close() {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    doNotLeaveAtExit(this);
     for (const watch of this.#watches) watch.close();
     if (this.#agent === null) return;
     this.#giveUp(closedError, EVENT_RELEASED, WAS_CLOSED);
@@ -308,7 +298,7 @@ class SharedMemoryBackend {
       request.backendId = NO_ID;
     }
     this.#kept.attach(null);
-    this.#agent.close(false);
+    this.#agent.close();
     this.#agent = null;
     for (const watch of this.#watches) watch.wake();
     this.#requests.tellReleases(released);

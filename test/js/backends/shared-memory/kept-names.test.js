@@ -1,8 +1,10 @@
 'use strict';
 
+const { once } = require('node:events');
 const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
+const { Worker } = require('node:worker_threads');
 const { loadBinding } = require('../../../../lib/binding.js');
 const { SharedMemoryBackend } = require('../../../../lib/backends/shared-memory/backend.js');
 const { GRANTED, MISSED, QUEUED } = require('../../../../lib/backends/outcome.js');
@@ -296,15 +298,20 @@ describe('close()', () => {
     expect(() => backend.enqueue(mine)).toThrow('closed');
     for (const name of ['a', 'b']) ask(other, GRANTED, name);
   });
+});
 
-  test('at the end of the thread leaves its locks to others', () => {
-    const [backend, other] = [open(), open()];
-    keep(backend);
-    const mine = take(backend);
-    backend.leave();
-    expect(backend.release(mine)).toBe(undefined);
-    ask(other, GRANTED, 'a');
-  });
+test('a thread that ends leaves to others what it has kept and holds', async () => {
+  const program = `
+    const { locks } = require(${JSON.stringify(require.resolve('../../../../lib/index.js'))});
+    (async () => {
+      for (let i = 0; i < 3; i += 1) await locks.request('a', () => {});
+      globalThis.held = await locks.acquire('a');
+      process.exit();
+    })();
+  `;
+  const env = { ...process.env, HOLDFAST_DIR: directory };
+  await once(new Worker(program, { eval: true, env }), 'exit');
+  ask(open(), GRANTED, 'a');
 });
 
 test('the loss of the lock table is told, and what was kept is forgotten', async () => {
