@@ -6,7 +6,6 @@
 
 /** @typedef {'stolen' | 'expired' | 'disconnected'} LossReason */
 
-const LOSS_NAMES = { stolen: 'AbortError', expired: 'TimeoutError', disconnected: 'AbortError' };
 const LOSS_MESSAGES = {
   stolen: 'was stolen by another request',
   expired: 'was held longer than its hold limit',
@@ -31,7 +30,8 @@ class LockLostError extends DOMException {
   constructor(reason, token, lockName = undefined, because = undefined) {
     const lock = lockName === undefined ? 'The lock' : `The lock '${lockName}'`;
     const what = because === undefined ? LOSS_MESSAGES[reason] : `was lost: ${because}`;
-    super(`${lock} ${what}`, LOSS_NAMES[reason]);
+    // Standard: a stolen lock is an AbortError. A TimeoutError means that a wait ended.
+    super(`${lock} ${what}`, reason === 'stolen' ? 'AbortError' : 'LockLostError');
     Object.setPrototypeOf(this, DOMException.prototype);
     /** @type {LossReason} */
     this.reason = reason;

@@ -209,8 +209,7 @@ export declare class LockManager {
    * @returns What `callback` returned, once the lock is released. Rejects with what `callback`
    *   threw or rejected with,
    * `signal.reason` (aborted while pending), `TimeoutError` (pending for longer than `timeout`),
-   * {@link LockLostError} (stolen: name `AbortError`; held for longer than `holdLimit`: name
-   * `TimeoutError`),
+   * {@link LockLostError} (the lock was lost; name `AbortError` if it was stolen),
    * `NotSupportedError` (reserved name, options that exclude each other), `TypeError` (argument of
    * a wrong type), `InvalidStateError` (closed), `QuotaExceededError` (bucket full; beyond the
    * standard). Never throws.
@@ -390,8 +389,8 @@ export declare class LockManager {
 }
 
 /**
- * The lock was taken away while it was held. `name` is `TimeoutError` for `expired`, otherwise
- * `AbortError`.
+ * The lock was taken away while it was held. `name` is `AbortError` for `stolen`, otherwise
+ * `LockLostError`.
  */
 export declare class LockLostError extends DOMException {
   /** @internal */

@@ -1,6 +1,6 @@
 'use strict';
 
-const { LockError, LockLostError, notSupportedError } = require('../errors.js');
+const { LockError, notSupportedError } = require('../errors.js');
 const {
   toAbortSignal,
   toBoolean,
@@ -32,7 +32,7 @@ const {
 function toMutexError(error, { signal }) {
   const isTimeout = error instanceof DOMException && error.name === 'TimeoutError';
   // The reason of AbortSignal.timeout() is a TimeoutError, too.
-  if (!isTimeout || error instanceof LockLostError || error === signal?.reason) return error;
+  if (!isTimeout || error === signal?.reason) return error;
   return new LockError(error.message, 'timeout', { cause: error });
 }
 

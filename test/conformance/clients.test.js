@@ -73,7 +73,7 @@ describeTwoClients('clients', (clients) => {
     await closing.close();
     expect(await holder.settled).toMatchObject({
       status: 'rejected',
-      reason: { name: 'AbortError', isLockLost: true, reason: 'disconnected' },
+      reason: { name: 'LockLostError', isLockLost: true, reason: 'disconnected' },
     });
     expect(await waiting.settled).toMatchObject({
       status: 'rejected',

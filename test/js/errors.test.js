@@ -4,8 +4,8 @@ const { LockLostError } = require('../../lib/errors.js');
 
 test.each([
   ['stolen', 'AbortError'],
-  ['expired', 'TimeoutError'],
-  ['disconnected', 'AbortError'],
+  ['expired', 'LockLostError'],
+  ['disconnected', 'LockLostError'],
 ])('a LockLostError with the reason %s is a DOMException named %s', (reason, name) => {
   const error = new LockLostError(reason, 7n);
   expect(error).toBeInstanceOf(DOMException);

@@ -17,7 +17,7 @@ afterEach(() => bucket.close());
 
 const LONG = { holdLimit: 600_000 };
 const SHORT = { holdLimit: 1000 };
-const EXPIRED = { status: 'rejected', reason: { name: 'TimeoutError', reason: 'expired' } };
+const EXPIRED = { status: 'rejected', reason: { name: 'LockLostError', reason: 'expired' } };
 
 const clockOf = (pid) => readlinkSync(`/proc/${pid}/ns/time`);
 const clockOfBroker = () => clockOf(place.readClaim(place.highestClaim()).pid);

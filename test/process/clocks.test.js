@@ -21,7 +21,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
   /** Whoever is late is taken away; whoever has this long is not, however slow the machine. */
   const SHORT = { holdLimit: 50 };
   const LONG = { holdLimit: 600_000 };
-  const EXPIRED = { status: 'rejected', reason: { name: 'TimeoutError', reason: 'expired' } };
+  const EXPIRED = { status: 'rejected', reason: { name: 'LockLostError', reason: 'expired' } };
   const TIMED_OUT = { status: 'rejected', reason: { name: 'TimeoutError', isLockLost: false } };
   const LOOKS = 4;
   /** No test takes so long, and the clocks differ by more. */

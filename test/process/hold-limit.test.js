@@ -16,7 +16,7 @@ const SHORT = { holdLimit: 50 };
 const LONG = { holdLimit: 600_000 };
 const EXPIRED = {
   status: 'rejected',
-  reason: { name: 'TimeoutError', isLockLost: true, reason: 'expired' },
+  reason: { name: 'LockLostError', isLockLost: true, reason: 'expired' },
 };
 const open = (...places) => Promise.all(places.map((place) => bucket.open(place)));
 const isFree = (name) => untilEqual(() => bucket.locks.isLocked(name), false);

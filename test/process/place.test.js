@@ -50,7 +50,7 @@ async function holdAndWait(locks) {
 }
 
 const lost = {
-  name: 'AbortError',
+  name: 'LockLostError',
   reason: 'disconnected',
   message: expect.stringContaining("'ledger' was lost: the lock table was removed or replaced"),
 };

@@ -46,7 +46,7 @@ test('a section whose record was wiped out does not end as one that was released
   const held = bucket.locks.request('a', () => wipe(HELD));
   await expect(held).rejects.toBeInstanceOf(LockLostError);
   await expect(held).rejects.toMatchObject({
-    name: 'AbortError',
+    name: 'LockLostError',
     reason: 'disconnected',
     message: expect.stringMatching(/damaged/),
   });
@@ -57,5 +57,5 @@ test('a holder whose record was wiped out learns of it while it holds', async ()
   const handle = await bucket.locks.acquire('a');
   wipe(HELD);
   if (!handle.signal.aborted) await new Promise((resolve) => (handle.signal.onabort = resolve));
-  expect(handle.signal.reason).toMatchObject({ name: 'AbortError', reason: 'disconnected' });
+  expect(handle.signal.reason).toMatchObject({ name: 'LockLostError', reason: 'disconnected' });
 });

@@ -4,7 +4,7 @@ const { describeOneClient, describeTwoClients, unique } = require('../../support
 
 const EXPIRED = {
   status: 'rejected',
-  reason: { name: 'TimeoutError', isLockLost: true, reason: 'expired' },
+  reason: { name: 'LockLostError', isLockLost: true, reason: 'expired' },
 };
 const LIMITED = { holdLimit: 100 };
 
@@ -118,7 +118,7 @@ describeOneClient('holdLimit, inside a client', (run) => {
       });
       await assert.rejects(request, (error) => {
         assert.ok(error instanceof LockLostError && error instanceof DOMException);
-        assert.deepEqual([error.name, error.reason], ['TimeoutError', 'expired']);
+        assert.deepEqual([error.name, error.reason], ['LockLostError', 'expired']);
         // The callback of a lock that another process grants may come too late to run.
         assert.equal(error.token, token ?? error.token);
         assert.equal(typeof error.token, 'bigint');

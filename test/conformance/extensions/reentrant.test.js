@@ -309,7 +309,7 @@ describeOneClient('reentrant', (run) => {
         const held = request({ holdLimit: 1 }, (lock) => {
           return new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
         });
-        await assert.rejects(held, { name: 'TimeoutError', reason: 'expired' });
+        await assert.rejects(held, { name: 'LockLostError', reason: 'expired' });
       });
     }),
   );

@@ -80,7 +80,7 @@ describeOneClient('requestSync(), inside a client', (run) => {
       const spin = () => {
         for (const start = performance.now(); performance.now() - start < 10;);
       };
-      assert.throws(() => inside({ holdLimit: 1 }, spin), { name: 'TimeoutError' });
+      assert.throws(() => inside({ holdLimit: 1 }, spin), { name: 'LockLostError' });
       assert.throws(() => inside({}, () => Promise.resolve()), TypeError);
       assert.equal(locks.isLocked(name), false);
       assert.equal(

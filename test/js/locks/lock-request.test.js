@@ -178,7 +178,7 @@ test('a queued request that is lost for its hold limit, without a word of its gr
   const callback = jest.fn();
   const request = openLockManager({ backend }).request('a', { timeout: 60_000 }, callback);
   queued.lost('expired');
-  await expect(request).rejects.toMatchObject({ name: 'TimeoutError', reason: 'expired' });
+  await expect(request).rejects.toMatchObject({ name: 'LockLostError', reason: 'expired' });
   expect(callback).not.toHaveBeenCalled();
 });
 

@@ -177,7 +177,7 @@ describe.each([
   test('holdLimit takes it away', async () => {
     await expect(
       mutex.runExclusive(() => new Promise(() => {}), { holdLimit: 1 }),
-    ).rejects.toMatchObject({ name: 'TimeoutError', reason: 'expired' });
+    ).rejects.toMatchObject({ name: 'LockLostError', reason: 'expired' });
     expect(mutex.locked).toBe(false);
   });
 
