@@ -14,6 +14,9 @@ const LOSS_MESSAGES = {
     'or its session with etcd is over',
 };
 
+/** @param {Error} error  with the members that `JSON.stringify()` leaves out */
+const errorToJson = (error) => Object.assign({ name: error.name, message: error.message }, error);
+
 /**
  * `request()` rejects with this when a held lock was taken away. To code that knows the standard it
  * is a plain DOMException: its `constructor` says so, and `instanceof` accepts both classes.
@@ -36,6 +39,11 @@ class LockLostError extends DOMException {
     /** @type {LossReason} */
     this.reason = reason;
     this.token = token;
+    // Not enumerable: a copy (`{ ...error }`) is JSON, too.
+    Object.defineProperties(this, {
+      token: { enumerable: false },
+      toJSON: { value: () => ({ ...errorToJson(this), token: token.toString() }) },
+    });
   }
 
   /**
@@ -67,6 +75,10 @@ class DeadlockError extends DOMException {
     super(message, 'DeadlockError');
     this.cycle = cycle;
   }
+
+  toJSON() {
+    return errorToJson(this);
+  }
 }
 
 /** A mutex or semaphore was not entered: it was held (`blocking: false`), or the timeout passed. */
@@ -80,6 +92,10 @@ class LockError extends Error {
     super(message, options);
     this.name = 'LockError';
     this.reason = reason;
+  }
+
+  toJSON() {
+    return errorToJson(this);
   }
 }
 

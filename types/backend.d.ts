@@ -87,7 +87,10 @@ export interface LockDetail extends LockInfo {
   readonly host?: string;
   /** Node's `threadId`: 0 is the main thread. */
   readonly threadId: number;
-  /** The fencing token; null: pending. */
+  /**
+   * The fencing token; null: pending. `inspect()` makes it and `enclosingToken` not enumerable, and
+   * strings in JSON: a copy has neither.
+   */
   readonly token: bigint | null;
   /** '': none. */
   readonly label: string;
@@ -149,7 +152,10 @@ export interface LockEvent {
   readonly host?: string;
   /** Node's `threadId`: 0 is the main thread. */
   readonly threadId: number;
-  /** The fencing token; null: it never held the lock. */
+  /**
+   * The fencing token; null: it never held the lock. `watch()` makes it not enumerable, and a
+   * string in JSON: a copy has none.
+   */
   readonly token: bigint | null;
   /**
    * Identifies a request of its agent: in shared memory the last 16 bits of {@link

@@ -24,7 +24,10 @@ export interface LockRequestMessage {
   readonly steal: boolean;
   /** Milliseconds since 1970, with fractions, as all times here. */
   readonly requestedAt: number;
-  /** The fencing token; null: it has not been granted (yet). */
+  /**
+   * The fencing token; null: it has not been granted (yet). Not enumerable, and a string in JSON: a
+   * copy has none.
+   */
   readonly token: bigint | null;
   /** Time of the grant; null: not granted (yet), or `locks.request.grant` has no subscriber. */
   readonly grantedAt: number | null;

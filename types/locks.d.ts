@@ -397,7 +397,7 @@ export declare class LockLostError extends DOMException {
   constructor(reason: LockLossReason, token: bigint);
   /** Why the lock was lost. */
   readonly reason: LockLossReason;
-  /** The fencing token of the lost lock. */
+  /** The fencing token of the lost lock. Not enumerable, and a string in JSON: a copy has none. */
   readonly token: bigint;
 }
 

@@ -21,7 +21,8 @@ function lockRows({ held, pending }, name = undefined) {
   const put = (/** @type {InspectedLock} */ lock, /** @type {LockRow['state']} */ state) => {
     if (name !== undefined && lock.name !== name) return;
     const group = groups.get(lock.name);
-    const row = { ...lock, state };
+    const { token, enclosingToken } = lock; // not enumerable
+    const row = { ...lock, token, enclosingToken, state };
     if (group === undefined) groups.set(lock.name, [row]);
     else group.push(row);
   };

@@ -1,6 +1,7 @@
 'use strict';
 
 const { channel } = require('node:diagnostics_channel');
+const { withJson } = require('./printable-tokens.js');
 const { performance, queueMicrotask } = require('../time.js');
 
 /**
@@ -40,7 +41,7 @@ function messageOf(request) {
   const known = messages.get(request);
   if (known !== undefined) return known;
   const { name, mode, ifAvailable, steal, extras, backend } = request;
-  const made = {
+  const made = withJson({
     requestId: ++lastRequestId,
     name,
     mode,
@@ -54,7 +55,7 @@ function messageOf(request) {
     grantedAt: null,
     endedAt: null,
     error: undefined,
-  };
+  });
   messages.set(request, made);
   return made;
 }

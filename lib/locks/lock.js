@@ -44,6 +44,12 @@ class Lock {
     return lossSignalOf(this.#request);
   }
 
+  /** For JSON, which has no bigints. */
+  toJSON() {
+    const { name, mode, token } = this;
+    return { name, mode, token: token.toString() };
+  }
+
   /**
    * For console.log().
    * @param {number} _depth

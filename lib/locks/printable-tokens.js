@@ -1,38 +1,69 @@
 'use strict';
 
-/** JSON has no bigints: there a token is a string of decimal digits. */
-
 /** @typedef {import('../../types/backend.d.ts').LockInspection} LockInspection */
 
-const toJSON = {
-  enumerable: false,
-  /** @this {object} */
-  value() {
-    return Object.fromEntries(
-      Object.entries(this).map(([key, value]) => [
-        key,
-        typeof value === 'bigint' ? value.toString() : value,
-      ]),
-    );
-  },
-};
+/** @param {bigint | null | undefined} token */
+const toText = (token) => (typeof token === 'bigint' ? token.toString() : token);
 
 /**
- * @template {object} T
- * @param {T} record  gets a non-enumerable toJSON()
+ * A row of inspect(), an event, or a message: members, and the tokens beside them. JSON has no
+ * bigints: there a token is a string of decimal digits. The tokens are accessors of the class, so a
+ * copy (`{ ...record }`) leaves them out and is JSON, too.
+ */
+class TokenRecord {
+  #token;
+  #enclosingToken;
+
+  /** @param {{ token: bigint | null, enclosingToken?: bigint | null }} members */
+  constructor({ token, enclosingToken, ...others }) {
+    Object.assign(this, others);
+    this.#token = token;
+    this.#enclosingToken = enclosingToken;
+  }
+
+  get token() {
+    return this.#token;
+  }
+
+  set token(token) {
+    this.#token = token;
+  }
+
+  get enclosingToken() {
+    return this.#enclosingToken;
+  }
+
+  toJSON() {
+    const { token, enclosingToken } = this;
+    return { ...this, token: toText(token), enclosingToken: toText(enclosingToken) };
+  }
+
+  /**
+   * For console.log().
+   * @param {number} _depth
+   * @param {object} options
+   * @param {(value: unknown, options: object) => string} inspect
+   */
+  [Symbol.for('nodejs.util.inspect.custom')](_depth, options, inspect) {
+    const { token, enclosingToken } = this;
+    const tokens = enclosingToken === undefined ? { token } : { token, enclosingToken };
+    return inspect({ ...this, ...tokens }, options);
+  }
+}
+
+/**
+ * @template {{ token: bigint | null, enclosingToken?: bigint | null }} T
+ * @param {T} members
  * @returns {T}
  */
-const withJson = (record) => Object.defineProperty(record, 'toJSON', toJSON);
+const withJson = (members) => /** @type {any} */ (new TokenRecord(members));
 
 /**
  * @template {LockInspection} T
  * @param {T} inspection
  * @returns {T}
  */
-function toPrintableInspection(inspection) {
-  for (const detail of inspection.held) withJson(detail);
-  for (const detail of inspection.pending) withJson(detail);
-  return inspection;
-}
+const toPrintableInspection = ({ held, pending, ...others }) =>
+  /** @type {any} */ ({ held: held.map(withJson), pending: pending.map(withJson), ...others });
 
 module.exports = { toPrintableInspection, withJson };

@@ -14,6 +14,7 @@ const {
 const { locks } = require('./lock-managers.js');
 const { toLockManager } = require('./lock-manager.js');
 const { CombinedSignal } = require('./combined-signal.js');
+const { withJson } = require('./printable-tokens.js');
 const { defaultRunStore, toRunStore } = require('./run-store.js');
 const { sleepTowards } = require('./sleep-towards.js');
 
@@ -114,7 +115,8 @@ async function lastRun(job, store) {
 async function makeRun(job, store, run, { signal, token }) {
   if (job.isNotedFirst) await store.write(job.name, run);
   try {
-    await job.callback({ due: new Date(run * job.every + job.offset), signal, token });
+    const due = new Date(run * job.every + job.offset);
+    await job.callback(withJson({ due, signal, token }));
   } catch (error) {
     if (signal.aborted) return; // stopped: the next process repeats this run
     if (!job.isNotedFirst) await store.write(job.name, run);

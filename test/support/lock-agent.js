@@ -22,6 +22,12 @@ function describeLock(lock) {
   return lock === null ? null : { name: lock.name, mode: lock.mode, token: lock.token };
 }
 
+/** A row or an event with its tokens, which are not enumerable. */
+const toMessage = (record) => {
+  const { token, enclosingToken } = record;
+  return { ...record, token, ...(enclosingToken !== undefined && { enclosingToken }) };
+};
+
 /**
  * One client, where it lives: carries out the commands of a LockClient on a lock manager and tells
  * what happens. A request's callback holds the lock until the command `finish`.
@@ -88,8 +94,9 @@ class LockAgent {
     return this.#manager.query();
   }
 
-  inspect() {
-    return this.#manager.inspect();
+  async inspect() {
+    const { held, pending, ...others } = await this.#manager.inspect();
+    return { held: held.map(toMessage), pending: pending.map(toMessage), ...others };
   }
 
   isLocked({ name }) {
@@ -104,7 +111,9 @@ class LockAgent {
   /** The next so many events of a watch. */
   async readWatch({ key, count }) {
     const events = [];
-    while (events.length < count) events.push((await this.#watches.get(key).next()).value);
+    while (events.length < count) {
+      events.push(toMessage((await this.#watches.get(key).next()).value));
+    }
     return events;
   }
 

@@ -14,7 +14,8 @@ async function recordChannels(name, body) {
   const listeners = KINDS.map((kind) => [
     `locks.request.${kind}`,
     (message) => {
-      if (message.name === name) messages.push([kind, { ...message }, message]);
+      const { token } = message; // not enumerable
+      if (message.name === name) messages.push([kind, { ...message, token }, message]);
     },
   ]);
   for (const [channel, listener] of listeners) diagnostics.subscribe(channel, listener);
