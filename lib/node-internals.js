@@ -74,6 +74,24 @@ const findListenerHooks = () =>
   );
 
 /**
+ * The key of the weak references to its sources that a signal of `AbortSignal.any()` has. Without
+ * it, and outside of Node, such signals are taken as they are.
+ * @returns {symbol | undefined}
+ */
+const findSourcesKey = () =>
+  AbortSignal.any &&
+  Object.getOwnPropertySymbols(AbortSignal.any([new AbortController().signal])).find(
+    ({ description }) => description === 'kSourceSignals',
+  );
+
+/**
+ * Whether a signal is one of `AbortSignal.timeout()`, or aborts with one.
+ * @param {AbortSignal} signal
+ */
+const isTimeoutSignal = (signal) =>
+  Object.getOwnPropertySymbols(signal).some(({ description }) => description === 'kTimeout');
+
+/**
  * Whether an async hook can leave promises out, so that it makes none of them slower: the option
  * `trackPromises` of createHook(), from Node 24.14 on. Older ones do not look at it.
  */
@@ -103,5 +121,7 @@ module.exports = {
   findContextKey,
   findListenerHooks,
   findRunNextTicks,
+  findSourcesKey,
   findTrustKey,
+  isTimeoutSignal,
 };

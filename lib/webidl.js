@@ -1,5 +1,7 @@
 'use strict';
 
+const { keepSources } = require('./composite-signals.js');
+
 /**
  * Conversions of Web IDL (https://webidl.spec.whatwg.org/#es-type-mapping), as far as this package
  * needs them. Every one of them throws a TypeError for a value that it refuses, or passes on what
@@ -102,7 +104,7 @@ function toAbortSignal(value) {
   } catch {
     throw new TypeError("The member 'signal' is not an AbortSignal");
   }
-  return /** @type {AbortSignal} */ (value);
+  return keepSources(/** @type {AbortSignal} */ (value));
 }
 
 /**

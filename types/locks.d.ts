@@ -255,9 +255,9 @@ export declare class LockManager {
    * The lock as a handle, beyond the standard.
    * @param options - Those of {@link LockManager.request}.
    * @returns The lock, held until its `release()`; `null` if `ifAvailable` was refused. The garbage
-   *   collection of an unreleased handle releases it, with a warning: do not rely on this. Rejects
-   *   like {@link LockManager.request} while the request waits; `signal` reports a later loss.
-   *   Never throws.
+   *   collection of an unreleased handle releases it, with a warning: do not rely on this. The
+   *   `signal` of a handle keeps the handle. Rejects like {@link LockManager.request} while the
+   *   request waits; `signal` reports a later loss. Never throws.
    * @example
    * ```ts
    * await using lock = await locks.acquire('ledger');

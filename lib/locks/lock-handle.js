@@ -1,26 +1,45 @@
 'use strict';
 
-const { notSupportedError } = require('../errors.js');
+const { follow, unfollow } = require('../composite-signals.js');
+const { LockLostError, notSupportedError } = require('../errors.js');
 const { FROM_THIS_PACKAGE, Lock } = require('./lock.js');
 const { LockRequest } = require('./lock-request.js');
+const { signalLoss } = require('./loss-signal.js');
 const { startTracked } = require('./start-request.js');
-const { setImmediate } = require('../time.js');
+const { queueMicrotask, setImmediate } = require('../time.js');
 
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 
+const COLLECTED = 'its handle was garbage-collected';
+
 /**
  * Reports collected handles, which nothing can release any more. Its held value must not reference
- * the handle.
+ * the handle. A combination with the handle's signal does not keep that signal, so it aborts first.
  */
 const forgottenHandles = new FinalizationRegistry((/** @type {LockRequest} */ request) => {
-  if (!request.release()) return; // already lost
+  if (!request.isHolding) return; // already lost
+  const error = new LockLostError('disconnected', request.token, request.name, COLLECTED);
+  signalLoss(request, error);
+  queueMicrotask(() => releaseForgotten(request));
+});
+
+/** @param {LockRequest} request */
+function releaseForgotten(request) {
+  if (!request.release()) return;
   process.emitWarning(
     `The lock '${request.name}' was released because its handle had been garbage-collected. ` +
       "Call release(), or declare the handle with 'using' or 'await using'.",
     { type: 'HoldfastWarning', code: 'HOLDFAST_NOT_RELEASED' },
   );
-});
+}
+
+/**
+ * The handles of locks that are held, by their signals. A signal that the program or a listener
+ * uses keeps its handle.
+ * @type {WeakMap<AbortSignal, LockHandle>}
+ */
+const keptHandles = new WeakMap();
 
 /** A lock that is held until release() is called: the result of acquire(). */
 class LockHandle extends Lock {
@@ -33,6 +52,8 @@ class LockHandle extends Lock {
 
   #request;
   #isRegistered = false;
+  /** @type {AbortSignal | undefined} from its first use on */
+  #signal = undefined;
   /** @type {unknown} of the release, where that was one: a promise, if it takes effect later */
   #released = undefined;
 
@@ -54,6 +75,18 @@ class LockHandle extends Lock {
     LockHandle.#ofThisTurn.push(this);
   }
 
+  /**
+   * A signal of its own: the one of the request lives as long as the lock is held.
+   * @override
+   */
+  get signal() {
+    if (this.#signal === undefined) {
+      this.#signal = follow(super.signal);
+      if (this.#request.isHolding) keptHandles.set(this.#signal, this);
+    }
+    return this.#signal;
+  }
+
   /** Releases the lock, synchronously. Has no effect the second time, or if the lock was lost. */
   release() {
     this.#release();
@@ -61,6 +94,10 @@ class LockHandle extends Lock {
 
   #release() {
     const released = this.#request.release();
+    if (this.#signal !== undefined) {
+      keptHandles.delete(this.#signal);
+      unfollow(this.#signal);
+    }
     if (!released) return;
     this.#released = released;
     if (this.#isRegistered) forgottenHandles.unregister(this);

@@ -1,5 +1,6 @@
 'use strict';
 
+const { keepSources } = require('../composite-signals.js');
 const { lazy } = require('../lazy.js');
 const {
   defineInterface,
@@ -52,7 +53,7 @@ class TaskSignal extends AbortSignal {
     const dictionary = toDictionarySource(init, 'TaskSignalAnyInit') ?? {};
     const priority = toMember(dictionary.priority, toPrioritySource, DEFAULT_PRIORITY);
     const isFixed = typeof priority === 'string';
-    const signal = AbortSignal.any(sources);
+    const signal = keepSources(AbortSignal.any(sources));
     const own = priorities().attachPriority(signal, isFixed ? priority : priority.value, true);
     if (!isFixed) own.follow(priority, tellsOfListeners);
     return asTaskSignal(signal);

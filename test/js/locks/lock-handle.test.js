@@ -35,6 +35,83 @@ test('a handle that somebody has is not collected', () => {
   expect(result).toEqual([true, 'a']);
 });
 
+test.each([
+  ['its signal', 'const { signal } = await locks.acquire("a"); return { signal };'],
+  [
+    'a listener of its signal',
+    'const { signal } = await locks.acquire("a"); signal.addEventListener("abort", onAbort);',
+  ],
+  [
+    'the signal of its mutex',
+    'const release = await new Mutex("a", { manager: locks }).acquire();' +
+      'const { signal } = release.lock; return { signal };',
+  ],
+])('a handle of which the program uses %s is not collected, and a loss aborts', (_, use) => {
+  const result = runWithCollector(`async ({ createLocalLockManager, Mutex, collect }) => {
+    const locks = createLocalLockManager();
+    let aborts = 0;
+    const onAbort = () => (aborts += 1);
+    const lead = async () => {${use}};
+    const used = await lead();
+    used?.signal.addEventListener('abort', onAbort);
+    await collect();
+    const isHeld = locks.isLocked('a');
+    await locks.request('a', { steal: true }, () => {});
+    return [isHeld, aborts > 0];
+  }`);
+  expect(result).toEqual([true, true]);
+});
+
+test('a combination of signals aborts before the lock of a collected handle is released', () => {
+  const result = runWithCollector(async ({ createLocalLockManager, collect }) => {
+    process.removeAllListeners('warning');
+    const locks = createLocalLockManager();
+    const { signal } = new AbortController();
+    const both = await locks.acquire('a').then((lock) => AbortSignal.any([lock.signal, signal]));
+    const order = [];
+    both.addEventListener('abort', () => order.push(both.reason.reason, locks.isLocked('a')));
+    await collect();
+    return [...order, locks.isLocked('a')];
+  });
+  expect(result).toEqual(['disconnected', true, false]);
+});
+
+test('a handle is released once nothing refers to its signal', () => {
+  const result = runWithCollector(async ({ createLocalLockManager, collect }) => {
+    process.removeAllListeners('warning');
+    const locks = createLocalLockManager();
+    const use = async () => {
+      const { signal } = await locks.acquire('a');
+      const listener = () => {};
+      signal.addEventListener('abort', listener);
+      signal.removeEventListener('abort', listener);
+      await collect();
+      return locks.isLocked('a') && !signal.aborted;
+    };
+    const before = await use();
+    await collect();
+    return [before, locks.isLocked('a')];
+  });
+  expect(result).toEqual([true, false]);
+});
+
+test('handles that were released are kept by nothing, nor are signals with their listeners', () => {
+  const result = runWithCollector(async ({ createLocalLockManager, collect }) => {
+    const locks = createLocalLockManager();
+    const acquireAndRelease = async () => {
+      const handle = await locks.acquire('a');
+      handle.signal.addEventListener('abort', () => {});
+      await collect(); // registered, too
+      handle.release();
+      return [handle, handle.signal].map((object) => new WeakRef(object));
+    };
+    const references = await acquireAndRelease();
+    await collect();
+    return references.map((reference) => reference.deref() === undefined);
+  });
+  expect(result).toEqual([true, true]);
+});
+
 test('no warning about handles that were released, or had lost their lock', () => {
   const result = runWithCollector(async ({ createLocalLockManager, collect }) => {
     const warnings = [];
