@@ -1,6 +1,7 @@
 'use strict';
 
 const { AsyncResource } = require('node:async_hooks');
+const { types } = require('node:util');
 const { unwatchAbort, watchAbort } = require('../locks/abort-listeners.js');
 const { Rejection } = require('./promise-resolve.js');
 const { callInState } = require('./scheduling-state.js');
@@ -114,10 +115,28 @@ class PostedTask extends asSchedulerTask(AsyncResource) {
   callBack() {
     const { callback } = this;
     try {
-      this.resolve(callback());
+      const result = callback();
+      this.resolve(result);
+      if (this.state.abortSource?.aborted) this.#handleAbort(result);
     } catch (error) {
       this.reject(error);
     }
+  }
+
+  /**
+   * The callback aborted its own task, whose promise is rejected already: that of an async callback
+   * which rejects for the same reason, by yield() for instance, is an unhandled one otherwise.
+   * @param {unknown} result
+   */
+  #handleAbort(result) {
+    if (!types.isPromise(result)) return;
+    const { reason: aborted } = /** @type {AbortSignal} */ (this.state.abortSource);
+    Reflect.apply(Promise.prototype.then, result, [
+      undefined,
+      (/** @type {unknown} */ reason) => {
+        if (reason !== aborted) throw reason;
+      },
+    ]);
   }
 }
 
