@@ -1,5 +1,6 @@
 'use strict';
 
+const { isObject } = require('../webidl.js');
 const { createPriorityChangeEvent } = require('./task-priority-change-event.js');
 
 /** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
@@ -55,13 +56,26 @@ class SignalPriority {
    * @param {boolean} isToldOfListeners  false: it counts as having listeners for ever
    */
   follow(other, isToldOfListeners) {
-    const root = other.#isDependent ? other.#source?.deref() : other;
+    const { root } = other;
     if (root === undefined) return;
     this.#source = new WeakRef(root);
     const follower = new WeakRef(this.#signal);
-    root.#followers.add(follower);
+    root.addFollower(follower);
     collected.register(this.#signal, { source: this.#source, follower });
-    if (!isToldOfListeners) root.#missedFollowers.add(this.#signal);
+    if (!isToldOfListeners) root.setMissed(this.#signal, true);
+  }
+
+  /**
+   * The one to follow in order to follow this one; undefined: this one is fixed.
+   * @returns {SignalPriority | undefined}
+   */
+  get root() {
+    return this.#isDependent ? this.#source?.deref() : this;
+  }
+
+  /** @param {WeakRef<AbortSignal>} follower */
+  addFollower(follower) {
+    this.#followers.add(follower);
   }
 
   /** @param {WeakRef<AbortSignal>} follower */
@@ -92,8 +106,16 @@ class SignalPriority {
     const source = this.#source?.deref();
     if (source === undefined) return;
     const isMissed = this.#listenerCount > 0 || this.#observers.size > 0;
-    if (isMissed) source.#missedFollowers.add(this.#signal);
-    else source.#missedFollowers.delete(this.#signal);
+    source.setMissed(this.#signal, isMissed);
+  }
+
+  /**
+   * @param {AbortSignal} follower
+   * @param {boolean} isMissed
+   */
+  setMissed(follower, isMissed) {
+    if (isMissed) this.#missedFollowers.add(follower);
+    else this.#missedFollowers.delete(follower);
   }
 
   /**
@@ -121,8 +143,11 @@ class SignalPriority {
   }
 }
 
-/** @type {WeakMap<object, SignalPriority>} */
-const priorities = new WeakMap();
+/**
+ * The key of the priority in a signal: the same in all copies of the package, which use the public
+ * members of each other's objects. Another number, if these change.
+ */
+const PRIORITY = Symbol.for('holdfast.signalPriority.1');
 
 /**
  * Makes `signal` one that has a priority.
@@ -132,7 +157,7 @@ const priorities = new WeakMap();
  */
 function attachPriority(signal, value, isDependent) {
   const priority = new SignalPriority(signal, value, isDependent);
-  priorities.set(signal, priority);
+  Object.defineProperty(signal, PRIORITY, { value: priority });
   return priority;
 }
 
@@ -140,6 +165,9 @@ function attachPriority(signal, value, isDependent) {
  * @param {unknown} signal
  * @returns {SignalPriority | undefined} undefined: not a TaskSignal
  */
-const priorityOf = (signal) => priorities.get(/** @type {object} */ (signal));
+const priorityOf = (signal) =>
+  isObject(signal) && Object.hasOwn(signal, PRIORITY)
+    ? /** @type {any} */ (signal)[PRIORITY]
+    : undefined;
 
 module.exports = { SignalPriority, attachPriority, priorityOf };
