@@ -80,8 +80,13 @@ export interface MutexRelease {
  * ```
  */
 export declare class Mutex {
-  /** @throws TypeError for a `manager` without a name, or that is not a lock manager. */
-  constructor(name?: string, options?: MutexOptions);
+  /** Private to the object. */
+  constructor();
+  /**
+   * @throws TypeError for a name that is not a string (`undefined` too: an unset variable must not
+   *   lose exclusion), or a `manager` that is not a lock manager.
+   */
+  constructor(name: string, options?: MutexOptions);
   /**
    * Whether it is held now, in any mode.
    * @throws what {@link LockManager.isLocked} throws.
@@ -140,7 +145,8 @@ export declare class Semaphore {
   /**
    * @param name - `undefined`: private to the object.
    * @param permits - How many holders there may be at a time: 1 to 2**31 - 1.
-   * @throws TypeError for `permits` out of range, a `manager` without a name, or that is none.
+   * @throws TypeError for a name that is neither a string nor `undefined`, `permits` out of range, a
+   *   `manager` without a name, or that is none.
    */
   constructor(name: string | undefined, permits: number, options?: MutexOptions);
   /**

@@ -6,7 +6,6 @@ const {
   toBoolean,
   toCallback,
   toDictionarySource,
-  toDOMString,
   toMember,
 } = require('../webidl.js');
 const { createLocalLockManager, locks } = require('./lock-managers.js');
@@ -71,6 +70,19 @@ function noTimeout(timeout) {
 }
 
 /**
+ * Stricter than the conversion of Web IDL: an unset variable or an object as a name is an error of
+ * the program.
+ * @param {unknown} name
+ * @returns {string}
+ */
+function toName(name) {
+  if (typeof name === 'string') return name;
+  const found = name === null ? 'null' : typeof name;
+  const remedy = name === undefined ? '; new Mutex() without arguments needs no name' : '';
+  throw new TypeError(`The name must be a string, not ${found}${remedy}`);
+}
+
+/**
  * The common part of mutex and semaphore: one name of one lock manager, the option `blocking`, and
  * a LockError if it was not entered.
  */
@@ -79,7 +91,7 @@ class MutexBase {
   #manager;
 
   /**
-   * @param {unknown} name  undefined: private to this object, in plain JavaScript
+   * @param {string | undefined} name  undefined: private to this object, in plain JavaScript
    * @param {unknown} options  `manager`
    */
   constructor(name, options) {
@@ -89,7 +101,7 @@ class MutexBase {
     if (name === undefined && manager !== undefined) {
       throw new TypeError("The member 'manager' needs a name");
     }
-    this.#name = name === undefined ? '' : toDOMString(name);
+    this.#name = name ?? '';
     this.#manager = name === undefined ? createLocalLockManager() : (manager ?? locks);
   }
 
@@ -225,4 +237,4 @@ function createRelease(lock) {
   return release;
 }
 
-module.exports = { newMutexBase };
+module.exports = { newMutexBase, toName };

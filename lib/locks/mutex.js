@@ -3,6 +3,7 @@
 const { lazy } = require('../lazy.js');
 
 const newBase = lazy(() => require('./mutex-base.js').newMutexBase);
+const toName = lazy(() => require('./mutex-base.js').toName);
 
 /** @typedef {import('../../types/mutex.d.ts').MutexRelease} MutexRelease */
 
@@ -14,11 +15,11 @@ class Mutex {
   #base;
 
   /**
-   * @param {unknown} [name]
+   * @param {unknown} [name]  a variable without a value is no name: it must not lose exclusion
    * @param {unknown} [options]
    */
   constructor(name = undefined, options = undefined) {
-    this.#base = newBase()(name, options);
+    this.#base = newBase()(arguments.length === 0 ? undefined : toName()(name), options);
   }
 
   /** Whether it is held now, in any mode. */

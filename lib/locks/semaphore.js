@@ -3,6 +3,7 @@
 const { lazy } = require('../lazy.js');
 
 const newBase = lazy(() => require('./mutex-base.js').newMutexBase);
+const toName = lazy(() => require('./mutex-base.js').toName);
 const toLimit = lazy(() => require('./lock-extensions.js').toLimit);
 
 /** @typedef {import('../../types/mutex.d.ts').MutexRelease} MutexRelease */
@@ -28,7 +29,7 @@ class Semaphore {
       );
     }
     this.#limit = toLimit()(permits);
-    this.#base = newBase()(name, options);
+    this.#base = newBase()(name === undefined ? undefined : toName()(name), options);
   }
 
   /** Of one call: whoever stands before the lock manager may change it. */

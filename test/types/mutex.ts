@@ -15,6 +15,8 @@ const mutex = new Mutex('a', { manager });
 new Mutex();
 // @ts-expect-error the name is a string
 new Mutex(7);
+// @ts-expect-error an unset variable is no name
+new Mutex(process.env.NAME);
 // @ts-expect-error no manager
 new Mutex('a', { manager: {} });
 

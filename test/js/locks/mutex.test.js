@@ -247,9 +247,17 @@ test.each([
   ['a', { manager: {} }],
   ['a', 7],
   [undefined, { manager: createLocalLockManager() }],
+  [undefined, undefined],
+  [null, {}],
+  [7, {}],
+  [{ manager: createLocalLockManager() }, {}],
   [Symbol('name'), {}],
 ])('new Mutex(%p, %p) throws a TypeError', (name, options) => {
   expect(() => new Mutex(name, options)).toThrow(TypeError);
+});
+
+test('new Mutex(undefined) throws a TypeError that says how to make a private one', () => {
+  expect(() => new Mutex(undefined)).toThrow(/must be a string, not undefined; new Mutex\(\)/);
 });
 
 test('a private mutex makes no native call', () => {

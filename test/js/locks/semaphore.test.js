@@ -114,3 +114,7 @@ test('what others do with the options of one call does not reach the next one', 
   await semaphore.runExclusive(() => {});
   expect(seen).toEqual(Array(2).fill({ mode: 'shared', limit: 1 }));
 });
+
+test.each([null, 7, {}, Symbol('name')])('%p as a name is a TypeError', (name) => {
+  expect(() => new Semaphore(name, 2)).toThrow(TypeError);
+});
