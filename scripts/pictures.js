@@ -8,6 +8,7 @@ const { spawn } = require('node:child_process');
 const { mkdirSync, rmSync } = require('node:fs');
 const path = require('node:path');
 const { createInterface } = require('node:readline');
+const { openLockManager } = require('holdfast');
 const { PACKAGES, openDashboard, photographTerminal } = require('./pictures/camera.js');
 const { startScene } = require('./pictures/scene.js');
 const { TmuxWindow } = require('./pictures/tmux.js');
@@ -38,6 +39,9 @@ async function startDashboard(env) {
 /** @param {string} directory  of the buckets */
 async function takePictures(directory) {
   const env = { ...process.env, HOLDFAST_DIR: directory };
+  const locks = openLockManager({ directory });
+  await locks.request('scene', () => {}); // makes the bucket, which the tools do not
+  locks.close();
   const scene = startScene(directory);
   const terminal = new TmuxWindow([process.execPath, PROGRAM, 'top'], { ...SIZE, env });
   const { child, url } = await startDashboard(env);

@@ -4,7 +4,7 @@ const { once } = require('node:events');
 const { CommandError } = require('./exit-status.js');
 const { DashboardServer } = require('./dashboard/server.js');
 const { printLine, toJson } = require('./output.js');
-const { openPlace, placeText } = require('./table-options.js');
+const { openExistingPlace, placeText } = require('./table-options.js');
 const { integerFrom, toMilliseconds } = require('./seconds.js');
 
 /** @typedef {import('./table-options.js').Place & { port: number, interval: number }} Options */
@@ -15,7 +15,7 @@ const MIN_INTERVAL_MS = 100;
 
 /** @param {Options} options */
 async function dashboard(options) {
-  const manager = openPlace(options);
+  const manager = openExistingPlace(options);
   await manager.query(); // what the table cannot be opened for is said here, not in the page
   const place = placeText(options);
   const interval = Math.max(MIN_INTERVAL_MS, options.interval);

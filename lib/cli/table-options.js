@@ -6,6 +6,7 @@ const { fileURLToPath } = require('node:url');
 const { InvalidArgumentError } = require('commander');
 const { openLockManager } = require('holdfast');
 const { toBucketName } = require('../backends/bucket-directory.js');
+const { toBrokerFiles } = require('../backends/broker/broker-files.js');
 const { shownUrl } = require('../backends/shown-url.js');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { note } = require('./output.js');
@@ -54,7 +55,7 @@ function placeText(place) {
 }
 
 /**
- * @param {string} text  of the scheme shm:
+ * @param {string} text  of the scheme shm: or broker:
  * @returns {string | undefined}  undefined: it names none
  */
 function directoryOfUrl(text) {
@@ -62,11 +63,12 @@ function directoryOfUrl(text) {
     const { host, href, pathname, search, hash } = new URL(text);
     if (pathname === '' || pathname === '/') return undefined;
     const isPath = host + search + hash === '' && pathname.startsWith('/');
-    if (isPath) return fileURLToPath(`file:${href.slice('shm:'.length)}`);
+    if (isPath) return fileURLToPath(`file:${href.slice(href.indexOf(':') + 1)}`);
   } catch {
     // It is no URL, or its escapes are wrong.
   }
-  const wrong = `the lock URL '${printableUrl(text)}' is not shm: or shm:///directory`;
+  const [scheme] = text.toLowerCase().split(':', 1);
+  const wrong = `the lock URL '${printableUrl(text)}' is not ${scheme}: or ${scheme}:///directory`;
   throw new CommandError(wrong, EXIT_STATUS.usage);
 }
 
@@ -92,6 +94,21 @@ function isSharedMemory(place) {
   const url = urlOf(place);
   if (url !== undefined) return /^shm:/i.test(url);
   return process.platform === 'linux' && process.env.HOLDFAST_FALLBACK !== 'local';
+}
+
+/**
+ * The folder of the bucket, if a broker of this machine keeps the locks.
+ * @param {Place} place
+ * @returns {string | undefined}
+ */
+function brokerFolder({ bucket, directory, ...place }) {
+  const url = urlOf(place);
+  const isBroker = url === undefined ? !isSharedMemory(place) : /^broker:/i.test(url);
+  if (!isBroker || (url === undefined && process.env.HOLDFAST_FALLBACK === 'local')) {
+    return undefined;
+  }
+  const named = directory ?? (url === undefined ? undefined : directoryOfUrl(url));
+  return toBrokerFiles({ bucket, directory: named && path.resolve(named) }).folder;
 }
 
 /**
@@ -149,10 +166,14 @@ function checkDirectory(directory) {
 }
 
 /**
+ * Whether the bucket has been made. The keys of a cluster end with their programs: every bucket of
+ * a cluster counts as made.
  * @param {Place} place
- * @throws CommandError where that cannot be known
+ * @throws CommandError if that cannot be known
  */
 function bucketExists(place) {
+  const folder = brokerFolder(place);
+  if (folder !== undefined) return lookAt(lstatSync, folder) !== undefined;
   if (!isSharedMemory(place)) return true;
   const segment = segmentOf(place);
   checkDirectory(directoryOf(place));
@@ -223,7 +244,15 @@ function openPlace(place, { isPatient = false } = {}) {
  * @param {Place} place
  */
 function openExistingPlace(place) {
+  checkPlace(place);
   if (bucketExists(place)) return openPlace(place);
+  const folder = brokerFolder(place);
+  if (folder !== undefined) {
+    throw new CommandError(
+      `there is no bucket '${place.bucket ?? 'default'}' of a broker at ${folder}: no program has ` +
+        'used a lock there yet',
+    );
+  }
   const directory = directoryOf(place);
   const others = bucketsIn(directory);
   const hint =

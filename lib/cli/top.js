@@ -2,7 +2,7 @@
 
 const { LockMonitor } = require('./lock-monitor.js');
 const { colors, printLine, toJson } = require('./output.js');
-const { openPlace, placeText } = require('./table-options.js');
+const { openExistingPlace, placeText } = require('./table-options.js');
 const { toMilliseconds } = require('./seconds.js');
 const { render } = require('./top/render.js');
 const { TopSession } = require('./top/session.js');
@@ -39,7 +39,7 @@ async function printPage(monitor, options) {
 
 /** @param {Options} options */
 async function top(options) {
-  const manager = openPlace(options);
+  const manager = openExistingPlace(options);
   const monitor = new LockMonitor(manager);
   await monitor.start();
   const delay = Math.max(MIN_DELAY_MS, options.delay);

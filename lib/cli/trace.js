@@ -7,7 +7,7 @@ const { Option } = require('commander');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { LockTrace } = require('./lock-trace.js');
 const { note, printLine, toJson } = require('./output.js');
-const { openPlace } = require('./table-options.js');
+const { openExistingPlace } = require('./table-options.js');
 const { printable } = require('./printable.js');
 const { toMilliseconds } = require('./seconds.js');
 
@@ -65,7 +65,7 @@ async function traceTo(file, { seconds, name, json, ...place }) {
   if (file === '-' && json) {
     throw new CommandError("trace: '-' writes the trace to standard output", EXIT_STATUS.usage);
   }
-  const manager = openPlace(place);
+  const manager = openExistingPlace(place);
   const { output, target } = openOutput(file);
   const failure = finished(target, { readable: false }).catch((error) => {
     throw new CommandError(`trace: ${file}: ${error.message}`);

@@ -3,7 +3,7 @@
 const { formatTime } = require('./durations.js');
 const { pidText } = require('./lock-rows.js');
 const { colors, printLine, toJson } = require('./output.js');
-const { openPlace } = require('./table-options.js');
+const { openExistingPlace } = require('./table-options.js');
 const { printable } = require('./printable.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockEvent} LockEvent */
@@ -35,7 +35,7 @@ function toLine(event) {
  * @param {import('./table-options.js').Place} options
  */
 async function watch(name, options) {
-  const manager = openPlace(options);
+  const manager = openExistingPlace(options);
   for await (const event of manager.watch(name)) {
     if (options.json) printLine(toJson(event));
     else {

@@ -10,6 +10,7 @@ let url;
 let opened;
 beforeEach(async () => {
   cli = new CommandLine();
+  await cli.locks.request('first', () => {}); // makes the bucket
   ({ url } = JSON.parse(await cli.start(['dashboard', '--json', '--interval', '0.2']).line()));
 });
 afterEach(async () => {

@@ -4,9 +4,9 @@ const { createBlockGraph } = require('../block-graph.js');
 const { formatDuration } = require('../durations.js');
 const { usageOf } = require('../internals.js');
 const { lockRows, isRemarkable, pidText } = require('../lock-rows.js');
-const { bucketExists, openPlace } = require('../table-options.js');
+const { bucketExists, isSharedMemory, openPlace } = require('../table-options.js');
 const { printable } = require('../printable.js');
-const { fault, ok, warning } = require('./finding.js');
+const { fault, noted, ok, warning } = require('./finding.js');
 
 /** @typedef {import('./finding.js').Finding} Finding */
 /** @typedef {import('../lock-rows.js').LockRow} LockRow */
@@ -83,7 +83,10 @@ function checkDeadlocks(inspection) {
  * @returns {Promise<Finding[]>}
  */
 async function checkTable(options) {
-  if (!bucketExists(options)) return [];
+  if (!bucketExists(options)) {
+    if (isSharedMemory(options)) return []; // the check of the directory has said so
+    return [noted('no program has used a lock of this bucket yet')];
+  }
   const manager = openPlace(options);
   try {
     const inspection = await manager.inspect();

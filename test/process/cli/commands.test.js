@@ -1,7 +1,7 @@
 'use strict';
 
 const { spawnSync } = require('node:child_process');
-const { existsSync, readFileSync } = require('node:fs');
+const { existsSync, readdirSync, readFileSync } = require('node:fs');
 const path = require('node:path');
 const { gunzipSync } = require('node:zlib');
 const { MEANINGS } = require('../../../lib/cli/exit-status.js');
@@ -68,6 +68,23 @@ describe('ls', () => {
     expect(existsSync(path.join(cli.directory, 'typo'))).toBe(false);
   });
 
+  test.each([
+    ['ls'],
+    ['top', '--once'],
+    ['watch'],
+    ['dashboard'],
+    ['trace', '-'],
+    ['graph'],
+    ['steal', 'x'],
+  ])('%s makes no bucket, in shared memory or of a broker', (...args) => {
+    for (const url of ['shm:', 'broker:']) {
+      const { status, stderr } = cli.run([...args, '--bucket', 'typo', '--url', url]);
+      expect(stderr).toMatch(/no bucket 'typo'/);
+      expect(status).toBe(69);
+    }
+    expect(readdirSync(cli.directory)).toEqual([]);
+  });
+
   test('a bucket name that cannot be is a wrong argument', () => {
     expect(cli.run(['watch', '--bucket', '../up'])).toMatchObject({ status: 64 });
   });
@@ -100,8 +117,8 @@ describe('graph', () => {
 
 describe('watch', () => {
   test('prints events as they happen', async () => {
+    await cli.locks.request('first', () => {}); // makes the bucket
     const watch = cli.start(['watch', '--json']);
-    await untilEqual(() => existsSync(path.join(cli.directory, 'default', 'segment')), true);
     let event;
     const seen = watch.line().then((line) => (event = JSON.parse(line)));
     while (event === undefined) {
@@ -244,7 +261,8 @@ describe('trace', () => {
     expectImportable(traceEvents);
   });
 
-  test('a file that cannot be written is told of', () => {
+  test('a file that cannot be written is told of', async () => {
+    await cli.locks.request('first', () => {}); // makes the bucket
     const { status, stderr } = cli.run(['trace', '/no/such/folder/trace.json', '--seconds', '1']);
     expect(status).toBe(69);
     expect(stderr).toMatch(/no such file or directory/);

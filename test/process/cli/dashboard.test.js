@@ -7,6 +7,7 @@ let cli;
 let address;
 beforeEach(async () => {
   cli = new CommandLine();
+  await cli.locks.request('first', () => {}); // makes the bucket
   const running = cli.start(['dashboard', '--json', '--interval', '0.1']);
   address = new URL(JSON.parse(await running.line()).url);
 });

@@ -114,7 +114,7 @@ describe('doctor finds, and goes on after,', () => {
   });
 });
 
-test('a directory whose parent does not exist is said to miss it, by each command that makes it', () => {
+test('a directory whose parent does not exist is said to miss it, by each command', () => {
   for (const args of [['exec', 'a', 'true'], ['top', '--once'], ['watch']]) {
     const { status, stderr } = cli.run(['--directory', '/nowhere/at/all', ...args]);
     expect({ status, stderr }).toEqual({
@@ -227,7 +227,8 @@ describe('arguments', () => {
     expect(nearer.stdout).toMatch(/^a lock +held/m);
   });
 
-  test('--json of wait and trace', () => {
+  test('--json of wait and trace', async () => {
+    await cli.locks.request('first', () => {}); // makes the bucket
     expect(cli.json(['wait', 'a lock'])).toEqual([{ name: 'a lock', isFree: true }]);
     const file = path.join(cli.directory, 'trace.json');
     expect(cli.json(['trace', file, '--seconds', '0.1'])).toEqual([{ file, events: 0, missed: 0 }]);
@@ -250,7 +251,8 @@ describe('an output that cannot be written', () => {
     [['doctor']],
     [['completion', 'zsh']],
     [['trace', '-', '--seconds', '0.1']],
-  ])('%j on a full disk: 74, without a stack', (args) => {
+  ])('%j on a full disk: 74, without a stack', async (args) => {
+    await cli.locks.request('first', () => {}); // makes the bucket
     const script = '"$@" > /dev/full';
     const { status, stderr } = spawnSync(
       'sh',

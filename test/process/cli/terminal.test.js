@@ -275,6 +275,7 @@ inTerminal('a terminal that is closed', () => {
     ['dashboard', ['dashboard', '--port', '0'], /http/],
     ['exec', ['exec', 'lock', 'sh', '-c', 'trap : HUP; echo ready; read line'], /ready/],
   ])('%s ends by its hangup', async (_, args, pattern) => {
+    await cli.locks.request('first', () => {}); // makes the bucket
     expect(await statusAfterClose(args, pattern)).toBe(constants.signals.SIGHUP);
     await untilEqual(() => cli.locks.isLocked('lock'), false);
   });
