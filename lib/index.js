@@ -90,15 +90,15 @@ function openLockManager(options = undefined) {
 }
 
 /** Its stores load cryptography, which takes longer than the rest of the package. */
-const jobs = lazy(() => require('./locks/run-once.js'));
+const jobs = lazy(() => require('./locks/run-every.js'));
 
 /**
  * @param {unknown} name
  * @param {unknown} options
  * @param {unknown} callback
  */
-async function runOnce(name, options, callback) {
-  await jobs().runOnce(name, options, callback);
+async function runEvery(name, options, callback) {
+  await jobs().runEvery(name, options, callback);
 }
 
 // Members with a getter are loaded at their first use.
@@ -122,7 +122,7 @@ module.exports = {
     return require('./locks/async-lock.js').AsyncLock;
   },
   LockError,
-  runOnce,
+  runEvery,
   get scheduler() {
     return require('./scheduler/scheduler.js').scheduler;
   },

@@ -2,7 +2,7 @@ import core from './index.js';
 
 export const { locks, Lock, LockManager, LockLostError, openLockManager, createLocalLockManager } =
   core;
-export const { Mutex, Semaphore, AsyncLock, LockError, DeadlockError, runOnce } = core;
+export const { Mutex, Semaphore, AsyncLock, LockError, DeadlockError, runEvery } = core;
 export const {
   scheduler,
   Scheduler,

@@ -44,7 +44,7 @@ const OF_LOCK_MANAGER = optionsOf('a lock manager', [
   'directory',
   'url',
 ]);
-const OF_RUN_ONCE = optionsOf('runOnce()', [
+const OF_RUN_EVERY = optionsOf('runEvery()', [
   'delivery',
   'every',
   'label',
@@ -120,7 +120,7 @@ module.exports = {
   OF_MUTEX,
   OF_MUTEX_REQUEST,
   OF_REQUEST,
-  OF_RUN_ONCE,
+  OF_RUN_EVERY,
   OF_SCHEDULER,
   OF_WAIT,
   warnOfMisspeltOptions,

@@ -1,6 +1,6 @@
 export * from './locks.js';
 export * from './mutex.js';
-export * from './run-once.js';
+export * from './run-every.js';
 export * from './scheduler.js';
 export type * from './backend.js';
 export type * from './diagnostics.js';

@@ -5,7 +5,7 @@ const { readFileSync, renameSync, rmSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 const { isObject } = require('../webidl.js');
 
-/** @typedef {import('../../types/run-once.d.ts').RunStore} RunStore */
+/** @typedef {import('../../types/run-every.d.ts').RunStore} RunStore */
 
 const HASH_DIGITS = 32;
 

@@ -36,7 +36,7 @@ const sidebar = [
     text: 'Guides',
     items: [
       guide('One token refresh', 'token-refresh'),
-      guide('A job once per interval', 'run-once'),
+      guide('A job once per interval', 'run-every'),
       guide('One writer', 'one-writer'),
       guide('A leader', 'leader'),
       guide('At most n at a time', 'limits'),

@@ -1,6 +1,6 @@
 // The other entry points, for `npm test -- install types`: compiled, never run.
 import { subscribe } from 'node:diagnostics_channel';
-import { openLockManager, runOnce, type LockBackend, type LockRequestMessage } from 'holdfast';
+import { openLockManager, runEvery, type LockBackend, type LockRequestMessage } from 'holdfast';
 import * as holdfastByDefault from 'holdfast';
 import { examineEtcd, openEtcdBackend, type EtcdSessionStatus } from 'holdfast/etcd';
 import { LockMetrics, collect, type LockFigures } from 'holdfast/metrics';
@@ -27,7 +27,7 @@ export function repeat(signal: AbortSignal): Promise<void> {
     const { name, token } = message as LockRequestMessage;
     console.log(name, token);
   });
-  return runOnce('report', { every: 60_000, signal, label: 'r' }, ({ due }) => due.getTime());
+  return runEvery('report', { every: 60_000, signal, label: 'r' }, ({ due }) => due.getTime());
 }
 
 export const { locks } = holdfastByDefault;

@@ -85,9 +85,9 @@ describe('rolling-upgrade', () => {
   });
 });
 
-describe('run-once', () => {
+describe('run-every', () => {
   test('no report is missed or repeated, although each leader is killed', () => {
-    const { status, errors, result } = runExample('run-once');
+    const { status, errors, result } = runExample('run-every');
     expect(errors).toBe('');
     expect(result).toMatchObject({ missing: 0, repeated: 0, kills: 3, ok: true });
     expect(result.killToReportMs).toHaveLength(3);
@@ -95,7 +95,7 @@ describe('run-once', () => {
   });
 
   test('without the lock everybody writes the reports', () => {
-    const { status, result } = runExample('run-once', '--without-lock');
+    const { status, result } = runExample('run-every', '--without-lock');
     expect(result.repeated).toBeGreaterThan(0);
     expect(status).toBe(1);
   });

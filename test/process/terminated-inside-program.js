@@ -132,8 +132,8 @@ const KINDS = {
     };
   },
 
-  'reentrant, deadlock, runOnce(), metrics': () => {
-    const { runOnce } = require(LIBRARY);
+  'reentrant, deadlock, runEvery(), metrics': () => {
+    const { runEvery } = require(LIBRARY);
     const { LockMetrics } = require('../../lib/metrics/index.js');
     const locks = openHere();
     const metrics = new LockMetrics({ manager: locks });
@@ -146,7 +146,7 @@ const KINDS = {
       await ended(locks.request(name, nested, () => Promise.all(inside())));
       await metrics.toPrometheus();
       const signal = AbortSignal.timeout(5);
-      await ended(runOnce(name, { every: 1000, manager: locks, store, signal }, aTurn));
+      await ended(runEvery(name, { every: 1000, manager: locks, store, signal }, aTurn));
     };
   },
 

@@ -20,7 +20,7 @@ test.each([
   ['demo', ['--increments', '300']],
   ['examples/refresh-token', ['--seconds', '3']],
   ['examples/fencing', []],
-  ['examples/run-once', []],
+  ['examples/run-every', []],
   ['examples/single-writer', ['--entries', '30']],
 ])('%s', (name, options) => {
   const program = path.join(ROOT, name, 'main.js');

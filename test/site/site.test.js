@@ -61,7 +61,7 @@ const PAGES = [
   'index.html',
   'README.html',
   'docs/getting-started.html',
-  'docs/guides/run-once.html',
+  'docs/guides/run-every.html',
   'docs/guarantees.html',
   'api/index.html',
   'api/index/interfaces/LockOptions.html',
@@ -100,10 +100,10 @@ test('the search finds a guide by a word of its text', async () => {
   const { page, problems } = await open('index.html');
   await page.waitForLoadState('networkidle'); // before, no script listens
   await page.keyboard.press('Control+k');
-  await page.locator('#localsearch-input').fill('runOnce');
-  const found = page.locator('.VPLocalSearchBox .results a[href*="run-once"]').first();
+  await page.locator('#localsearch-input').fill('runEvery');
+  const found = page.locator('.VPLocalSearchBox .results a[href*="run-every"]').first();
   await found.waitFor();
-  expect(await found.getAttribute('href')).toMatch(/run-once/i);
+  expect(await found.getAttribute('href')).toMatch(/run-every/i);
   expect(problems).toEqual([]);
   await page.close();
 });

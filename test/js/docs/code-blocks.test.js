@@ -41,7 +41,7 @@ const COMMANDS_NOT_RUN = [
 ];
 /** What `ts` blocks use without saying where it comes from. */
 const AMBIENT = `
-import { locks, runOnce } from 'holdfast';
+import { locks, runEvery } from 'holdfast';
 declare function writeReport(): Promise<void>;
 declare function bill(): Promise<void>;
 declare function nightly(): Promise<void>;

@@ -7,7 +7,7 @@ const {
   LockLostError,
   Mutex,
   openLockManager,
-  runOnce,
+  runEvery,
   Semaphore,
 } = require('../../../lib/index.js');
 
@@ -68,7 +68,13 @@ test.each([
   ['a mutex', 'a mutex or semaphore', 'manger', 'manager', (o) => new Mutex('a', o)],
   ['a semaphore', 'a mutex or semaphore', 'Manager', 'manager', (o) => new Semaphore('a', 2, o)],
   ['createScheduler()', 'a scheduler', 'budgets', 'budget', (o) => createScheduler(o)],
-  ['runOnce()', 'runOnce()', 'ofset', 'offset', (o) => runOnce('a', { ...o, every: 0 }, nothing)],
+  [
+    'runEvery()',
+    'runEvery()',
+    'ofset',
+    'offset',
+    (o) => runEvery('a', { ...o, every: 0 }, nothing),
+  ],
 ])('%s warns of a misspelt option, too: it would lock elsewhere', async (...row) => {
   const [, owner, wrong, right, use] = row;
   const warn = jest.spyOn(process, 'emitWarning').mockImplementation(nothing);

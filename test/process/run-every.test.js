@@ -11,7 +11,7 @@ const { setTimeout: pause } = require('node:timers/promises');
 const { openLockManager } = require('../../lib/index.js');
 const { randomFrom } = require('../support/process-random.js');
 
-const PROGRAM = path.join(__dirname, 'run-once-program.js');
+const PROGRAM = path.join(__dirname, 'run-every-program.js');
 const HOUR = 3_600_000;
 /** Between two runs of a storm: a watchdog, after which the state is told. */
 const STANDSTILL_MS = 30_000;
@@ -90,7 +90,7 @@ async function queueOf(count) {
 
 /**
  * Four workers, in the order of the queue, and a run that is due for half an hour.
- * @param {object} options  of runOnce()
+ * @param {object} options  of runEvery()
  */
 async function startDue(options) {
   const now = Date.now();

@@ -1,11 +1,11 @@
 'use strict';
 
-// One of the workers of run-once.test.js. It tells of each run, and ends one when it is told to.
+// One of the workers of run-every.test.js. It tells of each run, and ends one when it is told to.
 
 const { once } = require('node:events');
 const { appendFileSync } = require('node:fs');
 const { setTimeout: pause } = require('node:timers/promises');
-const { openLockManager, runOnce } = require('../../lib/index.js');
+const { openLockManager, runEvery } = require('../../lib/index.js');
 
 const { directory, log, holds, ...options } = JSON.parse(process.env.HOLDFAST_TASK);
 const manager = openLockManager({ directory });
@@ -31,7 +31,7 @@ process.on('message', (message) => {
 
 async function main() {
   // Joins the queue before it says so.
-  const job = runOnce('job', { ...options, manager, signal: stop.signal }, makeRun);
+  const job = runEvery('job', { ...options, manager, signal: stop.signal }, makeRun);
   process.send({ ready: true });
   await job;
   process.send({ stopped: runs });

@@ -13,7 +13,7 @@ const PROCESSES = 4;
 const INTERVAL_MS = 20; // from report to report
 const REPORTS_OF_EACH = 15; // then the leader is killed
 
-const USAGE = `node examples/run-once/main.js [options]
+const USAGE = `node examples/run-every/main.js [options]
   --without-lock   the same without the lock: it must fail
   --json           the result for machines, nothing else
 `;

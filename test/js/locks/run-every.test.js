@@ -3,7 +3,7 @@
 const { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
-const { createLocalLockManager, openLockManager, runOnce } = require('../../../lib/index.js');
+const { createLocalLockManager, openLockManager, runEvery } = require('../../../lib/index.js');
 const { BrokerBackend } = require('../../../lib/backends/broker/backend.js');
 const { LocalBackend } = require('../../../lib/backends/local/backend.js');
 
@@ -33,11 +33,11 @@ function storeOf(run) {
 
 const options = (more) => ({ every: HOUR, offset, manager, signal: stop.signal, ...more });
 
-describe('runOnce()', () => {
+describe('runEvery()', () => {
   test('makes the current run where the last one was noted for an earlier interval', async () => {
     const store = storeOf(current - 3);
     const run = await new Promise((resolve) => {
-      runOnce('a', options({ store }), resolve);
+      runEvery('a', options({ store }), resolve);
     });
     expect(run.due).toEqual(new Date(current * HOUR + offset));
     expect(typeof run.token).toBe('bigint');
@@ -46,7 +46,7 @@ describe('runOnce()', () => {
 
   test('makes the runs of short intervals one after the other, each once', async () => {
     const dues = [];
-    await runOnce('a', options({ every: 5, offset: 0 }), ({ due }) => {
+    await runEvery('a', options({ every: 5, offset: 0 }), ({ due }) => {
       dues.push(+due);
       if (dues.length === 4) stop.abort();
     });
@@ -65,7 +65,7 @@ describe('runOnce()', () => {
       store.read = () => (resolve(), read());
     });
     let runs = 0;
-    const job = runOnce('a', options({ store }), () => (runs += 1));
+    const job = runEvery('a', options({ store }), () => (runs += 1));
     await isLeading;
     stop.abort();
     await job;
@@ -83,10 +83,10 @@ describe('runOnce()', () => {
       const dateNow = () => Date.now() + shift;
       jest.doMock('../../../lib/time.js', () => ({ ...time, dateNow }));
       manager = require('../../../lib/locks/lock-managers.js').createLocalLockManager();
-      job = require('../../../lib/locks/run-once.js');
+      job = require('../../../lib/locks/run-every.js');
     });
     const dues = [];
-    await job.runOnce('a', options({ every: 5, offset: 0 }), ({ due }) => {
+    await job.runEvery('a', options({ every: 5, offset: 0 }), ({ due }) => {
       dues.push(+due);
       shift = -ms;
       if (dues.length === 3) stop.abort();
@@ -112,7 +112,7 @@ describe('runOnce()', () => {
   ])('notes the run, %s, beginning with %j when the callback is called', async (delivery, at) => {
     const store = storeOf(current - 1);
     let seen;
-    await runOnce('a', options({ store, delivery }), () => {
+    await runEvery('a', options({ store, delivery }), () => {
       seen = [...store.written];
       stop.abort();
     });
@@ -123,7 +123,7 @@ describe('runOnce()', () => {
   test('rejects with what the callback threw, and notes the run', async () => {
     const store = storeOf(current - 1);
     const error = new Error('no');
-    const job = runOnce('a', options({ store }), () => Promise.reject(error));
+    const job = runEvery('a', options({ store }), () => Promise.reject(error));
     await expect(job).rejects.toBe(error);
     expect(store.written).toEqual([current]);
     expect(manager.isLocked('a')).toBe(false);
@@ -135,14 +135,14 @@ describe('runOnce()', () => {
       errors.push(error.message);
       if (errors.length === 2) stop.abort();
     };
-    await runOnce('a', options({ every: 5, onError }), () => Promise.reject(new Error('no')));
+    await runEvery('a', options({ every: 5, onError }), () => Promise.reject(new Error('no')));
     expect(errors).toEqual(['no', 'no']);
   });
 
   test('a run that the signal stops aborts with its reason, and is not noted', async () => {
     const store = storeOf(current - 1);
     let reason;
-    await runOnce('a', options({ store }), async ({ signal }) => {
+    await runEvery('a', options({ store }), async ({ signal }) => {
       const aborted = new Promise((_, reject) => {
         signal.addEventListener('abort', () => reject(signal.reason));
       });
@@ -159,7 +159,7 @@ describe('runOnce()', () => {
   test('a run whose lock is stolen aborts, is not noted, and is made again after the thief', async () => {
     const store = storeOf(current - 1);
     let runs = 0;
-    await runOnce('a', options({ store }), async ({ signal }) => {
+    await runEvery('a', options({ store }), async ({ signal }) => {
       runs += 1;
       if (runs === 2) return stop.abort();
       const isLost = new Promise((resolve) => signal.addEventListener('abort', resolve));
@@ -172,14 +172,14 @@ describe('runOnce()', () => {
 
   test('resolves when it is stopped while another holds the lock', async () => {
     const handle = await manager.acquire('a');
-    const job = runOnce('a', options({}), () => {});
+    const job = runEvery('a', options({}), () => {});
     stop.abort();
     await expect(job).resolves.toBeUndefined();
     handle.release();
   });
 
   test('rejects where its manager is closed', async () => {
-    const job = runOnce('a', options({}), () => {});
+    const job = runEvery('a', options({}), () => {});
     await Promise.resolve();
     manager.close();
     await expect(job).rejects.toMatchObject({ name: 'InvalidStateError' });
@@ -196,13 +196,13 @@ describe('runOnce()', () => {
     ['a manager that is none', { every: 1, manager: {} }, /'manager'/],
     ['a signal that is none', { every: 1, signal: {} }, /'signal'/],
   ])('refuses %s', async (_, given, message) => {
-    const job = runOnce('a', { manager, ...given }, () => {});
+    const job = runEvery('a', { manager, ...given }, () => {});
     await expect(job).rejects.toThrow(TypeError);
     await expect(job).rejects.toThrow(message);
   });
 
   test('refuses a job without a callback', async () => {
-    await expect(runOnce('a', options({}))).rejects.toThrow(TypeError);
+    await expect(runEvery('a', options({}))).rejects.toThrow(TypeError);
   });
 });
 
@@ -215,7 +215,7 @@ describe('where runs are noted', () => {
 
   const onceNow = (more) =>
     new Promise((resolve, reject) => {
-      runOnce('a', options(more), () => stop.abort()).then(resolve, reject);
+      runEvery('a', options(more), () => stop.abort()).then(resolve, reject);
     });
 
   test('a path is a file with the number of the run', async () => {
@@ -228,7 +228,7 @@ describe('where runs are noted', () => {
   test('a file without a number counts as no note', async () => {
     const store = path.join(directory, 'job.run');
     writeFileSync(store, 'nonsense');
-    const job = runOnce('a', options({ store }), () => {});
+    const job = runEvery('a', options({ store }), () => {});
     while (readFileSync(store, 'utf8') !== `${current}\n`) await new Promise(setImmediate);
     stop.abort();
     await job;
@@ -236,7 +236,7 @@ describe('where runs are noted', () => {
 
   test('without one, locks in shared memory note it beside their table, for each job', async () => {
     const shared = openLockManager({ directory });
-    const jobs = ['a', 'b'].map((name) => runOnce(name, options({ manager: shared }), () => {}));
+    const jobs = ['a', 'b'].map((name) => runEvery(name, options({ manager: shared }), () => {}));
     const names = () => require('node:fs').readdirSync(path.join(directory, 'default'));
     while (names().filter((name) => /^run\.[0-9a-f]{32}$/.test(name)).length < 2) {
       await new Promise(setImmediate);
@@ -269,6 +269,6 @@ describe('where runs are noted', () => {
       LocalBackend.prototype;
     const methods = { enqueue, release, cancel, snapshot, inspect, isLocked, watch, close };
     const remote = openLockManager({ backend: { clientId: 'x', ...methods } });
-    await expect(runOnce('a', options({ manager: remote }), () => {})).rejects.toThrow(/'store'/);
+    await expect(runEvery('a', options({ manager: remote }), () => {})).rejects.toThrow(/'store'/);
   });
 });

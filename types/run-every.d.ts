@@ -20,8 +20,8 @@ export interface RunStore {
   write(name: string, run: number): void | Promise<void>;
 }
 
-/** Options of {@link runOnce}. A value of a wrong type or range is a TypeError. */
-export interface RunOnceOptions {
+/** Options of {@link runEvery}. A value of a wrong type or range is a TypeError. */
+export interface RunEveryOptions {
   /** Length of the interval in milliseconds, a positive whole number. */
   every: number;
   /**
@@ -42,7 +42,7 @@ export interface RunOnceOptions {
   manager?: LockManager | undefined;
   /**
    * Called with the error of the callback; the job then continues. Without it the promise of
-   * `runOnce()` rejects, and this process makes no further runs. In both cases the run counts as
+   * `runEvery()` rejects, and this process makes no further runs. In both cases the run counts as
    * made.
    * @defaultValue none
    */
@@ -67,7 +67,7 @@ export interface RunOnceOptions {
 }
 
 /**
- * Runs `callback` once per interval, in one of the processes and threads that call `runOnce()` with
+ * Runs `callback` once per interval, in one of the processes and threads that call `runEvery()` with
  * this name; beyond the standard. One of them holds the lock `name` and makes all runs. When it
  * ends or dies, the next one continues at once, and reads the last run from the store.
  *
@@ -85,13 +85,13 @@ export interface RunOnceOptions {
  * ```ts
  * const stop = new AbortController();
  * process.once('SIGTERM', () => stop.abort());
- * await runOnce('report', { every: 60_000, signal: stop.signal }, async ({ due, signal }) => {
+ * await runEvery('report', { every: 60_000, signal: stop.signal }, async ({ due, signal }) => {
  *   await writeReport(due, signal);
  * });
  * ```
  */
-export declare function runOnce(
+export declare function runEvery(
   name: string,
-  options: RunOnceOptions,
+  options: RunEveryOptions,
   callback: (run: Run) => unknown,
 ): Promise<void>;

@@ -1,7 +1,7 @@
 'use strict';
 
 const { LockLostError } = require('../errors.js');
-const { OF_RUN_ONCE, warnOfMisspeltOptions } = require('../option-names.js');
+const { OF_RUN_EVERY, warnOfMisspeltOptions } = require('../option-names.js');
 const { dateNow } = require('../time.js');
 const {
   enumConverter,
@@ -18,7 +18,7 @@ const { withJson } = require('./printable-tokens.js');
 const { defaultRunStore, toRunStore } = require('./run-store.js');
 const { sleepTowards } = require('./sleep-towards.js');
 
-/** @typedef {import('../../types/run-once.d.ts').RunStore} RunStore */
+/** @typedef {import('../../types/run-every.d.ts').RunStore} RunStore */
 /** @typedef {import('./lock.js').Lock} Lock */
 
 /**
@@ -61,8 +61,8 @@ function toOffset(value) {
  * @returns {Job}
  */
 function toJob(name, options, callback) {
-  const source = toDictionarySource(options, 'RunOnceOptions') ?? {};
-  warnOfMisspeltOptions(source, OF_RUN_ONCE);
+  const source = toDictionarySource(options, 'RunEveryOptions') ?? {};
+  warnOfMisspeltOptions(source, OF_RUN_EVERY);
   return {
     name: toDOMString(name),
     every: toEvery(source.every),
@@ -186,8 +186,8 @@ async function takePart(job) {
  * @param {unknown} callback
  * @returns {Promise<void>} nothing is thrown
  */
-async function runOnce(name, options, callback) {
+async function runEvery(name, options, callback) {
   await takePart(toJob(name, options, callback));
 }
 
-module.exports = { runOnce };
+module.exports = { runEvery };
