@@ -74,6 +74,9 @@ export interface RunEveryOptions {
  * The first run of a job is at the start of the next interval. If a run takes longer than the
  * interval, or no process was alive, missed runs are skipped: only the current one is made. The job
  * keeps the process alive until `signal` aborts.
+ *
+ * `await runEvery(…)` waits until then: code behind it runs after the last run, not after the
+ * first. A program that goes on beside the job keeps the promise and handles its rejection.
  * @param name - Name of the job, and of its lock.
  * @param callback - Its promise is awaited before the next run.
  * @returns A promise that is fulfilled when `signal` has aborted and a run in progress has ended. A
