@@ -21,16 +21,19 @@ function defaultDirectory() {
   return `/dev/shm/holdfast-${uid}`;
 }
 
+/** @param {string} name */
+const isBucketName = (name) => BUCKET_NAME.test(name);
+
 /**
  * @param {string} bucket
  * @throws TypeError when it cannot be the name of a bucket
  */
 function toBucketName(bucket) {
-  if (BUCKET_NAME.test(bucket)) return bucket;
+  if (isBucketName(bucket)) return bucket;
   throw new TypeError(
     `'${bucket}' is no name for a bucket: 1 to 64 letters, digits, '.', '_' or '-', ` +
       'beginning with a letter or digit',
   );
 }
 
-module.exports = { defaultDirectory, toBucketName };
+module.exports = { defaultDirectory, isBucketName, toBucketName };

@@ -1,6 +1,7 @@
 'use strict';
 
 const { once } = require('node:events');
+const { Option } = require('commander');
 const { CommandError } = require('./exit-status.js');
 const { DashboardServer } = require('./dashboard/server.js');
 const { printLine, toJson } = require('./output.js');
@@ -45,8 +46,16 @@ const add = (program) =>
   program
     .command('dashboard')
     .description('serve a live page about the locks, to this machine only')
-    .option('--port <port>', 'where (default: a free one)', integerFrom(0, MAX_PORT), 0)
-    .option('--interval <seconds>', 'between two pictures', toMilliseconds, DEFAULT_INTERVAL_MS)
+    .addOption(
+      new Option('--port <port>', 'of the address')
+        .argParser(integerFrom(0, MAX_PORT))
+        .default(0, 'a free one'),
+    )
+    .addOption(
+      new Option('--interval <seconds>', 'between two pictures')
+        .argParser(toMilliseconds)
+        .default(DEFAULT_INTERVAL_MS, '1'),
+    )
     .option('--json', 'print the address as JSON')
     .action(dashboard);
 

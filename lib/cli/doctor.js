@@ -9,6 +9,7 @@ const { noted } = require('./doctor/finding.js');
 const { checkTable } = require('./doctor/table.js');
 const { EXIT_STATUS } = require('./exit-status.js');
 const { colors, printLine, toJson } = require('./output.js');
+const { printable } = require('./printable.js');
 const { clusterUrl, isSharedMemory, placeText } = require('./table-options.js');
 const { integerFrom } = require('./seconds.js');
 
@@ -26,8 +27,8 @@ const MARKS = {
 
 /** @param {Finding} finding */
 function printFinding({ level, title, advice }) {
-  printLine(`${MARKS[level]}  ${title}`);
-  if (advice !== undefined) printLine(`      ${colors.bold('→')} ${advice}`);
+  printLine(`${MARKS[level]}  ${printable(title)}`);
+  if (advice !== undefined) printLine(`      ${colors.bold('→')} ${printable(advice)}`);
 }
 
 /**
@@ -53,6 +54,8 @@ async function doctor(options) {
   const findings = await examine(options);
   const faults = findings.filter(({ level }) => level === 'fault').length;
   const warnings = findings.filter(({ level }) => level === 'warning').length;
+  // Before the output, whose reader may close it early.
+  if (faults > 0) process.exitCode = EXIT_STATUS.no;
   if (options.json) {
     for (const finding of findings) printLine(toJson(finding));
   } else {
@@ -64,7 +67,6 @@ async function doctor(options) {
         : `Problems: ${faults}, warnings: ${warnings}; what to do stands behind each arrow.`,
     );
   }
-  if (faults > 0) process.exitCode = EXIT_STATUS.no;
 }
 
 /** @param {import('commander').Command} program */

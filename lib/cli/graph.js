@@ -93,6 +93,8 @@ async function showGraph(options) {
   const manager = openExistingPlace(options);
   const graph = createBlockGraph(await manager.inspect());
   manager.close();
+  // Before the output, whose reader may close it early.
+  if (graph.cycles().length > 0) process.exitCode = EXIT_STATUS.no;
   if (options.dot) printDot(graph);
   else if (options.json) printLine(toJson(graph.toData()));
   else if (graph.names().length === 0) note('no request waits for a lock');
@@ -100,7 +102,6 @@ async function showGraph(options) {
     printWaits(graph);
     printCycles(graph);
   }
-  if (graph.cycles().length > 0) process.exitCode = EXIT_STATUS.no;
 }
 
 /** @param {import('commander').Command} program */

@@ -79,7 +79,7 @@ async function showBucket(name, options) {
  */
 async function showAllBuckets(name, options) {
   const buckets = allBuckets(options);
-  if (buckets.length === 0) note(`there is no bucket in ${directoryOf(options)}`);
+  if (buckets.length === 0) note(`there is no bucket in ${printable(directoryOf(options))}`);
   for (const [index, bucket] of buckets.entries()) {
     if (!options.json) printLine(`${index > 0 ? '\n' : ''}bucket ${bucket}`);
     try {

@@ -1,6 +1,7 @@
 'use strict';
 
 const colors = require('picocolors');
+const { printableJson } = require('./printable.js');
 
 /** @param {string} line */
 const printLine = (line) => process.stdout.write(`${line}\n`);
@@ -13,7 +14,9 @@ const note = (line) => process.stderr.write(`holdfast: ${line}\n`);
  * @param {unknown} value
  */
 const toJson = (value) =>
-  JSON.stringify(value, (_, member) => (typeof member === 'bigint' ? String(member) : member));
+  printableJson(
+    JSON.stringify(value, (_, member) => (typeof member === 'bigint' ? String(member) : member)),
+  );
 
 /** The width of the terminal; without one, lines are not cut. */
 const outputWidth = () => (process.stdout.isTTY ? process.stdout.columns : Infinity);

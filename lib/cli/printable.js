@@ -1,9 +1,10 @@
 'use strict';
 
-/** Control characters, what turns the direction of text, line separators, lone surrogates. */
-const UNPRINTABLE =
-  // eslint-disable-next-line no-control-regex -- they are what is to be found
-  /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]|\p{Surrogate}/gu;
+/**
+ * Control and format characters (among these all that turn the direction of text), line separators,
+ * lone surrogates.
+ */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Surrogate}]/gu;
 
 /**
  * Text that came from another process, such as a lock's name, as it may go to a terminal: it must
@@ -12,13 +13,25 @@ const UNPRINTABLE =
  * @returns {string}
  */
 function printable(text) {
-  return text.replace(UNPRINTABLE, (unit) => {
-    const code = unit.charCodeAt(0);
-    if (unit === '\n') return '\\n';
-    if (unit === '\t') return '\\t';
+  return text.replace(UNPRINTABLE, (character) => {
+    if (character === '\n') return '\\n';
+    if (character === '\t') return '\\t';
+    const code = /** @type {number} */ (character.codePointAt(0));
     const digits = code.toString(16).padStart(code < 0x100 ? 2 : 4, '0');
+    if (code > 0xffff) return `\\u{${digits}}`;
     return code < 0x100 ? `\\x${digits}` : `\\u${digits}`;
   });
 }
 
-module.exports = { printable };
+/**
+ * JSON that means the same, as it may go to a terminal.
+ * @param {string} json
+ * @returns {string}
+ */
+function printableJson(json) {
+  const toEscape = (/** @type {string} */ unit) =>
+    `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return json.replace(UNPRINTABLE, (character) => character.split('').map(toEscape).join(''));
+}
+
+module.exports = { printable, printableJson };

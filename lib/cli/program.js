@@ -48,14 +48,14 @@ function createProgram(only = undefined) {
 }
 
 /**
- * Ends quietly when the reader of the output has gone, as that of `holdfast ls | head` does, and
- * with a message where the output cannot be written.
+ * Ends quietly when the reader of the output has gone, as that of `holdfast ls | head` does, with
+ * the status that the command has set; with a message if the output cannot be written.
  * @param {NodeJS.WriteStream} stream
  */
 function endWithReader(stream) {
   stream.on('error', (error) => {
     const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
-    if (code === 'EPIPE') process.exit(EXIT_STATUS.ok);
+    if (code === 'EPIPE') process.exit();
     if (stream === process.stdout) process.stderr.write(`holdfast: standard output: ${message}\n`);
     process.exit(EXIT_STATUS.output);
   });

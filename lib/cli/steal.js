@@ -1,6 +1,6 @@
 'use strict';
 
-const { createInterface } = require('node:readline/promises');
+const { createInterface } = require('node:readline');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { lockRows, pidText, threadText } = require('./lock-rows.js');
 const { formatDuration } = require('./durations.js');
@@ -34,7 +34,12 @@ async function isConfirmed(name, holders) {
   for (const holder of holders) note(`  ${describe(holder)}`);
   note('its holder is not ended, and may go on as if it had the lock');
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal.question('Take it away? [y/N] ');
+  /** @type {string} */
+  const answer = await new Promise((resolve) => {
+    terminal.question('Take it away? [y/N] ', resolve);
+    terminal.once('close', () => resolve('\n')); // Ctrl-C, or the input has ended: no
+  });
+  if (answer === '\n') process.stderr.write(answer);
   terminal.close();
   return /^y(es)?$/i.test(answer.trim());
 }

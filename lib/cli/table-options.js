@@ -5,7 +5,7 @@ const path = require('node:path');
 const { fileURLToPath } = require('node:url');
 const { InvalidArgumentError } = require('commander');
 const { openLockManager } = require('holdfast');
-const { toBucketName } = require('../backends/bucket-directory.js');
+const { isBucketName, toBucketName } = require('../backends/bucket-directory.js');
 const { toBrokerFiles } = require('../backends/broker/broker-files.js');
 const { shownUrl } = require('../backends/shown-url.js');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
@@ -187,10 +187,10 @@ function bucketExists(place) {
  */
 function bucketsIn(directory) {
   const entries = lookAt((file) => readdirSync(file, { withFileTypes: true }), directory) ?? [];
-  const isBucket = (/** @type {string} */ name) =>
+  const hasSegment = (/** @type {string} */ name) =>
     lookAt(lstatSync, path.join(directory, name, SEGMENT))?.isFile() ?? false;
   return entries
-    .filter((entry) => entry.isDirectory() && isBucket(entry.name))
+    .filter((entry) => entry.isDirectory() && isBucketName(entry.name) && hasSegment(entry.name))
     .map(({ name }) => name)
     .sort();
 }

@@ -1,5 +1,6 @@
 'use strict';
 
+const { Option } = require('commander');
 const { LockMonitor } = require('./lock-monitor.js');
 const { colors, printLine, toJson } = require('./output.js');
 const { openExistingPlace, placeText } = require('./table-options.js');
@@ -55,7 +56,11 @@ const add = (program) =>
   program
     .command('top')
     .description('show all locks live: queues, rates, holders; keys sort, filter and open a lock')
-    .option('-d, --delay <seconds>', 'between two pictures', toMilliseconds, DEFAULT_DELAY_MS)
+    .addOption(
+      new Option('-d, --delay <seconds>', 'between two pictures')
+        .argParser(toMilliseconds)
+        .default(DEFAULT_DELAY_MS, '1'),
+    )
     .option('--once', 'print one page and exit, as without a terminal')
     .option('--json', 'print one page as JSON')
     .action(top);

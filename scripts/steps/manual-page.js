@@ -35,10 +35,11 @@ function commandLines(command) {
 }
 
 /** @param {import('commander').Option} option */
-function describe({ description, defaultValue, argChoices }) {
+function describe({ description, defaultValue, defaultValueDescription, argChoices }) {
   const choices = argChoices === undefined ? '' : ` (${argChoices.join(' or ')})`;
-  const isShown = typeof defaultValue === 'string';
-  return `${description}${choices}${isShown ? ` (default: ${defaultValue})` : ''}`;
+  const isText = typeof defaultValue === 'string';
+  const shown = defaultValueDescription ?? (isText ? defaultValue : undefined);
+  return `${description}${choices}${shown === undefined ? '' : ` (default: ${shown})`}`;
 }
 
 const ENVIRONMENT = [

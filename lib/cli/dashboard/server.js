@@ -10,6 +10,7 @@ const { pageFile } = require('./page-files.js');
 /** @typedef {import('node:http').ServerResponse} Response */
 
 const LOOPBACK = '127.0.0.1';
+const HTTP_PORT = 80;
 const TOKEN_BYTES = 24;
 
 /**
@@ -87,8 +88,9 @@ class DashboardServer {
    * @param {Request} request
    */
   #isMeantForUs({ headers }) {
-    const hosts = [`${LOOPBACK}:${this.#port}`, `localhost:${this.#port}`];
-    return hosts.includes(headers.host ?? '');
+    // RFC 9110, 7.2: the default port may be left out, and browsers do.
+    const host = headers.host?.includes(':') ? headers.host : `${headers.host}:${HTTP_PORT}`;
+    return [`${LOOPBACK}:${this.#port}`, `localhost:${this.#port}`].includes(host);
   }
 
   /** @param {string} token */

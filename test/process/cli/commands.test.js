@@ -7,7 +7,7 @@ const { gunzipSync } = require('node:zlib');
 const { MEANINGS } = require('../../../lib/cli/exit-status.js');
 const { createProgram } = require('../../../lib/cli/program.js');
 const { manualPage } = require('../../../scripts/steps/manual-page.js');
-const { CommandLine } = require('../../support/cli.js');
+const { CommandLine, PROGRAM } = require('../../support/cli.js');
 const { untilEqual } = require('../../support/process-bucket.js');
 
 const hasGroff = spawnSync('groff', ['--version']).status === 0;
@@ -104,6 +104,17 @@ describe('graph', () => {
     expect(deadlocks[0].members.map(({ name }) => name).sort()).toEqual(['left', 'right']);
   });
 
+  test('a reader that closes the output early does not change the status', async () => {
+    await cli.startDeadlock();
+    const script =
+      'mkfifo "$2" && exec 3<>"$2" 4>"$2" 3<&- && "$0" "$1" graph >&4; echo "status $?"';
+    const program = ['bash', '-c', script, process.execPath, PROGRAM, `${cli.directory}/fifo`];
+    const graph = cli.start([], { program });
+    expect(await graph.line()).toBe('status 1');
+    await graph.ended;
+    expect(graph.errors).toBe('');
+  });
+
   test('a queue is no deadlock', async () => {
     await cli.hold('a lock');
     cli.start(['exec', 'a lock', 'true']);
@@ -131,13 +142,7 @@ describe('watch', () => {
   test('ends quietly when its reader has gone', async () => {
     await cli.holdHere('x');
     const script = `"$0" "$1" ls | head -c 1 >/dev/null; echo "\${PIPESTATUS[0]}"`;
-    const program = [
-      'bash',
-      '-c',
-      script,
-      process.execPath,
-      require('../../support/cli.js').PROGRAM,
-    ];
+    const program = ['bash', '-c', script, process.execPath, PROGRAM];
     const piped = cli.start([], { program });
     expect(await piped.line()).toBe('0');
     await piped.ended;
@@ -270,6 +275,12 @@ describe('trace', () => {
 });
 
 describe('help', () => {
+  test('times are in seconds', () => {
+    for (const command of ['top', 'dashboard']) {
+      expect(cli.run([command, '--help']).stdout).toMatch(/<seconds> +.*\(default: 1\)$/m);
+    }
+  });
+
   test('without a command: the commands, and 64', () => {
     const { status, stderr } = cli.run([]);
     expect(stderr).toMatch(/Usage: holdfast .*\bls\b.*\bexec\b.*\bdoctor\b/s);

@@ -1,6 +1,7 @@
 'use strict';
 
 const http = require('node:http');
+const { DashboardServer } = require('../../../lib/cli/dashboard/server.js');
 const { CommandLine } = require('../../support/cli.js');
 
 let cli;
@@ -68,6 +69,24 @@ test('the page loads nothing from elsewhere, and may not', async () => {
   expect(body).not.toMatch(/https?:\/\//);
   for (const file of ['page.js', 'page.css', 'icon.svg']) {
     expect((await get(file)).status).toBe(200);
+  }
+});
+
+test('on port 80, which a browser leaves out of the host', async () => {
+  const server = new DashboardServer(cli.locks, { place: 'here', interval: 1_000 });
+  try {
+    address = new URL(await server.listen(80));
+  } catch (error) {
+    expect(['EACCES', 'EADDRINUSE']).toContain(error.code); // this port is not for this user now
+    return;
+  }
+  try {
+    for (const host of ['127.0.0.1', 'localhost', '127.0.0.1:80']) {
+      expect((await get('.', { headers: { host } })).status).toBe(200);
+    }
+    expect((await get('.', { headers: { host: 'evil.example' } })).status).toBe(403);
+  } finally {
+    await server.close();
   }
 });
 

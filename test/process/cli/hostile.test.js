@@ -124,6 +124,17 @@ test('a directory whose parent does not exist is said to miss it, by each comman
   }
 });
 
+test('ls --all shows no folder whose name no bucket can have', async () => {
+  await cli.locks.request('first', () => {}); // makes a bucket
+  const folder = path.join(cli.directory, 'b\u001b[2J');
+  mkdirSync(folder);
+  writeFileSync(path.join(folder, 'segment'), '');
+  const { status, stdout, stderr } = cli.run(['ls', '--all']);
+  expect(stdout + stderr).not.toContain('\u001b');
+  expect(stdout).toBe('bucket default\n');
+  expect(status).toBe(0);
+});
+
 test('ls --all shows the buckets beside one that cannot be opened', async () => {
   cli.run(['exec', '--bucket', 'broken', 'a', 'true']);
   writeFileSync(path.join(cli.directory, 'broken', 'segment'), 'rubbish');

@@ -127,6 +127,21 @@ inTerminal('top', () => {
   });
 });
 
+inTerminal('steal asks', () => {
+  test.each([
+    ['Ctrl-C', 'C-c'],
+    ['the end of the input', 'C-d'],
+    ['no', 'Enter'],
+  ])('and takes %s as no', async (_, key) => {
+    await cli.holdHere('ledger');
+    const steal = open(['steal', 'ledger']);
+    await steal.shows(/\[y\/N\]/);
+    steal.press(key);
+    await steal.shows(/^holdfast: nothing was changed\n+status 1$/m);
+    expect(steal.text()).not.toMatch(/Error|at .*\.js/);
+  });
+});
+
 inTerminal('exec in a terminal', () => {
   test('Ctrl-C reaches the command once', async () => {
     const script = "trap 'n=$((n+1)); echo got $n' INT; echo ready; while :; do sleep 0.1; done";
