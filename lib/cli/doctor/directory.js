@@ -21,6 +21,7 @@ const NETWORK_FILE_SYSTEMS = /** @type {Record<number, string>} */ ({
 });
 const MEBIBYTE = 2 ** 20;
 const DEFAULT_CAPACITY = 64 * MEBIBYTE;
+const BLOCK_BYTES = 512;
 const OTHERS_BITS = 0o077;
 
 /** @param {Place} options */
@@ -60,11 +61,11 @@ function checkOwner(directory) {
 }
 
 /**
- * @param {string} directory  or what will contain it
- * @param {boolean} isMade  the bucket has its memory already
+ * @param {string} directory  or its parent, if it has not been made
+ * @param {number} missing  bytes of the bucket that the file system has not allocated yet
  * @returns {Finding[]}
  */
-function checkFileSystem(directory, isMade) {
+function checkFileSystem(directory, missing) {
   const { type, bsize, bavail } = statfsSync(directory);
   const network = NETWORK_FILE_SYSTEMS[type];
   if (network !== undefined) {
@@ -86,13 +87,12 @@ function checkFileSystem(directory, isMade) {
       ),
     );
   }
-  if (!isMade && free < DEFAULT_CAPACITY / 8) {
-    findings.push(
-      warning(
-        `only ${Math.round(free / MEBIBYTE)} MiB are free there`,
-        'give the container more shared memory (docker run --shm-size=256m)',
-      ),
-    );
+  const advice =
+    'make room there, or give the container more shared memory (docker run --shm-size=256m)';
+  if (missing > 0 && free === 0) {
+    findings.push(fault('the file system is full: requests for locks will be refused', advice));
+  } else if (free < Math.min(missing, DEFAULT_CAPACITY / 8)) {
+    findings.push(warning(`only ${Math.round(free / MEBIBYTE)} MiB are free there`, advice));
   }
   return findings;
 }
@@ -107,8 +107,14 @@ function checkSegment(segment) {
     return [fault(`${segment} belongs to user ${uid}`, 'its owner has to remove it')];
   }
   if (nlink !== 1) return [fault(`${segment} has ${nlink} names`, 'remove the other links')];
-  const used = Math.round((blocks * 512) / MEBIBYTE);
+  const used = Math.round((blocks * BLOCK_BYTES) / MEBIBYTE);
   return [ok(`${segment}: ${Math.round(size / MEBIBYTE)} MiB, ${used} MiB of memory used`)];
+}
+
+/** Memory that the bucket has not been given yet. @param {string} segment */
+function missingBytes(segment) {
+  const { size, blocks } = statSync(segment);
+  return Math.max(0, size - blocks * BLOCK_BYTES);
 }
 
 /** Buckets of other users, which are no help and no harm. @returns {Finding[]} */
@@ -138,7 +144,11 @@ function checkPlace(options) {
   if (!existsSync(directory)) {
     findings.push(noted(`${directory} does not exist: nobody has used a lock there yet`));
     const parent = path.dirname(directory);
-    if (existsSync(parent)) findings.push(...checkFileSystem(parent, false));
+    if (!existsSync(parent)) {
+      const advice = `mkdir -p ${parent}, or choose another directory`;
+      return [...findings, fault(`${parent} does not exist: no bucket can be made there`, advice)];
+    }
+    findings.push(...checkFileSystem(parent, DEFAULT_CAPACITY));
     return [...findings, ...checkNeighbours()];
   }
   if (!statSync(directory).isDirectory()) {
@@ -149,7 +159,7 @@ function checkPlace(options) {
   if (findings.some(({ level }) => level === 'fault')) return [...findings, ...checkNeighbours()];
   const segment = segmentOf(options);
   const isMade = existsSync(segment);
-  findings.push(...checkFileSystem(directory, isMade));
+  findings.push(...checkFileSystem(directory, isMade ? missingBytes(segment) : DEFAULT_CAPACITY));
   if (isMade) findings.push(...checkSegment(segment));
   else {
     const names = bucketsIn(directory).map((name) => `'${name}'`);

@@ -48,8 +48,13 @@ function checkUsage(usage) {
 /** @param {LockRow[]} rows */
 function checkHolders(rows) {
   const findings = [];
+  /** @type {Map<string, number>} */
+  const waiting = new Map();
+  for (const { state, name } of rows) {
+    if (state === 'waiting') waiting.set(name, (waiting.get(name) ?? 0) + 1);
+  }
   for (const row of rows.filter((one) => one.state === 'held')) {
-    const waiters = rows.filter((one) => one.state === 'waiting' && one.name === row.name).length;
+    const waiters = waiting.get(row.name) ?? 0;
     const who = `'${printable(row.name)}' is held by process ${pidText(row)}`;
     if (isRemarkable(row)) {
       const what = `${who}, which is ${row.processState}; ${waiters} wait`;

@@ -2,7 +2,9 @@
 
 const { chmodSync, mkdirSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
-const { CommandLine } = require('../../support/cli.js');
+const { checkHolders } = require('../../../lib/cli/doctor/table.js');
+const { CommandLine, PROGRAM } = require('../../support/cli.js');
+const { describeInside } = require('../../support/namespaces.js');
 const { untilEqual } = require('../../support/process-bucket.js');
 
 let cli;
@@ -56,6 +58,45 @@ test('a stopped holder is named, and how to let it go on', async () => {
   );
   expect(stdout).toMatch(new RegExp(`→ kill -CONT ${holder.pid} lets it go on`));
   holder.kill('SIGCONT');
+});
+
+test('a parent that does not exist is a fault', () => {
+  const { status, stdout } = cli.run(['doctor', '--directory', '/nowhere/at/all']);
+  expect(status).toBe(1);
+  expect(stdout).toMatch(/^FAIL {2}\/nowhere\/at does not exist: no bucket can be made there$/m);
+});
+
+describeInside(['unshare', '--mount'], 'a full file system', () => {
+  test.each([
+    ['before the bucket is made', false],
+    ['of a bucket that has room to grow', true],
+  ])('is a fault %s', async (_, isMade) => {
+    const script =
+      'mount -t tmpfs -o mode=700,size=8m none "$1" && if [ "$4" = true ]; then ' +
+      '"$2" "$3" exec a true; fi; cat /dev/zero > "$1/filler" 2>/dev/null; "$2" "$3" doctor --json';
+    const words = [cli.directory, process.execPath, PROGRAM, String(isMade)];
+    const doctor = cli.start(['--mount', 'sh', '-c', script, 'sh', ...words], {
+      program: ['unshare'],
+    });
+    expect(await doctor.line(/"level":"fault".*the file system is full/)).toBeDefined();
+    expect(await doctor.ended).toMatchObject({ status: 1 });
+  });
+});
+
+test('the holders are examined in a time that grows with their number, not with its square', () => {
+  let reads = 0;
+  const row = (state, at) => ({
+    state,
+    processState: 'running',
+    held: null,
+    get name() {
+      reads += 1;
+      return `lock ${at}`;
+    },
+  });
+  const rows = Array.from({ length: 1_000 }, (_, at) => [row('held', at), row('waiting', at)]);
+  checkHolders(rows.flat());
+  expect(reads).toBeLessThanOrEqual(5 * 2_000);
 });
 
 describe('--pid', () => {
