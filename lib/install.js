@@ -1,11 +1,13 @@
 'use strict';
 
+const { syncBuiltinESMExports } = require('node:module');
+const workerThreads = require('node:worker_threads');
 const core = require('./index.js');
 
 /**
  * Requiring this file defines the interfaces, `navigator.locks`, `scheduler` and the idle callbacks
  * as globals, so that code written for the browser runs unchanged. It replaces Node's own
- * `navigator.locks`, which covers one process only.
+ * `navigator.locks`, which covers one process only, also as `locks` of `node:worker_threads`.
  */
 
 /**
@@ -81,6 +83,16 @@ function defineLocksOf(navigator) {
   Object.defineProperty(Object.getPrototypeOf(navigator), 'locks', attribute);
 }
 
+/**
+ * Node 24.5 and newer export their lock manager from `node:worker_threads`, too. Two lock managers
+ * of one process that do not exclude each other must not be.
+ */
+function replaceLocksOfWorkerThreads() {
+  if (!('locks' in workerThreads)) return;
+  Object.assign(workerThreads, { locks: core.locks });
+  syncBuiltinESMExports(); // an `import { locks }` that has been evaluated sees it, too
+}
+
 const { Lock, LockManager } = core;
 const { Scheduler, TaskController, TaskSignal, TaskPriorityChangeEvent, IdleDeadline } = core;
 const { requestIdleCallback, cancelIdleCallback } = core;
@@ -100,3 +112,4 @@ defineGlobals(
 defineGlobals({ requestIdleCallback, cancelIdleCallback }, true);
 defineReplaceable('scheduler', core.scheduler);
 defineLocksOf(ensureNavigator());
+replaceLocksOfWorkerThreads();

@@ -5,7 +5,7 @@ import type * as scheduling from './scheduler.js';
  * `import 'holdfast/install'` defines `navigator.locks`, `scheduler`, `requestIdleCallback`,
  * `cancelIdleCallback` and the interfaces of both standards as globals, so that code written for
  * the browser runs unchanged. Globals that TypeScript's DOM library declares, too, keep its
- * declarations.
+ * declarations. `locks` of `node:worker_threads`, where Node has it, is `navigator.locks` then.
  */
 declare global {
   /** Node 21 and newer have it; in Node 20 it is defined here. */

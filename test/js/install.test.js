@@ -35,6 +35,46 @@ test('does the same when it is imported', () => {
   expect(same).toEqual([true, true, true]);
 });
 
+describe('locks of node:worker_threads, where Node has it (24.5 and newer)', () => {
+  test('is the same object as navigator.locks for require() and for import', () => {
+    const result = run(`
+      const workerThreads = require('node:worker_threads');
+      const hasLocks = 'locks' in workerThreads;
+      import('node:worker_threads').then((before) => {
+        ${install}
+        return import('data:text/javascript,import * as w from "node:worker_threads";' +
+          'export default w.locks').then((module) => print(
+            [hasLocks, workerThreads.locks, before.locks, before.default.locks, module.default]
+              .map((value) => value === navigator.locks ? 'the same' : value)));
+      });`);
+    const [hasLocks, ...found] = result;
+    expect(found).toEqual(Array(4).fill(hasLocks ? 'the same' : null));
+  });
+
+  test('is what a program excludes with that imported its name before', () => {
+    const result = run(`
+      process.env.HOLDFAST_URL = 'local:';
+      const program = 'import { locks } from "node:worker_threads";' +
+        'export const get = () => locks;';
+      import('data:text/javascript,' + program).catch(() => undefined).then((module) => {
+        ${install}
+        if (module === undefined) return print('refused');
+        return navigator.locks.request('a', () =>
+          module.get().request('a', { ifAvailable: true }, (lock) => lock === null && 'refused'),
+        ).then(print);
+      });`);
+    expect(result).toBe('refused');
+  });
+
+  test('does not appear where Node has none', () => {
+    const result = run(`
+      const had = 'locks' in require('node:worker_threads');
+      ${install}
+      print('locks' in require('node:worker_threads') === had)`);
+    expect(result).toBe(true);
+  });
+});
+
 test('the globals have the property attributes of interface objects', () => {
   const attributes = run(`${install} print(['Lock', 'LockManager'].map((name) => {
     const { value, ...rest } = Object.getOwnPropertyDescriptor(globalThis, name);
