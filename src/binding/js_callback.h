@@ -20,6 +20,9 @@ class JsReference {
   [[nodiscard]] bool Keep(napi_env env, napi_value value) { return Refer(env, value, 1); }
   // The same, but the value may be collected; Get() answers null then.
   [[nodiscard]] bool Know(napi_env env, napi_value value) { return Refer(env, value, 0); }
+  // REQUIRES: of a known value. While it is held it cannot be collected; the calls alternate.
+  void Hold() { (void)napi_reference_ref(env_, reference_, nullptr); }
+  void LetGo() { (void)napi_reference_unref(env_, reference_, nullptr); }
   void Reset();
   // Null: it is empty, or JavaScript cannot run any more.
   napi_value Get() const;

@@ -28,23 +28,37 @@ napi_value LoopHook::Open(napi_env env, napi_callback_info info) {
   }
   auto* const hook = new LoopHook(env, cells);
   hook->Init(loop);
-  napi_value functions = nullptr;
-  if (hook->cells_reference_.Keep(env, call[0]) && hook->run_.Keep(env, call[1]) &&
-      napi_add_env_cleanup_hook(env, &LoopHook::OnEnvironmentEnd, hook) == napi_ok) {
-    functions = hook->Functions();
-    if (functions != nullptr) return functions;
-    (void)napi_remove_env_cleanup_hook(env, &LoopHook::OnEnvironmentEnd, hook);
+  const napi_value functions = hook->Functions(call[0], call[1]);
+  if (functions != nullptr && hook->run_.Know(env, call[1]) && hook->BelongTo(functions)) {
+    return functions;
   }
   hook->Close();
   return Quit(env);
 }
 
-napi_value LoopHook::Functions() {
+napi_value LoopHook::Functions(napi_value cells, napi_value run) {
   JsObject functions(env_);
   functions.Set("wake", ToJsFunction(env_, "wake", &LoopHook::WakeByJs, this));
   functions.Set("isIdle", ToJsFunction(env_, "isIdle", &LoopHook::IsIdleByJs, this));
   functions.Set("report", ToJsFunction(env_, "report", &LoopHook::ReportByJs, this));
+  functions.Set("cells", cells);
+  functions.Set("run", run);
   return functions.result();
+}
+
+bool LoopHook::BelongTo(napi_value functions) {
+  if (!functions_.Know(env_, functions) ||
+      napi_add_env_cleanup_hook(env_, &LoopHook::OnEnvironmentEnd, this) != napi_ok) {
+    return false;
+  }
+  ++references_;
+  if (napi_add_finalizer(env_, functions, this, &LoopHook::OnCollected, nullptr, nullptr) ==
+      napi_ok) {
+    return true;
+  }
+  --references_;
+  (void)napi_remove_env_cleanup_hook(env_, &LoopHook::OnEnvironmentEnd, this);
+  return false;
 }
 
 // None of these can fail.
@@ -60,20 +74,31 @@ void LoopHook::Init(uv_loop_t* loop) {
     uv_unref(handle);
   }
   (void)AsHandle(closable_);
-  open_handles_ = 5;
+  references_ = 5;
 }
 
 // The environment ends, in whatever way: nothing is called any more.
 void LoopHook::OnEnvironmentEnd(void* self) { static_cast<LoopHook*>(self)->Close(); }
 
+// Also at the end of an environment, after OnEnvironmentEnd().
+void LoopHook::OnCollected(napi_env env, void* self, void*) {
+  auto* const hook = static_cast<LoopHook*>(self);
+  if (hook->is_open_) {
+    (void)napi_remove_env_cleanup_hook(env, &LoopHook::OnEnvironmentEnd, hook);
+    hook->Close();
+  }
+  hook->Unref();
+}
+
+void LoopHook::Unref() {
+  if (--references_ == 0) delete this;
+}
+
 void LoopHook::Close() {
   is_open_ = false;
   run_.Reset();
-  cells_reference_.Reset();
-  const auto on_closed = [](uv_handle_t* handle) {
-    LoopHook* const hook = Of(handle);
-    if (--hook->open_handles_ == 0) delete hook;
-  };
+  functions_.Reset();
+  const auto on_closed = [](uv_handle_t* handle) { Of(handle)->Unref(); };
   for (uv_handle_t* handle :
        {AsHandle(prepare_), AsHandle(check_), AsHandle(idle_), AsHandle(timer_)}) {
     uv_close(handle, on_closed);
@@ -104,6 +129,7 @@ void LoopHook::Wake() {
   if (!is_open_) return;
   if (!is_awake_) {
     is_awake_ = true;
+    functions_.Hold();
     turn_had_work_ = true;  // whatever it is that runs now
     (void)uv_prepare_start(&prepare_, [](uv_prepare_t* handle) { Of(handle)->OnPrepare(); });
     (void)uv_check_start(&check_, [](uv_check_t* handle) { Of(handle)->OnCheck(); });
@@ -118,6 +144,7 @@ void LoopHook::Sleep() {
   (void)uv_check_stop(&check_);
   (void)uv_idle_stop(&idle_);
   (void)uv_timer_stop(&timer_);
+  functions_.LetGo();
 }
 
 // Two ways to come before the next timers, because libuv has no phase for it: timers run when a
@@ -133,13 +160,10 @@ void LoopHook::RunBeforeTimers() {
 
 void LoopHook::OnBeforeTimersClosed() {
   is_closing_closable_ = false;
-  if (!is_open_) {
-    if (--open_handles_ == 0) delete this;
-    return;
-  }
+  if (!is_open_) return Unref();
   (void)uv_idle_init(loop_, &closable_);
   (void)AsHandle(closable_);
-  Run(kUrgent);
+  if (is_awake_) Run(kUrgent);  // the cells may be gone otherwise
 }
 
 void LoopHook::OnPrepare() {

@@ -6,7 +6,8 @@
 // of a turn that found nothing else. What to run, and for how long, JavaScript decides.
 //
 // The object owns itself: libuv gives handles back only after their close callbacks, which in a
-// worker come after everything else of the addon is gone.
+// worker come after everything else of the addon is gone. JavaScript owns its use: an object of
+// functions that nothing refers to while no work waits is collected, and closes the hook.
 #ifndef HOLDFAST_BINDING_LOOP_HOOK_H_
 #define HOLDFAST_BINDING_LOOP_HOOK_H_
 
@@ -33,6 +34,7 @@ class LoopHook {
   // openLoopHook(cells: Float64Array, run: (leastLevel) => boolean) ->
   //   { wake(), isIdle(), report(error) }
   // `run` runs work of that level or above; false: there was none that may run in this turn.
+  // The result refers to `cells` and `run`. This side refers to the result only while it is awake.
   static napi_value Open(napi_env env, napi_callback_info info);
 
  private:
@@ -55,9 +57,13 @@ class LoopHook {
   // report(error): nobody has caught it.
   static napi_value ReportByJs(napi_env env, napi_callback_info info);
   static void OnEnvironmentEnd(void* self);
+  static void OnCollected(napi_env env, void* self, void*);
 
   // The functions above, in an object; null: JavaScript cannot run any more.
-  napi_value Functions();
+  napi_value Functions(napi_value cells, napi_value run);
+  // Registers what ends this object; false: JavaScript cannot run any more.
+  bool BelongTo(napi_value functions);
+  void Unref();
 
   void Init(uv_loop_t* loop);
   void Close();
@@ -76,7 +82,7 @@ class LoopHook {
   Level level() const { return static_cast<Level>(cells_[kLevelCell]); }
 
   napi_env env_;
-  JsReference cells_reference_;
+  JsReference functions_;  // with the cells and run() as properties
   double* cells_;
   JsReference run_;
   uv_loop_t* loop_ = nullptr;
@@ -86,7 +92,7 @@ class LoopHook {
   uv_timer_t timer_{};    // runs ahead of the timers with which a loop begins
   uv_idle_t closable_{};  // closed to be told so: that is between the check phase and the timers
   bool is_closing_closable_ = false;
-  int open_handles_ = 0;
+  int references_ = 0;  // open handles, and the object of functions
   bool is_open_ = true;
   bool is_awake_ = false;
   bool is_running_ = false;

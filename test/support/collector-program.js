@@ -6,19 +6,21 @@ const { join } = require('node:path');
 const LIBRARY = join(__dirname, '../../lib/index.js');
 
 /**
- * Runs a self-contained async function in a process of its own, with everything of the package and
- * `collect()`, which collects what it can. Gives what it returned.
+ * Runs a self-contained async function in a process of its own, with everything of the package,
+ * `collect()`, which collects what it can, and `library`, its file. Gives what it returned.
  */
 function runWithCollector(body) {
   const program = `
-    const holdfast = require(${JSON.stringify(LIBRARY)});
+    const library = ${JSON.stringify(LIBRARY)};
+    const holdfast = require(library);
     async function collect() {
       for (let i = 0; i < 8; i += 1) {
         await new Promise((resolve) => setImmediate(resolve));
         globalThis.gc();
       }
     }
-    (${body})({ ...holdfast, collect }).then((value) => console.log(JSON.stringify(value)));`;
+    const given = { ...holdfast, collect, library };
+    (${body})(given).then((value) => console.log(JSON.stringify(value)));`;
   // A watchdog: on a busy machine the threads that collect wait for each other.
   const options = { encoding: 'utf8', timeout: 600_000 };
   const { stdout, stderr, status, signal } = spawnSync(

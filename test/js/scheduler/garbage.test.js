@@ -96,3 +96,24 @@ test('thousands of dependent signals of one source leave nothing behind', () => 
   });
   expect(result).toBeLessThan(20); // bytes per signal; one that stays takes hundreds
 });
+
+// test/process/detect-leaks.test.js: it is collected afterwards.
+test('work that waits keeps a scheduler that nothing else refers to', () => {
+  const result = run(async ({ collect, library }) => {
+    let hasRun = false;
+    let goesOn = true;
+    const busy = () => goesOn && setImmediate(busy);
+    busy(); // so that no turn is idle
+    const ran = new Promise((resolve) => {
+      for (const file of Object.keys(require.cache)) delete require.cache[file];
+      require(library).requestIdleCallback(() => resolve((hasRun = true)));
+      for (const file of Object.keys(require.cache)) delete require.cache[file];
+    });
+    await collect();
+    const hadRun = hasRun;
+    goesOn = false;
+    await ran;
+    return [hadRun, hasRun];
+  });
+  expect(result).toEqual([false, true]);
+});
