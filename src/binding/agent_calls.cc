@@ -145,6 +145,7 @@ napi_value AgentWrap::RequestWithExtras(napi_env env, napi_callback_info info) {
 int32_t AgentWrap::Ask(const NameArgument& name, core::LockRequest& request) {
   if (agent_ == nullptr) return Fail(Closed());
   if (!name.fits()) return Fail(TooLong());
+  Hold();
   const Result<core::Agent::Answer> answer = agent_->Request(name.name(), request);
   if (!answer.ok()) return Fail(answer.status());
   WriteToken(0, answer->token);

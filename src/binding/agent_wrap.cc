@@ -50,7 +50,10 @@ std::unique_ptr<AgentWrap> AgentWrap::Open(napi_env env, const core::AttachOptio
   if (wrap->handles_ == nullptr) {
     return fail(Status(StatusCode::kOsError, "the doorbell cannot be watched"));
   }
-  if (!wrap->buffer_.Keep(env, buffer) || !wrap->on_events_.Keep(env, on_events) ||
+  napi_value bytes = nullptr;
+  if (napi_get_typedarray_info(env, buffer, nullptr, nullptr, nullptr, &bytes, nullptr) !=
+          napi_ok ||
+      !wrap->buffer_.Keep(env, bytes) || !wrap->on_events_.Know(env, on_events) ||
       napi_add_env_cleanup_hook(env, &AgentWrap::OnEnvironmentEnd, wrap.get()) != napi_ok) {
     Quit(env);
     return nullptr;
@@ -121,6 +124,7 @@ napi_value AgentWrap::Functions() {
   add("lifeDescriptors", &AgentWrap::LifeDescriptors);
   add("lastError", &AgentWrap::LastError);
   add("close", &AgentWrap::CloseByJs);
+  functions.Set("onEvents", on_events_.Get());
   return functions.result();
 }
 
@@ -164,6 +168,21 @@ void AgentWrap::OnPrepare() {
   // them.
   handles_->DoNotSleep(expects_more || !GoToSleep());
   if (agent_->AwaitsDoorbell() || !handles_->SleepsItself()) handles_->NoteSleep();
+  LetGoIfIdle();
+}
+
+void AgentWrap::Hold() {
+  if (is_held_) return;
+  is_held_ = true;
+  functions_.Hold();
+}
+
+// A kept name may be taken without a call while the gate is open.
+void AgentWrap::LetGoIfIdle() {
+  if (!is_held_ || HasToTell() || HasTaken() || !agent_->IsIdle()) return;
+  CloseGate();
+  is_held_ = false;
+  functions_.LetGo();
 }
 
 // No peer rings during this, because the agent has not announced its sleep. True: other work of the

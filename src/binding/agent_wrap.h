@@ -171,6 +171,10 @@ class AgentWrap final : private LoopHandles::Listener, private core::KeptObserve
            (!agent_->IsConnected() && !has_told_disconnection_);
   }
   void UpdateLoop();
+  // From a call that may begin something on, JavaScript's side of the agent is not collected; until
+  // the end of a turn of the loop in which the agent is idle.
+  void Hold();
+  void LetGoIfIdle();
   void BeReachable();
   void Close(core::EndReason reason);
 
@@ -178,11 +182,11 @@ class AgentWrap final : private LoopHandles::Listener, private core::KeptObserve
   std::unique_ptr<core::Agent> agent_;         // null: closed
   std::unique_ptr<core::WaitWalk> wait_walk_;  // null: none goes on
   LoopHandles* handles_ = nullptr;
-  JsReference buffer_;
+  JsReference buffer_;      // an ArrayBuffer
   uint32_t* words_;         // of the buffer
   NameArgument last_name_;  // that request() was given
   JsReference on_events_;
-  JsReference functions_;                                 // what owns this
+  JsReference functions_;                                 // own this, and refer to on_events_
   std::array<JsReference, core::KeptSlots::kMax> views_;  // of the records in the slots
   JsReference token_view_;
   ForkGuard fork_guard_;  // closes the gate of a forked child
@@ -190,6 +194,7 @@ class AgentWrap final : private LoopHandles::Listener, private core::KeptObserve
   size_t next_event_ = 0;  // of events_: what JavaScript reads next
   Status last_error_;
   const bool sweeps_;
+  bool is_held_ = false;
   bool has_told_disconnection_ = false;
 };
 

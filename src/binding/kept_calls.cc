@@ -44,6 +44,7 @@ napi_value AgentWrap::OpenGate(napi_env env, napi_callback_info info) {
   if (self->agent_ == nullptr || self->words_[kGateWord] == kForkedGate) return ToJs(env, false);
   self->agent_->BeginTurn();  // looks whether the table is still in its place
   if (!self->agent_->CheckUsable().ok()) return ToJs(env, false);
+  self->Hold();
   self->words_[kGateWord] = kOpenGate;
   self->WriteToken(kTurnWord, self->agent_->turn_ms());
   return ToJs(env, true);

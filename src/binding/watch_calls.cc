@@ -44,6 +44,7 @@ napi_value AgentWrap::OpenWatch(napi_env env, napi_callback_info info) {
   std::optional<std::u16string> name;
   if (self == nullptr || !ReadName(env, call[0], name)) return Quit(env);
   if (self->agent_ == nullptr) return ToJs(env, self->Fail(Closed()));
+  self->Hold();
   const Result<uint32_t> id = self->agent_->OpenWatch(std::move(name));
   return ToJs(env, id.ok() ? static_cast<int32_t>(*id) : self->Fail(id.status()));
 }

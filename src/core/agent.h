@@ -132,6 +132,8 @@ class Agent {
   uint32_t queued() const { return queued_; }
   // The number of requests that wait or hold: while there are any, events may come.
   uint32_t in_use() const { return in_use_; }
+  // Whether it waits for, holds and watches nothing. A kept record counts only while it is taken.
+  bool IsIdle() const;
 
   int doorbell_fd() const { return doorbell_.fd(); }
   // False once the segment was removed or replaced, or this process has lost its slot. Then every

@@ -47,6 +47,17 @@ bool Agent::GiveBack(uint32_t slot) {
   return segment::GiveBack(KeptRecord(slot), KeptTicket(slot));
 }
 
+bool Agent::IsIdle() const {
+  if (in_use_ > KeptSlots::kMax || watches_.IsAnyOpen()) return false;
+  uint32_t idle = 0;
+  for (uint32_t slot = 0; slot < KeptSlots::kMax; ++slot) {
+    if (!IsKept(slot)) continue;
+    const CellState state = KeptRecord(slot).state.Get();
+    if (state == CellState::kRevoked || state == segment::KeptState(KeptTicket(slot))) ++idle;
+  }
+  return idle == in_use_;
+}
+
 // A table that is full must not refuse a request for the sake of a name that is only kept.
 Result<RequestReply> Agent::Submit(const segment::ResourceName& name, const LockRequest& request) {
   Result<RequestReply> reply = SubmitRequest(*attachment_, self_, name, request, kNoWait);

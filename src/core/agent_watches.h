@@ -30,6 +30,7 @@ class AgentWatches {
   // operation rings who is.
   void SetPaused(uint32_t id, bool is_paused);
   void Close(uint32_t id);
+  bool IsAnyOpen() const { return !readers_.empty(); }
 
   // The next event rings the doorbell of this agent, once. True: one is being written just now, and
   // need not ring.

@@ -37,6 +37,7 @@ function runJest(body) {
 test.each([
   ['a task', 'await holdfast.scheduler.postTask(() => {});'],
   ['an idle callback', 'await new Promise((done) => holdfast.requestIdleCallback(done));'],
+  ['a lock', "await holdfast.locks.request('a', () => {});"],
   ['a yield', 'await holdfast.scheduler.yield();'],
 ])('%s leaves nothing of a test file behind', (_, body) => {
   const { output } = runJest(body);

@@ -50,9 +50,12 @@ class RequestTable {
   #releases = new Map();
   /**
    * Written by the native part: the token of a grant, events, and words of kept-names.js. Signed,
-   * because half of all unsigned 32-bit numbers would be objects in the heap.
+   * because half of all unsigned 32-bit numbers would be objects in the heap. Its bytes are a
+   * Buffer's, which belong to no realm: the native part refers to them as long as it has the agent.
    */
-  words = new Int32Array(TOKEN_WORDS + EVENT_WORDS * MAX_EVENTS + GATE_WORDS);
+  words = new Int32Array(
+    Buffer.alloc(4 * (TOKEN_WORDS + EVENT_WORDS * MAX_EVENTS + GATE_WORDS)).buffer,
+  );
 
   /**
    * @param {Request} request
