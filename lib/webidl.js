@@ -1,6 +1,8 @@
 'use strict';
 
-const { keepSources } = require('./composite-signals.js');
+const { lazy } = require('./lazy.js');
+
+const keepSources = lazy(() => require('./composite-signals.js').keepSources);
 
 /**
  * Conversions of Web IDL (https://webidl.spec.whatwg.org/#es-type-mapping), as far as this package
@@ -104,7 +106,7 @@ function toAbortSignal(value) {
   } catch {
     throw new TypeError("The member 'signal' is not an AbortSignal");
   }
-  return keepSources(/** @type {AbortSignal} */ (value));
+  return keepSources()(/** @type {AbortSignal} */ (value));
 }
 
 /**
