@@ -116,17 +116,21 @@ export declare class LockMetrics {
   /** A page in the text format of Prometheus, 0.0.4. Rejects like {@link LockMetrics.collect}. */
   toPrometheus(): Promise<string>;
   /**
-   * Adds the figures to a registry of prom-client; each scrape reads them once.
+   * Adds the figures to a registry of prom-client; each scrape reads them once. A scrape never fails
+   * because of them: figures that take longer than a second, or cannot be read, are left out.
    * @param client - The module `prom-client`.
    * @param registry - Default: the default registry of prom-client.
    */
   registerPrometheus(client: object, registry?: object): void;
   /**
-   * Adds the figures to a meter of the OpenTelemetry API.
+   * Adds the figures to a meter of the OpenTelemetry API. A collection never fails because of them,
+   * as with {@link LockMetrics.registerPrometheus}.
    * @param meter - `metrics.getMeter('holdfast')`.
    */
   registerOpenTelemetry(meter: object): void;
-  /** Stops measuring. No effect the second time. */
+  /**
+   * Stops measuring; the figures leave the registry and the meter. No effect the second time.
+   */
   close(): void;
   /** The same as `close()`. */
   [Symbol.dispose](): void;

@@ -131,12 +131,7 @@ class BucketSource {
     this.#bounds = bounds;
     this.#all = new Past(bounds);
     this.#byName = names ? new Map() : undefined;
-    // The backend's own watch: it does not keep the process alive.
-    this.#sampler = new EventSampler(this.#backend(), {
-      seed: (inspection) => this.#seed(inspection),
-      follow: (event) => this.#each(event, (statistics) => statistics.follow(event)),
-      record: (event) => this.#each(event, (statistics) => statistics.record(event)),
-    });
+    this.#sampler = this.#openSampler();
     this.#seeded = this.#start();
     this.#seeded.catch(() => {}); // collect() rejects with it
     this.#timer = setInterval(() => this.#endWindow(), WINDOW_MS).unref();
@@ -206,12 +201,40 @@ class BucketSource {
     return /** @type {any} */ (this.#manager)[BACKEND]();
   }
 
+  /** The backend's own watch: it does not keep the process alive. */
+  #openSampler() {
+    return new EventSampler(this.#backend(), {
+      seed: (inspection) => this.#seed(inspection),
+      follow: (event) => this.#each(event, (statistics) => statistics.follow(event)),
+      record: (event) => this.#each(event, (statistics) => statistics.record(event)),
+    });
+  }
+
+  /** The counting goes on over the manager's next table; a window without one fails like this. */
+  async #replaceFailed() {
+    const sampler = this.#openSampler();
+    this.#sampler.close();
+    this.#sampler = sampler;
+    this.#seeded = this.#start();
+    await this.#seeded;
+  }
+
   /** Resolves when what was there at first is known; goes on with the events. */
   async #start() {
-    this.#sampler.start(await this.#manager.inspect());
+    const sampler = this.#sampler;
+    try {
+      sampler.start(await this.#manager.inspect());
+    } catch (error) {
+      sampler.failure ??= error;
+      throw error;
+    }
   }
 
   async #endWindow() {
+    if (this.#sampler.failure !== undefined) {
+      // Until it succeeds, collect() rejects with the failure.
+      return this.#replaceFailed().catch(() => {});
+    }
     if (!this.#sampler.isPaused) return this.#sampler.renew();
     this.#pausedFor = (this.#pausedFor + 1) % WINDOWS_OF_A_SAMPLE;
     if (this.#pausedFor !== 0) return;

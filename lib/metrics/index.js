@@ -36,6 +36,8 @@ function openSource({
 /** Figures of a bucket, or of what this thread asks for. Counts from when it is made. */
 class LockMetrics {
   #source;
+  /** @type {(() => void)[]} */
+  #unregister = [];
 
   /** @param {Options} [options] */
   constructor(options = {}) {
@@ -56,16 +58,17 @@ class LockMetrics {
    * @param {any} [registry]  prom-client's default one when left out
    */
   registerPrometheus(client, registry = client.register) {
-    registerPrometheus(this, client, registry);
+    this.#unregister.push(registerPrometheus(this, client, registry));
   }
 
   /** @param {any} meter  of the OpenTelemetry API */
   registerOpenTelemetry(meter) {
-    registerOpenTelemetry(this, meter, this.#source);
+    this.#unregister.push(registerOpenTelemetry(this, meter, this.#source));
   }
 
-  /** Counts nothing any more, and costs nothing. */
+  /** Counts nothing any more, and costs nothing: its metrics leave the registry and the meter. */
   close() {
+    for (const unregister of this.#unregister.splice(0)) unregister();
     this.#source.close();
   }
 

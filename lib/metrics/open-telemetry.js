@@ -1,6 +1,7 @@
 'use strict';
 
 const { DEFAULT_BOUNDS } = require('./histogram.js');
+const { figuresForHost } = require('./host-figures.js');
 const { METRICS } = require('./metric-list.js');
 const { samplesOf } = require('./prometheus-text.js');
 
@@ -44,6 +45,7 @@ function recordTimes(meter, source) {
  * @param {{ collect(): Promise<Data> }} metrics
  * @param {any} meter
  * @param {Parameters<typeof recordTimes>[1]} source
+ * @returns {() => void} the meter asks for no figures any more
  */
 function registerOpenTelemetry(metrics, meter, source) {
   const numbers = METRICS.filter(({ type }) => type !== 'histogram');
@@ -51,18 +53,20 @@ function registerOpenTelemetry(metrics, meter, source) {
     metric,
     instrument: createInstrument(meter, metric),
   }));
-  meter.addBatchObservableCallback(
-    async (/** @type {any} */ result) => {
-      const data = await metrics.collect();
-      for (const { metric, instrument } of instruments) {
-        for (const { labels, value } of samplesOf(metric, data)) {
-          if (value !== undefined) result.observe(instrument, value, labels);
-        }
+  const read = figuresForHost(() => metrics.collect());
+  const observe = async (/** @type {any} */ result) => {
+    const data = await read();
+    if (data === undefined) return;
+    for (const { metric, instrument } of instruments) {
+      for (const { labels, value } of samplesOf(metric, data)) {
+        if (value !== undefined) result.observe(instrument, value, labels);
       }
-    },
-    instruments.map(({ instrument }) => instrument),
-  );
+    }
+  };
+  const observables = instruments.map(({ instrument }) => instrument);
+  meter.addBatchObservableCallback(observe, observables);
   recordTimes(meter, source);
+  return () => meter.removeBatchObservableCallback(observe, observables);
 }
 
 module.exports = { registerOpenTelemetry };

@@ -1,6 +1,6 @@
 'use strict';
 
-const { dateNow } = require('../time.js');
+const { performance } = require('../time.js');
 const { channel } = require('node:diagnostics_channel');
 const { Histogram } = require('./histogram.js');
 const { noCounts } = require('./lock-statistics.js');
@@ -13,10 +13,10 @@ const MS_PER_SECOND = 1_000;
 /** What the messages of some requests add up to. */
 class RequestStatistics {
   counts = { ...noCounts(), misses: 0 };
-  /** @type {Set<Message>} */
-  waiting = new Set();
-  /** @type {Set<Message>} */
-  holding = new Set();
+  /** @type {Map<Message, number>} since when, by the monotonic clock: a host's clock is set back */
+  waiting = new Map();
+  /** @type {Map<Message, number>} */
+  holding = new Map();
   waits;
   holds;
 
@@ -30,16 +30,17 @@ class RequestStatistics {
   toData() {
     // A thread that has died counts nothing.
     const counts = { ...this.counts, deaths: undefined };
-    const now = dateNow();
-    const oldest = (
-      /** @type {Set<Message>} */ messages,
-      /** @type {'requestedAt' | 'grantedAt'} */ at,
-    ) => [...messages].reduce((most, message) => Math.max(most, now - (message[at] ?? now)), 0);
+    const now = performance.now();
+    // The first that came is the oldest.
+    const oldest = (/** @type {Map<Message, number>} */ requests) => {
+      const [since = now] = requests.values();
+      return (now - since) / MS_PER_SECOND;
+    };
     return {
       held: this.holding.size,
       waiting: this.waiting.size,
-      oldestHoldSeconds: oldest(this.holding, 'grantedAt') / MS_PER_SECOND,
-      oldestWaitSeconds: oldest(this.waiting, 'requestedAt') / MS_PER_SECOND,
+      oldestHoldSeconds: oldest(this.holding),
+      oldestWaitSeconds: oldest(this.waiting),
       ...counts,
       waitSeconds: this.waits.toData(),
       holdSeconds: this.holds.toData(),
@@ -91,45 +92,49 @@ class ProcessSource {
 
   /**
    * @param {Message} message
-   * @param {(statistics: RequestStatistics, message: Message) => void} record
+   * @param {(statistics: RequestStatistics, message: Message, now: number) => void} record
    */
-  #each(message, record) {
-    record(this.#all, message);
+  #each(message, record, now = performance.now()) {
+    record(this.#all, message, now);
     if (this.#byName === undefined) return;
     const known = this.#byName.get(message.name) ?? new RequestStatistics(this.#bounds);
     this.#byName.set(message.name, known);
-    record(known, message);
+    record(known, message, now);
   }
 
   /** @param {Message} message */
   #onGrant(message) {
-    this.#each(message, onGrant);
-    this.#onTime?.(waitOf(message), 'wait', message.name);
+    const now = performance.now();
+    this.#onTime?.(secondsSince(this.#all.waiting.get(message), now), 'wait', message.name);
+    this.#each(message, onGrant, now);
   }
 
   /** @param {Message} message */
   #onEnd(message) {
-    if (this.#all.holding.has(message)) this.#onTime?.(holdOf(message), 'hold', message.name);
-    this.#each(message, onEnd);
+    const now = performance.now();
+    const since = this.#all.holding.get(message);
+    if (since !== undefined) this.#onTime?.(secondsSince(since, now), 'hold', message.name);
+    this.#each(message, onEnd, now);
   }
 }
 
-/** @param {Message} message */
-const waitOf = ({ requestedAt, grantedAt }) => ((grantedAt ?? 0) - requestedAt) / MS_PER_SECOND;
-/** @param {Message} message */
-const holdOf = ({ grantedAt, endedAt }) => ((endedAt ?? 0) - (grantedAt ?? 0)) / MS_PER_SECOND;
+/**
+ * @param {number | undefined} since  of a request that began before the counting: unknown
+ * @param {number} now
+ */
+const secondsSince = (since, now) => (since === undefined ? 0 : (now - since) / MS_PER_SECOND);
 
-/** @param {RequestStatistics} statistics @param {Message} message */
-function onStart(statistics, message) {
-  statistics.waiting.add(message);
+/** @param {RequestStatistics} statistics @param {Message} message @param {number} now */
+function onStart(statistics, message, now) {
+  statistics.waiting.set(message, now);
 }
 
-/** @param {RequestStatistics} statistics @param {Message} message */
-function onGrant(statistics, message) {
+/** @param {RequestStatistics} statistics @param {Message} message @param {number} now */
+function onGrant(statistics, message, now) {
+  statistics.waits.record(secondsSince(statistics.waiting.get(message), now));
   statistics.waiting.delete(message);
-  statistics.holding.add(message);
+  statistics.holding.set(message, now);
   statistics.counts.grants += 1;
-  statistics.waits.record(waitOf(message));
 }
 
 /** @param {RequestStatistics} statistics @param {Message} message */
@@ -145,10 +150,11 @@ function onLost(statistics, { error }) {
   if (reason === 'expired') statistics.counts.expiries += 1;
 }
 
-/** @param {RequestStatistics} statistics @param {Message} message */
-function onEnd(statistics, message) {
+/** @param {RequestStatistics} statistics @param {Message} message @param {number} now */
+function onEnd(statistics, message, now) {
+  const since = statistics.holding.get(message);
   if (statistics.holding.delete(message)) {
-    statistics.holds.record(holdOf(message));
+    statistics.holds.record(secondsSince(since, now));
     const { reason } = /** @type {any} */ (message.error ?? {});
     if (reason === undefined) statistics.counts.releases += 1;
   } else if (statistics.waiting.delete(message)) {

@@ -1,34 +1,18 @@
 'use strict';
 
-const { dateNow } = require('../time.js');
+const { figuresForHost } = require('./host-figures.js');
 const { METRICS } = require('./metric-list.js');
 const { samplesOf } = require('./prometheus-text.js');
 
 /** @typedef {import('../../types/metrics.d.ts').LockMetricsData} Data */
 /** @typedef {import('./metric-list.js').Metric} Metric */
-
-/** How long the figures of one collection are used: a scrape asks each metric in turn. */
-const FRESH_MS = 100;
-
-/**
- * Reads once for all metrics of a scrape.
- * @param {() => Promise<Data>} collect
- */
-function readOnce(collect) {
-  /** @type {{ data: Promise<Data>, at: number } | undefined} */
-  let last;
-  return () => {
-    const now = dateNow();
-    if (last === undefined || now - last.at > FRESH_MS) last = { data: collect(), at: now };
-    return last.data;
-  };
-}
+/** @typedef {() => Promise<Data | undefined>} Read */
 
 /**
  * A counter or gauge of prom-client whose values are ours at each scrape.
  * @param {any} client
  * @param {any} registry
- * @param {{ metric: Metric, labelNames: string[], read: () => Promise<Data> }} what
+ * @param {{ metric: Metric, labelNames: string[], read: Read }} what
  */
 function registerNumber(client, registry, { metric, labelNames, read }) {
   const Kind = metric.type === 'counter' ? client.Counter : client.Gauge;
@@ -39,7 +23,8 @@ function registerNumber(client, registry, { metric, labelNames, read }) {
     registers: [registry],
     async collect() {
       this.reset();
-      for (const { labels, value } of samplesOf(metric, await read())) {
+      const data = await read();
+      for (const { labels, value } of data === undefined ? [] : samplesOf(metric, data)) {
         if (typeof value !== 'number') continue;
         if (metric.type === 'counter') this.inc(labels, value);
         else this.set(labels, value);
@@ -52,7 +37,7 @@ function registerNumber(client, registry, { metric, labelNames, read }) {
  * A histogram of ours as a metric of prom-client, whose own class counts single values only.
  * @param {any} registry
  * @param {Metric} metric
- * @param {() => Promise<Data>} read
+ * @param {Read} read
  */
 function registerHistogram(registry, metric, read) {
   registry.registerMetric({
@@ -62,7 +47,8 @@ function registerHistogram(registry, metric, read) {
     aggregator: 'sum',
     reset() {},
     async get() {
-      const samples = samplesOf(metric, await read());
+      const data = await read();
+      const samples = data === undefined ? [] : samplesOf(metric, data);
       const values = samples.flatMap(({ labels, value }) =>
         value === undefined || typeof value === 'number'
           ? []
@@ -96,13 +82,22 @@ function toValues(name, { bounds, counts, sum, count }, labels) {
  * @param {{ collect(): Promise<Data> }} metrics
  * @param {any} client  the module prom-client
  * @param {any} registry
+ * @returns {() => void} takes the metrics out of the registry again
  */
 function registerPrometheus(metrics, client, registry) {
-  const read = readOnce(() => metrics.collect());
+  const read = figuresForHost(() => metrics.collect());
   for (const metric of METRICS) {
     if (metric.type === 'histogram') registerHistogram(registry, metric, read);
     else registerNumber(client, registry, { metric, labelNames: ['bucket', 'name'], read });
   }
+  const registered = METRICS.map(({ name }) => registry.getSingleMetric(name));
+  return () => {
+    for (const metric of registered) {
+      // The host may have cleared its registry, and registered others of these names.
+      if (registry.getSingleMetric(metric.name) === metric)
+        registry.removeSingleMetric(metric.name);
+    }
+  };
 }
 
 module.exports = { registerPrometheus };
