@@ -15,11 +15,32 @@ const CONTENDED = 2;
  */
 const SLICE_MS = 100;
 
-/** Atomics.waitAsync() does not keep the event loop alive. */
+/** Throws for all but a SharedArrayBuffer, of whatever realm. */
+const byteLengthOf = /** @type {() => number} */ (
+  /** @type {PropertyDescriptor} */ (
+    Object.getOwnPropertyDescriptor(SharedArrayBuffer.prototype, 'byteLength')
+  ).get
+);
+
+/**
+ * The end of the newest executeLocked() of this thread, by buffer and byte offset. The calls of a
+ * thread take turns: a lock that is free when its holder asks again would never reach the others.
+ * @type {WeakMap<SharedArrayBuffer, Map<number, Promise<void>>>}
+ */
+const newestOf = new WeakMap();
+
+/** Neither Atomics.waitAsync() nor a turn of this thread keeps the event loop alive. */
 const keepAlive = lazy(() => {
   const { LoopKeepAlive } = require('../loop-keep-alive.js');
   return new LoopKeepAlive();
 });
+
+/** @param {Promise<unknown>} promise  fulfilled */
+async function awaitInLoop(promise) {
+  keepAlive().ref();
+  await promise;
+  keepAlive().unref();
+}
 
 /**
  * A lock for the threads that share a buffer: the futex mutex with three states. It is one word of
@@ -28,16 +49,22 @@ const keepAlive = lazy(() => {
  */
 class AsyncLock {
   #word;
+  /** @type {Map<number, Promise<void>>} */
+  #newest;
 
   /**
    * @param {SharedArrayBuffer} sharedArrayBuffer
    * @param {number} [byteOffset]  a multiple of 4
    */
   constructor(sharedArrayBuffer, byteOffset = 0) {
-    if (!(sharedArrayBuffer instanceof SharedArrayBuffer)) {
+    try {
+      byteLengthOf.call(sharedArrayBuffer);
+    } catch {
       throw new TypeError('The buffer is not a SharedArrayBuffer');
     }
     this.#word = new Int32Array(sharedArrayBuffer, byteOffset, 1);
+    this.#newest = newestOf.get(sharedArrayBuffer) ?? new Map();
+    newestOf.set(sharedArrayBuffer, this.#newest);
   }
 
   /** Blocks the thread until the lock is acquired. */
@@ -61,17 +88,32 @@ class AsyncLock {
    */
   async executeLocked(callback) {
     toCallback(callback);
-    await this.#lockInTurn();
+    const end = await this.#lockInTurn();
     try {
       return await callback();
     } finally {
-      this.unlock();
+      end();
     }
   }
 
+  /** @returns {Promise<() => void>} unlocks, and begins the next turn of this thread */
   async #lockInTurn() {
-    if (this.#take()) return;
+    const at = this.#word.byteOffset;
+    const before = this.#newest.get(at);
+    let endTurn = () => {};
+    const turn = new Promise((/** @type {(value: void) => void} */ resolve) => {
+      endTurn = resolve;
+    });
+    this.#newest.set(at, turn);
+    const end = () => {
+      if (this.#newest.get(at) === turn) this.#newest.delete(at);
+      endTurn();
+      this.unlock();
+    };
+    if (before !== undefined) await awaitInLoop(before);
+    if (this.#take()) return end;
     while (this.#takeContended()) await this.#sleep();
+    return end;
   }
 
   async #sleep() {
@@ -81,10 +123,7 @@ class AsyncLock {
       CONTENDED,
       SLICE_MS,
     );
-    if (!isAsleep) return;
-    keepAlive().ref();
-    await value;
-    keepAlive().unref();
+    if (isAsleep) await awaitInLoop(value);
   }
 
   /** @returns {boolean} whether it was free and has been taken */

@@ -5,6 +5,7 @@ const { Worker } = require('node:worker_threads');
 const { spawnSync } = require('node:child_process');
 const { readFileSync } = require('node:fs');
 const path = require('node:path');
+const vm = require('node:vm');
 const { AsyncLock, LockError } = require('../../../lib/index.js');
 
 const LIBRARY = path.join(__dirname, '../../../lib/index.js');
@@ -41,6 +42,28 @@ test('locks of one word are one', () => {
   lock.lock();
   new AsyncLock(buffer, 4).unlock();
   expect(() => lock.unlock()).toThrow(LockError);
+});
+
+test('the calls of one thread take turns, over all locks of one word', async () => {
+  const order = [];
+  const ask = async (key, own) => {
+    for (let times = 0; times < 20; times += 1) {
+      await own.executeLocked(async () => {
+        order.push(key);
+        await nextTurn();
+      });
+    }
+  };
+  await Promise.all([ask('a', lock), ask('b', lock), ask('c', new AsyncLock(buffer, 4))]);
+  expect(order.join('')).toBe('abc'.repeat(20));
+});
+
+test('a buffer of another realm is a buffer; nothing else is', () => {
+  const foreign = vm.runInNewContext('new SharedArrayBuffer(8)');
+  new AsyncLock(foreign).lock();
+  expect(new Int32Array(foreign)[0]).toBe(1);
+  const others = [new ArrayBuffer(8), {}, null, Object.create(SharedArrayBuffer.prototype)];
+  for (const other of others) expect(() => new AsyncLock(other)).toThrow(TypeError);
 });
 
 test('unlock() throws when it is not locked, and leaves it so', () => {
