@@ -45,7 +45,9 @@ const securityError = (message) => new DOMException(message, 'SecurityError');
  */
 function ensurePrivate(directory, platform, isRecursive) {
   try {
-    fs.mkdirSync(directory, { mode: PRIVATE_DIRECTORY, recursive: isRecursive });
+    // Only the last one is private: others of the machine may use its parents.
+    if (isRecursive) fs.mkdirSync(path.dirname(directory), { recursive: true });
+    fs.mkdirSync(directory, { mode: PRIVATE_DIRECTORY });
   } catch (error) {
     if (/** @type {any} */ (error).code !== 'EEXIST') throw notCreated(directory, error);
   }

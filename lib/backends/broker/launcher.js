@@ -9,7 +9,8 @@ const { packageFile } = require('../../package-files.js');
 const { ClientSocket } = require('./client-socket.js');
 const { machineNow } = require('./machine-clock.js');
 const { isShortage } = require('./broker-files.js');
-const { commandFor } = require('./platform.js');
+const { commandFor, packedAs } = require('./platform.js');
+const { lazy } = require('../../lazy.js');
 const { isProcessThere } = require('./process-start.js');
 
 /** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
@@ -38,6 +39,22 @@ const PRIVATE_FILE = 0o600;
 
 const PROGRAM = 'backends/broker/server/main.js';
 
+/** In the environment of a broker. Only an application that was started as one can read it here. */
+const STARTED_AS_BROKER = 'HOLDFAST_STARTED_AS_BROKER';
+/** Begins a mark that such an application writes for its starter; its path follows. */
+const NO_BROKER = 'no broker: ';
+
+const NO_INTERPRETER = lazy(() => ({ reason: packedAs() }));
+
+/** @param {string} reason */
+const noInterpreter = (reason) =>
+  new DOMException(
+    `No broker can be started: ${process.execPath} is a single-file program and no interpreter ` +
+      `(${reason}). A broker that another program has started serves this one, too; HOLDFAST_URL ` +
+      'or the option url names another backend',
+    'NotSupportedError',
+  );
+
 /** @param {number} ms */
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
@@ -64,6 +81,34 @@ function connect(claim) {
  */
 const markOf = (pid) => String(pid).padEnd(10);
 
+const OF_STDIO = 2;
+const MAX_INHERITED = 2 ** 16;
+const CLOSE_ON_EXEC = 0o2000000;
+
+/**
+ * The descriptors of this process that a program started by it would inherit, as those of a shell's
+ * redirections. libuv closes them on macOS, and Windows inherits only what is listed.
+ * @returns {number[]} none where there is no /proc
+ */
+function inheritedDescriptors() {
+  try {
+    return fs.readdirSync('/proc/self/fd').map(Number).filter(isInherited);
+  } catch {
+    return [];
+  }
+}
+
+/** @param {number} descriptor */
+function isInherited(descriptor) {
+  if (descriptor <= OF_STDIO || descriptor > MAX_INHERITED) return false;
+  try {
+    const info = fs.readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8');
+    return (Number.parseInt(/^flags:\s*(\d+)/m.exec(info)?.[1] ?? '', 8) & CLOSE_ON_EXEC) === 0;
+  } catch {
+    return false; // closed meanwhile
+  }
+}
+
 /** Finds the broker of a place, or starts it. */
 class Launcher {
   #place;
@@ -73,6 +118,12 @@ class Launcher {
   #triedMs = 0;
   #pauseMs = FIRST_PAUSE_MS;
   #starts = 0;
+  /** @type {string | undefined} why there is no broker, as far as it is known */
+  #cause = undefined;
+  /** @type {DOMException | undefined} there will be none, as without an interpreter */
+  #fatal = undefined;
+  /** The log of earlier brokers says nothing of this one. */
+  #logStart = 0;
 
   /** @param {BrokerFiles} place */
   constructor(place) {
@@ -90,6 +141,7 @@ class Launcher {
    */
   async reach() {
     this.#place.ensure();
+    this.#logStart = fs.statSync(this.#logFile, { throwIfNoEntry: false })?.size ?? 0;
     while (!this.#isOver) {
       const look = await this.#look();
       if ('connection' in look) {
@@ -97,6 +149,7 @@ class Launcher {
         look.connection.socket.destroy();
         return undefined;
       }
+      if (this.#fatal !== undefined) throw this.#fatal;
       if (this.#triedMs > GIVE_UP_MS) throw this.#failure(look.code);
       await this.#pause();
     }
@@ -116,11 +169,16 @@ class Launcher {
       const { code } = /** @type {{ code: string | undefined }} */ (found);
       // Without a claim to read there is none, or a later one by the next look.
       const isGone = claim === undefined || (await this.#place.isProofOfDeath(code, claim));
-      if (isGone && this.#mayStart(number + 1)) this.#start(number + 1);
+      if (isGone) {
+        this.#checkInterpreter(number + 1);
+        if (this.#mayStart(number + 1)) this.#start(number + 1);
+      }
       return { code };
     } catch (error) {
       if (!isShortage(error)) throw error;
-      return { code: /** @type {any} */ (error).code }; // others may give descriptors back
+      const { code, message } = /** @type {any} */ (error);
+      this.#cause = message;
+      return { code }; // others may give descriptors back
     }
   }
 
@@ -134,6 +192,35 @@ class Launcher {
   }
 
   /**
+   * Where process.execPath is the application, the start of a broker would start the application,
+   * which would start the next one. Known packers are refused before anything is started. The
+   * application of another packer refuses when it was started as a broker, and its starter reads
+   * that in the mark: a chain of starts ends after one.
+   * @param {number} number
+   * @throws DOMException (NotSupportedError)
+   */
+  #checkInterpreter(number) {
+    const packing = NO_INTERPRETER();
+    const ownMark = NO_BROKER + process.execPath;
+    if (packing.reason === undefined && process.env[STARTED_AS_BROKER] !== undefined) {
+      this.#overwriteMark(number, ownMark);
+      packing.reason = 'it was started as a broker itself';
+    } else if (packing.reason === undefined && this.#readMark(number) === ownMark) {
+      packing.reason = 'it does not run the program that it is given';
+    }
+    if (packing.reason !== undefined) throw noInterpreter(packing.reason);
+  }
+
+  /** @param {number} number */
+  #readMark(number) {
+    try {
+      return fs.readFileSync(this.#markFile(number), 'utf8');
+    } catch {
+      return undefined; // there is none
+    }
+  }
+
+  /**
    * Whether this client is to start broker `number`. Only to spare the machine: that there is one
    * is the matter of the claim.
    * @param {number} number
@@ -144,7 +231,10 @@ class Launcher {
       fs.writeFileSync(mark, markOf(process.pid), { flag: 'wx', mode: PRIVATE_FILE });
       return true;
     } catch (error) {
-      if (/** @type {any} */ (error).code !== 'EEXIST') throw error;
+      if (/** @type {any} */ (error).code !== 'EEXIST') {
+        if (isShortage(error)) this.#writeMark(number, undefined); // it may be there, and empty
+        throw error;
+      }
     }
     try {
       if (this.#isAtWork(mark)) return false;
@@ -174,18 +264,33 @@ class Launcher {
     const idleMs = Number(process.env.HOLDFAST_BROKER_IDLE_MS ?? IDLE_MS);
     const options = JSON.stringify({ directory, bucket, number, idleMs });
     const { file, args, env } = commandFor(packageFile(PROGRAM), [options]);
+    const inherited = inheritedDescriptors();
     const log = this.#openLog(number);
+    /** @type {import('node:child_process').StdioOptions} */
+    const stdio = ['ignore', 'ignore', log];
+    // The log takes the place of each: a broker that kept one would keep its lock, or its pipe.
+    for (const descriptor of inherited) stdio[descriptor] = log;
     const child = spawn(file, args, {
       cwd: path.parse(directory).root, // keeps no directory busy
       detached: true,
-      env: /** @type {any} */ (env),
-      stdio: ['ignore', 'ignore', log],
+      env: /** @type {any} */ ({ ...env, [STARTED_AS_BROKER]: '1' }),
+      stdio: Array.from(stdio, (target) => target ?? 'ignore'),
       windowsHide: true,
     });
     fs.closeSync(log);
-    child.on('error', () => {}); // the log or the time tells
+    child.on('error', (error) => this.#onStartError(error));
+    child.on('exit', (code, signal) => {
+      if (code !== 0) this.#cause = `the broker ended with ${signal ?? `status ${code}`}`;
+    });
     child.unref();
     this.#writeMark(number, child.pid);
+  }
+
+  /** @param {Error} error */
+  #onStartError(error) {
+    this.#cause = error.message;
+    if (isShortage(error) || /** @type {any} */ (error).code === 'EAGAIN') return; // may pass
+    this.#fatal = invalidStateError(`A broker cannot be started: ${error.message}`);
   }
 
   /**
@@ -194,9 +299,17 @@ class Launcher {
    * @param {number | undefined} pid  undefined: it could not be started
    */
   #writeMark(number, pid) {
+    if (pid === undefined) fs.rmSync(this.#markFile(number), { force: true });
+    else this.#overwriteMark(number, markOf(pid));
+  }
+
+  /**
+   * @param {number} number
+   * @param {string} text
+   */
+  #overwriteMark(number, text) {
     try {
-      if (pid === undefined) fs.rmSync(this.#markFile(number), { force: true });
-      else fs.writeFileSync(this.#markFile(number), markOf(pid), { flag: 'r+' });
+      fs.writeFileSync(this.#markFile(number), text, { flag: 'r+' });
     } catch {
       // The broker has come and removed it.
     }
@@ -220,17 +333,27 @@ class Launcher {
 
   /** @param {string | undefined} code */
   #failure(code) {
-    let log = '';
-    try {
-      log = fs.readFileSync(this.#logFile, 'utf8').trim().split('\n').slice(-3).join(' | ');
-    } catch {
-      // There is none: it was never started.
-    }
+    const why = [this.#cause ?? code, this.#reasonInLog()].filter((text) => text !== undefined);
     return invalidStateError(
-      `No broker came up within ${GIVE_UP_MS} ms in ${this.#place.folder}` +
-        `${code === undefined ? '' : ` (${code})`}${log === '' ? '' : `: ${log}`}`,
+      `No broker came up within ${GIVE_UP_MS} ms in ${this.#place.folder}${
+        why.length === 0 ? '' : `: ${why.join('; ')}`
+      }`,
     );
   }
+
+  /** @returns {string | undefined} the last error that a broker has written since reach() began */
+  #reasonInLog() {
+    try {
+      const log = fs.readFileSync(this.#logFile);
+      const lines = log.subarray(log.length < this.#logStart ? 0 : this.#logStart).toString();
+      return lines.split('\n').findLast((line) => REASON.test(line));
+    } catch {
+      return undefined; // there is none: a broker was never started
+    }
+  }
 }
+
+/** A line of a log that is no part of a stack. */
+const REASON = /^(?:broker\b|\w*Error\b|.*: error )/;
 
 module.exports = { Launcher };

@@ -122,6 +122,22 @@ const folderNameOf = (bucket) =>
   `~${bucket.replace(PLAIN, (character) => `^${character.toLowerCase()}`)}~`;
 
 /**
+ * What a broker's runtime needs of the environment: where its libraries are, and Deno's cache. All
+ * else is the starter's own: secrets, preloaded modules, a debugger, the channel to its parent.
+ */
+const KEPT_VARIABLES = [
+  'LD_LIBRARY_PATH',
+  'DYLD_LIBRARY_PATH',
+  'DYLD_FALLBACK_LIBRARY_PATH',
+  'HOME',
+  'USERPROFILE',
+  'LOCALAPPDATA',
+  'XDG_CACHE_HOME',
+  'DENO_DIR',
+  'SystemRoot',
+];
+
+/**
  * How a program of ours is started beside the running one.
  * @param {string} script
  * @param {string[]} args
@@ -130,10 +146,9 @@ const folderNameOf = (bucket) =>
  */
 function commandFor(script, args, versions = process.versions) {
   /** @type {Record<string, string | undefined>} */
-  const env = { ...process.env };
-  // Meant for this process: a debugger, a preloaded module, the channel to its parent, a cluster.
-  for (const name of ['NODE_OPTIONS', 'NODE_CHANNEL_FD', 'NODE_UNIQUE_ID', 'NODE_V8_COVERAGE']) {
-    delete env[name];
+  const env = {};
+  for (const name of KEPT_VARIABLES) {
+    if (process.env[name] !== undefined) env[name] = process.env[name];
   }
   if (versions.electron !== undefined) env.ELECTRON_RUN_AS_NODE = '1';
   const file = process.execPath;
@@ -145,4 +160,58 @@ function commandFor(script, args, versions = process.versions) {
 /** A broker needs little memory and no further threads. */
 const LEAN = ['--v8-pool-size=0', '--max-semi-space-size=1'];
 
-module.exports = { commandFor, defaultDirectory, folderNameOf, platformOf };
+/** Where `bun build --compile` puts the program (bun, StandaloneModuleGraph.zig, base_path). */
+const BUN_FOLDERS = ['/$bunfs/', 'B:/~BUN/', 'B:\\~BUN\\'];
+
+/**
+ * The packer that has made one file of the program and its interpreter, by the signs that packers
+ * document. Then process.execPath starts the program again, whatever its arguments.
+ * @param {any} [globals]
+ * @returns {string | undefined} undefined: none that is known
+ */
+function packedAs(globals = globalThis) {
+  const { Bun, Deno, process } = globals;
+  if (isSea()) return 'a single executable application of Node.js';
+  if (process.pkg !== undefined) return 'made by pkg';
+  if (process.__nexe !== undefined) return 'made by nexe';
+  if (BUN_FOLDERS.some((folder) => Bun?.main?.startsWith(folder))) {
+    return 'made by bun build --compile';
+  }
+  if (Deno?.build?.standalone === true) return 'made by deno compile';
+  if (process.versions.electron !== undefined && !mayRunAsNode(process)) {
+    return "Electron's fuse runAsNode is off";
+  }
+  return undefined;
+}
+
+function isSea() {
+  try {
+    return require('node:sea').isSea();
+  } catch {
+    return false; // a runtime without them
+  }
+}
+
+/** The text before the fuses in the binary of Electron (electron/fuses, src/constants.ts). */
+const FUSES = 'dL7pKGdnNz796PbbjQWNKmHXBZaB9tsX';
+/** Behind it: the version, the count, and one digit per fuse, of which runAsNode is the first. */
+const RUN_AS_NODE_AT = FUSES.length + 2;
+const OFF = 0x30;
+const FRAMEWORK = '../../Frameworks/Electron Framework.framework/Electron Framework';
+
+/**
+ * @param {{ platform: string, execPath: string }} process
+ * @returns {boolean} also true if that is unknown
+ */
+function mayRunAsNode({ platform, execPath }) {
+  const { readFileSync } = require('node:fs');
+  try {
+    const binary = readFileSync(platform === 'darwin' ? path.join(execPath, FRAMEWORK) : execPath);
+    const at = binary.indexOf(FUSES);
+    return at === -1 || binary[at + RUN_AS_NODE_AT] !== OFF;
+  } catch {
+    return true;
+  }
+}
+
+module.exports = { commandFor, defaultDirectory, folderNameOf, packedAs, platformOf };

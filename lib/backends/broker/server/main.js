@@ -5,6 +5,7 @@
 // broker has the claim, or `idleMs` after the last client has left.
 
 const fs = require('node:fs');
+const os = require('node:os');
 const { randomBytes } = require('node:crypto');
 const { setTimeout } = require('../../../time.js');
 const { Broker } = require('./broker.js');
@@ -68,10 +69,16 @@ function watchPlace(place, onChange) {
 
 // Standard error goes into the log file, which says what ended the broker.
 process.on('uncaughtException', (error) => {
-  process.stderr.write(`broker: ${error.stack}\n`);
+  process.stderr.write(`broker: ${'syscall' in error ? error.message : error.stack}\n`);
   // eslint-disable-next-line n/no-process-exit -- what it knows may be wrong
   process.exit(1);
 });
+// It works for all of its clients, so a starter that is nice does not slow it down.
+try {
+  os.setPriority(0);
+} catch {
+  // That needs a right which this user does not have.
+}
 // A broker is of no session: neither ^C nor a closed terminal ends it.
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGHUP'])) process.on(signal, () => {});
 
