@@ -235,6 +235,41 @@ const PACKAGE_BUGS = [
     to: 'controller.abort(error);',
     tests: ['test/conformance/extensions/lock-signal.test.js'],
   },
+  {
+    name: 'a handle is collected although its signal is in use',
+    file: 'lib/locks/lock-handle.js',
+    from: '      if (this.#request.isHolding) keptHandles.set(this.#signal, this);\n',
+    to: '',
+    tests: ['test/js/locks/lock-handle.test.js'],
+  },
+  {
+    name: 'a combined signal loses its timeouts',
+    file: 'lib/composite-signals.js',
+    from: 'living.filter(isTimeoutSignal)',
+    to: '[]',
+    tests: ['test/js/composite-signals.test.js'],
+  },
+  {
+    name: 'a copy of a record has its token',
+    file: 'lib/locks/printable-tokens.js',
+    from: '    Object.assign(this, others);',
+    to: '    Object.assign(this, others, { number: token });',
+    tests: ['test/conformance/extensions/serialise.test.js'],
+  },
+  {
+    name: 'a task that aborts itself rejects twice',
+    file: 'lib/scheduler/scheduler-task.js',
+    from: '      if (this.state.abortSource?.aborted) this.#handleAbort(result);\n',
+    to: '',
+    tests: ['test/js/scheduler/own-abort.test.js'],
+  },
+  {
+    name: 'the priority of a signal is that of one copy',
+    file: 'lib/scheduler/signal-priority.js',
+    from: "Symbol.for('holdfast.signalPriority.1')",
+    to: "Symbol('holdfast.signalPriority.1')",
+    tests: ['test/js/scheduler/two-copies.test.js'],
+  },
 ];
 
 module.exports = { PACKAGE_BUGS };
