@@ -8,7 +8,6 @@ const { spawn } = require('node:child_process');
 const { mkdirSync, rmSync } = require('node:fs');
 const path = require('node:path');
 const { createInterface } = require('node:readline');
-const { openLockManager } = require('holdfast');
 const { PACKAGES, openDashboard, photographTerminal } = require('./pictures/camera.js');
 const { startScene } = require('./pictures/scene.js');
 const { TmuxWindow } = require('./pictures/tmux.js');
@@ -39,6 +38,7 @@ async function startDashboard(env) {
 /** @param {string} directory  of the buckets */
 async function takePictures(directory) {
   const env = { ...process.env, HOLDFAST_DIR: directory };
+  const { openLockManager } = require('holdfast'); // built by now
   const locks = openLockManager({ directory });
   await locks.request('scene', () => {}); // makes the bucket, which the tools do not
   locks.close();

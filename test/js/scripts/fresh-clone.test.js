@@ -6,7 +6,11 @@ const { readFileSync, readdirSync } = require('node:fs');
 const path = require('node:path');
 
 const SCRIPTS = path.join(__dirname, '..', '..', '..', 'scripts');
-const scripts = readdirSync(SCRIPTS).filter((name) => name.endsWith('.js'));
+const scripts = ['.', 'test'].flatMap((folder) =>
+  readdirSync(path.join(SCRIPTS, folder))
+    .filter((name) => name.endsWith('.js'))
+    .map((name) => path.join(folder, name)),
+);
 
 /** What a file requires when it is loaded: a call at the start of a line, in no function. */
 const requiredAtOnce = (file) =>
