@@ -277,7 +277,8 @@ export declare class LockManager {
    * each other in a cycle.
    * @param names - Any number; repeated ones are taken once.
    * @param options - Those of {@link LockManager.request}, for each of the locks; `timeout` and
-   *   `signal` limit the whole wait.
+   *   `signal` limit the whole wait. `holdLimit` is a `NotSupportedError`: the limit of the first
+   *   lock would pass while the call waits for the others.
    * @param callback - Gets the locks in the order of `names`, or `null` if `ifAvailable` was
    *   refused for one of them.
    * @returns What `callback` returned, once all are released. Rejects like {@link

@@ -167,6 +167,10 @@ class MultiRequest {
  */
 function requestAll(backend, names, options, callback) {
   if (options.reentrant) throw notSupportedError("requestAll() does not take 'reentrant'");
+  // Each lock would be held, and its limit pass, while the call still waits for the next one.
+  if (options.extras !== undefined && options.extras.holdLimit > 0) {
+    throw notSupportedError("requestAll() does not take 'holdLimit': nest request()");
+  }
   return new MultiRequest(backend, options).run(names, callback);
 }
 

@@ -128,6 +128,40 @@ describeOneClient('requestAll()', (run) => {
   );
 
   test(
+    'holdLimit is refused: that of the first lock would pass before the callback begins',
+    run(async ({ locks, assert, name, notCalled }) => {
+      const names = [`${name} a`, `${name} b`];
+      const error = { name: 'NotSupportedError' };
+      await assert.rejects(locks.requestAll(names, { holdLimit: 60_000 }, notCalled), error);
+      assert.equal(await locks.requestAll(names, { holdLimit: Infinity }, () => 1), 1);
+    }),
+  );
+
+  test(
+    'limit: each lock has so many holders, whatever the order of the names',
+    run(async ({ locks, assert, name }) => {
+      const names = [`${name} a`, `${name} b`];
+      const options = { mode: 'shared', limit: 2 };
+      let [inside, most] = [0, 0];
+      const enter = (each) =>
+        locks.requestAll(each, options, async () => {
+          most = Math.max(most, (inside += 1));
+          await new Promise((resolve) => setImmediate(resolve));
+          inside -= 1;
+        });
+      const calls = [0, 1, 2, 3, 4, 5].map((at) =>
+        enter(at % 2 === 0 ? names : [...names].reverse()),
+      );
+      await Promise.all(calls);
+      assert.ok(most <= 2, `${most} were inside at once`);
+      assert.deepEqual(
+        names.map((each) => locks.isLocked(each)),
+        [false, false],
+      );
+    }),
+  );
+
+  test(
     'the time that the first took is missing to the second',
     run(async ({ locks, assert, name, notCalled, require }) => {
       const { setTimeout: sleep } = require('node:timers/promises');
