@@ -253,9 +253,9 @@ export interface LockBackend {
    */
   cancel(request: LockBackendRequest, isTimeout?: boolean): void;
   /**
-   * From backends that answer later: whether the backend does not know yet if the request has to
-   * wait. A free lock is granted whatever the timeout, so a timeout waits for this answer, at most
-   * a second.
+   * Whether the backend does not know yet if the request has to wait, because its answer comes
+   * later, or a dead holder is being removed. A free lock is granted whatever the timeout, so a
+   * timeout waits for this answer, at most a second.
    */
   isUndecided?(request: LockBackendRequest): boolean;
   /**

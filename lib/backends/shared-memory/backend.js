@@ -215,6 +215,18 @@ class SharedMemoryBackend {
   }
 
   /**
+   * Whether the grant of a waiting request is on its way: it has been granted, or all holders have
+   * died.
+   * @param {Request} request
+   * @returns {boolean}
+   */
+  isUndecided({ backendId, name }) {
+    const agent = this.#agent;
+    if (agent === null || backendId === NO_ID) return false;
+    return agent.isHeld(backendId) || agent.isLocked(name, 1) === 0;
+  }
+
+  /**
    * A dead holder does not count. If a stopped process keeps the table unreadable, this returns
    * true: then no request can be granted either.
    * @param {string} name
