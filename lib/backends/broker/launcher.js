@@ -34,6 +34,8 @@ const FIRST_PAUSE_MS = 2;
 const MAX_PAUSE_MS = 50;
 /** One look and its pause take no longer where the thread runs. */
 const MAX_LOOK_MS = 1000;
+/** A file could be made, and not written. */
+const FULL = ['ENOSPC', 'EDQUOT'];
 const MAX_LOG_BYTES = 2 ** 16;
 const PRIVATE_FILE = 0o600;
 
@@ -92,7 +94,11 @@ const CLOSE_ON_EXEC = 0o2000000;
  */
 function inheritedDescriptors() {
   try {
-    return fs.readdirSync('/proc/self/fd').map(Number).filter(isInherited);
+    const limits = fs.readFileSync('/proc/self/limits', 'utf8');
+    // Nothing can take the place of one that was opened before the limit became narrower.
+    const end = Math.min(Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1]), MAX_INHERITED);
+    const descriptors = fs.readdirSync('/proc/self/fd').map(Number);
+    return descriptors.filter((descriptor) => descriptor < end && isInherited(descriptor));
   } catch {
     return [];
   }
@@ -100,7 +106,7 @@ function inheritedDescriptors() {
 
 /** @param {number} descriptor */
 function isInherited(descriptor) {
-  if (descriptor <= OF_STDIO || descriptor > MAX_INHERITED) return false;
+  if (descriptor <= OF_STDIO) return false;
   try {
     const info = fs.readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8');
     return (Number.parseInt(/^flags:\s*(\d+)/m.exec(info)?.[1] ?? '', 8) & CLOSE_ON_EXEC) === 0;
@@ -231,8 +237,10 @@ class Launcher {
       fs.writeFileSync(mark, markOf(process.pid), { flag: 'wx', mode: PRIVATE_FILE });
       return true;
     } catch (error) {
-      if (/** @type {any} */ (error).code !== 'EEXIST') {
-        if (isShortage(error)) this.#writeMark(number, undefined); // it may be there, and empty
+      const { code } = /** @type {any} */ (error);
+      if (code !== 'EEXIST') {
+        // It is there, and empty. Without a free descriptor it may be another client's.
+        if (FULL.includes(code)) this.#writeMark(number, undefined);
         throw error;
       }
     }
@@ -299,8 +307,12 @@ class Launcher {
    * @param {number | undefined} pid  undefined: it could not be started
    */
   #writeMark(number, pid) {
-    if (pid === undefined) fs.rmSync(this.#markFile(number), { force: true });
-    else this.#overwriteMark(number, markOf(pid));
+    try {
+      if (pid === undefined) fs.rmSync(this.#markFile(number), { force: true });
+      else this.#overwriteMark(number, markOf(pid));
+    } catch {
+      // The folder was removed: the next look says so.
+    }
   }
 
   /**
