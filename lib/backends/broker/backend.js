@@ -11,6 +11,7 @@ const { askHolders, askHoldersSync } = require('./holders.js');
 const { Lifeline } = require('./lifeline.js');
 const { Link } = require('./link.js');
 const { toBrokerFiles } = require('./broker-files.js');
+const { helloMessages } = require('./parts.js');
 const { enterPlace, leavePlace } = require('./open-places.js');
 const { SyncCalls, unconfirmedRelease } = require('./sync-calls.js');
 const { TrackedRequests } = require('./tracked-requests.js');
@@ -25,7 +26,7 @@ const { toEndOfBroker, toInspection } = require('./wire-values.js');
 
 const BrokerWatch = lazy(() => require('./broker-watch.js').BrokerWatch);
 
-/** Escaped, a name takes up to six times as many units, far fewer than the longest line has. */
+/** Escaped, a name or label takes up to six times as many units: fewer than the longest line. */
 const MAX_NAME_UNITS = 2 ** 21;
 /** A thread whose time is over waits no longer for a broker that is stopped. */
 const BRIEF_MS = 500;
@@ -65,7 +66,7 @@ class BrokerBackend {
     ({ bucket: this.bucket, folder: this.folder, url: this.place } = this.#place);
     this.table = this.#place.realFolder;
     this.#link = new Link(this.#place, {
-      hello: (toBrokerTime) => ['hello', this.#state(toBrokerTime), false],
+      hello: (toBrokerTime) => helloMessages(this.#state(toBrokerTime), false),
       onOpen: () => this.#onOpen(),
       onMessage: (message) => this.#receive(message),
       onClose: () => this.#onClose(),
@@ -85,9 +86,7 @@ class BrokerBackend {
    */
   enqueue(request) {
     this.#checkOpen();
-    if (request.name.length > MAX_NAME_UNITS) {
-      throw new DOMException('The name of the lock is too long', 'QuotaExceededError');
-    }
+    checkLength(request);
     this.#connect();
     const tracked = this.#tracked.add(request);
     this.#link.send(['q', ...tracked.asked((t) => this.#link.toBrokerTime(t))]);
@@ -240,6 +239,7 @@ class BrokerBackend {
    */
   isLocked(name, min = 1) {
     this.#checkOpen();
+    if (name.length > MAX_NAME_UNITS) return false;
     return this.#syncCalls.ask('isLocked', [name, min]).value;
   }
 
@@ -312,8 +312,10 @@ class BrokerBackend {
 
   /** @param {any[]} message */
   #receive(message) {
-    const [kind, id, value] = message;
+    const [kind, id, value, items] = message;
     if (kind === 'a') this.#calls.receive(id, value);
+    else if (kind === 'p') this.#calls.receivePart(id, value, items);
+    else if (kind === 'x') this.#calls.receiveError(id, new DOMException(items, value));
     else if (kind === 'over') this.#failAll(toEndOfBroker(id, value));
     else this.#tracked.receive(message);
   }
@@ -331,6 +333,17 @@ class BrokerBackend {
 
   #checkOpen() {
     if (this.#isClosed) throw invalidStateError('The lock manager is closed');
+  }
+}
+
+/**
+ * @param {{ name: string, extras?: { label?: string } }} request
+ * @throws DOMException
+ */
+function checkLength({ name, extras }) {
+  for (const [what, text] of Object.entries({ name, label: extras?.label ?? '' })) {
+    if (text.length <= MAX_NAME_UNITS) continue;
+    throw new DOMException(`The ${what} of the lock is too long`, 'QuotaExceededError');
   }
 }
 

@@ -8,6 +8,7 @@
  * @property {string} what
  * @property {unknown[]} argument
  * @property {boolean} keepsAlive
+ * @property {Record<string, unknown[]>} parts  of the lists of its answer, by key, so far
  * @property {(value: any) => void} resolve
  * @property {(error: Error) => void} reject
  */
@@ -42,7 +43,7 @@ class BrokerCalls {
   ask(what, argument, keepsAlive = true) {
     return new Promise((resolve, reject) => {
       this.#lastCall += 1;
-      const call = { what, argument, keepsAlive, resolve, reject };
+      const call = { what, argument, keepsAlive, parts: {}, resolve, reject };
       this.#calls.set(this.#lastCall, call);
       if (keepsAlive) this.#keepAlive.ref();
       this.#send(this.#lastCall, call);
@@ -54,7 +55,26 @@ class BrokerCalls {
    * @param {unknown} value
    */
   receive(id, value) {
-    this.#take(id)?.resolve(value);
+    const call = this.#take(id);
+    call?.resolve(joined(call.parts, value));
+  }
+
+  /**
+   * @param {number} id
+   * @param {string} key  of a list in the answer; '': the answer is the list
+   * @param {unknown[]} items
+   */
+  receivePart(id, key, items) {
+    const parts = this.#calls.get(id)?.parts;
+    if (parts !== undefined) parts[key] = parts[key]?.concat(items) ?? items;
+  }
+
+  /**
+   * @param {number} id
+   * @param {Error} error
+   */
+  receiveError(id, error) {
+    this.#take(id)?.reject(error);
   }
 
   /** Another broker has come. It hears of a watch before it is asked what that one has seen. */
@@ -74,7 +94,9 @@ class BrokerCalls {
    * @param {number} id
    * @param {Call} call
    */
-  #send(id, { what, argument }) {
+  #send(id, call) {
+    const { what, argument } = call;
+    call.parts = {}; // an earlier broker may have sent some
     this.#link.send(['?', id, what, this.#link.now(), argument]);
   }
 
@@ -86,6 +108,18 @@ class BrokerCalls {
     if (call.keepsAlive) this.#keepAlive.unref();
     return call;
   }
+}
+
+/**
+ * @param {Record<string, unknown[]>} parts
+ * @param {any} value
+ */
+function joined(parts, value) {
+  for (const [key, items] of Object.entries(parts)) {
+    if (key === '') return items.concat(value);
+    value[key] = items.concat(value[key]);
+  }
+  return value;
 }
 
 module.exports = { BrokerCalls };

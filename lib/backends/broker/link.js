@@ -14,7 +14,7 @@ const { WIRE_VERSION } = require('./wire.js');
 
 /**
  * @typedef {object} LinkUser
- * @property {(toBrokerTime: (t: number) => number) => unknown[]} hello  what to say first
+ * @property {(toBrokerTime: (t: number) => number) => unknown[][]} hello  what to say first
  * @property {() => void} onOpen  it may send
  * @property {(message: any[]) => void} onMessage
  * @property {() => void} onClose  the broker has gone, or has ended the connection
@@ -161,7 +161,7 @@ class Link {
     }
     this.#isOpen = true;
     this.#refusals = 0;
-    this.send(this.#user.hello((t) => this.toBrokerTime(t)));
+    for (const said of this.#user.hello((t) => this.toBrokerTime(t))) this.send(said);
     this.#user.onOpen();
     return true;
   }

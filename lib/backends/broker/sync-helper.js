@@ -171,6 +171,7 @@ module.exports = {
   HEAD_WORDS,
   LENGTH,
   NUMBER,
+  TOO_LONG,
   SyncHelper,
   notePhases,
   toAnswerBytes,

@@ -7,11 +7,13 @@ const { parentPort, workerData } = require('node:worker_threads');
 const { machineNow } = require('./machine-clock.js');
 const { Link } = require('./link.js');
 const { BrokerFiles } = require('./broker-files.js');
+const { helloMessages } = require('./parts.js');
 const {
   HEAD_BYTES,
   HEAD_WORDS,
   LENGTH,
   NUMBER,
+  TOO_LONG,
   notePhases,
   toAnswerBytes,
 } = require('./sync-helper.js');
@@ -49,8 +51,8 @@ class SyncThread {
     this.#link = new Link(new BrokerFiles(bucket, directory), {
       hello: () => this.#hello(),
       onOpen: () => this.#send(),
-      onMessage: ([kind, call, value]) => {
-        if (kind === 'a' && call === this.#question?.number) this.#answer(toAnswer(value));
+      onMessage: ([kind, call, value, message]) => {
+        this.#receive(kind, call, value, message);
         if (kind === 'over')
           this.#answer(call === undefined ? { isLost: true } : { error: [call, value] });
       },
@@ -69,7 +71,7 @@ class SyncThread {
       else this.#link.open();
       return;
     }
-    if (question.state !== undefined) this.#link.send(this.#hello());
+    if (question.state !== undefined) for (const said of this.#hello()) this.#link.send(said);
     this.#send();
   }
 
@@ -84,7 +86,20 @@ class SyncThread {
         this.#link.toBrokerTime(at),
       ],
     );
-    return ['hello', { ...this.#state, requests }, true];
+    return helloMessages({ ...this.#state, requests }, true);
+  }
+
+  /**
+   * @param {string} kind
+   * @param {number} call
+   * @param {any} value
+   * @param {string} message
+   */
+  #receive(kind, call, value, message) {
+    if (call !== this.#question?.number) return;
+    if (kind === 'a') this.#answer(toAnswer(value));
+    else if (kind === 'x') this.#answer({ error: [value, message] });
+    else if (kind === 'p') this.#answer({ error: ['InvalidStateError', TOO_LONG] });
   }
 
   #send() {

@@ -2,14 +2,15 @@
 
 // What JSON does not know, and crosses as a string: tokens.
 
-/**
- * @param {string} _key
- * @param {unknown} value
- */
-const withoutBigints = (_key, value) => (typeof value === 'bigint' ? `${value}` : value);
+/** @param {bigint | null | undefined} token */
+const toText = (token) => (typeof token === 'bigint' ? `${token}` : token);
 
-/** @param {unknown} value */
-const toPlain = (value) => JSON.parse(JSON.stringify(value, withoutBigints));
+/** @param {any} item  a detail or an event */
+const toPlain = (item) => ({
+  ...item,
+  token: toText(item.token),
+  enclosingToken: toText(item.enclosingToken),
+});
 
 /** @param {string | null} text */
 const toToken = (text) => (text === null ? null : BigInt(text));

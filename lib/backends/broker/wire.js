@@ -5,15 +5,17 @@
  * crosses as it is.
  *
  * To the broker, `t` by the broker's clock:
- *   auth [proof, nonce] · hello [state] · q [id, name, flags, t, extras] · r [id, t] ·
+ *   auth [proof, nonce] · + [requests], of the next hello · hello [state] ·
+ *   q [id, name, flags, t, extras] · r [id, t] ·
  *   c [id, isTimeout, t] · f [id] · ? [call, what, t, argument] · bye []
  * From the broker:
  *   hi [version, nonce, clock, now, wallLead] · welcome [proof] · w [id] · g [id, high, low] ·
  *   m [id] · l [id, reason, high, low] · d [id, reason] · e [id, name, message] ·
- *   a [call, value] · over [name, message]: no more is to be had here, and why
+ *   p [call, key, items], which go before those of the answer · a [call, value] ·
+ *   x [call, name, message]: no answer · over [name, message]: no more is to be had here, and why
  */
 
-const WIRE_VERSION = 2;
+const WIRE_VERSION = 3;
 
 /** Flags of a request. */
 const SHARED = 1;

@@ -1,6 +1,7 @@
 'use strict';
 
 const { wouldSelfDeadlock } = require('../../local/self-deadlock.js');
+const { toParts } = require('../parts.js');
 const { toPlain } = require('../wire-values.js');
 
 /** @typedef {import('./broker-table.js').BrokerTable} BrokerTable */
@@ -19,25 +20,25 @@ const MAX_HOLDERS = 1024;
  *   session: Session,
  *   argument: any[],
  *   reply: (value: unknown) => void,
- * ) => void} Answer
+ * ) => void | Promise<void>} Answer
  */
 
 /** @type {Record<string, Answer>} */
 const ANSWERS = {
   snapshot: (table, _session, _argument, reply) => reply(table.snapshot()),
 
-  inspect: (table, session, _argument, reply) => reply(toPlain(table.inspect(session))),
+  inspect: (table, session, _argument, reply) => reply(toPlainLists(table.inspect(session))),
 
-  waitsOf(table, session, [ids, withQueues, withPossible], reply) {
+  async waitsOf(table, session, [ids, withQueues, withPossible], reply) {
     const known = Array.isArray(ids) ? ids : []; // whoever asks so has asked for nothing
     const options = { withQueues, withPossible };
-    table.waitsOf(session, known, options).then((found) => reply(toPlain(found)));
+    reply(toPlainLists(await table.waitsOf(session, known, options)));
   },
 
   /** Without the name, which may be longer than an answer to a blocked thread. */
   holdersOf(table, session, [name, max], reply) {
     const holders = table.holdersOf(name, Math.min(max, MAX_HOLDERS), session);
-    reply(toPlain(holders.map((holder) => ({ ...holder, name: '' }))));
+    reply(holders.map((holder) => toPlain({ ...holder, name: '' })));
   },
 
   isLocked: (table, _session, [name, least], reply) => reply(table.isLocked(name, least)),
@@ -50,7 +51,7 @@ const ANSWERS = {
 
   async readWatch(_table, session, [id, max], reply) {
     const events = await watchesOf(session).get(id)?.read(Math.min(max, MAX_EVENTS));
-    reply(toPlain(events ?? []));
+    reply((events ?? []).map(toPlain));
   },
 
   closeWatch(_table, session, [id], reply) {
@@ -103,7 +104,54 @@ function watchesOf(session) {
  */
 function answerCall(table, connection, { call, what, argument }) {
   const session = /** @type {Session} */ (connection.session);
-  ANSWERS[what](table, session, argument, (value) => connection.send(['a', call, value]));
+  // Only the call fails: the connection has locks.
+  const fail = (/** @type {any} */ { name, message }) =>
+    connection.send(['x', call, 'OperationError', `${name}: ${message}`]);
+  const reply = (/** @type {unknown} */ value) =>
+    void sendAnswer(connection, call, value).catch(fail);
+  try {
+    ANSWERS[what](table, session, argument, reply)?.catch(fail);
+  } catch (error) {
+    fail(error);
+  }
+}
+
+/** @param {{ held: any[], pending: any[] }} lists */
+const toPlainLists = ({ held, pending, ...rest }) => ({
+  ...rest,
+  held: held.map(toPlain),
+  pending: pending.map(toPlain),
+});
+
+/** @param {any} item  a detail, an event, or a word of an answer */
+const unitsOf = (item) => (item?.name?.length ?? 0) + (item?.label?.length ?? 0);
+
+/**
+ * A long list goes before the answer, in parts: others are served between two of them.
+ * @param {ClientConnection} connection
+ * @param {number} call
+ * @param {any} value
+ */
+async function sendAnswer(connection, call, value) {
+  /** @type {[key: string, items: unknown[]][]} */
+  const parts = [];
+  const shorten = (/** @type {string} */ key, /** @type {unknown[]} */ list) => {
+    const ofList = toParts(list, unitsOf);
+    const last = ofList.pop();
+    for (const part of ofList) parts.push([key, part]);
+    return last;
+  };
+  let rest = value;
+  if (Array.isArray(value)) rest = shorten('', value);
+  else if (Array.isArray(value?.held)) {
+    const held = shorten('held', value.held);
+    rest = { ...value, held, pending: shorten('pending', value.pending) };
+  }
+  for (const [key, items] of parts) {
+    connection.send(['p', call, key, items]);
+    await connection.afterSending();
+  }
+  connection.send(['a', call, rest]);
 }
 
 /** @param {unknown} what */

@@ -1,5 +1,6 @@
 'use strict';
 
+const { setImmediate } = require('../../../time.js');
 const { answerCall, isCall } = require('./calls.js');
 const { isProof, newNonce, proofOf } = require('../proof.js');
 const { CLOCK_KIND, machineNow, wallLead } = require('../machine-clock.js');
@@ -24,6 +25,8 @@ class ClientConnection {
   /** @type {string[]} */
   #out = [];
   #lastT = 0;
+  /** @type {any[]} requests that go with the hello that follows */
+  #told = [];
   #reader = new LineReader((message) => this.#receive(message));
 
   /**
@@ -68,6 +71,22 @@ class ClientConnection {
     if (!this.#isClosed) this.#socket.write(text);
   }
 
+  /** Resolves in a later iteration of the loop, when the kernel has most of it. */
+  async afterSending() {
+    await new Promise((resolve) => setImmediate(resolve));
+    const socket = this.#socket;
+    if (this.#isClosed || !socket.writableNeedDrain) return;
+    await new Promise((resolve) => {
+      const end = () => {
+        socket.off('drain', end);
+        socket.off('close', end);
+        resolve(undefined);
+      };
+      socket.on('drain', end);
+      socket.on('close', end);
+    });
+  }
+
   /** Ends the connection, whatever the other side does. */
   destroy() {
     this.#socket.destroy();
@@ -89,6 +108,7 @@ class ClientConnection {
     if (this.#isClosed) return;
     if (kind === 'auth') this.#authenticate(rest);
     else if (!this.#isKnown) throw new WireError('a message before the proof');
+    else if (kind === '+') this.#addRequests(rest[0]);
     else if (kind === 'hello') this.#hello(rest[0], rest[1]);
     else if (this.session === undefined) throw new WireError('a message before hello');
     else this.#step(kind, rest);
@@ -106,11 +126,19 @@ class ClientConnection {
     this.flush();
   }
 
+  /** @param {any} requests */
+  #addRequests(requests) {
+    if (!Array.isArray(requests)) throw new WireError('requests that are no list');
+    for (const request of requests) this.#told.push(request);
+  }
+
   /**
    * @param {any} state
    * @param {any} isHelper  the connection is of the helper thread
    */
   #hello(state, isHelper) {
+    if (Array.isArray(state?.requests)) state.requests = this.#told.concat(state.requests);
+    this.#told = [];
     checkState(state);
     const now = machineNow();
     // Where a client's clock is another one, its times are right to one exchange only.

@@ -5,11 +5,15 @@ const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
+const { answerCall } = require('../../../../lib/backends/broker/server/calls.js');
 const { openLockManager } = require('../../../../lib/index.js');
-const { removeLocks } = require('../../../support/broker-process.js');
+const { killBroker, removeLocks } = require('../../../support/broker-process.js');
 
-const REQUESTS = 18_000;
-const LABEL = 'x'.repeat(1000);
+const REQUESTS = 9_000;
+const LABEL = 'x'.repeat(16_000);
+/** No line of the protocol is longer. */
+const MAX_LINE_BYTES = 2 ** 27;
+const TOO_LONG = 'x'.repeat(2 ** 21 + 1);
 
 let directory;
 let locks;
@@ -22,18 +26,65 @@ afterAll(() => {
   removeLocks(new BrokerFiles('default', directory));
 });
 
-test('what is told of very many requests arrives, and nobody loses anything by it', async () => {
-  const held = await locks.acquire('a');
+describe('more requests than one line can name', () => {
+  let held;
+  let ends;
   const stop = new AbortController();
-  const waiting = Array.from({ length: REQUESTS }, () =>
-    locks.request('a', { label: LABEL, signal: stop.signal }, () => {}),
-  );
-  const ends = Promise.allSettled(waiting);
-  const { pending } = await locks.inspect();
-  expect(pending).toHaveLength(REQUESTS);
-  expect(pending.reduce((length, { label }) => length + label.length, 0)).toBeGreaterThan(2 ** 24);
+  beforeAll(async () => {
+    held = await locks.acquire('a');
+    const waiting = Array.from({ length: REQUESTS }, () =>
+      locks.request('a', { label: LABEL, signal: stop.signal }, () => {}),
+    );
+    ends = Promise.allSettled(waiting);
+  });
+  afterAll(async () => {
+    stop.abort();
+    await ends;
+    held.release();
+  });
+
+  test('are all in an inspection, and nobody loses anything by it', async () => {
+    const { pending } = await locks.inspect();
+    expect(pending).toHaveLength(REQUESTS);
+    const length = pending.reduce((sum, { label }) => sum + label.length, 0);
+    expect(length).toBeGreaterThan(MAX_LINE_BYTES);
+    expect(held.signal.aborted).toBe(false);
+  });
+
+  test('are all known to the next broker, and nothing is lost', async () => {
+    killBroker(new BrokerFiles('default', directory));
+    const { pending } = await locks.query();
+    expect(pending).toHaveLength(REQUESTS);
+    expect(held.signal.aborted).toBe(false);
+  });
+});
+
+test('a call that cannot be answered fails, and its connection is told nothing else', () => {
+  const sent = [];
+  const connection = { session: {}, send: (message) => sent.push(message) };
+  const table = {
+    inspect() {
+      throw new RangeError('Invalid string length');
+    },
+  };
+  answerCall(table, connection, { call: 7, what: 'inspect', argument: [] });
+  expect(sent).toEqual([['x', 7, 'OperationError', 'RangeError: Invalid string length']]);
+});
+
+test.each([
+  ['name', () => locks.request(TOO_LONG, () => {})],
+  ['label', () => locks.request('b', { label: TOO_LONG }, () => {})],
+])('a %s that is too long is refused, and the locks of the client stay', async (what, request) => {
+  const held = await locks.acquire('c');
+  await expect(request()).rejects.toMatchObject({
+    name: 'QuotaExceededError',
+    message: `The ${what} of the lock is too long`,
+  });
+  expect((await locks.query()).held).toContainEqual(expect.objectContaining({ name: 'c' }));
   expect(held.signal.aborted).toBe(false);
-  stop.abort();
-  await ends;
   held.release();
+});
+
+test('no lock has a name that is too long', () => {
+  expect(locks.isLocked(TOO_LONG)).toBe(false);
 });
