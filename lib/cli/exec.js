@@ -4,7 +4,7 @@ const { performance } = require('node:perf_hooks');
 const { Option } = require('commander');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { note } = require('./output.js');
-const { openPlace } = require('./table-options.js');
+const { isSharedMemory, openPlace } = require('./table-options.js');
 const { printable } = require('./printable.js');
 const { runCommand } = require('./run-command.js');
 const { integerFrom, toMilliseconds } = require('./seconds.js');
@@ -95,6 +95,12 @@ async function exec(name, words, options) {
   const command = toCommand(words);
   const start = performance.now();
   const manager = openPlace(options, { isPatient: true });
+  if (!options.close && !isSharedMemory(options)) {
+    note(
+      'exec: if holdfast itself is killed here (broker, etcd), the lock becomes free while the ' +
+        'command runs on; -o accepts that without this note',
+    );
+  }
   const lock = await acquire(manager, name, options);
   const seconds = ((performance.now() - start) / MS_PER_SECOND).toFixed(6);
   if (lock === null) {

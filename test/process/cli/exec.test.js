@@ -234,3 +234,19 @@ test('many processes that count in one file under the lock lose no count', async
   await Promise.all(Array.from({ length: writers }, count));
   expect(readFileSync(file, 'utf8')).toBe(`${writers * rounds}\n`);
 });
+
+describe('over a broker, where a command keeps no lock after the tool was killed', () => {
+  const url = () => `broker://${cli.directory}`;
+  const NOTE = /if holdfast itself is killed here .* the lock becomes free/;
+
+  test('exec says so before it runs the command', () => {
+    const { status, stdout, stderr } = cli.run(['exec', '--url', url(), 'a', '--', 'echo', 'x']);
+    expect({ status, stdout }).toEqual({ status: 0, stdout: 'x\n' });
+    expect(stderr).toMatch(NOTE);
+  });
+
+  test('-o asks for just that, and exec says nothing', () => {
+    const { stderr } = cli.run(['exec', '-o', '--url', url(), 'a', '--', 'echo', 'x']);
+    expect(stderr).toBe('');
+  });
+});
