@@ -2,9 +2,11 @@
 
 // Loads the native addon. The only module that opens a .node file.
 
+const { readFileSync, statSync } = require('node:fs');
 const path = require('node:path');
 const { findAddon, howToBuild } = require('./addon-file.js');
 const { BindingError } = require('./binding-error.js');
+const { sharedByCopies } = require('./copies.js');
 const { packageRoot } = require('./package-files.js');
 
 /** @typedef {import('./addon-file.js').Machine} Machine */
@@ -40,13 +42,56 @@ function refuseOtherPlatforms({ platform, arch }) {
 }
 
 /**
- * Node caches the addon, so another call is cheap. This form of require is invisible to bundlers,
- * which would look for the file at build time.
+ * @typedef {object} LoadedAddon
+ * @property {string} file
+ * @property {string} version  of the file as it was loaded
+ * @property {any} exports
+ */
+
+/**
+ * The addons of this thread. To peers each one in a process is a process of its own, so copies of
+ * the package whose addons are the same share one.
+ * @type {LoadedAddon[]}
+ */
+const loaded = sharedByCopies('addons.1', () => []);
+
+/**
+ * Another one after the file was replaced.
+ * @param {string} file
+ */
+function versionOf(file) {
+  const { dev, ino, size, mtimeMs } = statSync(file);
+  return [size, mtimeMs, dev, ino].join();
+}
+
+/**
+ * @param {LoadedAddon} addon
+ * @param {string} file
+ * @param {string} version  of the file
+ */
+function hasSameContent(addon, file, version) {
+  if (addon.version === version) return true;
+  try {
+    const isUnchanged = versionOf(addon.file) === addon.version;
+    return isUnchanged && readFileSync(addon.file).equals(readFileSync(file));
+  } catch {
+    return false; // it was removed
+  }
+}
+
+/**
+ * Opens an addon, or returns the loaded one. This form of require is invisible to bundlers, which
+ * would look for the file at build time.
  * @param {string} file
  */
 function open(file) {
+  const version = versionOf(file);
+  const known = loaded.find((addon) => hasSameContent(addon, file, version));
+  if (known !== undefined) return known.exports;
   const { createRequire } = require('node:module');
-  return createRequire(file)(file);
+  const addon = { file, version, exports: createRequire(file)(file) };
+  loaded.push(addon);
+  return addon.exports;
 }
 
 /**

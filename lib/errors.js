@@ -1,5 +1,7 @@
 'use strict';
 
+const { acceptInstancesOfCopies, sharedByCopies } = require('./copies.js');
+
 /**
  * The errors of this package. Each is created where it happens, so that it has its own stack.
  */
@@ -17,13 +19,14 @@ const LOSS_MESSAGES = {
 /** @param {Error} error  with the members that `JSON.stringify()` leaves out */
 const errorToJson = (error) => Object.assign({ name: error.name, message: error.message }, error);
 
+/** @type {WeakSet<object>} */
+const losses = sharedByCopies('lockLostErrors', () => new WeakSet());
+
 /**
  * `request()` rejects with this when a held lock was taken away. To code that knows the standard it
  * is a plain DOMException: its `constructor` says so, and `instanceof` accepts both classes.
  */
 class LockLostError extends DOMException {
-  #isLoss = true;
-
   /**
    * @param {LossReason} reason
    * @param {bigint} token  the fencing token of the lost lock
@@ -44,6 +47,7 @@ class LockLostError extends DOMException {
       token: { enumerable: false },
       toJSON: { value: () => ({ ...errorToJson(this), token: token.toString() }) },
     });
+    losses.add(this);
   }
 
   /**
@@ -51,7 +55,7 @@ class LockLostError extends DOMException {
    * @param {unknown} value
    */
   static [Symbol.hasInstance](value) {
-    return typeof value === 'object' && value !== null && #isLoss in value && value.#isLoss;
+    return losses.has(/** @type {object} */ (value));
   }
 }
 
@@ -80,6 +84,7 @@ class DeadlockError extends DOMException {
     return errorToJson(this);
   }
 }
+acceptInstancesOfCopies(DeadlockError);
 
 /** A mutex or semaphore was not entered: it was held (`blocking: false`), or the timeout passed. */
 class LockError extends Error {
@@ -98,6 +103,7 @@ class LockError extends Error {
     return errorToJson(this);
   }
 }
+acceptInstancesOfCopies(LockError);
 
 /** @param {string} message */
 const abortError = (message) => new DOMException(message, 'AbortError');

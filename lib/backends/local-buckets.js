@@ -1,13 +1,14 @@
 'use strict';
 
 const { LocalBackend } = require('./local/backend.js');
+const { sharedByCopies } = require('../copies.js');
 const { LocalLockTable } = require('./local/lock-table.js');
 
 /**
  * The lock tables of this thread, by bucket.
  * @type {Map<string, LocalLockTable>}
  */
-const tables = new Map();
+const tables = sharedByCopies('localBuckets.1', () => new Map());
 
 /**
  * Opens an agent of a bucket that belongs to this thread alone.

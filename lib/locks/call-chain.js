@@ -1,6 +1,7 @@
 'use strict';
 
 const { AsyncLocalStorage } = require('node:async_hooks');
+const { sharedByCopies } = require('../copies.js');
 const { contextsAreCheap } = require('../node-internals.js');
 const { UNKNOWN, toEnclosingWord } = require('./enclosing-word.js');
 
@@ -47,24 +48,26 @@ const { UNKNOWN, toEnclosingWord } = require('./enclosing-word.js');
  */
 
 /**
- * The request in whose callback the current code runs. All that the callback calls, awaits or
- * starts without awaiting it is inside: it has the same async context.
- *
- * Where async contexts are expensive, a callback is followed only to its first `await`, until the
- * program uses an option that needs more.
- * @type {AsyncLocalStorage<ChainLink> | undefined}
+ * @typedef {object} ThreadChains
+ * @property {AsyncLocalStorage<ChainLink> | undefined} chains  the request in whose callback the
+ *   current code runs. All that the callback calls, awaits or starts without awaiting it is inside:
+ *   it has the same async context. Where async contexts are expensive, a callback is followed only
+ *   to its first `await`, until the program uses an option that needs more.
+ * @property {ChainLink | undefined} running  without contexts: the request whose callback runs
+ * @property {number} unfollowed  how many locks of this thread have a callback that is not
+ *   followed, or are held by a handle
  */
-let chains = contextsAreCheap ? new AsyncLocalStorage() : undefined;
 
-/** @type {ChainLink | undefined} without contexts: the request whose callback is running */
-let running = undefined;
-
-/** How many locks of this thread have a callback that is not followed, or are held by a handle. */
-let unfollowed = 0;
+/** @type {ThreadChains} */
+const thread = sharedByCopies('callChains.1', () => ({
+  chains: contextsAreCheap ? new AsyncLocalStorage() : undefined,
+  running: undefined,
+  unfollowed: 0,
+}));
 
 /** Makes later callbacks be followed to their end; callbacks that have begun are not. */
 function followCallChains() {
-  chains ??= new AsyncLocalStorage();
+  thread.chains ??= new AsyncLocalStorage();
 }
 
 /**
@@ -80,6 +83,7 @@ const callInside = contextsAreCheap ? callInContext : callFollowed;
  * @param {object} lock
  */
 function callInContext(request, callback, lock) {
+  const { chains } = thread;
   /** @type {AsyncLocalStorage<ChainLink>} */ (chains).enterWith(request); // for this microtask
   return callback(lock);
 }
@@ -90,14 +94,14 @@ function callInContext(request, callback, lock) {
  * @param {object} lock
  */
 function callFollowed(request, callback, lock) {
-  if (chains !== undefined) return chains.run(request, callback, lock);
+  if (thread.chains !== undefined) return thread.chains.run(request, callback, lock);
   stopFollowing(request);
-  const previous = running;
-  running = request;
+  const previous = thread.running;
+  thread.running = request;
   try {
     return callback(lock);
   } finally {
-    running = previous;
+    thread.running = previous;
   }
 }
 
@@ -111,13 +115,13 @@ function callFollowed(request, callback, lock) {
  */
 function runInside(request, run) {
   if (request === undefined) return run();
-  if (chains !== undefined) return chains.run(request, run);
-  const previous = running;
-  running = request;
+  if (thread.chains !== undefined) return thread.chains.run(request, run);
+  const previous = thread.running;
+  thread.running = request;
   try {
     return run();
   } finally {
-    running = previous;
+    thread.running = previous;
   }
 }
 
@@ -128,7 +132,7 @@ function runInside(request, run) {
 function stopFollowing(request) {
   if (request.isUnfollowed) return;
   request.isUnfollowed = true;
-  unfollowed += 1;
+  thread.unfollowed += 1;
 }
 
 /**
@@ -138,12 +142,13 @@ function stopFollowing(request) {
 function endFollowing(request) {
   if (!request.isUnfollowed) return;
   request.isUnfollowed = false;
-  unfollowed -= 1;
+  thread.unfollowed -= 1;
 }
 
 /** The innermost lock, of any bucket, that the running call chain holds. */
 function enclosingLock() {
   // A callback that began before followCallChains() has no context until its first `await`.
+  const { chains, running } = thread;
   return innermostHeld(chains === undefined ? running : (chains.getStore() ?? running));
 }
 
@@ -159,8 +164,9 @@ function innermostHeld(request) {
  */
 function enterCallChain(request) {
   // As in enclosingLock(), written out: it is part of the constructor of every request.
+  const { chains, running } = thread;
   const inner = chains === undefined ? running : (chains.getStore() ?? running);
-  if (inner !== undefined || unfollowed > 0) enclose(request, innermostHeld(inner));
+  if (inner !== undefined || thread.unfollowed > 0) enclose(request, innermostHeld(inner));
 }
 
 /**
@@ -237,7 +243,7 @@ function extrasInside(extras, outer, backend) {
   const enclosing = isDirectlyInside
     ? outer
     : heldAround(outer, (request) => shareLocks(homeOf(request), backend));
-  if (enclosing === undefined && unfollowed === 0) return extras;
+  if (enclosing === undefined && thread.unfollowed === 0) return extras;
   if (extras === undefined) {
     return enclosing === undefined ? MAYBE_INSIDE : onlyInside(toEnclosingWord(enclosing, 'warn'));
   }

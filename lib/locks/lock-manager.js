@@ -1,5 +1,6 @@
 'use strict';
 
+const { acceptInstancesOfCopies } = require('../copies.js');
 const { invalidStateError, notSupportedError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { checkLockRequest, checkName } = require('./request-checks.js');
@@ -22,6 +23,7 @@ const withProcessFacts = lazy(() => require('./process-facts.js').withProcessFac
 const withCallSite = lazy(() => require('./call-site.js').withCallSite);
 
 const FROM_THIS_PACKAGE = Symbol('from this package');
+const BACKEND = Symbol.for('holdfast.backend');
 
 /**
  * @param {unknown} options
@@ -74,12 +76,6 @@ function refuseCallback(options) {
 
 /** @type {(value: unknown) => boolean} */
 let isLockManager;
-
-/**
- * For this package: whether at least `min` holders, or an exclusive one, hold the lock.
- * @type {(manager: LockManager, name: string, min: number) => boolean}
- */
-let hasHolders;
 
 /** @type {(manager: LockManager, backend: LockBackend) => void} */
 let useBackend;
@@ -284,8 +280,8 @@ class LockManager {
     this.close();
   }
 
-  /** For the command line and the metrics: the backend. */
-  [Symbol.for('holdfast.backend')]() {
+  /** For the command line, the metrics and other copies of this package: the backend. */
+  [BACKEND]() {
     return this.#attach();
   }
 
@@ -302,7 +298,6 @@ class LockManager {
 
   static {
     isLockManager = (value) => isObject(value) && #openBackend in value;
-    hasHolders = (manager, name, min) => manager.#attach().isLocked(name, min);
     useBackend = (manager, backend) => {
       manager.#backend = backend;
     };
@@ -319,6 +314,16 @@ defineInterface(LockManager, [
   'watch',
   'close',
 ]);
+acceptInstancesOfCopies(LockManager);
+
+/**
+ * For this package: whether at least `min` holders, or an exclusive one, hold the lock.
+ * @param {LockManager} manager  perhaps of another copy
+ * @param {string} name
+ * @param {number} min
+ * @returns {boolean}
+ */
+const hasHolders = (manager, name, min) => manager[BACKEND]().isLocked(name, min);
 
 /**
  * @param {import('../../types/backend.d.ts').LockInspection} inspection  as a backend returns it

@@ -333,7 +333,8 @@ class LockRequest {
 
   /** @param {LockRequest} inner */
   noteWaitInside(inner) {
-    if (inner.#callback !== this.#callback) return false;
+    // A request of another copy of this package has no such field.
+    if (!(#callback in inner) || inner.#callback !== this.#callback) return false;
     this.#asksAgain = true;
     return endsAtReturn(this.#callback);
   }

@@ -1,5 +1,6 @@
 'use strict';
 
+const { acceptInstancesOfCopies } = require('../copies.js');
 const { defineInterface } = require('../webidl.js');
 const { lossSignalOf } = require('./loss-signal.js');
 
@@ -62,6 +63,7 @@ class Lock {
   }
 }
 defineInterface(Lock, ['name', 'mode', 'token', 'signal']);
+acceptInstancesOfCopies(Lock);
 
 /**
  * @param {GrantedRequest} request  granted

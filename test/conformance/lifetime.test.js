@@ -83,7 +83,7 @@ describe.each(BACKENDS)('lifetime of the event loop [%s]', (backend) => {
         const outcomes = await Promise.allSettled([holder, waiting]);
         for (const { reason } of outcomes) print(reason.name);
       });
-      expect(end).toEqual({ ...CLEAN_END, lines: ['AbortError', 'AbortError'] });
+      expect(end).toEqual({ ...CLEAN_END, lines: ['LockLostError', 'AbortError'] });
     });
 
     test('what the callback of a stolen lock rejects with later is no unhandled rejection', async () => {

@@ -116,7 +116,7 @@ test('while a stopped client may hold a lock, everybody is told what to do, and 
   const told = once(child, 'message');
   if (await isTaken()) child.send('release');
   const [{ value, error: loss }] = await told;
-  expect([value, loss?.name]).toContainEqual(value === undefined ? 'AbortError' : 'released');
+  expect([value, loss?.name]).toContainEqual(value === undefined ? 'LockLostError' : 'released');
   expect(await requestUntilServed({}, () => 'granted')).toBe('granted');
 });
 

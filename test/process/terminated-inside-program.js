@@ -23,7 +23,8 @@ async function ended(promise) {
   try {
     await promise;
   } catch (error) {
-    if (!['AbortError', 'DeadlockError', 'TimeoutError'].includes(error.name)) throw error;
+    if (!['AbortError', 'DeadlockError', 'LockLostError', 'TimeoutError'].includes(error.name))
+      throw error;
   }
 }
 
@@ -188,7 +189,7 @@ async function refusedWith(name, use) {
 
 /** A request whose manager was closed under it. */
 function isClosed(error) {
-  if (!['InvalidStateError', 'AbortError'].includes(error.name)) throw error;
+  if (!['InvalidStateError', 'AbortError', 'LockLostError'].includes(error.name)) throw error;
 }
 
 async function runWorker() {

@@ -1,5 +1,7 @@
 'use strict';
 
+const { sharedByCopies } = require('../../copies.js');
+
 /**
  * Sessions that end after the last 'exit' listener of the thread. The kernel releases locks on this
  * machine at that moment; a cluster that is not told so would keep them for the TTL.
@@ -9,23 +11,18 @@
 
 /** @typedef {{ leave(): void }} Leaver */
 
-const KEY = Symbol.for('holdfast.leaveAfterExit');
-
-/** @returns {Set<Leaver>} */
-function leavers() {
-  const holder = /** @type {any} */ (process);
-  if (holder[KEY] !== undefined) return holder[KEY];
-  const { emit } = holder;
-  /** @type {Set<Leaver>} */
-  const all = new Set();
-  Object.defineProperty(holder, KEY, { value: all });
-  holder.emit = function emitThenLeave(/** @type {any[]} */ ...args) {
-    const isHeard = Reflect.apply(emit, this, args);
-    if (args[0] === 'exit') for (const leaver of all) leaver.leave();
-    return isHeard;
-  };
-  return all;
-}
+const leavers = () =>
+  sharedByCopies('leaveAfterExit.1', () => {
+    /** @type {Set<Leaver>} */
+    const all = new Set();
+    const { emit } = /** @type {any} */ (process);
+    process.emit = function emitThenLeave(/** @type {any[]} */ ...args) {
+      const isHeard = Reflect.apply(emit, this, args);
+      if (args[0] === 'exit') for (const leaver of all) leaver.leave();
+      return isHeard;
+    };
+    return all;
+  });
 
 /** @param {Leaver} leaver */
 const leaveAfterExit = (leaver) => leavers().add(leaver);

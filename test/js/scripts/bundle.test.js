@@ -82,6 +82,7 @@ test('require loads one file, which has no request, no backend and no task', () 
   `);
   expect(files).toEqual(['dist/index.js']);
   expect(modulesOf('index.js').toSorted()).toEqual([
+    'copies.js',
     'errors.js',
     'index.js',
     'lazy.js',

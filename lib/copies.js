@@ -1,0 +1,44 @@
+'use strict';
+
+/**
+ * Copies: a program may evaluate this package several times in one thread, from two folders of
+ * node_modules, or again after `jest.resetModules()`. They share some state, so that a lock of one
+ * is known to the others.
+ */
+
+/**
+ * State of this thread that all copies share. It stays in the form in which the first copy has made
+ * it, so its name ends with a number, which changes with the form.
+ * @template T
+ * @param {string} name
+ * @param {() => T} create
+ * @returns {T}
+ */
+function sharedByCopies(name, create) {
+  const key = Symbol.for(`holdfast.${name}`);
+  const holder = /** @type {any} */ (process);
+  if (holder[key] === undefined) Object.defineProperty(holder, key, { value: create() });
+  return holder[key];
+}
+
+const hasOrdinaryInstance = Function.prototype[Symbol.hasInstance];
+
+/**
+ * Makes `instanceof` accept the instances of all copies of a class. A subclass of it is not
+ * concerned.
+ * @param {Function} constructor
+ */
+function acceptInstancesOfCopies(constructor) {
+  const brand = Symbol.for(`holdfast.${constructor.name}`);
+  Object.defineProperty(constructor.prototype, brand, { value: true });
+  Object.defineProperty(constructor, Symbol.hasInstance, {
+    /** @this {unknown} @param {any} value */
+    value(value) {
+      if (hasOrdinaryInstance.call(/** @type {Function} */ (this), value)) return true;
+      if (this !== constructor || typeof value !== 'object' || value === null) return false;
+      return value[brand] === true && !Object.hasOwn(value, brand); // a prototype has it itself
+    },
+  });
+}
+
+module.exports = { acceptInstancesOfCopies, sharedByCopies };

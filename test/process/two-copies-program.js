@@ -1,0 +1,82 @@
+'use strict';
+
+// Two copies of the package in one thread. Arguments: the entry of each, what to do.
+
+const { setImmediate: turn } = require('node:timers/promises');
+
+const [, , first, second, action] = process.argv;
+const A = require(first);
+const B = require(second);
+
+/** Whether each class of A accepts what B makes, and B's class what A makes; and no other value. */
+const CLASSES = {
+  LockManager: async ({ locks }) => locks,
+  Lock: ({ locks }) => locks.request('a', (lock) => lock),
+  LockLostError: async ({ locks }) => {
+    const lost = locks.request('a', () => new Promise(() => {})).catch((error) => error);
+    await locks.request('a', { steal: true }, () => {});
+    return lost;
+  },
+  DeadlockError: ({ locks }) =>
+    locks.request('a', () =>
+      locks.request('a', { deadlock: 'reject' }, () => {}).catch((error) => error),
+    ),
+  LockError: ({ Mutex }) => {
+    const mutex = new Mutex('m');
+    return mutex.runExclusive(() => mutex.acquire({ blocking: false }).catch((error) => error));
+  },
+};
+
+const ACTIONS = {
+  exclude: () =>
+    A.locks.request('a', () => B.locks.request('a', { ifAvailable: true }, (lock) => lock)),
+
+  requestSync: () =>
+    A.locks.request('a', () => {
+      try {
+        return B.locks.requestSync('a', { timeout: 60_000 }, () => 'granted');
+      } catch (error) {
+        return error.name;
+      }
+    }),
+
+  reentrant: () =>
+    A.locks.request('a', { reentrant: true }, () =>
+      B.locks.request('a', { reentrant: true }, async () => {
+        await turn();
+        return A.locks.request('a', { reentrant: true }, () => 'granted');
+      }),
+    ),
+
+  deadlock: () =>
+    A.locks.request('a', () =>
+      B.locks.request('a', { deadlock: 'reject' }, () => {}).catch((error) => error.name),
+    ),
+
+  manager: async () => {
+    const mutex = new B.Mutex('m', { manager: A.locks });
+    const isLocked = await A.locks.request('m', () => mutex.isLocked());
+    return [isLocked, await mutex.runExclusive(() => 'ran'), await mutex.isLocked()];
+  },
+
+  instances: async () => {
+    const result = {};
+    for (const [name, make] of Object.entries(CLASSES)) {
+      const [ofA, ofB] = [await make(A), await make(B)];
+      const values = [Object.create(null), A[name].prototype, B[name].prototype, 1, null];
+      result[name] = [
+        [ofA, ofB].every((value) => value instanceof A[name] && value instanceof B[name]),
+        [...values, undefined, () => {}].some((value) => value instanceof A[name]),
+      ];
+    }
+    return result;
+  },
+};
+
+process.exitCode = 1; // unless the action ends
+const keepAlive = setInterval(() => {}, 1000);
+ACTIONS[action]().then((value) => {
+  clearInterval(keepAlive);
+  process.exitCode = 0;
+  console.log(JSON.stringify(value));
+});
