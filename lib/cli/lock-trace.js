@@ -18,7 +18,10 @@ const { printable } = require('./printable.js');
  * @property {string} clientId
  * @property {number} requestId
  * @property {bigint | null} token
+ * @property {string} [label]  an event has none
+ * @property {string} [callSite]
  */
+/** @typedef {{ request: Request, time: number }} Open  a wait or a hold, and when it began */
 
 /** Without a unit to display: some versions of Perfetto take it for the unit of the times. */
 const START = '{"traceEvents":[\n';
@@ -38,6 +41,12 @@ function nameOf(request) {
   return isHere(request) ? factsOf(request).command : describeProcess(request);
 }
 
+/** Perfetto shows the arguments of the begin and of the end. @param {Request} request */
+const labelsOf = ({ label, callSite }) => ({
+  label: label ? printable(label) : undefined,
+  callSite: callSite ? printable(callSite) : undefined,
+});
+
 /** @param {{ clientId: string, requestId: number }} request */
 const keyOf = ({ clientId, requestId }) => `${clientId} ${requestId & REQUEST_ID_MASK}`;
 
@@ -55,9 +64,9 @@ class LockTrace {
   #unknown = new Map();
   /** @type {Set<string>} */
   #described = new Set();
-  /** @type {Map<string, Request>} those that wait */
+  /** @type {Map<string, Open>} those that wait */
   #waiting = new Map();
-  /** @type {Map<bigint, Request>} those that hold */
+  /** @type {Map<bigint, Open>} those that hold */
   #holding = new Map();
   /** @type {Map<string, { held: number, waiting: number }>} */
   #counts = new Map();
@@ -80,6 +89,21 @@ class LockTrace {
     return [START, ...holds, ...waits].join('');
   }
 
+  /**
+   * Labels and call sites, which events do not have.
+   * @param {Inspection} inspection
+   */
+  describeOpen({ held, pending }) {
+    for (const lock of held) {
+      const open = lock.token === null ? undefined : this.#holding.get(lock.token);
+      if (open !== undefined) open.request = lock;
+    }
+    for (const request of pending) {
+      const open = this.#waiting.get(keyOf(request));
+      if (open !== undefined) open.request = request;
+    }
+  }
+
   /** @param {LockEvent} event */
   record(event) {
     this.events += 1;
@@ -93,15 +117,15 @@ class LockTrace {
 
   /** @param {number} time  ms since 1970 */
   end(time) {
-    const waits = [...this.#waiting.values()].map((request) => this.#endWait(request, time));
-    const holds = [...this.#holding.values()].map((lock) => this.#endHold(lock, time));
+    const waits = [...this.#waiting.values()].map(({ request }) => this.#endWait(request, time));
+    const holds = [...this.#holding.values()].map(({ request }) => this.#endHold(request, time));
     return `${waits.join('')}${holds.join('')}\n]}\n`;
   }
 
   /** @param {Request} request @param {number} time */
   #beginWait(request, time) {
     if (this.#waiting.has(keyOf(request))) return '';
-    this.#waiting.set(keyOf(request), request);
+    this.#waiting.set(keyOf(request), { request, time });
     return (
       this.#describe(request) +
       this.#slice('b', request, { time, verb: 'wait' }) +
@@ -111,17 +135,20 @@ class LockTrace {
 
   /** @param {Request} request @param {number} time */
   #endWait(request, time) {
-    if (!this.#waiting.delete(keyOf(request))) return '';
+    const open = this.#waiting.get(keyOf(request));
+    if (open === undefined) return '';
+    this.#waiting.delete(keyOf(request));
+    const end = Math.max(time, open.time);
     return (
-      this.#slice('e', request, { time, verb: 'wait' }) +
-      this.#count(request.name, 'waiting', { by: -1, time })
+      this.#slice('e', open.request, { time: end, verb: 'wait' }) +
+      this.#count(request.name, 'waiting', { by: -1, time: end })
     );
   }
 
   /** @param {Request} lock @param {number} time */
   #beginHold(lock, time) {
     if (lock.token === null || this.#holding.has(lock.token)) return '';
-    this.#holding.set(lock.token, lock);
+    this.#holding.set(lock.token, { request: lock, time });
     return (
       this.#describe(lock) +
       this.#slice('b', lock, { time, verb: 'hold' }) +
@@ -132,11 +159,15 @@ class LockTrace {
 
   /** @param {Request} lock @param {number} time */
   #endHold(lock, time) {
-    if (lock.token === null || !this.#holding.delete(lock.token)) return '';
+    const open = lock.token === null ? undefined : this.#holding.get(lock.token);
+    if (lock.token === null || open === undefined) return '';
+    this.#holding.delete(lock.token);
+    // The event may be older than the inspection that the trace began with, or of another clock.
+    const end = Math.max(time, open.time);
     return (
-      this.#slice('e', lock, { time, verb: 'hold' }) +
-      this.#lockSlice('e', lock, time) +
-      this.#count(lock.name, 'held', { by: -1, time })
+      this.#slice('e', open.request, { time: end, verb: 'hold' }) +
+      this.#lockSlice('e', open.request, end) +
+      this.#count(lock.name, 'held', { by: -1, time: end })
     );
   }
 
@@ -148,6 +179,7 @@ class LockTrace {
    */
   #slice(ph, request, { time, verb }) {
     const { mode, token } = request;
+    const shown = verb === 'wait' || token === null ? undefined : String(token);
     return this.#write({
       ph,
       cat: verb,
@@ -156,7 +188,7 @@ class LockTrace {
       pid: this.#groupOf(request),
       tid: this.#trackOf(request),
       ts: time * US_PER_MS,
-      args: ph === 'b' ? { mode, token: token === null ? undefined : String(token) } : undefined,
+      args: ph === 'b' ? { mode, token: shown, ...labelsOf(request) } : labelsOf(request),
     });
   }
 
@@ -171,7 +203,10 @@ class LockTrace {
       pid: LOCKS_GROUP,
       tid: LOCKS_GROUP,
       ts: time * US_PER_MS,
-      args: ph === 'b' ? { holder: who, thread: lock.threadId, mode: lock.mode } : undefined,
+      args: {
+        ...(ph === 'b' && { holder: who, thread: lock.threadId, mode: lock.mode }),
+        ...labelsOf(lock),
+      },
     });
   }
 

@@ -22,6 +22,8 @@ function openOutput(file) {
   return { output, target };
 }
 
+/** Events have no labels: an inspection at this interval adds those of longer waits and holds. */
+const LABELS_MS = 1_000;
 const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']);
 
 /**
@@ -49,10 +51,19 @@ function endSignal(ms) {
 async function record(manager, trace, { name, signal, write }) {
   const watch = manager.watch(name, { signal });
   write(trace.begin(await manager.inspect(), Date.now()));
+  const timer = setInterval(() => {
+    // A table that is gone ends the watch, too.
+    manager.inspect().then(
+      (inspection) => trace.describeOpen(inspection),
+      () => {},
+    );
+  }, LABELS_MS);
   try {
     for await (const event of watch) write(trace.record(event));
   } catch (error) {
     if (!signal.aborted) throw error;
+  } finally {
+    clearInterval(timer);
   }
   write(trace.end(Date.now()));
 }
