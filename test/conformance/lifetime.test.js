@@ -77,7 +77,13 @@ describe.each(BACKENDS)('lifetime of the event loop [%s]', (backend) => {
 
     test('a closed lock manager does not keep it alive', async () => {
       const end = await run(async ({ locks, print }) => {
-        const holder = locks.request('e', () => new Promise(() => {}));
+        let holder;
+        await new Promise((resolve) => {
+          holder = locks.request('e', () => {
+            resolve(undefined);
+            return new Promise(() => {});
+          });
+        });
         const waiting = locks.request('e', () => {});
         locks.close();
         const outcomes = await Promise.allSettled([holder, waiting]);
