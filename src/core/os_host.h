@@ -41,7 +41,7 @@ class OsHost final : public segment::Host {
   uint64_t MonotonicNs() override { return platform::MonotonicNs(); }
   uint32_t ClockId() override { return clock_id_; }
   uint64_t RealtimeMs() override { return platform::CoarseRealtimeMs(); }
-  void Ring(const segment::AgentRef& agent) override { peer_doorbells_.Ring(agent); }
+  bool Ring(const segment::AgentRef& agent) override { return peer_doorbells_.Ring(agent); }
   void RemoveDoorbell(const segment::AgentRef& agent) override;
   void RemoveLifeline(segment::ProcessRef process) override;
   Status Allocate(uint64_t offset, uint64_t length) override;

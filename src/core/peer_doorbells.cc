@@ -28,11 +28,13 @@ std::string LifelineName(const segment::Segment& segment, segment::ProcessRef pr
   return FileName(segment, 'p', process.slot, process.generation);
 }
 
-void PeerDoorbells::Ring(const segment::AgentRef& agent) {
-  if (agent.generation == 0) return;
+bool PeerDoorbells::Ring(const segment::AgentRef& agent) {
+  if (agent.generation == 0) return true;
   const std::lock_guard<std::mutex> guard(mutex_);
+  Status rung = TryRing(agent);
   // The program has closed the descriptor: the doorbell is opened again.
-  if (TryRing(agent).code() == StatusCode::kDisconnected) (void)TryRing(agent);
+  if (rung.code() == StatusCode::kDisconnected) rung = TryRing(agent);
+  return rung.ok() || rung.code() == StatusCode::kClosed;
 }
 
 // REQUIRES: mutex_.

@@ -25,8 +25,8 @@ class PeerDoorbells {
   PeerDoorbells(const platform::BucketDirectory& directory, segment::Segment& segment)
       : directory_(directory), segment_(segment) {}
 
-  // Any thread. If the ring fails, the peer is dead, or its own sweep finds the event.
-  void Ring(const segment::AgentRef& agent);
+  // Any thread. False: the peer was not rung, though it may live. True also for a dead peer.
+  bool Ring(const segment::AgentRef& agent);
 
  private:
   Status TryRing(const segment::AgentRef& agent);

@@ -104,8 +104,19 @@ void TableCopy::MakeRoom(uint32_t shard) {
   Segment& segment = manager_.segment();
   constexpr uint64_t kReserve = 64;
   const uint64_t used = segment.shard(shard).used_count.Get();
-  shards_[shard].cells.resize(
-      std::min<uint64_t>(used * 5 / 4 + kReserve, segment.geometry().cells()));
+  // The count may be damaged. An extent has one shard, so all shards together have no more cells
+  // than the table.
+  const uint64_t own = used == 0 ? 0 : CellsOfExtents(shard);
+  shards_[shard].cells.resize(std::min<uint64_t>(used + used / 4, own) + kReserve);
+}
+
+uint64_t TableCopy::CellsOfExtents(uint32_t shard) const {
+  const Segment& segment = manager_.segment();
+  uint64_t extents = 0;
+  for (uint32_t extent = 0; extent < segment.geometry().extents; ++extent) {
+    if (segment.ShardOfCell(segment.FirstCell(extent)) == shard) ++extents;
+  }
+  return extents * segment.geometry().cells_per_extent;
 }
 
 // False when there is not enough room.

@@ -59,6 +59,8 @@ class TableCopy {
   Status CopyEach(const Shards& shards, uint64_t timeout_ns);
   Status CopyTogether(const Shards& shards, uint64_t timeout_ns, Shards* changed);
   void MakeRoom(uint32_t shard);
+  // How many cells the extents of a shard have.
+  uint64_t CellsOfExtents(uint32_t shard) const;
   bool CopyLocked(uint32_t shard);
   Shards Changed(const Shards& locked) const;
 

@@ -88,9 +88,10 @@ void WakeQueue::RingAsleep(uint32_t index, uint32_t sleep) {
   if (agent.owner.Get() == 0) return;
   const bool is_unrung = sleep != 0 && (sleep & segment::kRung) == 0;
   if (!is_unrung && !somebody_died_) return;
-  host_.Ring(segment_.AgentAt(index));
-  // After the ring: if this thread dies before it, a peer still rings. Only for this sleep.
-  if (is_unrung) agent.sleeping.CompareExchange(sleep, sleep | segment::kRung);
+  const bool is_rung = host_.Ring(segment_.AgentAt(index));
+  // After the ring: if this thread dies before it, a peer still rings. Only for this sleep. A ring
+  // that failed, for want of a descriptor, leaves the agent to the next process that rings it.
+  if (is_unrung && is_rung) agent.sleeping.CompareExchange(sleep, sleep | segment::kRung);
 }
 
 }  // namespace holdfast::core

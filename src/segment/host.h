@@ -31,9 +31,9 @@ class Host {
   virtual uint32_t ClockId() = 0;
   // Since 1970, for display: cheap rather than exact.
   virtual uint64_t RealtimeMs() = 0;
-  // Wakes the agent's event loop. A failed ring is not an error: the agent is dead, or its own
-  // sweep finds the events.
-  virtual void Ring(const AgentRef& agent) = 0;
+  // Wakes the agent's event loop. False: the agent was not woken, though it may live. Then a later
+  // ring of another process wakes it, or its own sweep finds the events.
+  virtual bool Ring(const AgentRef& agent) = 0;
   // These remove files of a dead process. A missing file is not an error.
   virtual void RemoveDoorbell(const AgentRef& agent) = 0;
   virtual void RemoveLifeline(ProcessRef process) = 0;

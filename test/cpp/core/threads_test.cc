@@ -69,7 +69,10 @@ class RealTime final : public segment::Host {
   void Pause() override {}
   uint32_t ClockId() override { return 1; }
   uint64_t RealtimeMs() override { return MonotonicNs() / 1'000'000; }
-  void Ring(const segment::AgentRef& agent) override { doorbells[agent.index].Ring(); }
+  bool Ring(const segment::AgentRef& agent) override {
+    doorbells[agent.index].Ring();
+    return true;
+  }
   void RemoveDoorbell(const segment::AgentRef&) override {}
   void RemoveLifeline(segment::ProcessRef) override {}
   Status Allocate(uint64_t, uint64_t) override { return Status(); }

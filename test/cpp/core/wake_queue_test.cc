@@ -44,6 +44,19 @@ TEST_F(WakeQueueTest, LeaveAnAgentInPeaceThatIsAwake) {
   EXPECT_TRUE(b.HasEvents());
 }
 
+TEST_F(WakeQueueTest, RingASleeperAgainIfTheFirstRingFailed) {
+  Ask(a, u"n");
+  Ask(a2, u"m");
+  Ask(b, u"n");
+  Ask(b, u"m");
+  AllFallAsleep();
+  machine.host().AllowRings(false);
+  ASSERT_TRUE(a.End(1).ok());
+  machine.host().AllowRings(true);
+  ASSERT_TRUE(a2.End(2).ok());
+  EXPECT_THAT(Rung(), ElementsAre(b.ref().index));
+}
+
 TEST_F(WakeQueueTest, RingASleeperOnlyOnce) {
   Ask(a, u"n");
   Ask(b, u"n");

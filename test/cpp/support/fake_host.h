@@ -30,6 +30,8 @@ class FakeHost : public segment::Host {
   void ChangeClock(uint32_t id) { clock_id_ = id; }
   // From now on whoever asks runs on this processor.
   void MoveTo(uint32_t cpu) { cpu_ = cpu; }
+  // Whether rings succeed from now on.
+  void AllowRings(bool are_allowed) { can_ring_ = are_allowed; }
   // Called in the middle of a pause, by who waits.
   void DuringPause(std::function<void()> action) { during_pause_ = std::move(action); }
   // Called in the middle of a sleep, by the sleeper.
@@ -81,9 +83,11 @@ class FakeHost : public segment::Host {
   uint64_t MonotonicNs() override { return now_ns_; }
   uint32_t ClockId() override { return clock_id_; }
   uint64_t RealtimeMs() override { return now_ns_ / 1'000'000; }
-  void Ring(const segment::AgentRef& agent) override {
+  bool Ring(const segment::AgentRef& agent) override {
     const std::lock_guard<std::mutex> guard(mutex_);
+    if (!can_ring_) return false;
     rings_.push_back(agent);
+    return true;
   }
   void RemoveDoorbell(const segment::AgentRef& agent) override {
     if (segment_.AgentAt(agent.index) == agent) removed_doorbells_.push_back(agent);
@@ -104,6 +108,7 @@ class FakeHost : public segment::Host {
   std::set<uint64_t> dead_;
   std::map<uint64_t, uint32_t> times_asked_;
   std::vector<segment::AgentRef> rings_;
+  std::atomic<bool> can_ring_{true};
   std::vector<segment::AgentRef> removed_doorbells_;
   std::vector<segment::ProcessRef> removed_lifelines_;
   std::function<void()> during_sleep_;
