@@ -87,7 +87,7 @@ class Chains {
     try {
       await pick([
         () => locks.request(pick(NAMES), options, (lock) => this.#hold(lock)),
-        () => locks.requestAll([pick(NAMES), pick(NAMES)], options, (all) => this.#hold(all?.[0])),
+        () => this.#requestAll(locks, options),
         async () => {
           const handle = await locks.acquire(pick(NAMES), options);
           await this.#hold(handle).finally(() => handle?.release());
@@ -96,6 +96,14 @@ class Chains {
     } catch (reason) {
       if (!isExpectedEnd(reason, options)) this.unexpected.push([reason, options]);
     }
+  }
+
+  /** Without a hold limit, which requestAll() refuses. */
+  #requestAll(locks, options) {
+    const { pick } = this.#random;
+    const names = [pick(NAMES), pick(NAMES)];
+    const unlimited = { ...options, holdLimit: undefined };
+    return locks.requestAll(names, unlimited, (all) => this.#hold(all?.[0]));
   }
 
   /** What another manager of this thread holds is waited for in vain. */
