@@ -7,6 +7,7 @@ const { sharedByCopies } = require('../../copies.js');
  * machine at that moment; a cluster that is not told so would keep them for the TTL.
  *
  * Node has no event behind 'exit': process.emit() is wrapped, once for all copies of this module.
+ * A package that wraps it later (signal-exit) still runs its callbacks after the session's end.
  */
 
 /** @typedef {{ leave(): void }} Leaver */
@@ -17,9 +18,11 @@ const leavers = () =>
     const all = new Set();
     const { emit } = /** @type {any} */ (process);
     process.emit = function emitThenLeave(/** @type {any[]} */ ...args) {
-      const isHeard = Reflect.apply(emit, this, args);
-      if (args[0] === 'exit') for (const leaver of all) leaver.leave();
-      return isHeard;
+      try {
+        return Reflect.apply(emit, this, args);
+      } finally {
+        if (args[0] === 'exit') for (const leaver of all) leaver.leave();
+      }
     };
     return all;
   });

@@ -5,7 +5,7 @@ const { spawnSync } = require('node:child_process');
 const PATH = require.resolve('../../../../lib/backends/etcd/after-exit.js');
 
 /** What a program prints whose copies of the module all leave after 'exit'. */
-function printed(ending) {
+function printed(ending, listener = '') {
   const program = `
     const fs = require('node:fs');
     const say = (text) => fs.writeSync(1, text + '\\n');
@@ -13,7 +13,7 @@ function printed(ending) {
       delete require.cache[${JSON.stringify(PATH)}];
       require(${JSON.stringify(PATH)}).leaveAfterExit({ leave: () => say('leaves ' + i) });
     }
-    process.on('exit', () => say('a listener'));
+    process.on('exit', () => { say('a listener'); ${listener} });
     ${ending}
   `;
   const { stdout } = spawnSync(process.execPath, ['-e', program], { encoding: 'utf8' });
@@ -26,3 +26,8 @@ test.each(['process.exit();', '', "throw new Error('expected');"])(
     expect(printed(ending)).toEqual(['a listener', 'leaves 1', 'leaves 2']);
   },
 );
+
+test('all leave although a listener throws', () => {
+  const seen = printed('', "throw new Error('expected');");
+  expect(seen.slice(0, 3)).toEqual(['a listener', 'leaves 1', 'leaves 2']);
+});
