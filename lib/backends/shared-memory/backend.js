@@ -215,15 +215,20 @@ class SharedMemoryBackend {
   }
 
   /**
-   * Whether the grant of a waiting request is on its way: it has been granted, or all holders have
-   * died.
+   * Whether the grant of a waiting request may be on its way: it has been granted, all holders have
+   * died, or the table cannot be read now.
    * @param {Request} request
    * @returns {boolean}
    */
   isUndecided({ backendId, name }) {
     const agent = this.#agent;
     if (agent === null || backendId === NO_ID) return false;
-    return agent.isHeld(backendId) || agent.isLocked(name, 1) === 0;
+    if (agent.isLocked(name, 1) === 0) return true;
+    // The grant may wait to be read. No holder is shown while the table is busy.
+    const holders = this.holdersOf(name);
+    const isOwn = (/** @type {import('../../../types/backend.d.ts').LockDetail} */ holder) =>
+      holder.clientId === this.clientId && holder.requestId === backendId;
+    return holders.length === 0 || holders.some(isOwn);
   }
 
   /**
