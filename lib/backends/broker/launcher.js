@@ -90,9 +90,11 @@ const CLOSE_ON_EXEC = 0o2000000;
 /**
  * The descriptors of this process that a program started by it would inherit, as those of a shell's
  * redirections. libuv closes them on macOS, and Windows inherits only what is listed.
- * @returns {number[]} none where there is no /proc
+ * @returns {number[]} none where there is no /proc, and none on Bun and Deno, whose spawn() passes
+ * no more than the standard streams
  */
 function inheritedDescriptors() {
+  if ('bun' in process.versions || 'deno' in process.versions) return [];
   try {
     const limits = fs.readFileSync('/proc/self/limits', 'utf8');
     // Nothing can take the place of one that was opened before the limit became narrower.
