@@ -258,8 +258,8 @@ const NEWS = [
   {
     name: 'the mark of a sleeper goes before it is rung',
     file: 'src/core/wake_queue.cc',
-    from: '  host_.Ring(segment_.AgentAt(index));\n',
-    to: '  if (is_unrung) agent.sleeping.CompareExchange(sleep, sleep | segment::kRung);\n  host_.Ring(segment_.AgentAt(index));\n',
+    from: '  const bool is_rung = host_.Ring(segment_.AgentAt(index));\n',
+    to: '  if (is_unrung) agent.sleeping.CompareExchange(sleep, sleep | segment::kRung);\n  const bool is_rung = host_.Ring(segment_.AgentAt(index));\n',
     tests: ['core_test:WakeQueue*', SIMULATION],
   },
   {

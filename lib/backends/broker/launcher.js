@@ -200,10 +200,10 @@ class Launcher {
   }
 
   /**
-   * Where process.execPath is the application, the start of a broker would start the application,
-   * which would start the next one. Known packers are refused before anything is started. The
-   * application of another packer refuses when it was started as a broker, and its starter reads
-   * that in the mark: a chain of starts ends after one.
+   * In a single-file program process.execPath is the application: the start of a broker would start
+   * the application, which would start the next one. Known packers are refused before anything is
+   * started. The application of another packer refuses when it was started as a broker, and its
+   * starter reads that in the mark: a chain of starts ends after one.
    * @param {number} number
    * @throws DOMException (NotSupportedError)
    */
