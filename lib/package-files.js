@@ -3,8 +3,9 @@
 // Finds the folder of the package, also for code that a bundler has taken out of it, and the files
 // that are started or read by their path.
 
-const { existsSync, readFileSync } = require('node:fs');
+const { readFileSync } = require('node:fs');
 const path = require('node:path');
+const { BUILD } = require('./build-id.js');
 
 const BUNDLED =
   'A bundler has taken the code out of its package: mark "holdfast" as external ' +
@@ -46,61 +47,48 @@ function installedRoot(from) {
   return undefined;
 }
 
+/** The files that run or are read on their own, in dist/ and below lib/. */
+const FILES = {
+  'broker.js': 'backends/broker/server/main.js',
+  'sync-thread.js': 'backends/broker/sync-thread.js',
+  'session-thread.js': 'backends/etcd/session-thread.js',
+  'rpc.proto': 'backends/etcd/rpc.proto',
+};
+
+/** @typedef {keyof typeof FILES} PackageFile */
+
 /**
  * Each in full and outside of an arrow function, so that tools that copy what an application needs
- * (ncc, Next, @vercel/nft) see it.
- * @param {string} name
+ * (ncc, Next, @vercel/nft) find it.
+ * @param {PackageFile} name
  * @returns {string | undefined}
  */
 function fileHere(name) {
   if (typeof __dirname !== 'string') return undefined;
-  /** @type {Record<string, string>} */
+  if (BUILD === 'source') return path.join(__dirname, FILES[name]);
+  /** @type {Record<PackageFile, string>} */
   const files = {
-    'backends/broker/server/main.js': `${__dirname}/../lib/backends/broker/server/main.js`,
-    'backends/broker/sync-thread.js': `${__dirname}/../lib/backends/broker/sync-thread.js`,
-    'backends/etcd/session-thread.js': `${__dirname}/../lib/backends/etcd/session-thread.js`,
-    'backends/etcd/rpc.proto': `${__dirname}/../lib/backends/etcd/rpc.proto`,
+    'broker.js': `${__dirname}/broker.js`,
+    'sync-thread.js': `${__dirname}/sync-thread.js`,
+    'session-thread.js': `${__dirname}/session-thread.js`,
+    'rpc.proto': `${__dirname}/rpc.proto`,
   };
-  return files[name] && path.normalize(bundledFile(name) ?? files[name]);
-}
-
-/**
- * A broker of one file has 5 MB less than one of thirty. Beside lib/ it may be of another day.
- * @param {string} name
- * @returns {string | undefined}
- */
-function bundledFile(name) {
-  if (name !== 'backends/broker/server/main.js') return undefined;
-  const file = `${__dirname}/broker.js`;
-  return path.basename(__dirname) === 'dist' && existsSync(file) ? file : undefined;
-}
-
-/**
- * The delivered package has the broker's modules in dist/broker.js only.
- * @param {string} root  of a package
- * @param {string} name  below lib/
- */
-function fileOf(root, name) {
-  const file = path.join(root, 'lib', name);
-  const isBroker = name === 'backends/broker/server/main.js';
-  return isBroker && !existsSync(file) ? path.join(root, 'dist', 'broker.js') : file;
+  return path.normalize(files[name]);
 }
 
 /**
  * A file that runs on its own: a program, a thread, a description of a protocol.
- * @param {string} name  below lib/
+ * @param {PackageFile} name
  * @param {string} [root]  for tests
  * @returns {string}
- * @throws {Error} ERR_HOLDFAST_BUNDLED where there is none
+ * @throws {Error} ERR_HOLDFAST_BUNDLED if there is none
  */
 function packageFile(name, root = packageRoot()) {
-  if (isPackage(root)) {
-    const here = root === packageRoot() ? fileHere(name) : undefined;
-    return here ?? fileOf(root, name);
-  }
+  const here = root === packageRoot() ? fileHere(name) : undefined;
+  if (isPackage(root)) return here ?? path.join(root, 'dist', name);
   const installed = installedRoot(root);
-  if (installed !== undefined) return fileOf(installed, name);
-  const error = new Error(`holdfast: the file lib/${name} is missing. ${BUNDLED}.`);
+  if (installed !== undefined) return path.join(installed, 'dist', name);
+  const error = new Error(`holdfast: the file dist/${name} is missing. ${BUNDLED}.`);
   throw Object.assign(error, { code: 'ERR_HOLDFAST_BUNDLED' });
 }
 

@@ -1,6 +1,17 @@
 'use strict';
 
-// npm pack: puts the modules of lib/ into the few files of dist/, and the command line tool beside
-// them.
+// Makes dist/ of lib/. npm pack runs it too.
 
-require('./steps/build.js').bundle();
+const { ensurePackages } = require('./steps/packages.js');
+
+async function main() {
+  ensurePackages();
+  const { writeLibrary, writeTool } = require('./steps/bundle.js');
+  await writeLibrary();
+  await writeTool();
+}
+
+main().catch((error) => {
+  process.exitCode = 1;
+  console.error(error);
+});

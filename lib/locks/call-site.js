@@ -2,12 +2,13 @@
 
 const path = require('node:path');
 const { fileURLToPath } = require('node:url');
+const { packageRoot } = require('../package-files.js');
 const { NO_EXTRAS } = require('./call-chain.js');
 
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 
 /** The folders of this package's code: the sources and the bundle. */
-const FOLDERS = ['lib', 'dist'].map((name) => path.resolve(__dirname, '../..', name) + path.sep);
+const FOLDERS = ['lib', 'dist'].map((name) => path.join(packageRoot(), name) + path.sep);
 
 /** The lock table stores at most this much. The end of a path says more than its beginning. */
 const MAX_UNITS = 120;

@@ -2,15 +2,13 @@
 
 // All that is built before the package is used or tested.
 
+const { execFileSync } = require('node:child_process');
+const path = require('node:path');
 const { buildAddon } = require('./addon.js');
-const { ensurePackages } = require('./packages.js');
 
-/** The files of dist/. What writes them uses npm packages, so it is loaded once these are there. */
+/** In a process of its own: esbuild's plugins are asynchronous. */
 function bundle() {
-  ensurePackages();
-  require('./bundle.js').writeBundle();
-  require('./bundle-cli.js').bundleCli();
-  require('./bundle-broker.js').bundleBroker();
+  execFileSync(process.execPath, [path.join(__dirname, '..', 'bundle.js')], { stdio: 'inherit' });
 }
 
 function build() {

@@ -1,109 +1,111 @@
 'use strict';
 
-// Puts the modules of lib/ into a few files below dist/, which `exports` of package.json names.
-// Node takes 0.2 ms and 20 KB for each file that it loads, whatever is in it. The text of the
-// modules stays as it is, line by line, but for what they require and the folder that they are in,
-// and without the lines of comments, which are in lib/.
+// Makes dist/ of lib/: each entry of the package, each program and each thread is one file, which
+// is read whole at its first use. So a program goes on with the code that it has started with when
+// the package is replaced on disk.
 
-const { mkdirSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
+const { execFileSync } = require('node:child_process');
+const { createHash } = require('node:crypto');
+const {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} = require('node:fs');
 const path = require('node:path');
-const { bundleEntries } = require('./bundle-entries.js');
-const { lineMap } = require('./line-map.js');
-const { commentLines, mentionsIn, replaceMentions } = require('./module-source.js');
+const esbuild = require('esbuild');
+const { manualPage } = require('./manual-page.js');
 const { ROOT } = require('./run.js');
 
-/** @typedef {import('./module-source.js').Mention} Mention */
-/** @typedef {Mention['when']} When */
-/** @typedef {{ text: string, mentions: Mention[] }} Module */
-/** @typedef {Map<string, Module>} Modules  by name, which is that of the file, below lib/ */
-/**
- * One file of the bundle; `isWhole`: who loads it needs nearly all of its modules.
- * @typedef {{ head: string[], modules: Modules, tail: string[], isWhole: boolean }} Chunk
- */
-
-const ENTRY = 'index.js';
-/** The file with the entry and what it requires at once: all that `require` of the package runs. */
-const FIRST_CHUNK = 'index';
-/** With what these require at once: what the first lock needs in addition. */
+/** With all that the package exports, and all that these require: the files of a first lock. */
 const FIRST_LOCK = [
   'locks/lock-options.js',
   'locks/start-request.js',
   'backends/default-backend.js',
   'backends/shared-memory/backend.js',
 ];
-/** Parts that are loaded as a whole, and by few programs. */
-const PARTS = {
-  broker: 'backends/broker/',
-  etcd: 'backends/etcd/',
-  metrics: 'metrics/',
-  scheduler: 'scheduler/',
-};
+
+/** Prints the modules that `require` of the package loads, and those of a first lock. */
+const PRINT_LOADED = `
+const [lib, ...modules] = process.argv.slice(1);
+const path = require('node:path');
+const loaded = () => Object.keys(require.cache).map((file) => path.relative(lib, file));
+const core = require(lib + '/index.js');
+const index = loaded();
+for (const name of Object.keys(core)) void core[name];
+for (const module of modules) require(lib + '/' + module);
+console.log(JSON.stringify({ index, locks: loaded() }));`;
 
 /**
- * @param {string} name
- * @param {string} required  as the module `name` names it
+ * A file that a process loads once. `entry` is the module whose exports are those of the file.
+ * @typedef {{ entry?: string, has: (module: string) => boolean }} SharedFile
  */
-const resolve = (name, required) => path.posix.join(path.posix.dirname(name), required);
 
-/** What is not below lib/, like package.json, is required from where it is. @param {string} name */
-const isModule = (name) => !name.startsWith('..');
-
-/**
- * @param {string} name
- * @param {Module} module
- * @param {When[]} [when]  without it, whenever
- */
-const requiredBy = (name, { mentions }, when) =>
-  mentions
-    .filter((mention) => mention.required !== undefined && (when?.includes(mention.when) ?? true))
-    .map((mention) => resolve(name, /** @type {string} */ (mention.required)))
-    .filter(isModule);
-
-/**
- * @param {string} lib
- * @returns {(entries: string[], when?: When[]) => Modules} what the entries lead to
- */
-function moduleReader(lib) {
-  /** @type {Modules} */
-  const known = new Map();
-  const read = (/** @type {string} */ name) => {
-    const text = readFileSync(path.join(lib, name), 'utf8');
-    known.set(name, { text, mentions: mentionsIn(name, text) });
-  };
-  return (entries, when) => {
-    const names = new Set(entries);
-    /** @type {Modules} */
-    const modules = new Map();
-    for (const name of names) {
-      if (!known.has(name)) read(name);
-      const module = /** @type {Module} */ (known.get(name));
-      modules.set(name, module);
-      for (const required of requiredBy(name, module, when)) names.add(required);
-    }
-    return modules;
+/** @param {string} lib @returns {Record<string, SharedFile>} by name */
+function sharedFiles(lib) {
+  const printed = execFileSync(process.execPath, ['--eval', PRINT_LOADED, lib, ...FIRST_LOCK]);
+  const { index, locks } = JSON.parse(String(printed));
+  return {
+    index: { entry: 'index.js', has: (module) => index.includes(module) },
+    locks: { has: (module) => locks.includes(module) },
+    'broker-client': { has: (module) => module.startsWith('backends/broker/') },
+    etcd: {
+      entry: 'etcd.js',
+      has: (module) => module === 'etcd.js' || module.startsWith('backends/etcd/'),
+    },
+    metrics: { entry: 'metrics/index.js', has: (module) => module.startsWith('metrics/') },
+    rest: { has: () => true },
   };
 }
 
-/**
- * @param {Modules} modules
- * @param {Modules[]} others
- */
-const without = (modules, ...others) =>
-  new Map([...modules].filter(([name]) => others.every((other) => !other.has(name))));
+/** Programs and threads of their own, with all that they need. */
+const HELPERS = {
+  broker: 'backends/broker/server/main.js',
+  'session-thread': 'backends/etcd/session-thread.js',
+  'sync-thread': 'backends/broker/sync-thread.js',
+};
 
-const NOTICE = [
-  "'use strict';",
-  '',
-  '// Made of the files of lib/ by scripts/steps/bundle.js.',
-  '',
-];
+/** Each file compares its own with that of the others. */
+const IN_EACH_FILE = new Set(['build-id.js']);
+
+/** The property of a file of SHARED that gives its modules to the others. */
+const MODULES = "Symbol.for('holdfast.modules')";
 
 /**
- * Bundlers of applications see which files there are.
- * @param {string[]} later  names of the other chunks
+ * A part of locks.js: rest.js is read with it and compiled at its first use. To compile both at
+ * once would take half of the time of a first lock. Without modules of Node, as in a test runner or
+ * in the bundle of an application, `require` loads it.
  */
-const firstHead = (later) =>
-  `
+const KEEP_REST = `
+const path = require('node:path');
+const { readFileSync } = require('node:fs');
+const loadedBy = typeof __filename === 'string' ? require.cache?.[__filename] : undefined;
+const file = loadedBy && path.join(path.dirname(loadedBy.filename), 'rest.js');
+const text = loadedBy?._compile && readRest();
+let rest;
+function readRest() {
+  try {
+    const found = readFileSync(file, 'utf8');
+    return found.includes(BUILD_ID) ? found : undefined;
+  } catch {
+    return undefined; // the application is bundled
+  }
+}
+function loadRest() {
+  if (text === undefined) return require('./rest.js');
+  const module = new loadedBy.constructor(file, loadedBy);
+  Object.assign(module, { filename: file, paths: loadedBy.paths });
+  module._compile(text, file);
+  return module.exports;
+}
+module.exports.rest = () => (rest ??= loadRest());`;
+const REST = "require('./locks.js').rest()";
+
+/** Bundlers of applications make ES modules, in which there is no require. */
+const NEEDS_REQUIRE = `
 // An ES module has no require: esbuild puts a function in its place that throws.
 const probe = () => require('node:path');
 try {
@@ -114,150 +116,226 @@ try {
     cause,
   });
 }
+`;
 
-const modules = Object.create(null);
-const loaded = Object.create(null);
-const chunks = {
-${later.map((chunk) => `  ${chunk}: () => require('./${chunk}.js'),`).join('\n')}
-};
-
-// Runs a module once and gives what it exports. A module whose code throws is not loaded.
-function load(name, chunk) {
-  if (name in loaded) return loaded[name];
-  if (!(name in modules)) chunks[chunk]().define(modules, load);
-  const module = { exports: {} };
-  modules[name](module);
-  loaded[name] = module.exports;
-  return module.exports;
+/** Names the build: another text of lib/ has another one. @param {string} lib */
+function buildIdOf(lib) {
+  const hash = createHash('sha256');
+  for (const name of readdirSync(lib, { recursive: true, encoding: 'utf8' }).toSorted()) {
+    if (/\.(js|mjs|proto)$/.test(name))
+      hash.update(name).update(readFileSync(path.join(lib, name)));
+  }
+  return hash.digest('hex').slice(0, 12);
 }
-`.split('\n');
 
-const FIRST_TAIL = [
-  '',
-  `module.exports = load('${ENTRY}');`,
-  '// For the other entries of the package, which are loaded less often.',
-  "Object.defineProperty(module.exports, Symbol.for('holdfast.load'), { value: load });",
-];
-
-/**
- * @param {Modules} modules
- * @param {boolean} isWhole
- * @returns {Chunk}
- */
-const laterChunk = (modules, isWhole) => ({
-  head: ['exports.define = (function (modules, load) {'],
-  modules,
-  tail: ['});'],
-  isWhole,
+/** @param {string} lib @returns {import('esbuild').BuildOptions} */
+const optionsFor = (lib) => ({
+  absWorkingDir: lib,
+  bundle: true,
+  define: { BUILD_ID: JSON.stringify(buildIdOf(lib)) },
+  external: ['@grpc/grpc-js'],
+  legalComments: 'inline',
+  logLevel: 'warning',
+  platform: 'node',
+  target: 'node20',
 });
 
-/**
- * What `require` runs; what the first lock needs; the other interfaces of the package, which
- * `import` loads; what only some of their methods need; and the parts.
- * @param {string} lib
- * @param {string[]} entries  names of modules
- * @returns {Record<string, Chunk>} by name
- */
-function chunksOf(lib, entries) {
-  const modulesFrom = moduleReader(lib);
-  const first = modulesFrom([ENTRY], ['at once']);
-  const entry = /** @type {Module} */ (first.get(ENTRY));
-  const others = without(
-    modulesFrom(requiredBy(ENTRY, entry, ['in a getter']), ['at once']),
-    first,
-  );
-  const lock = without(modulesFrom(FIRST_LOCK, ['at once']), first, others);
-  const rest = without(modulesFrom(entries), first, others, lock);
-  /** @type {Record<string, Chunk>} */
-  const chunks = { firstLock: laterChunk(lock, true), interfaces: laterChunk(others, true) };
-  for (const [part, folder] of Object.entries(PARTS)) {
-    const modules = new Map([...rest].filter(([name]) => name.startsWith(folder)));
-    if (modules.size > 0) chunks[`${part}Part`] = laterChunk(modules, false);
-    for (const name of modules.keys()) rest.delete(name);
+/** The files that a process shares, and the modules that one of them takes from another. */
+class SharedBuild {
+  #lib;
+  #dist;
+  #files;
+  /** @type {Set<string>} */
+  #used = new Set(['install.js']);
+
+  /** @param {string} lib @param {string} dist */
+  constructor(lib, dist) {
+    this.#lib = lib;
+    this.#dist = dist;
+    this.#files = sharedFiles(lib);
   }
-  chunks.rest = laterChunk(rest, false);
-  const head = firstHead(Object.keys(chunks));
-  return { [FIRST_CHUNK]: { head, modules: first, tail: FIRST_TAIL, isWhole: true }, ...chunks };
+
+  async write() {
+    // Each round may find more modules that another file takes.
+    for (let known = 0; known < this.#used.size;) {
+      known = this.#used.size;
+      await Promise.all(Object.keys(this.#files).map((file) => this.#writeFile(file)));
+    }
+    writeFileSync(
+      path.join(this.#dist, 'install.js'),
+      `'use strict';\n\nrequire('./index.js');\nmodule.exports = ${this.#moduleOf('install.js')};\n`.replace(
+        'BUILD_ID',
+        JSON.stringify(buildIdOf(this.#lib)),
+      ),
+    );
+  }
+
+  /** @param {string} file */
+  async #writeFile(file) {
+    await esbuild.build({
+      ...optionsFor(this.#lib),
+      banner: { js: file === 'index' ? NEEDS_REQUIRE : '' },
+      outfile: path.join(this.#dist, `${file}.js`),
+      plugins: [this.#pluginFor(file)],
+      sourcemap: true,
+      stdin: {
+        contents: this.#textOf(file),
+        resolveDir: this.#lib,
+        sourcefile: `entry of ${file}.js`,
+      },
+    });
+  }
+
+  /** @param {string} module  below lib/ @returns {string} the file that has it */
+  #fileOf(module) {
+    const names = Object.keys(this.#files);
+    return /** @type {string} */ (names.find((name) => this.#files[name].has(module)));
+  }
+
+  /**
+   * The exports of a file, and a table of its modules for the others.
+   * @param {string} file
+   */
+  #textOf(file) {
+    const { entry } = this.#files[file];
+    const modules = [...this.#used].filter((module) => this.#fileOf(module) === file).toSorted();
+    return `
+      const { checkBuild } = require('./build-id.js');
+      module.exports = ${entry === undefined ? '{}' : `require('./${entry}')`};
+      const modules = {
+        ${modules.map((module) => `'${module}': () => require('./${module}'),`).join('\n')}
+      };
+      const value = (build) => {
+        checkBuild(build);
+        return modules;
+      };
+      Object.defineProperty(module.exports, ${MODULES}, { value });
+      ${file === 'locks' ? KEEP_REST : ''}`;
+  }
+
+  /** @param {string} module  of another file @returns {string} an expression */
+  #moduleOf(module) {
+    const file = this.#fileOf(module);
+    const exports = file === 'rest' ? REST : `require('./${file}.js')`;
+    return `${exports}[${MODULES}](BUILD_ID)['${module}']()`;
+  }
+
+  /** @param {string} file @returns {import('esbuild').Plugin} */
+  #pluginFor(file) {
+    const isHere = (/** @type {string} */ name) =>
+      !name.endsWith('.js') || IN_EACH_FILE.has(name) || this.#fileOf(name) === file;
+    return {
+      name: 'modules of other files',
+      setup: (build) => {
+        build.onResolve({ filter: /^\.\.?\// }, ({ path: required, resolveDir, namespace }) => {
+          const isFile = namespace === 'elsewhere' || required === './rest.js';
+          if (isFile) return { path: required, external: true };
+          const target = path.relative(this.#lib, path.join(resolveDir, required));
+          const name = target.split(path.sep).join('/');
+          if (isHere(name)) return undefined;
+          this.#used.add(name);
+          return { path: name, namespace: 'elsewhere' };
+        });
+        // Comments that stand in an expression stay in the bundle, on lines of their own.
+        build.onLoad({ filter: /\.js$/, namespace: 'file' }, ({ path: name }) => ({
+          contents: readFileSync(name, 'utf8').replaceAll(/\/\*\* @type [^*]*\*\/ ?/g, ''),
+        }));
+        build.onLoad({ filter: /./, namespace: 'elsewhere' }, ({ path: name }) => ({
+          contents: `module.exports = ${this.#moduleOf(name)};`,
+        }));
+      },
+    };
+  }
 }
 
 /**
- * The text of a module as it is in the bundle.
- * @param {string} name
- * @param {Module} module
- * @param {(name: string) => string} chunkOf  the chunk that a module is in
+ * @param {string} lib @param {string} dist
+ * @param {Record<string, string>} programs  modules by the name of the file that is made
  */
-function linked(name, { text, mentions }, chunkOf) {
-  const folder = path.posix.join('../lib', path.posix.dirname(name));
-  return replaceMentions(text, mentions, ({ required }) => {
-    // Files at the top of lib/ are as deep as those of dist/.
-    if (required === undefined) {
-      return name.includes('/') ? `require('node:path').join(__dirname, '${folder}')` : '__dirname';
-    }
-    const target = resolve(name, required);
-    return isModule(target) ? `load('${target}', '${chunkOf(target)}')` : `require('${target}')`;
+async function writePrograms(lib, dist, programs) {
+  await esbuild.build({
+    ...optionsFor(lib),
+    entryPoints: Object.fromEntries(
+      Object.entries(programs).map(([file, module]) => [file, path.join(lib, module)]),
+    ),
+    // The tool uses the package: one instance of it, and of its native part, for the whole process.
+    external: ['@grpc/grpc-js', 'holdfast'],
+    minify: true,
+    outdir: dist,
   });
 }
 
+/** @param {string} lib @param {string} dist */
+async function writePage(lib, dist) {
+  const page = path.join(lib, 'cli', 'dashboard', 'page');
+  const target = path.join(dist, 'dashboard');
+  await esbuild.build({
+    bundle: true,
+    entryPoints: [path.join(page, 'page.mjs')],
+    format: 'iife',
+    legalComments: 'inline',
+    logLevel: 'warning',
+    minify: true,
+    outfile: path.join(target, 'page.js'),
+    platform: 'browser',
+    target: ['chrome110', 'firefox115', 'safari16.4'],
+  });
+  for (const file of ['index.html', 'icon.svg'])
+    cpSync(path.join(page, file), path.join(target, file));
+}
+
 /**
- * @param {Chunk} chunk
- * @param {(name: string) => string} chunkOf  the chunk that a module is in
- * @returns {{ lines: string[], places: (import('./line-map.js').Place | null)[] }}
+ * The files for `import`. Node takes 1 to 2 ms more to import a CommonJS file than to require it:
+ * it reads the text once more, in search of names. So `index.mjs` requires. Bundlers do not follow
+ * that, and get another file, by the conditions `module` and, for ncc, `production` in `exports`,
+ * which Node does not set.
+ * @param {string} lib @param {string} dist
  */
-function render({ head, modules, tail, isWhole }, chunkOf) {
-  // V8 compiles a function in parentheses with the file, which costs less than to do it later.
-  const [open, close] = isWhole ? ['(', ')'] : ['', ''];
-  const lines = [...NOTICE, ...head];
-  const places = lines.map(() => /** @type {import('./line-map.js').Place | null} */ (null));
-  for (const [name, module] of modules) {
-    const comments = commentLines(name, module.text);
-    const body = linked(name, module, chunkOf)
-      .trimEnd()
-      .split('\n')
-      .map((text, line) => ({ text, line }))
-      .filter(({ line }) => !comments.has(line));
-    lines.push(`modules['${name}'] = ${open}function (module) {`);
-    lines.push(...body.map(({ text }) => text), `}${close};`);
-    places.push(null, ...body.map(({ line }) => ({ source: `../lib/${name}`, line })), null);
+function writeFacades(lib, dist) {
+  const from = { install: 'install.mjs', etcd: 'etcd.mjs', metrics: 'metrics/index.mjs' };
+  for (const [name, module] of Object.entries(from)) {
+    const text = readFileSync(path.join(lib, module), 'utf8');
+    writeFileSync(path.join(dist, `${name}.mjs`), text.replace('./index.js', `./${name}.js`));
   }
-  return { lines: [...lines, ...tail], places };
-}
-
-/**
- * Whether the package has a file of lib/, which then a source map may lead to.
- * @param {string} root  of the package
- * @param {string} name  below lib/
- */
-function isDelivered(root, name) {
-  const text = readFileSync(path.join(root, 'package.json'), 'utf8');
-  const { files } = /** @type {{ files: string[] }} */ (JSON.parse(text));
-  return !files.some((entry) => entry.startsWith('!') && `lib/${name}`.startsWith(entry.slice(1)));
-}
-
-/** @param {string} [root] of the package */
-function writeBundle(root = ROOT) {
-  const lib = path.join(root, 'lib');
-  const folder = path.join(root, 'dist');
-  const entries = bundleEntries(root);
-  const chunks = chunksOf(
-    lib,
-    entries.map(({ module }) => module),
+  const text = readFileSync(path.join(lib, 'index.mjs'), 'utf8');
+  const requiring = [
+    "import { createRequire } from 'node:module';",
+    '',
+    "const core = createRequire(import.meta.url)('./index.js');",
+  ].join('\n');
+  const importing = "import core from './imported.js';";
+  const replace = (/** @type {string} */ line) =>
+    text.replace("import core from './index.js';", line);
+  writeFileSync(path.join(dist, 'index.mjs'), replace(requiring));
+  writeFileSync(path.join(dist, 'index-for-bundlers.mjs'), replace(importing));
+  // Of one line: Node searches it for names.
+  writeFileSync(
+    path.join(dist, 'imported.js'),
+    "'use strict';\n\nmodule.exports = require('./index.js');\n",
   );
-  const chunkOf = (/** @type {string} */ name) =>
-    /** @type {string} */ (Object.keys(chunks).find((chunk) => chunks[chunk].modules.has(name)));
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder);
-  for (const [name, chunk] of Object.entries(chunks)) {
-    const { lines, places } = render(chunk, chunkOf);
-    const file = `${name}.js`;
-    const hasSources = [...chunk.modules.keys()].some((module) => isDelivered(root, module));
-    const end = hasSources ? [`//# sourceMappingURL=${file}.map`, ''] : [''];
-    writeFileSync(path.join(folder, file), [...lines, ...end].join('\n'));
-    if (!hasSources) continue;
-    writeFileSync(path.join(folder, `${file}.map`), JSON.stringify(lineMap(file, places)));
-  }
-  for (const { file, text } of entries.flatMap((entry) => entry.files(chunkOf))) {
-    writeFileSync(path.join(folder, file), text);
-  }
 }
 
-module.exports = { writeBundle };
+/**
+ * The library, with its helper programs and threads.
+ * @param {string} [root] of the package
+ */
+async function writeLibrary(root = ROOT) {
+  const [lib, dist] = [path.join(root, 'lib'), path.join(root, 'dist')];
+  rmSync(dist, { recursive: true, force: true });
+  mkdirSync(dist);
+  await Promise.all([new SharedBuild(lib, dist).write(), writePrograms(lib, dist, HELPERS)]);
+  cpSync(path.join(lib, 'backends', 'etcd', 'rpc.proto'), path.join(dist, 'rpc.proto'));
+  writeFacades(lib, dist);
+}
+
+/** The command line tool, its page and its manual page, beside the library. */
+async function writeTool() {
+  const [lib, dist] = [path.join(ROOT, 'lib'), path.join(ROOT, 'dist')];
+  mkdirSync(path.join(dist, 'dashboard'));
+  const tool = { cli: 'cli/holdfast.js' };
+  await Promise.all([writePrograms(lib, dist, tool), writePage(lib, dist)]);
+  chmodSync(path.join(dist, 'cli.js'), 0o755);
+  writeFileSync(path.join(dist, 'holdfast.1'), manualPage());
+}
+
+module.exports = { writeLibrary, writeTool };

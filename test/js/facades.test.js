@@ -6,18 +6,18 @@ const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { writeBundle } = require('../../scripts/steps/bundle.js');
+const { writeLibrary } = require('../../scripts/steps/bundle.js');
 
 const ROOT = path.resolve(__dirname, '..', '..');
 
 /** A copy of the package. */
 let root;
-beforeAll(() => {
+beforeAll(async () => {
   root = fs.mkdtempSync(path.join(os.tmpdir(), 'holdfast-facades-'));
   for (const name of ['lib', 'package.json']) {
     fs.cpSync(path.join(ROOT, name), path.join(root, name), { recursive: true });
   }
-  writeBundle(root);
+  await writeLibrary(root);
 });
 afterAll(() => fs.rmSync(root, { recursive: true, force: true }));
 

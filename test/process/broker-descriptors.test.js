@@ -43,7 +43,13 @@ async function connect() {
 
 test('clients too many for a broker are refused, and nobody loses a lock', async () => {
   place.ensure();
-  const options = JSON.stringify({ directory, bucket: 'default', number: 1, idleMs: 10_000 });
+  const options = JSON.stringify({
+    build: 'source',
+    directory,
+    bucket: 'default',
+    number: 1,
+    idleMs: 10_000,
+  });
   child = spawn('sh', ['-c', FEW_DESCRIPTORS, process.execPath, BROKER, options]);
   while (claim() === undefined) await new Promise((resolve) => setTimeout(resolve, 5));
   const lock = await locks.acquire('a');

@@ -5,6 +5,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { dateNow, setTimeout } = require('../../time.js');
 const { invalidStateError } = require('../../errors.js');
+const { BUILD, REPLACED, REPLACED_STATUS } = require('../../build-id.js');
 const { packageFile } = require('../../package-files.js');
 const { ClientSocket } = require('./client-socket.js');
 const { machineNow } = require('./machine-clock.js');
@@ -38,8 +39,6 @@ const MAX_LOOK_MS = 1000;
 const FULL = ['ENOSPC', 'EDQUOT'];
 const MAX_LOG_BYTES = 2 ** 16;
 const PRIVATE_FILE = 0o600;
-
-const PROGRAM = 'backends/broker/server/main.js';
 
 /** In the environment of a broker. Only an application that was started as one can read it here. */
 const STARTED_AS_BROKER = 'HOLDFAST_STARTED_AS_BROKER';
@@ -272,8 +271,8 @@ class Launcher {
     this.#starts += 1;
     const { directory, bucket } = this.#place;
     const idleMs = Number(process.env.HOLDFAST_BROKER_IDLE_MS ?? IDLE_MS);
-    const options = JSON.stringify({ directory, bucket, number, idleMs });
-    const { file, args, env } = commandFor(packageFile(PROGRAM), [options]);
+    const options = JSON.stringify({ build: BUILD, directory, bucket, number, idleMs });
+    const { file, args, env } = commandFor(packageFile('broker.js'), [options]);
     const inherited = inheritedDescriptors();
     const log = this.#openLog(number);
     /** @type {import('node:child_process').StdioOptions} */
@@ -290,6 +289,7 @@ class Launcher {
     fs.closeSync(log);
     child.on('error', (error) => this.#onStartError(error));
     child.on('exit', (code, signal) => {
+      if (code === REPLACED_STATUS) this.#fatal = invalidStateError(REPLACED);
       if (code !== 0) this.#cause = `the broker ended with ${signal ?? `status ${code}`}`;
     });
     child.unref();

@@ -1,6 +1,7 @@
 'use strict';
 
 const { Worker } = require('node:worker_threads');
+const { BUILD } = require('../../build-id.js');
 const { invalidStateError } = require('../../errors.js');
 const { packageFile } = require('../../package-files.js');
 const { machineNow } = require('./machine-clock.js');
@@ -8,7 +9,6 @@ const { waitInSlices } = require('../wait-in-slices.js');
 
 /** @typedef {{ what: string, argument: unknown[] }} Question */
 
-const PROGRAM = 'backends/broker/sync-thread.js';
 const ANSWER_BYTES = 4096;
 /** Escaped, a message takes up to six times as many bytes. */
 const MAX_MESSAGE_UNITS = 600;
@@ -61,8 +61,8 @@ class SyncHelper {
     const buffer = new SharedArrayBuffer(HEAD_BYTES + ANSWER_BYTES);
     this.#words = new Int32Array(buffer, 0, HEAD_WORDS);
     this.#bytes = new Uint8Array(buffer, HEAD_BYTES);
-    this.#worker = new Worker(packageFile(PROGRAM), {
-      workerData: { ...place, buffer },
+    this.#worker = new Worker(packageFile('sync-thread.js'), {
+      workerData: { ...place, buffer, build: BUILD },
       execArgv: [],
     });
     this.#worker.on('error', warnOfEnd);

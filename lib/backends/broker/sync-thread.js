@@ -4,6 +4,7 @@
 // what it is told to ask, one question after the other, and writes the answers to a shared buffer.
 
 const { parentPort, workerData } = require('node:worker_threads');
+const { checkBuild } = require('../../build-id.js');
 const { machineNow } = require('./machine-clock.js');
 const { Link } = require('./link.js');
 const { BrokerFiles } = require('./broker-files.js');
@@ -43,10 +44,17 @@ class SyncThread {
   /** @type {any} */
   #state = undefined;
 
-  /** @param {{ buffer: SharedArrayBuffer, directory: string, bucket: string }} data */
-  constructor({ buffer, directory, bucket }) {
+  /**
+   * @param {object} data
+   * @param {SharedArrayBuffer} data.buffer
+   * @param {string} data.build
+   * @param {string} data.directory
+   * @param {string} data.bucket
+   */
+  constructor({ buffer, build, directory, bucket }) {
     this.#words = new Int32Array(buffer, 0, HEAD_WORDS);
     notePhases(this.#words);
+    checkBuild(build);
     this.#bytes = new Uint8Array(buffer, HEAD_BYTES);
     this.#link = new Link(new BrokerFiles(bucket, directory), {
       hello: () => this.#hello(),

@@ -37,7 +37,7 @@ function loadServices() {
     if (/** @type {any} */ (error).code !== 'MODULE_NOT_FOUND') throw error;
     throw invalidStateError(MISSING);
   }
-  const definition = loader.loadSync(packageFile('backends/etcd/rpc.proto'), LOADER_OPTIONS);
+  const definition = loader.loadSync(packageFile('rpc.proto'), LOADER_OPTIONS);
   const services = /** @type {any} */ (grpc.loadPackageDefinition(definition)).etcdserverpb;
   loaded = { grpc, services };
   return loaded;

@@ -1,11 +1,11 @@
 'use strict';
 
 const { MessageChannel, Worker, receiveMessageOnPort } = require('node:worker_threads');
+const { BUILD } = require('../../build-id.js');
 const { packageFile } = require('../../package-files.js');
 const { performance } = require('../../time.js');
 const { SessionWords } = require('./session-words.js');
 
-const PROGRAM = 'backends/etcd/session-thread.js';
 /** A thread that is blocked looks up so often: a worker can be terminated then. */
 const SLICE_MS = 50;
 
@@ -44,9 +44,9 @@ class SessionLink {
     this.#port = port1;
     this.#onMessage = onMessage;
     this.#maxStartMs = maxStartMs;
-    this.#worker = new Worker(packageFile(PROGRAM), {
+    this.#worker = new Worker(packageFile('session-thread.js'), {
       name: 'holdfast etcd session',
-      workerData: { ...data, port: port2, words: this.#words.buffer },
+      workerData: { ...data, build: BUILD, port: port2, words: this.#words.buffer },
       transferList: [port2],
       execArgv: [],
     });

@@ -4,6 +4,7 @@
 // back. A blocked event loop of the agent's does not reach it.
 
 const { workerData } = require('node:worker_threads');
+const { checkBuild } = require('../../build-id.js');
 const { describe } = require('./etcd-errors.js');
 const { LockSession } = require('./lock-session.js');
 const { MachineLink } = require('./machine-link.js');
@@ -15,6 +16,7 @@ const { SessionWords } = require('./session-words.js');
 const { port, place, about, words: buffer } = workerData;
 const words = new SessionWords(buffer);
 words.noteStart();
+checkBuild(workerData.build);
 
 /** Counts the messages, for an agent that blocks until there is one. @param {any} message */
 function tell(message) {

@@ -1,12 +1,13 @@
 'use strict';
 
-// The broker of a bucket, a process of its own. Arguments: one JSON object, { directory, bucket,
-// number, idleMs }. It listens, claims `number`, and serves; it ends by itself when another
+// The broker of a bucket, a process of its own. Arguments: one JSON object, { build, directory,
+// bucket, number, idleMs }. It listens, claims `number`, and serves; it ends by itself when another
 // broker has the claim, or `idleMs` after the last client has left.
 
 const fs = require('node:fs');
 const os = require('node:os');
 const { randomBytes } = require('node:crypto');
+const { BUILD, REPLACED_STATUS } = require('../../../build-id.js');
 const { setTimeout } = require('../../../time.js');
 const { Broker } = require('./broker.js');
 const { BrokerFiles } = require('../broker-files.js');
@@ -17,10 +18,16 @@ const { openReadingBarrier } = require('./reading-barrier.js');
 
 const PRIVATE_FILE = 0o600;
 
-/** @typedef {{ directory: string, bucket: string, number: number, idleMs: number }} Options */
+/**
+ * `build`: of the program that starts the broker.
+ * @typedef {{ build: string, directory: string, bucket: string, number: number, idleMs: number }}
+ *   Options
+ */
 
 /** @param {Options} options */
-async function main({ directory, bucket, number, idleMs }) {
+async function main({ build, directory, bucket, number, idleMs }) {
+  // eslint-disable-next-line n/no-process-exit -- its starter reads the status
+  if (build !== BUILD) process.exit(REPLACED_STATUS);
   const place = new BrokerFiles(bucket, directory);
   place.ensure();
   const claim = {

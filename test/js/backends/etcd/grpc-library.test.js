@@ -6,19 +6,19 @@ const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { writeBundle } = require('../../../../scripts/steps/bundle.js');
+const { writeLibrary } = require('../../../../scripts/steps/bundle.js');
 
 const ROOT = path.resolve(__dirname, '..', '..', '..', '..');
 const URL_OF_NOBODY = 'etcd://127.0.0.1:9';
 const MISSING = expect.stringMatching(/InvalidStateError.* npm install @grpc\/grpc-js$/);
 
 let root;
-beforeAll(() => {
+beforeAll(async () => {
   root = fs.mkdtempSync(path.join(os.tmpdir(), 'holdfast-without-grpc-'));
   for (const name of ['lib', 'package.json']) {
     fs.cpSync(path.join(ROOT, name), path.join(root, name), { recursive: true });
   }
-  writeBundle(root);
+  await writeLibrary(root);
 });
 afterAll(() => fs.rmSync(root, { recursive: true, force: true }));
 
