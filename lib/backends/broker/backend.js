@@ -3,6 +3,7 @@
 const { WAS_CLOSED, closedError, invalidStateError } = require('../../errors.js');
 const { lazy } = require('../../lazy.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
+const { noteAttached } = require('../idle-agents.js');
 const { createClientId } = require('../client-id.js');
 const { QUEUED } = require('../outcome.js');
 const { BrokerCalls } = require('./broker-calls.js');
@@ -289,8 +290,16 @@ class BrokerBackend {
       this.#place.ensure();
       const lifeline = new Lifeline(this.#place, () => this.#link.open());
       this.#session = { id: createClientId(), lifeline };
+      noteAttached(this);
     }
     this.#link.open();
+  }
+
+  /** The next use begins a new session. @returns {boolean} false: there is something to keep */
+  detachIfIdle() {
+    if (this.#tracked.size > 0 || this.#watches.size > 0 || !this.#calls.isIdle) return false;
+    this.#end();
+    return true;
   }
 
   /** @param {(t: number) => number} toBrokerTime */

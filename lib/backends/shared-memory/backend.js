@@ -7,6 +7,7 @@ const { lazy } = require('../../lazy.js');
 const { RequestTable, NO_ID } = require('./request-table.js');
 const { KeptNames } = require('./kept-names.js');
 const { createClientId } = require('../client-id.js');
+const { noteAttached } = require('../idle-agents.js');
 const { PendingLosses } = require('./pending-losses.js');
 const { SoonCall } = require('./soon-call.js');
 const { EVENT_DISCONNECTED, reasonOfEvent, reasonOfLoss } = require('./loss-reasons.js');
@@ -295,7 +296,19 @@ class SharedMemoryBackend {
   #open() {
     this.#caller.reset();
     const { words } = this.#requests;
-    return this.#kept.attach(openAgent(this.#native, this.#options, words, () => this.#onEvents()));
+    const agent = openAgent(this.#native, this.#options, words, () => this.#onEvents());
+    noteAttached(this);
+    return this.#kept.attach(agent);
+  }
+
+  /** The next use opens the table again. @returns {boolean} false: there is something to keep */
+  detachIfIdle() {
+    if (this.#agent === null) return true;
+    if (this.#watches.size > 0 || !this.#requests.isEmpty) return false;
+    this.#kept.attach(null);
+    this.#agent.close();
+    this.#agent = null;
+    return true;
   }
 
   /**

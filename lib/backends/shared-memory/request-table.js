@@ -72,6 +72,12 @@ class RequestTable {
     request.backendId = NO_ID;
   }
 
+  /** No request waits or holds, and no release waits for its answer. */
+  get isEmpty() {
+    const isNone = (/** @type {Request | null} */ request) => request === null;
+    return this.#releases.size === 0 && this.#requests.every(isNone);
+  }
+
   /** @returns {Request[]} all requests; the table is empty afterwards */
   takeAll() {
     const requests = this.#requests.filter((request) => request !== null);
