@@ -130,13 +130,13 @@ module.exports = {
     return require('./scheduler/scheduler.js').Scheduler;
   },
   get TaskController() {
-    return require('./scheduler/task-controller.js').TaskController;
+    return require('./scheduler/task-signal.js').TaskController;
   },
   get TaskSignal() {
     return require('./scheduler/task-signal.js').TaskSignal;
   },
   get TaskPriorityChangeEvent() {
-    return require('./scheduler/task-priority-change-event.js').TaskPriorityChangeEvent;
+    return require('./scheduler/signal-priority.js').TaskPriorityChangeEvent;
   },
   get createScheduler() {
     return require('./scheduler/scheduler.js').createScheduler;

@@ -1,16 +1,120 @@
 'use strict';
 
 const { channel } = require('node:diagnostics_channel');
-const { EnqueueClock } = require('./enqueue-clock.js');
-const { HostCallback } = require('./host-callback.js');
+const { performance } = require('../time.js');
+const { HostCallback, LEVEL } = require('./loop-hook.js');
 const { IdleCallbacks } = require('./idle-callbacks.js');
-const { LEVEL } = require('./loop-cells.js');
 const { endRun, isFollowing } = require('./scheduling-state.js');
 const { priorityOf } = require('./signal-priority.js');
-const { TaskMeter } = require('./task-meter.js');
 
-/** @typedef {import('./scheduler-task.js').SchedulerTask} SchedulerTask */
-/** @typedef {import('./task-schedule.js').TaskSchedule} TaskSchedule */
+/** @typedef {{ readonly time: number }} Stamp  by performance.now(); shared by several tasks */
+
+/** How many tasks may have one stamp. */
+const MAX_TASKS_PER_STAMP = 32;
+
+/**
+ * When tasks are queued. To look at the clock takes as long as all else that is done to queue a
+ * task. So tasks that are queued in one phase of the event loop's turn may have one time, that of
+ * the first of them: it is early by less than the length of the phase.
+ */
+class EnqueueClock {
+  /** @type {Stamp} */
+  #stamp = { time: 0 };
+  #phase = -1;
+  #tasksLeft = 0;
+
+  /**
+   * @param {number} phase  another number in every phase
+   * @returns {Stamp}
+   */
+  stampIn(phase) {
+    if (phase !== this.#phase || this.#tasksLeft === 0) {
+      this.#phase = phase;
+      this.setTime(performance.now());
+    }
+    this.#tasksLeft -= 1;
+    return this.#stamp;
+  }
+
+  /** @param {number} time  now */
+  setTime(time) {
+    this.#stamp = { time };
+    this.#tasksLeft = MAX_TASKS_PER_STAMP;
+  }
+
+  /** Something may have taken long: the next task gets a time of its own. */
+  forget() {
+    this.#tasksLeft = 0;
+  }
+}
+
+/** @typedef {import('./task-queue.js').TaskSchedule} TaskSchedule */
+
+/** How many tasks may run between two looks at the clock, if as many took no more ms than SHORT. */
+const MAX_TASKS_UNMEASURED = 4;
+const SHORT = 0.02;
+
+/**
+ * Charges schedules for the time that their tasks take. A look at the clock takes as long as a
+ * quarter of what a task costs. So it is looked at after each task, unless the tasks before it were
+ * short: then after two, and then after four. A task that takes longer is noticed after three
+ * further ones at most, and then each is measured again.
+ */
+class TaskMeter {
+  /** @type {TaskSchedule | undefined} whose tasks have run since the last look */
+  #schedule;
+  #run = -1;
+  #time = 0;
+  /** How many tasks have run since the last look, and how many may. */
+  #tasks = 0;
+  #maxTasks = 1;
+  #onLook;
+
+  /** @param {(now: number) => void} onLook */
+  constructor(onLook) {
+    this.#onLook = onLook;
+  }
+
+  /**
+   * Between two tasks, and before the first one.
+   * @param {number} run  of tasks; time between two of them is charged to none
+   */
+  look(run) {
+    if (run !== this.#run) {
+      this.#run = run;
+      this.#schedule = undefined;
+      this.#maxTasks = 1;
+    } else if (this.#schedule !== undefined && this.#tasks < this.#maxTasks) return;
+    this.#look();
+  }
+
+  /** @param {TaskSchedule | undefined} schedule  whose task runs next; an idle callback has none */
+  begin(schedule) {
+    if (schedule !== this.#schedule) {
+      if (this.#tasks > 0) this.#look();
+      this.#schedule = schedule;
+    }
+    this.#tasks += 1;
+  }
+
+  /** The run of tasks has ended, or was interrupted. */
+  endRun() {
+    if (this.#tasks > 0) this.#look();
+  }
+
+  #look() {
+    const now = performance.now();
+    const took = now - this.#time;
+    this.#schedule?.spend(took);
+    const areShort = this.#schedule !== undefined && took <= SHORT;
+    this.#maxTasks = areShort ? Math.min(2 * this.#maxTasks, MAX_TASKS_UNMEASURED) : 1;
+    this.#time = now;
+    this.#tasks = 0;
+    this.#onLook(now);
+  }
+}
+
+/** @typedef {import('./engine.js').SchedulerTask} SchedulerTask */
 
 const start = channel('scheduler.task.start');
 const end = channel('scheduler.task.end');
@@ -159,4 +263,4 @@ class Dispatcher {
 /** The one of this thread. */
 const dispatcher = new Dispatcher();
 
-module.exports = { Dispatcher, dispatcher };
+module.exports = { EnqueueClock, TaskMeter, Dispatcher, dispatcher };

@@ -1,13 +1,13 @@
 'use strict';
 
 const { AsyncResource } = require('node:async_hooks');
-const { LEVEL } = require('./loop-cells.js');
+const { LEVEL } = require('./loop-hook.js');
 const { createIdleDeadline } = require('./idle-deadline.js');
 const { callInState, endRun } = require('./scheduling-state.js');
 const { clearTimeout, performance, setTimeout } = require('../time.js');
 
 /** @typedef {import('./dispatcher.js').Dispatcher} Dispatcher */
-/** @typedef {import('./host-callback.js').HostCallback} HostCallback */
+/** @typedef {import('./loop-hook.js').HostCallback} HostCallback */
 /** @typedef {import('./idle-deadline.js').IdleDeadline} IdleDeadline */
 
 /** The longest idle period, in ms. Standard: requestIdleCallback, #idle-periods. */

@@ -13,7 +13,7 @@ const FROM_THIS_PACKAGE = Symbol('from this package');
 class Scheduler {
   #budget;
   #starvationLimit;
-  /** @type {import('./task-schedule.js').TaskSchedule | undefined} made at the first use */
+  /** @type {import('./task-queue.js').TaskSchedule | undefined} made at the first use */
   #schedule;
 
   /**
@@ -28,7 +28,7 @@ class Scheduler {
     this.#starvationLimit = starvationLimit;
   }
 
-  /** @returns {import('./task-schedule.js').TaskSchedule} */
+  /** @returns {import('./task-queue.js').TaskSchedule} */
   #open() {
     this.#schedule ??= engine().createSchedule(this, this.#budget, this.#starvationLimit);
     return this.#schedule;

@@ -1,17 +1,55 @@
 'use strict';
 
-const { keepSources } = require('../composite-signals.js');
-const { lazy } = require('../lazy.js');
 const {
   defineInterface,
   isObject,
-  toMember,
   toAbortSignal,
   toDictionarySource,
+  toMember,
 } = require('../webidl.js');
+const { keepSources } = require('../composite-signals.js');
+const { lazy } = require('../lazy.js');
 const { findListenerHooks } = require('../node-internals.js');
-const { EventHandler } = require('./event-handler.js');
 const { DEFAULT_PRIORITY, toTaskPriority } = require('./task-priority.js');
+
+/**
+ * One event handler attribute of one target: `onprioritychange`. A listener is registered while
+ * there is a handler, and keeps its place among the others when the handler is replaced.
+ * Standard: HTML, #event-handler-attributes.
+ */
+class EventHandler {
+  /** @type {object | null} what the attribute gives */
+  #value = null;
+  #type;
+
+  /** @param {string} type  of the event */
+  constructor(type) {
+    this.#type = type;
+  }
+
+  get value() {
+    return this.#value;
+  }
+
+  /** @param {Event} event */
+  handleEvent(event) {
+    const handler = this.#value;
+    if (typeof handler !== 'function') return;
+    if (Reflect.apply(handler, event.currentTarget, [event]) === false) event.preventDefault();
+  }
+
+  /**
+   * @param {EventTarget} target
+   * @param {unknown} value  anything but an object counts as null
+   */
+  assign(target, value) {
+    const wasNull = this.#value === null;
+    this.#value = isObject(value) ? value : null;
+    const isNull = this.#value === null;
+    if (wasNull && !isNull) target.addEventListener(this.#type, this);
+    if (isNull && !wasNull) target.removeEventListener(this.#type, this);
+  }
+}
 
 const priorities = lazy(() => require('./signal-priority.js'));
 
@@ -112,4 +150,27 @@ for (const key of listenerHooks) {
   });
 }
 
-module.exports = { TaskSignal, asTaskSignal };
+/** Standard: Prioritized Task Scheduling, #sec-task-controller. */
+class TaskController extends AbortController {
+  #priority;
+
+  /** @param {{ priority?: TaskPriority }} [init] */
+  constructor(init = undefined) {
+    const source = toDictionarySource(init, 'TaskControllerInit') ?? {};
+    const priority = toMember(source.priority, toTaskPriority, DEFAULT_PRIORITY);
+    super();
+    this.#priority = priorities().attachPriority(asTaskSignal(super.signal), priority, false);
+  }
+
+  /**
+   * Standard: #dom-taskcontroller-setpriority.
+   * @param {TaskPriority} priority
+   */
+  setPriority(priority) {
+    const own = this.#priority;
+    own.change(toTaskPriority(priority));
+  }
+}
+defineInterface(TaskController, ['setPriority']);
+
+module.exports = { TaskSignal, TaskController };

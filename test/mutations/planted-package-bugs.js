@@ -258,7 +258,7 @@ const PACKAGE_BUGS = [
   },
   {
     name: 'a task that aborts itself rejects twice',
-    file: 'lib/scheduler/scheduler-task.js',
+    file: 'lib/scheduler/engine.js',
     from: '      if (this.state.abortSource?.aborted) this.#handleAbort(result);\n',
     to: '',
     tests: ['test/js/scheduler/own-abort.test.js'],

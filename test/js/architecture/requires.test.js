@@ -97,7 +97,7 @@ describe('requires below lib/', () => {
     ['lib/utils.js', 'lib/errors.js', 'from a part that has no layer'],
     ['lib/index.mjs', 'lib/index.js', undefined],
     ['lib/backends/shared-memory/backend.js', 'lib/binding.js', undefined],
-    ['lib/scheduler/host-callback.js', 'lib/binding.js', undefined],
+    ['lib/scheduler/loop-hook.js', 'lib/binding.js', undefined],
   ])('the rule itself: %s requiring %s is %s', (file, required, fault) => {
     expect(requireFault(file, required)).toBe(fault);
   });
@@ -105,7 +105,7 @@ describe('requires below lib/', () => {
   test('one file of the scheduler knows the event loop', () => {
     const ofScheduler = files.filter((file) => partOf(file) === 'scheduler');
     const knowing = ofScheduler.filter((file) => requiredBy(file).files.includes('lib/binding.js'));
-    expect(knowing).toEqual(['lib/scheduler/host-callback.js']);
+    expect(knowing).toEqual(['lib/scheduler/loop-hook.js']);
   });
 
   test("Node's internals are known to node-internals.js and its neighbour alone", () => {

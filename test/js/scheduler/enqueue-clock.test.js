@@ -1,6 +1,6 @@
 'use strict';
 
-const { EnqueueClock } = require('../../../lib/scheduler/enqueue-clock.js');
+const { EnqueueClock } = require('../../../lib/scheduler/dispatcher.js');
 
 const spin = (ms) => {
   for (const end = performance.now() + ms; performance.now() < end;);

@@ -1,8 +1,7 @@
 'use strict';
 
 const { loadBinding } = require('../../../lib/binding.js');
-const { HostCallback } = require('../../../lib/scheduler/host-callback.js');
-const { LEVEL, ...cells } = require('../../../lib/scheduler/loop-cells.js');
+const { HostCallback, LEVEL, ...cells } = require('../../../lib/scheduler/loop-hook.js');
 
 test('levels and cells are the ones of the native part', () => {
   const binding = loadBinding();

@@ -1,10 +1,6 @@
 'use strict';
 
-const {
-  Rejection,
-  openPromise,
-  takeResolve,
-} = require('../../../lib/scheduler/promise-resolve.js');
+const { Rejection, openPromise, takeResolve } = require('../../../lib/scheduler/engine.js');
 
 test('a promise resolves by the function that was taken', async () => {
   const promise = openPromise();

@@ -1,6 +1,6 @@
 'use strict';
 
-const { TaskMeter } = require('../../../lib/scheduler/task-meter.js');
+const { TaskMeter } = require('../../../lib/scheduler/dispatcher.js');
 const { performance } = require('../../../lib/time.js');
 
 /** The clock, moved by hand: what a task takes on a busy machine, nobody knows. */

@@ -1,14 +1,80 @@
 'use strict';
 
+const { setImmediate } = require('../time.js');
 const { BindingError, loadBinding } = require('../binding.js');
 const { findRunNextTicks } = require('../node-internals.js');
-const { CELL_COUNT, CELL_IDLE_MS, CELL_LEVEL, CELL_RUN, CELL_TURN } = require('./loop-cells.js');
+
+/** What a turn of the event loop owes to the work that is waiting, from the least up. */
+const LEVEL = Object.freeze({
+  /** Nothing is waiting. */
+  NONE: 0,
+  /** Only in a turn that found nothing else to do. */
+  IDLE: 1,
+  /** Once per turn, beside timers and setImmediate(). */
+  NORMAL: 2,
+  /** Ahead of the next timers and the next I/O. */
+  URGENT: 3,
+});
+
+// The numbers that the scheduler and its loop hook both see; the same as in
+// src/binding/loop_hook.h.
+const CELL_LEVEL = 0;
+const CELL_TURN = 1;
+const CELL_RUN = 2;
+const CELL_IDLE_MS = 3;
+const CELL_COUNT = 4;
 
 /**
- * The scheduler's only way to the event loop. The native part knows the phases of the loop's turns
- * and calls back when tasks may run; what it has to know stands in a few numbers that both sides
- * see.
+ * How long an idle period lasts, in ms. Short: without the native part the scheduler does not know
+ * when the next timer is due.
  */
+const IDLE_MS = 5;
+
+/**
+ * The place of the scheduler's work in the event loop where there is no native part: JavaScript has
+ * setImmediate() and nothing else. So urgent work runs no sooner than other work, and idle work
+ * runs in a turn in which the scheduler itself has nothing else to do.
+ */
+class PlainLoopHook {
+  #cells;
+  #run;
+  #isScheduled = false;
+
+  /**
+   * @param {Float64Array} cells
+   * @param {(minLevel: number) => boolean} run
+   */
+  constructor(cells, run) {
+    this.#cells = cells;
+    this.#run = run;
+    cells[CELL_IDLE_MS] = IDLE_MS;
+  }
+
+  /** The level has risen. A pending immediate keeps the process alive. */
+  wake() {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => this.#onTurn());
+  }
+
+  /** Nothing tells. */
+  isIdle() {
+    return true;
+  }
+
+  /** One task: ticks and microtasks run after the immediate. */
+  #onTurn() {
+    const cells = this.#cells;
+    this.#isScheduled = false;
+    cells[CELL_TURN] += 1;
+    cells[CELL_RUN] += 1;
+    try {
+      this.#run(Math.min(cells[CELL_LEVEL], LEVEL.NORMAL));
+    } finally {
+      if (cells[CELL_LEVEL] > LEVEL.NONE) this.wake();
+    }
+  }
+}
 
 const runNextTicks = findRunNextTicks();
 
@@ -39,11 +105,14 @@ function openLoopHook(cells, run) {
     return { hook: loadBinding().openLoopHook(cells, run), drain: runNextTicks };
   } catch (error) {
     if (!doesWithoutNativePart(error, process.env)) throw error;
-    const { openPlainLoopHook } = require('./plain-loop-hook.js');
-    return { hook: openPlainLoopHook(cells, run), drain: undefined };
+    return { hook: new PlainLoopHook(cells, run), drain: undefined };
   }
 }
 
+/**
+ * The scheduler's only way to the event loop. The native part has the phases of the loop's turns
+ * and calls back when tasks may run; both sides share the numbers that it needs.
+ */
 class HostCallback {
   #cells = new Float64Array(CELL_COUNT);
   #hook;
@@ -109,4 +178,4 @@ class HostCallback {
   }
 }
 
-module.exports = { HostCallback };
+module.exports = { CELL_COUNT, CELL_IDLE_MS, CELL_LEVEL, CELL_RUN, CELL_TURN, LEVEL, HostCallback };
