@@ -66,7 +66,7 @@ module.exports = [
     },
   },
   {
-    files: ['lib/time.js', 'lib/unfaked-timers.js'],
+    files: ['lib/time.js'],
     rules: { 'no-restricted-modules': 'off', 'no-restricted-properties': 'off' },
   },
   {

@@ -1,8 +1,7 @@
 'use strict';
 
-// All that this package knows of Node's internals: what no documentation promises, and what the
-// package does without it. A neighbour uses more of the same: unfaked-timers.js, which is loaded
-// only under fake timers.
+// All that this package has of Node's internals: nothing of it is documented, and each function
+// says how the package does without it.
 
 const { AsyncLocalStorage, AsyncResource, createHook } = require('node:async_hooks');
 
@@ -12,22 +11,6 @@ const { AsyncLocalStorage, AsyncResource, createHook } = require('node:async_hoo
  * is used, and copies contexts with this method.
  */
 const contextsAreCheap = !('_propagate' in AsyncLocalStorage.prototype);
-
-const MAX_DELAY_MS = 2 ** 31 - 1;
-
-/**
- * Whether timers are Node's own: each of these has a number for node:async_hooks under a symbol,
- * and no fake timer has. Without the symbol all timers count as fake, see unfaked-timers.js.
- * @param {Pick<typeof import('node:timers'), 'setTimeout' | 'clearTimeout'>} timers
- */
-function areTimersReal({ setTimeout, clearTimeout }) {
-  const probe = setTimeout(() => {}, MAX_DELAY_MS);
-  const isReal = Object.getOwnPropertySymbols(Object(probe)).some(
-    ({ description }) => description === 'asyncId',
-  );
-  clearTimeout(probe);
-  return isReal;
-}
 
 /**
  * The function that Node calls between two immediates: it runs ticks and microtasks. No documented
@@ -115,7 +98,6 @@ const findContextKey = () =>
   );
 
 module.exports = {
-  areTimersReal,
   canHooksOmitPromises,
   contextsAreCheap,
   findContextKey,

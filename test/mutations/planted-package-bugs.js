@@ -224,8 +224,8 @@ const PACKAGE_BUGS = [
   {
     name: 'timers are those that a test has put in their place',
     file: 'lib/time.js',
-    from: '!isNode || areTimersReal(taken) ? taken',
-    to: 'isNode || areTimersReal(taken) ? taken',
+    from: '  setInterval,\n  setTimeout,\n};',
+    to: '  setInterval,\n  setTimeout: (...rest) => globalThis.setTimeout(...rest),\n};',
     tests: ['test/js/time.test.js'],
   },
   {

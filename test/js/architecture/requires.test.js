@@ -7,7 +7,7 @@ const { allMatches, filesBelow, isThere, textOf } = require('./project-files.js'
 
 /** From the lowest up; a file may require what stands before its own part, or its own folder. */
 const JS_LAYERS = [
-  ['build-id', 'copies', 'lazy', 'node-internals', 'unfaked-timers'],
+  ['build-id', 'copies', 'lazy', 'node-internals'],
   ['c-library', 'binding-error', 'composite-signals', 'time'],
   ['package-files'],
   ['addon-file'],
@@ -108,13 +108,13 @@ describe('requires below lib/', () => {
     expect(knowing).toEqual(['lib/scheduler/loop-hook.js']);
   });
 
-  test("Node's internals are known to node-internals.js and its neighbour alone", () => {
+  test("Node's internals are known to node-internals.js alone", () => {
     const internals = /_propagate|_tickCallback|getOwnPropertySymbols|\bk[A-Z]\w*(Event|Listener)'/;
     const knowing = files.filter(
       (file) =>
         partOf(file) !== 'cli' && internals.test(textOf(file).replace(/^\s*\/?\*.*$/gm, '')),
     );
-    expect(knowing).toEqual(['lib/node-internals.js', 'lib/unfaked-timers.js']);
+    expect(knowing).toEqual(['lib/node-internals.js']);
   });
 
   test('lib/binding.js is the only one that loads a .node file', () => {
