@@ -249,7 +249,7 @@ describe('where runs are noted', () => {
   test('without one, locks of one thread note it in memory, shared by managers of one table', async () => {
     const first = new LocalBackend();
     const second = new LocalBackend(first.table);
-    const { defaultRunStore } = require('../../../lib/locks/run-store.js');
+    const { defaultRunStore } = require('../../../lib/locks/run-every.js');
     defaultRunStore(first).write('a', 7);
     expect(defaultRunStore(second).read('a')).toBe(7);
     expect(defaultRunStore(new LocalBackend()).read('a')).toBe(undefined);
@@ -257,7 +257,7 @@ describe('where runs are noted', () => {
 
   test('without one, locks over a broker note it in the folder of their bucket', () => {
     const backend = new BrokerBackend({ directory, bucket: 'jobs' });
-    const { defaultRunStore } = require('../../../lib/locks/run-store.js');
+    const { defaultRunStore } = require('../../../lib/locks/run-every.js');
     defaultRunStore(backend).write('a', 7);
     expect(defaultRunStore(backend).read('a')).toBe(7);
     expect(readdirSync(backend.folder)).toContainEqual(expect.stringMatching(/^run\./));
