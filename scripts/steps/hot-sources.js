@@ -4,10 +4,8 @@
 // speed, all others for size: two thirds of the code run once a process, or after a death.
 
 const HOT_SOURCES = [
-  'src/binding/agent_calls.cc',
   'src/binding/agent_wrap.cc',
   'src/binding/js_values.cc',
-  'src/binding/kept_calls.cc',
   'src/binding/loop_hook.cc',
   'src/core/adaptive_spin.cc',
   'src/core/agent.cc',

@@ -8,7 +8,7 @@
 
 #include "binding/agent_wrap.h"
 #include "binding/errors.h"
-#include "binding/js_builders.h"
+#include "binding/js_values.h"
 #include "binding/loop_hook.h"
 #include "binding/snapshot_to_js.h"
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "binding/js_callback.h"
+#include "binding/js_values.h"
 #include "binding/loop_handles.h"
-#include "binding/name_argument.h"
 #include "core/agent.h"
 #include "core/wait_walk.h"
 #include "platform/fork_guard.h"

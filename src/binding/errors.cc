@@ -2,7 +2,7 @@
 
 #include <uv.h>
 
-#include "binding/js_builders.h"
+#include "binding/js_values.h"
 
 namespace holdfast::binding {
 namespace {

@@ -14,6 +14,8 @@
 #include <string>
 #include <string_view>
 
+#include "segment/resource_name.h"
+
 namespace holdfast::binding {
 
 // The return value of a function called by JavaScript after a call of Node-API failed. Throws a
@@ -118,6 +120,105 @@ class JsScope {
  private:
   napi_env env_;
   napi_handle_scope scope_ = nullptr;
+};
+
+// Builders of objects and arrays for JavaScript. After the first failed call of Node-API, further
+// additions are dropped and result() is null.
+class JsArray {
+ public:
+  JsArray(napi_env env, size_t length) : env_(env) {
+    if (napi_create_array_with_length(env, length, &array_) != napi_ok) array_ = nullptr;
+  }
+
+  // Null is a value that could not be made.
+  void Append(napi_value value) {
+    if (array_ == nullptr) return;
+    if (value == nullptr || napi_set_element(env_, array_, length_++, value) != napi_ok) {
+      array_ = nullptr;
+    }
+  }
+  template <typename T>
+  void Append(const T& value) {
+    if (array_ != nullptr) Append(ToJs(env_, value));
+  }
+
+  bool ok() const { return array_ != nullptr; }
+  napi_value result() const { return array_; }
+
+ private:
+  napi_env env_;
+  napi_value array_ = nullptr;
+  uint32_t length_ = 0;
+};
+
+class JsObject {
+ public:
+  explicit JsObject(napi_env env) : env_(env) {
+    if (napi_create_object(env, &object_) != napi_ok) object_ = nullptr;
+  }
+  // Adds to an existing object.
+  JsObject(napi_env env, napi_value object) : env_(env), object_(object) {}
+
+  // Null is a value that could not be made.
+  void Set(const char* name, napi_value value) {
+    if (object_ == nullptr) return;
+    if (value == nullptr || napi_set_named_property(env_, object_, name, value) != napi_ok) {
+      object_ = nullptr;
+    }
+  }
+  template <typename T>
+  void Set(const char* name, const T& value) {
+    if (object_ != nullptr) Set(name, ToJs(env_, value));
+  }
+
+  napi_value result() const { return object_; }
+
+ private:
+  napi_env env_;
+  napi_value object_ = nullptr;
+};
+
+// A resource name argument; short names are copied without an allocation.
+class NameArgument {
+ public:
+  // The empty name.
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): see short_
+  NameArgument() : name_(short_.data(), 0) {}
+  NameArgument(const NameArgument&) = delete;
+  NameArgument& operator=(const NameArgument&) = delete;
+  ~NameArgument() = default;
+
+  // A name of more than `max_units` is not copied and does not fit. False: not a string, or
+  // JavaScript cannot run any more.
+  [[nodiscard]] bool Read(napi_env env, napi_value value, uint64_t max_units) {
+    size_t length = 0;
+    if (napi_get_value_string_utf16(env, value, short_.data(), kShort, &length) != napi_ok) {
+      return false;
+    }
+    const char16_t* units = short_.data();
+    fits_ = true;
+    if (length >= kShort - 1) {  // it may have been cut
+      if (napi_get_value_string_utf16(env, value, nullptr, 0, &length) != napi_ok) return false;
+      fits_ = length <= max_units;
+      if (!fits_) return true;
+      if (!holdfast::binding::Read(env, value, long_)) return false;
+      units = long_.data();
+    }
+    name_ = {units, static_cast<uint32_t>(length)};
+    return true;
+  }
+
+  bool fits() const { return fits_; }
+  const segment::ResourceName& name() const { return name_; }
+
+ private:
+  static constexpr size_t kShort = 128;
+
+  // Written before it is read: clearing it would cost as much as the rest of a request.
+  std::array<char16_t, kShort> short_;
+  std::u16string long_;
+  segment::ResourceName name_;
+  bool fits_ = true;
 };
 
 }  // namespace holdfast::binding

@@ -5,7 +5,7 @@
 #include <initializer_list>
 
 #include "binding/errors.h"
-#include "binding/js_builders.h"
+#include "binding/js_values.h"
 
 namespace holdfast::binding {
 

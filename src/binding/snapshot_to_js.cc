@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "binding/js_builders.h"
+#include "binding/js_values.h"
 #include "platform/clock.h"
 
 namespace holdfast::binding {

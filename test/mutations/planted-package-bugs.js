@@ -66,7 +66,7 @@ const PACKAGE_BUGS = [
   },
   {
     name: 'a view is detached without a look whether JavaScript runs',
-    file: 'src/binding/kept_calls.cc',
+    file: 'src/binding/agent_wrap.cc',
     from: '  if (view != nullptr) DetachBuffer(env_, view);\n  reference.Reset();',
     to: '  if (view != nullptr) (void)napi_detach_arraybuffer(env_, view);\n  reference.Reset();',
     tests: ['test/js/architecture/binding.test.js'],
