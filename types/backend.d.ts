@@ -17,9 +17,9 @@ export interface LockRequestExtras {
   readonly label: string;
   /** Shown by inspect(): where the program made the request, 'file:line:column'; '': not known. */
   readonly callSite: string;
-  /** What happens when this request closes a deadlock. */
+  /** What happens when this request is in a deadlock. */
   readonly deadlock: LockDeadlockAction;
-  /** The lock in whose callback this request is made, if it is known. */
+  /** The lock in whose callback this request is made, if it is known and counts as waiting. */
   readonly enclosing: EnclosingLock | undefined;
 }
 
@@ -107,12 +107,11 @@ export interface LockDetail extends LockInfo {
   /** The `backendId` of the request in its own agent. */
   readonly requestId: number;
   /**
-   * The token of the lock in whose callback it was requested. null: none. 1: its thread does not
-   * follow callbacks, so it may be inside any lock of the thread. (A backend returns the whole word
-   * of {@link LockRequestExtras.enclosing}.)
+   * The token of the lock in whose callback it was requested; null: none is known, or `deadlock:
+   * 'ignore'`. (A backend returns the whole word of {@link LockRequestExtras.enclosing}.)
    */
   readonly enclosingToken: bigint | null;
-  /** The option `deadlock`, unless it is the default. */
+  /** `'reject'` in the callback of a lock; otherwise missing. */
   readonly deadlock?: LockDeadlockAction;
   /**
    * Where the program made the request, as 'file:line:column' (its last 120 code units); '' unless
@@ -334,11 +333,6 @@ export interface WaitWalk extends LockInspection {
 export interface WaitWalkOptions {
   /** Also read requests that wait for the same names and cannot be reached otherwise. */
   readonly withQueues: boolean;
-  /**
-   * Also read requests that may be inside a held lock, because their thread does not follow
-   * callbacks.
-   */
-  readonly withPossible: boolean;
 }
 
 /** How full a lock table is. */

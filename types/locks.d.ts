@@ -36,19 +36,18 @@ export interface LockOptions {
   steal?: boolean | undefined;
 
   /**
-   * What happens, beyond the standard, when this request closes a deadlock: a cycle of requests,
-   * over any number of threads and processes, each waiting for a lock in whose callback the next was
-   * made. holdfast looks for cycles when a request inside a callback has waited for 100 ms.
+   * How a request that is made inside the callback of another lock takes part in deadlocks, beyond
+   * the standard. It counts as something that the enclosing lock waits for, unless it says
+   * `'ignore'`. A cycle of such requests, over any number of threads and processes, that has stood
+   * unchanged for a second is a deadlock.
    *
-   * - `'warn'`: a process warning (`HOLDFAST_DEADLOCK`) names the whole cycle.
+   * - `'warn'`: one process warning (`HOLDFAST_DEADLOCK`) names the whole cycle.
    * - `'reject'`: this request rejects with a {@link DeadlockError}. Of several requests with
-   *   `'reject'` in a cycle, the last one is rejected.
-   * - `'ignore'`: nothing happens.
+   *   `'reject'` in a cycle, the youngest one is rejected.
+   * - `'ignore'`: the callback does not wait for this request, which is in no cycle.
    *
-   * Before Node 24 a callback is followed to its first `await` only, until this option or
-   * `reentrant` is used for the first time. A cycle that is not followed is reported once, as a
-   * possible deadlock, after five seconds. A request that its callback does not await is in no
-   * deadlock.
+   * Before Node 24 code behind the first `await` of a callback counts as inside only once this option
+   * or `reentrant` was used in the process.
    * @defaultValue 'warn'
    */
   deadlock?: 'warn' | 'reject' | 'ignore' | undefined;

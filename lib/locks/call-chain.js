@@ -3,7 +3,7 @@
 const { AsyncLocalStorage } = require('node:async_hooks');
 const { sharedByCopies } = require('../copies.js');
 const { contextsAreCheap } = require('../node-internals.js');
-const { UNKNOWN, toEnclosingWord } = require('./enclosing-word.js');
+const { toEnclosingWord } = require('./enclosing-word.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../types/backend.d.ts').LockBackendRequest} LockBackendRequest */
@@ -20,9 +20,7 @@ const { UNKNOWN, toEnclosingWord } = require('./enclosing-word.js');
  *   readonly token: bigint,
  *   readonly backend: LockBackend,
  *   readonly outer: ChainLink | undefined,
- *   isUnfollowed: boolean,
  *   openSection(): NestedRequests,
- *   noteWaitInside(inner: any): boolean,
  * }} ChainLink
  */
 
@@ -54,15 +52,12 @@ const { UNKNOWN, toEnclosingWord } = require('./enclosing-word.js');
  *   it has the same async context. Where async contexts are expensive, a callback is followed only
  *   to its first `await`, until the program uses an option that needs more.
  * @property {ChainLink | undefined} running  without contexts: the request whose callback runs
- * @property {number} unfollowed  how many locks of this thread have a callback that is not
- *   followed, or are held by a handle
  */
 
 /** @type {ThreadChains} */
-const thread = sharedByCopies('callChains.1', () => ({
+const thread = sharedByCopies('callChains.2', () => ({
   chains: contextsAreCheap ? new AsyncLocalStorage() : undefined,
   running: undefined,
-  unfollowed: 0,
 }));
 
 /** Makes later callbacks be followed to their end; callbacks that have begun are not. */
@@ -95,7 +90,6 @@ function callInContext(request, callback, lock) {
  */
 function callFollowed(request, callback, lock) {
   if (thread.chains !== undefined) return thread.chains.run(request, callback, lock);
-  stopFollowing(request);
   const previous = thread.running;
   thread.running = request;
   try {
@@ -125,26 +119,6 @@ function runInside(request, run) {
   }
 }
 
-/**
- * From now on a request may be inside this lock without the call chain showing it.
- * @param {{ isUnfollowed: boolean }} request  granted
- */
-function stopFollowing(request) {
-  if (request.isUnfollowed) return;
-  request.isUnfollowed = true;
-  thread.unfollowed += 1;
-}
-
-/**
- * Ends the effect of stopFollowing().
- * @param {{ isUnfollowed: boolean }} request
- */
-function endFollowing(request) {
-  if (!request.isUnfollowed) return;
-  request.isUnfollowed = false;
-  thread.unfollowed -= 1;
-}
-
 /** The innermost lock, of any bucket, that the running call chain holds. */
 function enclosingLock() {
   // A callback that began before followCallChains() has no context until its first `await`.
@@ -166,7 +140,7 @@ function enterCallChain(request) {
   // As in enclosingLock(), written out: it is part of the constructor of every request.
   const { chains, running } = thread;
   const inner = chains === undefined ? running : (chains.getStore() ?? running);
-  if (inner !== undefined || thread.unfollowed > 0) enclose(request, innermostHeld(inner));
+  if (inner !== undefined) enclose(request, innermostHeld(inner));
 }
 
 /**
@@ -229,7 +203,6 @@ const onlyInside = (enclosing) => ({
 });
 
 const NO_EXTRAS = Object.freeze(onlyInside(undefined));
-const MAYBE_INSIDE = Object.freeze(onlyInside(UNKNOWN));
 
 /**
  * The extras that a request passes to its backend: its own, and the innermost lock of this backend
@@ -239,15 +212,14 @@ const MAYBE_INSIDE = Object.freeze(onlyInside(UNKNOWN));
  * @param {LockBackend} backend
  */
 function extrasInside(extras, outer, backend) {
+  if (extras?.deadlock === 'ignore') return extras; // the enclosing lock does not wait for it
   const isDirectlyInside = outer?.isEnclosing && homeOf(outer) === backend; // as a rule
   const enclosing = isDirectlyInside
     ? outer
     : heldAround(outer, (request) => shareLocks(homeOf(request), backend));
-  if (enclosing === undefined && thread.unfollowed === 0) return extras;
-  if (extras === undefined) {
-    return enclosing === undefined ? MAYBE_INSIDE : onlyInside(toEnclosingWord(enclosing, 'warn'));
-  }
-  return { ...extras, enclosing: toEnclosingWord(enclosing ?? UNKNOWN, extras.deadlock) };
+  if (enclosing === undefined) return extras;
+  if (extras === undefined) return onlyInside(toEnclosingWord(enclosing, 'warn'));
+  return { ...extras, enclosing: toEnclosingWord(enclosing, extras.deadlock) };
 }
 
 /**
@@ -286,12 +258,11 @@ module.exports = {
   coveringLock,
   enclose,
   enclosingLock,
-  endFollowing,
   enterCallChain,
   followCallChains,
   homeOf,
+  innermostHeld,
   leaveCallChain,
   runInside,
   shareLocks,
-  stopFollowing,
 };

@@ -17,14 +17,7 @@ const TOKEN_BITS = 62n;
 const TOKEN_MASK = (1n << TOKEN_BITS) - 1n;
 
 /**
- * Not a token: the agent does not follow its callbacks, so the request may be inside any of its
- * locks.
- */
-const UNKNOWN = Object.freeze({ tokenHigh: 0, tokenLow: 1 });
-const UNKNOWN_TOKEN = 1n;
-
-/**
- * @param {Token} enclosing  granted, or UNKNOWN
+ * @param {Token} enclosing  granted
  * @param {LockDeadlockAction} action
  * @returns {Token}
  */
@@ -55,28 +48,4 @@ function readEnclosingWord(detail) {
   return Object.assign(detail, { enclosingToken: word & TOKEN_MASK, deadlock: action });
 }
 
-/**
- * Whether all locks that enclose a request are known.
- * @param {LockDetail} request
- * @param {(token: bigint) => LockDetail | undefined} find  a held lock
- */
-function isOutsideKnown(request, find) {
-  /** @type {LockDetail | undefined} */
-  let at = request;
-  const seen = new Set(); // a damaged table may contain a cycle
-  while (at !== undefined && at.enclosingToken !== null && !seen.has(at)) {
-    if (at.enclosingToken === UNKNOWN_TOKEN) return false;
-    seen.add(at);
-    at = find(at.enclosingToken);
-  }
-  return true;
-}
-
-module.exports = {
-  UNKNOWN,
-  UNKNOWN_TOKEN,
-  isOutsideKnown,
-  isWithin,
-  readEnclosingWord,
-  toEnclosingWord,
-};
+module.exports = { isWithin, readEnclosingWord, toEnclosingWord };

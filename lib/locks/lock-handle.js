@@ -5,7 +5,6 @@ const { LockLostError, notSupportedError } = require('../errors.js');
 const { FROM_THIS_PACKAGE, Lock } = require('./lock.js');
 const { LockRequest } = require('./lock-request.js');
 const { signalLoss } = require('./loss-signal.js');
-const { startTracked } = require('./start-request.js');
 const { queueMicrotask, setImmediate } = require('../time.js');
 
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
@@ -127,7 +126,7 @@ function acquireHandle(backend, name, options) {
   if (options.reentrant) throw notSupportedError("acquire() does not take 'reentrant'");
   const request = new LockRequest(backend, name, options, toHandle);
   request.isHandedOut = true;
-  return startTracked(request);
+  return request.start();
 }
 
 module.exports = { LockHandle, acquireHandle };

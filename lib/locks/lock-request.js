@@ -3,14 +3,7 @@
 const { QUEUED, MISSED: REFUSED } = require('../backends/outcome.js');
 const { lazy } = require('../lazy.js');
 const { isObject } = require('../webidl.js');
-const { endsAtReturn, noteReturn } = require('./callback-habits.js');
-const {
-  callInside,
-  endFollowing,
-  enterCallChain,
-  leaveCallChain,
-  stopFollowing,
-} = require('./call-chain.js');
+const { callInside, enterCallChain, leaveCallChain } = require('./call-chain.js');
 const {
   publishEnd,
   publishEndSoon,
@@ -33,7 +26,7 @@ const { createWaitLimits, throwIfAborted } = require('./wait-limits.js');
 /** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
 /** @typedef {(lock: any) => unknown} LockGrantedCallback */
 
-const { AWAITED, GRANTED, HOLDING, KEEP_HOLDING, LEAVING, MISSED, OVER, WAITING } = phases;
+const { GRANTED, HOLDING, KEEP_HOLDING, LEAVING, MISSED, OVER, WAITING } = phases;
 
 const deadlockDetector = lazy(() => require('./deadlock/detector.js'));
 
@@ -61,10 +54,6 @@ class LockRequest {
   tokenLow = 0;
   /** @type {import('./call-chain.js').ChainLink | undefined} set by call-chain.js */
   outer = undefined;
-  /** Of call-chain.js: requests may be inside this lock without the call chain showing it. */
-  isUnfollowed = false;
-  /** Whether the program awaits the request. Assumed until await-tracker.js knows better. */
-  awaitState = /** @type {0 | 1 | 2} */ (AWAITED);
   /** Of deadlock/detector.js, which has to be told when this ends to wait. */
   isWatched = false;
   /**
@@ -85,7 +74,6 @@ class LockRequest {
   #section = undefined;
   /** @type {Promise<void> | undefined} while its phase is LEAVING; it does not reject */
   #leaving = undefined;
-  #asksAgain = false;
 
   /**
    * @param {Backend} backend
@@ -123,7 +111,7 @@ class LockRequest {
     return tokenOf(this);
   }
 
-  /** Whether it waits, and is or may be inside another request. */
+  /** Whether it waits, and another lock counts as waiting for it. */
   get isNestedWait() {
     return this.#phase === WAITING && this.extras?.enclosing !== undefined;
   }
@@ -213,7 +201,6 @@ class LockRequest {
    */
   lost(reason, because = undefined) {
     const error = tellLoss(this, reason, because);
-    endFollowing(this);
     if (this.#phase === HOLDING || reason === 'stolen') {
       this.#error = error;
       this.#section?.lose(error);
@@ -277,7 +264,6 @@ class LockRequest {
     } catch (error) {
       return this.#fail(error);
     }
-    if (this.#asksAgain) noteReturn(this.#callback, isObject(result));
     if (isObject(result) || this.#section !== undefined) return this.#goOn(result);
     this.#callback = alreadyCalled; // lets its closure be collected
     return afterRelease(this.end(undefined), result);
@@ -294,7 +280,6 @@ class LockRequest {
       const isMissed = this.#phase === MISSED;
       if (isMissed) publishMiss(this);
       else publishGrant(this);
-      if (!isMissed && this.#error === undefined) stopFollowing(this); // else nothing would end it
       const callback = this.#callback; // called without `this`
       result = callback(isMissed ? null : this);
     } catch (error) {
@@ -331,14 +316,6 @@ class LockRequest {
     return throwAfterRelease(this.end(error), error);
   }
 
-  /** @param {LockRequest} inner */
-  noteWaitInside(inner) {
-    // A request of another copy of this package has no such field.
-    if (!(#callback in inner) || inner.#callback !== this.#callback) return false;
-    this.#asksAgain = true;
-    return endsAtReturn(this.#callback);
-  }
-
   /** What keeps the lock after its callback has returned; the reentrant requests inside it. */
   openSection() {
     return (this.#section ??= new PendingRelease(this));
@@ -368,7 +345,6 @@ class LockRequest {
   end(reason) {
     const wasHolding = this.#phase === HOLDING;
     this.#phase = OVER;
-    if (this.isUnfollowed) endFollowing(this);
     if (this.#error !== undefined) return this.#error;
     const lossReason = wasHolding ? this.backend.release(this) : undefined;
     if (this.outer !== undefined) leaveCallChain(this);

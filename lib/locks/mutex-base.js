@@ -9,7 +9,6 @@ const {
   toMember,
 } = require('../webidl.js');
 const { createLocalLockManager, locks } = require('./lock-managers.js');
-const { passOn } = require('./deadlock/await-tracker.js');
 const { hasHolders, refuseCallback, toLockManager } = require('./lock-manager.js');
 const {
   OF_MUTEX,
@@ -122,18 +121,28 @@ class MutexBase {
     try {
       refuseCallback(options);
       const { isBlocking, lockOptions } = this.#convert(options, fixed);
-      const toRelease = (/** @type {LockHandle | null} */ handle) => {
-        if (handle !== null) return createRelease(handle);
-        if (isBlocking) return null;
-        throw heldError(this.#name);
-      };
-      const acquired = this.#manager.acquire(this.#name, lockOptions);
-      return passOn(acquired, toRelease, (error) => {
-        throw toMutexError(error, lockOptions);
-      });
+      return this.#acquire(isBlocking, lockOptions);
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /**
+   * @param {boolean} isBlocking
+   * @param {LockOptions} lockOptions
+   * @returns {Promise<MutexRelease | null>}
+   */
+  async #acquire(isBlocking, lockOptions) {
+    /** @type {LockHandle | null} */
+    let handle;
+    try {
+      handle = await this.#manager.acquire(this.#name, lockOptions);
+    } catch (error) {
+      throw toMutexError(error, lockOptions);
+    }
+    if (handle !== null) return createRelease(handle);
+    if (isBlocking) return null;
+    throw heldError(this.#name);
   }
 
   /**
@@ -174,16 +183,17 @@ class MutexBase {
    * @param {boolean} isBlocking
    * @param {LockOptions} lockOptions
    */
-  #runOrFail(section, isBlocking, lockOptions) {
+  async #runOrFail(section, isBlocking, lockOptions) {
     let isEntered = false;
-    const released = this.#manager.request(this.#name, lockOptions, (/** @type {any} */ lock) => {
-      if (lock === null && !isBlocking) throw heldError(this.#name);
-      isEntered = true;
-      return section(lock);
-    });
-    return passOn(released, undefined, (error) => {
+    try {
+      return await this.#manager.request(this.#name, lockOptions, (/** @type {any} */ lock) => {
+        if (lock === null && !isBlocking) throw heldError(this.#name);
+        isEntered = true;
+        return section(lock);
+      });
+    } catch (error) {
       throw isEntered ? error : toMutexError(error, lockOptions);
-    });
+    }
   }
 
   /**

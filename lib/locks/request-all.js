@@ -2,7 +2,6 @@
 
 const { notSupportedError } = require('../errors.js');
 const { enclose, runInside } = require('./call-chain.js');
-const { lazy } = require('../lazy.js');
 const { LockRequest } = require('./lock-request.js');
 const { KEEP_HOLDING } = require('./request-phases.js');
 const { runAfter } = require('./run-after.js');
@@ -11,8 +10,6 @@ const { performance } = require('../time.js');
 /** @typedef {import('./lock.js').Lock} Lock */
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
-
-const trackAwaits = lazy(() => require('./deadlock/await-tracker.js').trackAwaits);
 
 /**
  * One call of requestAll(). It takes the locks one by one in the order of their names, by UTF-16
@@ -52,15 +49,12 @@ class MultiRequest {
    * @returns {Promise<unknown>}
    */
   run(names, callback) {
-    const released = new Promise((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       this.#run(names, callback, reject).then(
         (value) => (this.#failure === undefined ? resolve(value) : reject(this.#failure)),
         (reason) => reject(this.#failure ?? reason),
       );
     });
-    // The caller may await the first one; the locks before them wait for the others.
-    const first = this.#waiting;
-    return first?.isNestedWait ? trackAwaits()(released, first) : released;
   }
 
   /**

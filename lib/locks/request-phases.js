@@ -15,7 +15,4 @@ const LEAVING = 5;
 /** A callback returns this to keep the lock, and the released promise, until release(). */
 const KEEP_HOLDING = Object.freeze({});
 
-/** What a request says of whether it is awaited, if nobody asked: see deadlock/await-tracker.js. */
-const AWAITED = 2;
-
-module.exports = { AWAITED, GRANTED, HOLDING, KEEP_HOLDING, LEAVING, MISSED, OVER, WAITING };
+module.exports = { GRANTED, HOLDING, KEEP_HOLDING, LEAVING, MISSED, OVER, WAITING };

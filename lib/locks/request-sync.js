@@ -37,7 +37,6 @@ class SyncRequest {
   tokenLow = 0;
   /** @type {import('./call-chain.js').ChainLink | undefined} set by call-chain.js */
   outer = undefined;
-  isUnfollowed = false;
   isHolding = false;
   /** @type {LossReason | undefined} reported while the callback ran */
   #lossReason;
@@ -74,10 +73,6 @@ class SyncRequest {
 
   get isSync() {
     return true;
-  }
-
-  noteWaitInside() {
-    return false;
   }
 
   /** The reentrant requests inside this one come one at a time. */

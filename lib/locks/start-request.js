@@ -9,7 +9,6 @@ const { LockRequest } = require('./lock-request.js');
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 
 const requestNested = lazy(() => require('./nested-request.js').requestNested);
-const trackAwaits = lazy(() => require('./deadlock/await-tracker.js').trackAwaits);
 
 /**
  * @param {LockBackend} backend
@@ -20,7 +19,7 @@ const trackAwaits = lazy(() => require('./deadlock/await-tracker.js').trackAwait
  */
 function startRequest(backend, name, options, callback) {
   const request = new LockRequest(backend, name, options, callback);
-  return options.reentrant ? startReentrant(request, callback) : startTracked(request);
+  return options.reentrant ? startReentrant(request, callback) : request.start();
 }
 
 /**
@@ -31,7 +30,7 @@ function startRequest(backend, name, options, callback) {
 function startReentrant(request, callback) {
   const { backend, name, options } = request;
   const held = coveringLock(name, options.mode, backend);
-  return held === undefined ? startTracked(request) : requestNested()(held, options, callback);
+  return held === undefined ? request.start() : requestNested()(held, options, callback);
 }
 
 /**
@@ -41,17 +40,6 @@ function startReentrant(request, callback) {
  * @returns {Promise<any>} the released promise of a request without options
  */
 const startPlain = (backend, name, callback) =>
-  startTracked(new LockRequest(backend, name, DEFAULTS, callback));
+  new LockRequest(backend, name, DEFAULTS, callback).start();
 
-/**
- * @param {LockRequest} request
- * @returns {Promise<any>} the released promise; it tells whether the program awaits it, if that
- *   matters
- */
-function startTracked(request) {
-  const released = request.start();
-  if (request.extras === undefined || !request.isNestedWait) return released; // as a rule
-  return trackAwaits()(released, request);
-}
-
-module.exports = { startPlain, startRequest, startTracked };
+module.exports = { startPlain, startRequest };

@@ -32,7 +32,7 @@ const oldestSeconds = (values) =>
 /**
  * What is true now of some requests.
  * @param {Inspection} inspection
- * @param {Set<InspectedLock>} deadlocked
+ * @param {Set<object>} deadlocked
  */
 function present({ held, pending }, deadlocked) {
   return {
@@ -62,8 +62,7 @@ function groupByName(locks) {
 
 /** @param {Inspection} inspection */
 function findDeadlocked(inspection) {
-  const graph = WaitGraph.of(inspection);
-  return new Set(inspection.pending.filter((request) => graph.knotOf(request).length > 0));
+  return new Set(WaitGraph.of(inspection).deadlocks.flatMap(({ members }) => members));
 }
 
 /** @type {Inspection} */
@@ -288,7 +287,7 @@ class BucketSource {
   /**
    * @param {Map<string, Past>} byName
    * @param {Inspection} inspection
-   * @param {Set<InspectedLock>} deadlocked
+   * @param {Set<object>} deadlocked
    */
   #dataByName(byName, { held, pending }, deadlocked) {
     for (const { name } of [...held, ...pending]) this.#pastOf(byName, name);

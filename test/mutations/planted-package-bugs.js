@@ -3,7 +3,9 @@
 // Mistakes in lib/ and src/binding that an audit found, or near ones. The tests are those of Jest.
 
 const REENTRANT = 'test/conformance/extensions/reentrant.test.js';
-const POSSIBLE = 'test/js/locks/possible-deadlock.test.js';
+const DEADLOCK = 'test/conformance/extensions/deadlock.test.js';
+const DETECTOR = 'test/js/locks/deadlock/detector.test.js';
+const WAIT_GRAPH = 'test/js/locks/deadlock/wait-graph.test.js';
 const BINDING_RULES = 'test/js/architecture/binding.test.js';
 
 /** @type {import('./planted-bugs.js').PlantedBug[]} */
@@ -114,60 +116,81 @@ const PACKAGE_BUGS = [
     tests: ['test/js/locks/async-lock.test.js'],
   },
   {
-    name: "the last one's 'ignore' silences a 'reject'",
-    file: 'lib/locks/deadlock/knot.js',
-    from: '  return actors;',
-    to: "  const last = knot.reduce(later, undefined);\n  if (last?.deadlock === 'ignore') return { rejected: undefined, warning: undefined };\n  return actors;",
-    tests: ['test/conformance/extensions/deadlock.test.js'],
+    name: 'a request with ignore is in a cycle',
+    file: 'lib/locks/call-chain.js',
+    from: "  if (extras?.deadlock === 'ignore') return extras; // the enclosing lock does not wait for it\n",
+    to: '',
+    tests: [DEADLOCK],
   },
   {
-    name: 'a request that nobody awaits is in a deadlock',
-    file: 'lib/locks/deadlock/own-requests.js',
-    from: 'request.awaitState >= least && ',
-    to: '',
-    tests: ['test/conformance/extensions/deadlock.test.js'],
+    name: 'a callback that has ended encloses requests',
+    file: 'lib/locks/lock-request.js',
+    from: 'return this.isHolding && (this.#section === undefined || this.#section.isOpen);',
+    to: 'return this.#phase === HOLDING || this.#phase === OVER;',
+    tests: [DEADLOCK],
+  },
+  {
+    name: 'a cycle is a deadlock at once',
+    file: 'lib/locks/deadlock/detector.js',
+    from: 'return first !== undefined && now - first >= DEADLOCK_MS;',
+    to: 'return now >= Number(first ?? 0);',
+    tests: [DEADLOCK, DETECTOR],
+  },
+  {
+    name: 'a cycle is a deadlock at once for the tools',
+    file: 'lib/locks/deadlock/wait-graph.js',
+    from: 'waited >= DEADLOCK_MS;',
+    to: 'waited >= 0;',
+    tests: [WAIT_GRAPH],
+  },
+  {
+    name: 'the victim of a deadlock is the oldest request',
+    file: 'lib/locks/deadlock/wait-graph.js',
+    from: 'return a.since < b.since ? b : a;',
+    to: 'return a.since < b.since ? a : b;',
+    tests: [DEADLOCK, WAIT_GRAPH],
   },
   {
     name: 'a request is taken for another one that had its number before',
-    file: 'lib/locks/deadlock/own-requests.js',
-    from: 'known === undefined ? request : null',
-    to: 'request',
-    tests: ['test/js/locks/deadlock/detector.test.js'],
+    file: 'lib/locks/deadlock/detector.js',
+    from: 'return request !== undefined && this.#watched.has(request) ? request : undefined;',
+    to: 'return request;',
+    tests: [DETECTOR],
   },
   {
-    name: 'who has ended while the cycle was looked for is rejected all the same',
+    name: 'a request is rejected for a cycle that has ended',
     file: 'lib/locks/deadlock/detector.js',
-    from: '    if (own.hasOneEnded(cycle)) return; // meanwhile\n',
+    from: '    if (cycle.some(hasEnded)) return;\n',
     to: '',
-    tests: ['test/js/locks/deadlock/detector.test.js'],
+    tests: [DETECTOR],
   },
   {
-    name: 'who can go on is never looked at again',
+    name: 'a request that can go on is never checked again',
     file: 'lib/locks/deadlock/detector.js',
-    from: 'else pause(watched, MAX_REST_MS);',
-    to: 'else watched.at = Infinity;',
-    tests: ['test/js/locks/deadlock/rested-requests.test.js'],
+    from: 'if (watched !== undefined) pause(watched, maxMs);',
+    to: 'if (watched !== undefined) watched.at = Infinity + maxMs;',
+    tests: [DETECTOR],
   },
   {
-    name: 'who can go on for long holds up the look at others',
+    name: 'a request that can go on for long delays the checks of others',
     file: 'lib/locks/deadlock/detector.js',
     from: '|| this.#timerAt <= at) return;',
     to: '|| this.#timer !== undefined) return;',
-    tests: ['test/js/locks/deadlock/rested-requests.test.js'],
+    tests: [DETECTOR],
   },
   {
-    name: 'an agent whose look has failed looks no more',
+    name: 'an agent whose check has failed makes no more',
     file: 'lib/locks/deadlock/detector.js',
     from: 'for (const watched of this.#watched.values()) if (watched.at <= start) pause(watched);',
     to: 'this.#watched.clear();',
-    tests: ['test/js/locks/deadlock/detector.test.js'],
+    tests: [DETECTOR],
   },
   {
-    name: 'a handle that nobody awaits is in a deadlock',
-    file: 'lib/locks/lock-handle.js',
-    from: '  return startTracked(request);',
-    to: '  return request.start();',
-    tests: ['test/js/locks/deadlock/started-only.test.js'],
+    name: 'a deadlock has many warnings',
+    file: 'lib/locks/deadlock/detector.js',
+    from: '    /** @type {Watched} */ (this.#watched.get(request)).isWarned = true;\n',
+    to: '',
+    tests: [DETECTOR],
   },
   {
     name: 'the look for deadlocks takes what has changed for what was there',
@@ -175,30 +198,6 @@ const PACKAGE_BUGS = [
     from: 'if (isStillSo(entry)) details',
     to: 'details',
     tests: ['test/js/backends/local/wait-walk.test.js'],
-  },
-  {
-    name: 'a possible deadlock is told of at once',
-    file: 'lib/locks/deadlock/detector.js',
-    from: '!watched.isWarned && now - watched.possibleSince >= POSSIBLE_MS',
-    to: '!watched.isWarned',
-    tests: [POSSIBLE],
-  },
-  {
-    name: 'a circle that changes is a possible deadlock',
-    file: 'lib/locks/deadlock/detector.js',
-    from: 'if (watched.possible !== shape) Object',
-    to: "if (watched.possible === '') Object",
-    tests: [POSSIBLE],
-  },
-  {
-    name: 'a deadlock is told of again and again',
-    file: 'lib/locks/deadlock/detector.js',
-    from: '      watched.isWarned = true;\n      warn(',
-    to: '      warn(',
-    tests: [
-      'test/conformance/extensions/deadlock.test.js',
-      'test/js/locks/deadlock/detector.test.js',
-    ],
   },
   {
     name: 'requestAll() settles before it has given back what it took',

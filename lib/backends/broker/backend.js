@@ -217,9 +217,8 @@ class BrokerBackend {
    * @param {import('../../../types/backend.d.ts').WaitWalkOptions} options
    * @returns {Promise<import('../../../types/backend.d.ts').WaitWalk>}
    */
-  async waitsOf(requestIds, { withQueues, withPossible }) {
-    const argument = [requestIds, withQueues, withPossible];
-    return toInspection(await this.#ask('waitsOf', argument, false));
+  async waitsOf(requestIds, { withQueues }) {
+    return toInspection(await this.#ask('waitsOf', [requestIds, withQueues], false));
   }
 
   /**

@@ -12,8 +12,6 @@ const { tokenOf } = require('./lock-entry.js');
 
 /** What names the enclosing lock: its token, and above it the option `deadlock`. */
 const TOKEN_BITS = 62;
-/** No lock has this token: the thread does not follow its callbacks. */
-const UNKNOWN_TOKEN = 1n;
 
 /**
  * @param {LockEntry} entry
@@ -27,98 +25,22 @@ function enclosingTokenOf({ request: { extras } }) {
 /** @param {LockEntry} a  @param {LockEntry} b */
 const byAge = (a, b) => a.requestedAt - b.requestedAt || a.number - b.number;
 
-/** The requests that one thread has made inside callbacks, by the lock that encloses them. */
-class ThreadWaits {
-  /** @type {Map<bigint, LockEntry[]>} by the token of the enclosing lock */
-  #inside = new Map();
-  /** @type {Map<bigint, LockEntry>} */
-  #held = new Map();
-  /** @type {LockEntry[]} */
-  #waiting = [];
-  /** @type {LockEntry[] | undefined} those in a lock that is not known; the newest last */
-  #unknown = undefined;
-  /** @type {Map<LockEntry, boolean>} whether a lock is in one that is not known */
-  #isInUnknown = new Map();
-  /** @type {Set<LockEntry>} of the locks around them */
-  #taken = new Set();
-
-  /** @param {Iterable<LockEntry>} entries  of the thread */
-  constructor(entries) {
-    for (const entry of entries) {
-      const token = enclosingTokenOf(entry);
-      if (token === undefined || entry.list === null) continue;
-      const siblings = this.#inside.get(token);
-      if (siblings === undefined) this.#inside.set(token, [entry]);
-      else siblings.push(entry);
-      if (entry.isHeld) this.#held.set(/** @type {bigint} */ (entry.token), entry);
-      else this.#waiting.push(entry);
-    }
-  }
-
-  /** @param {LockEntry} holder */
-  insideOf(holder) {
-    return this.#inside.get(/** @type {bigint} */ (holder.token)) ?? [];
-  }
-
-  /**
-   * The waiting requests that may be inside a lock that was granted at this time, with the locks in
-   * between. Each once.
-   * @param {number} grantedAt
-   */
-  *perhapsInsideSince(grantedAt) {
-    const isIn = (/** @type {LockEntry} */ entry) => this.#isInUnknownLock(entry);
-    const unknown = (this.#unknown ??= this.#waiting.filter(isIn).sort(byAge));
-    for (;;) {
-      const newest = unknown.at(-1);
-      if (newest === undefined || newest.requestedAt < grantedAt) return;
-      unknown.pop();
-      yield newest;
-      yield* this.#takeAround(newest);
-    }
-  }
-
-  /**
-   * Looks at every lock once, however many are inside it.
-   * @param {LockEntry} entry
-   */
-  #isInUnknownLock(entry) {
-    /** @type {LockEntry[]} */
-    const path = [];
-    let at = entry;
-    let lock = this.#lockAround(at);
-    while (lock !== undefined && !this.#isInUnknown.has(lock)) {
-      this.#isInUnknown.set(lock, false); // locks that seem to be inside each other end here
-      path.push(lock);
-      at = lock;
-      lock = this.#lockAround(at);
-    }
-    const isIn =
-      lock === undefined ? enclosingTokenOf(at) === UNKNOWN_TOKEN : this.#isInUnknown.get(lock);
-    for (const each of path) this.#isInUnknown.set(each, isIn === true);
-    return isIn === true;
-  }
-
-  /**
-   * The known locks around a request that were not taken before.
-   * @param {LockEntry} entry
-   */
-  *#takeAround(entry) {
-    let lock = this.#lockAround(entry);
-    while (lock !== undefined && !this.#taken.has(lock)) {
-      this.#taken.add(lock);
-      yield lock;
-      lock = this.#lockAround(lock);
-    }
-  }
-
-  /**
-   * @param {LockEntry} entry
-   * @returns {LockEntry | undefined} none, or one that is not known
-   */
-  #lockAround(entry) {
+/**
+ * @param {Iterable<LockEntry>} entries  of one thread
+ * @returns {Map<bigint, LockEntry[]>} those made inside callbacks, by the token of the enclosing
+ *   lock
+ */
+function groupByEnclosing(entries) {
+  /** @type {Map<bigint, LockEntry[]>} */
+  const groups = new Map();
+  for (const entry of entries) {
     const token = enclosingTokenOf(entry);
-    return token === undefined ? undefined : this.#held.get(token);
+    if (token === undefined || entry.list === null) continue;
+    const siblings = groups.get(token);
+    if (siblings === undefined) groups.set(token, [entry]);
+    else siblings.push(entry);
   }
+  return groups;
 }
 
 /**
@@ -129,32 +51,26 @@ class ThreadWaits {
  * @param {WaitWalkOptions} options
  * @returns {Set<LockEntry>}
  */
-function reachableFrom(starts, entriesOf, { withQueues, withPossible }) {
+function reachableFrom(starts, entriesOf, { withQueues }) {
   const found = new Set(starts);
   /** @type {Set<LockResource>} */
   const names = new Set();
-  /** @type {Map<string | undefined, ThreadWaits>} */
+  /** @type {Map<string | undefined, Map<bigint, LockEntry[]>>} */
   const threads = new Map();
 
   /** @param {Iterable<LockEntry>} entries */
   const addAll = (entries) => {
     for (const entry of entries) found.add(entry);
   };
-  /** @param {Agent} agent */
-  const waitsOf = (agent) => {
-    let waits = threads.get(agent.thread);
-    if (waits === undefined) {
-      waits = new ThreadWaits(entriesOf(agent));
-      threads.set(agent.thread, waits);
-    }
-    return waits;
-  };
   /** @param {LockEntry} holder */
-  const addInside = (holder) => {
-    if (holder.hold !== undefined) return; // it ends even if it waits
-    const waits = waitsOf(holder.agent);
-    addAll(waits.insideOf(holder));
-    if (withPossible) addAll(waits.perhapsInsideSince(holder.grantedAt));
+  const addInside = ({ agent, hold, token }) => {
+    if (hold !== undefined) return; // it ends even if it waits
+    let inside = threads.get(agent.thread);
+    if (inside === undefined) {
+      inside = groupByEnclosing(entriesOf(agent));
+      threads.set(agent.thread, inside);
+    }
+    addAll(inside.get(/** @type {bigint} */ (token)) ?? []);
   };
   /** @param {LockResource} resource */
   const addName = (resource) => {

@@ -23,10 +23,10 @@ const DETAILS_AT_ONCE = 64;
  * @param {import('../../../types/backend.d.ts').WaitWalkOptions} options
  * @returns {Promise<LockInspection>}
  */
-async function walkWaits(ask, requestIds, { withQueues, withPossible }) {
+async function walkWaits(ask, requestIds, { withQueues }) {
   const ids = Uint32Array.from(requestIds);
   const slices = new Slices();
-  ask((agent) => agent.beginWaitWalk(ids, withQueues, withPossible));
+  ask((agent) => agent.beginWaitWalk(ids, withQueues, false));
   for (let answer = 0; answer !== DONE;) {
     answer = ask((agent) => agent.goOnWaitWalk());
     if (answer === BUSY) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));

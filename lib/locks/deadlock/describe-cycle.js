@@ -5,8 +5,8 @@ const { describeProcess } = require('../describe-process.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 
-/** A longer cycle is cut after this many. */
-const MAX_NAMED = 20;
+/** A message names so many requests of a cycle; the error has all of them. */
+const MAX_NAMED = 100;
 
 /** @param {LockDetail} request  in a cycle */
 function describeRequest(request) {
@@ -17,33 +17,28 @@ function describeRequest(request) {
 }
 
 /**
- * @param {LockDetail[]} cycle
- * @param {string} holder  of a name
- */
-function describeWaits(cycle, holder) {
-  const lines = cycle.slice(0, MAX_NAMED).map((request, i) => {
-    const { name } = cycle[(i + cycle.length - 1) % cycle.length];
-    return `${holder} '${name}' waits for ${describeRequest(request)}`;
-  });
-  if (cycle.length > MAX_NAMED) lines.push(`… and ${cycle.length - MAX_NAMED} more`);
-  return lines.join('; ');
-}
-
-/**
  * @param {LockDetail[]} cycle  each waits for a lock in whose callback the next was made
  * @returns {string}
  */
-const describeCycle = (cycle) => `Deadlock: ${describeWaits(cycle, 'a holder of')}`;
+function describeCycle(cycle) {
+  const lines = cycle.slice(0, MAX_NAMED).map((request, i) => {
+    const { name } = cycle[(i + cycle.length - 1) % cycle.length];
+    return `a holder of '${name}' waits for ${describeRequest(request)}`;
+  });
+  if (cycle.length > MAX_NAMED) lines.push(`… and ${cycle.length - MAX_NAMED} more`);
+  return `Deadlock: ${lines.join('; ')}`;
+}
 
 /**
- * @param {LockDetail[]} cycle  each waits for a lock of the thread that made the next
+ * @param {LockDetail[]} cycle  from the request that the warning is about
  * @returns {string}
  */
-function describePossibleCycle(cycle) {
+function describeWarning(cycle) {
+  const [{ name }] = cycle;
+  const enclosing = cycle[cycle.length - 1].name;
   return (
-    `Possible deadlock: ${describeWaits(cycle, 'the thread that holds')}. Nothing of this has ` +
-    "changed for five seconds. Where a callback is not followed beyond its first 'await', " +
-    "it is not known whether it waits for the request: pass 'deadlock' to have it followed."
+    `${describeCycle(cycle)}. It does not end if the callback of '${enclosing}' awaits this ` +
+    `request for '${name}'; otherwise pass \`deadlock: 'ignore'\` to the request.`
   );
 }
 
@@ -56,4 +51,4 @@ function toDeadlockError(cycle) {
   return new DeadlockError(describeCycle(cycle), members);
 }
 
-module.exports = { describeCycle, describePossibleCycle, toDeadlockError };
+module.exports = { describeCycle, describeWarning, toDeadlockError };

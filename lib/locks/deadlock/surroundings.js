@@ -1,11 +1,11 @@
 'use strict';
 
 const { readEnclosingWord } = require('../enclosing-word.js');
-const { linkPossible } = require('./possible-links.js');
 const { eachOf, filter, runSliced } = require('../../sliced.js');
 const { WaitGraph } = require('./wait-graph.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
+/** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
 
 /**
@@ -15,15 +15,15 @@ const { WaitGraph } = require('./wait-graph.js');
  */
 class Surroundings {
   #backend;
-  #isAwaited;
+  #counts;
 
   /**
    * @param {LockBackend} backend
-   * @param {import('./wait-graph.js').IsAwaited} isAwaited
+   * @param {(request: LockDetail) => boolean} counts  see WaitGraph.build()
    */
-  constructor(backend, isAwaited) {
+  constructor(backend, counts) {
     this.#backend = backend;
-    this.#isAwaited = isAwaited;
+    this.#counts = counts;
   }
 
   /**
@@ -33,7 +33,7 @@ class Surroundings {
    */
   async findStuck(ids) {
     if (this.#backend.waitsOf === undefined) return undefined;
-    const options = { isAwaited: this.#isAwaited, links: linkPossible, knowsQueues: false };
+    const options = { counts: this.#counts, knowsQueues: false };
     const graph = await runSliced(WaitGraph.build(await this.#walk(ids, false), options));
     const stuck = filter(ids, (id) => {
       const detail = graph.find(this.#backend.clientId, id);
@@ -62,10 +62,9 @@ class Surroundings {
    * @param {boolean} withQueues
    */
   async #walk(ids, withQueues) {
-    const options = { withQueues, withPossible: true };
     const waitsOf = /** @type {NonNullable<LockBackend['waitsOf']>} */ (this.#backend.waitsOf);
     const known = ids.filter((id) => id >= 0);
-    return readWords(await waitsOf.call(this.#backend, known, options));
+    return readWords(await waitsOf.call(this.#backend, known, { withQueues }));
   }
 }
 
@@ -102,9 +101,9 @@ function* intersect(first, second) {
 
 /**
  * The number of a request is used again once it has ended.
- * @param {import('../../../types/backend.d.ts').LockDetail} request
+ * @param {LockDetail} request
  */
 const identityOf = ({ clientId, requestId, since, enclosingToken, name }) =>
   `${clientId} ${requestId} ${since} ${enclosingToken} ${name}`;
 
-module.exports = { Surroundings };
+module.exports = { Surroundings, identityOf };

@@ -1,16 +1,20 @@
 'use strict';
 
 const { eachOf, filter, runAtOnce } = require('../../sliced.js');
-const { UNKNOWN_TOKEN } = require('../enclosing-word.js');
 const { strongComponents } = require('./strong-components.js');
 const { WaitNode, Resource } = require('./wait-node.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
 
+/** How long a cycle stands unchanged before it is a deadlock. */
+const DEADLOCK_MS = 1000;
+
 /**
- * Whether the enclosing callback awaits a request. Called for each nested request of all agents.
- * @typedef {(request: LockDetail) => boolean} IsAwaited
+ * Requests that wait for each other: a strongly connected component of the graph.
+ * @typedef {object} Deadlock
+ * @property {LockDetail[]} members
+ * @property {LockDetail} victim  the youngest with `deadlock: 'reject'`, otherwise the youngest
  */
 
 /**
@@ -35,8 +39,8 @@ class WaitGraph {
   #byKey = new Map();
   /** @type {Map<bigint, WaitNode>} held locks */
   #byToken = new Map();
-  /** @type {Map<WaitNode | Resource, (WaitNode | Resource)[]>} */
-  #components = new Map();
+  /** The same for all agents. @type {Deadlock[]} */
+  deadlocks = [];
   #canGoOn = /** @type {WaitNode[]} */ ([]);
   #knowsQueues;
 
@@ -46,36 +50,37 @@ class WaitGraph {
   }
 
   /**
-   * Without interruption.
+   * Without interruption, with the requests that have waited for long enough to be in a deadlock.
    * @param {LockInspection} inspection
    */
   static of(inspection) {
-    return runAtOnce(WaitGraph.build(inspection));
+    const counts = (/** @type {LockDetail} */ { waited }) => waited >= DEADLOCK_MS;
+    return runAtOnce(WaitGraph.build(inspection, { counts }));
   }
 
   /**
    * @param {LockInspection} inspection  a consistent view, with pending requests in queue order
    * @param {object} [options]
-   * @param {IsAwaited} [options.isAwaited]
-   * @param {PossibleLinks} [options.links]  further requests that a holder may wait for
+   * @param {(request: LockDetail) => boolean} [options.counts]  whether the enclosing lock counts
+   *   as waiting for a nested request
    * @param {boolean} [options.knowsQueues]  without the queues a request counts as waiting for
    *   every holder of its name, so that no stuck one is overlooked
    * @returns {Generator<void, WaitGraph, void>}
    */
-  static *build({ held, pending }, { isAwaited = () => true, links, knowsQueues = true } = {}) {
+  static *build({ held, pending }, { counts = () => true, knowsQueues = true } = {}) {
     const graph = new WaitGraph(knowsQueues);
     yield* eachOf(held, (detail) => graph.#addHolder(detail));
-    yield* eachOf(pending, (detail) => graph.#addPending(detail, isAwaited));
+    yield* eachOf(pending, (detail) => graph.#addPending(detail, counts));
     yield* eachOf(held, (detail) => graph.#linkHolder(detail));
-    if (links !== undefined) yield* links(graph.#byToken, graph.#byKey);
     yield* eachOf(graph.#byToken.values(), (node) => graph.#goOnIfFree(node));
     yield* eachOf(graph.#resources.values(), (resource) => graph.#grantFrom(resource));
     yield* eachOf(graph.#canGoOn, (node) => graph.#release(node)); // the list grows
     const stuck = yield* filter(graph.#byKey.values(), ({ isStuck }) => isStuck);
-    graph.#components = yield* strongComponents(
+    const components = yield* strongComponents(
       /** @type {Iterable<WaitNode | Resource>} */ (stuck),
       (node) => node.next(),
     );
+    yield* eachOf(new Set(components.values()), (component) => graph.#addDeadlock(component));
     return graph;
   }
 
@@ -128,46 +133,29 @@ class WaitGraph {
   }
 
   /**
-   * Returns all requests that this one waits for and that wait for it, directly or indirectly. One
-   * of them has to give way; the result is the same for each of them.
-   * @param {LockDetail} request  pending
-   * @returns {LockDetail[]} itself included, the same array for all members; empty when it is in no
-   *   cycle
+   * Counts the pending requests that are not in a deadlock, but wait for its members, directly or
+   * through others.
+   * @param {Deadlock} deadlock
    */
-  knotOf(request) {
-    const component = this.#components.get(this.#nodeOf(request)) ?? [];
-    if (component.length < 2) return [];
-    let knot = this.#knots.get(component);
-    if (knot === undefined) {
-      knot = pendingOf(component);
-      this.#knots.set(component, knot);
+  countBehind({ members }) {
+    const nodes = new Set(members.map((request) => this.#nodeOf(request)));
+    const resources = new Set();
+    let count = -members.length;
+    for (const { detail, resource, waitedForBy } of nodes) {
+      if (detail.token === null) count += 1;
+      for (const holder of waitedForBy) nodes.add(holder);
+      if (resources.has(resource)) continue;
+      resources.add(resource);
+      for (const request of resource.queue.filter(({ isStuck }) => isStuck)) nodes.add(request);
     }
-    return knot;
+    return count;
   }
 
-  /** @type {Map<object, LockDetail[]>} by component */
-  #knots = new Map();
-
-  /**
-   * The locks that a knot holds.
-   * @param {LockDetail} request  pending
-   * @returns {LockDetail[]}
-   */
-  locksOfKnot(request) {
-    const locks = [];
-    for (const node of this.#components.get(this.#nodeOf(request)) ?? []) {
-      if (node instanceof WaitNode && node.isHolder) locks.push(node.detail);
-    }
-    return locks;
-  }
-
-  /**
-   * Whether a held lock may wait for a request. One whose lock has ended waits like any other, but
-   * is in no cycle: its end would let others go on by chance at most.
-   * @param {LockDetail} request
-   */
-  isAwaited({ enclosingToken: token }) {
-    return token !== null && (token === UNKNOWN_TOKEN || this.#byToken.has(token));
+  /** @param {(WaitNode | Resource)[]} component  strongly connected */
+  #addDeadlock(component) {
+    if (component.length < 2) return;
+    const members = pendingOf(component);
+    this.deadlocks.push({ members, victim: members.reduce(victimOf) });
   }
 
   /** @param {LockDetail} request */
@@ -194,13 +182,13 @@ class WaitGraph {
 
   /**
    * @param {LockDetail} detail
-   * @param {IsAwaited} isAwaited
+   * @param {(request: LockDetail) => boolean} counts
    */
-  #addPending(detail, isAwaited) {
+  #addPending(detail, counts) {
     const node = new WaitNode(detail, this.#resourceOf(detail.name));
     node.resource.queue.push(node);
     this.#byKey.set(keyOf(detail.clientId, detail.requestId), node);
-    if (detail.enclosingToken === null || !isAwaited(detail)) return;
+    if (detail.enclosingToken === null || !counts(detail)) return;
     this.#byToken.get(detail.enclosingToken)?.waitFor(node);
   }
 
@@ -241,9 +229,18 @@ class WaitGraph {
 }
 
 /**
- * @typedef {(held: Map<bigint, WaitNode>, pending: Map<string, WaitNode>) =>
- *   Generator<void, void, void>} PossibleLinks
+ * The victim of two requests of a deadlock, by a total order that is the same for all agents, also
+ * between requests of the same millisecond.
+ * @param {LockDetail} a
+ * @param {LockDetail} b
  */
+function victimOf(a, b) {
+  const isRejected = a.deadlock === 'reject';
+  if (isRejected !== (b.deadlock === 'reject')) return isRejected ? a : b;
+  if (a.since !== b.since) return a.since < b.since ? b : a;
+  if (a.clientId !== b.clientId) return a.clientId < b.clientId ? b : a;
+  return a.requestId < b.requestId ? b : a;
+}
 
 /**
  * @param {Map<WaitNode | Resource, WaitNode | Resource>} from
@@ -270,4 +267,4 @@ function pendingOf(nodes) {
   return details;
 }
 
-module.exports = { WaitGraph };
+module.exports = { DEADLOCK_MS, WaitGraph };

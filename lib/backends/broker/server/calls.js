@@ -29,10 +29,9 @@ const ANSWERS = {
 
   inspect: (table, session, _argument, reply) => reply(toPlainLists(table.inspect(session))),
 
-  async waitsOf(table, session, [ids, withQueues, withPossible], reply) {
+  async waitsOf(table, session, [ids, withQueues], reply) {
     const known = Array.isArray(ids) ? ids : []; // whoever asks so has asked for nothing
-    const options = { withQueues, withPossible };
-    reply(toPlainLists(await table.waitsOf(session, known, options)));
+    reply(toPlainLists(await table.waitsOf(session, known, { withQueues })));
   },
 
   /** Without the name, which may be longer than an answer to a blocked thread. */

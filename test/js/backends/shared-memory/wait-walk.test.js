@@ -5,7 +5,7 @@ const { openLockManager } = require('../../../../lib/index.js');
 const { SharedMemoryBackend } = require('../../../../lib/backends/shared-memory/backend.js');
 const { RecordedRequest } = require('../../../support/recorded-request.js');
 
-const ALL = { withQueues: true, withPossible: true };
+const ALL = { withQueues: true };
 
 let directory;
 let backend;

@@ -1,15 +1,13 @@
 'use strict';
 
 const fc = require('fast-check');
-const { linkPossible } = require('../../../../lib/locks/deadlock/possible-links.js');
-const { UNKNOWN_TOKEN } = require('../../../../lib/locks/enclosing-word.js');
 const { runAtOnce } = require('../../../../lib/sliced.js');
-const { WaitGraph } = require('../../../../lib/locks/deadlock/wait-graph.js');
+const { DEADLOCK_MS, WaitGraph } = require('../../../../lib/locks/deadlock/wait-graph.js');
 
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 /** The details that the graph reads: 'a2 < 1' is request 2 for 'a', made inside lock 1. */
-function detail(text, { mode = 'exclusive', limit = 0, holdLimit = 0 } = {}) {
+function detail(text, { mode = 'exclusive', limit = 0, holdLimit = 0, ...about } = {}) {
   const [, name, number, outer] = /^(\w)(\d+)(?: < (\d+))?$/.exec(text);
   const enclosingToken = outer === undefined ? null : BigInt(outer);
   return {
@@ -20,6 +18,9 @@ function detail(text, { mode = 'exclusive', limit = 0, holdLimit = 0 } = {}) {
     limit,
     holdLimit,
     enclosingToken,
+    since: Number(number),
+    waited: DEADLOCK_MS,
+    ...about,
   };
 }
 
@@ -35,8 +36,12 @@ function graphOf({ held, pending }) {
   const toText = ({ name, requestId }) => `${name}${requestId}`;
   return {
     isStuck: (text) => graph.isStuck(find(text)),
-    cycleOf: (text) => graph.cycleThrough(find(text)).map(toText),
-    knotOf: (text) => graph.knotOf(find(text)).map(toText).sort(),
+    cycleOf: (text) => runAtOnce(graph.findCycle(find(text))).map(toText),
+    deadlocks: graph.deadlocks.map((deadlock) => ({
+      members: deadlock.members.map(toText).sort(),
+      victim: toText(deadlock.victim),
+      behind: graph.countBehind(deadlock),
+    })),
   };
 }
 
@@ -99,18 +104,50 @@ describe('a graph', () => {
     const both = [inside, shared('a4 < 2', 2)];
     const graph = graphOf({ held, pending: both });
     expect(graph.isStuck('a3') && graph.isStuck('a4')).toBe(true);
-    expect(graph.knotOf('a4')).toEqual(['a3', 'a4']);
-    expect(graph.knotOf('a3')).toEqual(['a3', 'a4']);
+    expect(graph.deadlocks).toMatchObject([{ members: ['a3', 'a4'] }]);
   });
 
-  test('has a knot of all whose cycles meet, and not of those who only wait for them', () => {
+  test('has one deadlock of all cycles that meet; those that only wait for it are behind it', () => {
     const graph = graphOf({
       held: [shared('a1'), shared('a2'), detail('b3'), detail('c4')],
-      pending: [detail('a5 < 3'), detail('b6 < 1'), detail('b7 < 2'), detail('a8 < 4')],
+      pending: [
+        detail('a5 < 3'),
+        detail('b6 < 1'),
+        detail('b7 < 2'),
+        detail('a8 < 4'),
+        detail('c9'),
+      ],
     });
-    for (const id of ['a5', 'b6', 'b7']) expect(graph.knotOf(id)).toEqual(['a5', 'b6', 'b7']);
+    expect(graph.deadlocks).toEqual([{ members: ['a5', 'b6', 'b7'], victim: 'b7', behind: 2 }]);
     expect(graph.isStuck('a8')).toBe(true);
-    expect(graph.knotOf('a8')).toEqual([]);
+  });
+
+  test('has no deadlock before each of its requests has waited for a second', () => {
+    const held = [detail('a1'), detail('b2')];
+    const young = { waited: DEADLOCK_MS - 1 };
+    expect(
+      graphOf({ held, pending: [detail('b3 < 1'), detail('a4 < 2', young)] }).deadlocks,
+    ).toEqual([]);
+    // The young one beside a cycle that has stood for long is in no cycle yet.
+    const pending = [detail('b3 < 1'), detail('a4 < 2'), detail('b5 < 1', young)];
+    expect(graphOf({ held, pending }).deadlocks).toEqual([
+      { members: ['a4', 'b3'], victim: 'a4', behind: 1 },
+    ]);
+  });
+
+  test('has the youngest one as the victim, of those with reject if there is one', () => {
+    const victimOf = (...pending) =>
+      graphOf({ held: [detail('a1'), detail('b2'), detail('c3')], pending }).deadlocks[0].victim;
+    const reject = { deadlock: 'reject' };
+    expect(victimOf(detail('b5 < 1'), detail('c6 < 2'), detail('a4 < 3'))).toBe('c6');
+    expect(victimOf(detail('b5 < 1', reject), detail('c6 < 2'), detail('a4 < 3', reject))).toBe(
+      'b5',
+    );
+    // Also of one millisecond, in whatever order they are read.
+    const since = { since: 5 };
+    const [x, y] = [detail('b8 < 1', since), detail('a9 < 2', since)];
+    expect(victimOf(x, y)).toBe('a9');
+    expect(victimOf(y, x)).toBe('a9');
   });
 
   test('goes on where a hold is limited', () => {
@@ -198,36 +235,9 @@ test('the work grows with the requests, not faster', () => {
     for (let steps = 1; ; steps += 1) {
       const { done, value: graph } = work.next();
       if (!done) continue;
-      expect(graph.knotOf(inspection.pending[0])).toHaveLength(count + 1);
+      expect(graph.deadlocks[0].members).toHaveLength(count + 1);
       return steps;
     }
   };
   expect(stepsOf(4000) / stepsOf(1000)).toBeLessThan(5);
-});
-
-describe('links where call chains are not followed', () => {
-  /** Requests of the main thread of a process 1, as in many a container. */
-  const by = (host, text, since) => ({
-    ...detail(text),
-    ...{ pid: 1, threadId: 0, host, since, waited: 0, enclosingToken: UNKNOWN_TOKEN },
-  });
-  const isStuck = (held, pending) => {
-    const options = { links: linkPossible };
-    const view = {
-      held: held.map((lock) => ({ ...lock, token: BigInt(lock.requestId) })),
-      pending: pending.map((request) => ({ ...request, token: null })),
-    };
-    const graph = runAtOnce(WaitGraph.build(view, options));
-    return graph.isStuck(graph.find('me', pending[0].requestId));
-  };
-
-  test('close a circle over two machines', () => {
-    const held = [by('web-1', 'a11', 1), by('web-2', 'b12', 1)];
-    expect(isStuck(held, [by('web-1', 'b13', 2), by('web-2', 'a14', 2)])).toBe(true);
-  });
-
-  test('close none between processes of two machines that have the same number', () => {
-    expect(isStuck([by('web-1', 'a11', 1)], [by('web-1', 'a12', 2)])).toBe(true);
-    expect(isStuck([by('web-2', 'a11', 1)], [by('web-1', 'a12', 2)])).toBe(false);
-  });
 });
