@@ -1,57 +1,70 @@
 'use strict';
 
-const { findStrongComponents } = require('../locks/deadlock/strong-components.js');
+const { runAtOnce } = require('../sliced.js');
 const { WaitGraph } = require('../locks/deadlock/wait-graph.js');
 
 /** @typedef {import('../../types/locks.d.ts').InspectedLock} InspectedLock */
 /** @typedef {import('../../types/locks.d.ts').LockManagerInspection} Inspection */
-/** @typedef {{ members: InspectedLock[], isCertain: boolean }} Cycle */
 
-/** @param {InspectedLock[]} locks @param {(lock: InspectedLock) => string} keyOf */
-function groupBy(locks, keyOf) {
+/**
+ * @typedef {object} Deadlock
+ * @property {InspectedLock[]} members  a cycle: each waits for a lock in whose callback the next
+ *   was made
+ * @property {number} behind  how many more wait, directly or through others, for its members
+ */
+
+/**
+ * How many requests or locks of one name a person is shown; deadlocked requests come first.
+ */
+const MAX_LISTED = 5;
+
+/** @param {InspectedLock[]} locks */
+function groupByName(locks) {
   /** @type {Map<string, InspectedLock[]>} */
   const groups = new Map();
   for (const lock of locks) {
-    const group = groups.get(keyOf(lock));
-    if (group === undefined) groups.set(keyOf(lock), [lock]);
+    const group = groups.get(lock.name);
+    if (group === undefined) groups.set(lock.name, [lock]);
     else group.push(lock);
   }
   return groups;
 }
 
-/** @param {InspectedLock} lock */
-const nameOf = ({ name }) => name;
-/** @param {InspectedLock} lock */
-const clientOf = ({ clientId }) => clientId;
-
 /**
- * The wait-for graph of one moment, over the names with waiters. A deadlock is certain if the
- * requests record in whose callback they were made; otherwise a cycle of agents is reported as a
- * possible one.
+ * The names with waiters at one moment, and the deadlocks among them, by the same rules as those of
+ * the agents: only requests that are known to be inside the callback of a lock are members.
  */
 class BlockGraph {
   #held;
   #pending;
-  #heldByClient;
-  #pendingByClient;
-  /** @type {Cycle[]} */
-  #cycles = [];
+  /** @type {Map<bigint | null, InspectedLock>} */
+  #byToken;
   /** @type {Set<InspectedLock>} */
   #deadlocked = new Set();
+  /** @type {Deadlock[]} */
+  deadlocks = [];
 
   /** @param {Inspection} inspection */
   constructor(inspection) {
-    this.#held = groupBy(inspection.held, nameOf);
-    this.#pending = groupBy(inspection.pending, nameOf);
-    this.#heldByClient = groupBy(inspection.held, clientOf);
-    this.#pendingByClient = groupBy(inspection.pending, clientOf);
-    this.#findCertain(inspection);
-    this.#findPossible();
+    this.#held = groupByName(inspection.held);
+    this.#pending = groupByName(inspection.pending);
+    this.#byToken = new Map(inspection.held.map((lock) => [lock.token, lock]));
+    const graph = WaitGraph.of(inspection);
+    for (const deadlock of graph.deadlocks) {
+      const cycle = /** @type {InspectedLock[]} */ (runAtOnce(graph.findCycle(deadlock.victim)));
+      const behind = deadlock.members.length - cycle.length + graph.countBehind(deadlock);
+      this.deadlocks.push({ members: cycle, behind });
+      for (const member of cycle) this.#deadlocked.add(member);
+    }
   }
 
-  /** The names that are waited for. */
+  /** The names that are waited for, those in deadlocks first. */
   names() {
-    return [...this.#pending.keys()].sort();
+    const isStuck = (/** @type {string} */ name) =>
+      this.waitersOf(name).some((request) => this.#deadlocked.has(request));
+    const names = [...this.#pending.keys()].sort();
+    const stuck = new Set(names.filter(isStuck));
+    return [...stuck, ...names.filter((name) => !stuck.has(name))];
   }
 
   /** @param {string} name @returns {InspectedLock[]} */
@@ -59,18 +72,20 @@ class BlockGraph {
     return this.#held.get(name) ?? [];
   }
 
-  /** @param {string} name @returns {InspectedLock[]} */
+  /** @param {string} name @returns {InspectedLock[]} those in deadlocks first */
   waitersOf(name) {
-    return this.#pending.get(name) ?? [];
+    const waiters = this.#pending.get(name) ?? [];
+    if (this.#deadlocked.size === 0) return waiters;
+    const isStuck = (/** @type {InspectedLock} */ request) => this.#deadlocked.has(request);
+    return [...waiters.filter(isStuck), ...waiters.filter((request) => !isStuck(request))];
   }
 
-  /** The locks that the waiting thread holds. @param {InspectedLock} request */
-  heldBy(request) {
-    return this.#heldByClient.get(request.clientId) ?? [];
-  }
-
-  cycles() {
-    return this.#cycles;
+  /**
+   * The lock in whose callback a request was made, if it is known.
+   * @param {InspectedLock} request
+   */
+  enclosing({ enclosingToken }) {
+    return enclosingToken === null ? undefined : this.#byToken.get(enclosingToken);
   }
 
   /** @param {InspectedLock} request */
@@ -82,60 +97,13 @@ class BlockGraph {
     return {
       waits: [...this.#pending.values()].flat().map((request) => ({
         request,
-        heldBy: this.holdersOf(request.name),
+        holders: this.holdersOf(request.name).length,
+        heldBy: this.holdersOf(request.name).slice(0, MAX_LISTED),
         isDeadlocked: this.isDeadlocked(request),
       })),
-      deadlocks: this.#cycles,
+      deadlocks: this.deadlocks,
     };
-  }
-
-  /** @param {Inspection} inspection */
-  #findCertain(inspection) {
-    const graph = WaitGraph.of(inspection);
-    for (const request of inspection.pending) {
-      if (this.#deadlocked.has(request)) continue;
-      const members = /** @type {InspectedLock[]} */ (graph.cycleThrough(request));
-      if (members.length > 0) this.#addCycle(members, true);
-    }
-  }
-
-  #findPossible() {
-    const components = findStrongComponents(this.#pendingByClient.keys(), (client) =>
-      this.#blockersOf(client),
-    );
-    for (const clients of new Set(components.values())) {
-      if (clients.length < 2) continue;
-      const among = new Set(clients);
-      const members = clients.flatMap((client) =>
-        (this.#pendingByClient.get(client) ?? []).filter((request) =>
-          this.holdersOf(request.name).some((holder) => among.has(holder.clientId)),
-        ),
-      );
-      if (!members.some((member) => this.#deadlocked.has(member))) this.#addCycle(members, false);
-    }
-  }
-
-  /**
-   * The other agents that hold a lock for which this one waits.
-   * @param {string} client
-   */
-  #blockersOf(client) {
-    const requests = this.#pendingByClient.get(client) ?? [];
-    return requests
-      .flatMap(({ name }) => this.holdersOf(name))
-      .filter(({ holdLimit }) => holdLimit === 0)
-      .map(({ clientId }) => clientId)
-      .filter((clientId) => clientId !== client);
-  }
-
-  /** @param {InspectedLock[]} members @param {boolean} isCertain */
-  #addCycle(members, isCertain) {
-    this.#cycles.push({ members, isCertain });
-    for (const member of members) this.#deadlocked.add(member);
   }
 }
 
-/** @param {Inspection} inspection */
-const createBlockGraph = (inspection) => new BlockGraph(inspection);
-
-module.exports = { BlockGraph, createBlockGraph };
+module.exports = { BlockGraph, MAX_LISTED };

@@ -1,6 +1,6 @@
 'use strict';
 
-const { createBlockGraph } = require('./block-graph.js');
+const { BlockGraph, MAX_LISTED } = require('./block-graph.js');
 const { formatDuration } = require('./durations.js');
 const { EXIT_STATUS } = require('./exit-status.js');
 const { pidText, shortCommand, threadText } = require('./lock-rows.js');
@@ -9,7 +9,23 @@ const { openExistingPlace } = require('./table-options.js');
 const { printable } = require('./printable.js');
 
 /** @typedef {import('../../types/locks.d.ts').InspectedLock} InspectedLock */
-/** @typedef {import('./block-graph.js').BlockGraph} BlockGraph */
+
+const MAX_DEADLOCKS = 10;
+const MAX_NAMES = 50;
+
+/**
+ * Prints the first ones, and how many more there are.
+ * @template T
+ * @param {T[]} items
+ * @param {number} max
+ * @param {(item: T) => void} print
+ * @param {string} more
+ */
+function printFirst(items, max, print, more) {
+  for (const item of items.slice(0, max)) print(item);
+  const left = items.length - max;
+  if (left > 0) printLine(`${more.replace('#', left.toLocaleString('en'))}`);
+}
 
 /** @param {InspectedLock} lock */
 function describe(lock) {
@@ -22,44 +38,51 @@ function describe(lock) {
 
 /** @param {BlockGraph} graph */
 function printWaits(graph) {
-  for (const name of graph.names()) {
+  /** @param {InspectedLock} holder */
+  const printHolder = (holder) => {
+    const since = formatDuration(holder.held);
+    printLine(`  ${colors.green('held')} for ${since} (${holder.mode}) by ${describe(holder)}`);
+  };
+  /** @param {InspectedLock} request */
+  const printRequest = (request) => {
+    const mark = graph.isDeadlocked(request) ? ` ${colors.red('DEADLOCK')}` : '';
+    const since = formatDuration(request.waited);
+    const what = `${colors.yellow('waits')} for ${since} (${request.mode})`;
+    printLine(`  ${what} ${describe(request)}${mark}`);
+    const enclosing = graph.enclosing(request);
+    if (enclosing !== undefined) printLine(`    inside '${printable(enclosing.name)}'`);
+  };
+  /** @param {string} name */
+  const printName = (name) => {
     printLine(colors.bold(printable(name)));
-    for (const holder of graph.holdersOf(name)) {
-      const since = formatDuration(holder.held);
-      printLine(`  ${colors.green('held')} for ${since} (${holder.mode}) by ${describe(holder)}`);
-    }
-    for (const request of graph.waitersOf(name)) {
-      const isStuck = graph.isDeadlocked(request);
-      const mark = isStuck ? ` ${colors.red('DEADLOCK')}` : '';
-      const since = formatDuration(request.waited);
-      const what = `${colors.yellow('waits')} for ${since} (${request.mode})`;
-      printLine(`  ${what} ${describe(request)}${mark}`);
-      const holds = graph.heldBy(request).map((lock) => `'${printable(lock.name)}'`);
-      if (holds.length > 0) printLine(`    and holds ${holds.join(', ')}`);
-    }
-  }
+    printFirst(graph.holdersOf(name), MAX_LISTED, printHolder, '  … and # more hold it');
+    printFirst(graph.waitersOf(name), MAX_LISTED, printRequest, '  … and # more wait');
+  };
+  printFirst(graph.names(), MAX_NAMES, printName, '… and # more names are waited for');
 }
 
 /** @param {BlockGraph} graph */
-function printCycles(graph) {
-  for (const { members, isCertain } of graph.cycles()) {
-    const title = isCertain ? 'DEADLOCK' : 'POSSIBLE DEADLOCK';
-    printLine('');
-    printLine(colors.red(`${title} of ${members.length}:`));
+function printDeadlocks(graph) {
+  /** @param {import('./block-graph.js').Deadlock} deadlock */
+  const printDeadlock = ({ members, behind }) => {
+    printLine(colors.red(`DEADLOCK of ${members.length}:`));
     for (const request of members) {
-      const holders = graph.holdersOf(request.name).map((holder) => `pid ${pidText(holder)}`);
+      const holders = graph.holdersOf(request.name);
+      const more = holders.length > MAX_LISTED ? ` and ${holders.length - MAX_LISTED} more` : '';
+      const pids = holders.slice(0, MAX_LISTED).map((holder) => `pid ${pidText(holder)}`);
+      const since = formatDuration(request.waited);
       printLine(`  ${describe(request)}`);
-      printLine(`    waits for '${printable(request.name)}', held by ${holders.join(', ')}`);
-    }
-    if (!isCertain) {
       printLine(
-        '  Each holds what the next waits for; whether it is inside that lock is not known.',
+        `    waits for '${printable(request.name)}' for ${since}, held by ${pids.join(', ')}${more}`,
       );
     }
+    if (behind > 0) printLine(`  and ${behind.toLocaleString('en')} more wait behind it`);
     printLine(
       "  To end it: 'holdfast steal NAME' of one of these locks, or end one of the processes.",
     );
-  }
+    printLine('');
+  };
+  printFirst(graph.deadlocks, MAX_DEADLOCKS, printDeadlock, '… and # more deadlocks\n');
 }
 
 /** @param {BlockGraph} graph */
@@ -71,36 +94,45 @@ function printDot(graph) {
     graph.isDeadlocked(lock) ? ' color=red penwidth=2' : '';
   printLine('digraph holdfast {');
   printLine('  rankdir=LR; node [fontname="sans-serif"]; edge [fontname="sans-serif"];');
-  const all = graph.names().flatMap((name) => [...graph.holdersOf(name), ...graph.waitersOf(name)]);
-  for (const lock of all) {
+  /** @param {InspectedLock} lock */
+  const printAgent = (lock) => {
     const text = quote(`pid ${pidText(lock)} thread ${threadText(lock)}`);
     printLine(`  ${agent(lock)} [shape=box label=${text}];`);
-  }
-  for (const name of graph.names()) {
-    printLine(`  ${quote(`lock ${name}`)} [shape=ellipse label=${quote(name)}];`);
-    for (const lock of graph.holdersOf(name)) {
-      printLine(`  ${quote(`lock ${name}`)} -> ${agent(lock)} [label="held by"];`);
-    }
-    for (const lock of graph.waitersOf(name)) {
-      printLine(`  ${agent(lock)} -> ${quote(`lock ${name}`)} [label="waits"${stuck(lock)}];`);
-    }
-  }
+  };
+  /** @param {string} name */
+  const printName = (name) => {
+    const node = quote(`lock ${name}`);
+    printLine(`  ${node} [shape=ellipse label=${quote(name)}];`);
+    /** @param {InspectedLock} lock */
+    const printHolder = (lock) => {
+      printAgent(lock);
+      printLine(`  ${node} -> ${agent(lock)} [label="held by"];`);
+    };
+    /** @param {InspectedLock} lock */
+    const printRequest = (lock) => {
+      printAgent(lock);
+      printLine(`  ${agent(lock)} -> ${node} [label="waits"${stuck(lock)}];`);
+    };
+    printFirst(graph.holdersOf(name), MAX_LISTED, printHolder, '  // and # more hold it');
+    printFirst(graph.waitersOf(name), MAX_LISTED, printRequest, '  // and # more wait');
+  };
+  printFirst(graph.names(), MAX_NAMES, printName, '  // and # more names are waited for');
   printLine('}');
 }
 
 /** @param {import('./table-options.js').Place & { dot?: boolean }} options */
 async function showGraph(options) {
   const manager = openExistingPlace(options);
-  const graph = createBlockGraph(await manager.inspect());
+  const graph = new BlockGraph(await manager.inspect());
   manager.close();
   // Before the output, whose reader may close it early.
-  if (graph.cycles().length > 0) process.exitCode = EXIT_STATUS.no;
+  if (graph.deadlocks.length > 0) process.exitCode = EXIT_STATUS.no;
   if (options.dot) printDot(graph);
   else if (options.json) printLine(toJson(graph.toData()));
   else if (graph.names().length === 0) note('no request waits for a lock');
   else {
+    printDeadlocks(graph);
     printWaits(graph);
-    printCycles(graph);
   }
 }
 

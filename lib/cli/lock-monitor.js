@@ -1,6 +1,6 @@
 'use strict';
 
-const { createBlockGraph } = require('./block-graph.js');
+const { BlockGraph } = require('./block-graph.js');
 const { backendOf } = require('./internals.js');
 const { CountEstimate, factorOf } = require('../metrics/count-estimate.js');
 const { EventSampler } = require('../metrics/event-sampler.js');
@@ -24,7 +24,7 @@ const { LockStatistics } = require('../metrics/lock-statistics.js');
  * @typedef {object} View  a bucket at one moment, and what happened since the last one
  * @property {number} time  ms since 1970
  * @property {NameView[]} names
- * @property {import('./block-graph.js').Cycle[]} cycles
+ * @property {import('./block-graph.js').Deadlock[]} deadlocks
  * @property {{ held: number, pending: number, agents: number }} totals
  * @property {Counts} counts  since the monitor began
  * @property {Counts} rates  a second, since the last view
@@ -101,7 +101,7 @@ class LockMonitor {
     return {
       time,
       names: this.#nameViews(inspection, seconds / factor),
-      cycles: createBlockGraph(inspection).cycles(),
+      deadlocks: new BlockGraph(inspection).deadlocks,
       totals: { held: held.length, pending: pending.length, agents },
       counts: { ...this.#estimate.totals },
       rates: ratesOf(deltas, seconds),

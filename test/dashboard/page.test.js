@@ -60,11 +60,14 @@ test('shows what happens as it happens, and asks nobody else', async () => {
 test('a deadlock is announced', async () => {
   await cli.startDeadlock();
   const page = await open();
-  const alert = page.getByRole('alert');
-  await alert.getByText(/eadlock of 2/).waitFor();
-  expect(await alert.innerText()).toMatch(
-    /waits for left[^]*waits for right|waits for right[^]*waits for left/,
-  );
+  await page
+    .getByRole('alert')
+    .getByText(/Deadlock of 2/)
+    .waitFor();
+  const text = await page.getByRole('group', { name: 'Deadlocks' }).innerText();
+  expect(text).toMatch(/waits for left[^]*waits for right|waits for right[^]*waits for left/);
+  expect(text.match(/waits for \w+ for \S+ s, held by pid \d+ for \S+ s/g)).toHaveLength(2);
+  expect(text).toMatch(/holdfast steal NAME/);
 });
 
 test('everything can be done with the keyboard', async () => {

@@ -122,7 +122,10 @@ class CommandLine {
     this.#handles.push(await this.locks.acquire(...request)); // a forgotten one would be released
   }
 
-  /** Two processes, each inside one lock and waiting for the other's: 'left' and 'right'. */
+  /**
+   * Two processes, each inside one lock and waiting for the other's: 'left' and 'right'. It has
+   * stood for so long that it is a deadlock.
+   */
   async startDeadlock() {
     const program = (first, second) => `
       const { locks } = require(${JSON.stringify(LIBRARY)});
@@ -138,7 +141,8 @@ class CommandLine {
     for (const one of both) await one.line(/holds/);
     for (const one of both) one.write('go\n');
     const isWaiting = async () => {
-      const names = (await this.locks.query()).pending.map(({ name }) => name);
+      const { pending } = await this.locks.inspect();
+      const names = pending.filter(({ waited }) => waited >= 1000).map(({ name }) => name);
       return names.includes('left') && names.includes('right'); // and whatever else waits
     };
     while (!(await isWaiting())) await new Promise((resolve) => setTimeout(resolve, 1));

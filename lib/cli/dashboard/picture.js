@@ -13,6 +13,8 @@ const MAX_HOLDERS = 5;
 const MAX_WAITERS = 5;
 const MAX_GRAPH_NAMES = 24;
 const MAX_REQUESTS = 1_000;
+const MAX_DEADLOCKS = 10;
+const MAX_MEMBERS = 100;
 
 /** The name of its machine if that is another one. @param {{ host?: string }} process */
 const otherHost = ({ host = '' }) => (isHere({ host }) ? '' : host);
@@ -76,13 +78,31 @@ function toGraph(names, stuck) {
   };
 }
 
+/** @param {View} view */
+function toDeadlocks({ deadlocks, names }) {
+  const heldBy = new Map(names.map(({ name, held }) => [name, held]));
+  return deadlocks.slice(0, MAX_DEADLOCKS).map(({ members, behind }) => ({
+    size: members.length,
+    behind,
+    members: members.slice(0, MAX_MEMBERS).map((member) => {
+      const holders = heldBy.get(member.name) ?? [];
+      return {
+        name: member.name,
+        ...describe(member),
+        holders: holders.slice(0, MAX_HOLDERS).map(describe),
+        moreHolders: Math.max(0, holders.length - MAX_HOLDERS),
+      };
+    }),
+  }));
+}
+
 /**
  * What the page is told: a bounded part of a view, however large that is.
  * @param {View} view
  * @param {{ place: string, usage: Usage | undefined }} about
  */
 function toPicture(view, { place, usage }) {
-  const stuck = new Set(view.cycles.flatMap(({ members }) => members.map(({ name }) => name)));
+  const stuck = new Set(view.deadlocks.flatMap(({ members }) => members.map(({ name }) => name)));
   const names = [...view.names].sort(
     (a, b) => Number(stuck.has(b.name)) - Number(stuck.has(a.name)) || weight(b) - weight(a),
   );
@@ -99,10 +119,8 @@ function toPicture(view, { place, usage }) {
     holds: view.holds,
     locks: names.slice(0, MAX_NAMES).map((one) => toLock(one, stuck)),
     graph: toGraph(names, stuck),
-    deadlocks: view.cycles.map(({ members, isCertain }) => ({
-      isCertain,
-      members: members.map((member) => ({ name: member.name, ...describe(member) })),
-    })),
+    deadlocks: toDeadlocks(view),
+    moreDeadlocks: Math.max(0, view.deadlocks.length - MAX_DEADLOCKS),
     incidents: view.incidents.map((event) => ({
       type: event.type,
       name: event.name,

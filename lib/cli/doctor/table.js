@@ -1,6 +1,6 @@
 'use strict';
 
-const { createBlockGraph } = require('../block-graph.js');
+const { BlockGraph, MAX_LISTED } = require('../block-graph.js');
 const { formatDuration } = require('../durations.js');
 const { usageOf } = require('../internals.js');
 const { lockRows, isRemarkable, pidText } = require('../lock-rows.js');
@@ -68,18 +68,23 @@ function checkHolders(rows) {
 }
 
 /** @param {{ name: string }[]} members */
-const listNames = (members) => members.map(({ name }) => `'${printable(name)}'`).join(', ');
+function listNames(members) {
+  const names = members.slice(0, MAX_LISTED).map(({ name }) => `'${printable(name)}'`);
+  const left = members.length - names.length;
+  return names.join(', ') + (left > 0 ? ` and ${left} more` : '');
+}
 
 /** @param {import('../../../types/locks.d.ts').LockManagerInspection} inspection */
 function checkDeadlocks(inspection) {
-  return createBlockGraph(inspection)
-    .cycles()
-    .map(({ members, isCertain }) =>
-      warning(
-        `${isCertain ? 'a' : 'perhaps a'} deadlock of ${members.length} requests, for ${listNames(members)}`,
-        'holdfast graph shows it',
-      ),
-    );
+  const { deadlocks } = new BlockGraph(inspection);
+  const findings = deadlocks.slice(0, MAX_LISTED).map(({ members, behind }) => {
+    const also = behind > 0 ? `; ${behind} more wait behind it` : '';
+    const what = `a deadlock of ${members.length} requests, for ${listNames(members)}${also}`;
+    return warning(what, 'holdfast graph shows it');
+  });
+  const left = deadlocks.length - findings.length;
+  if (left > 0) findings.push(warning(`${left} more deadlocks`, 'holdfast graph shows them'));
+  return findings;
 }
 
 /**

@@ -58,7 +58,7 @@ function headLines({ view, state, place, size, colors }) {
   const title = `holdfast top  ${place}`;
   const time = formatTime(view.time).slice(0, 8) + (state.isPaused ? '  PAUSED' : '');
   const gap = ' '.repeat(Math.max(1, size.columns - stringWidth(title) - stringWidth(time)));
-  const deadlocks = view.cycles.length;
+  const deadlocks = view.deadlocks.length;
   const figures =
     `${totals.held} held  ${totals.pending} waiting  ${totals.agents} threads  ` +
     `${formatRate(rates.grants)} grants/s`;
@@ -119,7 +119,7 @@ function listLines({ view, state, rows, size, delay, colors }) {
     { title: historyTitle(delay) },
     { title: 'HOLDER' },
   ];
-  const stuck = new Set(view.cycles.flatMap(({ members }) => members.map(({ name }) => name)));
+  const stuck = new Set(view.deadlocks.flatMap(({ members }) => members.map(({ name }) => name)));
   const cells = shown.map((one) => [
     cut(printable(one.name), nameWidth),
     String(one.held.length),

@@ -115,6 +115,49 @@ describe('graph', () => {
     expect(graph.errors).toBe('');
   });
 
+  test('a deadlock is shown in full, and what waits behind it is counted', async () => {
+    await cli.startDeadlock();
+    const controller = new AbortController();
+    const { signal } = controller;
+    const waits = Array.from({ length: 2000 }, () =>
+      cli.locks.request('left', { signal }, () => {}).catch(() => {}),
+    );
+    const { stdout } = cli.run(['graph']);
+    expect(stdout).toMatch(/^DEADLOCK of 2:\n(.*\n){4} {2}and 2,000 more wait behind it\n/);
+    expect(stdout).toContain("inside 'right'");
+    expect(stdout).toContain('… and 1,996 more wait');
+    expect(stdout.split('\n').length).toBeLessThan(40);
+    expect(cli.run(['graph', '--dot']).stdout.split('\n').length).toBeLessThan(40);
+    expect(cli.run(['doctor']).stdout).toContain('a deadlock of 2 requests');
+    expect(cli.run(['doctor']).stdout).toContain('2000 more wait behind it');
+    controller.abort();
+    await Promise.all(waits);
+  });
+
+  test('many deadlocks and names are counted', async () => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const names = Array.from({ length: 100 }, (_, i) => `name ${i}`);
+    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    const waits = names.map((name) =>
+      cli.locks.request(name, { deadlock: 'warn' }, () =>
+        cli.locks.request(name, { signal }, () => {}).catch(() => {}),
+      ),
+    );
+    let pending = [];
+    while (pending.filter(({ waited }) => waited >= 1000).length < names.length) {
+      ({ pending } = await cli.locks.inspect());
+    }
+    const { stdout, status } = cli.run(['graph']);
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/^DEADLOCK of 1:/);
+    expect(stdout).toContain('… and 90 more deadlocks');
+    expect(stdout).toContain('… and 50 more names are waited for');
+    controller.abort();
+    await Promise.all(waits);
+    warn.mockRestore();
+  });
+
   test('a queue is no deadlock', async () => {
     await cli.hold('a lock');
     cli.start(['exec', 'a lock', 'true']);

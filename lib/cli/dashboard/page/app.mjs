@@ -48,7 +48,7 @@ export function App() {
     ${
       picture &&
       html`<main>
-        <${Deadlocks} deadlocks=${picture.deadlocks} />
+        <${Deadlocks} deadlocks=${picture.deadlocks} more=${picture.moreDeadlocks} />
         <${Figures} picture=${picture} />
         <div class="columns">
           <${RateChart} moments=${feed.moments} theme=${theme} />

@@ -1,26 +1,48 @@
-import { clock, count, shown, who } from './format.mjs';
+import { clock, count, duration, shown, who } from './format.mjs';
 import { html } from './html.mjs';
 
 /** @typedef {import('./types.d.ts').Picture} Picture */
 /** @typedef {import('./types.d.ts').Incident} Incident */
 
-/** @param {{ deadlocks: Picture['deadlocks'] }} properties */
-export function Deadlocks({ deadlocks }) {
-  return html`<div role="alert" class="alerts">
-    ${deadlocks.map(
-      ({ isCertain, members }, at) =>
-        html`<div class="alert" key=${at}>
-          <strong>${isCertain ? 'Deadlock' : 'Possible deadlock'} of ${members.length}:</strong>
-          <ul>
-            ${members.map(
-              (member) =>
-                html`<li key=${member.clientId + member.name}>
-                  ${who(member)} waits for <code>${shown(member.name)}</code>
-                </li>`,
-            )}
-          </ul>
-        </div>`,
-    )}
+/** @param {Picture['deadlocks'][number]['members'][number]} member */
+function heldBy({ holders, moreHolders }) {
+  const texts = holders.map((holder) => `${who(holder)} for ${duration(holder.held)}`);
+  return texts.join('; ') + (moreHolders > 0 ? ` and ${count(moreHolders)} more` : '');
+}
+
+/**
+ * Announces each deadlock once: its times, which change all the time, are no part of the alert.
+ * @param {{ deadlocks: Picture['deadlocks'], more: number }} properties
+ */
+export function Deadlocks({ deadlocks, more }) {
+  return html`<div class=${deadlocks.length > 0 ? 'alert' : ''}>
+    <div role="alert">
+      ${deadlocks.map(({ size }, at) => html`<strong key=${at}>Deadlock of ${size}. </strong>`)}
+    </div>
+    ${
+      deadlocks.length > 0 &&
+      html`<div class="scroll short" tabindex="0" role="group" aria-label="Deadlocks">
+        ${deadlocks.map(
+          ({ size, behind, members }, at) =>
+            html`<ul key=${at}>
+              ${members.map(
+                (member) =>
+                  html`<li key=${member.clientId + member.name}>
+                    ${who(member)} waits for <code>${shown(member.name)}</code> for
+                    ${` ${duration(member.waited)}, held by ${heldBy(member)}`}
+                  </li>`,
+              )}
+              ${size > members.length && html`<li>and ${count(size - members.length)} more</li>`}
+              ${behind > 0 && html`<li>and ${count(behind)} more wait behind it</li>`}
+            </ul>`,
+        )}
+        ${more > 0 && html`<p>and ${count(more)} more deadlocks</p>`}
+        <p>
+          To end one: <code>holdfast steal NAME</code> of one of its locks, or end one of its
+          processes. <code>requestAll()</code> and <code>deadlock: 'reject'</code> prevent it.
+        </p>
+      </div>`
+    }
   </div>`;
 }
 

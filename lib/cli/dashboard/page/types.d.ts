@@ -86,7 +86,12 @@ export interface Picture {
   holds: Histogram;
   locks: LockView[];
   graph: { left: number; locks: GraphLock[] };
-  deadlocks: { isCertain: boolean; members: (Request & { name: string })[] }[];
+  deadlocks: {
+    size: number;
+    behind: number;
+    members: (Request & { name: string; holders: Request[]; moreHolders: number })[];
+  }[];
+  moreDeadlocks: number;
   incidents: Incident[];
 }
 
