@@ -188,7 +188,10 @@ class LockRequest {
 
   /** Lets the callback run. */
   open() {
-    if (this.#phase !== LEAVING) this.#open?.(this);
+    if (this.#phase === LEAVING) return;
+    const open = this.#open;
+    this.#open = undefined; // the async context of the promise behind it keeps an enclosing request
+    open?.(this);
   }
 
   /**

@@ -2,8 +2,9 @@
 
 const { runWithCollector } = require('../../support/collector-program.js');
 
-test('requests that are made inside one another without end do not keep one another', () => {
-  const bytesPerRequest = runWithCollector(async ({ createLocalLockManager }) => {
+/** Bytes that stay for each request of a chain in which the callback of each makes the next one. */
+const bytesPerRequest = (options, section) =>
+  runWithCollector(`async ({ createLocalLockManager }) => {
     const REQUESTS = 20_000;
     const locks = createLocalLockManager();
     const heap = () => {
@@ -13,15 +14,29 @@ test('requests that are made inside one another without end do not keep one anot
     const before = heap();
     let count = 0;
     return new Promise((resolve) => {
-      const section = () => {
+      const next = () => {
         count += 1;
-        if (count < REQUESTS) locks.request('a', section);
-        else resolve((heap() - before) / REQUESTS);
+        if (count < REQUESTS) locks.request('a', ${options}, section);
+        else setImmediate(() => resolve((heap() - before) / REQUESTS));
       };
-      locks.request('a', section);
+      const section = ${section};
+      locks.request('a', ${options}, section);
     });
-  });
-  expect(bytesPerRequest).toBeLessThan(100);
+  }`);
+
+test.each([
+  ['{}', '() => next()'],
+  // From here on async contexts are used, on every Node.
+  ["{ deadlock: 'reject' }", '() => next()'],
+  ["{ deadlock: 'warn' }", 'async () => next()'],
+  ["{ deadlock: 'ignore' }", 'async () => { next(); await null; }'],
+  ["{ deadlock: 'reject', timeout: 60_000 }", 'async () => next()'],
+  [
+    '{ reentrant: true, signal: new AbortController().signal }',
+    'async () => void setImmediate(next)',
+  ],
+])('a chain of requests with %s in %s keeps none of them', (options, section) => {
+  expect(bytesPerRequest(options, section)).toBeLessThan(100);
 });
 
 test('code of a callback that has ended is still inside what is held around it', async () => {
