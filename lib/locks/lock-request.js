@@ -241,6 +241,7 @@ class LockRequest {
    */
   failed(reason) {
     this.#phase = OVER;
+    this.#leaving = undefined; // as #open: its context keeps an enclosing request
     this.#waitLimits?.end();
     if (this.isWatched) deadlockDetector().unwatchForDeadlock(this.backend, this);
     if (this.outer !== undefined) leaveCallChain(this);

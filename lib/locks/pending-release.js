@@ -117,6 +117,7 @@ class PendingRelease {
   /** @param {unknown} loss */
   #concludeEnd(loss) {
     this.#state = OVER;
+    this.ending = undefined; // its async context keeps an enclosing request
     if (loss === undefined) this.#settle();
     else this.lose(loss);
   }

@@ -151,6 +151,20 @@ const PACKAGE_BUGS = [
     tests: [DEADLOCK, WAIT_GRAPH],
   },
   {
+    name: 'a request that was granted keeps the one in whose callback it was made',
+    file: 'lib/locks/lock-request.js',
+    from: '    this.#open = undefined; // the async context',
+    to: '    // the async context',
+    tests: ['test/js/locks/call-chain.test.js'], // before Node 24
+  },
+  {
+    name: 'a release that ended later keeps the lock in whose callback it was made',
+    file: 'lib/locks/pending-release.js',
+    from: '    this.ending = undefined; // its',
+    to: '    // its',
+    tests: ['test/js/locks/call-chain.test.js'], // before Node 24
+  },
+  {
     name: 'a request is taken for another one that had its number before',
     file: 'lib/locks/deadlock/detector.js',
     from: 'return request !== undefined && this.#watched.has(request) ? request : undefined;',
