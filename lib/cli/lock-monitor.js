@@ -91,7 +91,7 @@ class LockMonitor {
     const taken = this.#sampler.take();
     const deltas = this.#estimate.deltas(this.#statistics.counts);
     const factor = factorOf(deltas.grants, taken);
-    this.#estimate.add(deltas, factor, taken.grants);
+    this.#estimate.add(deltas, factor, taken);
     const inspection = await this.#sampler.next(() => this.#manager.inspect());
     const time = Date.now();
     const seconds = Math.max(time - this.#lastTime, 1) / MS_PER_SECOND;

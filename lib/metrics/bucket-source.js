@@ -94,10 +94,10 @@ class Past {
   /**
    * @param {import('./lock-statistics.js').Counts} deltas
    * @param {number} factor
-   * @param {number} [grants]
+   * @param {{ grants: number | undefined, isSample: boolean }} taken
    */
-  add(deltas, factor, grants) {
-    this.#estimate.add(deltas, factor, grants);
+  add(deltas, factor, taken) {
+    this.#estimate.add(deltas, factor, taken);
   }
 
   toData() {
@@ -250,8 +250,11 @@ class BucketSource {
     const taken = this.#sampler.take();
     const deltas = this.#all.deltas();
     const factor = factorOf(deltas.grants, taken);
-    this.#all.add(deltas, factor, taken.grants);
-    for (const past of this.#byName?.values() ?? []) past.add(past.deltas(), factor);
+    this.#all.add(deltas, factor, taken);
+    const { isSample } = taken;
+    for (const past of this.#byName?.values() ?? []) {
+      past.add(past.deltas(), factor, { grants: undefined, isSample });
+    }
   }
 
   /** @param {import('../../types/backend.d.ts').LockInspection} inspection */

@@ -48,13 +48,14 @@ describe('metrics of a busy bucket', () => {
 
   test('count each grant, and record few', async () => {
     await beBusy();
-    const { grants, waitSeconds, names } = await metrics.collect();
-    expect(grants).toBe(REQUESTS);
+    const { grants, releases, waitSeconds, names } = await metrics.collect();
+    expect({ grants, releases }).toEqual({ grants: REQUESTS, releases: REQUESTS });
     expect(eventsWritten()).toBeLessThan(REQUESTS); // of two for each
     expect(waitSeconds.count).toBeGreaterThanOrEqual(MAX_IN_WINDOW / 2);
     expect(waitSeconds.count).toBeLessThan(REQUESTS);
     // All were of this name, so that its estimate is what there was.
     expect(Math.abs(names.busy.grants - REQUESTS)).toBeLessThanOrEqual(1);
+    expect(names.busy.releases).toBeLessThanOrEqual(names.busy.grants);
   });
 
   test('count each loss, each timeout and each death, also of who came since', async () => {
