@@ -40,7 +40,8 @@ const { LockStatistics } = require('../metrics/lock-statistics.js');
 const HISTORY = 60;
 /** Names that nobody has used for so many views are forgotten. */
 const FORGET_AFTER = HISTORY;
-const MAX_NAMES = 10_000;
+/** Names that are neither held nor waited for, of which rates are kept. */
+const MAX_UNUSED = 10_000;
 /** What a person wants to be told of, beside being counted. */
 const INCIDENTS = new Set(['died', 'stolen', 'expired', 'timedout']);
 const MAX_INCIDENTS = 200;
@@ -133,7 +134,6 @@ class LockMonitor {
     if (known === undefined) {
       known = { grants: 0, history: [], idleViews: 0 };
       this.#names.set(name, known);
-      if (this.#names.size > MAX_NAMES) this.#names.delete(this.#names.keys().next().value ?? '');
     }
     return known;
   }
@@ -153,11 +153,19 @@ class LockMonitor {
       one.grants = 0;
       one.history.push(rate);
       if (one.history.length > HISTORY) one.history.shift();
-      if (one.idleViews > FORGET_AFTER) this.#names.delete(name);
-      else views.set(name, { name, held: [], pending: [], rate, history: [...one.history] });
+      views.set(name, { name, held: [], pending: [], rate, history: [...one.history] });
     }
     for (const lock of held) views.get(lock.name)?.held.push(lock);
     for (const request of pending) views.get(request.name)?.pending.push(request);
+    let unused = 0;
+    for (const { name, held: holders, pending: waiters, rate } of views.values()) {
+      if (holders.length + waiters.length > 0) continue;
+      unused += 1;
+      const { idleViews } = this.#namesOf(name);
+      if (idleViews <= FORGET_AFTER && unused <= MAX_UNUSED) continue;
+      this.#names.delete(name);
+      if (rate === 0) views.delete(name);
+    }
     return [...views.values()];
   }
 }

@@ -128,3 +128,49 @@ test('comes back when the table has been replaced', async () => {
   await untilEqual(() => page.getByRole('button', { name: 'a lock' }).count(), 0);
   await page.getByRole('status').getByText('live').waitFor();
 });
+
+describe('of more than a page lists', () => {
+  const NAMES = 12_000;
+  const WAITERS = 1_200;
+
+  test('the totals are of all, the filter searches all, and a part is called one', async () => {
+    for (let i = 0; i < NAMES; i += 1) await cli.holdHere(`name ${i}`);
+    await cli.holdHere('long queue');
+    for (let i = 0; i < WAITERS; i += 1) cli.locks.request('long queue', () => {}).catch(() => {});
+    const page = await open();
+    const figure = page.locator('.figure', { hasText: 'Locks' }).locator('dd');
+    await figure.getByText('12,001').waitFor();
+    await page.getByText('listed: the 2,000 with the longest queues').waitFor();
+    const filter = page.getByRole('searchbox');
+    await filter.fill('no such name');
+    await page.getByText('No lock has this text in its name.').waitFor();
+    for (const name of [`name ${NAMES - 1}`, `name ${NAMES >> 1}`]) {
+      await filter.fill(name);
+      await page.locator('#locks tbody tr').getByRole('button', { name, exact: true }).waitFor();
+      await page.getByText('1 of 12,001 locks').waitFor();
+    }
+    await page.getByText('20 of 12,001 locks: those with the longest queues').waitFor();
+    await filter.fill('long queue');
+    await page.locator('#locks tbody tr').getByRole('button', { name: 'long queue' }).click();
+    const dialog = page.getByRole('dialog', { name: 'long queue' });
+    await dialog.getByText('Waiting, in order: 1,000 of 1,200').waitFor();
+    const close = dialog.getByRole('button', { name: 'Close' });
+    const { y, height } = await close.boundingBox();
+    expect(y + height).toBeLessThan(page.viewportSize().height);
+    await close.click();
+    await dialog.waitFor({ state: 'detached' });
+  }, 60_000);
+});
+
+test('a wide name in the timeline ends before its bars', async () => {
+  await cli.holdHere('W'.repeat(100));
+  const page = await open();
+  const label = page.locator('.timeline g > :first-child');
+  await label.waitFor({ state: 'attached' });
+  const end = await label.evaluate((element) => {
+    const isClipped = element.tagName === 'svg' && getComputedStyle(element).overflow === 'hidden';
+    return isClipped ? element.width.baseVal.value : element.getBBox().width;
+  });
+  const oldest = page.getByText('60 s ago'); // the oldest bar begins here
+  expect(end).toBeLessThan(Number(await oldest.getAttribute('x')));
+});

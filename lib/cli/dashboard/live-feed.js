@@ -3,7 +3,7 @@
 const { usageOf } = require('../internals.js');
 const { LockMonitor } = require('../lock-monitor.js');
 const { toJson } = require('../output.js');
-const { describeLock, toPicture } = require('./picture.js');
+const { describeLock, findLocks, toPicture } = require('./picture.js');
 
 /** @typedef {import('node:http').ServerResponse} Response */
 
@@ -22,6 +22,8 @@ class LiveFeed {
   #pages = new Set();
   /** @type {LockMonitor | undefined} while there are pages */
   #monitor = undefined;
+  /** @type {import('../lock-monitor.js').View | undefined} the newest */
+  #view = undefined;
   /** @type {NodeJS.Timeout | undefined} */
   #timer = undefined;
   #number = 0;
@@ -53,6 +55,14 @@ class LiveFeed {
     return toJson(describeLock(name, await this.#manager.inspect()));
   }
 
+  /**
+   * The locks of the newest view with a text in their names, as JSON.
+   * @param {string} text
+   */
+  locks(text) {
+    return toJson(this.#view ? findLocks(this.#view, text) : { total: 0, locks: [] });
+  }
+
   close() {
     for (const page of this.#pages) page.end();
     this.#stop();
@@ -68,6 +78,7 @@ class LiveFeed {
     clearTimeout(this.#timer);
     this.#monitor?.close();
     this.#monitor = undefined;
+    this.#view = undefined;
   }
 
   async #run() {
@@ -85,7 +96,7 @@ class LiveFeed {
   /** @param {LockMonitor} monitor */
   async #show(monitor) {
     while (this.#monitor === monitor) {
-      const view = await monitor.view();
+      const view = (this.#view = await monitor.view());
       this.#number += 1;
       const picture = toPicture(view, { place: this.#place, usage: usageOf(this.#manager) });
       this.#tell('picture', toJson({ ...picture, interval: this.#interval, number: this.#number }));

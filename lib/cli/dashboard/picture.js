@@ -7,7 +7,7 @@ const { isHere } = require('../../backends/host.js');
 /** @typedef {import('../../../types/locks.d.ts').InspectedLock} InspectedLock */
 /** @typedef {import('../../../types/backend.d.ts').LockTableUsage} Usage */
 
-/** What a page can show; the totals are of everything. */
+/** So much a page can show; the totals are of everything. */
 const MAX_NAMES = 2_000;
 const MAX_HOLDERS = 5;
 const MAX_WAITERS = 5;
@@ -39,13 +39,30 @@ const describe = (lock) => ({
 /** @param {NameView} view */
 const weight = ({ pending, held, rate }) => pending.length * 1_000 + rate + held.length;
 
+/** @param {Pick<NameView, 'pending'>} view */
+const oldestWait = ({ pending }) => pending.reduce((most, { waited }) => Math.max(most, waited), 0);
+
+/** @param {View} view */
+const stuckNames = ({ deadlocks }) =>
+  new Set(deadlocks.flatMap(({ members }) => members.map(({ name }) => name)));
+
+/**
+ * Those in deadlocks first, then by queue length.
+ * @param {NameView[]} names
+ * @param {Set<string>} stuck
+ */
+const inOrder = (names, stuck) =>
+  [...names].sort(
+    (a, b) => Number(stuck.has(b.name)) - Number(stuck.has(a.name)) || weight(b) - weight(a),
+  );
+
 /** @param {NameView} view @param {Set<string>} stuck */
 const toLock = ({ name, held, pending, rate }, stuck) => ({
   name,
   held: held.length,
   waiting: pending.length,
   rate,
-  oldestWait: pending.reduce((most, { waited }) => Math.max(most, waited), 0),
+  oldestWait: oldestWait({ pending }),
   oldestHold: held.reduce((most, lock) => Math.max(most, lock.held ?? 0), 0),
   isDeadlocked: stuck.has(name),
   holders: held.slice(0, MAX_HOLDERS).map(describe),
@@ -102,14 +119,16 @@ function toDeadlocks({ deadlocks, names }) {
  * @param {{ place: string, usage: Usage | undefined }} about
  */
 function toPicture(view, { place, usage }) {
-  const stuck = new Set(view.deadlocks.flatMap(({ members }) => members.map(({ name }) => name)));
-  const names = [...view.names].sort(
-    (a, b) => Number(stuck.has(b.name)) - Number(stuck.has(a.name)) || weight(b) - weight(a),
-  );
+  const stuck = stuckNames(view);
+  const names = inOrder(view.names, stuck);
   return {
     place,
     time: view.time,
-    totals: { ...view.totals, names: view.names.length },
+    totals: {
+      ...view.totals,
+      names: names.length,
+      oldestWait: names.reduce((most, one) => Math.max(most, oldestWait(one)), 0),
+    },
     counts: view.counts,
     rates: view.rates,
     missed: view.missed,
@@ -137,12 +156,27 @@ function toPicture(view, { place, usage }) {
  * @param {import('../../../types/locks.d.ts').LockManagerInspection} inspection
  */
 function describeLock(name, { held, pending }) {
-  const of = (/** @type {InspectedLock[]} */ locks) =>
-    locks
-      .filter((lock) => lock.name === name)
-      .slice(0, MAX_REQUESTS)
-      .map(describe);
-  return { name, held: of(held), pending: of(pending) };
+  const of = (/** @type {InspectedLock[]} */ locks) => locks.filter((lock) => lock.name === name);
+  const [holders, waiters] = [of(held), of(pending)];
+  return {
+    name,
+    totals: { held: holders.length, pending: waiters.length },
+    held: holders.slice(0, MAX_REQUESTS).map(describe),
+    pending: waiters.slice(0, MAX_REQUESTS).map(describe),
+  };
 }
 
-module.exports = { describeLock, toPicture };
+/**
+ * The locks with a text in their names, of all locks of a view.
+ * @param {View} view
+ * @param {string} text
+ */
+function findLocks(view, text) {
+  const wanted = text.toLowerCase();
+  const matches = view.names.filter(({ name }) => name.toLowerCase().includes(wanted));
+  const stuck = stuckNames(view);
+  const first = inOrder(matches, stuck).slice(0, MAX_NAMES);
+  return { total: matches.length, locks: first.map((one) => toLock(one, stuck)) };
+}
+
+module.exports = { describeLock, findLocks, toPicture };

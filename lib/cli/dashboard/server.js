@@ -28,6 +28,10 @@ const HEADERS = {
   'X-Content-Type-Options': 'nosniff',
 };
 
+/** @param {Request} request @param {string} name */
+const parameter = ({ url = '' }, name) =>
+  new URL(url, `http://${LOOPBACK}`).searchParams.get(name) ?? '';
+
 /** Serves the page and its live data to browsers of this machine that know the token. */
 class DashboardServer {
   #token = randomBytes(TOKEN_BYTES).toString('base64url');
@@ -76,6 +80,7 @@ class DashboardServer {
     if (!this.#isToken(token)) return this.#refuse(response, 403);
     if (request.method !== 'GET') return this.#refuse(response, 405);
     if (file === 'events') return this.#feed.add(response);
+    if (file === 'locks') return this.#answerLocks(request, response);
     if (file === 'lock') return void this.#answerLock(request, response);
     const found = pageFile(file === '' ? 'index.html' : file);
     if (found === undefined) return this.#refuse(response, 404);
@@ -105,14 +110,23 @@ class DashboardServer {
    * @param {Response} response
    */
   async #answerLock(request, response) {
-    const { searchParams } = new URL(request.url ?? '', `http://${LOOPBACK}`);
     try {
-      const lock = await this.#feed.lock(searchParams.get('name') ?? '');
+      const lock = await this.#feed.lock(parameter(request, 'name'));
       response.setHeader('Content-Type', 'application/json');
       response.end(lock);
     } catch {
       this.#refuse(response, 503); // the table was removed or replaced: the feed says so
     }
+  }
+
+  /**
+   * All locks with a text in their names.
+   * @param {Request} request
+   * @param {Response} response
+   */
+  #answerLocks(request, response) {
+    response.setHeader('Content-Type', 'application/json');
+    response.end(this.#feed.locks(parameter(request, 'text')));
   }
 
   /**

@@ -132,6 +132,20 @@ test('one lock, with all its requests', async () => {
   expect(JSON.parse(body)).toMatchObject({ name: 'a lock & more', held: [{ pid }], pending: [] });
 });
 
+test('the locks with a text in their names, of all locks', async () => {
+  for (const name of ['Ledger 1', 'ledger 2', 'other']) await cli.holdHere(name);
+  const feed = http.get(new URL('events', address)); // searched is what a page shows
+  try {
+    await picture(({ locks }) => locks.length === 3);
+    const { body } = await get(`locks?text=${encodeURIComponent('LEDGER')}`);
+    const { total, locks } = JSON.parse(body);
+    expect(total).toBe(2);
+    expect(locks.map(({ name }) => name).sort()).toEqual(['Ledger 1', 'ledger 2']);
+  } finally {
+    feed.destroy();
+  }
+});
+
 test('nothing is watched while no page is open', async () => {
   const { counts } = (await picture()).found;
   expect(counts.grants).toBe(0);

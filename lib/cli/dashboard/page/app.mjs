@@ -60,9 +60,9 @@ export function App() {
           />
           <${HistogramChart} id="holds" title="Held" data=${picture.holds} theme=${theme} />
         </div>
-        <${Locks} locks=${picture.locks} total=${picture.totals.names} onOpen=${open} />
+        <${Locks} picture=${picture} onOpen=${open} />
         <${Graph} graph=${picture.graph} onOpen=${open} />
-        <${Timeline} moments=${feed.moments} locks=${picture.locks} now=${picture.time} />
+        <${Timeline} moments=${feed.moments} picture=${picture} />
         <${Incidents} incidents=${feed.incidents} counts=${picture.counts} />
       </main>`
     }

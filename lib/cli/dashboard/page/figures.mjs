@@ -26,8 +26,7 @@ const Fill = ({ label, part, of }) => html`
 
 /** @param {{ picture: import('./types.d.ts').Picture }} properties */
 export function Figures({ picture }) {
-  const { totals, rates, counts, usage, locks, missed, isSampled } = picture;
-  const oldestWait = locks.reduce((most, lock) => Math.max(most, lock.oldestWait), 0);
+  const { totals, rates, counts, usage, missed, isSampled } = picture;
   return html`<section aria-labelledby="figures-title">
     <h2 id="figures-title" class="hidden">Figures</h2>
     <dl class="figures">
@@ -36,7 +35,7 @@ export function Figures({ picture }) {
       <${Figure}
         label="Waiting"
         value=${count(totals.pending)}
-        hint=${`longest ${duration(oldestWait)}`}
+        hint=${`longest ${duration(totals.oldestWait)}`}
       />
       <${Figure}
         label="Grants a second"

@@ -12,6 +12,8 @@ const CHARACTER = 7.4;
 const MAX_TEXT = 28;
 const HEIGHT = 40;
 
+const WORDS = { holds: 'holding', waits: 'waiting' };
+
 /** @param {string} text */
 const short = (text) => (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT - 1)}…` : text);
 
@@ -61,14 +63,15 @@ export function layOut(locks) {
         detail: duration(waiter.waited),
       });
     }
-    if (lock.moreWaiters > 0) {
-      addBox(`more ${lock.name}`, {
-        kind: 'more',
-        text: `${lock.moreWaiters} more`,
-        detail: 'waiting',
-      });
-      graph.setEdge(`more ${lock.name}`, id, { kind: 'waits', isStuck: false });
-    }
+    const addMore = (/** @type {'holds' | 'waits'} */ kind, /** @type {number} */ more) => {
+      if (more === 0) return;
+      const other = `more ${kind} ${lock.name}`;
+      const [from, to] = kind === 'holds' ? [id, other] : [other, id];
+      addBox(other, { kind: 'more', text: `${more} more`, detail: WORDS[kind] });
+      graph.setEdge(from, to, { kind, isStuck: false });
+    };
+    addMore('holds', lock.moreHolders);
+    addMore('waits', lock.moreWaiters);
   }
   dagre.layout(graph);
   const { width = 0, height = 0 } = graph.graph();

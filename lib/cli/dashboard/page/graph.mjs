@@ -11,12 +11,13 @@ import { html } from './html.mjs';
 /** What the layout depends on: it is made anew only when that changes. @param {GraphLock[]} locks */
 const shapeOf = (locks) =>
   JSON.stringify(
-    locks.map(({ name, isDeadlocked, holders, waiters, moreWaiters }) => [
+    locks.map(({ name, isDeadlocked, holders, waiters, moreWaiters, moreHolders }) => [
       name,
       isDeadlocked,
       holders.map(({ clientId }) => clientId),
       waiters.map(({ clientId }) => clientId),
       moreWaiters,
+      moreHolders,
     ]),
   );
 
@@ -66,8 +67,9 @@ const Words = ({ lock, onOpen }) =>
       ${shown(lock.name)}
     </button>
     ${lock.isDeadlocked && html` <strong class="bad">deadlock</strong>`} ${' '}is held by
-    ${lock.holders.map((one) => `${who(one)} (${duration(one.held)})`).join('; ') || 'nobody'};
-    ${' '}waiting: ${lock.waiters.map((one) => `${who(one)} (${duration(one.waited)})`).join('; ')}
+    ${lock.holders.map((one) => `${who(one)} (${duration(one.held)})`).join('; ') || 'nobody'}
+    ${lock.moreHolders > 0 ? ` and ${count(lock.moreHolders)} more` : ''}; ${' '}waiting:
+    ${lock.waiters.map((one) => `${who(one)} (${duration(one.waited)})`).join('; ')}
     ${lock.moreWaiters > 0 ? ` and ${count(lock.moreWaiters)} more` : ''}
   </li>`;
 

@@ -1,12 +1,15 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
+import { useAnswer } from './answer.mjs';
 import { count, duration, escaped, shown, who } from './format.mjs';
 import { html } from './html.mjs';
 
 /** @typedef {import('./types.d.ts').Request} Request */
 
-/** @param {{ title: string, requests: Request[], isHeld: boolean }} properties */
-const Requests = ({ title, requests, isHeld }) => html`
-  <h3>${title}: ${count(requests.length)}</h3>
+/** @param {{ title: string, requests: Request[], total: number, isHeld: boolean }} properties */
+const Requests = ({ title, requests, total, isHeld }) => html`
+  <h3>
+    ${title}: ${requests.length < total ? `${count(requests.length)} of ` : ''}${count(total)}
+  </h3>
   ${
     requests.length > 0 &&
     html`<table>
@@ -42,27 +45,27 @@ const Requests = ({ title, requests, isHeld }) => html`
 /** @param {{ name: string, number: number | undefined, onClose: () => void }} properties */
 export function LockDialog({ name, number, onClose }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  const [lock, setLock] = useState(/** @type {any} */ (undefined));
+  const lock = useAnswer(`lock?name=${encodeURIComponent(name)}`, number);
   useEffect(() => dialog.current?.showModal(), []);
-  const isAsking = useRef(false);
-  useEffect(() => {
-    if (isAsking.current) return; // a busy server is not asked twice at a time
-    isAsking.current = true;
-    fetch(`lock?name=${encodeURIComponent(name)}`)
-      .then((response) => response.json())
-      .then(setLock)
-      .catch(() => {}) // the next picture asks again; the head of the page tells of failures
-      .finally(() => {
-        isAsking.current = false;
-      });
-  }, [name, number]);
   return html`<dialog ref=${dialog} onClose=${onClose} aria-labelledby="lock-title">
     <h2 id="lock-title">${shown(name)}</h2>
-    ${
-      lock &&
-      html`<${Requests} title="Held by" requests=${lock.held} isHeld=${true} />
-        <${Requests} title="Waiting, in order" requests=${lock.pending} isHeld=${false} />`
-    }
+    <div class="requests" tabindex="0" role="group" aria-label="Requests">
+      ${
+        lock &&
+        html`<${Requests}
+            title="Held by"
+            requests=${lock.held}
+            total=${lock.totals.held}
+            isHeld=${true}
+          />
+          <${Requests}
+            title="Waiting, in order"
+            requests=${lock.pending}
+            total=${lock.totals.pending}
+            isHeld=${false}
+          />`
+      }
+    </div>
     <form method="dialog"><button>Close</button></form>
   </dialog>`;
 }

@@ -1,8 +1,10 @@
 import { useState } from 'preact/hooks';
+import { useAnswer } from './answer.mjs';
 import { count, duration, escaped, rate, shown, who } from './format.mjs';
 import { html } from './html.mjs';
 
 /** @typedef {import('./types.d.ts').LockView} LockView */
+/** @typedef {import('./types.d.ts').Picture} Picture */
 
 /** @type {{ title: string, isNumber?: boolean, value: (lock: LockView) => number | string }[]} */
 const COLUMNS = [
@@ -25,6 +27,30 @@ function sorted(locks, { column, isUp }) {
     return left < right ? -1 : Number(left > right);
   };
   return [...locks].sort((a, b) => (isUp ? compare(a, b) : compare(b, a)));
+}
+
+/**
+ * The locks with a text in their names: of a picture that has a part of the locks, the server
+ * searches the others.
+ * @param {Picture} picture
+ * @param {string} text
+ * @returns {{ total: number, locks: LockView[], isSearching: boolean }}
+ */
+function useMatches({ locks, totals, number }, text) {
+  const isPart = locks.length < totals.names;
+  const isAsked = isPart && text !== '';
+  const answer = useAnswer(isAsked ? `locks?text=${encodeURIComponent(text)}` : '', number);
+  if (answer !== undefined) return { ...answer, isSearching: false };
+  const wanted = text.toLowerCase();
+  const matches = locks.filter(({ name }) => name.toLowerCase().includes(wanted));
+  const total = text === '' ? totals.names : matches.length;
+  return { total, locks: matches, isSearching: isAsked };
+}
+
+/** @param {Picture} picture @param {boolean} isSearching */
+function noLocks({ totals }, isSearching) {
+  if (totals.names === 0) return 'No lock is used.';
+  return isSearching ? 'Searching …' : 'No lock has this text in its name.';
 }
 
 /** @param {{ lock: LockView }} properties */
@@ -57,16 +83,13 @@ const Row = ({ lock, onOpen }) => html`
   </tr>
 `;
 
-/** @param {{ locks: LockView[], total: number, onOpen: (name: string) => void }} properties */
-export function Locks({ locks, total, onOpen }) {
+/** @param {{ picture: Picture, onOpen: (name: string) => void }} properties */
+export function Locks({ picture, onOpen }) {
   const [order, setOrder] = useState({ column: 1, isUp: false });
   const [filter, setFilter] = useState('');
   const [most, setMost] = useState(SHOWN);
-  const wanted = filter.toLowerCase();
-  const rows = sorted(
-    locks.filter(({ name }) => name.toLowerCase().includes(wanted)),
-    order,
-  );
+  const { total, locks, isSearching } = useMatches(picture, filter);
+  const rows = sorted(locks, order);
   const sortBy = (/** @type {number} */ column) =>
     setOrder({ column, isUp: order.column === column ? !order.isUp : column === 0 });
   const direction = (/** @type {number} */ column) => {
@@ -83,7 +106,12 @@ export function Locks({ locks, total, onOpen }) {
           value=${filter}
           onInput=${(/** @type {any} */ event) => setFilter(event.target.value)}
       /></label>
-      <span class="soft">${count(rows.length)} of ${count(total)} locks</span>
+      <span class="soft">${count(total)} of ${count(picture.totals.names)} locks</span>
+      ${isSearching && html`<span class="soft">searching …</span>`}
+      ${
+        rows.length < total &&
+        html`<span class="soft">listed: the ${count(rows.length)} with the longest queues</span>`
+      }
     </p>
     <div class="scroll" tabindex="0" role="group" aria-label="Table of locks">
       <table>
@@ -106,7 +134,7 @@ export function Locks({ locks, total, onOpen }) {
         </tbody>
       </table>
     </div>
-    ${rows.length === 0 && html`<p class="soft">No lock is used.</p>`}
+    ${rows.length === 0 && html`<p class="soft">${noLocks(picture, isSearching)}</p>`}
     ${
       rows.length > most &&
       html`<button type="button" onClick=${() => setMost(most + SHOWN)}>Show ${SHOWN} more</button>`

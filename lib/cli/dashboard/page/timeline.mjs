@@ -8,6 +8,8 @@ const ROWS = 20;
 const ROW_HEIGHT = 18;
 const WIDTH = 900;
 const NAME_WIDTH = 180;
+/** Characters; a longer name does not fit in any font. */
+const MAX_NAME = 60;
 const STEPS = [0, 1, 3, 10, 100];
 
 /** @param {{ held: number, waiting: number, rate: number, isDeadlocked: boolean }} state */
@@ -47,8 +49,9 @@ function stretches(moments, name, now) {
     }));
 }
 
-/** @param {{ moments: Moment[], locks: import('./types.d.ts').LockView[], now: number }} properties */
-export function Timeline({ moments, locks, now }) {
+/** @param {{ moments: Moment[], picture: import('./types.d.ts').Picture }} properties */
+export function Timeline({ moments, picture }) {
+  const { locks, time: now, totals } = picture;
   const rows = locks.slice(0, ROWS);
   const deaths = moments.filter((moment) => moment.deaths > 0);
   const height = (rows.length + 1) * ROW_HEIGHT + 8;
@@ -58,6 +61,7 @@ export function Timeline({ moments, locks, now }) {
     <p class="legend">
       <span class="key held">held</span> <span class="key wait">waited for</span>
       <span class="key stuck">deadlock</span> <span class="key death">deaths</span>
+      ${rows.length < totals.names && `${rows.length} of ${count(totals.names)} locks: those with the longest queues`}
     </p>
     <div class="scroll" tabindex="0" role="group" aria-label="Drawing of the last minute">
       <svg
@@ -69,7 +73,10 @@ export function Timeline({ moments, locks, now }) {
         ${rows.map(
           (lock, row) =>
             html`<g key=${lock.name} transform="translate(0 ${row * ROW_HEIGHT})">
-              <text x="0" y="13">${shown(lock.name).slice(0, 26)}</text>
+              <svg class="label" width=${NAME_WIDTH - 8} height=${ROW_HEIGHT}>
+                <title>${shown(lock.name)}</title>
+                <text x="0" y="13">${shown(lock.name).slice(0, MAX_NAME)}</text>
+              </svg>
               ${stretches(moments, lock.name, now).map(
                 ({ x, width, kind }) =>
                   html`<rect class=${kind} x=${x} y="3" width=${width} height=${ROW_HEIGHT - 5} />`,

@@ -76,7 +76,7 @@ export interface Picture {
   time: number;
   interval: number;
   number: number;
-  totals: { held: number; pending: number; agents: number; names: number };
+  totals: { held: number; pending: number; agents: number; names: number; oldestWait: number };
   counts: Counts;
   rates: Counts;
   missed: number;
