@@ -94,10 +94,10 @@ export interface LockDetail extends LockInfo {
   readonly token: bigint | null;
   /** '': none. */
   readonly label: string;
-  /** 0: none. */
-  readonly limit: number;
-  /** Milliseconds; 0: none. */
-  readonly holdLimit: number;
+  /** null: none; a backend may return 0. */
+  readonly limit: number | null;
+  /** Milliseconds; null: none; a backend may return 0. */
+  readonly holdLimit: number | null;
   /** When it was requested, in milliseconds since 1970. */
   readonly since: number;
   /** Milliseconds from the request to the grant, or until now. */

@@ -8,7 +8,7 @@
  * queue: its mode must be compatible with the held locks. Beyond the standard, `limit` is the
  * maximum number of shared holders, this request included.
  * @param {LockMode} mode
- * @param {number} limit  of a shared request; 0: none
+ * @param {number | null} limit  of a shared request; 0 or null: none
  * @param {number} exclusive  how many exclusive locks are held
  * @param {number} shared  how many shared locks are held
  * @returns {boolean}
@@ -16,7 +16,7 @@
 function isGrantable(mode, limit, exclusive, shared) {
   if (exclusive > 0) return false;
   if (mode === 'exclusive') return shared === 0;
-  return limit === 0 || shared < limit;
+  return limit === null || limit === 0 || shared < limit;
 }
 
 module.exports = { isGrantable };

@@ -66,7 +66,7 @@ const durationOf = ({ held, waited }) => held ?? waited;
 
 /** @param {LockRow} row */
 function modeText({ mode, limit }) {
-  return limit === 0 ? mode : `${mode} (${limit})`;
+  return limit === null ? mode : `${mode} (${limit})`;
 }
 
 const COLUMNS = [

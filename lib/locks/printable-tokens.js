@@ -59,11 +59,22 @@ class TokenRecord {
 const withJson = (members) => /** @type {any} */ (new TokenRecord(members));
 
 /**
+ * A row of inspect(): null stands for no limit.
+ * @param {import('../../types/backend.d.ts').LockDetail} detail  as a backend returns it
+ */
+const toRow = (detail) =>
+  withJson({
+    ...detail,
+    limit: detail.limit || null,
+    holdLimit: detail.holdLimit || null,
+  });
+
+/**
  * @template {LockInspection} T
  * @param {T} inspection
  * @returns {T}
  */
 const toPrintableInspection = ({ held, pending, ...others }) =>
-  /** @type {any} */ ({ held: held.map(withJson), pending: pending.map(withJson), ...others });
+  /** @type {any} */ ({ held: held.map(toRow), pending: pending.map(toRow), ...others });
 
 module.exports = { toPrintableInspection, withJson };

@@ -66,11 +66,11 @@ test('inspect() shows processes, threads and labels of all', async () => {
   await inThread.request('a', { label: 'behind both' });
   const { held, pending } = await bucket.locks.inspect();
   expect(held).toMatchObject([
-    { pid: first.pid, threadId: 0, label: 'one of two', limit: 2, holdLimit: 0 },
+    { pid: first.pid, threadId: 0, label: 'one of two', limit: 2, holdLimit: null },
     { pid: inThread.pid, label: 'a thread', limit: 2, holdLimit: 600_000 },
   ]);
   expect(held[1].threadId).toBeGreaterThan(0);
   expect(pending).toMatchObject([
-    { pid: inThread.pid, label: 'behind both', limit: 0, token: null, held: null },
+    { pid: inThread.pid, label: 'behind both', limit: null, token: null, held: null },
   ]);
 });

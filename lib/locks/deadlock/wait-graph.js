@@ -206,7 +206,8 @@ class WaitGraph {
    * @param {WaitNode} holder
    */
   #goOnIfFree(holder) {
-    if (holder.waitsFor.length === 0 || holder.detail.holdLimit > 0) this.#canGoOn.push(holder);
+    if (holder.waitsFor.length === 0 || (holder.detail.holdLimit ?? 0) > 0)
+      this.#canGoOn.push(holder);
   }
 
   /** @param {Resource} resource */

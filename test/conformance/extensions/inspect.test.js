@@ -12,10 +12,18 @@ describeTwoClients('inspect() and isLocked()', (clients) => {
     for (const client of [first, second]) {
       const { held, pending } = await client.inspectionOf(name);
       expect(held).toMatchObject([
-        { name, mode: 'exclusive', label: 'nightly', holdLimit: 60_000, limit: 0, token },
+        { name, mode: 'exclusive', label: 'nightly', holdLimit: 60_000, limit: null, token },
       ]);
       expect(pending).toMatchObject([
-        { name, mode: 'shared', label: 'report', holdLimit: 0, limit: 3, token: null, held: null },
+        {
+          name,
+          mode: 'shared',
+          label: 'report',
+          holdLimit: null,
+          limit: 3,
+          token: null,
+          held: null,
+        },
       ]);
       expect(held[0].clientId).toBe(await first.clientId());
       expect(pending[0].clientId).toBe(await second.clientId());

@@ -29,7 +29,7 @@ const Requests = ({ title, requests, total, isHeld }) => html`
           (request, at) =>
             html`<tr key=${at}>
               <td>${who(request)}</td>
-              <td>${request.mode}${request.limit > 0 ? ` (${request.limit})` : ''}</td>
+              <td>${request.mode}${request.limit !== null ? ` (${request.limit})` : ''}</td>
               <td class="number">${duration(isHeld ? request.held : request.waited)}</td>
               <td>${request.processState}</td>
               <td>${escaped(request.label)}</td>

@@ -10,7 +10,7 @@ export interface Request {
   command: string;
   processState: string;
   token: string | null;
-  limit: number;
+  limit: number | null;
   held: number | null;
   waited: number;
 }
