@@ -30,7 +30,7 @@ async function printPage(monitor, options) {
     return;
   }
   const state = new TopState();
-  const rows = state.rows(view.names);
+  const rows = state.rows(view);
   const { delay } = options;
   const place = placeText(options);
   const plain = { ...colors, ...colors.createColors(false) };

@@ -33,10 +33,11 @@ const { oldestWait } = require('./top-state.js');
  * @property {Colors} colors
  */
 
-const SPARK_WIDTH = 12;
-const WIDE = 110;
-const WIDE_SPARK_WIDTH = 30;
-const FIXED_LINES = 5;
+const SPARK_WIDTH = 30;
+/** Terminals that are narrower have no room for a column beside the holder. */
+const MIN_COLUMNS = { history: 110, rate: 76, oldest: 66 };
+/** Three at the head, an empty one, the titles of the columns, the keys. */
+const FIXED_LINES = 6;
 const MINUTE_MS = 60_000;
 
 const HELP = [
@@ -52,8 +53,22 @@ const HELP = [
 /** @param {number} rate */
 const formatRate = (rate) => (rate >= 100 ? String(Math.round(rate)) : rate.toFixed(1));
 
+/**
+ * The rows for which the terminal has room.
+ * @param {Pick<Frame, 'state' | 'rows' | 'size'>} frame
+ */
+function listWindow({ state, rows, size }) {
+  const room = size.rows - FIXED_LINES;
+  const first = Math.max(0, Math.min(state.selected - room + 1, rows.length - room));
+  return { first, shown: rows.slice(first, first + room), total: rows.length };
+}
+
+/** @param {{ first: number, shown: unknown[], total: number }} part */
+const partText = ({ first, shown, total }) =>
+  shown.length < total ? `  rows ${first + 1} to ${first + shown.length} of ${total}` : '';
+
 /** @param {Frame} frame @returns {string[]} */
-function headLines({ view, state, place, size, colors }) {
+function headLines({ view, state, rows, place, size, colors }) {
   const { totals, counts, rates } = view;
   const title = `holdfast top  ${place}`;
   const time = formatTime(view.time).slice(0, 8) + (state.isPaused ? '  PAUSED' : '');
@@ -69,9 +84,10 @@ function headLines({ view, state, place, size, colors }) {
   const sampled = view.isSampled ? '  times and single locks: of a sample' : '';
   const alarm = deadlocks > 0 ? colors.red(colors.bold(`  DEADLOCKS ${deadlocks}`)) : '';
   const width = size.columns - (deadlocks > 0 ? 14 : 0);
+  const part = state.detail === undefined ? partText(listWindow({ state, rows, size })) : '';
   return [
     colors.bold(cut(title + gap + time, size.columns)),
-    cut(figures, width) + alarm,
+    cut(figures + part, width) + alarm,
     colors.dim(cut(incidents + missed + sampled, size.columns)),
   ];
 }
@@ -105,30 +121,30 @@ function historyTitle(delay) {
 
 /** @param {Frame} frame @returns {string[]} */
 function listLines({ view, state, rows, size, delay, colors }) {
-  const room = size.rows - FIXED_LINES;
-  const first = Math.max(0, Math.min(state.selected - room + 1, rows.length - room));
-  const shown = rows.slice(first, first + room);
-  const sparkWidth = size.columns >= WIDE ? WIDE_SPARK_WIDTH : SPARK_WIDTH;
+  const { shown, first } = listWindow({ state, rows, size });
   const nameWidth = Math.floor(size.columns / 4);
-  const columns = [
+  const allColumns = [
     { title: 'NAME' },
     { title: 'HELD', isNumber: true },
     { title: 'WAIT', isNumber: true },
-    { title: 'OLDEST', isNumber: true },
-    { title: 'GRANTS/S', isNumber: true },
-    { title: historyTitle(delay) },
+    { title: 'OLDEST', isNumber: true, minColumns: MIN_COLUMNS.oldest },
+    { title: 'GRANTS/S', isNumber: true, minColumns: MIN_COLUMNS.rate },
+    { title: historyTitle(delay), minColumns: MIN_COLUMNS.history },
     { title: 'HOLDER' },
   ];
+  const isShown = allColumns.map(({ minColumns = 0 }) => size.columns >= minColumns);
+  const columns = allColumns.filter((_, at) => isShown[at]);
   const stuck = new Set(view.deadlocks.flatMap(({ members }) => members.map(({ name }) => name)));
-  const cells = shown.map((one) => [
+  const toRow = (/** @type {NameView} */ one) => [
     cut(printable(one.name), nameWidth),
     String(one.held.length),
     String(one.pending.length),
     one.pending.length === 0 ? '-' : formatDuration(oldestWait(one)),
     formatRate(one.rate),
-    sparkline(one.history, { width: sparkWidth, span: HISTORY }),
+    sparkline(one.history, { width: SPARK_WIDTH, span: HISTORY }),
     holderText(one),
-  ]);
+  ];
+  const cells = shown.map((one) => toRow(one).filter((_, at) => isShown[at]));
   const lines = tableLines(columns, cells, { width: size.columns });
   return lines.map((line, at) => {
     if (at === 0) return colors.bold(cut(line, size.columns));
@@ -156,7 +172,8 @@ function detailLines({ view, state, size, colors }) {
       width: size.columns,
     },
   );
-  const title = `${printable(name)}: ${held.length} held, ${pending.length} waiting`;
+  const part = partText({ first: state.scroll, shown, total: rows.length });
+  const title = `${printable(name)}: ${held.length} held, ${pending.length} waiting${part}`;
   return [
     colors.bold(cut(title, size.columns)),
     ...lines.map((line, at) => {

@@ -10,6 +10,8 @@ const { TopState } = require('./top-state.js');
 
 const SIGNALS = /** @type {const} */ (['SIGTERM', 'SIGHUP', 'SIGINT']);
 
+const NO_VIEW = { names: [], cycles: [] };
+
 /** `top` in a terminal: one picture after the other, and keys, until the person quits. */
 class TopSession {
   #monitor;
@@ -62,14 +64,14 @@ class TopSession {
 
   /** @param {import('./screen.js').Key} key */
   #onKey(key) {
-    if (this.#state.press(key, this.#state.rows(this.#view?.names ?? []))) this.#quit();
+    if (this.#state.press(key, this.#state.rows(this.#view ?? NO_VIEW))) this.#quit();
     else this.#draw();
   }
 
   #draw() {
     if (this.#view === undefined) return;
     const [view, state, { size }] = [this.#view, this.#state, this.#screen];
-    const rows = state.rows(view.names);
+    const rows = state.rows(view);
     const [place, delay] = [this.#place, this.#delay];
     this.#screen.draw(render({ view, state, rows, size, place, delay, colors }));
   }

@@ -1,5 +1,7 @@
 'use strict';
 
+const { isRemarkable } = require('../lock-rows.js');
+
 /** @typedef {import('../lock-monitor.js').View} View */
 /** @typedef {import('../lock-monitor.js').NameView} NameView */
 /** @typedef {import('./screen.js').Key} Key */
@@ -49,10 +51,15 @@ class TopState {
   }
 
   /**
-   * @param {NameView[]} names
-   * @returns {NameView[]} those to show, in order
+   * The rows to show: deadlocked ones first, then those whose holder does not run, in any order
+   * that was chosen.
+   * @param {Pick<View, 'names' | 'cycles'>} view
+   * @returns {NameView[]}
    */
-  rows(names) {
+  rows({ names, cycles }) {
+    const stuck = new Set(cycles.flatMap(({ members }) => members.map(({ name }) => name)));
+    const rank = (/** @type {NameView} */ { name, held }) =>
+      stuck.has(name) ? 2 : Number(held.some(isRemarkable));
     const { value } = ORDERS[this.#order];
     const wanted = this.filter.toLowerCase();
     const rows = names
@@ -66,6 +73,7 @@ class TopState {
       )
       .map(({ view }) => view);
     if (this.#isReversed) rows.reverse();
+    rows.sort((a, b) => rank(b) - rank(a));
     this.#selected = Math.max(0, Math.min(this.#selected, rows.length - 1));
     return rows;
   }
