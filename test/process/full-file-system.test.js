@@ -126,6 +126,18 @@ describeInside(['unshare', '--mount'], `on a small tmpfs (HOLDFAST_SEED=${SEED})
     },
   );
 
+  test.each([
+    ['NO_SPACE', 'the file system', true],
+    ['SEGMENT_FULL', 'the lock table', false],
+  ])('the error is %s if %s has no room', async (reason, words, isFilled) => {
+    const { a, place } = await startTwo('size=8m');
+    await a.order('open', bucketIn(directory));
+    if (isFilled) expect(() => fill(place, 8 << 20)).toThrow('ENOSPC');
+    const { value } = await a.order('askForMany', MANY);
+    expect(value.errors[0].reason).toBe(reason);
+    expect(value.errors[0].message).toContain(words);
+  });
+
   test('a bucket that could not be made is made once there is room', async () => {
     const { a, b, place } = await startTwo(`size=4m`);
     fill(place, 3500 * KIB);

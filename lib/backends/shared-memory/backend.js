@@ -11,7 +11,13 @@ const { noteAttached } = require('../idle-agents.js');
 const { PendingLosses } = require('./pending-losses.js');
 const { SoonCall } = require('./soon-call.js');
 const { EVENT_DISCONNECTED, reasonOfEvent, reasonOfLoss } = require('./loss-reasons.js');
-const { RequestCaller, openAgent, placeOf, toAgentOptions, toError } = require('./native-agent.js');
+const {
+  RequestCaller,
+  lastErrorOf,
+  openAgent,
+  placeOf,
+  toAgentOptions,
+} = require('./native-agent.js');
 const {
   DISCONNECTED,
   HAS_EVENTS,
@@ -67,7 +73,7 @@ class SharedMemoryBackend {
   /** @type {Set<SharedMemoryWatch>} */
   #watches = new Set();
   #isClosed = false;
-  #lastError = () => toError(this.#agent.lastError());
+  #lastError = () => lastErrorOf(this.#agent, this.#options);
   /** Why the last native agent was closed. */
   #whyLost = '';
 

@@ -1,11 +1,19 @@
 'use strict';
 
-const { lstatSync } = require('node:fs');
+const { lstatSync, readdirSync, readFileSync, statfsSync, statSync } = require('node:fs');
 const path = require('node:path');
 const { defaultDirectory, toBucketName } = require('../bucket-directory.js');
 const { IF_AVAILABLE, SHARED, STEAL } = require('./native-constants.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
+
+/** A table grows by at most so many bytes at once (src/segment/geometry.cc). */
+const MAX_EXTENT_BYTES = 65_536;
+const EXTENTS = 1024;
+const BLOCK_BYTES = 512;
+/** Processes that an error names, and how much of their command lines. */
+const MAX_NAMED = 5;
+const MAX_COMMAND = 80;
 
 /**
  * @typedef {object} AgentOptions  the native part's options for an agent
@@ -54,7 +62,8 @@ function openAgent(native, options, words, onEvents) {
     return Object.create(agent);
   } catch (error) {
     const { name, message, code } = /** @type {any} */ (error);
-    throw toError({ name, message: `${message}: ${placeToName(options)}`, code });
+    const users = code === 'VERSION_MISMATCH' ? usersText(options) : '';
+    throw toError({ name, message: `${message}: ${placeToName(options)}${users}`, code });
   }
 }
 
@@ -98,6 +107,70 @@ function warnOfOtherCapacity(agent, { bucket, directory, asksForCapacity, capaci
 function placeOf({ bucket, directory }) {
   const { realpathSync } = require('node:fs');
   return path.join(realpathSync(directory), bucket);
+}
+
+/** @param {AgentOptions} options */
+const segmentOf = ({ directory, bucket }) => path.join(directory, bucket, 'segment');
+
+/**
+ * The processes that have mapped a lock table, as far as this process may see them.
+ * @param {AgentOptions} options
+ */
+function usersText(options) {
+  const isUser = (/** @type {string} */ pid, /** @type {RegExp} */ line) => {
+    try {
+      return pid !== String(process.pid) && line.test(readFileSync(`/proc/${pid}/maps`, 'utf8'));
+    } catch {
+      return false; // it has ended, or belongs to another user
+    }
+  };
+  try {
+    const line = new RegExp(` ${statSync(segmentOf(options)).ino} +/.*/segment$`, 'm');
+    const users = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && isUser(name, line));
+    if (users.length === 0) return '; none of them is visible here: see in other containers';
+    const named = users.slice(0, MAX_NAMED).map((pid) => {
+      const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+      return `${pid} (${words.join(' ').trim().slice(0, MAX_COMMAND)})`;
+    });
+    const more = users.length - named.length;
+    return `; used by process ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  } catch {
+    return ''; // no /proc
+  }
+}
+
+/**
+ * Whether the file of a lock table cannot grow because its file system has no room.
+ * @param {AgentOptions} options
+ */
+function isFileSystemFull(options) {
+  try {
+    const file = segmentOf(options);
+    const { size, blocks } = statSync(file);
+    const { blocks: all, bavail, bsize } = statfsSync(file);
+    const isUnlimited = all === 0; // a tmpfs of size 0
+    return (
+      !isUnlimited &&
+      blocks * BLOCK_BYTES < size &&
+      bavail * bsize < Math.min(size / EXTENTS, MAX_EXTENT_BYTES)
+    );
+  } catch {
+    return false; // the bucket was removed
+  }
+}
+
+/**
+ * The error of an agent's last call. A table that cannot grow is full to the native part, whether
+ * by its capacity or by its file system.
+ * @param {any} agent  native
+ * @param {AgentOptions} options
+ */
+function lastErrorOf(agent, options) {
+  const error = agent.lastError();
+  if (error.code !== 'SEGMENT_FULL' || !isFileSystemFull(options)) return toError(error);
+  const advice = 'make room there, or choose another directory';
+  const message = `the file system of the lock table is full; ${advice}: ${options.directory}`;
+  return toError({ name: error.name, message, code: 'NO_SPACE' });
 }
 
 /** @param {{ name: string, message: string, code: string }} error  of the native part */
@@ -180,4 +253,4 @@ class RequestCaller {
   }
 }
 
-module.exports = { RequestCaller, openAgent, placeOf, toAgentOptions, toError };
+module.exports = { RequestCaller, lastErrorOf, openAgent, placeOf, toAgentOptions };
