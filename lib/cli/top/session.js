@@ -10,7 +10,7 @@ const { TopState } = require('./top-state.js');
 
 const SIGNALS = /** @type {const} */ (['SIGTERM', 'SIGHUP', 'SIGINT']);
 
-const NO_VIEW = { names: [], cycles: [] };
+const NO_VIEW = { names: [], deadlocks: [] };
 
 /** `top` in a terminal: one picture after the other, and keys, until the person quits. */
 class TopSession {

@@ -53,11 +53,11 @@ class TopState {
   /**
    * The rows to show: deadlocked ones first, then those whose holder does not run, in any order
    * that was chosen.
-   * @param {Pick<View, 'names' | 'cycles'>} view
+   * @param {Pick<View, 'names' | 'deadlocks'>} view
    * @returns {NameView[]}
    */
-  rows({ names, cycles }) {
-    const stuck = new Set(cycles.flatMap(({ members }) => members.map(({ name }) => name)));
+  rows({ names, deadlocks }) {
+    const stuck = new Set(deadlocks.flatMap(({ members }) => members.map(({ name }) => name)));
     const rank = (/** @type {NameView} */ { name, held }) =>
       stuck.has(name) ? 2 : Number(held.some(isRemarkable));
     const { value } = ORDERS[this.#order];
