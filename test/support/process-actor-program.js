@@ -6,7 +6,7 @@ const { Worker, isMainThread, parentPort, workerData } = require('node:worker_th
 const { openLockManager } = require('../../lib/index.js');
 const { LockAgent, describeReason } = require('./lock-agent.js');
 const { ActorWork } = require('./process-actor-work.js');
-const { PROCESS_BACKENDS } = require('./process-backends.js');
+const { ALL_PROCESS_BACKENDS } = require('./process-backends.js');
 
 const EXIT_CODE = 7;
 /** A file that never exists. */
@@ -46,7 +46,7 @@ class ActorAgent extends LockAgent {
 
   constructor(options, tell) {
     const { directory, sweeps, backend } = options;
-    const { open } = PROCESS_BACKENDS[backend];
+    const { open } = ALL_PROCESS_BACKENDS[backend];
     const manager = openLockManager({ backend: open({ directory, sweeps }) });
     super(manager, tell);
     this.#options = options;

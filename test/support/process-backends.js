@@ -5,6 +5,7 @@ const { join } = require('node:path');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
+const { openEtcdBackend } = require('../../lib/etcd.js');
 const { removeLocks } = require('./broker-process.js');
 
 const BUCKET = 'process';
@@ -46,4 +47,15 @@ const PROCESS_BACKENDS = {
   },
 };
 
-module.exports = { PROCESS_BACKENDS };
+/** All, with the cluster whose URL is in the environment. @type {Record<string, ProcessBackend>} */
+const ALL_PROCESS_BACKENDS = {
+  ...PROCESS_BACKENDS,
+  etcd: {
+    open: () => openEtcdBackend(process.env.HOLDFAST_TEST_ETCD),
+    filesIn: () => ({}),
+    filesOf: () => ({}),
+    remove: (directory) => rmSync(directory, { recursive: true, force: true }),
+  },
+};
+
+module.exports = { ALL_PROCESS_BACKENDS, PROCESS_BACKENDS };

@@ -6,7 +6,7 @@ const { join } = require('node:path');
 const { isDeepStrictEqual } = require('node:util');
 const { openLockManager } = require('../../lib/index.js');
 const { Actor } = require('./process-actor.js');
-const { PROCESS_BACKENDS } = require('./process-backends.js');
+const { ALL_PROCESS_BACKENDS: BACKENDS } = require('./process-backends.js');
 
 const OWN_AGENT = 1;
 
@@ -36,13 +36,13 @@ class ProcessBucket {
   #actors = new Set();
 
   /**
-   * @param {{ sweeps?: boolean, backend?: keyof PROCESS_BACKENDS }} [options]  without the sweep
+   * @param {{ sweeps?: boolean, backend?: string }} [options]  without the sweep
    * nothing works because of it: what is not noticed at once is never noticed
    */
   constructor({ sweeps = false, backend = 'shared memory' } = {}) {
     this.#sweeps = sweeps;
     this.#backend = backend;
-    const { open } = PROCESS_BACKENDS[backend];
+    const { open } = BACKENDS[backend];
     this.locks = openLockManager({ backend: open({ directory: this.directory, sweeps }) });
   }
 
@@ -108,7 +108,7 @@ class ProcessBucket {
    * @param {{ processes?: number, threads?: number }} [living]  actors, beside the main thread
    */
   async hasFilesOf({ processes = 0, threads = 0 } = {}) {
-    const { filesIn, filesOf } = PROCESS_BACKENDS[this.#backend];
+    const { filesIn, filesOf } = BACKENDS[this.#backend];
     const living = { agents: OWN_AGENT + processes + threads, processes: OWN_AGENT + processes };
     await untilEqual(() => filesIn(this.directory), filesOf(living));
   }
@@ -116,7 +116,7 @@ class ProcessBucket {
   async close() {
     await Promise.all([...this.#actors].map((actor) => actor.end()));
     this.locks.close();
-    PROCESS_BACKENDS[this.#backend].remove(this.directory);
+    BACKENDS[this.#backend].remove(this.directory);
   }
 }
 

@@ -26,7 +26,7 @@ function toAsk(number, { name, mode, ifAvailable, steal, extras }) {
   };
 }
 
-/** @param {{ tokenHigh: number, tokenLow: number }} enclosing */
+/** @param {{ tokenHigh: number, tokenLow: number }} halves */
 const tokenOf = ({ tokenHigh, tokenLow }) =>
   (BigInt(tokenHigh >>> 0) << 32n) | BigInt(tokenLow >>> 0);
 
@@ -39,4 +39,4 @@ function setToken(request, token) {
   request.tokenLow = Number(token & 0xffff_ffffn);
 }
 
-module.exports = { setToken, toAsk };
+module.exports = { setToken, toAsk, tokenOf };

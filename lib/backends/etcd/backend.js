@@ -47,7 +47,7 @@ class EtcdBackend {
   #agent;
   /** Of what waits for the session's thread. */
   #loopKeepAlive = new LoopKeepAlive();
-  #requests = new RequestTable(this.#loopKeepAlive);
+  #requests = new RequestTable(this.#loopKeepAlive, (grant) => this.#refuse(grant));
   #questions = new Questions((message) => this.#link.post(message));
   #lastWatchId = 0;
   /** @type {Map<number, EtcdWatch>} */
@@ -212,6 +212,16 @@ class EtcdBackend {
     if (!this.#isClosed) this.#link.post({ type: 'close' });
     this.#isClosed = true;
     this.#block(EXIT_WAIT_MS, () => this.#link.isOver);
+  }
+
+  /**
+   * A grant counts when its lease does as it is delivered: the process may have been suspended.
+   * @param {{ number: number, lease: string }} grant
+   */
+  #refuse({ number, lease }) {
+    const isRefused = this.#link.isLeaseOver(lease);
+    if (isRefused && !this.#isClosed) this.#link.post({ type: 'end', number });
+    return isRefused;
   }
 
   /**

@@ -66,7 +66,7 @@ class BucketEvents {
     for (const { key, value } of keyValuesOf(responses[0])) {
       this.#learn(textOf(key), Buffer.from(value).toString('utf8'));
     }
-    this.#subscription = session.watches.add({
+    this.#subscription = session.bucketWatches.add({
       key: root,
       end: endOf(root),
       from: following(revision),

@@ -28,6 +28,7 @@ class Lease {
   #ttlMs;
   #onTick;
   #onLost;
+  #onExtended;
   /** By the steady clock. */
   #validUntil = 0;
   #sentAt = 0;
@@ -51,13 +52,15 @@ class Lease {
   /**
    * @param {SessionCalls} calls
    * @param {number} ttlMs
-   * @param {{ onTick: () => void, onLost: () => void }} host  onTick: a keep-alive is due
+   * @param {{ onTick: () => void, onLost: () => void, onExtended: (leftMs: number) => void }} host
+   *   onTick: a keep-alive is due
    */
-  constructor(calls, ttlMs, { onTick, onLost }) {
+  constructor(calls, ttlMs, { onTick, onLost, onExtended }) {
     this.#calls = calls;
     this.#ttlMs = ttlMs;
     this.#onTick = onTick;
     this.#onLost = onLost;
+    this.#onExtended = onExtended;
   }
 
   /** What is left before it counts as lost. */
@@ -107,6 +110,7 @@ class Lease {
     if (this.#isOver || sentAt <= this.#sentAt) return;
     this.#sentAt = sentAt;
     this.#validUntil = sentAt + ms * (1 - MARGIN_PART);
+    this.#onExtended(this.leftMs);
     this.#armDeadline();
   }
 

@@ -35,6 +35,7 @@ class LockSession {
   #about;
   #tell;
   #onSession;
+  #onExtended;
   /** The machine may know that the session is over. */
   #leaveMachine = ignore;
   /** @type {Session | undefined} while there is one */
@@ -59,14 +60,17 @@ class LockSession {
    * @param {ClusterOptions} place
    * @param {import('./bucket-view.js').SessionInfo} about
    * @param {(message: any) => void} tell
-   * @param {(session: Session | undefined) => () => void} [onSession]  has begun, or is gone;
-   *   returns what is done when nobody uses its locks any more
+   * @param {object} [thread]
+   * @param {(session: Session | undefined) => () => void} [thread.onSession]  has begun, or is
+   *   gone; returns the last step, for the time after the use of its locks
+   * @param {(leftMs: number) => void} [thread.onExtended]  the session
    */
-  constructor(place, about, tell, onSession = () => ignore) {
+  constructor(place, about, tell, { onSession = () => ignore, onExtended = ignore } = {}) {
     this.#place = place;
     this.#about = fromSessionInfo(about);
     this.#tell = tell;
     this.#onSession = onSession;
+    this.#onExtended = onExtended;
     this.#client = new EtcdClient(place);
     this.#bucket = new BucketKeys(place.prefix, place.bucket);
     this.lostSessions = new LostSessions(this.#client, this.#bucket, place.ttlMs);
@@ -180,7 +184,7 @@ class LockSession {
       ...this.counts,
       ...session?.counts,
       ...this.#client.counts,
-      watch: session?.watches.counts,
+      watch: session?.watchCounts,
     };
   }
 
@@ -213,6 +217,7 @@ class LockSession {
         onMail: (/** @type {EtcdRequest} */ request, /** @type {WatchEvent} */ event) =>
           this.#queues.get(request.name)?.onMail(request, event),
         onMailGap: () => this.#onMailGap(),
+        onExtended: this.#onExtended,
         onLost: () => this.#onSessionLost(session),
       };
       const session = new Session(this.#client, this.#bucket, this.#place.ttlMs, host);
@@ -319,7 +324,8 @@ class LockSession {
     if (queue === undefined) {
       const session = /** @type {Session} */ (this.#session);
       queue = new NameQueue(name, session, this.#bucket, {
-        onGranted: ({ number, token }) => this.#tell({ type: 'granted', number, token }),
+        onGranted: ({ number, token }) =>
+          this.#tell({ type: 'granted', number, token, lease: session.lease }),
         onQueued: (request) => this.#onQueued(request),
         onMissed: (request) => this.#forget(request, { type: 'missed', number: request.number }),
         onFailed: (request, error) => this.#onFailed(request, error),

@@ -1,7 +1,8 @@
 'use strict';
 
 const { queueMicrotask } = require('../../time.js');
-const { setToken } = require('./ask.js');
+const { LockLostError } = require('../../errors.js');
+const { setToken, tokenOf } = require('./ask.js');
 const { Entry } = require('./entry.js');
 const { describe, toDOMException } = require('./etcd-errors.js');
 
@@ -31,9 +32,15 @@ class RequestTable {
   /** @type {SyncWait | undefined} */
   #wait = undefined;
 
-  /** @param {import('../../loop-keep-alive.js').LoopKeepAlive} loopKeepAlive */
-  constructor(loopKeepAlive) {
+  #refuse;
+
+  /**
+   * @param {import('../../loop-keep-alive.js').LoopKeepAlive} loopKeepAlive
+   * @param {(message: any) => boolean} refuse  a grant that came too late: its lease is over
+   */
+  constructor(loopKeepAlive, refuse) {
     this.#loopKeepAlive = loopKeepAlive;
+    this.#refuse = refuse;
   }
 
   /**
@@ -159,7 +166,8 @@ class RequestTable {
     this.#entries.clear();
     for (const { request, isHeld, onEnded } of entries) {
       request.backendId = NO_ID;
-      if (onEnded !== undefined) onEnded(isHeld ? 'disconnected' : undefined);
+      // What is being released is free as well when the session is closed.
+      if (onEnded !== undefined) onEnded(undefined);
       else if (isHeld) request.lost('disconnected', because);
       else request.failed(makeError());
     }
@@ -192,9 +200,13 @@ class RequestTable {
     const { type, number } = message;
     const wait = this.#waitFor(number);
     if (type === 'granted') {
-      entry.isHeld = true;
       setToken(request, BigInt(message.token));
       this.#loopKeepAlive.unref();
+      if (this.#refuse(message)) {
+        this.#loseGrant(entry, wait);
+        return;
+      }
+      entry.isHeld = true;
       if (wait === undefined) request.granted();
       else wait.outcome = 'granted';
       return;
@@ -207,6 +219,24 @@ class RequestTable {
     this.#entries.delete(number);
     if (!entry.isHeld) this.#loopKeepAlive.unref();
     this.#tellEnd(entry, message);
+  }
+
+  /**
+   * The lock is lost before its callback begins.
+   * @param {Entry} entry
+   * @param {SyncWait | undefined} wait
+   */
+  #loseGrant({ number, request }, wait) {
+    this.#entries.delete(number);
+    request.backendId = NO_ID;
+    if (wait === undefined) request.lost('disconnected', SESSION_LOST);
+    else
+      wait.failure = new LockLostError(
+        'disconnected',
+        tokenOf(request),
+        request.name,
+        SESSION_LOST,
+      );
   }
 
   /**

@@ -65,6 +65,11 @@ class SessionLink {
     return this.#words.buffer;
   }
 
+  /** The session of this lease is lost, as far as this side knows. @param {string} lease */
+  isLeaseOver(lease) {
+    return this.#words.isLeaseOver(lease);
+  }
+
   /** @param {object} message */
   post(message) {
     this.#port.postMessage(message);

@@ -37,7 +37,8 @@ function onSession(begun) {
   return leaveMachine;
 }
 
-const session = new LockSession(place, about, tell, onSession);
+const onExtended = (/** @type {number} */ leftMs) => words.noteValidity(leftMs);
+const session = new LockSession(place, about, tell, { onSession, onExtended });
 
 /**
  * @param {number} id

@@ -1,13 +1,17 @@
 'use strict';
 
+const { isPast, toSharedEnd } = require('./steady-clock.js');
+
 /**
  * What the words of the shared buffer mean: how many messages the thread has sent, and its phase.
- * Behind them stands the lease of its session, in 64 bits.
+ * Behind them stands the lease of its session, in 64 bits, and the end of the lease's validity, by
+ * the two clocks of steady-clock.js.
  */
 const COUNT = 0;
 const PHASE = 1;
 const LEASE_OFFSET = 8;
-const BYTES = 16;
+const END_OFFSET = 16;
+const BYTES = 32;
 
 const NO_LEASE = 0n;
 
@@ -20,12 +24,14 @@ const ENDED = 2;
 class SessionWords {
   #words;
   #lease;
+  #end;
 
   /** @param {SharedArrayBuffer} [buffer] */
   constructor(buffer = new SharedArrayBuffer(BYTES)) {
     this.buffer = buffer;
     this.#words = new Int32Array(buffer, 0, LEASE_OFFSET / Int32Array.BYTES_PER_ELEMENT);
-    this.#lease = new BigInt64Array(buffer, LEASE_OFFSET);
+    this.#lease = new BigInt64Array(buffer, LEASE_OFFSET, 1);
+    this.#end = new BigInt64Array(buffer, END_OFFSET);
   }
 
   /** Called in the session's thread, which notes its end by itself from then on. */
@@ -52,6 +58,22 @@ class SessionWords {
   get lease() {
     const lease = Atomics.load(this.#lease, 0);
     return lease === NO_LEASE ? undefined : lease.toString();
+  }
+
+  /** @param {number} leftMs  until the lease counts as lost */
+  noteValidity(leftMs) {
+    const [running, boot] = toSharedEnd(leftMs);
+    Atomics.store(this.#end, 0, BigInt(Math.floor(running)));
+    Atomics.store(this.#end, 1, BigInt(Math.floor(boot)));
+  }
+
+  /**
+   * The end is read before the lease: a session that follows extends its own.
+   * @param {string} lease
+   */
+  isLeaseOver(lease) {
+    const end = [Number(Atomics.load(this.#end, 0)), Number(Atomics.load(this.#end, 1))];
+    return isPast(/** @type {[number, number]} */ (end)) || this.lease !== lease;
   }
 
   get hasStarted() {

@@ -21,6 +21,7 @@ const { WatchStream } = require('./watch-stream.js');
  * @typedef {object} SessionHost  who is told what happens to a session
  * @property {(request: EtcdRequest, event: WatchEvent) => void} onMail  to one of its requests
  * @property {() => void} onMailGap  mail may have been missed
+ * @property {(leftMs: number) => void} onExtended
  * @property {() => void} onLost
  */
 
@@ -48,7 +49,10 @@ class Session {
   /** What tells the cluster from others, by whatever endpoints; known once it is open. */
   clusterId = '';
   ids;
+  /** Of grants, losses and of what the session waits for. */
   watches;
+  /** Of all changes in a bucket: thousands of them must not keep grants waiting. */
+  bucketWatches;
   entries = new EntryOrder();
 
   /**
@@ -63,8 +67,13 @@ class Session {
     this.#host = host;
     this.#calls = new SessionCalls(client, ttlMs);
     this.watches = new WatchStream(client);
+    this.bucketWatches = new WatchStream(client);
     this.#lease = new Lease(this.#calls, ttlMs, {
-      onTick: () => this.watches.check(),
+      onTick: () => {
+        this.watches.check();
+        this.bucketWatches.check();
+      },
+      onExtended: (leftMs) => host.onExtended(leftMs),
       onLost: () => this.abandon(),
     });
     this.leaseId = toLeaseId(this.#lease.id);
@@ -94,6 +103,18 @@ class Session {
 
   get counts() {
     return this.#calls.counts;
+  }
+
+  /** Of both streams. */
+  get watchCounts() {
+    const own = this.watches.counts;
+    const { reconnects, events, messages, gaps } = this.bucketWatches.counts;
+    return {
+      reconnects: own.reconnects + reconnects,
+      events: own.events + events,
+      messages: own.messages + messages,
+      gaps: own.gaps + gaps,
+    };
   }
 
   /**
@@ -334,6 +355,7 @@ class Session {
   #end() {
     this.#lease.stop();
     this.watches.close();
+    this.bucketWatches.close();
     this.#calls.end();
   }
 

@@ -1,22 +1,40 @@
 'use strict';
 
 const { uptime } = require('node:os');
-const { performance } = require('node:perf_hooks');
+const { hrtimeNs, performance } = require('../../time.js');
 
 /** What `uptime()` may be rounded by. */
 const ROUNDING_MS = 1000;
+const NS_PER_MS = 1e6;
 
-const startedAt = performance.now();
-const upAt = uptime();
+const { bun, deno } = process.versions;
+
+/** Milliseconds by a clock that the threads of a process share. */
+const threadsNow =
+  bun === undefined && deno === undefined
+    ? () => Number(hrtimeNs()) / NS_PER_MS
+    : () => performance.timeOrigin + performance.now();
+const bootNow = () => uptime() * 1000;
+
+const startedAt = threadsNow();
+const upAt = bootNow();
 
 /**
  * Milliseconds that have passed, whatever the wall clock is set to. The time that a machine was
  * suspended counts, to the second: the cluster does not stand still meanwhile.
  */
 function steadyNow() {
-  const running = performance.now() - startedAt;
-  const real = (uptime() - upAt) * 1000 - ROUNDING_MS;
-  return Math.max(running, real);
+  return Math.max(threadsNow() - startedAt, bootNow() - upAt - ROUNDING_MS);
 }
 
-module.exports = { steadyNow };
+/**
+ * The end of a time that has `ms` left, for another thread of the process.
+ * @param {number} ms
+ * @returns {[running: number, boot: number]}
+ */
+const toSharedEnd = (ms) => [threadsNow() + ms, bootNow() + ms + ROUNDING_MS];
+
+/** @param {[running: number, boot: number]} end  of toSharedEnd() */
+const isPast = ([running, boot]) => threadsNow() >= running || bootNow() >= boot;
+
+module.exports = { isPast, steadyNow, toSharedEnd };

@@ -10,7 +10,7 @@ const bucket = new BucketKeys('prefix', 'bucket');
 class FakeSession {
   subscriptions = [];
 
-  watches = {
+  bucketWatches = {
     add: (watched) => {
       this.subscriptions.push({ ...watched, cancel: () => {} });
       return this.subscriptions.at(-1);

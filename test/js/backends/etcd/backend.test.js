@@ -10,6 +10,9 @@ jest.mock('../../../../lib/backends/etcd/session-link.js', () => ({
     }
 
     post() {}
+    isLeaseOver() {
+      return false;
+    }
     ref() {}
     unref() {}
 

@@ -20,7 +20,7 @@ beforeEach(async () => {
   told = [];
   events = new BucketEvents(bucket, undefined, (some) => told.push(...some));
   const read = async () => ({ revision: '0', responses: [{ response_range: { kvs: [] } }] });
-  await events.begin({ read, watches: { add: () => ({ cancel() {} }) } });
+  await events.begin({ read, bucketWatches: { add: () => ({ cancel() {} }) } });
 });
 
 const put = (key, value, revision) => ({ isPut: true, key, value, revision });

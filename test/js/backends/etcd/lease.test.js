@@ -20,7 +20,7 @@ test('a lease that the first try finds there is its own', async () => {
       return Promise.reject(Object.assign(new Error(details), { details }));
     },
   };
-  const lease = new Lease(calls, 60_000, { onTick() {}, onLost: tellEnd });
+  const lease = new Lease(calls, 60_000, { onTick() {}, onExtended() {}, onLost: tellEnd });
   await lease.take();
   expect(asked).toEqual([['Lease', 'LeaseGrant', { TTL: '60', ID: lease.id }]]);
   expect([lease.isTaken, lease.leftMs > 0]).toEqual([true, true]);
@@ -40,7 +40,7 @@ test('after a suspension that was longer than the lease it is lost at the next b
       lease.stop();
       resolve(ticks);
     };
-    const lease = new Lease(calls, 2000, { onTick: () => (ticks += 1), onLost });
+    const lease = new Lease(calls, 2000, { onTick: () => (ticks += 1), onExtended() {}, onLost });
     lease.take().then(() => (mockSuspendedMs = 60_000));
   });
   expect(ticksAtLoss).toBeLessThan(3); // a thread that stands still has two beats at once

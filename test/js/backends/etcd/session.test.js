@@ -9,6 +9,8 @@ const { Session } = require('../../../../lib/backends/etcd/session.js');
 const { SessionLost } = require('../../../../lib/backends/etcd/session-calls.js');
 const { bytes, get, put, textOf } = require('../../../../lib/backends/etcd/transaction.js');
 
+const noop = () => {};
+
 // The fence of a session: the test says when a call arrives.
 
 /** Answers a watch at once. */
@@ -133,7 +135,12 @@ beforeEach(async () => {
   client = new FakeClient();
   mails = [];
   const onMail = ({ id }, { revision }) => mails.push([id, revision]);
-  session = new Session(client, keys, TTL_MS, { onMail, onMailGap() {}, onLost() {} });
+  session = new Session(client, keys, TTL_MS, {
+    onMail,
+    onMailGap: noop,
+    onExtended: noop,
+    onLost: noop,
+  });
   await session.open('about');
   client.isPrompt = false;
 });
@@ -274,6 +281,13 @@ test('watches mail that comes, and not that it is removed', () => {
     [keys.mails(session.leaseId), [1]],
     [aboutKey(), [0]],
   ]);
+});
+
+test('watches a bucket over another stream than grants', async () => {
+  const opened = jest.spyOn(client, 'openStream');
+  session.bucketWatches.add({ key: keys.root, onEvents: noop });
+  await nextTurn();
+  expect(opened.mock.calls).toEqual([['Watch', 'Watch']]);
 });
 
 test('ends when its own key is removed', () => {
