@@ -120,12 +120,14 @@ void Agent::CheckRecords() {
   const auto size = static_cast<uint32_t>(entries_.size());
   for (uint32_t i = 0; i < std::min(size, kRecordsPerSweep); ++i) {
     next_check_ = next_check_ < size ? next_check_ : 0;
-    const Entry& entry = entries_[next_check_++];
+    const uint32_t id = next_check_++;
+    const Entry& entry = entries_[id];
     if (!HasRecord(entry.state)) continue;
     const segment::ShardView view(segment, entry.record.shard);
     const segment::RequestCell* const request = RequestOf(view, entry.record);
     // No peer frees the record of a living agent, or the name that it needs.
-    const bool is_there = request != nullptr && request->agent.Get() == self_.index;
+    const bool is_there = request != nullptr && request->agent.Get() == self_.index &&
+                          request->request_id.Get() == id;
     if (!is_there) entry_.rescan.Exchange(1);
     const bool needs_name = is_there && (request->state.Get() == CellState::kWaiting ||
                                          request->state.Get() == CellState::kHeld);

@@ -97,10 +97,11 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
   // A peer may wait for a shard whose lock word names this process.
   segment::DisownShards(segment, self_.process, attachment_->host());
   std::vector<RecordEvent> found;
+  std::vector<RecordEvent> popped;
   bool is_complete = true;
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
     if (segment.agent_list(self_.index, shard).Get() == kNoCell) continue;
-    const Status done = attachment_->manager().Rescan(self_, shard, found, found, kNoWait);
+    const Status done = attachment_->manager().Rescan(self_, shard, found, popped, kNoWait);
     if (done.ok()) continue;
     is_complete = false;
     // Once the shard is free, the doorbell makes this agent try again.
@@ -114,9 +115,14 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
     });
   }
   ReadAnswers(events);
+  for (const RecordEvent& record : popped) {
+    if (Entry* const entry = Find(record)) entry->scan = scan_;
+    Read(record, events);
+  }
   for (const RecordEvent& record : found) {
     if (Entry* const entry = Find(record)) entry->scan = scan_;
     Read(record, events);
+    EndIfUnknown(record);
   }
   if (!is_complete) return;
   for (uint32_t id = 0; id < entries_.size(); ++id) {
@@ -144,6 +150,26 @@ Agent::Entry* Agent::Find(const RecordEvent& record) {
   const bool is_same = HasRecord(entry.state) && entry.record.cell == record.record.cell &&
                        entry.record.ticket == record.record.ticket;
   return is_same ? &entry : nullptr;
+}
+
+// A record that names this agent and is none of its requests: damage. No other process ends it
+// while this one lives, and its name would stay locked.
+//
+// REQUIRES: it was read inside its shard, and the answers after that: entering executes the intake,
+// so the record of an operation has an entry now. The loss of a release that is awaited is read
+// from its record, which the worker or the intake ends.
+void Agent::EndIfUnknown(const RecordEvent& record) {
+  if (Find(record) != nullptr) return;
+  if (record.request_id < entries_.size()) {
+    const Entry& entry = entries_[record.request_id];
+    const bool is_ending =
+        entry.state == EntryState::kLeaving || entry.state == EntryState::kAbandoned;
+    if (is_ending && entry.record.cell == record.record.cell &&
+        entry.record.ticket == record.record.ticket) {
+      return;
+    }
+  }
+  EndRecord(record.record);
 }
 
 void Agent::Read(const RecordEvent& record, std::vector<RequestEvent>& events) {

@@ -208,8 +208,12 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
       RequestCell* const request = view.RequestAt(list.First());
       if (request == nullptr || request->agent.Get() != agent.index) view.MarkDamaged();
       if (view.header().dirty.Get() != 0) break;
-      // A new agent has the entry, so nothing of the old one was left.
-      if (request->agent_generation.Get() != agent.generation) return Status();
+      if (request->agent_generation.Get() != agent.generation) {
+        // A new agent has the entry, so nothing of the old one was left. Else it is damage.
+        if (segment_.AgentAt(agent.index) != agent) return Status();
+        view.MarkDamaged();
+        break;
+      }
       // This agent takes no more events, so its records need not become zombies.
       request->event_next.Set(segment::kNotLinked);
       rules.End(list.First(), *request, reason);

@@ -124,6 +124,8 @@ Result<AgentRef> ProcessSlots::ClaimAgent(const uint64_t (&client_id)[2], uint32
     // As above.
     if (generation != 0) (void)directory_.Unlink(DoorbellName(segment_, {at, generation, self_}));
     if (++generation == 0) generation = 1;
+    // Before the generation: a repair that takes a record for this agent's stores 1 after that.
+    entry.rescan.Exchange(0);
     entry.generation.Publish(generation);
     entry.thread_id.Set(thread_id);
     entry.client_id[0].Set(client_id[0]);
@@ -131,11 +133,19 @@ Result<AgentRef> ProcessSlots::ClaimAgent(const uint64_t (&client_id)[2], uint32
     entry.cpu.Set(0);
     entry.event_head.Exchange(segment::kNoCell);
     entry.sleeping.Exchange(0);
-    entry.rescan.Exchange(0);
     entry.answered.Exchange(0);
+    // Damage has made a record name this agent: its first rescan ends the record.
+    if (HasRecords(at)) entry.rescan.Exchange(1);
     return AgentRef{at, generation, self_};
   }
   return Status(StatusCode::kTooManyAgents, "too many threads and processes use this bucket");
+}
+
+bool ProcessSlots::HasRecords(uint16_t agent) const {
+  for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
+    if (segment_.agent_list(agent, shard).Get() != segment::kNoCell) return true;
+  }
+  return false;
 }
 
 void ProcessSlots::ReleaseAgent(const AgentRef& agent) {

@@ -59,6 +59,8 @@ class ProcessSlots {
  private:
   bool TryClaim(uint32_t slot, bool only_clean, Status& failure);
   bool HasNoAgents() const;
+  // Whether records of some shard are in the lists of this agent entry.
+  bool HasRecords(uint16_t agent) const;
   bool IsOfTheFuture(segment::ProcessRef process) const;
 
   const platform::BucketDirectory& directory_;

@@ -152,8 +152,8 @@ const CLEAN_UP = [
   {
     name: 'the generation of an agent is not looked at',
     file: 'src/core/lock_manager.cc',
-    from: 'if (request->agent_generation.Get() != agent.generation) return Status();',
-    to: '',
+    from: 'if (request->agent_generation.Get() != agent.generation) {',
+    to: 'if (false) {',
     tests: [TERMINATION],
   },
   {
@@ -195,6 +195,27 @@ const CLEAN_UP = [
 
 /** @type {PlantedBug[]} */
 const CLEAN_UP_AGAIN = [
+  {
+    name: 'an agent keeps a record that it does not know',
+    file: 'src/core/agent_events.cc',
+    from: '    EndIfUnknown(record);\n',
+    to: '',
+    tests: ['core_test:UnknownRecord*'],
+  },
+  {
+    name: 'an agent that opens does not read the records that name it already',
+    file: 'src/core/process_slots.cc',
+    from: '    if (HasRecords(at)) entry.rescan.Exchange(1);\n',
+    to: '',
+    tests: ['core_test:UnknownRecord*'],
+  },
+  {
+    name: 'a record that names a later agent hides the rest of a list',
+    file: 'src/core/lock_manager.cc',
+    from: '        if (segment_.AgentAt(agent.index) != agent) return Status();\n',
+    to: '        return Status();\n',
+    tests: ['core_test:UnknownRecord*'],
+  },
   {
     name: 'a clean-up that is tried again makes everybody look again',
     file: 'src/core/lock_manager.cc',

@@ -37,10 +37,10 @@ const lock = (name, members = {}) => ({
   ...members,
 });
 
-const viewOf = (names, cycles = []) => ({
+const viewOf = (names, deadlocks = []) => ({
   time: 0,
   names,
-  cycles,
+  deadlocks,
   totals: { held: 0, pending: 0, agents: 0 },
   counts: { deaths: 0, steals: 0, expiries: 0, timeouts: 0, aborts: 0 },
   rates: { grants: 0 },
@@ -69,8 +69,8 @@ test.each([60, 80, 132])('at %d columns the holder is whole: process, state, tim
 test('in any order deadlocked rows are first, then those whose holder is stopped', () => {
   const stopped = lock('stopped', { held: [holder({ processState: 'stopped' })] });
   const busy = lock('busy', { pending: Array.from({ length: 9 }, () => request()) });
-  const cycles = [{ members: [{ name: 'stuck' }], isCertain: true }];
-  const view = viewOf([busy, stopped, lock('stuck', { pending: [request()] })], cycles);
+  const deadlocks = [{ members: [{ name: 'stuck' }], behind: 0 }];
+  const view = viewOf([busy, stopped, lock('stuck', { pending: [request()] })], deadlocks);
   const state = new TopState();
   for (const key of ['r', 's', 'r', 's', 'r', 's', 'r', 's', 'r', 's']) {
     expect(state.rows(view).map(({ name }) => name)).toEqual(['stuck', 'stopped', 'busy']);

@@ -1,0 +1,143 @@
+// Records that damage has made name an agent that never asked for them: their names stay free.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "core/agent.h"
+#include "core/attachment.h"
+#include "segment/shard_lock.h"
+#include "support/small_bucket.h"
+#include "support/test_directory.h"
+
+namespace holdfast::test {
+namespace {
+
+using core::RequestEvent;
+using core::RequestOutcome;
+using segment::AgentRef;
+
+constexpr uint32_t kNoSuchId = 7;
+constexpr std::u16string_view kPlanted = u"m";
+
+class UnknownRecord : public testing::Test {
+ protected:
+  void SetUp() override {
+    attachment_ = *core::Attachment::Attach(SmallBucketIn(directory_));
+    waiter_ = Open();
+  }
+
+  std::unique_ptr<core::Agent> Open() const {
+    return *core::Agent::Open(SmallBucketIn(directory_), {1, 1});
+  }
+  static segment::ResourceName Name(std::u16string_view name = kPlanted) {
+    return {name.data(), static_cast<uint32_t>(name.size())};
+  }
+  segment::Segment& Table() const { return attachment_->manager().segment(); }
+  // A held lock in the name of an agent, which has no such request.
+  core::RecordRef Plant(const AgentRef& agent) const {
+    core::LockRequest request;
+    request.request_id = kNoSuchId;
+    const auto reply = attachment_->manager().Request(agent, Name(), request, 0);
+    EXPECT_TRUE(reply.ok() && reply->outcome == RequestOutcome::kGranted);
+    return reply->record;
+  }
+  segment::RequestCell& CellOf(const core::RecordRef& record) const {
+    return segment::AsRequest(*Table().CellAt(record.shard, record.cell));
+  }
+  static core::Agent::Answer Ask(core::Agent& agent, std::u16string_view name = kPlanted) {
+    core::LockRequest request;
+    return *agent.Request(Name(name), request);
+  }
+  // Repairs the shard of the planted name, which makes every agent rescan.
+  void Repair() const {
+    const uint32_t shard = Name().ShardOf(Table().geometry().shards);
+    Table().shard(shard).dirty.Set(1);
+    core::WakeQueue wake_queue(Table(), attachment_->host());
+    ASSERT_TRUE(attachment_->manager().Enter(shard, wake_queue, 0).ok());
+  }
+  static std::vector<RequestEvent> EventsOf(core::Agent& agent) {
+    std::vector<RequestEvent> events;
+    while (agent.HasEvents()) agent.TakeEvents(events);
+    return events;
+  }
+  static bool IsGranted(core::Agent& agent, uint32_t id) {
+    EventsOf(agent);
+    return agent.IsHeld(id);
+  }
+
+  const TestDirectory directory_;
+  std::shared_ptr<core::Attachment> attachment_;
+  std::unique_ptr<core::Agent> waiter_;
+};
+
+TEST_F(UnknownRecord, OfAnAgentThatOpensLaterIsEndedAtItsFirstTurn) {
+  AgentRef next = Open()->ref();  // the next agent gets the same entry
+  ++next.generation;
+  Plant(next);
+  const core::Agent::Answer waiting = Ask(*waiter_);
+  ASSERT_EQ(waiting.outcome, RequestOutcome::kQueued);
+  const std::unique_ptr<core::Agent> named = Open();
+  ASSERT_EQ(named->ref(), next);
+  EventsOf(*named);
+  EXPECT_TRUE(IsGranted(*waiter_, waiting.id));
+}
+
+TEST_F(UnknownRecord, OfALivingAgentIsEndedAfterARepair) {
+  const std::unique_ptr<core::Agent> named = Open();
+  Plant(named->ref());
+  const core::Agent::Answer waiting = Ask(*waiter_);
+  ASSERT_EQ(waiting.outcome, RequestOutcome::kQueued);
+  Repair();
+  EventsOf(*named);
+  EXPECT_TRUE(IsGranted(*waiter_, waiting.id));
+}
+
+TEST_F(UnknownRecord, OfItselfIsEndedWhenAnAgentWaitsForIt) {
+  Plant(waiter_->ref());
+  const core::Agent::Answer waiting = Ask(*waiter_);
+  ASSERT_EQ(waiting.outcome, RequestOutcome::kQueued);
+  Repair();
+  EXPECT_TRUE(IsGranted(*waiter_, waiting.id));
+}
+
+TEST_F(UnknownRecord, IsFoundByTheSweepOfAnAgentWhoseRequestHasAnotherNumberNow) {
+  const core::Agent::Answer held = Ask(*waiter_);
+  ASSERT_EQ(held.outcome, RequestOutcome::kGranted);
+  CellOf(waiter_->RecordOf(held.id)).request_id.Set(kNoSuchId);
+  waiter_->Sweep();
+  const std::vector<RequestEvent> events = EventsOf(*waiter_);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, RequestEvent::Kind::kDamaged);
+  EXPECT_EQ(Ask(*waiter_).outcome, RequestOutcome::kGranted);
+}
+
+// A release that waits for its outcome is no unknown record: the rescan leaves its lock to it.
+TEST_F(UnknownRecord, IsNotTheRecordOfAReleaseThatIsUnderWay) {
+  const core::Agent::Answer held = Ask(*waiter_);
+  {
+    const auto lock =
+        segment::ShardLock::TryEnter(Table(), Name().ShardOf(Table().geometry().shards),
+                                     attachment_->manager().self(), attachment_->host());
+    ASSERT_TRUE(lock.ok());
+    ASSERT_EQ(waiter_->End(held.id), core::Loss::kUnknown);
+    Table().agent(waiter_->ref().index).rescan.Exchange(1);
+  }
+  std::vector<RequestEvent> events;
+  while (events.empty()) waiter_->TakeEvents(events);
+  EXPECT_EQ(events[0].kind, RequestEvent::Kind::kReleased);
+}
+
+// The first record of the list names a later agent: the rest of the list is the closing agent's.
+TEST_F(UnknownRecord, DoesNotKeepTheLocksOfAnAgentThatCloses) {
+  std::unique_ptr<core::Agent> closing = Open();
+  ASSERT_EQ(Ask(*closing).outcome, RequestOutcome::kGranted);
+  const core::RecordRef later = closing->RecordOf(Ask(*closing, kPlanted).id);
+  CellOf(later).agent_generation.Set(closing->ref().generation + 1);
+  closing.reset();
+  EXPECT_EQ(Ask(*waiter_).outcome, RequestOutcome::kGranted);
+}
+
+}  // namespace
+}  // namespace holdfast::test
