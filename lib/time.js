@@ -37,6 +37,12 @@ const performance = {
 };
 
 module.exports = {
+  /**
+   * `apply(then, promise, [callback])` calls no function of a program and none in JavaScript, which
+   * would throw at the end of the stack.
+   */
+  apply: Reflect.apply,
+  then: Promise.prototype.then,
   clearInterval,
   clearTimeout,
   dateNow,

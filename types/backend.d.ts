@@ -227,7 +227,9 @@ export interface LockBackend {
   /**
    * Takes a request.
    * @throws DOMException if it is refused (`QuotaExceededError`, `InvalidStateError`,
-   *   `SecurityError`); nothing is left behind then.
+   *   `SecurityError`); nothing is left behind then. At the end of the stack this method,
+   *   `release()` and `cancel()` may throw a `RangeError` before they have any effect; then they
+   *   are called again where there is more room.
    */
   enqueue(request: LockBackendRequest): LockOutcome;
   /**

@@ -5,10 +5,12 @@ const { LockLostError, notSupportedError } = require('../errors.js');
 const { FROM_THIS_PACKAGE, Lock } = require('./lock.js');
 const { LockRequest } = require('./lock-request.js');
 const { signalLoss } = require('./loss-signal.js');
-const { queueMicrotask, setImmediate } = require('../time.js');
+const { apply, queueMicrotask, setImmediate, then } = require('../time.js');
 
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
+
+const SOON = Promise.resolve();
 
 const COLLECTED = 'its handle was garbage-collected';
 
@@ -88,7 +90,12 @@ class LockHandle extends Lock {
 
   /** Releases the lock, synchronously. Has no effect the second time, or if the lock was lost. */
   release() {
-    this.#release();
+    try {
+      this.#release();
+    } catch (error) {
+      void apply(then, SOON, [() => this.#release()]); // it threw at the end of the stack
+      throw error;
+    }
   }
 
   #release() {

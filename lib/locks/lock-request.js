@@ -2,6 +2,7 @@
 
 const { QUEUED, MISSED: REFUSED } = require('../backends/outcome.js');
 const { lazy } = require('../lazy.js');
+const { apply, then } = require('../time.js');
 const { isObject } = require('../webidl.js');
 const { callInside, enterCallChain, leaveCallChain } = require('./call-chain.js');
 const {
@@ -139,34 +140,40 @@ class LockRequest {
    */
   start() {
     publishStart(this);
+    let isAsked = false;
     try {
       if (this.extras?.enclosing !== undefined) deadlockDetector(); // throws here if it cannot load
       const outcome = this.backend.enqueue(this);
+      isAsked = true;
       if (outcome !== QUEUED) {
         this.#phase = outcome === REFUSED ? MISSED : GRANTED;
         if (mayRunInTurn()) return NOW.then(() => this.run());
       }
+      /** @type {Promise<LockRequest>} */
+      const opened = new Promise((open) => {
+        this.#open = open;
+      });
+      const released = runAfter(opened, this, run);
+      this.#waitLimits = createWaitLimits(this, this.options);
+      if (this.#phase === WAITING) {
+        this.#waitLimits?.startTimer();
+        if (this.extras?.enclosing !== undefined)
+          deadlockDetector().watchForDeadlock(this.backend, this);
+      } else {
+        waitForTurn(this);
+      }
+      // This may run code of the program, which may use the lock manager.
+      this.#waitLimits?.watchSignal();
+      if (this.#phase === OVER) this.#waitLimits?.end();
+      return released;
     } catch (error) {
-      if (this.#phase === WAITING) publishEnd(this, error);
-      else this.abort(error); // a then() of the program threw, see run-after.js
+      // A then() of the program threw, see run-after.js, or a call at the end of the stack, where
+      // none but built-in functions can be called: the end of the request needs more room.
+      this.#open = undefined; // the caller gets the error
+      if (isAsked) void apply(then, NOW, [() => this.abort(error)]);
+      else publishEnd(this, error);
       throw error;
     }
-    /** @type {Promise<LockRequest>} */
-    const opened = new Promise((open) => {
-      this.#open = open;
-    });
-    const released = runAfter(opened, this, run);
-    this.#waitLimits = createWaitLimits(this, this.options);
-    if (this.#phase === WAITING) {
-      this.#waitLimits?.startTimer();
-      if (this.extras?.enclosing !== undefined)
-        deadlockDetector().watchForDeadlock(this.backend, this);
-    } else {
-      waitForTurn(this);
-    }
-    this.#waitLimits?.watchSignal(); // may run code of the program, which may use the lock manager
-    if (this.#phase === OVER) this.#waitLimits?.end();
-    return released;
   }
 
   granted() {
@@ -350,7 +357,14 @@ class LockRequest {
     const wasHolding = this.#phase === HOLDING;
     this.#phase = OVER;
     if (this.#error !== undefined) return this.#error;
-    const lossReason = wasHolding ? this.backend.release(this) : undefined;
+    let lossReason;
+    try {
+      if (wasHolding) lossReason = this.backend.release(this);
+    } catch (error) {
+      // At the end of the stack. A release that throws has had no effect.
+      void apply(then, NOW, [() => this.backend.release(this)]);
+      throw error;
+    }
     if (this.outer !== undefined) leaveCallChain(this);
     if (isPending(lossReason)) return lossReason.then((late) => this.#concludeEnd(late, reason));
     if (lossReason !== undefined) return this.#concludeEnd(lossReason, reason);

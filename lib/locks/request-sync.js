@@ -1,8 +1,9 @@
 'use strict';
 
-const { MISSED, QUEUED } = require('../backends/outcome.js');
+const { GRANTED, MISSED } = require('../backends/outcome.js');
 const { DeadlockError, LockLostError, notSupportedError, timeoutError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
+const { apply, then } = require('../time.js');
 const { isObject } = require('../webidl.js');
 const { coveringLock, enterCallChain, homeOf, runInside } = require('./call-chain.js');
 const {
@@ -17,6 +18,8 @@ const { createLock } = require('./lock.js');
 const { signalLoss } = require('./loss-signal.js');
 const { takeToken } = require('./nested-request.js');
 const { tokenOf } = require('./token.js');
+
+const SOON = Promise.resolve();
 
 const LocalBackend = lazy(() => require('../backends/local/backend.js').LocalBackend);
 
@@ -38,6 +41,9 @@ class SyncRequest {
   /** @type {import('./call-chain.js').ChainLink | undefined} set by call-chain.js */
   outer = undefined;
   isHolding = false;
+  /** Whether the backend may have it. */
+  #isAsked = false;
+  #isGranted = false;
   /** @type {LossReason | undefined} reported while the callback ran */
   #lossReason;
   /** @type {Backend | undefined} */
@@ -101,25 +107,35 @@ class SyncRequest {
   run(callback) {
     publishStart(this);
     try {
-      const isGranted = this.#wait();
-      const result = isGranted ? this.#runHolding(callback) : this.#runMissed(callback);
+      this.#isGranted = this.#wait();
+      const result = this.#isGranted ? this.#runHolding(callback) : this.#runMissed(callback);
       publishEnd(this, undefined);
       return result;
     } catch (error) {
+      // A call at the end of the stack throws. Only built-in functions need no room there.
+      if (this.#isAsked) void apply(then, SOON, [() => this.#endLate()]);
       publishEnd(this, error);
       throw error;
     }
   }
 
+  /** Its end threw: repeats it, where there is room on the stack. */
+  #endLate() {
+    if (this.#isGranted) void this.backend.release(this);
+    else this.backend.cancel(this);
+  }
+
   /** @returns {boolean} false if it was refused */
   #wait() {
     const { backend, timeout } = this;
+    this.#isAsked = true;
     const outcome = backend.enqueue(this);
-    if (outcome !== QUEUED) return outcome !== MISSED;
-    const answer = backend.waitSync?.(this, timeout);
+    if (outcome === GRANTED) return true;
+    const answer = outcome === MISSED ? 'missed' : backend.waitSync?.(this, timeout);
     if (answer === 'granted') return true;
+    if (answer !== 'missed') backend.cancel(this, answer === 'timeout');
+    this.#isAsked = false;
     if (answer === 'missed') return false;
-    backend.cancel(this, answer === 'timeout');
     if (answer === 'timeout') {
       const holders = findHoldersSync(backend, this.name);
       throw timeoutError(describeTimeout(this.name, timeout, holders));
@@ -159,6 +175,7 @@ class SyncRequest {
       (backend.releaseSync === undefined
         ? /** @type {LossReason | undefined} */ (backend.release(this))
         : backend.releaseSync(this));
+    this.#isAsked = false;
     if (reason === undefined) return;
     const error = new LockLostError(reason, this.token, this.name);
     signalLoss(this, error);

@@ -6,6 +6,7 @@ const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { noteAttached } = require('../idle-agents.js');
 const { createClientId } = require('../client-id.js');
 const { QUEUED } = require('../outcome.js');
+const { needRoom } = require('../stack-room.js');
 const { BrokerCalls } = require('./broker-calls.js');
 const { stateOf } = require('./client-state.js');
 const { askHolders, askHoldersSync } = require('./holders.js');
@@ -86,6 +87,7 @@ class BrokerBackend {
    * @returns {LockOutcome}
    */
   enqueue(request) {
+    needRoom();
     this.#checkOpen();
     checkLength(request);
     this.#connect();
@@ -100,6 +102,7 @@ class BrokerBackend {
    * @returns {Promise<LockLossReason | undefined> | undefined}
    */
   release(request) {
+    needRoom();
     const tracked = this.#tracked.of(request);
     if (tracked === undefined) return undefined;
     this.#startRelease(tracked);
@@ -122,6 +125,7 @@ class BrokerBackend {
    * @throws DOMException where nobody can be asked: this thread's own connection gives it back
    */
   releaseSync(request) {
+    needRoom();
     const tracked = this.#tracked.of(request);
     if (tracked === undefined) return undefined;
     this.#startRelease(tracked);
@@ -149,6 +153,7 @@ class BrokerBackend {
    * @param {boolean} [isTimeout]
    */
   cancel(request, isTimeout = false) {
+    needRoom();
     const tracked = this.#tracked.of(request);
     if (tracked === undefined) return;
     this.#tracked.forget(tracked);
@@ -170,6 +175,7 @@ class BrokerBackend {
    * @returns {import('../../../types/backend.d.ts').SyncOutcome}
    */
   waitSync(request, timeout) {
+    needRoom();
     const tracked = this.#tracked.of(request);
     if (tracked === undefined) throw invalidStateError('The request has ended');
     const [outcome, high, low] = this.#askForOutcome(tracked, timeout);

@@ -9,6 +9,7 @@ const { hostname } = require('../host.js');
 const { pidNamespace } = require('../pid-namespace.js');
 const { doNotLeaveAfterExit, leaveAfterExit } = require('./after-exit.js');
 const { QUEUED } = require('../outcome.js');
+const { needRoom } = require('../stack-room.js');
 const { toAsk } = require('./ask.js');
 const { EtcdWatch } = require('./etcd-watch.js');
 const { loadServices } = require('./grpc-library.js');
@@ -77,6 +78,7 @@ class EtcdBackend {
    * @param {Request} request
    */
   enqueue(request) {
+    needRoom();
     this.#checkOpen();
     const number = this.#requests.add(request);
     this.#link.post({ type: 'ask', ask: toAsk(number, request) });
@@ -88,6 +90,7 @@ class EtcdBackend {
    * @returns {Promise<LockLossReason | undefined> | LockLossReason | undefined}
    */
   release(request) {
+    needRoom();
     const entry = this.#requests.forget(request);
     if (entry === undefined) return undefined;
     const loss = this.#requests.takeLoss(entry);
@@ -103,6 +106,7 @@ class EtcdBackend {
    * @returns {LockLossReason | undefined}
    */
   releaseSync(request) {
+    needRoom();
     const entry = this.#requests.forget(request);
     if (entry === undefined) return undefined;
     const lossBefore = this.#requests.takeLoss(entry);
@@ -119,6 +123,7 @@ class EtcdBackend {
    * @param {boolean} [isTimeout]
    */
   cancel(request, isTimeout = false) {
+    needRoom();
     const entry = this.#requests.forget(request);
     if (entry === undefined) return;
     let isOver = false;
@@ -137,6 +142,7 @@ class EtcdBackend {
    * @returns {import('../../../types/backend.d.ts').SyncOutcome}
    */
   waitSync(request, timeout) {
+    needRoom();
     const number = request.backendId;
     this.#waitedFor = number;
     const own = findOwnRequests(request.name, request);

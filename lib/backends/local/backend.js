@@ -6,6 +6,7 @@ const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { createClientId } = require('../client-id.js');
 const { LocalLockTable } = require('./lock-table.js');
 const { GRANTED, MISSED, QUEUED } = require('../outcome.js');
+const { needRoom } = require('../stack-room.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
@@ -76,6 +77,7 @@ class LocalBackend {
    * @returns {LockOutcome}
    */
   enqueue(request) {
+    needRoom();
     this.#checkOpen();
     const entry = this.#table.request(this, request);
     if (entry === null) return MISSED;
@@ -92,6 +94,7 @@ class LocalBackend {
    * @returns {LockLossReason | undefined}
    */
   release(request) {
+    needRoom();
     const entry = this.#forget(request);
     if (entry === null) return undefined;
     this.#table.remove(entry);
@@ -103,6 +106,7 @@ class LocalBackend {
    * @param {boolean} [isTimeout]
    */
   cancel(request, isTimeout = false) {
+    needRoom();
     const entry = this.#forget(request);
     if (entry === null) return;
     if (entry.isQueued) this.#keepAlive.unref();

@@ -116,8 +116,13 @@ class SharedMemoryBackend {
     const outcome = answer & OUTCOME_MASK;
     if (outcome === MISSED) return MISSED;
     const id = answer >>> OUTCOME_BITS;
-    this.#requests.add(request, id);
-    if (outcome === GRANTED) this.#requests.setToken(request);
+    const { byId, words } = this.#requests; // no call from here on, see there
+    byId[id] = request;
+    request.backendId = id;
+    if (outcome === GRANTED && words[0] !== 0) {
+      request.tokenHigh = words[0];
+      request.tokenLow = words[1];
+    }
     return /** @type {LockOutcome} */ (outcome);
   }
 
@@ -147,9 +152,10 @@ class SharedMemoryBackend {
   #release(request, isSync = false) {
     const id = request.backendId;
     if (id === NO_ID) return this.#pendingLosses.take(request);
-    this.#requests.forget(request);
     const isWanted = request.extras === undefined && this.#kept.wants(request.name);
-    const answer = isWanted ? this.#kept.endOrKeep(id, request.name) : this.#agent.end(id);
+    const answer = isWanted ? this.#kept.endOrKeep(request) : this.#agent.end(id);
+    this.#requests.byId[id] = null;
+    request.backendId = NO_ID;
     const loss = answer === 0 ? 0 : this.#hear(answer); // most have nothing to hear
     if (loss !== LOSS_UNKNOWN) return reasonOfLoss(loss);
     if (!isSync) return this.#requests.awaitRelease(id).then(reasonOfEvent);
@@ -169,9 +175,10 @@ class SharedMemoryBackend {
   cancel(request, isTimeout = false) {
     if (this.#pendingLosses.take(request) !== undefined || request.backendId === NO_ID) return;
     const id = request.backendId;
-    this.#requests.forget(request);
-    if (isTimeout) this.#agent.timeOut(id);
-    else if (this.#hear(this.#agent.end(id)) === LOSS_UNKNOWN) void this.#requests.awaitRelease(id);
+    const answer = isTimeout ? this.#agent.timeOut(id) : this.#agent.end(id);
+    this.#requests.byId[id] = null;
+    request.backendId = NO_ID;
+    if (!isTimeout && this.#hear(answer) === LOSS_UNKNOWN) void this.#requests.awaitRelease(id);
   }
 
   /**

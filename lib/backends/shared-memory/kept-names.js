@@ -14,6 +14,7 @@ const {
   TURN_WORD,
 } = require('./native-constants.js');
 const { Comebacks } = require('./comebacks.js');
+const { NO_ID } = require('./request-table.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('./request-table.js').RequestTable} RequestTable */
@@ -139,21 +140,15 @@ class KeptNames {
     request.tokenHigh = tokenHigh;
     request.tokenLow = words[TOKEN_LOW];
     // Noted before the exchange: a thread that is stopped in between must find its lock.
-    this.#requests.add(request, kept.id);
+    this.#requests.byId[kept.id] = request;
+    request.backendId = kept.id;
     kept.isTaken = true;
     if (Atomics.compareExchange(words, STATE, kept.idle, kept.taken) === kept.idle) return true;
-    this.#undo(kept, request);
-    return false;
-  }
-
-  /**
-   * @param {KeptName} kept
-   * @param {Request} request
-   */
-  #undo(kept, request) {
     kept.isTaken = false;
     request.tokenHigh = request.tokenLow = 0;
-    this.#requests.forget(request);
+    this.#requests.byId[kept.id] = null;
+    request.backendId = NO_ID;
+    return false;
   }
 
   /** @param {KeptName} kept */
@@ -172,13 +167,14 @@ class KeptNames {
     if (this.#words[FREED_WORD] !== 0) this.#dropFreed(); // the ids of freed ones are used again
     const kept = this.#find(request.name);
     if (kept === undefined || kept.id !== request.backendId) return false;
-    kept.isTaken = false;
     if (
       this.#words[GATE_WORD] >= 0 && // below: a forked child
       Atomics.compareExchange(kept.words, STATE, kept.taken, kept.idle) === kept.taken
     ) {
+      kept.isTaken = false;
       kept.takes += 1;
-      this.#requests.forget(request);
+      this.#requests.byId[kept.id] = null;
+      request.backendId = NO_ID;
       return true;
     }
     this.#drop(kept);
@@ -200,16 +196,18 @@ class KeptNames {
 
   /**
    * Releases a lock like the native end(), and keeps its record if no other agent is concerned.
-   * @param {number} id
-   * @param {string} name
+   * @param {Request} request
    * @returns {number} the answer of end()
    */
-  endOrKeep(id, name) {
+  endOrKeep(request) {
+    const { name, backendId: id } = request;
     const old = this.#byName.get(name);
     if (old?.isTaken === false) this.#free(old);
     else if (old !== undefined) this.#drop(old); // shared with `id`, whose request has closed it
     this.#dropFreed(); // a slot that is used again must not count as freed
     const answer = this.#agent.endOrKeep(id);
+    this.#requests.byId[id] = null;
+    request.backendId = NO_ID;
     if ((answer & IS_KEPT) === 0) {
       this.#comebacks.delay(name, 0);
       return answer;

@@ -233,8 +233,9 @@ class RequestCaller {
    */
   #callPlain(agent, name, flags) {
     if (name === this.#lastName) return agent.requestAgain(flags);
-    this.#lastName = name;
-    return agent.request(name, flags);
+    const answer = agent.request(name, flags);
+    this.#lastName = name; // not before: at the end of the stack the call throws
+    return answer;
   }
 
   /**
@@ -248,8 +249,9 @@ class RequestCaller {
     const high = enclosing?.tokenHigh ?? 0;
     const low = enclosing?.tokenLow ?? 0;
     if (name === this.#lastName) return agent.requestInsideAgain(flags, high, low);
+    const answer = agent.requestInside(name, flags, high, low);
     this.#lastName = name;
-    return agent.requestInside(name, flags, high, low);
+    return answer;
   }
 }
 

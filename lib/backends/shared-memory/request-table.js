@@ -44,8 +44,13 @@ function warnOfStall(name, pid) {
 
 /** The requests of one native agent, and the array through which it reports their events. */
 class RequestTable {
-  /** @type {(Request | null)[]} by the native part's id */
-  #requests = [];
+  /**
+   * By the native part's id. The backend stores here without a call, directly after the native call
+   * that begins or ends a request: at the end of the stack a call throws, and a method that throws
+   * has no effect. Else a lock would be lost, or a repeated release would end another request.
+   * @type {(Request | null)[]}
+   */
+  byId = [];
   /** @type {Map<number, (kind: number) => void>} releases without an answer yet, by id */
   #releases = new Map();
   /**
@@ -57,18 +62,9 @@ class RequestTable {
     Buffer.alloc(4 * (TOKEN_WORDS + EVENT_WORDS * MAX_EVENTS + GATE_WORDS)).buffer,
   );
 
-  /**
-   * @param {Request} request
-   * @param {number} id
-   */
-  add(request, id) {
-    this.#requests[id] = request;
-    request.backendId = id;
-  }
-
   /** @param {Request} request */
   forget(request) {
-    this.#requests[request.backendId] = null;
+    this.byId[request.backendId] = null;
     request.backendId = NO_ID;
   }
 
@@ -80,8 +76,8 @@ class RequestTable {
 
   /** @returns {Request[]} all requests; the table is empty afterwards */
   takeAll() {
-    const requests = this.#requests.filter((request) => request !== null);
-    this.#requests = [];
+    const requests = this.byId.filter((request) => request !== null);
+    this.byId = [];
     return requests;
   }
 
@@ -131,14 +127,14 @@ class RequestTable {
    *   were told has closed it
    */
   tellAll(read, lastError) {
-    const requests = this.#requests;
+    const requests = this.byId;
     let answer = /** @type {number} */ (MORE_EVENTS);
     while ((answer & MORE_EVENTS) !== 0) {
       answer = read();
       const count = answer >> COUNT_SHIFT;
       for (let i = 0; i < count; i += 1) {
         this.#tell(i, lastError);
-        if (this.#requests !== requests) return undefined; // takeAll()
+        if (this.byId !== requests) return undefined; // takeAll()
       }
     }
     return answer;
@@ -154,7 +150,7 @@ class RequestTable {
     const id = this.words[at + EVENT_ID];
     const kind = this.words[at + EVENT_KIND];
     if (this.#releases.size > 0 && this.#tellRelease(id, kind)) return;
-    const request = this.#requests[id];
+    const request = this.byId[id];
     if (request === null || request === undefined) return;
     if (kind === EVENT_GRANTED) {
       this.setToken(request, at + EVENT_TOKEN);

@@ -47,7 +47,7 @@ function keep() {
   record.setBigUint64(TICKET_BYTES, TICKET, true);
   const kept = new KeptNames(requests);
   kept.attach(agent);
-  kept.endOrKeep(ID, 'a');
+  kept.endOrKeep({ name: 'a', backendId: ID });
   return { kept, record };
 }
 
