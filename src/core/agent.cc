@@ -39,8 +39,6 @@ Agent::Agent(std::shared_ptr<Attachment> attachment, const AgentRef& self,
       self_(self),
       entry_(attachment_->manager().segment().agent(self.index)),
       doorbell_(std::move(doorbell)),
-      pool_(std::make_shared<OperationPool>(attachment_->manager().segment(), attachment_->host(),
-                                            self.process)),
       adaptive_spin_(attachment_->manager().segment(), attachment_->host(), self.index),
       watches_(*attachment_, self_),
       sleep_(FirstSleep(self.generation)) {
@@ -296,15 +294,18 @@ void Agent::Close(EndReason reason) {
   for (Entry& entry : entries_) ForgetHold(entry);
   const bool has_operations = !operations_.empty() || !retired_.empty();
   const Status done = attachment_->manager().TerminateAgent(self_, kNoWait, reason, has_operations);
-  std::vector<segment::CellId> cells;
-  for (const Operation& operation : operations_) cells.push_back(operation.place.id);
-  const auto leave = [attachment = attachment_.get(), self = self_, pool = pool_, cells] {
-    for (const segment::CellId id : cells) {
+  std::vector<OperationPlace> places = std::move(retired_);
+  for (const Operation& operation : operations_) {
+    places.push_back(operation.place);
+    if (operation.request_place.id != kNoCell) places.push_back(operation.request_place);
+  }
+  const auto leave = [attachment = attachment_.get(), self = self_, places] {
+    for (const OperationPlace& place : places) {
       const segment::OperationCell* const cell =
-          segment::OperationAt(attachment->manager().segment(), id);
+          segment::OperationAt(attachment->manager().segment(), place.id);
       if (cell != nullptr) attachment->FollowExecutor(*cell);
     }
-    pool->GiveAll();
+    attachment->operations().Give(places);
     attachment->slots().ReleaseAgent(self);
   };
   if (done.ok()) return leave();

@@ -228,7 +228,6 @@ class Agent {
   Status PutInEnd(uint32_t id, EndReason reason, segment::CellState seen);
   void PutIn(const Operation& operation);
   void LookForAnswers();
-  Result<OperationPlace> TakePlace(uint32_t text_cells);
   void GivePlace(const OperationPlace& place, uint32_t shard);
   void GiveRetired();
   segment::OperationCell& CellOf(const OperationPlace& place) const;
@@ -271,10 +270,10 @@ class Agent {
   segment::AgentEntry& entry_;
   platform::Doorbell doorbell_;
   std::shared_ptr<VisitLog> visit_log_ = std::make_shared<VisitLog>();
-  std::shared_ptr<OperationPool> pool_;
   std::vector<Operation> operations_;
-  // Operations that a repair has executed: they may still be linked in the intake of the shard.
-  std::vector<std::pair<OperationPlace, uint32_t>> retired_;
+  // Of operations that a repair has executed in a shard that is busy since: an operation may still
+  // be linked in its intake until it is kDone.
+  std::vector<OperationPlace> retired_;
   std::map<uint32_t, std::shared_ptr<ShardVisit>> visits_;  // of the background worker, by shard
   AdaptiveSpin adaptive_spin_;
   std::vector<Entry> entries_;  // the mirror, by id

@@ -60,7 +60,7 @@ Status Agent::PutInRequest(uint32_t id, const segment::ResourceName& name,
   segment::Segment& segment = attachment_->manager().segment();
   const segment::OperationTexts texts{
       {name.units(), name.length()}, CutText(request.label), CutText(request.call_site)};
-  const Result<OperationPlace> place = TakePlace(texts.cells());
+  const Result<OperationPlace> place = attachment_->operations().Take(texts.cells());
   if (!place.ok()) return place.status();
   OperationCell& cell = CellOf(*place);
   segment::WriteTexts(segment, cell, place->text, texts);
@@ -76,7 +76,7 @@ Status Agent::PutInRequest(uint32_t id, const segment::ResourceName& name,
 
 // `seen`: what this agent has seen of the record, and perhaps ended.
 Status Agent::PutInEnd(uint32_t id, EndReason reason, CellState seen) {
-  const Result<OperationPlace> place = TakePlace(0);
+  const Result<OperationPlace> place = attachment_->operations().Take(0);
   if (!place.ok()) return place.status();
   OperationCell& cell = CellOf(*place);
   Operation operation{.place = *place,
@@ -130,34 +130,35 @@ void Agent::PutIn(const Operation& operation) {
 // Whoever executes an operation may die before it tells, and leave nothing that needs a repair.
 void Agent::LookForAnswers() { entry_.answered.Exchange(1); }
 
-Result<OperationPlace> Agent::TakePlace(uint32_t text_cells) {
-  if (!retired_.empty()) GiveRetired();
-  return pool_->Take(text_cells);
-}
-
-// A cell may be written again once it is in no intake. A repair leaves an executed cell linked.
+// A cell may be written again once it is in no intake. A repair leaves an executed cell linked; a
+// thread that enters the shard executes its intake, so the cell is not linked afterwards.
 void Agent::GivePlace(const OperationPlace& place, uint32_t shard) {
-  if (CellOf(place).state.Acquire() == OperationState::kExecuted) {
-    retired_.emplace_back(place, shard);
-  } else {
-    pool_->Give(place);
-  }
+  const auto pass = [attachment = attachment_.get(), shard, &cell = CellOf(place)](uint64_t wait) {
+    WakeQueue wake_queue(attachment->manager().segment(), attachment->host());
+    const auto lock = attachment->manager().Enter(shard, wake_queue, wait);
+    if (lock.ok()) cell.state.Publish(OperationState::kDone);
+    return lock.status().code();
+  };
+  const bool is_out = CellOf(place).state.Acquire() != OperationState::kExecuted;
+  if (is_out || pass(kNoWait) == StatusCode::kOk) return attachment_->operations().Give(place);
+  retired_.push_back(place);
+  attachment_->worker().Defer(shard, this, [attachment = attachment_.get(), self = self_, pass] {
+    const StatusCode code = pass(kWorkerTimeoutNs);
+    if (code == StatusCode::kBusy) return code;
+    attachment->manager().segment().agent(self.index).answered.Exchange(1);
+    attachment->host().Ring(self);
+    return code;
+  });
 }
 
-// Entering a shard executes its intake, so the cells are no longer linked afterwards.
 void Agent::GiveRetired() {
-  std::vector<std::pair<OperationPlace, uint32_t>> kept;
-  for (const auto& [place, shard] : retired_) {
-    WakeQueue wake_queue(attachment_->manager().segment(), attachment_->host());
-    const bool is_out = CellOf(place).state.Acquire() == OperationState::kDone ||
-                        attachment_->manager().Enter(shard, wake_queue, kNoWait).ok();
-    if (is_out) {
-      pool_->Give(place);
-    } else {
-      kept.emplace_back(place, shard);
-    }
-  }
-  retired_ = std::move(kept);
+  const auto is_out = [this](const OperationPlace& place) {
+    return CellOf(place).state.Acquire() == OperationState::kDone;
+  };
+  const auto rest = std::stable_partition(retired_.begin(), retired_.end(),
+                                          [&](const auto& place) { return !is_out(place); });
+  attachment_->operations().Give({rest, retired_.end()});
+  retired_.erase(rest, retired_.end());
 }
 
 // While an operation is in the intake, this process visits the shard until it is executed.
@@ -208,6 +209,7 @@ void Agent::ReadVisits(std::vector<RequestEvent>& events) {
 // before the event of its record.
 void Agent::ReadAnswers(std::vector<RequestEvent>& events) {
   entry_.answered.Exchange(0);
+  if (!retired_.empty()) GiveRetired();
   const std::vector<Operation> operations = std::exchange(operations_, {});
   // From the newest to the oldest. They are executed meanwhile, and an end after its request.
   std::vector<bool> is_pending(operations.size());

@@ -136,6 +136,7 @@ Status Attachment::Join(const AttachOptions& options) {
   fork_guard_.Add(slots_.lock().fd());
   fork_guard_.Add(lifeline_->fd());
   manager_.emplace(segment_, host_, slots_.self());
+  operations_.emplace(segment_, host_, slots_.self());
   worker_.emplace(*manager_, directory_, BackgroundWorker::Options{options.sweeps});
   ReapTheDead({slots_.self().slot, slots_.self().generation - 1});
   return Status();

@@ -13,6 +13,7 @@
 
 #include "core/background_worker.h"
 #include "core/lock_manager.h"
+#include "core/operation_pool.h"
 #include "core/os_host.h"
 #include "core/process_slots.h"
 #include "platform/bucket_directory.h"
@@ -46,6 +47,7 @@ class Attachment {
   BackgroundWorker& worker() { return *worker_; }
   segment::Host& host() { return host_; }
   ProcessSlots& slots() { return slots_; }
+  OperationPool& operations() { return *operations_; }
   const platform::BucketDirectory& directory() const { return directory_; }
 
   // Closes descriptors that a forked child must not keep.
@@ -87,6 +89,7 @@ class Attachment {
   OsHost host_;
   std::optional<platform::Doorbell> lifeline_;
   std::optional<LockManager> manager_;
+  std::optional<OperationPool> operations_;
   std::optional<BackgroundWorker> worker_;
   std::atomic<bool> is_forked_child_{false};
   std::atomic<const char*> why_lost_{nullptr};  // null: it is connected

@@ -1,5 +1,7 @@
 #include "core/extent_growth.h"
 
+#include <algorithm>
+
 #include "segment/record_pool.h"
 
 namespace holdfast::core {
@@ -18,10 +20,29 @@ constexpr uint32_t kSlotBits = 11;  // of ProcessRef::ToShortWord
 bool ExtentGrowth::TryClaim(uint32_t extent) {
   segment::Shared<uint32_t>& owner = segment_.extent_owner(extent);
   uint32_t seen = owner.Get();
-  if (seen == 0) return owner.CompareExchange(seen, ClaimWord());
+  return IsFree(seen) && owner.CompareExchange(seen, ClaimWord());
+}
+
+bool ExtentGrowth::IsFree(uint32_t seen) const {
+  if (seen == 0) return true;
   if ((seen & kExtentClaimed) == 0 || seen == ClaimWord()) return false;
-  if (!IsReaped(seen & ~kExtentClaimed)) return false;
-  return owner.CompareExchange(seen, ClaimWord());
+  return IsReaped(seen & ~kExtentClaimed);
+}
+
+bool ExtentGrowth::AreMoreFree(uint32_t count) const {
+  uint32_t free = 0;
+  for (uint32_t extent = 0; extent < segment_.geometry().extents && free <= count; ++extent) {
+    if (IsFree(segment_.extent_owner(extent).Get())) ++free;
+  }
+  return free > count;
+}
+
+// Operations wait for one busy shard: they must not fill the table for the others. An extent for
+// each shard is left, in a small table a quarter of all.
+Result<std::vector<uint32_t>> ExtentGrowth::ClaimForOperations() {
+  const uint32_t reserve = std::min(segment_.geometry().shards, segment_.geometry().extents / 4);
+  if (AreMoreFree(reserve)) return Claim(1);
+  return Status(StatusCode::kSegmentFull, "the lock table is full (see the capacity option)");
 }
 
 bool ExtentGrowth::IsReaped(uint32_t short_word) const {

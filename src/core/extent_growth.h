@@ -21,6 +21,8 @@ class ExtentGrowth {
   // Returns extents for at least `cells` cells: allocated, prepared, and claimed by this process.
   // kSegmentFull: the capacity or the file system is full; nothing is claimed then.
   Result<std::vector<uint32_t>> Claim(uint32_t cells);
+  // One extent for operations, unless the shards may need those that are left.
+  Result<std::vector<uint32_t>> ClaimForOperations();
   void Unclaim(uint32_t extent);
 
   // The owner word of an extent that this process has claimed.
@@ -28,6 +30,8 @@ class ExtentGrowth {
 
  private:
   bool TryClaim(uint32_t extent);
+  bool IsFree(uint32_t seen) const;
+  bool AreMoreFree(uint32_t count) const;
   bool IsReaped(uint32_t short_word) const;
   Status ClaimInto(std::vector<uint32_t>& extents, uint32_t count);
 

@@ -32,14 +32,20 @@ Result<OperationPlace> OperationPool::Take(uint32_t text_cells) {
                   "the name is too long to be queued while the lock table is busy");
   }
   OperationPlace place;
-  for (Extent& extent : extents_) {
-    if (TakeIn(extent, text_cells, place)) return place;
+  while (!FindPlace(text_cells, place)) {
+    // Not under the mutex: it makes system calls.
+    const Result<std::vector<uint32_t>> claimed = growth_.ClaimForOperations();
+    if (!claimed.ok()) return claimed.status();
+    const std::lock_guard<std::mutex> guard(mutex_);
+    extents_.push_back({claimed->front(), std::vector<bool>(geometry.cells_per_extent), 0});
   }
-  const Result<std::vector<uint32_t>> claimed = growth_.Claim(1);
-  if (!claimed.ok()) return claimed.status();
-  extents_.push_back({claimed->front(), std::vector<bool>(geometry.cells_per_extent), 0});
-  TakeIn(extents_.back(), text_cells, place);
   return place;
+}
+
+bool OperationPool::FindPlace(uint32_t text_cells, OperationPlace& place) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return std::any_of(extents_.begin(), extents_.end(),
+                     [&](Extent& extent) { return TakeIn(extent, text_cells, place); });
 }
 
 bool OperationPool::TakeIn(Extent& extent, uint32_t text_cells, OperationPlace& place) {
@@ -58,22 +64,28 @@ bool OperationPool::TakeIn(Extent& extent, uint32_t text_cells, OperationPlace& 
   return true;
 }
 
-void OperationPool::Give(const OperationPlace& place) {
-  for (auto extent = extents_.begin(); extent != extents_.end(); ++extent) {
-    const CellId first = segment_.FirstCell(extent->number);
-    if (place.id < first || place.id - first >= segment_.geometry().cells_per_extent) continue;
-    Mark(extent->used, place.id - first, 1, false);
-    Mark(extent->used, place.text - first, place.text_cells, false);
-    if (--extent->used_count > 0) return;
-    growth_.Unclaim(extent->number);
-    extents_.erase(extent);
-    return;
+void OperationPool::Give(std::span<const OperationPlace> places) {
+  std::vector<uint32_t> unused;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    for (const OperationPlace& place : places) {
+      for (Extent& extent : extents_) GiveIn(extent, place);
+    }
+    for (const Extent& extent : extents_) {
+      if (extent.used_count == 0) unused.push_back(extent.number);
+    }
+    std::erase_if(extents_, [](const Extent& extent) { return extent.used_count == 0; });
   }
+  for (const uint32_t extent : unused) growth_.Unclaim(extent);
 }
 
-void OperationPool::GiveAll() {
-  for (const Extent& extent : extents_) growth_.Unclaim(extent.number);
-  extents_.clear();
+void OperationPool::GiveIn(Extent& extent, const OperationPlace& place) {
+  const CellId first = segment_.FirstCell(extent.number);
+  const bool is_here = place.id >= first && place.id - first < segment_.geometry().cells_per_extent;
+  if (!is_here || !extent.used[place.id - first]) return;
+  Mark(extent.used, place.id - first, 1, false);
+  Mark(extent.used, place.text - first, place.text_cells, false);
+  --extent.used_count;
 }
 
 }  // namespace holdfast::core

@@ -1,10 +1,12 @@
-// The extents that an agent's process has claimed for the agent's operations (segment/intake.h).
-// Private to the agent, so finding a free cell shares nothing. The pool claims an extent when it
-// needs one, and releases it with its last operation.
+// The extents that a process has claimed for the operations of its agents (segment/intake.h). The
+// pool claims an extent when it needs one, and releases the extent with its last operation. It
+// leaves the last extents of the table to the shards. Any thread.
 #ifndef HOLDFAST_CORE_OPERATION_POOL_H_
 #define HOLDFAST_CORE_OPERATION_POOL_H_
 
 #include <cstdint>
+#include <mutex>
+#include <span>
 #include <vector>
 
 #include "core/extent_growth.h"
@@ -25,12 +27,11 @@ class OperationPool {
   OperationPool(segment::Segment& segment, segment::Host& host, segment::ProcessRef self)
       : segment_(segment), growth_(segment, host, self) {}
 
-  // kSegmentFull: there is no extent left, or the text is too large for one.
+  // kSegmentFull: there is no extent left for operations, or the text is too large for one.
   Result<OperationPlace> Take(uint32_t text_cells);
-  // REQUIRES: the operation is in no intake any more.
-  void Give(const OperationPlace& place);
-  // Releases all extents: the agent has ended.
-  void GiveAll();
+  // A place may be named twice. REQUIRES: the operations are in no intake any more.
+  void Give(std::span<const OperationPlace> places);
+  void Give(const OperationPlace& place) { Give({&place, 1}); }
 
  private:
   struct Extent {
@@ -38,11 +39,14 @@ class OperationPool {
     std::vector<bool> used;
     uint32_t used_count;
   };
+  bool FindPlace(uint32_t text_cells, OperationPlace& place);
   bool TakeIn(Extent& extent, uint32_t text_cells, OperationPlace& place);
+  void GiveIn(Extent& extent, const OperationPlace& place);
 
   segment::Segment& segment_;
   ExtentGrowth growth_;
-  std::vector<Extent> extents_;
+  std::mutex mutex_;
+  std::vector<Extent> extents_;  // guarded by mutex_
 };
 
 }  // namespace holdfast::core

@@ -10,6 +10,20 @@ const END = 'core_test:EndInTheIntake*';
 /** @type {import('./planted-bugs.js').PlantedBug[]} */
 const INTAKE_BUGS = [
   {
+    name: 'operations take the last extents of the table',
+    file: 'src/core/extent_growth.cc',
+    from: 'if (AreMoreFree(reserve)) return Claim(1);',
+    to: 'if (AreMoreFree(0) || reserve == 0) return Claim(1);',
+    tests: ['core_test:AgentOperations.*'],
+  },
+  {
+    name: 'the room of an operation that a repair has executed stays taken',
+    file: 'src/core/agent_operations.cc',
+    from: '  if (!retired_.empty()) GiveRetired();\n',
+    to: '',
+    tests: ['core_test:AgentOperations.*'],
+  },
+  {
     name: 'a repair executes whatever stands in a cell by then',
     file: 'src/segment/intake.cc',
     from: '  const bool is_it = operation->number.LoadRmw() == found.number &&\n                     operation->shard.Acquire() == shard.index() &&\n                     operation->state.Acquire() == OperationState::kPending &&\n                     operation->number.Get() == found.number;',
@@ -96,8 +110,8 @@ const INTAKE_BUGS = [
   {
     name: 'a cell that a repair has executed is used again at once',
     file: 'src/core/agent_operations.cc',
-    from: 'if (CellOf(place).state.Acquire() == OperationState::kExecuted) {',
-    to: 'if (CellOf(place).state.Acquire() == OperationState::kUnused) {',
+    from: 'CellOf(place).state.Acquire() != OperationState::kExecuted;',
+    to: 'CellOf(place).state.Acquire() != OperationState::kUnused;',
     tests: ['core_test:AgentOperations*', SIMULATION],
   },
   {

@@ -71,7 +71,7 @@ class RequestTable {
   /** No request waits or holds, and no release waits for its answer. */
   get isEmpty() {
     const isNone = (/** @type {Request | null} */ request) => request === null;
-    return this.#releases.size === 0 && this.#requests.every(isNone);
+    return this.#releases.size === 0 && this.byId.every(isNone);
   }
 
   /** @returns {Request[]} all requests; the table is empty afterwards */

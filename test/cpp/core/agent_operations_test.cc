@@ -9,6 +9,7 @@
 
 #include "core/agent.h"
 #include "core/attachment.h"
+#include "core/extent_growth.h"
 #include "core/operation_executor.h"
 #include "segment/intake.h"
 #include "segment/lock_word.h"
@@ -53,11 +54,12 @@ class AgentOperations : public testing::Test {
   }
   void Unlock() { lock_.reset(); }
 
-  // An agent that could not rescan a locked shard has asked its worker to enter, as soon as it is
-  // free, and to have it rescan.
-  void LetTheWorkerPass() {
-    while (Table().agent(agent_->ref().index).rescan.Get() == 0) std::this_thread::yield();
-    while (segment::LockWord(Table(), Shard()).IsLocked()) std::this_thread::yield();
+  uint32_t ClaimedExtents() const {
+    uint32_t claimed = 0;
+    for (uint32_t extent = 0; extent < Table().geometry().extents; ++extent) {
+      if ((Table().extent_owner(extent).Get() & segment::kExtentClaimed) != 0) ++claimed;
+    }
+    return claimed;
   }
 
   // Whether an operation is pending, and not yet in the intake.
@@ -163,20 +165,57 @@ TEST_F(AgentOperations, KeepTheirRoomAfterTheAnswerUntilTheyAreOutOfTheIntake) {
   Unlock();
 }
 
+// The shard was busy again when the answer was read: the worker enters once it is free.
 TEST_F(AgentOperations, GiveTheirRoomBackOnceTheyAreOutOfTheIntake) {
   PutInAroundARepair();
-  const segment::CellId id = Head();
   std::vector<core::RequestEvent> events;
   agent_->TakeEvents(events);
   ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(ClaimedExtents(), 1U);
   Unlock();
-  LetTheWorkerPass();
-  agent_->End(events[0].id);  // whoever enters executes the intake
+  while (ClaimedExtents() > 0) agent_->TakeEvents(events);
+}
+
+TEST_F(AgentOperations, GiveTheirRoomBackWhenTheAnswerOfARepairIsRead) {
+  PutInAroundARepair();
+  Unlock();
+  while (segment::LockWord(Table(), Shard()).IsLocked()) std::this_thread::yield();  // a visit
+  std::vector<core::RequestEvent> events;
+  while (events.empty()) agent_->TakeEvents(events);
+  ASSERT_EQ(events[0].kind, core::RequestEvent::Kind::kGranted);
+  while (ClaimedExtents() > 0) agent_->TakeEvents(events);
+}
+
+TEST_F(AgentOperations, OfAllAgentsOfAProcessShareAnExtent) {
+  std::vector<std::unique_ptr<core::Agent>> agents;
+  for (uint64_t i = 0; i < 4; ++i) {
+    agents.push_back(*core::Agent::Open(SmallBucketIn(directory_), {2, i}));
+  }
+  Lock();
+  for (const auto& agent : agents) ASSERT_EQ(Ask(*agent).outcome, core::RequestOutcome::kQueued);
+  EXPECT_EQ(ClaimedExtents(), 1U);
+  Unlock();
+}
+
+// A busy shard fills no table for the others.
+TEST_F(AgentOperations, LeaveTheLastExtentsToTheShards) {
+  core::ExtentGrowth growth(Table(), attachment_->host(), attachment_->manager().self());
+  const uint32_t cells = Table().geometry().cells_per_extent;
+  const uint32_t reserve = Table().geometry().extents / 4;
+  ASSERT_TRUE(growth.Claim((Table().geometry().extents - reserve) * cells).ok());
   Lock();
   core::LockRequest request;
-  const auto again = agent_->Request(Name(), request);
-  ASSERT_TRUE(again.ok());
-  EXPECT_EQ(Head(), id);  // the same room, used again
+  EXPECT_EQ(agent_->Request(Name(), request).status().code(), StatusCode::kSegmentFull);
+  std::u16string other = u"a";
+  const auto shard_of = [&] {
+    return segment::ResourceName(other.data(), static_cast<uint32_t>(other.size()))
+        .ShardOf(Table().geometry().shards);
+  };
+  while (shard_of() == Shard()) ++other[0];
+  const auto answer = agent_->Request(
+      segment::ResourceName(other.data(), static_cast<uint32_t>(other.size())), request);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(answer->outcome, core::RequestOutcome::kGranted);
   Unlock();
 }
 

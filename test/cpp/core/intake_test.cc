@@ -357,12 +357,10 @@ TEST_F(Intake, WhatAnEndedAgentHasLeftPendingIsNotExecuted) {
 }
 
 TEST_F(Intake, WithoutRoomInTheShardMakesRoomOrSaysSo) {
-  LeaveShard();
+  const OperationCell& first = PutInRequest(a);
   core::ExtentGrowth growth(machine.segment(), machine.host(), q);
   const uint32_t cells = machine.segment().geometry().cells_per_extent;
-  ASSERT_TRUE(growth.Claim((FreeExtents() - 1) * cells).ok());
-  ASSERT_TRUE(IsAcquired(word_, r));
-  const OperationCell& first = PutInRequest(a);
+  ASSERT_TRUE(growth.Claim(FreeExtents() * cells).ok());
   LeaveShard();
   Enter(c);
   EXPECT_EQ(core::ReplyOf(first).status().code(), StatusCode::kSegmentFull);
