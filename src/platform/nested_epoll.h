@@ -2,7 +2,7 @@
 //
 // A write to a FIFO wakes the reader with the kernel's synchronous wake-up: on the writer's CPU,
 // although another one is idle. A sleeper on a nested epoll is woken without that hint.
-// docs/decisions/0022-nested-epoll.md
+// docs/decisions/0017-adaptive-spinning.md
 #ifndef HOLDFAST_PLATFORM_NESTED_EPOLL_H_
 #define HOLDFAST_PLATFORM_NESTED_EPOLL_H_
 
