@@ -45,7 +45,7 @@ const NOW = Promise.resolve();
  * callback has returned, a PendingRelease keeps the lock if something still needs it.
  *
  * What a lock takes that nobody else wants is short, and in few functions: V8 puts so much into one
- * and no more. It inherits nothing, for the same reason (decision 0035).
+ * and no more. It inherits nothing, for the same reason (decision 0021).
  */
 class LockRequest {
   /** Set and read by the backend only. */
