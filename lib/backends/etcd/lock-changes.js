@@ -17,8 +17,7 @@ const { toGrantMail } = require('./grant-mail.js');
 const { countHolders, leaseOf, readHeads, readState } = require('./queue-state.js');
 
 /**
- * The changes of a lock, each as one transaction. See docs/decisions/0030-locks-in-etcd.md for why
- * they keep the invariants E1 … E6.
+ * The changes of a lock, each as one transaction. They keep the invariants E1 to E6 (docs/etcd.md).
  *
  * @typedef {import('./keys.js').BucketKeys} BucketKeys
  * @typedef {import('./keys.js').NameKeys} NameKeys

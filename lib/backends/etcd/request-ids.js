@@ -6,8 +6,7 @@ const { numberOf, toRequestId } = require('./keys.js');
 
 /**
  * The ids of one session's requests, which are used again: a key that is gone stays in etcd's index
- * until a compaction, and each range over its name passes it. See decision 0033 for why that is
- * safe.
+ * until a compaction, and each range over its name passes it. docs/etcd.md has the rules R1 to R5.
  */
 class RequestIds {
   #leaseId;
