@@ -54,6 +54,14 @@ function howToBuild(root) {
   return isCheckout ? `Run "npm run build" in ${root}.` : 'Run "npx holdfast-build".';
 }
 
+function isSingleExecutable() {
+  try {
+    return require('node:sea').isSea();
+  } catch {
+    return false; // a runtime without them
+  }
+}
+
 /**
  * @param {string} root
  * @param {string[]} searched
@@ -62,6 +70,13 @@ function missing(root, searched) {
   const places = `the native addon is missing (searched: ${searched.join(', ')}).`;
   if (isPackage(root)) {
     return new BindingError('ERR_HOLDFAST_NOT_BUILT', `${places} ${howToBuild(root)}`);
+  }
+  if (isSingleExecutable()) {
+    return new BindingError(
+      'ERR_HOLDFAST_BUNDLED',
+      `${places} A single executable application has no native part inside: put the package's ` +
+        'prebuilds/*/holdfast.node beside it, and set HOLDFAST_BINARY to its path.',
+    );
   }
   return new BindingError(
     'ERR_HOLDFAST_BUNDLED',

@@ -95,6 +95,21 @@ function open(file) {
 }
 
 /**
+ * The options of Node for a process that may not load or read an addon.
+ * @param {string | undefined} code  of the error
+ * @param {string} place  that is read
+ * @returns {string | undefined}
+ */
+function howToAllow(code, place) {
+  if (code !== 'ERR_DLOPEN_DISABLED' && code !== 'ERR_ACCESS_DENIED') return undefined;
+  if (process.permission === undefined) return 'Start Node without --no-addons.';
+  return (
+    'The permission model of Node is on: start Node with --allow-addons and ' +
+    `--allow-fs-read=${place}.`
+  );
+}
+
+/**
  * Loads the native addon, or returns the loaded one. A failure is not cached: the next call
  * searches again. HOLDFAST_BINARY names a file to load in place of all candidates.
  * @param {object} [where] For tests.
@@ -112,15 +127,20 @@ function loadBinding({
   refuseOtherRuntimes(versions);
   refuseOtherPlatforms(machine);
   const chosen = process.env.HOLDFAST_BINARY || undefined;
-  const file = chosen === undefined ? findAddon(root, machine) : path.resolve(chosen);
+  let file = chosen === undefined ? `of ${root}` : path.resolve(chosen);
   try {
+    if (chosen === undefined) file = findAddon(root, machine);
     return open(file);
   } catch (error) {
-    const advice = chosen === undefined ? howToBuild(root) : 'HOLDFAST_BINARY names this file.';
+    if (error instanceof BindingError) throw error;
+    const { message, code } = /** @type {NodeJS.ErrnoException} */ (error);
+    const advice =
+      howToAllow(code, chosen === undefined ? root : file) ??
+      (chosen === undefined ? howToBuild(root) : 'HOLDFAST_BINARY names this file.');
     throw new BindingError(
       'ERR_HOLDFAST_NOT_LOADED',
       `the native addon ${file} cannot be loaded by Node ${process.version} on ` +
-        `${machine.platform}-${machine.arch}: ${/** @type {Error} */ (error).message}. ${advice}`,
+        `${machine.platform}-${machine.arch}: ${message.replace(/\.+$/, '')}. ${advice}`,
       { cause: error },
     );
   }

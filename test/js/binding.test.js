@@ -1,10 +1,12 @@
 'use strict';
 
+const { spawnSync } = require('node:child_process');
 const { mkdirSync, mkdtempSync, rmSync, writeFileSync } = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { BindingError, loadBinding } = require('../../lib/binding.js');
 
+const LIBRARY = path.resolve(__dirname, '../../lib/index.js');
 const BUILT = path.resolve(__dirname, '../../build/Release');
 
 /** That of the run, which may name a delivered addon. */
@@ -132,4 +134,34 @@ test.each([
   expect(error.cause).toBeUndefined(); // the loader was not asked
   expect(error.message).toContain(name);
   expect(error.message).toContain('HOLDFAST_URL=broker:');
+});
+
+describe('a Node that may not load addons', () => {
+  const PROGRAM = `const { openLockManager } = require(${JSON.stringify(LIBRARY)});
+    openLockManager().query().catch(({ code, message }) => console.log(code, message));`;
+  const permission = process.allowedNodeEnvironmentFlags.has('--permission')
+    ? '--permission'
+    : '--experimental-permission';
+  const all = `${permission} --allow-fs-read=*`;
+
+  /** What the program prints with these options. */
+  function outputWith(options) {
+    const env = { ...process.env, HOLDFAST_URL: 'shm:', NODE_OPTIONS: '' };
+    const args = [...options.split(' '), '-e', PROGRAM];
+    return spawnSync(process.execPath, args, { encoding: 'utf8', env }).stdout;
+  }
+
+  test.each([
+    ['--no-addons', /Start Node without --no-addons\./],
+    [all, /start Node with --allow-addons and --allow-fs-read=/],
+    [
+      `${permission} --allow-addons --allow-fs-read=${path.dirname(LIBRARY)}`,
+      /start Node with --allow-addons and --allow-fs-read=/,
+    ],
+  ])('with %s gets the option to change', (options, advice) => {
+    const output = outputWith(options);
+    expect(output).toMatch(/^ERR_HOLDFAST_NOT_LOADED /);
+    expect(output).toMatch(advice);
+    expect(output).not.toMatch(/build"/);
+  });
 });

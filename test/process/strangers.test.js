@@ -231,6 +231,14 @@ testAsRoot.each(Object.entries(PLANTED_AS_ROOT))('%s is refused with the reason'
   isRefused(planted),
 );
 
+test('a directory whose own place is missing is refused with the way to name another', async () => {
+  const locks = openLockManager({ directory: join(directory, 'missing', 'locks') });
+  await expect(locks.query()).rejects.toMatchObject({
+    name: 'SecurityError',
+    message: expect.stringMatching(/does not exist.*set HOLDFAST_DIR to a directory/),
+  });
+});
+
 /** What another version has left: its layout version follows the magic. */
 function changeLayoutVersion() {
   const fd = fs.openSync(segment, 'r+');

@@ -1,6 +1,13 @@
 'use strict';
 
-const { lstatSync, readdirSync, readFileSync, statfsSync, statSync } = require('node:fs');
+const {
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  statfsSync,
+  statSync,
+} = require('node:fs');
 const path = require('node:path');
 const { defaultDirectory, toBucketName } = require('../bucket-directory.js');
 const { IF_AVAILABLE, SHARED, STEAL } = require('./native-constants.js');
@@ -62,8 +69,8 @@ function openAgent(native, options, words, onEvents) {
     return Object.create(agent);
   } catch (error) {
     const { name, message, code } = /** @type {any} */ (error);
-    const users = code === 'VERSION_MISMATCH' ? usersText(options) : '';
-    throw toError({ name, message: `${message}: ${placeToName(options)}${users}`, code });
+    const more = code === 'VERSION_MISMATCH' ? usersText(options) : otherPlaceText(options);
+    throw toError({ name, message: `${message}: ${placeToName(options)}${more}`, code });
   }
 }
 
@@ -111,6 +118,15 @@ function placeOf({ bucket, directory }) {
 
 /** @param {AgentOptions} options */
 const segmentOf = ({ directory, bucket }) => path.join(directory, bucket, 'segment');
+
+/**
+ * The advice if the directory of buckets cannot be made, as on a machine without /dev/shm.
+ * @param {AgentOptions} options
+ */
+function otherPlaceText({ directory }) {
+  if (existsSync(path.dirname(directory))) return '';
+  return '; or set HOLDFAST_DIR to a directory inside of one that exists, such as /tmp/holdfast';
+}
 
 /**
  * The processes that have mapped a lock table, as far as this process may see them.
