@@ -46,7 +46,6 @@ declare function writeReport(): Promise<void>;
 declare function bill(): Promise<void>;
 declare function nightly(): Promise<void>;
 declare function call(): Promise<string>;
-declare function pause(ms: number): Promise<void>;
 `;
 
 const pages = documents().filter((file) => file === 'README.md' || /^(docs|examples)\//.test(file));
