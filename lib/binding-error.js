@@ -1,5 +1,7 @@
 'use strict';
 
+const { keepName } = require('./copies.js');
+
 const FALLBACK_HINT =
   'HOLDFAST_URL=broker: gives locks without it, shared by all processes that use the same setting; ' +
   'HOLDFAST_FALLBACK=local gives locks that are shared within one thread only.';
@@ -18,5 +20,7 @@ class BindingError extends Error {
     this.code = code;
   }
 }
+
+keepName(BindingError, 'BindingError');
 
 module.exports = { BindingError };

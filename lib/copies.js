@@ -21,15 +21,26 @@ function sharedByCopies(name, create) {
   return holder[key];
 }
 
+/**
+ * Names a public class in a bundle, too, whose minifier renames classes.
+ * @param {Function} constructor
+ * @param {string} name
+ */
+function keepName(constructor, name) {
+  Object.defineProperty(constructor, 'name', { value: name });
+}
+
 const hasOrdinaryInstance = Function.prototype[Symbol.hasInstance];
 
 /**
  * Makes `instanceof` accept the instances of all copies of a class. A subclass of it is not
  * concerned.
  * @param {Function} constructor
+ * @param {string} name  a literal, which all copies share
  */
-function acceptInstancesOfCopies(constructor) {
-  const brand = Symbol.for(`holdfast.${constructor.name}`);
+function acceptInstancesOfCopies(constructor, name) {
+  const brand = Symbol.for(`holdfast.${name}`);
+  keepName(constructor, name);
   Object.defineProperty(constructor.prototype, brand, { value: true });
   Object.defineProperty(constructor, Symbol.hasInstance, {
     /** @this {unknown} @param {any} value */
@@ -41,4 +52,4 @@ function acceptInstancesOfCopies(constructor) {
   });
 }
 
-module.exports = { acceptInstancesOfCopies, sharedByCopies };
+module.exports = { acceptInstancesOfCopies, keepName, sharedByCopies };

@@ -1,6 +1,6 @@
 'use strict';
 
-const { acceptInstancesOfCopies, sharedByCopies } = require('./copies.js');
+const { acceptInstancesOfCopies, keepName, sharedByCopies } = require('./copies.js');
 
 /**
  * The errors of this package. Each is created where it happens, so that it has its own stack.
@@ -58,6 +58,7 @@ class LockLostError extends DOMException {
     return losses.has(/** @type {object} */ (value));
   }
 }
+keepName(LockLostError, 'LockLostError');
 
 /**
  * @typedef {object} DeadlockMember  a member of the cycle
@@ -84,7 +85,7 @@ class DeadlockError extends DOMException {
     return errorToJson(this);
   }
 }
-acceptInstancesOfCopies(DeadlockError);
+acceptInstancesOfCopies(DeadlockError, 'DeadlockError');
 
 /** A mutex or semaphore was not entered: it was held (`blocking: false`), or the timeout passed. */
 class LockError extends Error {
@@ -103,7 +104,7 @@ class LockError extends Error {
     return errorToJson(this);
   }
 }
-acceptInstancesOfCopies(LockError);
+acceptInstancesOfCopies(LockError, 'LockError');
 
 /** @param {string} message */
 const abortError = (message) => new DOMException(message, 'AbortError');

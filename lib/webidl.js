@@ -1,5 +1,6 @@
 'use strict';
 
+const { keepName } = require('./copies.js');
 const { lazy } = require('./lazy.js');
 
 const keepSources = lazy(() => require('./composite-signals.js').keepSources);
@@ -153,14 +154,16 @@ function toSequence(value, convert) {
  * Gives the attributes and operations of an interface the property attributes of Web IDL (classes
  * make them non-enumerable) and the prototype its toStringTag.
  * @param {Function} interfaceObject
+ * @param {string} name
  * @param {readonly string[]} members  names on the prototype
  */
-function defineInterface(interfaceObject, members) {
+function defineInterface(interfaceObject, name, members) {
+  keepName(interfaceObject, name);
   for (const member of members) {
     Object.defineProperty(interfaceObject.prototype, member, { enumerable: true });
   }
   Object.defineProperty(interfaceObject.prototype, Symbol.toStringTag, {
-    value: interfaceObject.name,
+    value: name,
     configurable: true,
   });
 }

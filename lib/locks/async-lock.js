@@ -1,5 +1,6 @@
 'use strict';
 
+const { keepName } = require('../copies.js');
 const { LockError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { toCallback } = require('../webidl.js');
@@ -139,5 +140,6 @@ class AsyncLock {
     return Atomics.exchange(this.#word, 0, CONTENDED) !== UNLOCKED;
   }
 }
+keepName(AsyncLock, 'AsyncLock');
 
 module.exports = { AsyncLock };

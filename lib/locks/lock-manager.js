@@ -303,7 +303,7 @@ class LockManager {
     };
   }
 }
-defineInterface(LockManager, [
+defineInterface(LockManager, 'LockManager', [
   'request',
   'query',
   'acquire',
@@ -314,7 +314,7 @@ defineInterface(LockManager, [
   'watch',
   'close',
 ]);
-acceptInstancesOfCopies(LockManager);
+acceptInstancesOfCopies(LockManager, 'LockManager');
 
 /**
  * For this package: whether at least `min` holders, or an exclusive one, hold the lock.

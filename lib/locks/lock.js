@@ -62,8 +62,8 @@ class Lock {
     return `Lock ${inspect({ name, mode, token }, options)}`;
   }
 }
-defineInterface(Lock, ['name', 'mode', 'token', 'signal']);
-acceptInstancesOfCopies(Lock);
+defineInterface(Lock, 'Lock', ['name', 'mode', 'token', 'signal']);
+acceptInstancesOfCopies(Lock, 'Lock');
 
 /**
  * @param {GrantedRequest} request  granted

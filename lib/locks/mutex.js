@@ -1,5 +1,6 @@
 'use strict';
 
+const { keepName } = require('../copies.js');
 const { lazy } = require('../lazy.js');
 
 const newBase = lazy(() => require('./mutex-base.js').newMutexBase);
@@ -64,5 +65,6 @@ class Mutex {
     await this.#base.waitUntilFree(options, { mode: 'exclusive' });
   }
 }
+keepName(Mutex, 'Mutex');
 
 module.exports = { Mutex };

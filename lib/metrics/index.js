@@ -1,5 +1,6 @@
 'use strict';
 
+const { keepName } = require('../copies.js');
 const { toLockManager } = require('../locks/lock-manager.js');
 const { locks } = require('../locks/lock-managers.js');
 const { BucketSource } = require('./bucket-source.js');
@@ -76,6 +77,7 @@ class LockMetrics {
     this.close();
   }
 }
+keepName(LockMetrics, 'LockMetrics');
 
 /** @type {LockMetrics | undefined} of the bucket `default`, for collect() and toPrometheus() */
 let shared;

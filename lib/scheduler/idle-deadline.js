@@ -34,7 +34,7 @@ class IdleDeadline {
     return this.#didTimeout;
   }
 }
-defineInterface(IdleDeadline, ['timeRemaining', 'didTimeout']);
+defineInterface(IdleDeadline, 'IdleDeadline', ['timeRemaining', 'didTimeout']);
 
 /**
  * @param {number} end

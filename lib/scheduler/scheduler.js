@@ -65,7 +65,7 @@ class Scheduler {
     return this.#open().inspect();
   }
 }
-defineInterface(Scheduler, ['postTask', 'yield', 'inspect']);
+defineInterface(Scheduler, 'Scheduler', ['postTask', 'yield', 'inspect']);
 
 /**
  * Beyond the standard: a further scheduler of this thread.

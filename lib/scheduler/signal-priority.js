@@ -47,7 +47,7 @@ class TaskPriorityChangeEvent extends Event {
     return this.#previousPriority;
   }
 }
-defineInterface(TaskPriorityChangeEvent, ['previousPriority']);
+defineInterface(TaskPriorityChangeEvent, 'TaskPriorityChangeEvent', ['previousPriority']);
 
 /**
  * The event that the platform fires: a trusted one.

@@ -116,7 +116,7 @@ class TaskSignal extends AbortSignal {
     handler.assign(this, value);
   }
 }
-defineInterface(TaskSignal, ['priority', 'onprioritychange']);
+defineInterface(TaskSignal, 'TaskSignal', ['priority', 'onprioritychange']);
 Object.defineProperty(TaskSignal, 'any', { enumerable: true });
 
 /**
@@ -171,6 +171,6 @@ class TaskController extends AbortController {
     own.change(toTaskPriority(priority));
   }
 }
-defineInterface(TaskController, ['setPriority']);
+defineInterface(TaskController, 'TaskController', ['setPriority']);
 
 module.exports = { TaskSignal, TaskController };

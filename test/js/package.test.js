@@ -16,6 +16,7 @@ const path = require('node:path');
 const { buildSync } = require('esbuild');
 
 const ROOT = path.resolve(__dirname, '../..');
+const ADDON = path.join(ROOT, 'build/Release/holdfast.node');
 
 test('each picture that a page of the package shows is in the package', () => {
   const args = ['pack', '--dry-run', '--json', '--ignore-scripts'];
@@ -65,6 +66,39 @@ describe('in a bundle', () => {
 
   test('holdfast/install is kept: its import is its use', () => {
     expect(sizeOf("import 'holdfast/install';")).toBeGreaterThan(10_000);
+  });
+
+  test('that is minified, classes keep their names, and copies know each other', () => {
+    const contents = `
+      import * as holdfast from ${JSON.stringify(path.join(ROOT, 'lib/index.js'))};
+      import { LockMetrics } from ${JSON.stringify(path.join(ROOT, 'lib/metrics/index.js'))};
+      const copy = module.require(${JSON.stringify(path.join(ROOT, 'lib/index.js'))});
+      const classes = Object.entries({ ...holdfast.default, LockMetrics })
+        .filter(([, value]) => /^class/.test(value));
+      const { locks, scheduler, LockManager, Mutex, TaskController } = holdfast;
+      console.log(JSON.stringify({
+        renamed: classes.filter(([name, value]) => name !== value.name).map(([name]) => name),
+        count: classes.length,
+        tags: [locks, scheduler, new TaskController().signal].map(String),
+        isOfCopy: [locks instanceof copy.LockManager, copy.locks instanceof LockManager],
+        isOther: copy.locks instanceof Mutex,
+      }));`;
+    buildSync({
+      stdin: { contents, resolveDir: folder },
+      ...{ bundle: true, minify: true, platform: 'node', format: 'cjs', logLevel: 'error' },
+      outfile: path.join(folder, 'minified.js'),
+    });
+    const env = { ...process.env, HOLDFAST_BINARY: ADDON };
+    const args = [path.join(folder, 'minified.js')];
+    const output = execFileSync(process.execPath, args, { encoding: 'utf8', env });
+    const { count, ...found } = JSON.parse(output);
+    expect(count).toBeGreaterThan(10);
+    expect(found).toEqual({
+      renamed: [],
+      tags: ['[object LockManager]', '[object Scheduler]', '[object TaskSignal]'],
+      isOfCopy: [true, true],
+      isOther: false,
+    });
   });
 
   test('an export that is used is kept', () => {
