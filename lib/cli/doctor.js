@@ -10,7 +10,7 @@ const { checkTable } = require('./doctor/table.js');
 const { EXIT_STATUS } = require('./exit-status.js');
 const { colors, printLine, toJson } = require('./output.js');
 const { printable } = require('./printable.js');
-const { clusterUrl, isSharedMemory, placeText } = require('./table-options.js');
+const { clusterUrl, isSharedMemory, otherUsersText, placeText } = require('./table-options.js');
 const { integerFrom } = require('./seconds.js');
 
 /** @typedef {import('./doctor/finding.js').Finding} Finding */
@@ -45,6 +45,8 @@ async function examine(options) {
   const isUsable = !findings.some(({ level }) => level === 'fault');
   if (isUsable) findings.push(...(await checkTable(options)));
   if (isSharedMemory(options)) findings.push(...checkEnvironment(options));
+  const others = otherUsersText(options);
+  if (others !== '') findings.push(noted(others));
   if (options.pid !== undefined) findings.push(...compareWithProcess(options.pid, options));
   return findings;
 }

@@ -9,6 +9,7 @@ const {
   directoryOf,
   isSharedMemory,
   openExistingPlace,
+  otherUsersText,
 } = require('./table-options.js');
 const { printable } = require('./printable.js');
 const { tableLines } = require('./table.js');
@@ -97,7 +98,11 @@ async function showAllBuckets(name, options) {
  * @param {string | undefined} name
  * @param {Options} options
  */
-const ls = (name, options) => (options.all ? showAllBuckets : showBucket)(name, options);
+async function ls(name, options) {
+  await (options.all ? showAllBuckets : showBucket)(name, options);
+  const others = otherUsersText(options);
+  if (others !== '') note(others);
+}
 
 /** @param {import('commander').Command} program */
 const add = (program) =>

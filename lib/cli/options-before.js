@@ -10,6 +10,7 @@ const SHARED = [
   new Option('--bucket <name>'),
   new Option('--directory <path>'),
   new Option('--url <url>'),
+  new Option('--user <name>'),
   new Option('--json'),
 ];
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { lstatSync, readdirSync, statSync } = require('node:fs');
+const { lstatSync, readFileSync, readdirSync, statSync } = require('node:fs');
 const path = require('node:path');
 const { fileURLToPath } = require('node:url');
 const { InvalidArgumentError } = require('commander');
@@ -13,12 +13,21 @@ const { note } = require('./output.js');
 const { printable } = require('./printable.js');
 
 /** @typedef {import('commander').Command} Command */
-/** @typedef {{ bucket?: string, directory?: string, url?: string, json?: boolean }} Place */
+/**
+ * @typedef {{ bucket?: string, directory?: string, url?: string, json?: boolean, user?: string }}
+ *   Place
+ */
 
 /** So long a place may take to answer. */
 const ANSWER_MS = 5_000;
 /** The file of a bucket in shared memory. */
 const SEGMENT = 'segment';
+/** The folder of each user's directory of buckets. */
+const DEFAULT_PARENT = '/dev/shm';
+const ROOT = 0;
+const NO_GROUP = 65_534;
+/** The commands that change nothing. */
+const LOOKING = new Set(['ls', 'top', 'watch', 'graph', 'doctor', 'dashboard', 'trace']);
 
 /** @param {string} text */
 function toPath(text) {
@@ -32,10 +41,70 @@ function toPath(text) {
  */
 function addPlaceOptions(command) {
   if (command.name() === 'completion') return command;
-  return command
+  command
     .option('--bucket <name>', "the bucket (default: 'default')")
     .option('--directory <path>', 'where buckets are (default: $HOLDFAST_DIR or /dev/shm)', toPath)
     .option('--url <url>', 'where the locks live (default: $HOLDFAST_URL)');
+  if (!LOOKING.has(command.name())) return command;
+  return command
+    .option('--user <name>', 'as root: the locks of this user, by name or id')
+    .hook('preAction', (_, action) => becomeUser(action.opts().user));
+}
+
+/**
+ * A lock table is its user's alone: root looks at it as that user.
+ * @param {string | undefined} user
+ */
+function becomeUser(user) {
+  if (user === undefined) return;
+  if (process.geteuid?.() !== ROOT) {
+    throw new CommandError('--user is for root', EXIT_STATUS.noPermission);
+  }
+  loadNativePart();
+  try {
+    process.setgroups?.([]);
+    process.setgid?.(NO_GROUP);
+    process.setuid?.(/^\d+$/.test(user) ? Number(user) : user);
+  } catch (error) {
+    throw new CommandError(`--user: ${/** @type {Error} */ (error).message}`, EXIT_STATUS.usage);
+  }
+}
+
+/** From files that the other user may not be able to read. No bucket has this name. */
+function loadNativePart() {
+  try {
+    openLockManager({ bucket: '' }).isLocked('');
+  } catch {
+    // The name is refused; an error of the native part comes again.
+  }
+}
+
+/**
+ * A hint for root, who has locks of its own, at the tables of other users.
+ * @param {Place} place
+ * @returns {string} '' if there are none, or this is not root
+ */
+function otherUsersText(place) {
+  const { directory, user } = place;
+  const isDefault = directory === undefined && !process.env.HOLDFAST_DIR && isSharedMemory(place);
+  if (process.geteuid?.() !== ROOT || user !== undefined || !isDefault) return '';
+  const users = lookAt((folder) => readdirSync(folder), DEFAULT_PARENT)
+    ?.map((name) => Number(/^holdfast-(\d+)$/.exec(name)?.[1] ?? ROOT))
+    .filter((id) => id !== ROOT && bucketsIn(`${DEFAULT_PARENT}/holdfast-${id}`).length > 0)
+    .map(userName);
+  if (users === undefined || users.length === 0) return '';
+  return `other users have lock tables, too: see them with --user ${users.join(', --user ')}`;
+}
+
+/** @param {number} id  of a user */
+function userName(id) {
+  try {
+    const lines = readFileSync('/etc/passwd', 'utf8').split('\n');
+    const line = lines.map((one) => one.split(':')).find((fields) => Number(fields[2]) === id);
+    return line?.[0] || String(id);
+  } catch {
+    return String(id);
+  }
 }
 
 /** @param {Place} place */
@@ -83,7 +152,7 @@ function directoryOf(place) {
   const named = url !== undefined && /^shm:/i.test(url) ? directoryOfUrl(url) : undefined;
   if (named !== undefined) return named;
   const uid = /** @type {() => number} */ (process.geteuid)();
-  return process.env.HOLDFAST_DIR || `/dev/shm/holdfast-${uid}`;
+  return process.env.HOLDFAST_DIR || `${DEFAULT_PARENT}/holdfast-${uid}`;
 }
 
 /**
@@ -254,14 +323,16 @@ function openExistingPlace(place) {
     );
   }
   const directory = directoryOf(place);
-  const others = bucketsIn(directory);
+  const buckets = bucketsIn(directory);
   const hint =
-    others.length === 0
+    buckets.length === 0
       ? 'nobody has used a lock here yet'
-      : `the buckets here are ${others.map((name) => `'${name}'`).join(', ')}`;
+      : `the buckets here are ${buckets.map((name) => `'${name}'`).join(', ')}`;
+  const others = otherUsersText(place);
   throw new CommandError(
     `there is no bucket '${place.bucket ?? 'default'}' in ${directory}: ${hint}. ` +
-      'Programs may use another directory: "holdfast doctor --pid PID" compares.',
+      'Programs may use another directory: "holdfast doctor --pid PID" compares.' +
+      `${others === '' ? '' : ` And ${others}`}`,
   );
 }
 
@@ -275,6 +346,7 @@ module.exports = {
   isSharedMemory,
   openExistingPlace,
   openPlace,
+  otherUsersText,
   placeText,
   printableUrl,
   segmentOf,
