@@ -133,7 +133,7 @@ const PACKAGE_BUGS = [
     name: 'a cycle is a deadlock at once',
     file: 'lib/locks/deadlock/detector.js',
     from: 'return first !== undefined && now - first >= DEADLOCK_MS;',
-    to: 'return now >= Number(first ?? 0);',
+    to: 'return first !== undefined;',
     tests: [DEADLOCK, DETECTOR],
   },
   {
@@ -179,14 +179,14 @@ const PACKAGE_BUGS = [
     tests: [DETECTOR],
   },
   {
-    name: 'a request that can go on is never checked again',
+    name: 'a request that is not stuck is never checked again',
     file: 'lib/locks/deadlock/detector.js',
     from: 'if (watched !== undefined) pause(watched, maxMs);',
     to: 'if (watched !== undefined) watched.at = Infinity + maxMs;',
     tests: [DETECTOR],
   },
   {
-    name: 'a request that can go on for long delays the checks of others',
+    name: 'a request that is not stuck for long delays the checks of others',
     file: 'lib/locks/deadlock/detector.js',
     from: '|| this.#timerAt <= at) return;',
     to: '|| this.#timer !== undefined) return;',

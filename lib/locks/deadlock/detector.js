@@ -36,7 +36,7 @@ const FRESH_MS = 25;
 const FRESH_COUNT = 64;
 /** The longest pause between two checks of a request with `deadlock: 'reject'`. */
 const MAX_PAUSE_MS = 1000;
-/** The longest pause between two checks of another request that can go on as it is. */
+/** The longest pause between two checks of another request that is not stuck. */
 const MAX_REST_MS = 60_000;
 /** How long a request of another agent is remembered after a check has seen it. */
 const FORGET_MS = 10_000;
@@ -154,7 +154,7 @@ class DeadlockDetector {
   async #lookAtDue(start) {
     const due = await runSliced(this.#dueAt(start));
     if (due.length === 0) return;
-    const own = new Map([...this.#watched.keys()].map((request) => [request.backendId, request]));
+    const own = await runSliced(this.#watchedById());
     const surroundings = new Surroundings(this.#backend, (detail) => this.#isInside(detail, own));
     const ids = await surroundings.findStuck(due.map(({ backendId }) => backendId));
     const stuck = due.filter(
@@ -192,9 +192,16 @@ class DeadlockDetector {
     return due;
   }
 
+  /** @returns {Generator<void, Map<number, WatchedRequest>, void>} */
+  *#watchedById() {
+    const own = new Map();
+    yield* eachOf(this.#watched.keys(), (request) => own.set(request.backendId, request));
+    return own;
+  }
+
   /**
-   * A request can go on as it is. A later one may close a cycle through it: the check of that one
-   * finds it. But only its own agent can reject this one.
+   * A request that is not stuck is checked again later. A later request may close a cycle through
+   * it, which the check of that one finds; but only its own agent can reject this one.
    * @param {WatchedRequest} request
    * @returns {true}
    */
@@ -252,7 +259,7 @@ class DeadlockDetector {
   }
 
   /**
-   * Once per deadlock. The victim need not be due: it could go on when it was looked at.
+   * Once per deadlock. The victim need not be due for a check.
    * @param {import('./wait-graph.js').Deadlock} deadlock
    * @param {WaitGraph} graph
    * @param {Map<number, WatchedRequest>} own  watched when the look began
@@ -267,7 +274,7 @@ class DeadlockDetector {
     };
     if (!isRejected && ours.some(isWarned)) return;
     const cycle = yield* graph.findCycle(victim);
-    // Once one of the cycle has ended, the others may go on.
+    // Once a request of the cycle has ended, the others may continue.
     const hasEnded = (/** @type {LockDetail} */ detail) =>
       detail.clientId === victim.clientId && this.#find(detail, own) === undefined;
     if (cycle.some(hasEnded)) return;
@@ -281,7 +288,7 @@ class DeadlockDetector {
 
 /**
  * Whether the callback that a request was made in has ended. The callback of a reentrant request
- * has the lock of the one that covers it, whose callback may go on.
+ * has the lock of the one that covers it, whose callback may still run.
  * @param {WatchedRequest} request
  */
 function hasLeft({ outer, extras }) {

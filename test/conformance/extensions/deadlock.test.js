@@ -19,7 +19,7 @@ describeOneClient('deadlock', (run) => {
   );
 
   test(
-    'of two with reject in a cycle the younger one is rejected, whoever closes it',
+    'of two with reject in a cycle the younger one is rejected, also if a third request closes it',
     run(async ({ locks, assert, name }) => {
       const all = ['a', 'b', 'c'].map((letter) => `${name} ${letter}`);
       const deadlocks = ['reject', 'reject', 'warn'];

@@ -96,7 +96,7 @@ const DEADLOCK = { name: 'DeadlockError' };
 test.each([
   ['', 0],
   [', also with an option `deadlock` beside the token', 1 << 30],
-])('a request is not looked for once the callback that made it has ended%s', async (_, bits) => {
+])('a request is not checked once the callback that made it has ended%s', async (_, bits) => {
   const backend = backendOf({ held: [], pending: [] });
   const enclosing = { tokenHigh: (OUTER.tokenHigh | bits) >>> 0, tokenLow: OUTER.tokenLow };
   watchForDeadlock(backend, requestOf(1, { isEnclosing: false, enclosing }));
@@ -147,7 +147,7 @@ test('a cycle that stands is a deadlock, although more requests join it at each 
 });
 
 test.each(['me', 'other'])(
-  'one with reject that could go on is rejected once a request of "%s" closes a cycle',
+  'one with reject that was not stuck is rejected once a request of "%s" closes a cycle',
   async (clientId) => {
     const [closer, waiting] = cycle().pending;
     const backend = backendOf({ held: cycle().held, pending: [waiting] });
@@ -159,7 +159,7 @@ test.each(['me', 'other'])(
   },
 );
 
-test('one that can go on for long holds up no look at others', async () => {
+test('one that is not stuck for long delays no check of others', async () => {
   const backend = backendOf({ held: cycle().held, pending: [cycle().pending[0]] });
   watchForDeadlock(backend, requestOf(2));
   await untilWalk(backend, 5); // the next time in three seconds
