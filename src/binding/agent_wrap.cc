@@ -808,20 +808,17 @@ napi_value AgentWrap::HoldersOf(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-// beginWaitWalk(Uint32Array of ids, with queues, with possible links) -> 0; -1: failed. Ends an
-// earlier walk.
+// beginWaitWalk(Uint32Array of ids, with queues) -> 0; -1: failed. Ends an earlier walk.
 napi_value AgentWrap::BeginWaitWalk(napi_env env, napi_callback_info info) {
-  const Call<AgentWrap, 3> call(env, info);
+  const Call<AgentWrap, 2> call(env, info);
   AgentWrap* const self = call.self();
   std::span<uint32_t> ids;
   bool with_queues = false;
-  bool with_possible = false;
-  if (self == nullptr || !Read(env, call[0], ids) || !Read(env, call[1], with_queues) ||
-      !Read(env, call[2], with_possible)) {
+  if (self == nullptr || !Read(env, call[0], ids) || !Read(env, call[1], with_queues)) {
     return Quit(env);
   }
   if (self->agent_ == nullptr) return ToJs(env, self->Fail(Closed()));
-  auto walk = self->agent_->BeginWaitWalk(ids, with_queues, with_possible);
+  auto walk = self->agent_->BeginWaitWalk(ids, with_queues);
   if (!walk.ok()) return ToJs(env, self->Fail(walk.status()));
   self->wait_walk_ = std::move(*walk);
   return ToJs(env, 0);

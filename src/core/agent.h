@@ -114,8 +114,7 @@ class Agent {
   // At most `max` live holders of the name. kBusy: the shard is locked.
   Result<Snapshot> HoldersOf(const segment::ResourceName& name, uint32_t max);
   // Walks from these queued requests to their blockers; see WaitWalk. Must not outlive this agent.
-  Result<std::unique_ptr<WaitWalk>> BeginWaitWalk(std::span<const uint32_t> ids, bool with_queues,
-                                                  bool with_possible);
+  Result<std::unique_ptr<WaitWalk>> BeginWaitWalk(std::span<const uint32_t> ids, bool with_queues);
 
   // What happens to the locks of the bucket; see AgentWatches.
   Result<uint32_t> OpenWatch(std::optional<std::u16string> name);

@@ -7,7 +7,7 @@
 namespace holdfast::core {
 
 Result<std::unique_ptr<WaitWalk>> Agent::BeginWaitWalk(std::span<const uint32_t> ids,
-                                                       bool with_queues, bool with_possible) {
+                                                       bool with_queues) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
   std::vector<RecordRef> starts;
@@ -16,8 +16,8 @@ Result<std::unique_ptr<WaitWalk>> Agent::BeginWaitWalk(std::span<const uint32_t>
       starts.push_back(entries_[id].record);
     }
   }
-  return std::make_unique<WaitWalk>(
-      attachment_->manager(), WaitWalk::Options{with_queues, with_possible}, std::move(starts));
+  return std::make_unique<WaitWalk>(attachment_->manager(), WaitWalk::Options{with_queues},
+                                    std::move(starts));
 }
 
 Result<Snapshot> Agent::HoldersOf(const segment::ResourceName& name, uint32_t max) {

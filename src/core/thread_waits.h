@@ -32,35 +32,22 @@ class ThreadWaits {
     LockInfo info;
   };
 
-  struct Holder {
-    uint64_t token = 0;
-    uint64_t granted_ms = 0;
-  };
-
-  // Adds a request that is, or may be, inside a lock. Has no effect the second time.
+  // Adds a request that is inside a lock. Has no effect the second time.
   void Add(const Entry& entry);
   bool Has(uint32_t shard, uint64_t ticket) const { return keys_.contains(KeyOf(shard, ticket)); }
-  // To be called when all requests were added.
-  void Complete();
 
-  // The requests that are certainly inside this lock.
+  // The requests inside this lock.
   std::vector<const Entry*> InsideOf(uint64_t token) const;
-  // The waiting requests that may be inside a lock granted at this time, because their enclosing
-  // lock is unknown; with the locks in between. Each once.
-  std::vector<const Entry*> PerhapsInsideSince(uint64_t granted_ms);
 
-  uint32_t open_readings = 0;   // parts of the table still to be read
-  std::vector<Holder> holders;  // added before the table was complete
+  uint32_t open_readings = 0;     // parts of the table still to be read
+  std::vector<uint64_t> holders;  // tokens of those added before the table was complete
 
  private:
   static uint64_t KeyOf(uint32_t shard, uint64_t ticket) { return ticket << 16 ^ shard; }
-  bool IsRootUnknown(const Entry& entry, std::vector<const Entry*>* between) const;
 
   std::unordered_set<uint64_t> keys_;
   std::deque<Entry> entries_;
   std::unordered_multimap<uint64_t, size_t> by_enclosing_;
-  std::unordered_map<uint64_t, size_t> by_token_;
-  std::vector<size_t> unknown_;  // the newest last
 };
 
 // The token in LockInfo::enclosing_token: lib stores the option `deadlock` in the highest bits.

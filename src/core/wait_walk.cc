@@ -108,10 +108,7 @@ Result<bool> WaitWalk::ReadPiece(Reading& reading, uint64_t timeout_ns) {
   if (!is_read || reading.list != Reading::List::kThread) return is_read;
   ThreadWaits& waits = threads_[reading.thread];
   if (--waits.open_readings > 0) return true;
-  waits.Complete();
-  for (const ThreadWaits::Holder& holder : std::exchange(waits.holders, {})) {
-    Reach(reading.thread, holder);
-  }
+  for (const uint64_t token : std::exchange(waits.holders, {})) Reach(reading.thread, token);
   return true;
 }
 
@@ -173,7 +170,7 @@ void WaitWalk::Add(const RecordRef& record, ProcessRef process, const LockInfo& 
   if (info.token == 0) return AddName(record, info);
   // A lock with a hold limit ends even if its holder waits.
   if (info.hold_limit_ns != 0) return;
-  Reach({process.ToWord(), info.thread_id}, {info.token, info.granted_ms});
+  Reach({process.ToWord(), info.thread_id}, info.token);
 }
 
 void WaitWalk::AddName(const RecordRef& record, const LockInfo& info) {
@@ -186,15 +183,12 @@ void WaitWalk::AddName(const RecordRef& record, const LockInfo& info) {
 }
 
 // A holder was found: the requests that its thread made inside the callback belong to the walk.
-void WaitWalk::Reach(const ThreadKey& key, const ThreadWaits::Holder& holder) {
+void WaitWalk::Reach(const ThreadKey& key, uint64_t token) {
   if (!threads_.contains(key)) BeginThread(key);
   ThreadWaits& waits = threads_[key];
-  if (waits.open_readings > 0) return waits.holders.push_back(holder);
-  const auto add = [this](const std::vector<const ThreadWaits::Entry*>& entries) {
-    reached_.insert(reached_.end(), entries.begin(), entries.end());
-  };
-  add(waits.InsideOf(holder.token));
-  if (options_.with_possible) add(waits.PerhapsInsideSince(holder.granted_ms));
+  if (waits.open_readings > 0) return waits.holders.push_back(token);
+  const std::vector<const ThreadWaits::Entry*> inside = waits.InsideOf(token);
+  reached_.insert(reached_.end(), inside.begin(), inside.end());
 }
 
 void WaitWalk::BeginThread(const ThreadKey& key) {
@@ -218,7 +212,6 @@ void WaitWalk::BeginThread(const ThreadKey& key) {
       ++waits.open_readings;
     }
   }
-  if (waits.open_readings == 0) waits.Complete();
 }
 
 // False: there is nothing to add.

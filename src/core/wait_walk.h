@@ -26,8 +26,7 @@ namespace holdfast::core {
 class WaitWalk {
  public:
   struct Options {
-    bool with_queues = false;    // also the queues of the names found
-    bool with_possible = false;  // also requests that may be inside a callback
+    bool with_queues = false;  // also the queues of the names found
   };
 
   // `starts`: requests of this agent. The manager outlives the walk.
@@ -72,7 +71,7 @@ class WaitWalk {
   void Keep(const Reading& reading, const RecordCopy& copy);
   void Add(const RecordRef& record, segment::ProcessRef process, const LockInfo& info);
   void AddName(const RecordRef& record, const LockInfo& info);
-  void Reach(const ThreadKey& key, const ThreadWaits::Holder& holder);
+  void Reach(const ThreadKey& key, uint64_t token);
   void BeginThread(const ThreadKey& key);
   bool AddReached();
   bool IsAlive(segment::ProcessRef process);

@@ -26,7 +26,7 @@ const DETAILS_AT_ONCE = 64;
 async function walkWaits(ask, requestIds, { withQueues }) {
   const ids = Uint32Array.from(requestIds);
   const slices = new Slices();
-  ask((agent) => agent.beginWaitWalk(ids, withQueues, false));
+  ask((agent) => agent.beginWaitWalk(ids, withQueues));
   for (let answer = 0; answer !== DONE;) {
     answer = ask((agent) => agent.goOnWaitWalk());
     if (answer === BUSY) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));

@@ -16,8 +16,6 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-// The token that a request has whose thread does not follow its callbacks.
-constexpr uint64_t kUnknown = 1;
 // What lib keeps beside a token.
 constexpr uint64_t kReject = uint64_t{1} << 62;
 
@@ -75,7 +73,7 @@ TEST_F(WaitWalkTest, ReadsNothingThatOthersHoldAndWaitForElsewhere) {
   for (int i = 0; i < 20; ++i) Ask(c, u"elsewhere");
   Ask(a, u"n");
   Ask(b, u"n");
-  const Snapshot found = Walk(b, {.with_queues = true, .with_possible = true});
+  const Snapshot found = Walk(b, {.with_queues = true});
   EXPECT_THAT(Names(found.held), ElementsAre("n"));
   EXPECT_THAT(Names(found.pending), ElementsAre("n"));
 }
@@ -124,15 +122,6 @@ TEST_F(WaitWalkTest, PassesOverAHolderWhoseTimeIsLimited) {
   Ask(a, u"inner", Inside(token));
   Ask(b, u"n");
   EXPECT_THAT(Names(Walk(b).held), ElementsAre("n"));
-}
-
-TEST_F(WaitWalkTest, ReadsWhatMayBeInsideOnlyWhereItIsAskedTo) {
-  Ask(a, u"n");
-  Ask(c, u"inner");
-  Ask(a, u"inner", Inside(kUnknown));
-  Ask(b, u"n");
-  EXPECT_THAT(Names(Walk(b).held), ElementsAre("n"));
-  EXPECT_THAT(Names(Walk(b, {.with_possible = true}).held), UnorderedElementsAre("n", "inner"));
 }
 
 TEST_F(WaitWalkTest, ReadsTheQueueOnlyWhereItIsAskedTo) {
@@ -197,7 +186,7 @@ TEST_F(WaitWalkTest, EndsWhereLocksSeemToBeInsideEachOther) {
   const segment::ShardView view(machine.segment(), a.mine().at(1).record.shard);
   view.RequestAt(a.mine().at(1).record.cell)->enclosing_token.Set(second.token);
   Ask(b, u"1");
-  EXPECT_THAT(Names(Walk(b, {true, true}).held), UnorderedElementsAre("1", "2"));
+  EXPECT_THAT(Names(Walk(b, {true}).held), UnorderedElementsAre("1", "2"));
 }
 
 TEST_F(WaitWalkTest, HoldersOfGivesTheOldestWithWhatIsShown) {
