@@ -277,6 +277,11 @@ export interface LockBackend {
    */
   isLocked(name: string, min?: number): boolean;
   /**
+   * Why nothing is decided for a request whose timeout is over: a server that does not answer.
+   * `undefined`: the request waits for its lock. Of `requestSync()` after `holdersOf()`.
+   */
+  silenceOf?(request: LockBackendRequest): string | undefined;
+  /**
    * At most `max` holders of the lock; the message of a timeout names them. With `isBlocking` they
    * are returned synchronously, and the thread may be blocked for that. Neither throws nor rejects:
    * gives none if they cannot be read.

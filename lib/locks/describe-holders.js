@@ -31,9 +31,12 @@ function describeHolders(holders) {
  * @param {string} name
  * @param {number} timeout  ms
  * @param {LockDetail[]} holders
+ * @param {string} [silence]  why the backend has decided nothing
  */
-const describeTimeout = (name, timeout, holders) =>
-  `The lock '${name}' was not granted within ${timeout} ms${describeHolders(holders)}`;
+const describeTimeout = (name, timeout, holders, silence) =>
+  `The lock '${name}' was not granted within ${timeout} ms${
+    silence === undefined ? describeHolders(holders) : `: ${silence}`
+  }`;
 
 /**
  * Those whom describeTimeout() names.

@@ -138,7 +138,8 @@ class SyncRequest {
     if (answer === 'missed') return false;
     if (answer === 'timeout') {
       const holders = findHoldersSync(backend, this.name);
-      throw timeoutError(describeTimeout(this.name, timeout, holders));
+      const silence = backend.silenceOf?.(this);
+      throw timeoutError(describeTimeout(this.name, timeout, holders, silence));
     }
     if (answer === undefined) throw notSupportedError('The backend cannot block a thread');
     const { threadId } = require('node:worker_threads');

@@ -110,7 +110,9 @@ class WaitLimits {
 
   /** @param {LockDetail[]} holders */
   #rejectWith(holders) {
-    const message = describeTimeout(this.#request.name, this.#timeout, holders);
+    const { backend, name } = this.#request;
+    const silence = backend.silenceOf?.(/** @type {any} */ (this.#request));
+    const message = describeTimeout(name, this.#timeout, holders, silence);
     this.#request.abort(timeoutError(message), true);
   }
 }

@@ -1,6 +1,8 @@
 'use strict';
 
 const { PROCESS_BACKENDS } = require('../support/process-backends.js');
+const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
+const { signalBroker, suspendBroker } = require('../support/broker-process.js');
 const { ProcessBucket } = require('../support/process-bucket.js');
 
 const HOLDERS = 8;
@@ -26,4 +28,65 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
       expect(await Promise.all(results)).toEqual(actors.map(() => 'granted'));
     },
   );
+});
+
+describe('a stopped broker', () => {
+  const SILENT = expect.stringContaining('the broker has not answered');
+  let bucket;
+  let place;
+  beforeEach(async () => {
+    bucket = new ProcessBucket({ backend: 'broker' });
+    await bucket.locks.query();
+    place = new BrokerFiles('process', bucket.directory);
+  });
+  afterEach(() => bucket.close()); // kills it
+
+  const thrownBy = (body) => {
+    try {
+      return body();
+    } catch ({ name, message }) {
+      return { name, message };
+    }
+  };
+
+  test('isLocked() throws', () => {
+    suspendBroker(place);
+    const thrown = thrownBy(() => bucket.locks.isLocked('a'));
+    expect(thrown).toEqual({ name: 'InvalidStateError', message: SILENT });
+  });
+
+  test('a timeout ends the wait, and says why', async () => {
+    suspendBroker(place);
+    const waiting = bucket.locks.request('a', { timeout: 100 }, () => {});
+    const { name, message } = await waiting.catch((error) => error);
+    expect({ name, message }).toEqual({ name: 'TimeoutError', message: SILENT });
+  });
+
+  test('requestSync() with a timeout throws, and says why', () => {
+    suspendBroker(place);
+    const thrown = thrownBy(() => bucket.locks.requestSync('a', { timeout: 100 }, () => {}));
+    expect(thrown).toEqual({ name: 'TimeoutError', message: SILENT });
+  });
+
+  test('requestSync() without a timeout throws, and leaves no request', async () => {
+    suspendBroker(place);
+    const thrown = thrownBy(() => bucket.locks.requestSync('a', () => {}));
+    expect(thrown).toEqual({ name: 'InvalidStateError', message: SILENT });
+    signalBroker(place, 'SIGCONT');
+    await bucket.isClean();
+  });
+
+  test('requestSync() throws where its release has no answer, and releases', async () => {
+    const stop = () => suspendBroker(place);
+    const thrown = thrownBy(() => bucket.locks.requestSync('a', stop));
+    expect(thrown).toEqual({ name: 'InvalidStateError', message: SILENT });
+    signalBroker(place, 'SIGCONT');
+    await bucket.isClean();
+  });
+
+  test('requestSync() waits longer for a lock than for an answer', async () => {
+    const actor = await bucket.open('process');
+    await actor.hold('a', { holdLimit: 11_000 });
+    expect(bucket.locks.requestSync('a', () => 'inside')).toBe('inside');
+  });
 });

@@ -2,6 +2,7 @@
 
 const { WAS_CLOSED, closedError, invalidStateError } = require('../../errors.js');
 const { lazy } = require('../../lazy.js');
+const { performance } = require('../../time.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { noteAttached } = require('../idle-agents.js');
 const { createClientId } = require('../client-id.js');
@@ -32,6 +33,9 @@ const BrokerWatch = lazy(() => require('./broker-watch.js').BrokerWatch);
 const MAX_NAME_UNITS = 2 ** 21;
 /** A thread whose time is over waits no longer for a broker that is stopped. */
 const BRIEF_MS = 500;
+/** A blocked thread waits so long for the answer to a question that a living broker answers. */
+const MAX_ANSWER_MS = 10_000;
+const SILENT = 'the broker has not answered: is it stopped?';
 
 /**
  * The backend over a broker: one agent of a bucket. It decides nothing. What it has asked for is
@@ -56,6 +60,8 @@ class BrokerBackend {
   /** @type {Set<import('./broker-watch.js').BrokerWatch>} */
   #watches = new Set();
   #syncCalls;
+  /** The last blocking holdersOf() had no answer. */
+  #isSilent = false;
   #isClosed = false;
 
   /**
@@ -141,7 +147,7 @@ class BrokerBackend {
    */
   #askForLoss({ id, request }) {
     try {
-      return this.#syncCalls.ask('release', [id]).value ?? undefined;
+      return this.#askInTime('release', [id]) ?? undefined;
     } catch (error) {
       this.#link.send(['r', id, this.#link.now()]);
       throw unconfirmedRelease(request.name, /** @type {Error} */ (error));
@@ -200,12 +206,46 @@ class BrokerBackend {
    */
   #askForOutcome(tracked, timeout) {
     try {
-      const { isTimeout, value } = this.#syncCalls.ask('wait', [tracked.id], timeout);
-      return isTimeout ? ['timeout'] : value;
+      return this.#awaitOutcome(tracked.id, timeout);
     } catch (error) {
       this.cancel(tracked.request); // or it would be granted to nobody
       throw error;
     }
+  }
+
+  /**
+   * A wait has no bound, so a broker that is silent has to answer something else.
+   * @param {number} id
+   * @param {number} timeout
+   * @returns {any[]}
+   */
+  #awaitOutcome(id, timeout) {
+    const end = performance.now() + timeout;
+    for (;;) {
+      const left = Math.max(0, end - performance.now());
+      const ms = Math.min(left, MAX_ANSWER_MS);
+      const { isTimeout, value } = this.#syncCalls.ask('wait', [id], ms);
+      if (!isTimeout) return value;
+      if (left <= MAX_ANSWER_MS) return ['timeout'];
+      this.#askInTime('isLocked', ['', 1]);
+    }
+  }
+
+  /**
+   * @param {string} what
+   * @param {unknown[]} argument
+   * @throws InvalidStateError where no answer comes in time
+   */
+  #askInTime(what, argument) {
+    const { isTimeout, value } = this.#syncCalls.ask(what, argument, MAX_ANSWER_MS);
+    if (isTimeout) throw invalidStateError(`For ${MAX_ANSWER_MS} ms ${SILENT}`);
+    return value;
+  }
+
+  /** @param {Request & { isSync?: boolean }} request */
+  silenceOf(request) {
+    const isSilent = request.isSync ? this.#isSilent : this.isUndecided(request);
+    return isSilent ? SILENT : undefined;
   }
 
   /** @returns {Promise<import('../../../types/locks.d.ts').LockManagerSnapshot>} */
@@ -246,7 +286,7 @@ class BrokerBackend {
   isLocked(name, min = 1) {
     this.#checkOpen();
     if (name.length > MAX_NAME_UNITS) return false;
-    return this.#syncCalls.ask('isLocked', [name, min]).value;
+    return this.#askInTime('isLocked', [name, min]);
   }
 
   /**
@@ -258,7 +298,11 @@ class BrokerBackend {
   holdersOf(name, max = 64, isBlocking = false) {
     if (this.#isClosed) return [];
     if (!isBlocking) return askHolders(this.#calls, name, max);
-    return askHoldersSync(() => this.#syncCalls.ask('holdersOf', [name, max], BRIEF_MS), name);
+    return askHoldersSync(() => {
+      const answer = this.#syncCalls.ask('holdersOf', [name, max], BRIEF_MS);
+      this.#isSilent = answer.isTimeout;
+      return answer;
+    }, name);
   }
 
   /** @param {string | undefined} name */

@@ -1,6 +1,6 @@
 'use strict';
 
-const { setTimeout } = require('../../time.js');
+const { performance, setTimeout } = require('../../time.js');
 const { threadId } = require('node:worker_threads');
 const { WAS_CLOSED, closedError, invalidStateError } = require('../../errors.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
@@ -49,7 +49,12 @@ class EtcdBackend {
   /** Of what waits for the session's thread. */
   #loopKeepAlive = new LoopKeepAlive();
   #requests = new RequestTable(this.#loopKeepAlive, (grant) => this.#refuse(grant));
-  #questions = new Questions((message) => this.#link.post(message));
+  #questions = new Questions(
+    (message) => this.#link.post(message),
+    () => this.#silence?.reason,
+  );
+  /** @type {{ reason: string, from: number } | undefined} while there is no session */
+  #silence;
   #lastWatchId = 0;
   /** @type {Map<number, EtcdWatch>} */
   #watches = new Map();
@@ -136,10 +141,17 @@ class EtcdBackend {
     return this.#requests.find(request)?.isAnswered === false;
   }
 
+  /** @param {Request} request */
+  silenceOf(request) {
+    if (this.#silence !== undefined) return `etcd is not reached: ${this.#silence.reason}`;
+    return this.isUndecided(request) ? 'etcd has not answered' : undefined;
+  }
+
   /**
    * @param {Request} request
    * @param {number} timeout
    * @returns {import('../../../types/backend.d.ts').SyncOutcome}
+   * @throws InvalidStateError where the cluster is not reached for as long as isLocked() waits
    */
   waitSync(request, timeout) {
     needRoom();
@@ -148,9 +160,15 @@ class EtcdBackend {
     const own = findOwnRequests(request.name, request);
     if (own.length > 0) this.#link.post({ type: 'findSelfDeadlock', number, own });
     const wait = this.#requests.beginWait(number);
-    this.#block(timeout, () => wait.outcome !== undefined || wait.failure !== undefined);
+    const isOver = () => wait.outcome !== undefined || wait.failure !== undefined;
+    this.#block(timeout, () => isOver() || this.#isSilentTooLong);
     this.#requests.endWait();
     if (wait.failure !== undefined) throw wait.failure;
+    if (!isOver() && this.#isSilentTooLong) {
+      const reason = this.silenceOf(request);
+      this.cancel(request);
+      throw invalidStateError(`The lock '${request.name}' was not granted: ${reason}`);
+    }
     return wait.outcome ?? 'timeout';
   }
 
@@ -187,6 +205,21 @@ class EtcdBackend {
     const question = { type: 'holdersOf', name, max };
     if (!isBlocking) return this.#ask(question).catch(() => []);
     return this.#questions.askSync(question, (isAnswered) => this.#block(Infinity, isAnswered));
+  }
+
+  get #isSilentTooLong() {
+    const silence = this.#silence;
+    return silence !== undefined && performance.now() - silence.from > this.#maxAnswerMs;
+  }
+
+  /** @param {{ reason: string, isLong: boolean }} message */
+  #onSilent({ reason, isLong }) {
+    this.#silence = { reason, from: this.#silence?.from ?? performance.now() };
+    if (!isLong) return;
+    process.emitWarning(`${this.place} is not reached: ${reason}`, {
+      type: 'HoldfastWarning',
+      code: 'HOLDFAST_UNREACHABLE',
+    });
   }
 
   /** @param {string | undefined} name */
@@ -280,6 +313,10 @@ class EtcdBackend {
       doNotLeaveAfterExit(this);
     } else if (message.type === 'over') {
       this.#onThreadLost(message.error, deliver);
+    } else if (message.type === 'silent') {
+      this.#onSilent(message);
+    } else if (message.type === 'reached') {
+      this.#silence = undefined;
     } else if (message.type === 'reply') {
       this.#questions.onReply(message);
     } else if (message.type === 'lostAll') {

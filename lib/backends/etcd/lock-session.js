@@ -1,6 +1,6 @@
 'use strict';
 
-const { dateNow } = require('../../time.js');
+const { clearTimeout, dateNow, setTimeout } = require('../../time.js');
 const { AgentWatches } = require('./agent-watches.js');
 const { EtcdClient } = require('./etcd-client.js');
 const { describe } = require('./etcd-errors.js');
@@ -24,6 +24,9 @@ const { WaitPace } = require('./wait-pace.js');
 /** @typedef {import('./etcd-request.js').Ask} Ask */
 /** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 /** @typedef {import('./watch-stream.js').WatchEvent} WatchEvent */
+
+/** A cluster that is not reached for so long is reported. */
+const LONG_SILENCE_MS = 5000;
 
 /**
  * All locks of one agent: its session, one after the other where one is lost, and its requests.
@@ -54,6 +57,10 @@ class LockSession {
   #reading;
   #isClosed = false;
   #isChecked = false;
+  /** Why there is no session, since the last one. */
+  #silence = '';
+  /** @type {NodeJS.Timeout | undefined} until that is reported */
+  #silenceTimer;
   counts = { sessions: 0, lost: 0, revoked: 0 };
 
   /**
@@ -201,6 +208,7 @@ class LockSession {
   /** Gives everything back. */
   async close() {
     this.#isClosed = true;
+    clearTimeout(this.#silenceTimer);
     this.#watches.closeAll();
     const session = this.#session ?? this.#opening;
     this.#session = undefined;
@@ -212,6 +220,10 @@ class LockSession {
 
   async #open() {
     const backoff = new Backoff();
+    this.#silenceTimer ??= setTimeout(() => {
+      this.#silence ||= `no answer for ${LONG_SILENCE_MS} ms`;
+      this.#tell({ type: 'silent', reason: this.#silence, isLong: true });
+    }, LONG_SILENCE_MS).unref();
     while (!this.#isClosed) {
       const host = {
         onMail: (/** @type {EtcdRequest} */ request, /** @type {WatchEvent} */ event) =>
@@ -232,9 +244,24 @@ class LockSession {
         if (/** @type {EtcdError} */ (error).isFinal || error instanceof DOMException) {
           this.#failAll(error);
         }
+        this.#noteSilence(error);
         await backoff.pause();
       }
     }
+  }
+
+  /** @param {any} error  of an attempt to begin a session */
+  #noteSilence({ message }) {
+    if (message === '' || this.#isClosed) return; // the session was over before it had begun
+    this.#silence = message;
+    this.#tell({ type: 'silent', reason: message, isLong: false });
+  }
+
+  #endSilence() {
+    clearTimeout(this.#silenceTimer);
+    this.#silenceTimer = undefined;
+    if (this.#silence !== '') this.#tell({ type: 'reached' });
+    this.#silence = '';
   }
 
   /** @param {Session} session */
@@ -252,6 +279,7 @@ class LockSession {
       if (!this.#isClosed) this.#open();
       return;
     }
+    this.#endSilence();
     this.counts.sessions += 1;
     this.#session = session;
     this.#leaveMachine = this.#onSession(session);

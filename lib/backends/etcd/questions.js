@@ -13,9 +13,15 @@ class Questions {
   #lastId = 0;
   #post;
 
-  /** @param {(message: object) => void} post */
-  constructor(post) {
+  #findReason;
+
+  /**
+   * @param {(message: object) => void} post
+   * @param {() => string | undefined} findReason  for the cluster's silence
+   */
+  constructor(post, findReason) {
     this.#post = post;
+    this.#findReason = findReason;
   }
 
   /** @param {object} question @returns {Promise<any>} */
@@ -38,10 +44,14 @@ class Questions {
       (error) => (answer = { error }),
     );
     block(() => answer !== undefined);
-    const unanswered = { value: undefined, error: invalidStateError(UNANSWERED) };
-    const { value, error } = answer ?? unanswered;
+    const { value, error } = answer ?? { error: this.#unanswered() };
     if (error !== undefined) throw error;
     return value;
+  }
+
+  #unanswered() {
+    const reason = this.#findReason();
+    return invalidStateError(reason === undefined ? UNANSWERED : `${UNANSWERED} ${reason}`);
   }
 
   /** @param {{ id: number, value: unknown, error: any }} reply */
