@@ -1,6 +1,6 @@
 'use strict';
 
-const { keepName } = require('./copies.js');
+const { acceptInstancesOfCopies } = require('./copies.js');
 const { lazy } = require('./lazy.js');
 
 const keepSources = lazy(() => require('./composite-signals.js').keepSources);
@@ -152,13 +152,14 @@ function toSequence(value, convert) {
 
 /**
  * Gives the attributes and operations of an interface the property attributes of Web IDL (classes
- * make them non-enumerable) and the prototype its toStringTag.
+ * make them non-enumerable) and the prototype its toStringTag. Instances of all copies of the
+ * package are instances of the interface.
  * @param {Function} interfaceObject
  * @param {string} name
  * @param {readonly string[]} members  names on the prototype
  */
 function defineInterface(interfaceObject, name, members) {
-  keepName(interfaceObject, name);
+  acceptInstancesOfCopies(interfaceObject, name);
   for (const member of members) {
     Object.defineProperty(interfaceObject.prototype, member, { enumerable: true });
   }

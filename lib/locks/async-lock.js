@@ -1,6 +1,6 @@
 'use strict';
 
-const { keepName } = require('../copies.js');
+const { acceptInstancesOfCopies } = require('../copies.js');
 const { LockError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { toCallback } = require('../webidl.js');
@@ -140,6 +140,6 @@ class AsyncLock {
     return Atomics.exchange(this.#word, 0, CONTENDED) !== UNLOCKED;
   }
 }
-keepName(AsyncLock, 'AsyncLock');
+acceptInstancesOfCopies(AsyncLock, 'AsyncLock');
 
 module.exports = { AsyncLock };

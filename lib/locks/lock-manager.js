@@ -1,6 +1,5 @@
 'use strict';
 
-const { acceptInstancesOfCopies } = require('../copies.js');
 const { invalidStateError, notSupportedError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { checkLockRequest, checkName } = require('./request-checks.js');
@@ -314,7 +313,6 @@ defineInterface(LockManager, 'LockManager', [
   'watch',
   'close',
 ]);
-acceptInstancesOfCopies(LockManager, 'LockManager');
 
 /**
  * For this package: whether at least `min` holders, or an exclusive one, hold the lock.

@@ -1,6 +1,5 @@
 'use strict';
 
-const { acceptInstancesOfCopies } = require('../copies.js');
 const { defineInterface } = require('../webidl.js');
 const { lossSignalOf } = require('./loss-signal.js');
 
@@ -63,7 +62,6 @@ class Lock {
   }
 }
 defineInterface(Lock, 'Lock', ['name', 'mode', 'token', 'signal']);
-acceptInstancesOfCopies(Lock, 'Lock');
 
 /**
  * @param {GrantedRequest} request  granted

@@ -1,6 +1,6 @@
 'use strict';
 
-const { keepName } = require('../copies.js');
+const { acceptInstancesOfCopies } = require('../copies.js');
 const { lazy } = require('../lazy.js');
 
 const newBase = lazy(() => require('./mutex-base.js').newMutexBase);
@@ -65,6 +65,6 @@ class Mutex {
     await this.#base.waitUntilFree(options, { mode: 'exclusive' });
   }
 }
-keepName(Mutex, 'Mutex');
+acceptInstancesOfCopies(Mutex, 'Mutex');
 
 module.exports = { Mutex };

@@ -1,6 +1,6 @@
 'use strict';
 
-const { keepName } = require('../copies.js');
+const { acceptInstancesOfCopies } = require('../copies.js');
 const { lazy } = require('../lazy.js');
 
 const newBase = lazy(() => require('./mutex-base.js').newMutexBase);
@@ -80,6 +80,6 @@ class Semaphore {
     await this.#base.waitUntilFree(options, this.#permit);
   }
 }
-keepName(Semaphore, 'Semaphore');
+acceptInstancesOfCopies(Semaphore, 'Semaphore');
 
 module.exports = { Semaphore };

@@ -21,6 +21,14 @@ const CLASSES = {
     locks.request('a', () =>
       locks.request('a', { deadlock: 'reject' }, () => {}).catch((error) => error),
     ),
+  Mutex: async ({ Mutex }) => new Mutex('m'),
+  Semaphore: async ({ Semaphore }) => new Semaphore('s', 1),
+  AsyncLock: async ({ AsyncLock }) => new AsyncLock(new SharedArrayBuffer(4)),
+  Scheduler: async ({ scheduler }) => scheduler,
+  TaskController: async ({ TaskController }) => new TaskController(),
+  TaskSignal: async ({ TaskController }) => new TaskController().signal,
+  TaskPriorityChangeEvent: async ({ TaskPriorityChangeEvent }) =>
+    new TaskPriorityChangeEvent('e', { previousPriority: 'background' }),
   LockError: ({ Mutex }) => {
     const mutex = new Mutex('m');
     return mutex.runExclusive(() => mutex.acquire({ blocking: false }).catch((error) => error));

@@ -65,12 +65,9 @@ describe.each(['shm:', 'broker:', 'local:'])('over %s', (url) => {
 });
 
 test('instanceof accepts what the other makes, and nothing else', () => {
-  const accepts = [true, false];
-  expect(run('instances', 'shm:')).toEqual({
-    LockManager: accepts,
-    Lock: accepts,
-    LockLostError: accepts,
-    DeadlockError: accepts,
-    LockError: accepts,
-  });
+  const instances = run('instances', 'shm:');
+  expect(Object.keys(instances).length).toBeGreaterThan(10);
+  for (const [name, accepts] of Object.entries(instances)) {
+    expect({ [name]: accepts }).toEqual({ [name]: [true, false] });
+  }
 });
