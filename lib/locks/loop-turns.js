@@ -1,6 +1,6 @@
 'use strict';
 
-const { performance, setImmediate } = require('../time.js');
+const { performance, queueMicrotask, setImmediate } = require('../time.js');
 
 /**
  * Callbacks of granted locks run in microtasks, because a turn of the event loop for each would
@@ -60,7 +60,7 @@ function openSome() {
   // Compacts rarely: at every removal, the cost would grow with the number of waiting callbacks.
   if (2 * first >= waiting.length) [waiting, first] = [waiting.slice(first), 0];
   for (const request of batch) request.open();
-  if (waiting.length > 0) Promise.resolve().then(goOn); // continue after their callbacks have run
+  if (waiting.length > 0) queueMicrotask(goOn); // continue after their callbacks have run
 }
 
 function goOn() {

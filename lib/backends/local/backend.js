@@ -3,6 +3,7 @@
 const { WAS_CLOSED, closedError, invalidStateError } = require('../../errors.js');
 const { lazy } = require('../../lazy.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
+const { queueMicrotask } = require('../../time.js');
 const { createClientId } = require('../client-id.js');
 const { LocalLockTable } = require('./lock-table.js');
 const { GRANTED, MISSED, QUEUED } = require('../outcome.js');
@@ -226,7 +227,7 @@ class LocalBackend {
    */
   #report(entry, tell) {
     this.#reports.push({ entry, tell });
-    if (this.#reports.length === 1) Promise.resolve().then(() => this.#deliverReports());
+    if (this.#reports.length === 1) queueMicrotask(() => this.#deliverReports());
   }
 
   #deliverReports() {

@@ -10,6 +10,7 @@ beforeEach(() => {
   jest.isolateModules(() => {
     jest.doMock('../../../lib/time.js', () => ({
       performance: { now: () => now },
+      queueMicrotask,
       setImmediate: (run) => immediates.push(run),
     }));
     turns = require('../../../lib/locks/loop-turns.js');
@@ -90,4 +91,21 @@ test('one that comes while others wait does not overtake them', () => {
   turns.waitForTurn({ open() {} });
   now -= TURN_MS * 1000; // whatever the clock says
   expect(turns.mayRunInTurn()).toBe(false);
+});
+
+test('a then() of the program that throws keeps no callback waiting', async () => {
+  const count = 2 * turns.CALLBACKS_PER_LOOK;
+  let opened = 0;
+  for (let i = 0; i < count; i += 1) turns.waitForTurn({ open: () => (opened += 1) });
+  const { then } = Promise.prototype;
+  Promise.prototype.then = () => {
+    throw new Error('hostile');
+  };
+  try {
+    nextTurn();
+  } finally {
+    Promise.prototype.then = then;
+  }
+  await microtasks();
+  expect(opened).toBe(count);
 });
