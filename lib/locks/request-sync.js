@@ -18,6 +18,7 @@ const { createLock } = require('./lock.js');
 const { signalLoss } = require('./loss-signal.js');
 const { takeToken } = require('./nested-request.js');
 const { tokenOf } = require('./token.js');
+const { LOOK_MS, MAX_LOOKS } = require('./wait-limits.js');
 
 const SOON = Promise.resolve();
 
@@ -131,7 +132,7 @@ class SyncRequest {
     this.#isAsked = true;
     const outcome = backend.enqueue(this);
     if (outcome === GRANTED) return true;
-    const answer = outcome === MISSED ? 'missed' : backend.waitSync?.(this, timeout);
+    const answer = outcome === MISSED ? 'missed' : this.#waitUntilDecided();
     if (answer === 'granted') return true;
     if (answer !== 'missed') backend.cancel(this, answer === 'timeout');
     this.#isAsked = false;
@@ -148,6 +149,17 @@ class SyncRequest {
     throw new DeadlockError(`The thread would wait for itself: '${name}'`, [
       { name, mode, clientId, pid: process.pid, threadId },
     ]);
+  }
+
+  /** A lock that is granted, or free, when the timeout is over takes precedence: WaitLimits. */
+  #waitUntilDecided() {
+    const { backend } = this;
+    let answer = backend.waitSync?.(this, this.timeout);
+    for (let looks = 0; answer === 'timeout' && looks < MAX_LOOKS; looks += 1) {
+      if (backend.isUndecided?.(this) !== true) break;
+      answer = backend.waitSync?.(this, LOOK_MS);
+    }
+    return answer;
   }
 
   /** @param {(lock: Lock | null) => unknown} callback */

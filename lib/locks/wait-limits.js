@@ -145,4 +145,4 @@ function createWaitLimits(request, { signal, timeout }) {
   return new WaitLimits(request, signal, timeout);
 }
 
-module.exports = { createWaitLimits, throwIfAborted };
+module.exports = { LOOK_MS, MAX_LOOKS, createWaitLimits, throwIfAborted };

@@ -30,6 +30,24 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
   );
 });
 
+describe.each(Object.keys(PROCESS_BACKENDS))('requestSync() over %s', (backend) => {
+  let bucket;
+  beforeEach(() => {
+    bucket = new ProcessBucket({ backend });
+  });
+  afterEach(() => bucket.close());
+
+  test.each([0, 1])('gets the lock of a process that has died with timeout %d', async (timeout) => {
+    const opened = Array.from({ length: HOLDERS }, () => bucket.open('process'));
+    const actors = await Promise.all(opened);
+    await Promise.all(actors.map((actor, at) => actor.hold(`n${at}`)));
+    for (const { pid } of actors) process.kill(pid, 'SIGKILL');
+    await Promise.all(actors.map(({ ended }) => ended));
+    const ask = (_, at) => bucket.locks.requestSync(`n${at}`, { timeout }, () => 'granted');
+    expect(actors.map(ask)).toEqual(actors.map(() => 'granted'));
+  });
+});
+
 describe('a stopped broker', () => {
   const SILENT = expect.stringContaining('the broker has not answered');
   let bucket;

@@ -35,6 +35,9 @@ const MAX_NAME_UNITS = 2 ** 21;
 const BRIEF_MS = 500;
 /** A blocked thread waits so long for the answer to a question that a living broker answers. */
 const MAX_ANSWER_MS = 10_000;
+/** A lock that is free when a timeout is over may be granted so much later; it is read so often. */
+const MAX_UNDECIDED_MS = 1000;
+const LOOK_MS = 5;
 const SILENT = 'the broker has not answered: is it stopped?';
 
 /**
@@ -168,11 +171,26 @@ class BrokerBackend {
 
   /**
    * Whether it is still unknown if the request has to wait.
-   * @param {Request} request
+   * @param {Request & { isSync?: boolean }} request
    */
   isUndecided(request) {
     const tracked = this.#tracked.of(request);
+    if (request.isSync) return false; // waitSync() has checked that
     return tracked !== undefined && tracked.view === VIEW.WAITING && !tracked.isQueued;
+  }
+
+  /**
+   * A blocked thread reads nothing of its own connection: it asks for the holders.
+   * @param {TrackedRequest} tracked
+   */
+  #isFree({ id, request }) {
+    const holders = /** @type {import('../../../types/backend.d.ts').LockDetail[]} */ (
+      this.holdersOf(request.name, undefined, true)
+    );
+    if (this.#isSilent) return false;
+    const isOwn = (/** @type {{ clientId: string, requestId: number }} */ holder) =>
+      holder.clientId === this.clientId && holder.requestId === id;
+    return holders.length === 0 || holders.some(isOwn);
   }
 
   /**
@@ -206,7 +224,12 @@ class BrokerBackend {
    */
   #askForOutcome(tracked, timeout) {
     try {
-      return this.#awaitOutcome(tracked.id, timeout);
+      const until = performance.now() + timeout + MAX_UNDECIDED_MS;
+      let outcome = this.#awaitOutcome(tracked.id, timeout);
+      while (outcome[0] === 'timeout' && performance.now() < until && this.#isFree(tracked)) {
+        outcome = this.#awaitOutcome(tracked.id, LOOK_MS);
+      }
+      return outcome;
     } catch (error) {
       this.cancel(tracked.request); // or it would be granted to nobody
       throw error;
