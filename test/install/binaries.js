@@ -12,6 +12,7 @@ const { TEST_TARGETS, runTargetTests } = require('../../scripts/steps/target-tes
 const { ensureToolchain } = require('../../scripts/steps/toolchain.js');
 const { MAJORS, nodeBinary } = require('../../scripts/steps/nodes.js');
 const { runWithMusl } = require('./musl-host.js');
+const { muslNode } = require('./musl-node.js');
 const { Sandbox } = require('./sandbox.js');
 
 /** @typedef {{ unpacked: string }} Tarball */
@@ -52,26 +53,43 @@ function runJest(major) {
 }
 
 /** @param {Tarball} tarball */
-function runOnArm64({ unpacked }) {
+function runOnArm64(tarball) {
   ensureToolchain('arm64');
-  delivered(unpacked, 'linux-arm64-glibc');
   const command = [...EMULATOR, nodeBinary(ARM64_MAJOR, 'arm64')];
+  return runProgram(tarball, 'linux-arm64-glibc', command);
+}
+
+/** @param {Tarball} tarball */
+function runOnMusl(tarball) {
+  const { node, env } = muslNode();
+  return runProgram(tarball, 'linux-x64-musl', [node], env);
+}
+
+/**
+ * Locks of threads and processes of a Node that is not of this machine's kind.
+ * @param {Tarball} tarball
+ * @param {string} target  the binary that it has to load
+ * @param {string[]} command  that starts it
+ * @param {Record<string, string>} [env]
+ */
+function runProgram({ unpacked }, target, command, env = {}) {
+  delivered(unpacked, target);
   const sandbox = new Sandbox();
   try {
     const installed = path.join(sandbox.project, 'node_modules', 'holdfast');
     fs.cpSync(unpacked, installed, { recursive: true });
     const program = path.join(__dirname, 'processor-program.js');
     sandbox.write('program.js', fs.readFileSync(program, 'utf8'));
-    const [emulator, ...args] = [...command, 'program.js'];
-    const printed = execFileSync(emulator, args, {
+    const [first, ...args] = [...command, 'program.js'];
+    const printed = execFileSync(first, args, {
       cwd: sandbox.project,
       encoding: 'utf8',
-      env: { ...sandbox.environment(), HOLDFAST_TEST_NODE: JSON.stringify(command) },
+      env: { ...sandbox.environment(), HOLDFAST_TEST_NODE: JSON.stringify(command), ...env },
       timeout: 600_000,
     });
     const { arch, version, addon } = JSON.parse(printed);
-    const wanted = path.join('prebuilds', 'linux-arm64-glibc', 'holdfast.node');
-    if (arch !== 'arm64' || !addon.endsWith(wanted)) throw new Error(printed);
+    const wanted = path.join('prebuilds', target, 'holdfast.node');
+    if (target.split('-')[1] !== arch || !addon.endsWith(wanted)) throw new Error(printed);
     return `Node ${version}: threads, processes, a killed holder`;
   } finally {
     sandbox.remove();
@@ -84,6 +102,10 @@ function binaryCases(tarball) {
     {
       name: 'Node on arm64',
       run: () => runOnArm64(tarball),
+    },
+    {
+      name: 'Node with musl',
+      run: () => runOnMusl(tarball),
     },
     {
       name: 'linux-x64-musl with musl',

@@ -2,7 +2,7 @@
 
 // Loads a delivered binary into a program that has musl as its C library, and functions that end
 // the program in the place of Node's: every symbol is resolved, the constructors run, and so does
-// what needs no Node. No Node with musl comes from npm or Debian.
+// what needs no Node.
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');

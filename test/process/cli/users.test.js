@@ -48,7 +48,7 @@ describeInside(INSIDE, 'root', () => {
       },
     );
 
-  test('is told of the tables of other users by ls and doctor, with what to do', () => {
+  test('ls and doctor name the users that have tables, and the option to see them', () => {
     expect(run('ls').stderr).toMatch(new RegExp(`other users have lock tables.*--user ${USER}`));
     expect(run('doctor').stdout).toMatch(new RegExp(`note .*--user ${USER}`));
   });
