@@ -12,7 +12,7 @@ const { GLIBC, TARGETS } = require('./steps/prebuild.js');
 const { ROOT, StepError, mustRun } = require('./steps/run.js');
 const { deadLinks, forbiddenFiles } = require('./steps/package-content.js');
 
-const MAX_PACKED_BYTES = 1_500_000;
+const MAX_PACKED_BYTES = 2_000_000;
 const SBOM = path.join(ROOT, 'build', 'holdfast.sbom.json');
 
 /** @param {string} program @param {string[]} args */
