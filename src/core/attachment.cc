@@ -163,7 +163,7 @@ void Attachment::FollowExecutor(const segment::OperationCell& operation) {
 }
 
 void Attachment::ReapTheDead(ProcessRef predecessor) {
-  // Skipped if the predecessor left nothing behind: reaping reads all agents, and wakes them.
+  // Skipped if the predecessor left nothing behind: reaping reads all agents.
   const bool was_clean =
       segment_.process(predecessor.slot).cleaned_generation.Acquire() == predecessor.generation;
   if (!was_clean && !manager_->ReapProcess(predecessor, kNoWait).ok()) {

@@ -50,9 +50,9 @@ class BackgroundWorker {
   BackgroundWorker& operator=(const BackgroundWorker&) = delete;
   ~BackgroundWorker() { Stop(); }
 
-  // From now on the death of this process is noticed, and it is reaped; then all agents look again.
-  // Where the thread cannot be started it does so once it runs. REQUIRES: a request that waits for
-  // the process is in the table already, see IsWatched().
+  // From now on the death of this process is noticed, and it is reaped; then agents with events are
+  // rung. Where the thread cannot be started it does so once it runs. REQUIRES: a request that
+  // waits for the process is in the table already, see IsWatched().
   Status Watch(segment::ProcessRef process);
   // Whether the thread watches for the death of this process. The answer may be outdated, but it is
   // enough for a caller that has just seen a record of the process. Either the thread still

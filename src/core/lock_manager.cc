@@ -68,13 +68,24 @@ void LockManager::Repair(uint32_t shard, WakeQueue& wake_queue) {
   const ShardView view(segment_, shard);
   CountChange(view.header());
   const std::vector<OperationRef> operations = segment::FindOperations(view);
+  std::vector<bool> concerned(segment_.geometry().agents);
+  const auto add_concerned = [&] {
+    for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
+      if (segment_.agent_list(i, shard).Get() != kNoCell) concerned[i] = true;
+    }
+  };
+  add_concerned();
   const std::vector<CellId> names = segment::ShardRepair(view, host_).Run();
   view.header().dirty.Set(0);
   ShardRules rules(view, wake_queue);
   for (const CellId name : names) rules.ProcessLockRequestQueue(name);
   ExecuteAfterRepair(view, wake_queue, operations);
+  add_concerned();
+  segment::NoteAgentsOf(view, concerned);
   // Not before: a rescan must find the grants. If this thread dies before, the next owner repairs.
-  wake_queue.AddRescanOfAll();
+  for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
+    if (concerned[i]) wake_queue.AddRescan(static_cast<uint16_t>(i));
+  }
 }
 
 Result<RequestReply> LockManager::Request(const segment::AgentRef& agent,
@@ -274,9 +285,9 @@ Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapPro
   const bool is_free_at_last = was_busy && result.ok();
   // All agents have ended, by whomever. Who is inside a shard may not have seen that.
   if (is_first_time || is_free_at_last) AddLockedShards(rest.shards);
-  // It may have died before it delivered events to any agent.
+  // It may have died before it rang. What it died inside of is repaired, and rescanned.
   if (PassShards(rest.shards, timeout_ns) || is_first_time || is_free_at_last) {
-    WakeQueue(segment_, host_).AddRescanOfAll();
+    WakeQueue(segment_, host_).AddUnrung();
   }
   if (!result.ok()) return result;
   if (!rest.shards.empty()) return Status(StatusCode::kBusy, "somebody is still inside a shard");

@@ -200,7 +200,7 @@ bool ShardRules::RemoveHeld(CellId id, RequestCell& request, NameCell& name) {
 bool ShardRules::Grant(CellId id, RequestCell& request, NameCell& name) {
   StampGrant(shard_.segment(), wake_queue_.host(), request, wake_queue_.host().RealtimeMs());
   const WatchRingWriter note(shard_, kRoutine);
-  // A death before this store leaves it waiting; after it, held, and repair makes all agents
+  // A death before this store leaves it waiting; after it, held, and repair makes its agent
   // rescan.
   request.state.Publish(CellState::kHeld);
   note.Write(wake_queue_.host(), LockEvent::kGranted, request, name);
@@ -288,7 +288,7 @@ void ShardRules::EndWaiting(CellId id, RequestCell& request, NameCell& name, End
 }
 
 // A death before the state is stored leaves it held, and the next check expires it; after it, lost,
-// and repair makes all agents rescan.
+// and repair makes its agent rescan.
 void ShardRules::Expire(CellId id, RequestCell& request) {
   const CellId name_id = request.name.Get();
   NameCell* const name = shard_.NameAt(name_id);

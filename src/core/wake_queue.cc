@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "segment/event_list.h"
 #include "segment/watch_registry.h"
 
 namespace holdfast::core {
 
 void WakeQueue::Add(uint16_t agent) {
   const auto end = agents_.begin() + count_;
-  if (all_ || std::find(agents_.begin(), end, agent) != end) return;
+  if (std::find(agents_.begin(), end, agent) != end) return;
   if (count_ == kMax) return AddToMany(agent);
   agents_[count_++] = agent;
 }
@@ -19,11 +20,20 @@ void WakeQueue::AddToMany(uint32_t agent) {
   if (agent < segment::kMaxAgents) many_[agent / kBits] |= uint64_t{1} << agent % kBits;
 }
 
-void WakeQueue::AddRescanOfAll() {
-  all_ = true;
+void WakeQueue::AddRescan(uint16_t agent) {
+  if (segment_.agent(agent).owner.Get() == 0) return;
+  somebody_died_ = true;
+  segment_.agent(agent).rescan.Exchange(1);
+  Add(agent);
+}
+
+// Events are linked inside the shards, and a watcher has none (RingArmed).
+void WakeQueue::AddUnrung() {
   somebody_died_ = true;
   for (uint32_t i = 0; i < segment_.geometry().agents; ++i) {
-    if (segment_.agent(i).owner.Get() != 0) segment_.agent(i).rescan.Exchange(1);
+    const segment::AgentEntry& agent = segment_.agent(i);
+    const bool is_concerned = segment::HasEvents(agent) || agent.watching.Get() != 0;
+    if (agent.owner.Get() != 0 && is_concerned) Add(static_cast<uint16_t>(i));
   }
 }
 
@@ -34,16 +44,11 @@ void WakeQueue::RingToRescan(uint16_t agent) {
 }
 
 void WakeQueue::WakeNoted() {
-  if (all_) {
-    for (uint32_t i = 0; i < segment_.geometry().agents; ++i) Ring(i);
-  } else {
-    for (uint32_t i = 0; i < count_; ++i) Ring(agents_[i]);
-    for (uint32_t i = 0; has_many_ && i < segment::kMaxAgents; ++i) {
-      if ((many_[i / kBits] >> i % kBits & 1) != 0) Ring(i);
-    }
+  for (uint32_t i = 0; i < count_; ++i) Ring(agents_[i]);
+  for (uint32_t i = 0; has_many_ && i < segment::kMaxAgents; ++i) {
+    if ((many_[i / kBits] >> i % kBits & 1) != 0) Ring(i);
   }
   has_many_ = false;
-  all_ = false;
   somebody_died_ = false;
   count_ = 0;
   if (has_next_) Prewake();

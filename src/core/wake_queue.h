@@ -27,14 +27,16 @@ class WakeQueue {
     next_holder_ = holder;
     has_next_ = true;
   }
-  // All live agents rescan: a process died, maybe before it delivered their events.
-  void AddRescanOfAll();
+  // A process died inside the shard, maybe before it linked an event: the agent rescans.
+  void AddRescan(uint16_t agent);
+  // A process died outside of all shards, maybe before it rang: the agents that have events.
+  void AddUnrung();
   // At once, also inside a shard: this agent rescans as soon as it can enter.
   void RingToRescan(uint16_t agent);
   segment::Host& host() const { return host_; }
   // Rings the agents that sleep. An awake agent checks its events before it sleeps.
   void WakeAll() {
-    if (count_ != 0 || has_next_ || all_) WakeNoted();
+    if (count_ != 0 || has_next_) WakeNoted();
     RingWatchers();
   }
 
@@ -64,7 +66,6 @@ class WakeQueue {
   uint16_t next_ = 0;
   uint16_t next_holder_ = 0;
   bool has_next_ = false;
-  bool all_ = false;
   bool somebody_died_ = false;
 };
 

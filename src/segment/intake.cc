@@ -132,6 +132,19 @@ std::vector<OperationRef> FindOperations(const ShardView& shard) {
   return found;
 }
 
+void NoteAgentsOf(const ShardView& shard, std::vector<bool>& agents) {
+  Segment& segment = shard.segment();
+  for (uint32_t extent = 0; extent < segment.geometry().extents; ++extent) {
+    if (!segment.IsClaimed(extent)) continue;
+    for (uint32_t i = 0; i < OperationsPerExtent(segment.geometry()); ++i) {
+      const OperationCell* const operation = OperationAt(segment, segment.FirstCell(extent) + i);
+      if (operation == nullptr || operation->shard.Get() != shard.index()) continue;
+      const uint16_t agent = operation->agent.Get();
+      if (agent < agents.size()) agents[agent] = true;
+    }
+  }
+}
+
 // What died with its process may look pending for ever, and its cell belong to another process by
 // now. If the agent that is read first is that of a later operation in the cell, then what is read
 // after it is not pending yet, or has a later number (the read-modify-write keeps that order). An

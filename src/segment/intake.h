@@ -74,6 +74,9 @@ struct OperationRef {
 // Inside the shard, for a repair: discards the links, and finds the operations that were pending by
 // then, by number. An operation that it does not see is pushed afterwards.
 std::vector<OperationRef> FindOperations(const ShardView& shard);
+// Sets the agents whose operations are or were in this shard: one that died inside may have
+// answered an operation and not reported that.
+void NoteAgentsOf(const ShardView& shard, std::vector<bool>& agents);
 
 // Inside the shard: an operation that was found, if it is pending still and its agent is there.
 // Then the cell stays its own until this thread leaves: a reaped process's cells are given to

@@ -20,8 +20,9 @@ class ShardRepair {
   ShardRepair(ShardView shard, Host& host);
 
   // Afterwards all invariants hold but I6: the caller clears `dirty`, grants what has become
-  // grantable and makes every agent rescan, still inside the shard: if it dies before the end, the
-  // lock word names a dead process, and the next one repairs again. Returns the names in use.
+  // grantable and makes the agents concerned rescan, still inside the shard: if it dies before the
+  // end, the lock word names a dead process, and the next one repairs again. Returns the names in
+  // use.
   std::vector<CellId> Run();
 
  private:

@@ -53,7 +53,7 @@ const RULES = [
   {
     name: 'the event comes before the state that it tells of',
     file: 'src/core/shard_rules.cc',
-    from: '  // A death before this store leaves it waiting; after it, held, and repair makes all agents\n  // rescan.\n',
+    from: '  // A death before this store leaves it waiting; after it, held, and repair makes its agent\n  // rescan.\n',
     to: '  PostEvent(id, request);\n  if (shard_.index() < 1000) {\n    request.state.Publish(CellState::kHeld);\n    return RequestList::Queue(shard_, name).Remove(id, request) && AddHeld(id, request, name);\n  }\n',
     tests: [SIMULATION, THREADS],
   },
@@ -85,7 +85,7 @@ const CRASH = [
   {
     name: 'a clean-up tells nobody to look',
     file: 'src/core/lock_manager.cc',
-    from: '  WakeQueue(segment_, host_).AddRescanOfAll();\n',
+    from: '    WakeQueue(segment_, host_).AddUnrung();\n',
     to: '',
     tests: [TERMINATION, SIMULATION],
   },
@@ -195,6 +195,20 @@ const CLEAN_UP = [
 
 /** @type {PlantedBug[]} */
 const CLEAN_UP_AGAIN = [
+  {
+    name: 'a death wakes agents that it does not concern',
+    file: 'src/core/wake_queue.cc',
+    from: 'if (agent.owner.Get() != 0 && is_concerned)',
+    to: 'if (agent.owner.Get() != 0 && (is_concerned || true))',
+    tests: [REAPING, 'core_test:WakeQueueTest*'],
+  },
+  {
+    name: 'a repair does not notify the agents of operations that the dead had answered',
+    file: 'src/core/lock_manager.cc',
+    from: '  segment::NoteAgentsOf(view, concerned);\n',
+    to: '',
+    tests: ['core_test:*IntakeCrashes*'],
+  },
   {
     name: 'an agent keeps a record that it does not know',
     file: 'src/core/agent_events.cc',

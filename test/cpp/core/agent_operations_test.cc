@@ -117,6 +117,7 @@ class AgentOperations : public testing::Test {
     Table().process(dead.slot).generation.Set(dead.generation);
     const segment::ShardView view(Table(), Shard());
     FakeHost silent(Table());
+    silent.AllowRings(false);
     core::WakeQueue wake_queue(Table(), silent);
     core::OperationExecutor executor(view, wake_queue, dead);
     segment::IntakeReader intake(view);
@@ -272,13 +273,12 @@ class EndInTheIntake : public AgentOperations {
   }
 
   void End() { EXPECT_EQ(agent_->End(held_.id), core::Loss::kUnknown); }
-  bool IsWaiterToldToLook() {
+  bool IsWaiterRung() {
     const segment::AgentEntry& entry = Table().agent(waiter_->ref().index);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (entry.rescan.Get() == 0 && std::chrono::steady_clock::now() < end) {
-      std::this_thread::yield();
-    }
-    return entry.rescan.Get() != 0;
+    const auto is_rung = [&] { return (entry.sleeping.Get() & segment::kRung) != 0; };
+    while (!is_rung() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    return is_rung();
   }
 
   std::unique_ptr<core::Agent> waiter_;
@@ -290,7 +290,7 @@ class EndInTheIntake : public AgentOperations {
 TEST_F(EndInTheIntake, IsFollowedByTheVisitThoughTheLoopOfItsAgentIsBlocked) {
   End();
   ExecuteAndDie();
-  EXPECT_TRUE(IsWaiterToldToLook());  // also while somebody else is inside
+  EXPECT_TRUE(IsWaiterRung());  // also while somebody else is inside
   Unlock();
 }
 
@@ -298,14 +298,14 @@ TEST_F(EndInTheIntake, IsFollowedByAVisitThatHadBegunBefore) {
   ASSERT_EQ(Ask(*agent_).outcome, core::RequestOutcome::kQueued);
   End();
   ExecuteAndDie();
-  EXPECT_TRUE(IsWaiterToldToLook());
+  EXPECT_TRUE(IsWaiterRung());
   Unlock();
 }
 
 TEST_F(EndInTheIntake, IsFollowedByItsAgentWhereItIsExecutedAtOnce) {
   ExecuteAndDieOnceItIsPutIn();
   End();
-  EXPECT_TRUE(IsWaiterToldToLook());
+  EXPECT_TRUE(IsWaiterRung());
   Unlock();
 }
 
@@ -314,7 +314,7 @@ TEST_F(EndInTheIntake, IsFollowedThoughItsAgentIsClosedMeanwhile) {
   agent_->Close(core::EndReason::kReleased);
   ExecuteAndDie();
   Unlock();
-  EXPECT_TRUE(IsWaiterToldToLook());
+  EXPECT_TRUE(IsWaiterRung());
 }
 
 TEST_F(AgentOperations, AreAnsweredThoughAnEarlierVisitIsOverAndWhoeverExecutesThemDies) {

@@ -104,6 +104,12 @@ class ReapProcess : public LockTableTest {
     machine.Kill(process);
     EXPECT_TRUE(by.manager().ReapProcess(process, kShardTimeoutNs).ok());
   }
+  // The agent sleeps, and has an event for which no process has rung.
+  void LeaveUnrung(FakeAgent& agent) {
+    agent.FallAsleep();
+    machine.segment().agent(agent.ref().index).answered.Set(1);
+    machine.host().ForgetRings();
+  }
 };
 
 TEST_F(ReapProcess, EndsAllItsAgents) {
@@ -186,12 +192,13 @@ TEST_F(ReapProcess, TakesOverTheShardThatItDiedInside) {
 
 // Who is inside may be ending what the dead has left, and may die before it tells whom it grants.
 TEST_F(ReapProcess, IsNotDoneWhileAnybodyIsInsideAShard) {
+  LeaveUnrung(c);
   segment::LockWord word(machine.segment(), 0);
   ASSERT_TRUE(IsAcquired(word, r));
   machine.Kill(p);
   EXPECT_EQ(b.manager().ReapProcess(p, kShardTimeoutNs).code(), StatusCode::kBusy);
   EXPECT_NE(machine.segment().process(p.slot).cleaned_generation.Get(), p.generation);
-  EXPECT_NE(machine.segment().agent(c.ref().index).rescan.Get(), 0U);
+  EXPECT_TRUE(machine.host().WasRung(c.ref()));
   word.Release(r, machine.host());
   Terminate(p, b);
   EXPECT_EQ(machine.segment().process(p.slot).cleaned_generation.Get(), p.generation);
@@ -205,15 +212,11 @@ TEST_F(ReapProcess, MakesNobodyLookAgainUntilSomebodyHasLeftAShard) {
   core::LockManager::ReapProgress rest;
   const auto terminate = [&] { return b.manager().ReapProcess(p, kShardTimeoutNs, rest).code(); };
   ASSERT_EQ(terminate(), StatusCode::kBusy);
-  segment::Shared<uint32_t>& rescan = machine.segment().agent(c.ref().index).rescan;
-  rescan.Set(0);
-  machine.host().ForgetRings();
+  LeaveUnrung(c);
   EXPECT_EQ(terminate(), StatusCode::kBusy);
-  EXPECT_EQ(rescan.Get(), 0U);
   EXPECT_FALSE(machine.host().WasRung(c.ref()));
   word.Release(r, machine.host());
   EXPECT_EQ(terminate(), StatusCode::kOk);
-  EXPECT_NE(rescan.Get(), 0U);
   EXPECT_TRUE(machine.host().WasRung(c.ref()));
 }
 
@@ -229,10 +232,9 @@ TEST_F(ReapProcess, MakesEverybodyLookAgainWhereItCouldNotEndSomethingAtFirst) {
   ASSERT_EQ(terminate(), StatusCode::kBusy);
   rest.shards.clear();  // it has left before the shards were listed that are locked
   word.Release(r, machine.host());
-  segment::Shared<uint32_t>& rescan = machine.segment().agent(c.ref().index).rescan;
-  rescan.Set(0);
+  LeaveUnrung(c);
   EXPECT_EQ(terminate(), StatusCode::kOk);
-  EXPECT_NE(rescan.Get(), 0U);
+  EXPECT_TRUE(machine.host().WasRung(c.ref()));
 }
 
 // Another reaper has ended its agents: a repair inside a shard may have found their operations.
@@ -274,10 +276,25 @@ TEST_F(ReapProcess, FreesTheLocksInOtherShardsWhileAnybodyIsInsideOne) {
   word.Release(r, machine.host());
 }
 
-TEST_F(ReapProcess, MakesEverybodyLookForLostEvents) {
+TEST_F(ReapProcess, RingsAnAgentWhoseEventsTheDeadHasNotRung) {
+  LeaveUnrung(c);
   Terminate(p, b);
-  EXPECT_NE(machine.segment().agent(c.ref().index).rescan.Get(), 0U);
   EXPECT_TRUE(machine.host().WasRung(c.ref()));
+}
+
+TEST_F(ReapProcess, RingsAnAgentThatWatches) {
+  machine.segment().agent(c.ref().index).watching.Set(c.ref().generation);
+  Terminate(p, b);
+  EXPECT_TRUE(machine.host().WasRung(c.ref()));
+}
+
+TEST_F(ReapProcess, LeavesAgentsInPeaceThatItDoesNotConcern) {
+  Ask(a, u"n");
+  Ask(c, u"m");
+  c.FallAsleep();
+  Terminate(p, b);
+  EXPECT_FALSE(machine.host().WasRung(c.ref()));
+  EXPECT_EQ(machine.segment().agent(c.ref().index).rescan.Get(), 0U);
 }
 
 }  // namespace

@@ -193,12 +193,25 @@ TEST_F(WakeQueueTest, RingEverySleeperWhenThereIsEventsForMoreAgentsThanFit) {
   EXPECT_EQ(crowd.host().Rings().size(), counts.agents - 1);
 }
 
-TEST_F(WakeQueueTest, RingEvenAnAgentThatSeemsAwakeWhenSomebodyDied) {
+TEST_F(WakeQueueTest, RingEvenAnAgentThatSeemsAwakeAfterADeath) {
+  for (const FakeAgent* agent : {&a, &b}) {
+    machine.segment().agent(agent->ref().index).answered.Set(1);
+  }
   {
     core::WakeQueue wake_queue(machine.segment(), machine.host());
-    wake_queue.AddRescanOfAll();
+    wake_queue.AddUnrung();
+    wake_queue.AddRescan(c.ref().index);
   }
-  EXPECT_THAT(Rung(), ElementsAre(a.ref().index, a2.ref().index, b.ref().index, c.ref().index));
+  EXPECT_THAT(Rung(), UnorderedElementsAre(a.ref().index, b.ref().index, c.ref().index));
+}
+
+TEST_F(WakeQueueTest, LeaveAgentsInPeaceThatADeathDoesNotConcern) {
+  AllFallAsleep();
+  {
+    core::WakeQueue wake_queue(machine.segment(), machine.host());
+    wake_queue.AddUnrung();
+  }
+  EXPECT_THAT(Rung(), IsEmpty());
 }
 
 TEST_F(WakeQueueTest, RingNobodyWhoseEntryIsFree) {

@@ -283,10 +283,25 @@ TEST_F(Repair, PutsCellsBackThatAreInNoList) {
   EXPECT_EQ(UsedCells(), 0U);
 }
 
-TEST_F(Repair, MakesEverybodyReadItsRecordsAgain) {
+TEST_F(Repair, MakesEveryAgentWithRecordsInTheShardReadThemAgain) {
+  Ask(a, u"n");
   RepairAll();
   EXPECT_NE(machine.segment().agent(a.ref().index).rescan.Get(), 0U);
   EXPECT_TRUE(machine.host().WasRung(a.ref()));
+}
+
+TEST_F(Repair, MakesAnAgentLookForARecordThatIsDropped) {
+  const segment::CellId id = Ask(a, u"n").record.cell;
+  segment::AsRequest(*machine.segment().CellByNumber(id - 1)).ticket.Set(0);
+  RepairAll();
+  EXPECT_NE(machine.segment().agent(a.ref().index).rescan.Get(), 0U);
+}
+
+TEST_F(Repair, LeavesOtherAgentsInPeace) {
+  Ask(a, u"n");
+  RepairAll();
+  EXPECT_EQ(machine.segment().agent(b.ref().index).rescan.Get(), 0U);
+  EXPECT_FALSE(machine.host().WasRung(b.ref()));
 }
 
 }  // namespace
