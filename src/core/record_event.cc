@@ -17,8 +17,8 @@ RecordEvent ReadEvent(segment::Segment& segment, segment::CellId id,
   do {
     event.record = {id, segment.ShardOfCell(id), ticket};
     event.state = request.state.Acquire();
-    event.request_id = request.request_id.Get();
-    event.token = request.token.Get();
+    event.request_id = request.request_id.Acquire();  // all before the ticket is read again
+    event.token = request.token.Acquire();
     ticket = request.ticket.Acquire();
   } while (ticket != event.record.ticket);
   return event;

@@ -31,7 +31,9 @@ bool GiveBack(RequestCell& request, uint64_t ticket) {
 }
 
 CellState Close(RequestCell& request) {
-  CellState seen = request.state.Acquire();
+  // In the one order of all: a thread that keeps the record after this load sees what this one has
+  // stored before (I18).
+  CellState seen = request.state.LoadSeqCst();
   for (int attempt = 0; IsOpen(seen) && attempt < kAttempts; ++attempt) {
     const CellState closed = IsTaken(seen) ? CellState::kHeld : CellState::kRevoked;
     if (request.state.CompareExchange(seen, closed)) return closed;
