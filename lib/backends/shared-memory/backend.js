@@ -111,8 +111,12 @@ class SharedMemoryBackend {
    * @returns {LockOutcome}
    */
   #enqueue(request) {
-    const answer = this.#caller.call(this.#attached(), request);
-    if (answer < 0) throw this.#fail();
+    let answer = this.#caller.call(this.#attached(), request);
+    if (answer < 0) {
+      this.#reopenOrThrow();
+      answer = this.#caller.call(this.#attached(), request);
+      if (answer < 0) throw this.#fail();
+    }
     const outcome = answer & OUTCOME_MASK;
     if (outcome === MISSED) return MISSED;
     const id = answer >>> OUTCOME_BITS;
@@ -253,9 +257,7 @@ class SharedMemoryBackend {
    * @returns {boolean}
    */
   isLocked(name, min = 1) {
-    const answer = this.#attached().isLocked(name, min);
-    if (answer < 0) throw this.#fail();
-    return answer === 1;
+    return this.#ask((agent) => agent.isLocked(name, min)) === 1;
   }
 
   /**
@@ -263,10 +265,9 @@ class SharedMemoryBackend {
    * @returns {SharedMemoryWatch}
    */
   watch(name) {
-    const agent = this.#attached();
     const create = createWatch(); // load it first: if that fails, there is no watch to close
-    const id = agent.openWatch(name);
-    if (id < 0) throw this.#fail();
+    const id = this.#ask((agent) => agent.openWatch(name));
+    const agent = this.#agent;
     const watch = create(agent, id, {
       fail: () => this.#fail(),
       whyGone: () => (this.#agent === agent ? undefined : this.#whyLost),
@@ -390,9 +391,25 @@ class SharedMemoryBackend {
    * @returns {T}
    */
   #ask(call) {
-    const answer = call(this.#attached());
-    if (answer === undefined || answer === -1) throw this.#fail();
+    const hasFailed = (/** @type {T | undefined} */ answer) =>
+      answer === undefined || answer === -1;
+    let answer = call(this.#attached());
+    if (hasFailed(answer)) {
+      this.#reopenOrThrow();
+      answer = call(this.#attached());
+      if (hasFailed(answer)) throw this.#fail();
+    }
     return answer;
+  }
+
+  /**
+   * Called after a call of the native agent has failed: throws its error, unless the table was
+   * removed and this agent had nothing in it. Then the call can be repeated in a new table.
+   */
+  #reopenOrThrow() {
+    const hadNothing = this.#watches.size === 0 && this.#requests.isEmpty;
+    const error = this.#fail();
+    if (this.#agent !== null || !hadNothing) throw error;
   }
 
   /** Returns the error of the native agent's last call; closes the agent if that was final. */
