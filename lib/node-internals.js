@@ -12,6 +12,9 @@ const { AsyncLocalStorage, AsyncResource, createHook } = require('node:async_hoo
  */
 const contextsAreCheap = !('_propagate' in AsyncLocalStorage.prototype);
 
+/** Functions that workers lack have a mark. node:worker_threads would take 2 ms to load. */
+const isWorker = () => /** @type {any} */ (process.chdir)?.disabled === true;
+
 /**
  * The function that Node calls between two immediates: it runs ticks and microtasks. No documented
  * function does (decision 0010), so this one is used as long as it has this name. With
@@ -106,4 +109,5 @@ module.exports = {
   findSourcesKey,
   findTrustKey,
   isTimeoutSignal,
+  isWorker,
 };

@@ -1,6 +1,7 @@
 'use strict';
 
 const path = require('node:path');
+const { variable } = require('./process-environment.js');
 
 /** A file name that needs no escaping anywhere. */
 const BUCKET_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -11,7 +12,7 @@ const BUCKET_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
  * @returns {string}
  */
 function defaultDirectory() {
-  const chosen = process.env.HOLDFAST_DIR;
+  const chosen = variable('HOLDFAST_DIR');
   if (chosen) {
     // A relative path would name another directory for every working directory.
     if (!path.isAbsolute(chosen)) throw new TypeError(`HOLDFAST_DIR is not absolute: ${chosen}`);

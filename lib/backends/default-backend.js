@@ -1,6 +1,7 @@
 'use strict';
 
 const { BindingError } = require('../binding.js');
+const { variable } = require('./process-environment.js');
 const { SharedMemoryBackend } = require('./shared-memory/backend.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
@@ -39,10 +40,9 @@ function openFallback({ bucket = 'default' }, cause) {
  * @returns {LockBackend}
  */
 function openDefaultBackend(options) {
-  const url = options.url ?? process.env.HOLDFAST_URL;
-  // An empty variable counts as unset, as in most programs.
+  const url = options.url ?? variable('HOLDFAST_URL');
   if (url) return require('./url.js').openByUrl({ ...options, url });
-  const hasFallback = process.env.HOLDFAST_FALLBACK === 'local';
+  const hasFallback = variable('HOLDFAST_FALLBACK') === 'local';
   if (process.platform !== 'linux') {
     if (hasFallback) return openFallback(options, `${process.platform} has no native part.`);
     return require('./url.js').openByUrl({ ...options, url: 'broker:' });

@@ -15,6 +15,9 @@
 namespace holdfast::binding {
 namespace {
 
+// Enough for a path, as a rule.
+constexpr size_t kVariableSize = 256;
+
 bool ReadOptions(napi_env env, napi_value from, core::AttachOptions& options,
                  uint64_t (&client_id)[2]) {
   int64_t capacity = 0;
@@ -41,6 +44,24 @@ napi_value OpenAgent(napi_env env, napi_callback_info info) {
   if (!ReadOptions(env, call[0], options, client_id)) return Quit(env);
   std::unique_ptr<AgentWrap> agent = AgentWrap::Open(env, options, client_id, call[1], call[2]);
   return agent == nullptr ? nullptr : AgentWrap::GiveToJs(std::move(agent));
+}
+
+// variable(name) -> the value in the environment of the process; undefined: there is none. The
+// `process.env` of a worker may be another one.
+napi_value Variable(napi_env env, napi_callback_info info) {
+  const Call<void, 1> call(env, info);
+  std::string name;
+  if (!Read(env, call[0], name)) return Quit(env);
+  std::string value(kVariableSize, '\0');
+  size_t size = value.size();
+  int error = uv_os_getenv(name.c_str(), value.data(), &size);
+  if (error == UV_ENOBUFS) {
+    value.resize(size);
+    error = uv_os_getenv(name.c_str(), value.data(), &size);
+  }
+  if (error != 0) return nullptr;
+  napi_value result = nullptr;
+  return napi_create_string_utf8(env, value.data(), size, &result) == napi_ok ? result : Quit(env);
 }
 
 // Node's main thread runs libuv's default loop, each worker one of its own.
@@ -84,6 +105,7 @@ napi_value Init(napi_env env, napi_value exports_value) {
   exports.Set("openLoopHook", ToJsFunction(env, "openLoopHook", &LoopHook::Open, nullptr));
   exports.Set("errors", ErrorTable(env));
   exports.Set("isMainThread", IsMainThread(env));
+  exports.Set("variable", ToJsFunction(env, "variable", &Variable, nullptr));
   const auto constant = [&](const char* name, uint64_t value) {
     exports.Set(name, static_cast<double>(value));
   };

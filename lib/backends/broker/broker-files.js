@@ -5,6 +5,7 @@ const path = require('node:path');
 const { createClientId } = require('../client-id.js');
 const { toBucketName } = require('../bucket-directory.js');
 const { invalidStateError } = require('../../errors.js');
+const { variable } = require('../process-environment.js');
 const { identityOf, isOtherFolder } = require('./folder-identity.js');
 const { defaultDirectory, folderNameOf, platformOf } = require('./platform.js');
 const { hasEnded } = require('./process-start.js');
@@ -346,7 +347,7 @@ const numbersIn = (folder, pattern) =>
  * @throws TypeError
  */
 function toBrokerFiles({ bucket = 'default', directory }) {
-  const chosen = directory ?? process.env.HOLDFAST_DIR;
+  const chosen = directory ?? variable('HOLDFAST_DIR');
   if (chosen && !path.isAbsolute(chosen)) {
     // Relative, it would be another place for every working directory.
     throw new TypeError(`HOLDFAST_DIR is not absolute: ${chosen}`);

@@ -1,0 +1,22 @@
+'use strict';
+
+const { isWorker } = require('../node-internals.js');
+
+/**
+ * A variable of the environment. A worker whose own `env` lacks it has that of its process: locks
+ * of one process are not to be in two places.
+ * @param {string} name
+ * @returns {string | undefined} an empty variable counts as unset, as in most programs
+ */
+function variable(name) {
+  const own = process.env[name];
+  if (own || !isWorker()) return own || undefined;
+  try {
+    const { loadBinding } = require('../binding.js');
+    return loadBinding().variable(name) || undefined;
+  } catch {
+    return undefined; // there is no native part to ask
+  }
+}
+
+module.exports = { variable };
