@@ -1,10 +1,32 @@
 'use strict';
 
+const { readFileSync } = require('node:fs');
 const path = require('node:path');
 const { variable } = require('./process-environment.js');
 
 /** A file name that needs no escaping anywhere. */
 const BUCKET_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+/**
+ * The effective user as the machine counts users. In the user namespace of `unshare -r`, and under
+ * fakeroot, an ordinary user appears as root, and must neither get nor make root's directory.
+ * @returns {number}
+ */
+function userOfMachine() {
+  const user = process.geteuid?.() ?? -1; // Windows counts none
+  if (user !== 0) return user;
+  try {
+    const status = readFileSync('/proc/self/status', 'utf8');
+    const real = Number(/^Uid:\s+\d+\s+(\d+)/m.exec(status)?.[1] ?? 0);
+    for (const line of readFileSync('/proc/self/uid_map', 'utf8').trim().split('\n')) {
+      const [inside, outside, count] = line.trim().split(/\s+/).map(Number);
+      if (real >= inside && real < inside + count) return outside + real - inside;
+    }
+  } catch {
+    // There is no /proc.
+  }
+  return user;
+}
 
 /**
  * The directory of this user's buckets. It does not depend on how the process was started; only
@@ -18,8 +40,7 @@ function defaultDirectory() {
     if (!path.isAbsolute(chosen)) throw new TypeError(`HOLDFAST_DIR is not absolute: ${chosen}`);
     return chosen;
   }
-  const uid = /** @type {() => number} */ (process.geteuid)();
-  return `/dev/shm/holdfast-${uid}`;
+  return `/dev/shm/holdfast-${userOfMachine()}`;
 }
 
 /** @param {string} name */
@@ -37,4 +58,4 @@ function toBucketName(bucket) {
   );
 }
 
-module.exports = { defaultDirectory, isBucketName, toBucketName };
+module.exports = { defaultDirectory, isBucketName, toBucketName, userOfMachine };

@@ -5,6 +5,7 @@ const path = require('node:path');
 const { fileURLToPath } = require('node:url');
 const { InvalidArgumentError } = require('commander');
 const { openLockManager } = require('holdfast');
+const { userOfMachine } = require('../backends/bucket-directory.js');
 const { isBucketName, toBucketName } = require('../backends/bucket-directory.js');
 const { toBrokerFiles } = require('../backends/broker/broker-files.js');
 const { shownUrl } = require('../backends/shown-url.js');
@@ -151,8 +152,7 @@ function directoryOf(place) {
   const url = urlOf(place);
   const named = url !== undefined && /^shm:/i.test(url) ? directoryOfUrl(url) : undefined;
   if (named !== undefined) return named;
-  const uid = /** @type {() => number} */ (process.geteuid)();
-  return process.env.HOLDFAST_DIR || `${DEFAULT_PARENT}/holdfast-${uid}`;
+  return process.env.HOLDFAST_DIR || `${DEFAULT_PARENT}/holdfast-${userOfMachine()}`;
 }
 
 /**

@@ -3,7 +3,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { createClientId } = require('../client-id.js');
-const { toBucketName } = require('../bucket-directory.js');
+const { toBucketName, userOfMachine } = require('../bucket-directory.js');
 const { invalidStateError } = require('../../errors.js');
 const { variable } = require('../process-environment.js');
 const { identityOf, isOtherFolder } = require('./folder-identity.js');
@@ -161,7 +161,7 @@ class BrokerFiles {
 
   /** For sockets of all buckets whose paths would be too long. */
   get shortDirectory() {
-    return this.#platform.shortDirectory(process.geteuid?.() ?? 0);
+    return this.#platform.shortDirectory(userOfMachine());
   }
 
   /**

@@ -1,6 +1,7 @@
 'use strict';
 
 const path = require('node:path');
+const { userOfMachine } = require('../bucket-directory.js');
 const { startByPs } = require('./process-start.js');
 
 /**
@@ -91,7 +92,7 @@ const platformOf = (name = process.platform) =>
  * @param {Platform} platform
  */
 function defaultDirectory(platform) {
-  return platform.directory({ uid: process.geteuid?.() ?? -1, homedir: homeOfUser });
+  return platform.directory({ uid: userOfMachine(), homedir: homeOfUser });
 }
 
 /**

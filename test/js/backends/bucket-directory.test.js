@@ -1,6 +1,10 @@
 'use strict';
 
+const { spawnSync } = require('node:child_process');
+const path = require('node:path');
 const { defaultDirectory, toBucketName } = require('../../../lib/backends/bucket-directory.js');
+
+const MODULE = path.join(__dirname, '../../../lib/backends/bucket-directory.js');
 
 describe('the default directory', () => {
   const before = process.env.HOLDFAST_DIR;
@@ -34,6 +38,33 @@ describe('the name of a bucket', () => {
     '%j cannot be one',
     (name) => {
       expect(() => toBucketName(name)).toThrow(TypeError);
+    },
+  );
+});
+
+describe('a user namespace', () => {
+  const NOBODY = 65_534;
+  const asNobody = (...command) =>
+    spawnSync(
+      'setpriv',
+      ['--reuid', `${NOBODY}`, '--regid', `${NOBODY}`, '--clear-groups', ...command],
+      {
+        encoding: 'utf8',
+      },
+    );
+  const isRoot = process.geteuid() === 0;
+  const canEnter = isRoot && asNobody('unshare', '--user', '--map-root-user', 'true').status === 0;
+
+  (canEnter ? test : test.skip)(
+    'of an ordinary user has the directory of that user, not root’s',
+    () => {
+      const program = `
+      const { defaultDirectory } = require(${JSON.stringify(MODULE)});
+      delete process.env.HOLDFAST_DIR;
+      console.log(process.geteuid(), defaultDirectory());`;
+      const inside = ['unshare', '--user', '--map-root-user'];
+      const { stdout } = asNobody(...inside, process.execPath, '--eval', program);
+      expect(stdout).toBe(`0 /dev/shm/holdfast-${NOBODY}\n`);
     },
   );
 });
