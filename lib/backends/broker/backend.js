@@ -190,7 +190,10 @@ class BrokerBackend {
     if (this.#isSilent) return false;
     const isOwn = (/** @type {{ clientId: string, requestId: number }} */ holder) =>
       holder.clientId === this.clientId && holder.requestId === id;
-    return holders.length === 0 || holders.some(isOwn);
+    if (holders.length > 0) return holders.some(isOwn);
+    // Holders with long labels are not shown.
+    const { isTimeout, value } = this.#syncCalls.ask('isLocked', [request.name, 1], BRIEF_MS);
+    return !isTimeout && value === false;
   }
 
   /**

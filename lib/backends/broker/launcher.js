@@ -271,7 +271,7 @@ class Launcher {
     this.#starts += 1;
     const { directory, bucket } = this.#place;
     const idleMs = Number(process.env.HOLDFAST_BROKER_IDLE_MS ?? IDLE_MS);
-    const options = JSON.stringify({ build: BUILD, directory, bucket, number, idleMs });
+    const options = JSON.stringify({ directory, bucket, number, idleMs, build: BUILD });
     const { file, args, env } = commandFor(packageFile('broker.js'), [options]);
     const inherited = inheritedDescriptors();
     const log = this.#openLog(number);

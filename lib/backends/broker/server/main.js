@@ -1,7 +1,7 @@
 'use strict';
 
-// The broker of a bucket, a process of its own. Arguments: one JSON object, { build, directory,
-// bucket, number, idleMs }. It listens, claims `number`, and serves; it ends by itself when another
+// The broker of a bucket, a process of its own. Arguments: one JSON object, { directory, bucket,
+// number, idleMs, build }. It listens, claims `number`, and serves; it ends by itself when another
 // broker has the claim, or `idleMs` after the last client has left.
 
 const fs = require('node:fs');
@@ -25,7 +25,7 @@ const PRIVATE_FILE = 0o600;
  */
 
 /** @param {Options} options */
-async function main({ build, directory, bucket, number, idleMs }) {
+async function main({ directory, bucket, number, idleMs, build }) {
   // eslint-disable-next-line n/no-process-exit -- its starter reads the status
   if (build !== BUILD) process.exit(REPLACED_STATUS);
   const place = new BrokerFiles(bucket, directory);

@@ -13,6 +13,7 @@ const NOWHERE = 'etcd://127.0.0.1:9?ttl=3600';
 function startSession() {
   const { port1, port2 } = new MessageChannel();
   const workerData = {
+    build: 'source',
     port: port2,
     place: toClusterOptions(NOWHERE, {}),
     about: { clientId: 'c', pid: process.pid, threadId: 0, host: 'h' },
