@@ -66,6 +66,7 @@ class EtcdBackend {
   /** @param {import('./cluster-options.js').ClusterOptions} place */
   constructor(place) {
     loadServices(); // a missing library is reported here, not in the other thread
+    performance.now(); // loads the clock: a message may come when a test runner loads nothing more
     const own = { pid: process.pid, host: hostname(), pidNamespace: pidNamespace() };
     const about = { clientId: this.clientId, threadId, ...own };
     this.bucket = place.bucket;
@@ -314,7 +315,7 @@ class EtcdBackend {
     } else if (message.type === 'over') {
       this.#onThreadLost(message.error, deliver);
     } else if (message.type === 'silent') {
-      this.#onSilent(message);
+      if (!this.#isClosed) this.#onSilent(message);
     } else if (message.type === 'reached') {
       this.#silence = undefined;
     } else if (message.type === 'reply') {
