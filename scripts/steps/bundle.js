@@ -76,15 +76,16 @@ const MODULES = "Symbol.for('holdfast.modules')";
 
 /**
  * A part of locks.js: rest.js is read with it and compiled at its first use. To compile both at
- * once would take half of the time of a first lock. Without modules of Node, as in a test runner or
- * in the bundle of an application, `require` loads it.
+ * once would take half of the time of a first lock. Without modules of Node, as on Bun, in a test
+ * runner or in the bundle of an application, `require` loads it.
  */
 const KEEP_REST = `
 const path = require('node:path');
 const { readFileSync } = require('node:fs');
 const loadedBy = typeof __filename === 'string' ? require.cache?.[__filename] : undefined;
 const file = loadedBy && path.join(path.dirname(loadedBy.filename), 'rest.js');
-const text = loadedBy?._compile && readRest();
+const isNode = process.versions.bun === undefined && process.versions.deno === undefined;
+const text = isNode && loadedBy?._compile ? readRest() : undefined;
 let rest;
 function readRest() {
   try {

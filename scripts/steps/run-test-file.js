@@ -57,8 +57,12 @@ circus.addEventHandler((/** @type {any} */ event) => {
 
 async function main() {
   const { describe, test, it, beforeAll, afterAll, beforeEach, afterEach } = circus;
-  const { fn, spyOn } = new ModuleMocker(globalThis);
-  const jest = { fn, spyOn };
+  const mocker = new ModuleMocker(globalThis);
+  const jest = {
+    fn: mocker.fn.bind(mocker),
+    spyOn: mocker.spyOn.bind(mocker),
+    restoreAllMocks: mocker.restoreAllMocks.bind(mocker),
+  };
   Object.assign(globalThis, { describe, test, it, beforeAll, afterAll, beforeEach, afterEach });
   Object.assign(globalThis, { expect, jest });
   /** @type {any} */ (circus.getState()).testTimeout = TIMEOUT_MS;
