@@ -1,7 +1,7 @@
 'use strict';
 
-// The timers and clocks of this package, taken once, when it loads: a test that puts fake ones in
-// the place of Node's later does not stop the locks of the program under test.
+// The timers, clocks and microtasks of this package, taken once, when it loads: a program that
+// replaces them later, as tests with fake timers do, does not stop its locks.
 
 const {
   clearInterval,

@@ -51,8 +51,8 @@ class CombinedSignal {
 const MAX_SLICE_MS = 30_000;
 
 /**
- * Returns when the wall clock shows `time`, when `signal` aborts, or earlier: whoever needs the
- * time looks again. Keeps the event loop alive.
+ * Returns when the wall clock shows `time`, when `signal` aborts, or earlier: the caller
+ * checks the time again. Keeps the event loop alive.
  * @param {number} time  in milliseconds since 1970
  * @param {AbortSignal} signal
  * @returns {Promise<void>}

@@ -1,5 +1,8 @@
 'use strict';
 
+// The tasks of a scheduler, and postTask() and yield(). Loaded with the first task: most programs
+// that load the package post none.
+
 const { AsyncResource } = require('node:async_hooks');
 const { types } = require('node:util');
 const { unwatchAbort, watchAbort } = require('../locks/abort-listeners.js');
@@ -60,7 +63,7 @@ class Rejection {
 /** @typedef {InstanceType<ReturnType<typeof asSchedulerTask>>} SchedulerTask */
 
 /**
- * What a task tells when it leaves the place where it waits before its time.
+ * The place in which a task waits. A task that leaves it before its time reports that.
  * @typedef {{ withdraw(task: SchedulerTask): void }} WaitingPlace
  */
 
@@ -187,9 +190,6 @@ class PostedTask extends asSchedulerTask(AsyncResource) {
     ]);
   }
 }
-
-// What runs tasks: loaded with the first of them, because most programs that load the package post
-// none.
 
 /** @typedef {import('./scheduler-options.js').PostTaskOptions} PostTaskOptions */
 /** @typedef {import('./scheduling-state.js').PrioritySource} PrioritySource */

@@ -166,7 +166,7 @@ class RequestTable {
     this.#entries.clear();
     for (const { request, isHeld, onEnded } of entries) {
       request.backendId = NO_ID;
-      // What is being released is free as well when the session is closed.
+      // A lock under release is free, too, when the session is closed.
       if (onEnded !== undefined) onEnded(undefined);
       else if (isHeld) request.lost('disconnected', because);
       else request.failed(makeError());
