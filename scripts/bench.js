@@ -7,10 +7,50 @@
 
 const path = require('node:path');
 const { spawnSync } = require('node:child_process');
-const { ensureBenchPackages, ensureServers } = require('./steps/bench-packages.js');
-const { putFigures } = require('./steps/figures.js');
+const { headerPrefix } = require('./build.js');
+const { isUpToDate } = require('./steps/packages.js');
+const { ROOT, runProgram, StepError } = require('./steps/run.js');
+const { ensureToolchain } = require('./steps/toolchain.js');
+const { putFigures } = require('./figures.js');
 const { buildRevision, commitOf } = require('./steps/other-revision.js');
-const { ROOT, StepError } = require('./steps/run.js');
+
+const BENCH = path.join(ROOT, 'bench');
+
+/** @param {string[]} args */
+function npm(args) {
+  const prefix = headerPrefix();
+  const env = prefix === undefined ? process.env : { ...process.env, npm_config_nodedir: prefix };
+  const stdio = /** @type {const} */ (['ignore', process.stderr, process.stderr]);
+  return spawnSync('npm', args, { cwd: BENCH, env, stdio: [...stdio] }).status === 0;
+}
+
+/** Without fs-ext, which has to be compiled, its scenarios say that they are left out. */
+function ensureBenchPackages() {
+  const installed = path.join(BENCH, 'node_modules', '.package-lock.json');
+  if (isUpToDate(path.join(BENCH, 'package-lock.json'), installed)) return;
+  if (!npm(['ci', '--ignore-scripts', '--no-audit', '--no-fund'])) {
+    throw new StepError('the packages of bench/ cannot be installed');
+  }
+  if (!npm(['rebuild', 'fs-ext'])) console.error('fs-ext cannot be built: no figures of flock');
+}
+
+/**
+ * The scenarios of a server that is not there are left out, and say so.
+ * @param {boolean} withEtcd
+ */
+function ensureServers(withEtcd) {
+  /** @type {('redis' | 'postgresql' | 'etcd')[]} */
+  const servers = ['redis', 'postgresql'];
+  if (withEtcd && !process.env.HOLDFAST_ETCD) servers.push('etcd');
+  for (const server of servers) {
+    try {
+      ensureToolchain(server);
+    } catch (error) {
+      if (!(error instanceof StepError)) throw error;
+      console.error(`${error.message}\nThe scenarios go on without it.`);
+    }
+  }
+}
 
 /** What is built and installed is told to the person: standard output has the results alone. */
 function buildThis() {
@@ -28,7 +68,7 @@ function runBench(program, args) {
   return spawnSync(process.execPath, all, { stdio: 'inherit' }).status ?? 1;
 }
 
-try {
+function main() {
   const args = process.argv.slice(2);
   const at = args.findIndex((arg) => /^--compare(=|$)/.test(arg));
   if (at === -1) {
@@ -44,8 +84,6 @@ try {
     buildThis();
     process.exitCode = runBench('compare.js', ['--before', buildRevision(revision), ...args]);
   }
-} catch (error) {
-  if (!(error instanceof StepError)) throw error;
-  console.error(error.message);
-  process.exitCode = 1;
 }
+
+runProgram(main);

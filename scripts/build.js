@@ -1,14 +1,52 @@
 'use strict';
 
-// npm run build: builds the native addon into build/Release/holdfast.node.
+// npm run build: the native addon, incrementally, and dist/: all that is built before the package
+// is used or tested.
 
-const { build } = require('./steps/build.js');
-const { StepError } = require('./steps/run.js');
+const { existsSync } = require('node:fs');
+const path = require('node:path');
+const { execFileSync } = require('node:child_process');
+const { ensurePackages } = require('./steps/packages.js');
+const { ensureToolchain } = require('./steps/toolchain.js');
+const { mustRun, runProgram, StepError } = require('./steps/run.js');
 
-try {
-  build();
-} catch (error) {
-  if (!(error instanceof StepError)) throw error;
-  console.error(error.message);
-  process.exitCode = 1;
+/** The headers installed beside this node make builds work without a network. */
+function headerPrefix() {
+  const prefix = path.dirname(path.dirname(process.execPath));
+  return existsSync(path.join(prefix, 'include', 'node', 'node_api.h')) ? prefix : undefined;
 }
+
+function buildAddon() {
+  ensurePackages();
+  ensureToolchain('addon');
+  const nodeGyp = require.resolve('node-gyp/bin/node-gyp.js');
+  const prefix = headerPrefix();
+  const headers = prefix === undefined ? [] : [`--nodedir=${prefix}`];
+  const options = ['--jobs=2', '--loglevel=warn', ...headers];
+  mustRun(process.execPath, [nodeGyp, 'configure', 'build', ...options]);
+}
+
+/** The folder of node_api.h and uv.h. */
+function nodeHeaders() {
+  const prefix = headerPrefix();
+  if (prefix === undefined) {
+    throw new StepError(`there are no headers of Node beside ${process.execPath}`);
+  }
+  return path.join(prefix, 'include', 'node');
+}
+
+// All that is built before the package is used or tested.
+
+/** In a process of its own: esbuild's plugins are asynchronous. */
+function bundle() {
+  execFileSync(process.execPath, [path.join(__dirname, 'bundle.js')], { stdio: 'inherit' });
+}
+
+function build() {
+  buildAddon();
+  bundle();
+}
+
+if (require.main === module) runProgram(build);
+
+module.exports = { buildAddon, headerPrefix, nodeHeaders, build, bundle };

@@ -10,15 +10,15 @@
 
 const { beWhole } = require('../test/support/lengths.js');
 const { ONE_FAILED, ONE_PASSED, conclude } = require('./steps/counts.js');
-const { build } = require('./steps/build.js');
-const { runEtcdTests } = require('./steps/etcd-tests.js');
-const { checkInstructions } = require('./steps/instructions.js');
+const { build } = require('./build.js');
+const { runEtcdTests } = require('./test/etcd.js');
+const { checkInstructions } = require('./test/instructions.js');
 const { runCppTests } = require('./steps/cpp-tests.js');
 const { runJsTests } = require('./steps/js-tests.js');
 const { endAfter, run } = require('./steps/run.js');
-const { runtimeSteps } = require('./steps/runtime-steps.js');
+const { runtimeSteps } = require('./test/runtimes.js');
 const { ensureToolchain } = require('./steps/toolchain.js');
-const { MAJORS, nodeSteps } = require('./steps/nodes.js');
+const { MAJORS, nodeSteps } = require('./test/nodes.js');
 
 const isEverything = process.argv.includes('--all');
 

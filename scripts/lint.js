@@ -10,7 +10,7 @@ const { ensurePackages } = require('./steps/packages.js');
 const { ensureToolchain } = require('./steps/toolchain.js');
 const { addonSources } = require('../packaging/from-source/source-list.js');
 const { ROOT, run } = require('./steps/run.js');
-const { writeUnityFiles } = require('./steps/unity-files.js');
+const { writeUnityFiles } = require('./list-sources.js');
 
 const PARALLEL = 2;
 /** A unity file includes sources, and nothing else. */

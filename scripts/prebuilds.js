@@ -2,13 +2,154 @@
 
 // npm run prebuilds [-- target…]: builds the binaries that the package is delivered with into
 // prebuilds/, all of them or those whose name starts so: `npm run prebuilds -- linux-arm64`.
+// Each is the addon for one processor and one C library, with libc++ inside.
 
+const { mkdirSync, rmSync } = require('node:fs');
 const path = require('node:path');
+const { nodeHeaders } = require('./build.js');
 const { checkBinary } = require('./steps/elf.js');
+const { COMPILER_OPTIONS, DEFINES } = require('../packaging/from-source/compiler-options.js');
+const { addonSources } = require('../packaging/from-source/source-list.js');
+const { ROOT, StepError, mustRun, runProgram } = require('./steps/run.js');
+const { writeUnityFiles } = require('./list-sources.js');
+const { ensureZig, ZIG_ENV, ZIG_FOLDER } = require('./steps/toolchain.js');
 const { ensurePackages } = require('./steps/packages.js');
-const { GLIBC, TARGETS, buildTarget } = require('./steps/prebuild.js');
-const { ROOT, StepError } = require('./steps/run.js');
-const { ensureZig } = require('./steps/zig.js');
+
+/**
+ * The sources of each request, release and grant. In the delivered binaries they are optimised for
+ * speed, all others for size: two thirds of the code run once a process, or after a death.
+ */
+const HOT_SOURCES = [
+  'src/binding/agent_wrap.cc',
+  'src/binding/js_values.cc',
+  'src/binding/loop_hook.cc',
+  'src/core/adaptive_spin.cc',
+  'src/core/agent.cc',
+  'src/core/agent_events.cc',
+  'src/core/agent_kept.cc',
+  'src/core/agent_operations.cc',
+  'src/core/blocker_of.cc',
+  'src/core/lock_manager.cc',
+  'src/core/lock_manager_intake.cc',
+  'src/core/operation_executor.cc',
+  'src/core/operation_pool.cc',
+  'src/core/os_host.cc',
+  'src/core/peer_doorbells.cc',
+  'src/core/record_event.cc',
+  'src/core/request_record.cc',
+  'src/core/shard_rules.cc',
+  'src/core/shard_rules_kept.cc',
+  'src/core/submit_request.cc',
+  'src/core/wake_queue.cc',
+  'src/segment/event_list.cc',
+  'src/segment/intake.cc',
+  'src/segment/kept_record.cc',
+  'src/segment/lock_word.cc',
+  'src/segment/name_table.cc',
+  'src/segment/record_pool.cc',
+  'src/segment/request_list.cc',
+  'src/segment/resource_name.cc',
+  'src/segment/segment.cc',
+  'src/segment/shard_lock.cc',
+  'src/segment/watch_ring.cc',
+];
+
+/** @param {string} source */
+const isHot = (source) => HOT_SOURCES.includes(source);
+
+/** @typedef {{ name: string, triple: string, machine: string, isGlibc: boolean }} Target */
+
+/** The oldest C library that the binaries run with: that of Debian 10 and RHEL 8. */
+const GLIBC = '2.28';
+
+/** @type {Target[]} `name` is the folder below prebuilds/ that lib/binding.js looks into. */
+const TARGETS = [
+  { arch: 'x64', cpu: 'x86_64', machine: 'X86-64' },
+  { arch: 'arm64', cpu: 'aarch64', machine: 'AArch64' },
+].flatMap(({ arch, cpu, machine }) => [
+  { name: `linux-${arch}-glibc`, triple: `${cpu}-linux-gnu.${GLIBC}`, machine, isGlibc: true },
+  { name: `linux-${arch}-musl`, triple: `${cpu}-linux-musl`, machine, isGlibc: false },
+]);
+
+const LINKER_OPTIONS = [
+  '-shared',
+  '-Wl,-z,nodelete',
+  '-Wl,--gc-sections',
+  `-Wl,--version-script=${path.join(ZIG_FOLDER, 'exports.map')}`,
+];
+
+/** Folders of headers that are not of this project. */
+const includes = () =>
+  [path.dirname(require.resolve('node-addon-api/package.json')), nodeHeaders()].flatMap(
+    (folder) => ['-isystem', folder],
+  );
+
+/**
+ * @param {string} zig
+ * @param {Target} target
+ * @param {string} folder  for what is made on the way
+ * @returns {string[]} Further objects to link.
+ */
+function extraObjects(zig, { triple, isGlibc }, folder) {
+  const names = ['no-demangle', 'no-unwind', ...(isGlibc ? ['glibc-stat'] : [])];
+  return names.map((name) => {
+    const object = path.join(folder, `${name}.o`);
+    const source = path.join(ZIG_FOLDER, `${name}.c`);
+    const options = ['-target', triple, '-O2', '-fPIC', '-c', source, '-o', object];
+    mustRun(zig, ['cc', ...options], { env: ZIG_ENV });
+    return object;
+  });
+}
+
+/**
+ * @param {string} zig
+ * @param {Target} target
+ * @param {string} folder  for the objects
+ * @returns {string[]} the objects
+ */
+function compileSources(zig, { triple }, folder) {
+  const compiler = ['c++', '-target', triple, '-g', '-flto', ...COMPILER_OPTIONS, ...includes()];
+  const compile = (/** @type {string} */ source, /** @type {string} */ level) => {
+    const object = path.join(folder, `${path.basename(source)}.o`);
+    mustRun(zig, [...compiler, ...DEFINES, level, '-c', source, '-o', object], { env: ZIG_ENV });
+    return object;
+  };
+  const sources = addonSources();
+  const cold = sources.filter((source) => !isHot(source));
+  return [
+    ...writeUnityFiles(sources.filter(isHot), '-hot').map((source) => compile(source, '-O2')),
+    ...writeUnityFiles(cold, '-cold').map((source) => compile(source, '-Oz')),
+  ];
+}
+
+/**
+ * Leaves `prebuilds/<name>/holdfast.node` without, and `holdfast.node.debug` with what a debugger
+ * needs. Throws where the binary needs more than it may.
+ * @param {string} zig  the program
+ * @param {Target} target
+ */
+function buildTarget(zig, target) {
+  const work = path.join(ROOT, 'build', 'prebuilds', target.name);
+  const folder = path.join(ROOT, 'prebuilds', target.name);
+  for (const made of [work, folder]) {
+    rmSync(made, { recursive: true, force: true });
+    mkdirSync(made, { recursive: true });
+  }
+  const linked = path.join(work, 'holdfast.node');
+  const objects = [...compileSources(zig, target, work), ...extraObjects(zig, target, work)];
+  const link = ['c++', '-target', target.triple, '-g', '-flto', '-O2', ...LINKER_OPTIONS];
+  mustRun(zig, [...link, ...objects, '-o', linked], { env: ZIG_ENV });
+  checkBinary(linked, target, GLIBC);
+  const stripped = path.join(folder, 'holdfast.node');
+  // Beside each other: the one names the other by its file name.
+  mustRun(
+    zig,
+    ['objcopy', '--strip-all', '--extract-to', 'holdfast.node.debug', linked, stripped],
+    {
+      cwd: folder,
+    },
+  );
+}
 
 /** @param {string[]} wanted */
 function chosen(wanted) {
@@ -19,7 +160,7 @@ function chosen(wanted) {
   throw new StepError(`there are ${TARGETS.map(({ name }) => name).join(', ')}`);
 }
 
-try {
+function main() {
   const targets = chosen(process.argv.slice(2));
   ensurePackages();
   const zig = ensureZig();
@@ -33,8 +174,8 @@ try {
     const library = target.isGlibc ? `glibc ${glibc}` : 'musl';
     console.log(`${target.name}: ${Math.ceil(bytes / 1024)} KiB, needs ${library}, ${seconds} s`);
   }
-} catch (error) {
-  if (!(error instanceof StepError)) throw error;
-  console.error(error.message);
-  process.exitCode = 1;
 }
+
+if (require.main === module) runProgram(main);
+
+module.exports = { HOT_SOURCES, isHot, GLIBC, TARGETS, buildTarget };

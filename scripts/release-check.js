@@ -3,14 +3,46 @@
 // npm run release: whether what is here can be published. Run after `npm run prebuilds`.
 // Ends with `N passed, N failed`.
 
-const { execFileSync } = require('node:child_process');
 const { existsSync, readFileSync, statSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
+const { execFileSync } = require('node:child_process');
 const { ONE_PASSED, conclude } = require('./steps/counts.js');
 const { checkBinary } = require('./steps/elf.js');
-const { GLIBC, TARGETS } = require('./steps/prebuild.js');
+const { GLIBC, TARGETS } = require('./prebuilds.js');
 const { ROOT, StepError, mustRun } = require('./steps/run.js');
-const { deadLinks, forbiddenFiles } = require('./steps/package-content.js');
+
+/** Development files, and what makes npm build at installation. */
+const FORBIDDEN = [
+  /^binding\.gyp$/,
+  /^(scripts|test|build|\.github|\.ci)\//,
+  /^packaging\/(?!from-source\/)/,
+  /\.(debug|tgz|log)$/,
+  /(^|\/)node_modules\//,
+];
+
+/** @param {string[]} names  of the files in the tarball */
+const forbiddenFiles = (names) =>
+  names.filter((name) => FORBIDDEN.some((pattern) => pattern.test(name)));
+
+/**
+ * Relative links in the Markdown files at the top and in docs/ whose target is not in the tarball.
+ * @param {string} root
+ * @param {string[]} names  of the files in the tarball
+ */
+function deadLinks(root, names) {
+  const present = new Set(names);
+  return names
+    .filter((name) => /^(README\.md|docs\/[^/]+\.md)$/.test(name))
+    .flatMap((name) => {
+      const text = readFileSync(path.join(root, name), 'utf8');
+      return [...text.matchAll(/\]\(([^)#\s]+)/g)]
+        .map(([, link]) => link)
+        .filter((link) => !/^[a-z]+:/.test(link))
+        .map((link) => path.posix.join(path.posix.dirname(name), link))
+        .filter((file) => !present.has(file) && !names.some((each) => each.startsWith(`${file}/`)))
+        .map((file) => `${file} (in ${name})`);
+    });
+}
 
 const MAX_PACKED_BYTES = 2_000_000;
 const SBOM = path.join(ROOT, 'build', 'holdfast.sbom.json');
@@ -88,21 +120,25 @@ function writeSbom() {
   console.log(`${path.relative(ROOT, SBOM)}: ${components.length} components beside the package`);
 }
 
-conclude([
-  step('A clean tree', () => {
-    const changes = output('git', 'status', '--porcelain');
-    refuse(changes !== '', `there are changes:\n${changes}`);
-  }),
-  step('Versions', checkVersions),
-  step('Binaries', checkBinaries),
-  step('dist/', () => mustRun(process.execPath, [path.join(__dirname, 'bundle.js')])),
-  step('Content', checkContent),
-  step('Dependencies and licence', checkDependencies),
-  step('SBOM', writeSbom),
-  step('attw and publint', () => {
-    const install = path.join(__dirname, 'test-install.js');
-    for (const linter of ['attw', 'publint']) {
-      mustRun(process.execPath, [install, 'types', '--only', linter]);
-    }
-  }),
-]);
+if (require.main === module) {
+  conclude([
+    step('A clean tree', () => {
+      const changes = output('git', 'status', '--porcelain');
+      refuse(changes !== '', `there are changes:\n${changes}`);
+    }),
+    step('Versions', checkVersions),
+    step('Binaries', checkBinaries),
+    step('dist/', () => mustRun(process.execPath, [path.join(__dirname, 'bundle.js')])),
+    step('Content', checkContent),
+    step('Dependencies and licence', checkDependencies),
+    step('SBOM', writeSbom),
+    step('attw and publint', () => {
+      const test = path.join(__dirname, 'test.js');
+      for (const linter of ['attw', 'publint']) {
+        mustRun(process.execPath, [test, 'install', 'types', '--only', linter]);
+      }
+    }),
+  ]);
+}
+
+module.exports = { deadLinks, forbiddenFiles };

@@ -2,15 +2,17 @@
 
 // npm test, from a fresh clone on: installs what is missing, builds, runs the C++ and the Jest
 // tests, and ends with the line `N passed, N failed`. `npm test -- SUITE [arguments…]` runs one
-// suite: `js` or `cpp` (further arguments go to Jest or to CTest), `asan` or `tsan` (the C++ tests
-// under a sanitizer), or one of the folder scripts/test, whose head describes it.
+// suite: one of SUITES below, or one of the folder scripts/test, whose head describes it.
 
 const { readdirSync } = require('node:fs');
 const path = require('node:path');
+const { build } = require('./build.js');
 const { conclude } = require('./steps/counts.js');
-const { build } = require('./steps/build.js');
-const { runCppTests } = require('./steps/cpp-tests.js');
+const { buildCpp, runCppTests } = require('./steps/cpp-tests.js');
 const { runJsTests } = require('./steps/js-tests.js');
+const { ensurePackages, installIn } = require('./steps/packages.js');
+const { ROOT, mustRun, run, runProgram, succeeds } = require('./steps/run.js');
+const { ensureToolchain, fetchProgram } = require('./steps/toolchain.js');
 
 const FOLDER = path.join(__dirname, 'test');
 
@@ -20,6 +22,7 @@ const cpp = (/** @type {string} */ preset) => ({
   title: preset === 'default' ? 'C++ tests' : `C++ tests, ${preset}`,
   run: () => runCppTests(preset, args),
 });
+
 const js = {
   title: 'JavaScript tests',
   run: () => {
@@ -28,22 +31,94 @@ const js = {
   },
 };
 
-/** @type {Record<string, Parameters<typeof conclude>[0]>} */
-const SUITES = {
-  all: [cpp('default'), js],
-  cpp: [cpp('default')],
-  js: [js],
-  asan: [cpp('asan')],
-  tsan: [cpp('tsan')],
-};
-const FOLDER_SUITES = readdirSync(FOLDER)
-  .filter((name) => name.endsWith('.js'))
-  .map((name) => path.basename(name, '.js'));
+/** @param {string} folder  of test/, with packages of its own @param {NodeJS.ProcessEnv} [env] */
+const runFolder = (folder, env = {}) =>
+  runJsTests({
+    report: folder,
+    args: ['--testMatch', `<rootDir>/test/${folder}/*.test.js`, ...args],
+    env,
+  });
 
-if (Object.hasOwn(SUITES, suite)) conclude(SUITES[suite]);
+/** Debian's Chromium, and what drives it. */
+function ensureBrowser() {
+  ensureToolchain('browser');
+  ensurePackages();
+  installIn(path.join(ROOT, 'test', 'dashboard'));
+}
+
+const dashboard = {
+  title: 'The page in a browser',
+  run: () => {
+    ensureBrowser();
+    build();
+    return runFolder('dashboard');
+  },
+};
+
+const site = {
+  title: 'The documentation site in a browser',
+  run: () => {
+    ensureBrowser();
+    mustRun('node', ['scripts/docs.js']);
+    return runFolder('site');
+  },
+};
+
+const monitoring = {
+  title: 'Figures, alerts and the Grafana dashboard, by the tools of Prometheus and Grafana',
+  run: () => {
+    build();
+    installIn(path.join(ROOT, 'test', 'monitoring'));
+    const isInstalled = succeeds('promtool', ['--version']);
+    const PROMTOOL = isInstalled ? 'promtool' : fetchProgram('prometheus', 'usr/bin/promtool');
+    return runFolder('monitoring', { PROMTOOL });
+  },
+};
+
+/** Jest runs a short one of 10 kills. */
+function brokerStorm() {
+  const [kills = '5000', grants = '1000000'] = args;
+  return {
+    title: `storm of the broker, ${kills} kills`,
+    run: () =>
+      runJsTests({
+        report: 'broker',
+        args: ['test/process/broker-storm.test.js'],
+        env: { HOLDFAST_STORM_KILLS: kills, HOLDFAST_STORM_GRANTS: grants },
+      }),
+  };
+}
+
+/** @param {Parameters<typeof conclude>[0]} all */
+const steps =
+  (...all) =>
+  () =>
+    conclude(all);
+
+/** @type {Record<string, () => void>} */
+const SUITES = {
+  all: steps(cpp('default'), js),
+  cpp: steps(cpp('default')), // further arguments go to CTest
+  js: steps(js), // to Jest
+  asan: steps(cpp('asan')), // the C++ tests under a sanitizer
+  tsan: steps(cpp('tsan')),
+  dashboard: steps(dashboard),
+  site: steps(site), // screenshots are in build/site-shots
+  monitoring: steps(monitoring), // installs no service
+  broker: () => conclude([brokerStorm()]), // the long run: [kills] [grants]
+  simulation() {
+    // The long run: [count of seeds].
+    buildCpp('default');
+    process.exitCode = run(path.join(ROOT, 'build', 'cmake-default', 'simulation_test'), [], {
+      env: { HOLDFAST_SIMULATIONS: args[0] ?? '1000000' },
+    });
+  },
+};
+const FOLDER_SUITES = readdirSync(FOLDER).map((name) => path.basename(name, '.js'));
+
+if (Object.hasOwn(SUITES, suite)) runProgram(SUITES[suite]);
 else if (FOLDER_SUITES.includes(suite)) {
-  process.argv.splice(2, 1); // the suite reads its own arguments
-  require(path.join(FOLDER, `${suite}.js`));
+  runProgram(() => require(path.join(FOLDER, `${suite}.js`)).main(args));
 } else {
   const known = [...Object.keys(SUITES), ...FOLDER_SUITES];
   console.error(`unknown suite "${suite}"; there are ${known.join(', ')}`);

@@ -7,7 +7,7 @@ const { statSync } = require('node:fs');
 const { StepError } = require('./run.js');
 const { ensureToolchain } = require('./toolchain.js');
 
-/** @typedef {import('./prebuild.js').Target} Target */
+/** @typedef {import('../prebuilds.js').Target} Target */
 
 /**
  * @typedef {object} Needs

@@ -4,7 +4,7 @@
 
 const { mkdirSync, readFileSync, rmSync } = require('node:fs');
 const path = require('node:path');
-const { failuresOf } = require('./failures.js');
+const { failuresOf } = require('./counts.js');
 const { ROOT, StepError, run } = require('./run.js');
 
 /** @typedef {import('./counts.js').Counts} Counts */

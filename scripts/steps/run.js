@@ -79,4 +79,15 @@ function succeeds(command, args, input = '') {
   return spawnSync(command, args, { input, stdio: ['pipe', 'ignore', 'ignore'] }).status === 0;
 }
 
-module.exports = { ROOT, StepError, endAfter, run, mustRun, succeeds };
+/** The message of a step that failed is all that a person needs. @param {() => void} main */
+function runProgram(main) {
+  try {
+    main();
+  } catch (error) {
+    if (!(error instanceof StepError)) throw error;
+    console.error(error.message);
+    process.exitCode = 1;
+  }
+}
+
+module.exports = { ROOT, StepError, endAfter, run, runProgram, mustRun, succeeds };

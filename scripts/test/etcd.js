@@ -7,15 +7,134 @@
 // and leave the upgrade out. HOLDFAST_ETCD names the etcd to use, or `--debian SUITE` one of Debian
 // (trixie: 3.5.16); else the one of this system is installed.
 
+const { mkdirSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
+const path = require('node:path');
+const { spawnSync } = require('node:child_process');
+const { mustRun, ROOT, StepError, succeeds } = require('../steps/run.js');
+const { runJsTests } = require('../steps/js-tests.js');
+const { buildTree } = require('../steps/other-revision.js');
+const { ensureToolchain } = require('../steps/toolchain.js');
 const { conclude } = require('../steps/counts.js');
-const { fetchDebianEtcd } = require('../steps/debian-etcd.js');
-const { runEtcdTests } = require('../steps/etcd-tests.js');
 
-const isShort = process.argv.includes('--short');
-const words = process.argv.slice(2).filter((word) => word !== '--short');
+const MIRROR = 'http://deb.debian.org/debian';
+const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
-/** The value of an option, which is taken from the words. @param {string} option */
-function takeValue(option) {
+/**
+ * @param {string} suite  trixie, sid, …
+ * @returns {string} the path of its etcd
+ */
+function fetchDebianEtcd(suite) {
+  if (!succeeds('apt-get', ['--version'])) throw new StepError('--debian needs apt-get');
+  const directory = path.join(ROOT, 'build', `debian-${suite}`);
+  rmSync(directory, { recursive: true, force: true });
+  const [lists, cache, packages] = ['lists', 'cache', 'packages'].map((name) =>
+    path.join(directory, name),
+  );
+  for (const made of [`${lists}/partial`, `${cache}/archives/partial`, packages]) {
+    mkdirSync(made, { recursive: true });
+  }
+  const sources = path.join(directory, 'sources.list');
+  writeFileSync(sources, `deb [signed-by=${KEYRING}] ${MIRROR} ${suite} main\n`);
+  const options = [
+    `Dir::Etc::SourceList=${sources}`,
+    'Dir::Etc::SourceParts=-',
+    `Dir::State::Lists=${lists}`,
+    `Dir::Cache=${cache}`,
+    'APT::Sandbox::User=', // the folder is ours alone
+  ].flatMap((option) => ['-o', option]);
+  mustRun('apt-get', ['-q', ...options, 'update']);
+  mustRun('apt-get', ['-q', ...options, 'download', 'etcd-server'], { cwd: packages });
+  const [file] = readdirSync(packages);
+  mustRun('dpkg-deb', ['-x', path.join(packages, file), directory]);
+  return path.join(directory, 'usr', 'bin', 'etcd');
+}
+
+/** What the short form takes of the conformance suite. */
+const SHORT = ['test/conformance/(if-available|steal)'];
+
+/** The earliest revision whose processes have the same keys as those of this one. */
+const EARLIER = '994866d';
+
+/** Finds or installs etcd; HOLDFAST_ETCD names another one. Its command line is needed anyhow. */
+function ensureEtcd() {
+  ensureToolchain('etcdctl');
+  if (!process.env.HOLDFAST_ETCD) ensureToolchain('etcd');
+}
+
+/**
+ * @param {number} size Members of the cluster.
+ * @param {string[]} args
+ * @param {boolean} [isNewer] Each behind something that answers as later versions do.
+ */
+function runConformance(size, args, isNewer = false) {
+  ensureEtcd();
+  return runJsTests({
+    report: `etcd-${size}${isNewer ? '-newer' : ''}`,
+    args: ['--config', 'jest.etcd-conformance.config.js', ...args],
+    env: {
+      HOLDFAST_TEST_ETCD_SIZE: String(size),
+      HOLDFAST_TEST_BACKENDS: 'etcd',
+      ...(isNewer && { HOLDFAST_TEST_ETCD_NEWER: 'yes' }),
+    },
+  });
+}
+
+/** A copy without the history does not have it. @param {string} revision */
+function isKnown(revision) {
+  const { status } = spawnSync('git', ['cat-file', '-e', `${revision}^{commit}`], { cwd: ROOT });
+  if (status !== 0) console.log(`The upgrade from ${revision} is left out: git does not know it.`);
+  return status === 0;
+}
+
+/** @param {string[]} args */
+function runOwnTests(args) {
+  ensureEtcd();
+  ensureToolchain('faults');
+  return runJsTests({ report: 'etcd', args: ['--config', 'jest.etcd.config.js', ...args] });
+}
+
+/**
+ * @param {string} revision
+ * @param {string[]} args
+ */
+function runVersions(revision, args) {
+  ensureEtcd();
+  return runJsTests({
+    report: 'etcd-versions',
+    args: ['--config', 'jest.etcd.config.js', 'test/etcd/(versions|rolling-upgrade)', ...args],
+    env: { HOLDFAST_ETCD_OTHER_TREE: buildTree(revision) },
+  });
+}
+
+/**
+ * @param {{ isShort: boolean, args?: string[], revision?: string }} options  revision: another one,
+ *   beside this one
+ * @returns {{ title: string, run: () => import('../steps/counts.js').Counts }[]}
+ */
+function runEtcdTests({ isShort, args = [], revision }) {
+  const beside = (/** @type {string} */ it) => ({
+    title: `Beside ${it}`,
+    run: () => runVersions(it, args),
+  });
+  if (revision !== undefined) return [beside(revision)];
+  if (isShort) {
+    return [{ title: 'Locks in etcd', run: () => runConformance(1, [...SHORT, ...args]) }];
+  }
+  return [
+    { title: 'Locks in etcd', run: () => runOwnTests(args) },
+    { title: 'Conformance over one member', run: () => runConformance(1, args) },
+    { title: 'Conformance over three members', run: () => runConformance(3, args) },
+    { title: 'Conformance over later versions', run: () => runConformance(1, args, true) },
+    ...(args.length === 0 && isKnown(EARLIER) ? [beside(EARLIER)] : []),
+  ];
+}
+
+/**
+ * The value of an option, which is taken from the words.
+ * @param {string[]} words
+ * @param {string} option
+ */
+function takeValue(words, option) {
   const at = words.indexOf(option);
   if (at === -1) return undefined;
   const [, value] = words.splice(at, 2);
@@ -41,7 +160,14 @@ function withDebian(suite, steps) {
   }));
 }
 
-const revision = takeValue('--beside');
-const suite = takeValue('--debian');
-const steps = runEtcdTests({ isShort, args: words, revision });
-conclude(suite === undefined ? steps : withDebian(suite, steps));
+/** @param {string[]} args */
+function main(args) {
+  const words = args.filter((word) => word !== '--short');
+  const isShort = words.length < args.length;
+  const revision = takeValue(words, '--beside');
+  const suite = takeValue(words, '--debian');
+  const steps = runEtcdTests({ isShort, args: words, revision });
+  conclude(suite === undefined ? steps : withDebian(suite, steps));
+}
+
+module.exports = { fetchDebianEtcd, runEtcdTests, main };

@@ -10,10 +10,9 @@ const { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } = require('n
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { conclude } = require('../steps/counts.js');
-const { build } = require('../steps/build.js');
+const { build } = require('../build.js');
 const { ROOT, StepError } = require('../steps/run.js');
-const { fetchSource } = require('../steps/debian-package.js');
-const { ensureToolchain } = require('../steps/toolchain.js');
+const { fetchSource, ensureToolchain } = require('../steps/toolchain.js');
 
 /** Needs a descriptor, or a kind of file lock. */
 const DOES_NOT_APPLY = /^(fd|fcntl.*)$/;
@@ -59,19 +58,24 @@ function runTest(test, folder) {
   return counts;
 }
 
-conclude([
-  {
-    title: "util-linux' tests of flock",
-    run: () => {
-      ensureToolchain('flock');
-      const test = path.resolve(findTest(process.argv[2] ?? fetchSource('util-linux')));
-      build();
-      const folder = mkdtempSync(path.join(tmpdir(), 'holdfast-flock-'));
-      try {
-        return runTest(test, folder);
-      } finally {
-        rmSync(folder, { recursive: true });
-      }
+/** @param {string[]} args */
+function main(args) {
+  conclude([
+    {
+      title: "util-linux' tests of flock",
+      run: () => {
+        ensureToolchain('flock');
+        const test = path.resolve(findTest(args[0] ?? fetchSource('util-linux')));
+        build();
+        const folder = mkdtempSync(path.join(tmpdir(), 'holdfast-flock-'));
+        try {
+          return runTest(test, folder);
+        } finally {
+          rmSync(folder, { recursive: true });
+        }
+      },
     },
-  },
-]);
+  ]);
+}
+
+module.exports = { main };

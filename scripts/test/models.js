@@ -120,16 +120,20 @@ function isWithoutErrors({ model, defines }) {
   return errors === '0';
 }
 
-const models = process.argv.slice(2);
-const checks = CHECKS.filter(({ model }) => models.length === 0 || models.includes(model));
+/** @param {string[]} args */
+function main(args) {
+  const checks = CHECKS.filter(({ model }) => args.length === 0 || args.includes(model));
 
-if (checks.length === 0) throw new TypeError(`no model has the name ${models.join(' or ')}`);
-conclude(
-  checks.map((check) => ({
-    title: `${[check.model, ...check.defines].join(' with ')} ${check.holds ? 'holds' : 'fails'}`,
-    run: () => {
-      ensureToolchain('models');
-      return isWithoutErrors(check) === check.holds ? ONE_PASSED : ONE_FAILED;
-    },
-  })),
-);
+  if (checks.length === 0) throw new TypeError(`no model has the name ${args.join(' or ')}`);
+  conclude(
+    checks.map((check) => ({
+      title: `${[check.model, ...check.defines].join(' with ')} ${check.holds ? 'holds' : 'fails'}`,
+      run: () => {
+        ensureToolchain('models');
+        return isWithoutErrors(check) === check.holds ? ONE_PASSED : ONE_FAILED;
+      },
+    })),
+  );
+}
+
+module.exports = { main };

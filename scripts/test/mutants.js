@@ -2,7 +2,7 @@
 
 // Mutation control: plants one known mistake after the other in a copy of the sources and tells
 // whether the tests that are meant for it catch it. Ends with a count; fails when fewer than 95 %
-// are caught. `node scripts/test/mutants.js <text>`: only those whose name contains the text.
+// are caught. `npm test -- mutants <text>`: only those whose name contains the text.
 //
 // A run that was interrupted goes on where it was, as long as nothing that it copies has changed.
 
@@ -15,13 +15,15 @@ const {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } = require('node:fs');
+const { spawnSync } = require('node:child_process');
 const path = require('node:path');
 const { CORE_BUGS, PACKAGE_BUGS } = require('../../test/mutations/all-bugs.js');
-const coreCopy = require('../mutants/core-copy.js');
-const packageCopy = require('../mutants/package-copy.js');
-const { ROOT, StepError } = require('../steps/run.js');
+const { build } = require('../build.js');
+const { ROOT, StepError, mustRun } = require('../steps/run.js');
+const { ensureToolchain } = require('../steps/toolchain.js');
 
 /** @typedef {import('../../test/mutations/planted-bugs.js').PlantedBug} PlantedBug */
 
@@ -32,6 +34,102 @@ const { ROOT, StepError } = require('../steps/run.js');
  * @property {() => void} prepare  called when all is copied
  * @property {(test: string) => boolean} passes
  */
+
+const CORE_FOLDER = path.join(ROOT, 'buildTargets', 'mutants');
+const PROGRAMS = path.join(CORE_FOLDER, 'buildTargets', 'cmake-default');
+const CORE_PARTS = [
+  'src',
+  'test/cpp',
+  'test/support/kept-transitions.txt', // a test reads it
+  'bench/instructions',
+  'cmake',
+  'CMakeLists.txt',
+  'CMakePresets.json',
+];
+/** Whoever hangs is caught, too; a busy machine is not a hang. */
+const MAX_MS_OF_PROGRAM = 180_000;
+const MAX_MS_OF_SIMULATION = 3_600_000;
+/** More than in the normal run: some windows are a single store wide. */
+const SIMULATIONS = '100000';
+
+/** @type {import('node:child_process').SpawnSyncOptions} */
+const QUIETLY = { cwd: CORE_FOLDER, stdio: 'ignore' };
+
+function prepareCore() {
+  ensureToolchain('cpp');
+  mustRun('cmake', ['--preset', 'default'], { cwd: CORE_FOLDER });
+}
+
+/** @param {string[]} targets */
+const buildTargets = (targets) =>
+  spawnSync(
+    'cmake',
+    ['--buildTargets', '--preset', 'default', '-j2', '--target', ...targets],
+    QUIETLY,
+  ).status === 0;
+
+/** @param {string} test */
+function corePasses(test) {
+  const [program, filter = '*'] = test.split(':');
+  if (!buildTargets([program])) throw new StepError(`${program} does not compile`);
+  const { status } = spawnSync(path.join(PROGRAMS, program), [`--gtest_filter=${filter}`], {
+    ...QUIETLY,
+    timeout: program === 'simulation_test' ? MAX_MS_OF_SIMULATION : MAX_MS_OF_PROGRAM,
+    env: { ...process.env, HOLDFAST_SIMULATIONS: SIMULATIONS },
+  });
+  return status === 0;
+}
+
+/** The core and its C++ tests: `program` or `program:filter`. @type {Copy} */
+const CORE = {
+  FOLDER: CORE_FOLDER,
+  PARTS: CORE_PARTS,
+  prepare: prepareCore,
+  passes: corePasses,
+};
+
+const PACKAGE_FOLDER = path.join(ROOT, 'build', 'package-mutants');
+const PACKAGE_PARTS = [
+  'lib',
+  'src',
+  'scripts',
+  'types',
+  'test',
+  'package.json',
+  'binding.gyp',
+  'jest.config.js',
+];
+const ADDON = path.join('build', 'Release', 'holdfast.node');
+const JEST = path.join('node_modules', 'jest', 'bin', 'jest.js');
+const MAX_MS_OF_JEST = 300_000;
+
+function preparePackage() {
+  build();
+  cpSync(path.join(ROOT, ADDON), path.join(PACKAGE_FOLDER, ADDON));
+  const packages = path.join(PACKAGE_FOLDER, 'node_modules');
+  if (!existsSync(packages)) symlinkSync(path.join(ROOT, 'node_modules'), packages);
+}
+
+/** @param {string} test */
+function packagePasses(test) {
+  const { status } = spawnSync(process.execPath, [JEST, '--runTestsByPath', test], {
+    cwd: PACKAGE_FOLDER,
+    stdio: 'ignore',
+    timeout: MAX_MS_OF_JEST,
+  });
+  return status === 0;
+}
+
+/**
+ * The package and its tests, files of Jest, with the addon that was built for the original.
+ * @type {Copy}
+ */
+const PACKAGE = {
+  FOLDER: PACKAGE_FOLDER,
+  PARTS: PACKAGE_PARTS,
+  prepare: preparePackage,
+  passes: packagePasses,
+};
 
 const WANTED = 0.95;
 
@@ -143,15 +241,15 @@ function plant(copy, bugs) {
   return caught;
 }
 
-function main() {
-  const text = process.argv[2] ?? '';
+/** @param {string[]} args */
+function main([text = '']) {
   const isWanted = (/** @type {PlantedBug} */ { name }) => name.includes(text);
   const inCore = CORE_BUGS.filter(isWanted);
   const inPackage = PACKAGE_BUGS.filter(isWanted);
-  const caught = plant(packageCopy, inPackage) + plant(coreCopy, inCore);
+  const caught = plant(PACKAGE, inPackage) + plant(CORE, inCore);
   const planted = inCore.length + inPackage.length;
   console.log(`${caught} of ${planted} planted bugs caught`);
   if (caught < WANTED * planted) process.exitCode = 1;
 }
 
-main();
+module.exports = { main };

@@ -5,18 +5,14 @@
 // each, a tenth of the kills in those of Node processes, and as many stops.
 
 const path = require('node:path');
-const { build } = require('../steps/build.js');
+const { build } = require('../build.js');
 const { conclude, ONE_FAILED, ONE_PASSED } = require('../steps/counts.js');
 const { buildCpp } = require('../steps/cpp-tests.js');
 const { runJsTests } = require('../steps/js-tests.js');
 const { ROOT, run } = require('../steps/run.js');
 
-const KILLS = Number(process.argv[2] ?? 20_000);
 const GRANTS_PER_KILL = 500;
-const NODE_KILLS = Math.ceil(KILLS / 10); // each starts Node and two workers
 const NODE_PROCESSES = 8;
-const STOPS = KILLS;
-const CHAINS = Math.ceil(KILLS / 200); // a round starts some fifty processes
 
 /**
  * @param {string} title
@@ -46,27 +42,36 @@ const nodeStep = (title, name, env) => ({
   },
 });
 
-conclude([
-  cppStep(`kill storm of the core, ${KILLS} kills`, 'storm_test', 'StormTest*', {
-    HOLDFAST_STORM_KILLS: String(KILLS),
-    HOLDFAST_STORM_GRANTS: String(KILLS * GRANTS_PER_KILL),
-  }),
-  cppStep('a vandal', 'storm_test', 'StormVandal*', { HOLDFAST_VANDAL_SCRIBBLES: '2000000' }),
-  cppStep('images behind every write', 'core_test', '*SingleSteps*', {
-    HOLDFAST_SINGLE_STEP_EVERY: '50',
-  }),
-  cppStep('a million scribbled segments', 'core_test', 'Scribbled*', {
-    HOLDFAST_SCRIBBLES: '500000',
-  }),
-  nodeStep(`kill storm of Node processes, ${NODE_KILLS} kills`, 'kill-storm', {
-    HOLDFAST_STORM_KILLS: String(NODE_KILLS),
-    HOLDFAST_STORM_PROCESSES: String(NODE_PROCESSES),
-  }),
-  nodeStep(`processes that never pause, ${NODE_KILLS} kills`, 'hammer', {
-    HOLDFAST_KILLS: String(NODE_KILLS),
-  }),
-  nodeStep(`queues of eight processes, ${CHAINS} rounds`, 'chain', {
-    HOLDFAST_ROUNDS: String(CHAINS),
-  }),
-  nodeStep(`storm of ${STOPS} stops`, 'stop-storm', { HOLDFAST_STOPS: String(STOPS) }),
-]);
+/** @param {string[]} args */
+function main(args) {
+  const kills = Number(args[0] ?? 20_000);
+  const nodeKills = Math.ceil(kills / 10); // each starts Node and two workers
+  const stops = kills;
+  const chains = Math.ceil(kills / 200); // a round starts some fifty processes
+  conclude([
+    cppStep(`kill storm of the core, ${kills} kills`, 'storm_test', 'StormTest*', {
+      HOLDFAST_STORM_KILLS: String(kills),
+      HOLDFAST_STORM_GRANTS: String(kills * GRANTS_PER_KILL),
+    }),
+    cppStep('a vandal', 'storm_test', 'StormVandal*', { HOLDFAST_VANDAL_SCRIBBLES: '2000000' }),
+    cppStep('images behind every write', 'core_test', '*SingleSteps*', {
+      HOLDFAST_SINGLE_STEP_EVERY: '50',
+    }),
+    cppStep('a million scribbled segments', 'core_test', 'Scribbled*', {
+      HOLDFAST_SCRIBBLES: '500000',
+    }),
+    nodeStep(`kill storm of Node processes, ${nodeKills} kills`, 'kill-storm', {
+      HOLDFAST_STORM_KILLS: String(nodeKills),
+      HOLDFAST_STORM_PROCESSES: String(NODE_PROCESSES),
+    }),
+    nodeStep(`processes that never pause, ${nodeKills} kills`, 'hammer', {
+      HOLDFAST_KILLS: String(nodeKills),
+    }),
+    nodeStep(`queues of eight processes, ${chains} rounds`, 'chain', {
+      HOLDFAST_ROUNDS: String(chains),
+    }),
+    nodeStep(`storm of ${stops} stops`, 'stop-storm', { HOLDFAST_STOPS: String(stops) }),
+  ]);
+}
+
+module.exports = { main };

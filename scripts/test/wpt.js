@@ -8,7 +8,7 @@ const { spawnSync } = require('node:child_process');
 const { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
-const { build } = require('../steps/build.js');
+const { build } = require('../build.js');
 const { conclude } = require('../steps/counts.js');
 const { ROOT, StepError } = require('../steps/run.js');
 
@@ -129,24 +129,25 @@ function runPages(folder, where) {
 
 const PLACES = ['window', 'worker'];
 
-try {
-  build();
-  const folder = path.resolve(process.argv[2] ?? fetchTests());
-  for (const [page, what] of Object.entries(NEEDS_A_BROWSER)) {
-    console.log(`left out: ${page}: needs ${what}`);
+/** @param {string[]} args */
+function main([copy]) {
+  try {
+    build();
+    const folder = path.resolve(copy ?? fetchTests());
+    for (const [page, what] of Object.entries(NEEDS_A_BROWSER)) {
+      console.log(`left out: ${page}: needs ${what}`);
+    }
+    conclude(
+      ['shm:', 'broker:', 'local:'].flatMap((url) =>
+        PLACES.map((place) => ({
+          title: `web platform tests of locks, ${url} in a ${place}`,
+          run: () => runPages(folder, { place, url }),
+        })),
+      ),
+    );
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
   }
-  conclude(
-    ['shm:', 'broker:', 'local:'].flatMap((url) =>
-      PLACES.map((place) => ({
-        title: `web platform tests of locks, ${url} in a ${place}`,
-        run: () => runPages(folder, { place, url }),
-      })),
-    ),
-  );
-} catch (error) {
-  if (!(error instanceof StepError)) throw error;
-  console.error(error.message);
-  process.exitCode = 1;
-} finally {
-  rmSync(directory, { recursive: true, force: true });
 }
+
+module.exports = { main };

@@ -6,7 +6,7 @@ const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { bundle } = require('../../scripts/steps/build.js');
+const { bundle } = require('../../scripts/build.js');
 const { ROOT } = require('../../scripts/steps/run.js');
 
 /** The delivered binary for this machine: `linux-x64-glibc`, as a rule. */

@@ -3,7 +3,7 @@
 const { spawnSync } = require('node:child_process');
 const { mkdirSync, rmSync } = require('node:fs');
 const { join } = require('node:path');
-const { nodeHeaders } = require('../../scripts/steps/addon.js');
+const { nodeHeaders } = require('../../scripts/build.js');
 
 const FOLDER = join(__dirname, '../../build/test-addons');
 

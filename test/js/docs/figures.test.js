@@ -1,6 +1,6 @@
 'use strict';
 
-const { withFigures } = require('../../../scripts/steps/figures.js');
+const { withFigures } = require('../../../scripts/figures.js');
 const { textOf } = require('../../support/markdown.js');
 
 const RESULTS = '# Results\n\n## a\n\n|  | ns |\n| --- | --- |\n| x | 1,234 (1–2) |\n| y | 756 |\n';

@@ -2,7 +2,7 @@
 
 const { existsSync } = require('node:fs');
 const path = require('node:path');
-const { withKnownLinks } = require('../../../scripts/steps/site-pages.js');
+const { withKnownLinks } = require('../../../scripts/docs.js');
 const { ROOT, textOf } = require('../../support/markdown.js');
 
 const present = new Set(['docs/a.md', 'docs/picture.svg', 'examples/b/README.md']);

@@ -2,8 +2,7 @@
 
 const { spawnSync } = require('node:child_process');
 const path = require('node:path');
-const { line, sum } = require('../../../scripts/steps/counts.js');
-const { describeFailure, failuresOf } = require('../../../scripts/steps/failures.js');
+const { line, sum, describeFailure, failuresOf } = require('../../../scripts/steps/counts.js');
 const { countsOfJUnit } = require('../../../scripts/steps/cpp-tests.js');
 
 const COUNTS = require.resolve('../../../scripts/steps/counts.js');

@@ -3,7 +3,7 @@
 const { mkdirSync, mkdtempSync, rmSync, writeFileSync } = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { deadLinks, forbiddenFiles } = require('../../../scripts/steps/package-content.js');
+const { deadLinks, forbiddenFiles } = require('../../../scripts/release-check.js');
 
 test.each([
   'binding.gyp',

@@ -5,11 +5,10 @@
 
 const { mkdirSync, readFileSync, rmSync } = require('node:fs');
 const path = require('node:path');
-const { ensureToolchain } = require('./toolchain.js');
-const { ROOT, StepError, mustRun, run } = require('./run.js');
-const { ZIG_ENV, ensureZig } = require('./zig.js');
+const { ensureToolchain, ZIG_ENV, ensureZig } = require('../../scripts/steps/toolchain.js');
+const { ROOT, StepError, mustRun, run } = require('../../scripts/steps/run.js');
 
-/** @typedef {import('./counts.js').Counts} Counts */
+/** @typedef {import('../../scripts/steps/counts.js').Counts} Counts */
 
 /** Those of the simulation need no second C library: it stands in for the platform. */
 const PROGRAMS = ['platform_test', 'segment_test', 'core_test'];
