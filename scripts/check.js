@@ -1,11 +1,11 @@
 'use strict';
 
-// npm run check: both test suites, formats, linters and types. With --all, what the build server
-// runs: long tests in their whole length; also the counts of instructions; the JavaScript tests of
-// what depends on Node on every other version of it (all of them: npm test -- nodes); the short
-// forms of installing, etcd, the page, monitoring, Bun, Deno and Node without the native part; the
-// documentation site; and the C++ tests under the sanitizers. What comes late is left out where the
-// time would not be enough.
+// npm run check: both test suites, formats, linters, types and the words of the pages. With --all,
+// the steps of the build server: long tests in their whole length; the counts of instructions; the
+// JavaScript tests that depend on Node on every other version of it (all tests: npm test -- nodes);
+// the short forms of installing, etcd, the page, monitoring, Bun, Deno and Node without the
+// native part; the documentation site; and the C++ tests under the sanitizers. A late step is
+// left out if the time would not be enough.
 // Ends with the line `N passed, N failed`, in which each check that is no test suite counts as one.
 
 const { beWhole } = require('../test/support/lengths.js');
@@ -15,6 +15,7 @@ const { runEtcdTests } = require('./test/etcd.js');
 const { checkInstructions } = require('./test/instructions.js');
 const { runCppTests } = require('./steps/cpp-tests.js');
 const { runJsTests } = require('./steps/js-tests.js');
+const { reportPlainWords } = require('./steps/plain-words.js');
 const { endAfter, run } = require('./steps/run.js');
 const { runtimeSteps } = require('./test/runtimes.js');
 const { ensureToolchain } = require('./steps/toolchain.js');
@@ -61,6 +62,7 @@ conclude(
         return runJsTests();
       },
     },
+    { title: 'Plain words', run: () => (reportPlainWords() ? ONE_PASSED : ONE_FAILED) },
     check('Formats', 'format', '--check'),
     check('Types', 'types'),
     check('ESLint', 'lint', 'js'),
