@@ -121,6 +121,24 @@ test('every page that the navigation names is there', async () => {
   await page.close();
 });
 
+test('the first page has the install line', async () => {
+  const { page } = await open('index.html');
+  expect(await page.locator('.VPContent').innerText()).toContain('npm install holdfast');
+  await page.close();
+});
+
+test('the API reference begins with locks.request', async () => {
+  const { page } = await open('api/index.html');
+  expect(await page.locator('.VPContent h2').first().innerText()).toContain('locks.request(');
+  await page.close();
+});
+
+test('the methods of LockManager begin with request()', async () => {
+  const { page } = await open('api/index/classes/LockManager.html');
+  expect(await page.locator('.VPContent h3').first().innerText()).toContain('request()');
+  await page.close();
+});
+
 test('the API reference has a page for each class of the declarations', () => {
   const classes = readdirSync(path.join(SITE, 'api', 'index', 'classes'));
   for (const name of ['LockManager', 'Lock', 'Mutex', 'Semaphore', 'Scheduler', 'TaskSignal']) {
