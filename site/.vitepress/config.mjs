@@ -74,6 +74,7 @@ const sidebar = [
     items: [
       page('Guarantees', '/docs/guarantees'),
       page('Conformance', '/docs/conformance'),
+      page('Bad days', '/docs/bad-days'),
       page('How it works', '/docs/architecture'),
       page('Shared memory', '/docs/shared-memory'),
       page('Decisions', '/docs/decisions/README'),
