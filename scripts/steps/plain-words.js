@@ -20,6 +20,7 @@ const PAGES = [
   'SECURITY.md',
   ':(glob)docs/**/*.md',
   ':(glob)examples/**/*.md',
+  'bench/README.md',
   ':(glob)site/**/*.md',
 ];
 
