@@ -1,12 +1,74 @@
 'use strict';
 
-const { Command, CommanderError } = require('commander');
-const { EXIT_STATUS, statusOf } = require('./exit-status.js');
-const { acceptOptionsBefore } = require('./options-before.js');
+const fs = require('node:fs');
+const { Command, CommanderError, Option } = require('commander');
+const { CommandError, EXIT_STATUS, statusOf } = require('./exit-status.js');
 const { addPlaceOptions } = require('./table-options.js');
 const { printable } = require('./printable.js');
-const { endByHangup } = require('./terminal-hangup.js');
 const { version } = require('../../package.json');
+
+const STANDARD_STREAMS = [0, 1, 2];
+
+/** @param {number} descriptor  Whether it is a terminal that has been closed. */
+function isHungUp(descriptor) {
+  try {
+    fs.writeSync(descriptor, '');
+    return false;
+  } catch (error) {
+    return /** @type {NodeJS.ErrnoException} */ (error).code === 'EIO';
+  }
+}
+
+/**
+ * Ends by SIGHUP, as other programs do, when the terminal was closed. Node sets terminals back when
+ * it exits, and aborts, with a core dump, where that fails.
+ */
+function endByHangup() {
+  if (process.platform === 'win32' || !STANDARD_STREAMS.some(isHungUp)) return;
+  process.removeAllListeners('SIGHUP');
+  process.kill(process.pid, 'SIGHUP');
+}
+
+/** Options that most commands have: some people write them before the command. */
+const SHARED = [
+  new Option('--bucket <name>'),
+  new Option('--directory <path>'),
+  new Option('--url <url>'),
+  new Option('--user <name>'),
+  new Option('--json'),
+];
+
+/**
+ * Hands an option that stands before the command to it. One behind the command is nearer, and wins.
+ * @param {Option} option
+ * @param {Command} program
+ * @param {Command} command
+ */
+function passOn(option, program, command) {
+  const name = option.attributeName();
+  const value = program.getOptionValue(name);
+  if (value === undefined) return;
+  const own = command.options.find((one) => one.attributeName() === name);
+  if (own === undefined) {
+    throw new CommandError(`${command.name()} has no option ${option.long}`, EXIT_STATUS.usage);
+  }
+  if (command.getOptionValue(name) === undefined) {
+    const parsed = own.parseArg === undefined ? value : own.parseArg(value, undefined);
+    command.setOptionValueWithSource(name, parsed, 'cli');
+  }
+}
+
+/**
+ * `holdfast --bucket B ls` is `holdfast ls --bucket B`.
+ * @param {Command} program
+ * @returns {Command}
+ */
+function acceptOptionsBefore(program) {
+  for (const option of SHARED) program.addOption(option.hideHelp());
+  return program.hook('preAction', (_, command) => {
+    for (const option of SHARED) passOn(option, program, command);
+  });
+}
 
 /**
  * In the order of the help text. Each adds its subcommand to the program; one is loaded when it is

@@ -4,7 +4,7 @@ const { isRemarkable } = require('../lock-rows.js');
 
 /** @typedef {import('../lock-monitor.js').View} View */
 /** @typedef {import('../lock-monitor.js').NameView} NameView */
-/** @typedef {import('./screen.js').Key} Key */
+/** @typedef {import('../top.js').Key} Key */
 
 /** @param {NameView} view */
 const oldestWait = ({ pending }) =>

@@ -1,6 +1,6 @@
 'use strict';
 
-const { LockTrace } = require('../../../lib/cli/lock-trace.js');
+const { LockTrace } = require('../../../lib/cli/trace.js');
 
 const lock = (more) => ({
   name: 'a',

@@ -1,7 +1,7 @@
 'use strict';
 
 const { PassThrough } = require('node:stream');
-const { Screen } = require('../../../lib/cli/top/screen.js');
+const { Screen } = require('../../../lib/cli/top.js');
 
 test('a screen that was left is not drawn on: it is the shell that is there now', () => {
   const output = Object.assign(new PassThrough(), { columns: 80, rows: 24 });

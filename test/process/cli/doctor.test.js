@@ -2,7 +2,7 @@
 
 const { chmodSync, mkdirSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
-const { checkHolders } = require('../../../lib/cli/doctor/table.js');
+const { checkHolders } = require('../../../lib/cli/doctor.js');
 const { CommandLine, PROGRAM } = require('../../support/cli.js');
 const { describeInside } = require('../../support/namespaces.js');
 const { untilEqual } = require('../../support/process-bucket.js');

@@ -2,7 +2,7 @@
 
 const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
-const { checkHolders } = require('../../../lib/cli/doctor/table.js');
+const { checkHolders } = require('../../../lib/cli/doctor.js');
 const { openLockManager } = require('../../../lib/index.js');
 const { CommandLine } = require('../../support/cli.js');
 const { describeInside } = require('../../support/namespaces.js');
