@@ -46,3 +46,43 @@ test.each([
   one.close();
   other.close();
 });
+
+const openAt = () => openLockManager({ backend: new BrokerBackend({ directory }) });
+
+/** The first event of a watch. The query is the first call that the broker answers. */
+async function watchOne(locks) {
+  const watch = locks.watch('ledger');
+  const first = watch.next();
+  await locks.query();
+  await locks.request('ledger', () => {});
+  const { type } = (await first).value;
+  await watch.return();
+  return type;
+}
+
+describe.each([
+  ['that has blocked no thread yet', async (locks) => locks.request('ledger', () => {})],
+  ['that has blocked its thread before', async (locks) => locks.requestSync('ledger', () => {})],
+])('a client that had nothing, and %s, goes on in the new folder with', (_which, use) => {
+  test.each([
+    ['query()', async (locks) => (await locks.query()).held, []],
+    ['inspect()', async (locks) => (await locks.inspect()).held, []],
+    ['isLocked()', async (locks) => locks.isLocked('ledger'), false],
+    ['request()', (locks) => locks.request('ledger', () => 'ran'), 'ran'],
+    ['requestSync()', async (locks) => locks.requestSync('ledger', () => 'ran'), 'ran'],
+    ['watch()', watchOne, 'granted'],
+  ])('%s', async (_call, call, expected) => {
+    const locks = openAt();
+    // With two connections the broker notices the removal before it serves what comes after.
+    const other = openAt();
+    await use(locks);
+    await other.query();
+    fs.rmSync(place.folder, { recursive: true, force: true });
+    expect(await call(locks)).toEqual(expected);
+    const newcomer = openAt();
+    await newcomer.request('ledger', async () => {
+      expect(await locks.request('ledger', { ifAvailable: true }, (it) => it)).toBeNull();
+    });
+    for (const manager of [locks, other, newcomer]) manager.close();
+  });
+});

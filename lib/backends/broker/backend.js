@@ -19,7 +19,7 @@ const { enterPlace, leavePlace } = require('./open-places.js');
 const { SyncCalls, unconfirmedRelease } = require('./sync-calls.js');
 const { TrackedRequests } = require('./tracked-requests.js');
 const { VIEW } = require('./wire.js');
-const { toEndOfBroker, toInspection } = require('./wire-values.js');
+const { toInspection } = require('./wire-values.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('./tracked-request.js').TrackedRequest} TrackedRequest */
@@ -400,8 +400,27 @@ class BrokerBackend {
     if (kind === 'a') this.#calls.receive(id, value);
     else if (kind === 'p') this.#calls.receivePart(id, value, items);
     else if (kind === 'x') this.#calls.receiveError(id, new DOMException(items, value));
-    else if (kind === 'over') this.#failAll(toEndOfBroker(id, value));
+    else if (kind === 'over') this.#onOver(new DOMException(value, id), items);
     else this.#tracked.receive(message);
+  }
+
+  /**
+   * The broker serves no more. If its directory was removed and this agent had nothing in its
+   * table, the requests and calls under way go to the next broker, in a new session.
+   * @param {Error} error
+   * @param {number} [knownUpTo]  the highest request number in the table; undefined: not removed
+   */
+  #onOver(error, knownUpTo = Infinity) {
+    const isNew = (/** @type {TrackedRequest} */ { id }) => id > knownUpTo;
+    const hadNothing =
+      [...this.#tracked.values()].every(isNew) && [...this.#watches].every((it) => !it.isOpen);
+    if (knownUpTo === Infinity || !hadNothing) return this.#failAll(error);
+    this.#end();
+    try {
+      this.#onClose();
+    } catch (notMade) {
+      this.#failAll(/** @type {Error} */ (notMade));
+    }
   }
 
   /**

@@ -19,7 +19,7 @@ class BrokerWatch {
   #end;
   #id;
   /** A broker knows of it. */
-  #isOpen = false;
+  isOpen = false;
   #isClosed = false;
   /** @type {Error | undefined} */
   #error = undefined;
@@ -43,15 +43,15 @@ class BrokerWatch {
 
   #open() {
     this.#calls.ask('watch', [this.#id, this.#name ?? null], false).then(
-      () => (this.#isOpen = true),
+      () => (this.isOpen = true),
       (error) => this.fail(error),
     );
   }
 
   /** Another broker has come. Before the reads that wait are repeated. */
   reopen() {
-    if (!this.#isOpen) return; // the first call is repeated
-    this.#isOpen = false;
+    if (!this.isOpen) return; // the first call is repeated
+    this.isOpen = false;
     this.#hasMissed = true;
     this.#open();
   }

@@ -59,10 +59,9 @@ class SyncThread {
     this.#link = new Link(new BrokerFiles(bucket, directory), {
       hello: () => this.#hello(),
       onOpen: () => this.#send(),
-      onMessage: ([kind, call, value, message]) => {
-        this.#receive(kind, call, value, message);
-        if (kind === 'over')
-          this.#answer(call === undefined ? { isLost: true } : { error: [call, value] });
+      onMessage: ([kind, ...rest]) => {
+        if (kind === 'over') this.#onOver(rest);
+        else this.#receive(kind, rest[0], rest[1], rest[2]);
       },
       // This thread may know less of the client by now than the next broker has to be told.
       onClose: () => this.#answer({ isLost: true }),
@@ -108,6 +107,13 @@ class SyncThread {
     if (kind === 'a') this.#answer(toAnswer(value));
     else if (kind === 'x') this.#answer({ error: [value, message] });
     else if (kind === 'p') this.#answer({ error: ['InvalidStateError', TOO_LONG] });
+  }
+
+  /** @param {any[]} message  see wire.js */
+  #onOver([name, message, knownUpTo]) {
+    if (knownUpTo === undefined) return this.#answer({ error: [name, message] });
+    this.#link.close(); // the next question goes to the broker in the new directory
+    this.#answer({ isLost: true });
   }
 
   #send() {

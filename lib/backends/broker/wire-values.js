@@ -41,13 +41,4 @@ const toInspection = ({ held, pending, ...rest }) => ({
  */
 const toEvent = (event) => ({ ...event, token: toToken(event.token) });
 
-/**
- * @param {string} [name]
- * @param {string} [message]  none: it is not where its clients look for it any more
- */
-const toEndOfBroker = (
-  name = 'InvalidStateError',
-  message = 'The directory of the broker was removed or replaced',
-) => new DOMException(message, name);
-
-module.exports = { toDetail, toEndOfBroker, toEvent, toInspection, toPlain };
+module.exports = { toDetail, toEvent, toInspection, toPlain };

@@ -12,7 +12,9 @@
  *   hi [version, nonce, clock, now, wallLead] · welcome [proof] · w [id] · g [id, high, low] ·
  *   m [id] · l [id, reason, high, low] · d [id, reason] · e [id, name, message] ·
  *   p [call, key, items], which go before those of the answer · a [call, value] ·
- *   x [call, name, message]: no answer · over [name, message]: no more is to be had here, and why
+ *   x [call, name, message]: no answer ·
+ *   over [name, message, knownUpTo]: no more is to be had here, and why; with the highest number of
+ *   a request in its table if its directory was removed
  */
 
 const WIRE_VERSION = 3;

@@ -24,6 +24,8 @@ const LEAVE_MS = 2000;
 /** How long a broker that cannot serve says so to whoever comes: others are not started faster. */
 const REFUSE_MS = 1000;
 
+const REMOVED = 'The directory of the broker was removed or replaced';
+
 /**
  * Serves one bucket. It applies each step, writes it to the journal, and only then tells its
  * clients.
@@ -206,7 +208,10 @@ class Broker {
     if (this.#place.hasClaim(this.#claim) && this.#place.isReachable(this.#claim)) return true;
     this.#isOver = true;
     this.#rounds.pause();
-    for (const connection of this.#connections) connection.sendNow(['over']);
+    for (const connection of this.#connections) {
+      const knownUpTo = connection.session?.maxId ?? 0;
+      connection.sendNow(['over', 'InvalidStateError', REMOVED, knownUpTo]);
+    }
     setTimeout(() => this.#onEnd(), LEAVE_MS);
     this.#checkIdle();
     return false;
