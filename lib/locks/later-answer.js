@@ -1,5 +1,7 @@
 'use strict';
 
+const { apply, then } = require('../time.js');
+
 /** What a backend answers to a release: how the lock had been lost, or a promise of that. */
 
 /**
@@ -26,7 +28,10 @@ function rethrow(error) {
  */
 function afterRelease(loss, result) {
   if (loss === undefined) return result;
-  if (isPending(loss)) return loss.then((late) => (late === undefined ? result : rethrow(late)));
+  if (isPending(loss)) {
+    const conclude = (/** @type {unknown} */ late) => (late === undefined ? result : rethrow(late));
+    return apply(then, loss, [conclude]);
+  }
   throw loss;
 }
 
@@ -36,7 +41,9 @@ function afterRelease(loss, result) {
  * @returns {Promise<never>}
  */
 function throwAfterRelease(loss, error) {
-  if (isPending(loss)) return loss.then((late) => rethrow(late ?? error));
+  if (isPending(loss)) {
+    return apply(then, loss, [(/** @type {unknown} */ late) => rethrow(late ?? error)]);
+  }
   throw loss ?? error;
 }
 

@@ -234,10 +234,7 @@ class LockManager {
   inspect() {
     try {
       if (!isLockManager(this)) refuseCall(this, 'inspect');
-      const backend = this.#attach();
-      return Promise.resolve(backend.inspect())
-        .then(withoutWords)
-        .then((inspection) => toPrintable()(withProcessFacts()(inspection, backend)));
+      return inspectAll(this.#attach());
     } catch (error) {
       return Promise.reject(error);
     }
@@ -323,13 +320,12 @@ defineInterface(LockManager, 'LockManager', [
  */
 const hasHolders = (manager, name, min) => manager[BACKEND]().isLocked(name, min);
 
-/**
- * @param {import('../../types/backend.d.ts').LockInspection} inspection  as a backend returns it
- */
-function withoutWords(inspection) {
+/** @param {LockBackend} backend */
+async function inspectAll(backend) {
+  const inspection = await backend.inspect(); // which calls no then() of the program
   for (const detail of inspection.held) readEnclosingWord()(detail);
   for (const detail of inspection.pending) readEnclosingWord()(detail);
-  return inspection;
+  return toPrintable()(withProcessFacts()(inspection, backend));
 }
 
 /**

@@ -238,7 +238,7 @@ class LockRequest {
     const answer = this.backend.release(this);
     if (isPending(answer)) {
       this.#phase = LEAVING;
-      this.#leaving = answer.then(giveUp);
+      this.#leaving = apply(then, answer, [giveUp]);
     } else giveUp(answer);
   }
 
@@ -366,7 +366,10 @@ class LockRequest {
       throw error;
     }
     if (this.outer !== undefined) leaveCallChain(this);
-    if (isPending(lossReason)) return lossReason.then((late) => this.#concludeEnd(late, reason));
+    if (isPending(lossReason)) {
+      const conclude = (/** @type {any} */ late) => this.#concludeEnd(late, reason);
+      return apply(then, lossReason, [conclude]);
+    }
     if (lossReason !== undefined) return this.#concludeEnd(lossReason, reason);
     publishEnd(this, reason);
     return undefined;

@@ -1,6 +1,7 @@
 'use strict';
 
 const { lazy } = require('../lazy.js');
+const { apply, then } = require('../time.js');
 const { isPending } = require('./later-answer.js');
 
 /** @typedef {import('./call-chain.js').NestedLink} NestedLink */
@@ -110,8 +111,10 @@ class PendingRelease {
 
   #end() {
     const loss = this.#request.end(this.#isFulfilled ? undefined : this.#outcome);
-    if (isPending(loss)) this.ending = loss.then((late) => this.#concludeEnd(late));
-    else this.#concludeEnd(loss);
+    if (isPending(loss)) {
+      const conclude = (/** @type {unknown} */ late) => this.#concludeEnd(late);
+      this.ending = apply(then, loss, [conclude]);
+    } else this.#concludeEnd(loss);
   }
 
   /** @param {unknown} loss */

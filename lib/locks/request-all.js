@@ -5,7 +5,7 @@ const { enclose, runInside } = require('./call-chain.js');
 const { LockRequest } = require('./lock-request.js');
 const { KEEP_HOLDING } = require('./request-phases.js');
 const { runAfter } = require('./run-after.js');
-const { performance } = require('../time.js');
+const { apply, performance, then } = require('../time.js');
 
 /** @typedef {import('./lock.js').Lock} Lock */
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
@@ -50,10 +50,11 @@ class MultiRequest {
    */
   run(names, callback) {
     return new Promise((resolve, reject) => {
-      this.#run(names, callback, reject).then(
-        (value) => (this.#failure === undefined ? resolve(value) : reject(this.#failure)),
-        (reason) => reject(this.#failure ?? reason),
-      );
+      void apply(then, this.#run(names, callback, reject), [
+        (/** @type {unknown} */ value) =>
+          this.#failure === undefined ? resolve(value) : reject(this.#failure),
+        (/** @type {unknown} */ reason) => reject(this.#failure ?? reason),
+      ]);
     });
   }
 

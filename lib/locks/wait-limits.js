@@ -2,7 +2,7 @@
 
 const { timeoutError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
-const { clearTimeout, setTimeout } = require('../time.js');
+const { apply, clearTimeout, setTimeout, then } = require('../time.js');
 const { describeTimeout, findHolders } = require('./describe-holders.js');
 
 /** How often, and how many times, a backend that answers later is checked. */
@@ -103,9 +103,10 @@ class WaitLimits {
   #rejectWhenKnown(holders) {
     const timer = setTimeout(() => this.#rejectWith([]), MAX_NAMING_MS);
     this.#timer = timer;
-    holders.then((known) => {
+    const onKnown = (/** @type {LockDetail[]} */ known) => {
       if (this.#timer === timer) this.#rejectWith(known);
-    });
+    };
+    void apply(then, holders, [onKnown]);
   }
 
   /** @param {LockDetail[]} holders */

@@ -1,5 +1,6 @@
 'use strict';
 
+const { apply, then } = require('../../time.js');
 const { toDetail } = require('./wire-values.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
@@ -18,10 +19,10 @@ const toHolders = (holders, name) => holders.map((holder) => toDetail({ ...holde
  * @returns {Promise<LockDetail[]>} none, where there is no broker any more
  */
 const askHolders = (calls, name, max) =>
-  calls.ask('holdersOf', [name, max], false).then(
-    (holders) => toHolders(holders, name),
+  apply(then, calls.ask('holdersOf', [name, max], false), [
+    (/** @type {any[]} */ holders) => toHolders(holders, name),
     () => [],
-  );
+  ]);
 
 /**
  * @param {() => { value: any }} ask  blocks the thread

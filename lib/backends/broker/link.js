@@ -1,6 +1,6 @@
 'use strict';
 
-const { clearTimeout, setTimeout } = require('../../time.js');
+const { apply, clearTimeout, setTimeout, then } = require('../../time.js');
 const { invalidStateError } = require('../../errors.js');
 const { Launcher } = require('./launcher.js');
 const { CLOCK_KIND, clockLead, machineNow } = require('./machine-clock.js');
@@ -81,18 +81,18 @@ class Link {
     clearTimeout(this.#retryTimer);
     const launcher = new Launcher(this.#place);
     this.#launcher = launcher;
-    launcher.reach().then(
-      (found) => {
-        if (this.#launcher !== launcher) return found?.connection.socket.destroy();
-        this.#launcher = undefined;
-        return found === undefined ? undefined : this.#greet(found);
-      },
-      (error) => {
-        if (this.#launcher !== launcher) return;
-        this.#launcher = undefined;
-        this.#user.onFailure(error);
-      },
-    );
+    const onFound = (/** @type {Found | undefined} */ found) => {
+      if (this.#launcher !== launcher) return found?.connection.socket.destroy();
+      this.#launcher = undefined;
+      return found === undefined ? undefined : this.#greet(found);
+    };
+    const onFailure = (/** @type {Error} */ error) => {
+      if (this.#launcher !== launcher) return;
+      this.#launcher = undefined;
+      this.#user.onFailure(error);
+    };
+    // A then() of the program that throws would leave a link that never opens.
+    void apply(then, launcher.reach(), [onFound, onFailure]);
   }
 
   /** @param {unknown[]} message */

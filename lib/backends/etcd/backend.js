@@ -1,6 +1,6 @@
 'use strict';
 
-const { performance, setTimeout } = require('../../time.js');
+const { apply, performance, setTimeout, then } = require('../../time.js');
 const { threadId } = require('node:worker_threads');
 const { WAS_CLOSED, closedError, invalidStateError } = require('../../errors.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
@@ -204,7 +204,7 @@ class EtcdBackend {
   holdersOf(name, max, isBlocking = false) {
     if (this.#isClosed) return [];
     const question = { type: 'holdersOf', name, max };
-    if (!isBlocking) return this.#ask(question).catch(() => []);
+    if (!isBlocking) return apply(then, this.#ask(question), [undefined, () => []]);
     return this.#questions.askSync(question, (isAnswered) => this.#block(Infinity, isAnswered));
   }
 
@@ -291,9 +291,12 @@ class EtcdBackend {
   #ask(question) {
     this.#checkOpen();
     this.#loopKeepAlive.ref();
-    return this.#questions.ask(question).finally(() => {
+    const answer = this.#questions.ask(question);
+    const unref = () => {
       if (!this.#isClosed) this.#loopKeepAlive.unref();
-    });
+    };
+    void apply(then, answer, [unref, unref]); // no then() of the program, which may throw
+    return answer;
   }
 
   /**

@@ -32,7 +32,7 @@ const {
 } = require('./native-constants.js');
 const { MISSED, GRANTED } = require('../outcome.js');
 const { waitInSlices } = require('../wait-in-slices.js');
-const { queueMicrotask } = require('../../time.js');
+const { apply, queueMicrotask, then } = require('../../time.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
@@ -162,7 +162,7 @@ class SharedMemoryBackend {
     request.backendId = NO_ID;
     const loss = answer === 0 ? 0 : this.#hear(answer); // most have nothing to hear
     if (loss !== LOSS_UNKNOWN) return reasonOfLoss(loss);
-    if (!isSync) return this.#requests.awaitRelease(id).then(reasonOfEvent);
+    if (!isSync) return apply(then, this.#requests.awaitRelease(id), [reasonOfEvent]);
     const kind = waitInSlices(Infinity, (ms) => {
       const told = this.#agent.waitFor(id, ms);
       this.#onEvents(this.#agent.readTakenEvents); // the answer may have come since

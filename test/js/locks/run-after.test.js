@@ -1,9 +1,11 @@
 'use strict';
 
-const { mkdtempSync, rmSync } = require('node:fs');
+const { mkdtempSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
+const { BrokerFiles } = require('../../../lib/backends/broker/broker-files.js');
 const { createLocalLockManager, Mutex, openLockManager } = require('../../../lib/index.js');
+const { removeLocks } = require('../../support/broker-process.js');
 
 const { then } = Promise.prototype;
 const hostile = new Error('hostile');
@@ -12,7 +14,7 @@ let directory;
 beforeEach(() => (directory = mkdtempSync(join(tmpdir(), 'holdfast-'))));
 afterEach(() => {
   Promise.prototype.then = then;
-  rmSync(directory, { recursive: true, force: true });
+  removeLocks(new BrokerFiles('default', directory));
 });
 
 const always = () => true;
@@ -38,6 +40,7 @@ async function callWithHostileThen(call, isHostile = always) {
 describe.each([
   ['in shared memory', () => openLockManager({ directory })],
   ['of this thread', () => createLocalLockManager()],
+  ['over a broker', () => openLockManager({ url: `broker://${directory}` })],
 ])('locks %s', (_, open) => {
   let locks;
   beforeEach(() => (locks = open()));
@@ -50,6 +53,11 @@ describe.each([
     expect(await callWithHostileThen(() => locks.request('a', callback))).toEqual(failed);
     expect(locks.isLocked('a')).toBe(false);
     expect(callback).not.toHaveBeenCalled();
+  });
+
+  test('a first call in which then() throws leaves the next call as it is', async () => {
+    expect(await callWithHostileThen(() => locks.request('a', () => {}))).toEqual(failed);
+    expect(await locks.request('a', () => 'ran')).toBe('ran');
   });
 
   test('a request that waits leaves the queue where then() throws', async () => {
