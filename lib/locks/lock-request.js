@@ -147,7 +147,7 @@ class LockRequest {
       isAsked = true;
       if (outcome !== QUEUED) {
         this.#phase = outcome === REFUSED ? MISSED : GRANTED;
-        if (mayRunInTurn()) return NOW.then(() => this.run());
+        if (!this.options.steal && mayRunInTurn()) return NOW.then(() => this.run());
       }
       /** @type {Promise<LockRequest>} */
       const opened = new Promise((open) => {
@@ -189,7 +189,8 @@ class LockRequest {
     this.#phase = phase;
     this.#waitLimits?.stopTimer();
     if (this.isWatched) deadlockDetector().unwatchForDeadlock(this.backend, this);
-    if (mayRunInTurn()) this.open();
+    // Those of this thread whose lock it has stolen are notified before its callback runs.
+    if (!this.options.steal && mayRunInTurn()) this.open();
     else waitForTurn(this);
   }
 
@@ -380,8 +381,12 @@ class LockRequest {
    * @param {unknown} reason
    */
   #concludeEnd(lossReason, reason) {
-    if (lossReason !== undefined) this.#error = tellLoss(this, lossReason);
-    publishEnd(this, this.#error ?? reason);
+    if (lossReason === undefined) {
+      publishEnd(this, this.#error ?? reason);
+    } else {
+      this.#error = tellLoss(this, lossReason);
+      publishEndSoon(this, this.#error); // after the loss
+    }
     return this.#error;
   }
 }

@@ -40,12 +40,13 @@ function isTurnOver() {
 }
 
 /**
- * Opens the request in a later turn of the event loop.
+ * Opens the request in a later turn of the event loop, and those that follow after it.
  * @param {Waiting} request
  */
 function waitForTurn(request) {
   if (waiting.length === 0) setImmediate(startTurn);
   waiting.push(request);
+  callbacksLeft = 0;
 }
 
 function startTurn() {

@@ -173,4 +173,69 @@ describeOneClient('steal, inside a client', (run) => {
       assert.notEqual(one.reason, other.reason);
     }),
   );
+
+  // "Request a lock": the promises of the holders are rejected, then the queue is processed, which
+  // queues the task of the callback.
+  test(
+    'a steal inside the callback of the victim: its signal, then its promise, then the new holder',
+    run(async ({ locks, assert, name, require }) => {
+      const channels = require('node:diagnostics_channel');
+      const waysOn = {
+        'goes on': () => new Promise(() => {}),
+        'waits for the steal': (stolen) => stolen,
+        'returns at once': () => 'returned',
+        'returns a promise': async () => 'returned',
+      };
+      for (const [way, goOn] of Object.entries(waysOn)) {
+        for (const steps of [0, 1]) {
+          const events = [];
+          const messages = [];
+          const subscribers = ['start', 'grant', 'lost', 'end'].map((event) => {
+            const note = (message) =>
+              message.name === name &&
+              messages.push(`${event} of the ${message.steal ? 'stealer' : 'victim'}`);
+            return [`locks.request.${event}`, note];
+          });
+          for (const subscriber of subscribers) channels.subscribe(...subscriber);
+          let stolen;
+          const victim = locks.request(name, (lock) => {
+            lock.signal.addEventListener('abort', () => events.push('the signal aborts'));
+            const steal = () => {
+              stolen = locks.request(name, { steal: true }, () => {
+                assert.equal(lock.signal.reason.name, 'AbortError');
+                events.push('the new holder');
+              });
+              return goOn(stolen);
+            };
+            return steps === 0 ? steal() : Promise.resolve().then(steal);
+          });
+          const error = await victim.catch((reason) => {
+            events.push('the promise rejects');
+            return reason;
+          });
+          await stolen;
+          for (const subscriber of subscribers) channels.unsubscribe(...subscriber);
+          assert.equal(error.reason, 'stolen', way);
+          assert.deepEqual(
+            events,
+            ['the signal aborts', 'the promise rejects', 'the new holder'],
+            way,
+          );
+          assert.deepEqual(
+            messages,
+            [
+              'start of the victim',
+              'grant of the victim',
+              'start of the stealer',
+              'lost of the victim',
+              'end of the victim',
+              'grant of the stealer',
+              'end of the stealer',
+            ],
+            way,
+          );
+        }
+      }
+    }),
+  );
 });

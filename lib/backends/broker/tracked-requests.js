@@ -104,7 +104,7 @@ class TrackedRequests {
    * @param {any[]} loss
    */
   #onLost(tracked, [reason, high, low]) {
-    if (tracked.view === VIEW.RELEASING) return; // the answer to the release says it, too
+    if (tracked.view === VIEW.RELEASING) return this.#onReleased(tracked, reason);
     tracked.setToken(high, low);
     this.forget(tracked);
     this.#hasHeardOfLoss(tracked.id);

@@ -94,7 +94,7 @@ class NameRequests {
     const wasTold = request.phase === HELD;
     this.#forget(request);
     request.loss = 'stolen';
-    if (request.isEnding) return; // the answer to that says it
+    if (request.isEnding) return this.#host.onEnded(request); // before the stealer's grant
     if (!wasTold) this.#host.onGranted(request);
     this.#host.onLost(request, 'stolen');
   }
@@ -136,6 +136,7 @@ class NameRequests {
    * @param {LockLossReason | undefined} loss  found at its release
    */
   finish(request, why, loss) {
+    if (request.phase === OVER && request.loss === 'stolen') return; // lose() has ended it
     // One that is over has given it back before, or is to be erased.
     if (request.phase !== OVER) this.#ids.giveBack(request);
     if (request.phase === HELD) request.loss = loss ?? (why === 'expired' ? why : undefined);
