@@ -47,10 +47,37 @@ describeTwoClients('names', (clients) => {
       await refused.release();
       await holder.release();
     } else {
-      const reason = { name: 'QuotaExceededError' };
+      const message = expect.stringMatching(/too long: it has 1000000 characters, .* takes 32768/);
+      const reason = { name: 'QuotaExceededError', message };
       expect(await holder.settled).toMatchObject({ status: 'rejected', reason });
+      expect(await first.isLocked(LONG_NAME)).toBe(false);
     }
   });
+
+  test.each([
+    ['ASCII characters', 'y'],
+    ['characters of three bytes', '\u20ac'],
+    ['lone surrogates', '\ud800'],
+  ])(
+    '32,768 %s are a name, which can be held, waited for, stolen and released',
+    async (_, unit) => {
+      const { first, second } = clients;
+      const name = unit.repeat(2 ** 15);
+      const label = '\0'.repeat(2 ** 15);
+      const holder = await first.hold(name, { label });
+      const waiters = [
+        await second.request(name, { label }),
+        await second.request(name, { label }),
+      ];
+      await holder.release();
+      await waiters[0].granted;
+      const stealer = await first.hold(name, { label, steal: true });
+      expect(await waiters[0].settled).toMatchObject({ status: 'rejected' });
+      await stealer.release();
+      await waiters[1].granted;
+      expect(await waiters[1].release('done')).toEqual({ status: 'fulfilled', value: 'done' });
+    },
+  );
 
   test('all of these are different names', async () => {
     const { first, second } = clients;

@@ -8,6 +8,7 @@ const { noteAttached } = require('../idle-agents.js');
 const { createClientId } = require('../client-id.js');
 const { QUEUED } = require('../outcome.js');
 const { needRoom } = require('../stack-room.js');
+const { checkTexts } = require('../text-limits.js');
 const { BrokerCalls } = require('./broker-calls.js');
 const { stateOf } = require('./client-state.js');
 const { askHolders, askHoldersSync } = require('./holders.js');
@@ -98,7 +99,7 @@ class BrokerBackend {
   enqueue(request) {
     needRoom();
     this.#checkOpen();
-    checkLength(request);
+    checkTexts(request, MAX_NAME_UNITS);
     this.#connect();
     const tracked = this.#tracked.add(request);
     this.#link.send(['q', ...tracked.asked((t) => this.#link.toBrokerTime(t))]);
@@ -436,17 +437,6 @@ class BrokerBackend {
 
   #checkOpen() {
     if (this.#isClosed) throw invalidStateError('The lock manager is closed');
-  }
-}
-
-/**
- * @param {{ name: string, extras?: { label?: string } }} request
- * @throws DOMException
- */
-function checkLength({ name, extras }) {
-  for (const [what, text] of Object.entries({ name, label: extras?.label ?? '' })) {
-    if (text.length <= MAX_NAME_UNITS) continue;
-    throw new DOMException(`The ${what} of the lock is too long`, 'QuotaExceededError');
   }
 }
 

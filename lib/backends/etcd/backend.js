@@ -10,6 +10,7 @@ const { pidNamespace } = require('../pid-namespace.js');
 const { doNotLeaveAfterExit, leaveAfterExit } = require('./after-exit.js');
 const { QUEUED } = require('../outcome.js');
 const { needRoom } = require('../stack-room.js');
+const { checkTexts } = require('../text-limits.js');
 const { toAsk } = require('./ask.js');
 const { EtcdWatch } = require('./etcd-watch.js');
 const { loadServices } = require('./grpc-library.js');
@@ -30,6 +31,11 @@ const CLOSED = 'The lock manager is closed';
 const EXIT_WAIT_MS = 1000;
 /** An answer may wait for a session that begins, and for a watch that is silent. */
 const MIN_ANSWER_MS = 10_000;
+/**
+ * A change names the key of its lock up to seven times, in base64: at most four bytes per code
+ * unit. By default etcd takes 1.5 MiB, labels included.
+ */
+const MAX_NAME_UNITS = 2 ** 15;
 
 /**
  * The backend over an etcd cluster: it passes requests to the session's thread, and the thread's
@@ -86,6 +92,7 @@ class EtcdBackend {
   enqueue(request) {
     needRoom();
     this.#checkOpen();
+    checkTexts(request, MAX_NAME_UNITS);
     const number = this.#requests.add(request);
     this.#link.post({ type: 'ask', ask: toAsk(number, request) });
     return QUEUED;
@@ -195,6 +202,7 @@ class EtcdBackend {
    */
   isLocked(name, min = 1) {
     this.#checkOpen();
+    if (name.length > MAX_NAME_UNITS) return false;
     return this.#questions.askSync({ type: 'isLocked', name, min }, (isAnswered) =>
       this.#block(this.#maxAnswerMs, isAnswered),
     );
