@@ -272,7 +272,9 @@ class BrokerBackend {
   /** @param {Request & { isSync?: boolean }} request */
   silenceOf(request) {
     const isSilent = request.isSync ? this.#isSilent : this.isUndecided(request);
-    return isSilent ? SILENT : undefined;
+    if (!isSilent) return undefined;
+    const { cause } = this.#link;
+    return cause === undefined ? SILENT : `no broker is reached: ${cause}`;
   }
 
   /** @returns {Promise<import('../../../types/locks.d.ts').LockManagerSnapshot>} */

@@ -137,6 +137,10 @@ class Launcher {
     this.#place = place;
   }
 
+  get cause() {
+    return this.#cause;
+  }
+
   /** Ends reach(). */
   giveUp() {
     this.#isOver = true;

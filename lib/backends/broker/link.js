@@ -57,6 +57,11 @@ class Link {
     return this.#isOpen;
   }
 
+  /** Why there is no broker, as far as it is known. */
+  get cause() {
+    return this.#launcher?.cause;
+  }
+
   /** Whether the kernel has all that was sent, and knows of no end of the connection. */
   get isFlushed() {
     // Only Node hands the bytes over before write() returns.

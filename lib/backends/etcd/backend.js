@@ -49,6 +49,8 @@ class EtcdBackend {
   bucket;
   place;
   #link;
+  /** For the thread of a session. */
+  #start;
   #maxAnswerMs;
   /** What the other agents of this thread may know of this one. */
   #agent;
@@ -65,7 +67,6 @@ class EtcdBackend {
   /** @type {Map<number, EtcdWatch>} */
   #watches = new Map();
   #isClosed = false;
-  #whyClosed = CLOSED;
   /** The thread was blocked for it last: where it gives up, its place is free before it says so. */
   #waitedFor = NO_ID;
 
@@ -74,16 +75,22 @@ class EtcdBackend {
     loadServices(); // a missing library is reported here, not in the other thread
     performance.now(); // loads the clock: a message may come when a test runner loads nothing more
     const own = { pid: process.pid, host: hostname(), pidNamespace: pidNamespace() };
-    const about = { clientId: this.clientId, threadId, ...own };
+    this.#start = { place, about: { clientId: this.clientId, threadId, ...own } };
     this.bucket = place.bucket;
     const scheme = place.isEncrypted ? 'etcds' : 'etcd';
     this.place = `${scheme}://${place.endpoints}/${place.prefix}/${place.bucket}`;
     this.table = JSON.stringify([[...place.endpoints].sort(), place.prefix, place.bucket]);
     this.#maxAnswerMs = Math.max(place.ttlMs, MIN_ANSWER_MS);
-    this.#link = new SessionLink({ place, about }, (message) => this.#onMessage(message));
-    this.#agent = { shared: this.#link.shared, requests: this.#requests };
-    agents.add(this.#agent);
+    [this.#link, this.#agent] = this.#open();
+  }
+
+  /** Starts the thread of a session. @returns {[SessionLink, import('./own-requests.js').Agent]} */
+  #open() {
+    const link = new SessionLink(this.#start, (message) => this.#onMessage(message));
+    const agent = { shared: link.shared, requests: this.#requests };
+    agents.add(agent);
     leaveAfterExit(this);
+    return [link, agent];
   }
 
   /**
@@ -252,7 +259,10 @@ class EtcdBackend {
     setTimeout(() => this.#link.unref(), EXIT_WAIT_MS).unref();
     this.#link.post({ type: 'close' });
     this.#requests.dropAll(closedError, WAS_CLOSED);
-    this.#endOthers();
+    agents.delete(this.#agent);
+    for (const watch of [...this.#watches.values()]) watch.close();
+    this.#questions.rejectAll(() => invalidStateError(CLOSED));
+    this.#loopKeepAlive.end();
   }
 
   /** The thread is about to end: waits briefly until everything is released. */
@@ -273,23 +283,18 @@ class EtcdBackend {
   }
 
   /**
+   * The next use starts another thread.
    * @param {Error} error
    * @param {(message: any) => void} deliver
    */
   #onThreadLost({ message }, deliver) {
-    this.#isClosed = true;
-    this.#whyClosed = `The session with etcd has failed: ${message}`;
-    doNotLeaveAfterExit(this);
-    this.#requests.loseAll(invalidStateError(this.#whyClosed), deliver);
-    this.#endOthers();
-  }
-
-  /** All that is no request. */
-  #endOthers() {
+    const error = invalidStateError(`The session with etcd has failed: ${message}`);
     agents.delete(this.#agent);
-    for (const watch of [...this.#watches.values()]) watch.close();
-    this.#questions.rejectAll(() => invalidStateError(this.#whyClosed));
-    this.#loopKeepAlive.end();
+    doNotLeaveAfterExit(this);
+    this.#silence = undefined;
+    this.#requests.loseAll(error, deliver);
+    for (const watch of [...this.#watches.values()]) watch.fail(error);
+    this.#questions.rejectAll(() => error);
   }
 
   /**
@@ -357,7 +362,8 @@ class EtcdBackend {
   }
 
   #checkOpen() {
-    if (this.#isClosed) throw invalidStateError(this.#whyClosed);
+    if (this.#isClosed) throw invalidStateError(CLOSED);
+    if (this.#link.isOver) [this.#link, this.#agent] = this.#open();
   }
 }
 

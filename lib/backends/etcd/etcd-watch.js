@@ -17,6 +17,8 @@ class EtcdWatch {
   /** Before the oldest of them. */
   #lost = 0;
   #isClosed = false;
+  /** @type {Error | undefined} */
+  #error = undefined;
   /** @type {(() => void) | undefined} ends the wait */
   #look = undefined;
 
@@ -45,11 +47,18 @@ class EtcdWatch {
         })
       );
     }
+    if (this.#error !== undefined) throw this.#error;
     const [first, ...others] = this.#events.splice(0, max);
     if (first === undefined) return [];
     const lost = this.#lost + first.lost;
     this.#lost = 0;
     return [{ ...first, lost }, ...others.map((event) => ({ ...event }))];
+  }
+
+  /** There will be no more. @param {Error} error */
+  fail(error) {
+    if (!this.#isClosed) this.#error = error;
+    this.close();
   }
 
   close() {

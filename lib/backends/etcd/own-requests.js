@@ -12,7 +12,9 @@ const { SessionWords } = require('./session-words.js');
  * @property {number[]} numbers
  */
 
-/** The agents of this thread. @type {Set<{ shared: SharedArrayBuffer, requests: RequestTable }>} */
+/** @typedef {{ shared: SharedArrayBuffer, requests: RequestTable }} Agent */
+
+/** The agents of this thread. @type {Set<Agent>} */
 const agents = new Set();
 
 /**

@@ -1,0 +1,379 @@
+'use strict';
+
+const { CommandLine } = require('./cli.js');
+const { ENGINES, sleep } = require('./bad-days-engines.js');
+const { isRunning } = require('./process-actor.js');
+
+// The bad days of docs/bad-days.md: one suite for all backends.
+
+/** Of a session that ends while its server is away. */
+const SHORT_TTL_S = 2;
+const FEW_DESCRIPTORS = ['sh', '-c', 'ulimit -n 128; exec "$0" "$@"'];
+
+const nameOf = (promise) => promise.then(() => 'fulfilled').catch(({ name }) => name);
+const untilPending = async (locks, count) => {
+  while ((await locks.query()).pending.length < count) await sleep(1);
+};
+const untilFree = (locks, name) => locks.request(name, () => 'granted');
+
+const AT_ITS_END = { end: 0, errors: '' };
+const CLOSED = ['AbortError', 'AbortError', 'AbortError'];
+const LOST = { name: 'LockLostError', reason: 'disconnected' };
+
+/** Programs that close their lock manager in the middle of something. */
+const CLOSERS = {
+  entering: async ({ locks, say }) => {
+    const nameIt = (promise) => promise.then(() => 'fulfilled').catch(({ name }) => name);
+    const requests = [
+      locks.request('a', () => {}),
+      locks.acquire('b'),
+      locks.requestAll(['c', 'd'], () => {}),
+    ];
+    const queries = [locks.query(), locks.inspect()];
+    locks.close();
+    await say(await Promise.all([...requests, ...queries].map(nameIt)));
+  },
+
+  waiting: async ({ locks, open, say }) => {
+    const nameIt = (promise) => promise.then(() => 'fulfilled').catch(({ name }) => name);
+    const holder = open();
+    const held = await holder.acquire('a');
+    const requests = [
+      locks.request('a', () => {}),
+      locks.acquire('a'),
+      locks.requestAll(['a', 'b'], () => {}),
+    ];
+    while ((await locks.query()).pending.length < requests.length);
+    locks.close();
+    await say(await Promise.all(requests.map(nameIt)));
+    held.release();
+    holder.close();
+  },
+
+  holding: async ({ locks, say }) => {
+    let finish;
+    let lock;
+    const request = locks.request('a', (granted) => {
+      lock = granted;
+      return new Promise((resolve) => (finish = resolve));
+    });
+    const handle = await locks.acquire('b');
+    locks.close();
+    const { name, reason } = await request.catch((error) => error);
+    finish();
+    const reasons = [lock.signal.reason.reason, handle.signal.reason.reason];
+    await say([{ name, reason }, reasons, await handle.release()]);
+  },
+
+  releasing: async ({ locks, say }) => {
+    let finish;
+    const request = locks.request('a', () => new Promise((resolve) => (finish = resolve)));
+    const handle = await locks.acquire('b');
+    finish('done');
+    const released = handle.release();
+    await new Promise(setImmediate); // the release is under way
+    locks.close();
+    await say([await request, await released]);
+  },
+
+  watching: async ({ locks, say }) => {
+    const reads = [locks.watch('c'), locks.watch('a')].map((watch) => watch.next());
+    await locks.query();
+    reads.push(locks.watch('b').next());
+    locks.close();
+    await say(await Promise.all(reads));
+  },
+
+  inside: async ({ locks, say }) => {
+    const nameIt = (promise) => promise.then(() => 'fulfilled').catch(({ name }) => name);
+    const calls = ['request', 'query', 'isLocked', 'watch', 'requestSync', 'inspect'];
+    const first = await nameIt(locks.request('a', () => locks.close()));
+    const later = calls.map((call) => nameIt((async () => locks[call]('a', () => {}))()));
+    await say([first, ...new Set(await Promise.all(later))]);
+  },
+};
+
+/** What they say, where all backends say the same. */
+const SAID = {
+  waiting: CLOSED,
+  holding: [LOST, ['disconnected', 'disconnected'], undefined],
+  releasing: ['done', undefined],
+  watching: Array.from({ length: 3 }, () => ({ value: undefined, done: true })),
+  inside: ['LockLostError', 'InvalidStateError'],
+};
+const LOSSES = ['LockLostError', 'LockLostError', 'LockLostError', 'fulfilled', 'fulfilled'];
+const ABORTS = [...CLOSED, 'InvalidStateError', 'InvalidStateError'];
+
+/** @param {() => any} engineOf @param {any} Kind */
+function defineClosing(engineOf, Kind) {
+  describe('close() in the middle: all settles, the program ends, the locks are free', () => {
+    test.each(Object.keys(CLOSERS))('%s', async (what) => {
+      const engine = engineOf();
+      const program = engine.run(CLOSERS[what]);
+      const said = await program.said();
+      const entering = Kind.grantsAtOnce ? LOSSES : ABORTS;
+      expect(said).toEqual(SAID[what] ?? entering);
+      expect(await program.ended).toEqual(AT_ITS_END); // and no rejection is unhandled
+      if (Kind.isOfOneThread) return;
+      const locks = engine.open();
+      const grants = ['a', 'b', 'c', 'd'].map((name) => untilFree(locks, name));
+      expect(await Promise.all(grants)).toEqual(Array(4).fill('granted'));
+    });
+
+    if (!Kind.hasServer) return;
+    test('beside a server that is stopped', async () => {
+      const engine = engineOf();
+      const other = engine.open(SHORT_TTL_S);
+      await other.query();
+      const program = engine.run(
+        async ({ locks, say, told }) => {
+          const nameIt = (promise) => promise.then(() => 'fulfilled').catch(({ name }) => name);
+          const held = await locks.acquire('a');
+          const read = locks.watch('z').next();
+          const waiting = locks.request('a', () => {});
+          await locks.query();
+          await say('holding');
+          await told();
+          const entering = locks.request('b', () => {});
+          const query = locks.query();
+          locks.close();
+          const names = await Promise.all([waiting, entering, query].map(nameIt));
+          await say([...names, held.signal.reason.reason, (await read).done]);
+        },
+        { ttlS: SHORT_TTL_S },
+      );
+      expect(await program.said()).toBe('holding');
+      await engine.silence();
+      program.tell('go on');
+      const said = ['AbortError', 'AbortError', 'InvalidStateError', 'disconnected', true];
+      expect(await program.said()).toEqual(said);
+      expect(await program.ended).toEqual(AT_ITS_END);
+      engine.resume();
+      expect(await untilFree(other, 'a')).toBe('granted');
+    });
+  });
+}
+
+/** @param {() => any} engineOf @param {any} Kind */
+function defineServer(engineOf, Kind) {
+  /** One that holds `a`, one that waits for it, one that watches `b`. */
+  async function prepare(ttlS) {
+    const engine = engineOf();
+    const [holder, waiter, watcher] = [1, 2, 3].map(() => engine.open(ttlS));
+    const held = await holder.acquire('a');
+    const order = [];
+    const waiting = [1, 2, 3].map((at) => waiter.request('a', () => order.push(at)));
+    await waiter.query();
+    await untilPending(holder, 3);
+    const watch = watcher.watch('b');
+    const event = watch.next();
+    await watcher.query();
+    return { engine, holder, waiter, held, waiting, order, event, watch };
+  }
+
+  async function expectKept({ holder, waiter, held, waiting, order, event }) {
+    expect(await nameOf(waiter.request('a', { ifAvailable: true }, (lock) => lock.name))).toBe(
+      'TypeError', // it was null: the lock is held
+    );
+    expect(held.signal.aborted).toBe(false);
+    held.release();
+    await Promise.all(waiting);
+    expect(order).toEqual([1, 2, 3]);
+    await holder.request('b', () => {});
+    expect((await event).value).toMatchObject({ name: 'b' });
+    expect(await holder.query()).toEqual({ held: [], pending: [] });
+  }
+
+  test('silent for a moment: who holds, waits or watches goes on', async () => {
+    const all = await prepare();
+    await all.engine.silence();
+    const limited = [all.holder, all.waiter].map((locks) =>
+      nameOf(locks.request('c', { timeout: 100 }, () => {})),
+    );
+    expect(await Promise.all(limited)).toEqual(['TimeoutError', 'TimeoutError']);
+    const query = all.holder.query();
+    all.engine.resume();
+    expect((await query).held.map(({ name }) => name)).toContain('a');
+    await expectKept(all);
+  });
+
+  test('killed and started again: who holds, waits or watches goes on', async () => {
+    const all = await prepare();
+    await all.engine.kill();
+    const late = all.holder.request('c', () => 'late');
+    await all.engine.restart();
+    expect(await late).toBe('late');
+    await expectKept(all);
+  });
+
+  test('killed during a release: it is in effect once there is a server', async () => {
+    const all = await prepare();
+    await all.engine.kill();
+    const released = all.held.release();
+    await all.engine.restart();
+    await released;
+    await Promise.all(all.waiting);
+    expect(all.order).toEqual([1, 2, 3]);
+  });
+
+  test('silent for longer than a session is valid: kept, or lost and said so', async () => {
+    const all = await prepare(SHORT_TTL_S);
+    await all.engine.silence();
+    await sleep(SHORT_TTL_S * 1000);
+    if (!Kind.hasLeases) {
+      all.engine.resume();
+      await expectKept(all);
+      return;
+    }
+    expect(all.held.signal.reason).toMatchObject(LOST); // before others get it
+    all.engine.resume();
+    await Promise.all(all.waiting);
+    expect(all.order).toEqual([1, 2, 3]);
+    await untilFree(all.holder, 'b');
+    expect((await all.event).value.lost ?? 0).toBeGreaterThanOrEqual(0);
+  });
+
+  test('gone for longer than a session is valid, then started again: the same', async () => {
+    const all = await prepare(SHORT_TTL_S);
+    await all.engine.kill();
+    await sleep(SHORT_TTL_S * 1000);
+    if (Kind.hasLeases) expect(all.held.signal.reason).toMatchObject(LOST);
+    await all.engine.restart();
+    if (!Kind.hasLeases) {
+      await expectKept(all);
+      return;
+    }
+    await Promise.all(all.waiting);
+    expect(all.order).toEqual([1, 2, 3]);
+    await untilFree(all.holder, 'b');
+    expect((await all.event).done).toBe(false);
+  });
+}
+
+/** So many descriptors are left at the first call; then all are there again. */
+const FIRST_CALL = async ({ locks, say, told, require }) => {
+  const fs = require('node:fs');
+  const nameIt = (promise) => promise.then(() => 'fulfilled').catch(({ message }) => message);
+  const spare = await told();
+  const taken = [];
+  try {
+    for (;;) taken.push(fs.openSync('/dev/null'));
+  } catch {
+    taken.splice(0, spare).forEach((fd) => fs.closeSync(fd));
+  }
+  const options = { timeout: 1000 };
+  const first = await nameIt(locks.request('a', options, () => {}));
+  for (const fd of taken) fs.closeSync(fd);
+  await say([first, await nameIt(locks.request('a', () => {}))]);
+  process.exit();
+};
+
+/** No descriptor is left once it holds, waits and watches. */
+const LATER_CALLS = async ({ locks, open, say, require }) => {
+  const fs = require('node:fs');
+  const nameIt = (promise) => promise.then(() => 'fulfilled').catch(({ name }) => name);
+  const other = open();
+  locks.requestSync('d', () => {}); // what is loaded at the first use is loaded
+  await locks.inspect();
+  const held = await locks.acquire('a');
+  const waiting = nameIt(other.request('a', () => {}));
+  const event = locks.watch('c').next();
+  await other.query();
+  const taken = [];
+  try {
+    for (;;) taken.push(fs.openSync('/dev/null'));
+  } catch {
+    // There are no more.
+  }
+  const calls = [
+    locks.request('b', () => {}),
+    other.request('a', { timeout: 10 }, () => {}),
+    locks.query(),
+    locks.inspect(),
+  ].map(nameIt);
+  const answers = [locks.isLocked('a'), locks.requestSync('d', () => 'ran')];
+  await say([...(await Promise.all(calls)), ...answers, held.signal.aborted]);
+  held.release();
+  await say(await waiting);
+  for (const fd of taken) fs.closeSync(fd);
+  await locks.request('c', () => {});
+  await say((await event).value.name);
+  process.exit();
+};
+
+const SHORTAGE = /^fulfilled$|EMFILE|too many open files/;
+
+/** @param {() => any} engineOf */
+function defineDescriptors(engineOf) {
+  test.each([0, 1, 2, 4, 8])(
+    'with %d left the first call is granted or says so, and the next one is granted',
+    async (spare) => {
+      const program = engineOf().run(FIRST_CALL, { inside: FEW_DESCRIPTORS });
+      program.tell(spare);
+      expect(await program.said()).toEqual([expect.stringMatching(SHORTAGE), 'fulfilled']);
+    },
+  );
+
+  test('without one left who holds, waits or watches goes on', async () => {
+    const program = engineOf().run(LATER_CALLS, { inside: FEW_DESCRIPTORS });
+    const calls = ['fulfilled', 'TimeoutError', 'fulfilled', 'fulfilled', true, 'ran', false];
+    expect(await program.said()).toEqual(calls);
+    expect(await program.said()).toBe('fulfilled');
+    expect(await program.said()).toBe('c');
+  });
+}
+
+/** @param {() => any} engineOf @param {any} Kind */
+function defineExec(engineOf, Kind) {
+  let cli;
+  beforeEach(() => {
+    cli = new CommandLine();
+  });
+  afterEach(() => cli.close());
+
+  test('holdfast exec is killed while its command runs', async () => {
+    const engine = engineOf();
+    const locks = engine.open(SHORT_TTL_S);
+    const words = ['exec', '--url', engine.url(SHORT_TTL_S), 'a', '--', 'sh', '-c'];
+    const tool = cli.start([...words, 'echo $$; exec sleep 60']);
+    const pid = Number(await tool.line(/^\d+$/));
+    tool.kill('SIGKILL');
+    while (isRunning(tool.pid)) await sleep(1);
+    try {
+      if (Kind.hasServer) {
+        expect(tool.errors).toMatch(/the lock becomes free while the command runs on/);
+        expect(await untilFree(locks, 'a')).toBe('granted');
+        expect(isRunning(pid)).toBe(true);
+      } else {
+        const isHeld = await locks.request('a', { ifAvailable: true }, (lock) => lock === null);
+        expect([isRunning(pid), isHeld, tool.errors]).toEqual([true, true, '']);
+        process.kill(pid, 'SIGKILL');
+        expect(await untilFree(locks, 'a')).toBe('granted');
+      }
+    } finally {
+      if (isRunning(pid)) process.kill(pid, 'SIGKILL');
+    }
+  });
+}
+
+/** @param {string[]} names  of ENGINES */
+function describeBadDays(names) {
+  describe.each(names)('over %s', (name) => {
+    const Kind = ENGINES[name];
+    let engine;
+    beforeAll(async () => {
+      engine = await Kind.start();
+    });
+    afterEach(() => engine.clear());
+    afterAll(() => engine.stop());
+    const engineOf = () => engine;
+
+    defineClosing(engineOf, Kind);
+    if (Kind.isOfOneThread) return;
+    describe('descriptors', () => defineDescriptors(engineOf));
+    describe('exec', () => defineExec(engineOf, Kind));
+    if (Kind.hasServer) describe('its server', () => defineServer(engineOf, Kind));
+  });
+}
+
+module.exports = { describeBadDays };
