@@ -1,5 +1,7 @@
 #include "core/extent_reclaim.h"
 
+#include "segment/kept_record.h"
+
 namespace holdfast::core {
 
 using segment::CellState;
@@ -17,10 +19,13 @@ bool IsWhollyFree(const Segment& segment, uint32_t extent) {
 
 // Inside the shard lock. The free list runs through these cells, so the shard is marked for repair
 // first: after a death here no process uses the list.
-uint32_t GiveUpExtents(Segment& segment, uint32_t shard) {
+uint32_t GiveUpExtents(LockManager& manager, uint32_t shard) {
+  Segment& segment = manager.segment();
   uint32_t given = 0;
   for (uint32_t extent = 0; extent < segment.geometry().extents; ++extent) {
     if (!segment.IsExtentOf(shard, extent) || !IsWhollyFree(segment, extent)) continue;
+    // Asked once: an agent that comes later finds no record of these extents.
+    if (given == 0 && segment::MayCloseKept(segment, manager.host(), shard)) break;
     segment.shard(shard).dirty.Set(1);
     segment.extent_owner(extent).Publish(0);
     ++given;
@@ -38,7 +43,7 @@ uint32_t ReclaimExtents(LockManager& manager, uint64_t timeout_ns) {
     WakeQueue wake_queue(segment, manager.host());
     const Result<ShardLock> lock = manager.Enter(shard, wake_queue, timeout_ns);
     if (!lock.ok()) break;
-    reclaimed += GiveUpExtents(segment, shard);
+    reclaimed += GiveUpExtents(manager, shard);
   }
   return reclaimed;
 }

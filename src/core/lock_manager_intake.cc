@@ -23,7 +23,7 @@ void LockManager::PutIn(CellId id, OperationCell& operation) {
   const uint32_t shard = operation.shard.Get();
   segment::PushOperation(segment_, id, operation);
   // Their agents would overtake it.
-  segment::CloseKept(segment_, shard);
+  segment::CloseKept(segment_, operation.agent.Get(), shard);
   // The owner checks the intake after it unlocks: one of the two threads sees the other.
   WorkOffIntake(shard);
 }

@@ -139,6 +139,7 @@ Result<AgentRef> ProcessSlots::ClaimAgent(const uint64_t (&client_id)[2], uint32
     return AgentRef{at, generation, self_};
   }
   return Status(StatusCode::kTooManyAgents, "too many threads and processes use this bucket");
+    entry.closes_kept.Exchange(0);
 }
 
 bool ProcessSlots::HasRecords(uint16_t agent) const {

@@ -56,13 +56,29 @@ void ForgetKept(ShardHeader& shard, CellId id) {
   }
 }
 
-void CloseKept(Segment& segment, uint32_t shard) {
+// The agent names the shard before it reads `kept`. A thread that gives up an extent reads that
+// name with a read-modify-write: either it finds the name, or the agent finds no record of the
+// extent in `kept`. In an extent of another shard the exchange meets records alone: it closes an
+// open record, or changes nothing.
+void CloseKept(Segment& segment, uint16_t agent, uint32_t shard) {
+  Shared<uint32_t>& closes_kept = segment.agent(agent).closes_kept;
+  closes_kept.Exchange(shard + 1);
   for (const Shared<CellId>& place : segment.shard(shard).kept) {
     const CellId id = place.LoadSeqCst();
     if (id == kNoCell) continue;
     AnyCell* const cell = segment.CellAt(shard, id);
     if (cell != nullptr) Close(AsRequest(*cell));
   }
+  closes_kept.Publish(0);
+}
+
+bool MayCloseKept(Segment& segment, Host& host, uint32_t shard) {
+  for (uint32_t i = 0; i < segment.geometry().agents; ++i) {
+    if (segment.agent(i).closes_kept.LoadRmw() != shard + 1) continue;
+    const ProcessRef process = segment.AgentAt(i).process;
+    if (process.generation != 0 && host.IsAlive(process)) return true;
+  }
+  return false;
 }
 
 }  // namespace holdfast::segment

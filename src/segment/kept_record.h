@@ -13,6 +13,7 @@
 
 #include <cstdint>
 
+#include "segment/host.h"
 #include "segment/segment.h"
 
 namespace holdfast::segment {
@@ -44,9 +45,12 @@ CellState Close(RequestCell& request);
 bool NoteKept(ShardHeader& shard, CellId id);
 // Inside, after a close.
 void ForgetKept(ShardHeader& shard, CellId id);
-// Closes all open records of a shard. Any thread, without the shard lock. A record that is kept
-// later is kept by a thread that sees what this one has stored before.
-void CloseKept(Segment& segment, uint32_t shard);
+// Closes all open records of a shard. Called by an agent, without the shard lock. A record that is
+// kept later is kept by a thread that sees what this one has stored before.
+void CloseKept(Segment& segment, uint16_t agent, uint32_t shard);
+// Inside the shard, before it gives up extents in which no cell is in use. True: an agent that has
+// found a record there may still exchange the state of the cell, which must not become a text.
+bool MayCloseKept(Segment& segment, Host& host, uint32_t shard);
 
 }  // namespace holdfast::segment
 

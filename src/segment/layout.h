@@ -65,7 +65,7 @@
 namespace holdfast::segment {
 
 inline constexpr uint64_t kMagic = 0x74736166'646c6f68;  // "holdfast"
-inline constexpr uint32_t kLayoutVersion = 5;
+inline constexpr uint32_t kLayoutVersion = 6;
 
 // Cells are numbered from 1 through all extents; 0 is no cell.
 using CellId = uint32_t;
@@ -177,7 +177,9 @@ struct AgentEntry {
   Shared<uint32_t> rescan;        //  72  1: events may be missing, read all own records
   Shared<uint32_t> prewake;       //  76  kPrewakeWanted, or 1 + the agent before it; a hint
   Shared<uint32_t> answered;      //  80  1: an operation of its own has been executed
-  uint8_t reserved2[44];          //  84
+  // 1 + the shard whose kept records it closes without the shard lock; 0: none (kept_record.h)
+  Shared<uint32_t> closes_kept;  //  84
+  uint8_t reserved2[40];         //  88
 };
 static_assert(sizeof(AgentEntry) == 128 && offsetof(AgentEntry, event_head) == 64);
 

@@ -15,7 +15,7 @@ void WatchRegistry::Add(const AgentRef& agent) {
     while (!watched.CompareExchange(seen, (seen | 1) + (seen & 1) * 2)) {
     }
     // What happens without the shard lock is not in the ring.
-    CloseKept(segment_, i);
+    CloseKept(segment_, agent.index, i);
   }
 }
 

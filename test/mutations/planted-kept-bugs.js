@@ -32,7 +32,7 @@ const KEPT_BUGS = [
   {
     name: 'a watcher leaves the kept records open',
     file: 'src/segment/watch_registry.cc',
-    from: '    CloseKept(segment_, i);\n',
+    from: '    CloseKept(segment_, agent.index, i);\n',
     to: '',
     tests: [KEPT],
   },

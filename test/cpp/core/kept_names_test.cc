@@ -3,8 +3,10 @@
 
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "core/blockers.h"
+#include "core/extent_reclaim.h"
 #include "core/record_copies.h"
 #include "core/snapshot.h"
 #include "segment/kept_record.h"
@@ -236,9 +238,65 @@ TEST_F(KeptNames, ShowNoHolderWhileTheyAreIdle) {
 }
 
 TEST_F(KeptNames, AreClosedForWhomeverPutsAnOperationIntoTheIntake) {
-  segment::CloseKept(machine.segment(), record_.shard);
+  segment::CloseKept(machine.segment(), b.ref().index, record_.shard);
   EXPECT_EQ(State(), CellState::kRevoked);
   EXPECT_FALSE(a.TakeKept(1));
+}
+
+// Agent b closes the kept names of a shard. Behind its load number `countdown` agent a ends its
+// record, and the extent of the record becomes room for the texts of operations.
+struct Overtaken {
+  FakeMachine* machine;
+  FakeAgent* a;
+  FakeAgent* c;
+  int countdown;
+  uint32_t id;                    // of the request that a has kept
+  std::vector<uint32_t> extents;  // that were taken from the shard
+
+  // The second code unit makes the cells look like kept records.
+  static constexpr auto kText = static_cast<CellState>(0x2B50'0041);
+
+  static void OnLoad(void* context) {
+    auto* const self = static_cast<Overtaken*>(context);
+    if (--self->countdown != 0) return;
+    const segment::StoreObserver observer = std::exchange(segment::store_observer, {});
+    self->a->FreeKept(self->id);
+    core::LockManager manager = self->c->manager();
+    (void)core::ReclaimExtents(manager, kShardTimeoutNs);
+    segment::Segment& segment = self->machine->segment();
+    for (uint32_t extent = 0; extent < segment.geometry().extents; ++extent) {
+      if (segment.extent_owner(extent).Get() != 0) continue;
+      self->extents.push_back(extent);
+      for (uint32_t i = 0; i < segment.geometry().cells_per_extent; ++i) {
+        segment.CellInExtent(extent, i)->state.Set(kText);
+      }
+    }
+    segment::store_observer = observer;
+  }
+};
+
+TEST_F(KeptNames, AreNotClosedWhereTheTextOfAnOperationStandsByNow) {
+  segment::Segment& segment = machine.segment();
+  const uint32_t shard = record_.shard;
+  for (int loads = 1;; ++loads) {
+    if (a.kept().empty()) {
+      const uint32_t id = IdOf(a, u"n");
+      ASSERT_TRUE(a.EndOrKeep(id));
+      record_ = a.kept().at(id);
+    }
+    Overtaken overtaken{&machine, &a, &c, loads, a.kept().begin()->first, {}};
+    segment::store_observer = {nullptr, &overtaken, &Overtaken::OnLoad};
+    segment::CloseKept(segment, b.ref().index, shard);
+    segment::store_observer = {};
+    for (const uint32_t extent : overtaken.extents) {
+      for (uint32_t i = 0; i < segment.geometry().cells_per_extent; ++i) {
+        segment::AnyCell& cell = *segment.CellInExtent(extent, i);
+        EXPECT_EQ(cell.state.Get(), Overtaken::kText) << "behind load " << loads;
+        cell.state.Set(CellState::kFree);
+      }
+    }
+    if (overtaken.countdown > 0) break;
+  }
 }
 
 TEST_F(KeptNames, OfADeadAgentAreFree) {
