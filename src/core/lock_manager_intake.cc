@@ -80,13 +80,12 @@ Status LockManager::Visit(uint32_t shard, const std::vector<OperationRef>& opera
   WakeQueue wake_queue(segment_, host_);
   const Result<ShardLock> lock = Enter(shard, wake_queue, timeout_ns);
   if (!lock.ok()) return lock.status();
-  OperationExecutor executor(ShardView(segment_, shard), wake_queue, self_);
-  for (const auto& [id, number] : operations) {
-    OperationCell* const operation = segment::OperationAt(segment_, id);
-    const bool is_lost = operation != nullptr &&
-                         operation->state.Acquire() == OperationState::kPending &&
-                         operation->shard.Get() == shard && operation->number.Get() == number;
-    if (is_lost) executor.Execute(id, *operation, OperationExecutor::Occasion::kRepair);
+  const ShardView view(segment_, shard);
+  OperationExecutor executor(view, wake_queue, self_);
+  for (const OperationRef& lost : operations) {
+    OperationCell* const operation = segment::PendingOperation(view, lost);
+    if (operation == nullptr) continue;
+    executor.Execute(lost.id, *operation, OperationExecutor::Occasion::kRepair);
   }
   return Status();
 }

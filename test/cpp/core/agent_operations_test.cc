@@ -11,6 +11,7 @@
 #include "core/attachment.h"
 #include "core/extent_growth.h"
 #include "core/operation_executor.h"
+#include "core/shard_visit.h"
 #include "segment/intake.h"
 #include "segment/lock_word.h"
 #include "segment/shard_lock.h"
@@ -339,6 +340,23 @@ TEST_F(AgentOperations, AreAnsweredThoughAnEarlierVisitIsOverAndWhoeverExecutesT
   EXPECT_EQ(events[0].kind, core::RequestEvent::Kind::kGranted);
   agent_->End(events[0].id);
   Unlock();
+}
+
+// The visit's own operation was executed, and its shard is locked again. The cell has an operation
+// of another shard by now, which has the same number there.
+TEST_F(AgentOperations, AreNotTakenForThoseOfAnotherShardByAVisit) {
+  Lock();
+  ASSERT_EQ(Ask(), core::RequestOutcome::kQueued);
+  const segment::CellId id = Head();
+  const uint64_t number = segment::OperationAt(Table(), id)->number.Get();
+  const uint32_t other = (Shard() + 1) % Table().geometry().shards;
+  const auto locked_again = ShardLock::TryEnter(Table(), other, attachment_->manager().self(),
+                                                attachment_->manager().host());
+  ASSERT_TRUE(locked_again.ok());
+  core::ShardVisit visit(*attachment_, agent_->ref(), std::make_shared<core::VisitLog>(), other,
+                         {id, number});
+  ASSERT_EQ(visit(), StatusCode::kBusy);  // the first call only waits
+  EXPECT_EQ(visit(), StatusCode::kOk);
 }
 
 }  // namespace
