@@ -61,7 +61,7 @@ bool Agent::IsIdle() const {
 // A table that is full must not refuse a request for the sake of a name that is only kept.
 Result<RequestReply> Agent::Submit(const segment::ResourceName& name, const LockRequest& request) {
   Result<RequestReply> reply = SubmitRequest(*attachment_, self_, name, request, kNoWait);
-  if (reply.status().code() != StatusCode::kSegmentFull || !EndIdleKept()) return reply;
+  if (!IsForWantOfRoom(reply.status()) || !EndIdleKept()) return reply;
   return SubmitRequest(*attachment_, self_, name, request, kNoWait);
 }
 

@@ -22,7 +22,7 @@ class AgentWatches {
       : attachment_(attachment), agent_(agent) {}
 
   // Sees what happens after this returns. Without a name: everything.
-  // Errors: kSegmentFull: there is no memory for the watch ring.
+  // Errors: kNoSpace: there is no room for the watch ring.
   Result<uint32_t> Open(std::optional<std::u16string> name);
   // Appends at most `most` events; none where the watch is not open.
   void Read(uint32_t id, size_t max, std::vector<WatchedEvent>& events);

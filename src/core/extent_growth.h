@@ -19,7 +19,8 @@ class ExtentGrowth {
       : segment_(segment), host_(host), self_(self) {}
 
   // Returns extents for at least `cells` cells: allocated, prepared, and claimed by this process.
-  // kSegmentFull: the capacity or the file system is full; nothing is claimed then.
+  // kSegmentFull: the capacity is used up; kNoSpace: the file system or the memory is. Nothing is
+  // claimed then.
   Result<std::vector<uint32_t>> Claim(uint32_t cells);
   // One extent for operations, unless the shards may need those that are left.
   Result<std::vector<uint32_t>> ClaimForOperations();

@@ -133,8 +133,7 @@ Result<RequestReply> LockManager::Recover(const RecordRef& record, uint64_t time
 Status LockManager::Grow(uint32_t shard, uint32_t cells, uint64_t timeout_ns) {
   ExtentGrowth growth(segment_, host_, self_);
   Result<std::vector<uint32_t>> extents = growth.Claim(cells);
-  if (extents.status().code() == StatusCode::kSegmentFull &&
-      ReclaimExtents(*this, timeout_ns) > 0) {
+  if (IsForWantOfRoom(extents.status()) && ReclaimExtents(*this, timeout_ns) > 0) {
     extents = growth.Claim(cells);
   }
   if (!extents.ok()) return extents.status();

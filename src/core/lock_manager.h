@@ -30,7 +30,7 @@ class LockManager final : public segment::IntakeWorker {
   // Asks for a lock. Grants at once when that is possible; otherwise the request waits in the queue
   // of its name, or is `kMissed` when it is one with if_available.
   // Standard: Web Locks "request a lock" (#algorithm-request-lock), on the lock task queue.
-  // Errors:   kSegmentFull (nothing changed), kBusy, kSegmentBroken.
+  // Errors:   kSegmentFull, kNoSpace (nothing changed), kBusy, kSegmentBroken.
   Result<RequestReply> Request(const segment::AgentRef& agent, const segment::ResourceName& name,
                                const LockRequest& request, uint64_t timeout_ns);
 

@@ -5,6 +5,7 @@
 #include "core/hold_limits.h"
 #include "core/lock_manager.h"
 #include "core/shard_rules.h"
+#include "platform/os_error.h"
 #include "segment/record_pool.h"
 #include "segment/request_list.h"
 
@@ -100,7 +101,8 @@ bool OperationExecutor::RunRequest(CellId id, OperationCell& operation, const Ag
     }
     const Status grown = Grow(reply.missing_cells);
     if (grown.ok()) continue;
-    operation.outcome.Set(segment::kRefused | static_cast<uint32_t>(grown.code()));
+    operation.outcome.Set(segment::kRefused | static_cast<uint32_t>(grown.code()) |
+                          static_cast<uint32_t>(grown.os_error()) << segment::kRefusedErrorBit);
     return true;
   }
 }
@@ -167,8 +169,13 @@ Status OperationExecutor::Grow(uint32_t cells) {
 
 Result<RequestReply> ReplyOf(const OperationCell& operation) {
   const uint32_t outcome = operation.outcome.Get();
-  if (outcome == (segment::kRefused | static_cast<uint32_t>(StatusCode::kSegmentFull))) {
+  const uint32_t refusal = outcome % (1U << segment::kRefusedErrorBit);
+  if (refusal == (segment::kRefused | static_cast<uint32_t>(StatusCode::kSegmentFull))) {
     return Status(StatusCode::kSegmentFull, "the lock table is full (see the capacity option)");
+  }
+  if (refusal == (segment::kRefused | static_cast<uint32_t>(StatusCode::kNoSpace))) {
+    return platform::OsError("cannot reserve space for the segment",
+                             static_cast<int>(outcome >> segment::kRefusedErrorBit));
   }
   if (outcome > static_cast<uint32_t>(RequestOutcome::kMissed)) {
     return Status(StatusCode::kSegmentBroken, "the request was damaged while it was queued");

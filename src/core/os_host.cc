@@ -26,8 +26,7 @@ void OsHost::RemoveLifeline(segment::ProcessRef process) {
 Status OsHost::Allocate(uint64_t offset, uint64_t length) {
   const Status allocated = file_.Allocate(offset, length);
   if (allocated.ok()) backing_.Note(offset, length);
-  if (allocated.code() != StatusCode::kNoSpace) return allocated;
-  return Status(StatusCode::kSegmentFull, "the file system of the lock table is full");
+  return allocated;
 }
 
 }  // namespace holdfast::core

@@ -9,13 +9,16 @@ Status OsError(const char* reason, int error) {
   switch (error) {
     case ENOSPC:
     case EDQUOT:
-      return {StatusCode::kNoSpace, "the file system of the bucket is full; make room there",
+      return {StatusCode::kNoSpace,
+              "the file system of the bucket is full; make room there, or choose another directory",
               error};
     case EFBIG:
       return {StatusCode::kNoSpace,
               "the file size limit is below the size of the segment; raise it (ulimit -f)", error};
     case ENOMEM:
-      return {StatusCode::kNoSpace, "no memory is left on this machine or in this container",
+      return {StatusCode::kNoSpace,
+              "no memory is left on this machine or in this container; raise the limit of the "
+              "container or of its cgroup",
               error};
     case EMFILE:
     case ENFILE:

@@ -14,7 +14,7 @@ enum class StatusCode {
   kVersionMismatch,  // created by another version of the layout
   kClosed,           // the peer, or this side, has ended
   kDisconnected,     // the segment was removed, or this process has lost its part in it
-  kNoSpace,          // the file system has no room left
+  kNoSpace,          // the file system or the machine has no room left
   kTooManyAgents,
   kTooManyFiles,  // the limit on open descriptors
   kInvalidArgument,
@@ -41,6 +41,11 @@ class [[nodiscard]] Status {
   StatusCode code_ = StatusCode::kOk;
   int os_error_ = 0;
 };
+
+// Whether a lock table could not grow: by its capacity, its file system or its memory.
+constexpr bool IsForWantOfRoom(const Status& status) {
+  return status.code() == StatusCode::kSegmentFull || status.code() == StatusCode::kNoSpace;
+}
 
 }  // namespace holdfast
 

@@ -30,7 +30,7 @@ bool Backing::AskForWatchRing() {
 bool Backing::Ask(uint64_t offset, uint64_t length) {
   const Status allocated = host_.Allocate(offset, length);
   // False only if the memory is certainly missing: no other failure may make records vanish.
-  if (allocated.code() == StatusCode::kSegmentFull) return false;
+  if (allocated.code() == StatusCode::kNoSpace) return false;
   Note(offset, length);
   return true;
 }

@@ -37,7 +37,7 @@ class Host {
   // These remove files of a dead process. A missing file is not an error.
   virtual void RemoveDoorbell(const AgentRef& agent) = 0;
   virtual void RemoveLifeline(ProcessRef process) = 0;
-  // Allocates these bytes of the segment. kSegmentFull: there is no memory left.
+  // Allocates these bytes of the segment. kNoSpace: there is no room left.
   virtual Status Allocate(uint64_t offset, uint64_t length) = 0;
 };
 

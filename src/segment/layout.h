@@ -312,8 +312,10 @@ struct OperationCell {
 };
 inline constexpr uint8_t kOperationIfAvailable = 1;
 inline constexpr uint8_t kOperationSteals = 2;
-// In OperationCell::outcome: the request failed, with the StatusCode in the other bits.
+// In OperationCell::outcome: the request failed, with the StatusCode in the bits below, and the
+// system's error from the second on.
 inline constexpr uint32_t kRefused = 0x100;
+inline constexpr uint32_t kRefusedErrorBit = 16;
 static_assert(sizeof(OperationCell) == kCellBytes && offsetof(OperationCell, hold_limit_ns) == 48 &&
               offsetof(OperationCell, token) == 96);
 

@@ -5,7 +5,6 @@ const {
   lstatSync,
   readdirSync,
   readFileSync,
-  statfsSync,
   statSync,
 } = require('node:fs');
 const path = require('node:path');
@@ -14,10 +13,6 @@ const { IF_AVAILABLE, SHARED, STEAL } = require('./native-constants.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 
-/** A table grows by at most so many bytes at once (src/segment/geometry.cc). */
-const MAX_EXTENT_BYTES = 65_536;
-const EXTENTS = 1024;
-const BLOCK_BYTES = 512;
 /** Processes that an error names, and how much of their command lines. */
 const MAX_NAMED = 5;
 const MAX_COMMAND = 80;
@@ -156,37 +151,14 @@ function usersText(options) {
 }
 
 /**
- * Whether the file of a lock table cannot grow because its file system has no room.
- * @param {AgentOptions} options
- */
-function isFileSystemFull(options) {
-  try {
-    const file = segmentOf(options);
-    const { size, blocks } = statSync(file);
-    const { blocks: all, bavail, bsize } = statfsSync(file);
-    const isUnlimited = all === 0; // a tmpfs of size 0
-    return (
-      !isUnlimited &&
-      blocks * BLOCK_BYTES < size &&
-      bavail * bsize < Math.min(size / EXTENTS, MAX_EXTENT_BYTES)
-    );
-  } catch {
-    return false; // the bucket was removed
-  }
-}
-
-/**
- * The error of an agent's last call. A table that cannot grow is full to the native part, whether
- * by its capacity or by its file system.
+ * The error of an agent's last call.
  * @param {any} agent  native
  * @param {AgentOptions} options
  */
 function lastErrorOf(agent, options) {
   const error = agent.lastError();
-  if (error.code !== 'SEGMENT_FULL' || !isFileSystemFull(options)) return toError(error);
-  const advice = 'make room there, or choose another directory';
-  const message = `the file system of the lock table is full; ${advice}: ${options.directory}`;
-  return toError({ name: error.name, message, code: 'NO_SPACE' });
+  if (error.code !== 'NO_SPACE') return toError(error);
+  return toError({ ...error, message: `${error.message}: ${options.directory}` });
 }
 
 /** @param {{ name: string, message: string, code: string }} error  of the native part */

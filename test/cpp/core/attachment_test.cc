@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -19,6 +21,7 @@
 
 #include "core/agent.h"
 #include "segment/store_point.h"
+#include "support/refused_call.h"
 #include "support/small_bucket.h"
 #include "support/test_directory.h"
 
@@ -262,6 +265,25 @@ TEST_F(AttachmentTest, IsOneForAllWhoReplaceWhatAnotherVersionHasLeft) {
     }
   }
 }
+
+class MissingRoom : public AttachmentTest, public testing::WithParamInterface<int> {};
+
+TEST_P(MissingRoom, IsNotAFullTable) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const Result<std::unique_ptr<core::Agent>> agent = core::Agent::Open(Options(), {1, 1});
+    if (!agent.ok() || !RefuseCall(SYS_fallocate, GetParam())) _exit(2);
+    core::LockRequest request;
+    const Status status = (*agent)->Request(segment::ResourceName(u"n", 1), request).status();
+    _exit(status.code() == StatusCode::kNoSpace && status.os_error() == GetParam() ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfTheFileSystemOrTheMachine, MissingRoom,
+                         testing::Values(ENOSPC, EDQUOT, ENOMEM));
 
 }  // namespace
 }  // namespace holdfast::test

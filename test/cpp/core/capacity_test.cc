@@ -87,7 +87,7 @@ TEST_F(Capacity, ClaimsNothingForANameThatCannotFit) {
 TEST_F(Capacity, ClaimsNothingWhenTheFileSystemIsFullHalfway) {
   machine.host().AllowAllocations(2);
   EXPECT_EQ(a.Request(1000, std::u16string(56 * 30, u'x'), kExclusive).status().code(),
-            StatusCode::kSegmentFull);
+            StatusCode::kNoSpace);
   EXPECT_EQ(FreeExtents(), 6U);
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <list>
 
 #include "core/operation_executor.h"
@@ -372,6 +373,16 @@ TEST_F(Intake, DoesNotReadATextAsAnOperation) {
   ASSERT_TRUE(place.ok());
   EXPECT_NE(segment::OperationAt(machine.segment(), place->id), nullptr);
   EXPECT_EQ(segment::OperationAt(machine.segment(), place->text), nullptr);
+}
+
+TEST_F(Intake, WithoutRoomInTheFileSystemSaysWhy) {
+  const OperationCell& first = PutInRequest(a);
+  machine.host().AllowAllocations(0);
+  LeaveShard();
+  Enter(c);
+  const Status status = core::ReplyOf(first).status();
+  EXPECT_EQ(status.code(), StatusCode::kNoSpace);
+  EXPECT_EQ(status.os_error(), ENOSPC);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ class PageHost final : public FakeHost {
   Status Allocate(uint64_t offset, uint64_t length) override {
     ++times_asked_;
     if (failure_ != StatusCode::kOk) return {failure_, "on purpose"};
-    if (is_full_) return {StatusCode::kSegmentFull, "the file system of the test is full"};
+    if (is_full_) return {StatusCode::kNoSpace, "the file system of the test is full"};
     EXPECT_EQ(mprotect(static_cast<char*>(base_) + offset, length, PROT_READ | PROT_WRITE), 0);
     return {};
   }

@@ -142,7 +142,7 @@ void Program::AskFor(uint32_t name, core::LockRequest request) {
   const Result<core::Agent::Answer> answer = agent_->Request(resource, request);
   if (world_.IsGhost()) return;
   if (!answer.ok() || answer->outcome == RequestOutcome::kMissed) {
-    const bool is_full = answer.status().code() == StatusCode::kSegmentFull;
+    const bool is_full = IsForWantOfRoom(answer.status());
     if (!answer.ok() && !is_full) Fail(std::string("refused: ") + answer.status().reason());
     return log_.Ended(number);
   }
@@ -258,7 +258,7 @@ void Program::Read(const RequestEvent& events) {
       log_.Lost(mine.number);
       break;
     case RequestEvent::Kind::kFailed:
-      if (events.status.code() != StatusCode::kSegmentFull) {
+      if (!IsForWantOfRoom(events.status)) {
         Fail(std::string("failed: ") + events.status.reason());
       }
       log_.Ended(mine.number);

@@ -3,6 +3,7 @@
 #define HOLDFAST_TEST_SUPPORT_FAKE_HOST_H_
 
 #include <atomic>
+#include <cerrno>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -99,7 +100,7 @@ class FakeHost : public segment::Host {
   }
   Status Allocate(uint64_t, uint64_t) override {
     if (allocations_left_-- > 0) return Status();
-    return Status(StatusCode::kSegmentFull, "the file system of the test is full");
+    return Status(StatusCode::kNoSpace, "the file system of the test is full", ENOSPC);
   }
 
  private:
