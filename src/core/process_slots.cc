@@ -20,6 +20,11 @@ Status ProcessSlots::Open(const char* name, const platform::SegmentFile& mapped)
   if (!*matches) {
     return Status(StatusCode::kClosed, "the segment was replaced while it was opened; try again");
   }
+  // Once: where the system does not answer, every process counts as alive, and the locks of the
+  // dead would stay held.
+  constexpr uint32_t kAnySlot = 0;
+  const Result<bool> asked = slot_lock->IsClaimed(kAnySlot);
+  if (!asked.ok()) return asked.status();
   slot_lock_.emplace(std::move(*slot_lock));
   return Status();
 }
@@ -134,12 +139,12 @@ Result<AgentRef> ProcessSlots::ClaimAgent(const uint64_t (&client_id)[2], uint32
     entry.event_head.Exchange(segment::kNoCell);
     entry.sleeping.Exchange(0);
     entry.answered.Exchange(0);
+    entry.closes_kept.Exchange(0);
     // Damage has made a record name this agent: its first rescan ends the record.
     if (HasRecords(at)) entry.rescan.Exchange(1);
     return AgentRef{at, generation, self_};
   }
   return Status(StatusCode::kTooManyAgents, "too many threads and processes use this bucket");
-    entry.closes_kept.Exchange(0);
 }
 
 bool ProcessSlots::HasRecords(uint16_t agent) const {

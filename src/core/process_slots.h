@@ -25,7 +25,8 @@ class ProcessSlots {
   ProcessSlots& operator=(const ProcessSlots&) = delete;
   ~ProcessSlots() = default;
 
-  // Opens the file `name` in the directory for the slot locks. kClosed: it is not `mapped`.
+  // Opens the file `name` in the directory for the slot locks. kClosed: it is not `mapped`. Fails
+  // if the system does not say which processes live.
   Status Open(const char* name, const platform::SegmentFile& mapped);
   // Whether the slot locks are on this file. REQUIRES: Open() has succeeded.
   bool AreOn(const platform::SegmentFile& file) const;

@@ -23,6 +23,15 @@ struct flock ByteRange(short type, uint64_t offset) {
   return range;
 }
 
+// A sandbox (seccomp) or a system without these locks: EINVAL, ENOSYS, EPERM.
+constexpr const char* kCannotLock =
+    "the system refuses locks on bytes of a file (fcntl F_OFD_SETLK), which show that this process "
+    "lives; allow the call in the sandbox, or use a broker ('broker:')";
+constexpr const char* kCannotAsk =
+    "the system refuses to show locks on bytes of a file (fcntl F_OFD_GETLK), which tell the "
+    "living "
+    "from the dead; allow the call in the sandbox, or use a broker ('broker:')";
+
 struct flock WholeRange() {
   struct flock range = ByteRange(F_WRLCK, 0);
   range.l_len = 0;  // as far as a file can reach
@@ -35,7 +44,7 @@ Result<bool> TryLockByte(int fd, uint64_t offset) {
   const struct flock range = ByteRange(F_WRLCK, offset);
   if (RetryOnEintr([&] { return fcntl(fd, F_OFD_SETLK, &range); }) == 0) return true;
   if (errno == EAGAIN) return false;
-  return OsError("cannot lock a byte of the file");
+  return OsError(kCannotLock);
 }
 
 Result<bool> IsByteLockedByOther(int fd, uint64_t offset) {
@@ -43,7 +52,7 @@ Result<bool> IsByteLockedByOther(int fd, uint64_t offset) {
   if (RetryOnEintr([&] { return fcntl(fd, F_OFD_GETLK, &range); }) == 0) {
     return range.l_type != F_UNLCK;
   }
-  return OsError("cannot ask for the lock on a byte of the file");
+  return OsError(kCannotAsk);
 }
 
 void UnlockByte(int fd, uint64_t offset) {
@@ -54,9 +63,9 @@ void UnlockByte(int fd, uint64_t offset) {
 Result<WholeLock> TryLockWhole(int fd) {
   struct flock range = WholeRange();
   if (RetryOnEintr([&] { return fcntl(fd, F_OFD_SETLK, &range); }) == 0) return WholeLock::kTaken;
-  if (errno != EAGAIN) return OsError("cannot lock the file");
+  if (errno != EAGAIN) return OsError(kCannotLock);
   if (RetryOnEintr([&] { return fcntl(fd, F_OFD_GETLK, &range); }) != 0) {
-    return OsError("cannot ask for the locks on the file");
+    return OsError(kCannotAsk);
   }
   // Nobody has any now: whoever had all has just closed the file.
   const bool is_whole = range.l_type == F_UNLCK || (range.l_start == 0 && range.l_len == 0);

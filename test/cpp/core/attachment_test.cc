@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -265,6 +266,35 @@ TEST_F(AttachmentTest, IsOneForAllWhoReplaceWhatAnotherVersionHasLeft) {
     }
   }
 }
+
+class RefusedLocks : public AttachmentTest, public testing::WithParamInterface<int> {
+ protected:
+  // The exit status of a process that opens the bucket where the system refuses `command`.
+  int OpenWithout(int command, const char* name) const {
+    const pid_t child = fork();
+    if (child == 0) {
+      if (!RefuseFcntl(command, GetParam())) _exit(2);
+      const Status status = Attachment::Attach(Options()).status();
+      const bool says_why = std::string_view(status.reason()).find(name) != std::string_view::npos;
+      _exit(!status.ok() && says_why && status.os_error() == GetParam() ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    return status;
+  }
+};
+
+TEST_P(RefusedLocks, AreAskedForOnceAtOpening) {
+  Attach().reset();
+  EXPECT_EQ(OpenWithout(F_OFD_GETLK, "F_OFD_GETLK"), 0);
+}
+
+TEST_P(RefusedLocks, AreNamedInTheError) {
+  Attach().reset();
+  EXPECT_EQ(OpenWithout(F_OFD_SETLK, "F_OFD_SETLK"), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(AsSandboxesRefuse, RefusedLocks, testing::Values(EINVAL, EPERM, ENOSYS));
 
 class MissingRoom : public AttachmentTest, public testing::WithParamInterface<int> {};
 
