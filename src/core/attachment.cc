@@ -1,6 +1,7 @@
 #include "core/attachment.h"
 
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -29,10 +30,13 @@ struct Registry {
   std::vector<std::weak_ptr<Attachment>> attachments;
 };
 
-Registry& TheRegistry() {
-  static auto* const registry = new Registry;
-  return *registry;
-}
+// Made when the addon is loaded: a thread of a forked child would wait for ever for a first use
+// that another thread of the parent had begun.
+Registry* const the_registry = new Registry;
+
+// Another thread of the parent may have locked it, or may have been changing it. The child uses
+// none of its parent's attachments.
+platform::ForkedChildReset reset_registry([] { new (the_registry) Registry; });
 
 // For a size that no segment has: more than the file.
 uint64_t FixedBytes(uint64_t size) {
@@ -87,7 +91,7 @@ Result<std::shared_ptr<Attachment>> Attachment::Attach(const AttachOptions& opti
     return Status(StatusCode::kInvalidArgument,
                   "the capacity must be 1 MiB to 16 GiB, a multiple of 4096 bytes");
   }
-  Registry& registry = TheRegistry();
+  Registry& registry = *the_registry;
   const std::lock_guard<std::mutex> guard(registry.mutex);
   std::erase_if(registry.attachments, [](const auto& known) { return known.expired(); });
   // Another user has another default directory: two threads would hold one lock.

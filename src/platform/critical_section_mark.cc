@@ -1,69 +1,86 @@
 #include "platform/critical_section_mark.h"
 
-#include <algorithm>
 #include <mutex>
+#include <new>
+#include <utility>
+
+#include "platform/fork_guard.h"
 
 namespace holdfast {
 inline namespace platform {
 
 namespace {
 
-// Never destroyed: threads may still run at exit.
+class RegisteredMark;
+
+// Has no constructor, unlike the mark itself: later calls read only this pointer.
+constinit thread_local RegisteredMark* known_mark = nullptr;
+
 struct Registry {
   std::mutex mutex;
-  std::vector<const CriticalSectionMark*> marks;
+  RegisteredMark* first = nullptr;
 };
 
-Registry& TheRegistry() {
-  static auto* const registry = new Registry;
-  return *registry;
-}
+// Made when the addon is loaded, as the fork registry is. Never destroyed: threads may still run at
+// exit.
+Registry* const the_registry = new Registry;
 
 class RegisteredMark {
  public:
   RegisteredMark() {
-    Registry& registry = TheRegistry();
-    const std::lock_guard<std::mutex> guard(registry.mutex);
-    registry.marks.push_back(&mark_);
+    const std::lock_guard<std::mutex> guard(the_registry->mutex);
+    next_ = std::exchange(the_registry->first, this);
   }
-  ~RegisteredMark();
+  ~RegisteredMark() {
+    known_mark = nullptr;
+    const std::lock_guard<std::mutex> guard(the_registry->mutex);
+    RegisteredMark** link = &the_registry->first;
+    while (*link != nullptr && *link != this) link = &(*link)->next_;
+    if (*link == this) *link = next_;
+  }
   RegisteredMark(const RegisteredMark&) = delete;
   RegisteredMark& operator=(const RegisteredMark&) = delete;
 
   CriticalSectionMark& mark() { return mark_; }
+  RegisteredMark* next() const { return next_; }
+  // In a forked child, by its one thread: the others are not there, inside or not.
+  void BecomeTheOnlyOne() {
+    the_registry->first = this;
+    next_ = nullptr;
+  }
 
  private:
   CriticalSectionMark mark_;
+  RegisteredMark* next_ = nullptr;
 };
 
-// Has no constructor, unlike the mark itself: later calls read only this pointer.
-constinit thread_local CriticalSectionMark* known_mark = nullptr;
-
-RegisteredMark::~RegisteredMark() {
-  known_mark = nullptr;
-  Registry& registry = TheRegistry();
-  const std::lock_guard<std::mutex> guard(registry.mutex);
-  std::erase(registry.marks, &mark_);
-}
+ForkedChildReset reset_registry([] {
+  new (the_registry) Registry;
+  if (known_mark != nullptr) known_mark->BecomeTheOnlyOne();
+});
 
 // Runs once per thread, so it is kept out of the fast path.
 [[gnu::noinline]] CriticalSectionMark& MakeMark() {
   thread_local RegisteredMark registered;
-  known_mark = &registered.mark();
-  return *known_mark;
+  known_mark = &registered;
+  return registered.mark();
 }
 
 }  // namespace
 
-CriticalSectionMark& MarkOfThisThread() { return known_mark != nullptr ? *known_mark : MakeMark(); }
+CriticalSectionMark& MarkOfThisThread() {
+  return known_mark != nullptr ? known_mark->mark() : MakeMark();
+}
 
-CriticalSectionScan::CriticalSectionScan() { TheRegistry().mutex.lock(); }
+CriticalSectionScan::CriticalSectionScan() { the_registry->mutex.lock(); }
 
-CriticalSectionScan::~CriticalSectionScan() { TheRegistry().mutex.unlock(); }
+CriticalSectionScan::~CriticalSectionScan() { the_registry->mutex.unlock(); }
 
 std::vector<uint64_t> CriticalSectionScan::ReadAll() {
   std::vector<uint64_t> words;
-  for (const CriticalSectionMark* const mark : TheRegistry().marks) words.push_back(mark->word());
+  for (RegisteredMark* each = the_registry->first; each != nullptr; each = each->next()) {
+    words.push_back(each->mark().word());
+  }
   return words;
 }
 

@@ -52,7 +52,7 @@ class CriticalSectionScan {
   bool HasNobodyEntered() const { return ReadAll() == words_; }
 
  private:
-  static std::vector<uint64_t> ReadAll();  // in the order in which the threads came
+  static std::vector<uint64_t> ReadAll();  // in one order
 
   std::vector<uint64_t> words_;
 };

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
+#include <utility>
 
 #include "platform/os_error.h"
 
@@ -19,6 +20,7 @@ namespace {
 // Guards the list; held across a fork, so that the child finds a consistent list.
 constinit std::mutex registry_mutex;
 constinit ForkGuard* first_guard = nullptr;
+constinit ForkedChildReset* first_reset = nullptr;
 
 }  // namespace
 
@@ -61,6 +63,9 @@ class ForkRegistry {
       Unlink(guard);
     }
     if (harmless != -1) close(harmless);
+    for (const ForkedChildReset* each = first_reset; each != nullptr; each = each->next_) {
+      each->reset_();
+    }
     registry_mutex.unlock();
     errno = saved;
   }
@@ -73,6 +78,11 @@ namespace {
 const int kInstallError = ForkRegistry::Install();
 
 }  // namespace
+
+ForkedChildReset::ForkedChildReset(void (*reset)()) : reset_(reset) {
+  const std::lock_guard lock(registry_mutex);
+  next_ = std::exchange(first_reset, this);
+}
 
 Status ForkGuard::Register(Callback in_child, void* context) {
   if (kInstallError != 0) {

@@ -49,6 +49,21 @@ class ForkGuard {
   ForkGuard* previous_ = nullptr;
 };
 
+// Runs in every forked child, in the children of that child, and so on. For state of the whole
+// process that another thread may have locked, or may have been changing, at the fork: the child
+// begins with new state. Made when the program or the addon is loaded, and never destroyed.
+class ForkedChildReset {
+ public:
+  // `reset`: only async-signal-safe calls.
+  explicit ForkedChildReset(void (*reset)());
+
+ private:
+  friend class ForkRegistry;
+
+  void (*reset_)();
+  ForkedChildReset* next_;
+};
+
 }  // namespace platform
 }  // namespace holdfast
 

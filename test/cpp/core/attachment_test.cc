@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
@@ -32,6 +33,9 @@ namespace {
 using core::Attachment;
 using segment::ProcessRef;
 using segment::Segment;
+
+// Ends a child that waits for ever.
+constexpr unsigned kGuardSeconds = 60;
 
 class AttachmentTest : public testing::Test {
  protected:
@@ -265,6 +269,37 @@ TEST_F(AttachmentTest, IsOneForAllWhoReplaceWhatAnotherVersionHasLeft) {
       EXPECT_EQ(status, 0) << "round " << round << ", code " << WEXITSTATUS(status);
     }
   }
+}
+
+// A thread that opens the bucket is stopped in the middle of that.
+TEST_F(AttachmentTest, IsPossibleInAChildThatWasForkedWhileAnotherThreadOpenedTheBucket) {
+  struct Middle {
+    std::atomic<bool> is_reached{false};
+    std::atomic<bool> is_over{false};
+  } middle;
+  std::thread opener([&] {
+    segment::store_observer = {[](void* at) {
+                                 auto& here = *static_cast<Middle*>(at);
+                                 here.is_reached = true;
+                                 here.is_reached.notify_one();
+                                 here.is_over.wait(false);
+                               },
+                               &middle};
+    EXPECT_NE(Attach(), nullptr);
+    segment::store_observer = {};
+  });
+  middle.is_reached.wait(false);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(kGuardSeconds);
+    _exit(Attachment::Attach(Options()).ok() ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  middle.is_over = true;
+  middle.is_over.notify_one();
+  opener.join();
 }
 
 class RefusedLocks : public AttachmentTest, public testing::WithParamInterface<int> {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "platform/child_process.h"
+#include "platform/critical_section_mark.h"
 #include "platform/fd.h"
 #include "platform/slot_lock.h"
 #include "platform/test_segment.h"
@@ -119,6 +120,49 @@ TEST(ForkGuard, LeavesARemovedDescriptorToTheChild) {
   guard.Add(fd.get());
   guard.Remove(fd.get());
   EXPECT_EQ(ChildProcess::Run([&] { return InodeOf(fd.get()) == inode ? 0 : 1; }), 0);
+}
+
+TEST(ForkGuard, LeavesNoThreadOfTheParentInsideInTheChild) {
+  std::atomic<int> stage{0};
+  std::thread other([&] {
+    MarkOfThisThread().Enter();
+    stage = 1;
+    stage.notify_one();
+    stage.wait(1);
+    MarkOfThisThread().Leave();
+  });
+  stage.wait(0);
+  EXPECT_FALSE(CriticalSectionScan().IsNobodyInside());
+  EXPECT_EQ(ChildProcess::Run([] { return CriticalSectionScan().IsNobodyInside() ? 0 : 1; }), 0);
+  stage = 2;
+  stage.notify_one();
+  other.join();
+}
+
+TEST(ForkGuard, KeepsTheMarkOfTheThreadThatForks) {
+  MarkOfThisThread().Enter();
+  EXPECT_EQ(ChildProcess::Run([] { return CriticalSectionScan().IsNobodyInside() ? 1 : 0; }), 0);
+  MarkOfThisThread().Leave();
+}
+
+TEST(ForkGuard, LetsAChildScanWhoseParentScannedInAnotherThread) {
+  constexpr unsigned kGuardSeconds = 60;
+  std::atomic<int> stage{0};
+  std::thread other([&] {
+    const CriticalSectionScan scan;
+    stage = 1;
+    stage.notify_one();
+    stage.wait(1);
+  });
+  stage.wait(0);
+  EXPECT_EQ(ChildProcess::Run([] {
+              alarm(kGuardSeconds);
+              return CriticalSectionScan().IsNobodyInside() ? 0 : 1;
+            }),
+            0);
+  stage = 2;
+  stage.notify_one();
+  other.join();
 }
 
 constexpr int kAskedOften = 500;
