@@ -46,14 +46,14 @@ void PeerMonitor::SuspectAll() {
   lifelines_.clear();
 }
 
-void PeerMonitor::Run(const std::atomic<bool>& /*is_stopping*/) {
+void PeerMonitor::Run(const std::atomic<bool>& is_stopping) {
   std::vector<ProcessRef> to_watch;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     to_watch.swap(to_watch_);
   }
   for (const ProcessRef process : to_watch) OpenLifeline(process);
-  CheckSuspects();
+  CheckSuspects(is_stopping);
 }
 
 uint64_t PeerMonitor::DueNs(uint64_t now_ns) {
@@ -92,10 +92,14 @@ void PeerMonitor::SetWatched(ProcessRef process, uint32_t generation) {
 }
 
 // The dead process may have been reaping another one that no other process watched.
-void PeerMonitor::CheckSuspects() {
+// When this process leaves the bucket, the rest of the dead is left to peers: each process that
+// waits for one of them watches it, too.
+void PeerMonitor::CheckSuspects(const std::atomic<bool>& is_stopping) {
   bool was_dead = false;
-  std::erase_if(suspects_, [&](Suspect& suspect) { return IsSettled(suspect, was_dead); });
-  if (!was_dead) return;
+  std::erase_if(suspects_, [&](Suspect& suspect) {
+    return !is_stopping.load() && IsSettled(suspect, was_dead);
+  });
+  if (!was_dead || is_stopping.load()) return;
   for (const ProcessRef process : reaper_.FindDeadProcesses(Reaper::kMaxChecks)) {
     suspects_.push_back({process});
   }

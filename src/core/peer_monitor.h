@@ -61,7 +61,7 @@ class PeerMonitor final : public BackgroundJob {
   void OpenLifeline(segment::ProcessRef process);
   bool HoldLifeline(segment::ProcessRef process);
   void SetWatched(segment::ProcessRef process, uint32_t generation);
-  void CheckSuspects();
+  void CheckSuspects(const std::atomic<bool>& is_stopping);
   bool IsSettled(Suspect& suspect, bool& was_dead);
 
   LockManager& manager_;

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -125,6 +126,34 @@ TEST_F(BackgroundWorkerTest, MissesNoDeathThatComesWhileItIsAskedToWatch) {
     ASSERT_TRUE(b.TakeEvents().ok());
     ASSERT_TRUE(b.End(last_id).ok());
   }
+}
+
+// The bucket is closed while the first of the dead is reaped.
+class ClosingHost final : public FakeHost {
+ public:
+  using FakeHost::FakeHost;
+  void RemoveLifeline(ProcessRef process) override {
+    FakeHost::RemoveLifeline(process);
+    is_stopping.store(true);
+  }
+
+  std::atomic<bool> is_stopping{false};
+};
+
+TEST_F(BackgroundWorkerTest, LeavesTheOtherDeadToPeersWhenItIsStoppedWhileItReaps) {
+  ClosingHost host(machine.segment());
+  core::LockManager closing(machine.segment(), host, q);
+  core::Reaper reaper(closing);
+  core::PeerMonitor peers(closing, *directory, reaper);
+  Result<platform::DeathWatch> watch = platform::DeathWatch::Create();
+  ASSERT_TRUE(watch.ok());
+  peers.UseDeathWatch(*watch);
+  for (const ProcessRef process : {p, r}) {
+    host.Kill(process);
+    peers.Watch(process);
+  }
+  peers.Run(host.is_stopping);
+  EXPECT_NE(IsCleanedUp(p), IsCleanedUp(r));
 }
 
 }  // namespace
