@@ -259,7 +259,8 @@ class Agent {
   void Adopt(uint32_t id, const RequestReply& reply, uint64_t hold_due_ns);
   void Rescan(std::vector<RequestEvent>& events);
   void Read(const RecordEvent& record, std::vector<RequestEvent>& events);
-  void EndIfUnknown(const RecordEvent& record);
+  bool IsUnknown(const RecordEvent& record);
+  void EndByWorker(uint32_t shard, std::vector<RecordRef> records);
   Entry* Find(const RecordEvent& record);
   void SweepAt(uint64_t now_ns);
   void CheckRecords();

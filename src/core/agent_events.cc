@@ -1,5 +1,7 @@
 // How an agent takes the events of its requests, and sleeps until there are some.
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <utility>
 
 #include "core/agent.h"
@@ -98,6 +100,7 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
   segment::DisownShards(segment, self_.process, attachment_->host());
   std::vector<RecordEvent> found;
   std::vector<RecordEvent> popped;
+  std::map<uint32_t, std::vector<RecordRef>> unknown;  // by shard
   bool is_complete = true;
   for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
     if (segment.agent_list(self_.index, shard).Get() == kNoCell) continue;
@@ -122,8 +125,9 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
   for (const RecordEvent& record : found) {
     if (Entry* const entry = Find(record)) entry->scan = scan_;
     Read(record, events);
-    EndIfUnknown(record);
+    if (IsUnknown(record)) unknown[record.record.shard].push_back(record.record);
   }
+  for (auto& [shard, records] : unknown) EndByWorker(shard, std::move(records));
   if (!is_complete) return;
   for (uint32_t id = 0; id < entries_.size(); ++id) {
     const EntryState state = entries_[id].state;
@@ -152,24 +156,35 @@ Agent::Entry* Agent::Find(const RecordEvent& record) {
   return is_same ? &entry : nullptr;
 }
 
-// A record that names this agent and is none of its requests: damage. No other process ends it
+// Whether a record that names this agent is none of its requests: damage. No other process ends it
 // while this one lives, and its name would stay locked.
 //
 // REQUIRES: it was read inside its shard, and the answers after that: entering executes the intake,
 // so the record of an operation has an entry now. The loss of a release that is awaited is read
 // from its record, which the worker or the intake ends.
-void Agent::EndIfUnknown(const RecordEvent& record) {
-  if (Find(record) != nullptr) return;
-  if (record.request_id < entries_.size()) {
-    const Entry& entry = entries_[record.request_id];
-    const bool is_ending =
-        entry.state == EntryState::kLeaving || entry.state == EntryState::kAbandoned;
-    if (is_ending && entry.record.cell == record.record.cell &&
-        entry.record.ticket == record.record.ticket) {
-      return;
+bool Agent::IsUnknown(const RecordEvent& record) {
+  if (Find(record) != nullptr) return false;
+  if (record.request_id >= entries_.size()) return true;
+  const Entry& entry = entries_[record.request_id];
+  const bool is_ending =
+      entry.state == EntryState::kLeaving || entry.state == EntryState::kAbandoned;
+  return !is_ending || entry.record.cell != record.record.cell ||
+         entry.record.ticket != record.record.ticket;
+}
+
+// Ends records of a shard that no request owns: damage may have made them any number.
+void Agent::EndByWorker(uint32_t shard, std::vector<RecordRef> records) {
+  constexpr size_t kRecordsPerTask = 128;  // so that Close() does not wait for all of them
+  // The worker copies a task before each attempt; all attempts share the rest.
+  auto rest = std::make_shared<std::vector<RecordRef>>(std::move(records));
+  attachment_->worker().Defer(shard, this, [attachment = attachment_.get(), rest] {
+    for (size_t i = 0; i < kRecordsPerTask && !rest->empty(); ++i) {
+      const Status ended = attachment->manager().End(rest->back(), kWorkerTimeoutNs).status();
+      if (ended.code() == StatusCode::kBusy) return StatusCode::kBusy;
+      rest->pop_back();
     }
-  }
-  EndRecord(record.record);
+    return rest->empty() ? StatusCode::kOk : StatusCode::kBusy;
+  });
 }
 
 void Agent::Read(const RecordEvent& record, std::vector<RequestEvent>& events) {

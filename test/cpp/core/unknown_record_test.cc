@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/agent.h"
 #include "core/attachment.h"
 #include "segment/shard_lock.h"
+#include "segment/store_point.h"
 #include "support/small_bucket.h"
 #include "support/test_directory.h"
 
@@ -36,10 +38,10 @@ class UnknownRecord : public testing::Test {
   }
   segment::Segment& Table() const { return attachment_->manager().segment(); }
   // A held lock in the name of an agent, which has no such request.
-  core::RecordRef Plant(const AgentRef& agent) const {
+  core::RecordRef Plant(const AgentRef& agent, std::u16string_view name = kPlanted) const {
     core::LockRequest request;
     request.request_id = kNoSuchId;
-    const auto reply = attachment_->manager().Request(agent, Name(), request, 0);
+    const auto reply = attachment_->manager().Request(agent, Name(name), request, 0);
     EXPECT_TRUE(reply.ok() && reply->outcome == RequestOutcome::kGranted);
     return reply->record;
   }
@@ -62,14 +64,18 @@ class UnknownRecord : public testing::Test {
     while (agent.HasEvents()) agent.TakeEvents(events);
     return events;
   }
+  // Waits until a request is decided.
   static bool IsGranted(core::Agent& agent, uint32_t id) {
-    EventsOf(agent);
+    constexpr uint64_t kForEver = UINT64_MAX / 4;
+    std::vector<RequestEvent> others;
+    (void)agent.WaitFor(id, kForEver, others);
     return agent.IsHeld(id);
   }
 
   const TestDirectory directory_;
   std::shared_ptr<core::Attachment> attachment_;
   std::unique_ptr<core::Agent> waiter_;
+  std::vector<RequestEvent> ignored_;
 };
 
 TEST_F(UnknownRecord, OfAnAgentThatOpensLaterIsEndedAtItsFirstTurn) {
@@ -137,6 +143,21 @@ TEST_F(UnknownRecord, DoesNotKeepTheLocksOfAnAgentThatCloses) {
   CellOf(later).agent_generation.Set(closing->ref().generation + 1);
   closing.reset();
   EXPECT_EQ(Ask(*waiter_).outcome, RequestOutcome::kGranted);
+}
+
+// The event loop reads each of them, and the background thread ends them.
+TEST_F(UnknownRecord, CostsItsAgentOneStore) {
+  constexpr uint32_t kRecords = 200;
+  const std::unique_ptr<core::Agent> named = Open();
+  for (uint32_t i = 0; i < kRecords; ++i) Plant(named->ref(), u"m" + std::u16string(i, u'm'));
+  Table().agent(named->ref().index).rescan.Exchange(1);
+  uint32_t stores = 0;
+  segment::store_observer = {[](void* count) { ++*static_cast<uint32_t*>(count); }, &stores};
+  named->TakeEvents(ignored_);
+  segment::store_observer = {};
+  EXPECT_LT(stores, 5 * kRecords);
+  const core::Agent::Answer waiting = Ask(*waiter_);
+  EXPECT_TRUE(waiting.outcome == RequestOutcome::kGranted || IsGranted(*waiter_, waiting.id));
 }
 
 }  // namespace
