@@ -267,7 +267,7 @@ export interface LockBackend {
    * @throws DOMException instead of `failed()`; the request is gone then.
    */
   waitSync?(request: LockBackendRequest, timeout: number): SyncOutcome;
-  /** A consistent snapshot of the whole bucket; held and pending in request order per name. */
+  /** A snapshot of the whole bucket, consistent per name; held and pending in request order. */
   snapshot(): LockManagerSnapshot | Promise<LockManagerSnapshot>;
   /** Like snapshot(), with all details; same order. */
   inspect(): LockInspection | Promise<LockInspection>;

@@ -243,7 +243,8 @@ export declare class LockManager {
   ): Promise<Awaited<T>>;
 
   /**
-   * Takes a consistent snapshot of the whole bucket.
+   * Takes a snapshot of the whole bucket: consistent for each name, and over all names unless they
+   * change faster than they are read.
    * @returns Plain data. Rejects with `InvalidStateError` after {@link LockManager.close}. Never
    *   throws.
    * @see https://w3c.github.io/web-locks/#api-lock-manager-query

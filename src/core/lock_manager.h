@@ -60,10 +60,6 @@ class LockManager final : public segment::IntakeWorker {
   // afterwards was lost by damage, and is executed here.
   Status Visit(uint32_t shard, const std::vector<OperationRef>& operations, uint64_t timeout_ns);
   void WorkOffIntake(uint32_t shard) override;
-  // Inside the shard: executes the operations that have arrived since.
-  void SettleIntake(uint32_t shard, WakeQueue& wake_queue) {
-    if (segment::HasOperations(segment_.shard(shard))) ExecuteIntake(shard, wake_queue);
-  }
 
   // Ends everything of an agent whose thread or process has ended, or which closes: requests, locks
   // and watches. `has_operations`: an intake may still have operations of it.

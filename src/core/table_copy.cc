@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <numeric>
-#include <utility>
 
 #include "segment/kept_record.h"
 
@@ -18,9 +16,9 @@ using segment::ShardLock;
 
 namespace {
 
-// How often changed shards are copied again, each time faster, before they are kept locked.
-constexpr int kRounds = 4;
-// How often more shards are kept locked, or more room is made.
+// How many copies of shards are begun at most: four of each in a table of 64 shards.
+constexpr size_t kMaxCopies = 256;
+// How often room is made for a shard that grows.
 constexpr int kMaxCopyAttempts = 8;
 
 // Copies word by word: an agent that takes its events may clear a link at the same time.
@@ -40,62 +38,30 @@ void CopyCell(Segment& segment, CellId id, const segment::AnyCell& cell, CopiedC
   copy.thread_id = segment.agent(agent).thread_id.Get();
 }
 
-Status TooFast() { return {StatusCode::kBusy, "the lock table grows faster than it is copied"}; }
-
 }  // namespace
 
 Status TableCopy::Take(uint64_t timeout_ns) {
-  Shards shards(shards_.size());
+  std::vector<uint32_t> shards(shards_.size());
   std::iota(shards.begin(), shards.end(), 0U);
-  for (int round = 0; round < kRounds; ++round) {
-    const Status copied = CopyEach(shards, timeout_ns);
-    if (!copied.ok()) return copied;
-    shards = Changed({});
-    if (shards.empty()) return Status();
-  }
-  for (int attempt = 0; attempt < kMaxCopyAttempts; ++attempt) {
-    Shards changed;
-    const Status copied = CopyTogether(shards, timeout_ns, &changed);
-    if (!copied.ok() || changed.empty()) return copied;
-    Shards more;
-    std::set_union(shards.begin(), shards.end(), changed.begin(), changed.end(),
-                   std::back_inserter(more));
-    shards = std::move(more);
-  }
-  return TooFast();
-}
-
-Status TableCopy::CopyEach(const Shards& shards, uint64_t timeout_ns) {
-  for (const uint32_t shard : shards) {
-    const Status copied = CopyTogether({shard}, timeout_ns, nullptr);
-    if (!copied.ok()) return copied;
+  for (size_t copies = 0; !shards.empty() && copies < kMaxCopies; shards = ChangedShards()) {
+    for (const uint32_t shard : shards) {
+      const Status copied = CopyShard(shard, timeout_ns);
+      if (!copied.ok()) return copied;
+    }
+    copies += shards.size();
   }
   return Status();
 }
 
-// `changed`, if not null, gets the other shards that had changed when these were locked.
-Status TableCopy::CopyTogether(const Shards& shards, uint64_t timeout_ns, Shards* changed) {
+Status TableCopy::CopyShard(uint32_t shard, uint64_t timeout_ns) {
   for (int attempt = 0; attempt < kMaxCopyAttempts; ++attempt) {
-    for (const uint32_t shard : shards) MakeRoom(shard);
+    MakeRoom(shard);
     WakeQueue wake_queue(manager_.segment(), manager_.host());
-    std::vector<ShardLock> locks;
-    locks.reserve(shards.size());
-    for (const uint32_t shard : shards) {
-      Result<ShardLock> lock = manager_.EnterForRead(shard, wake_queue, timeout_ns);
-      if (!lock.ok()) return lock.status();
-      locks.push_back(std::move(*lock));
-    }
-    // Operations made before all of them were locked belong to the snapshot.
-    for (const uint32_t shard : shards) manager_.SettleIntake(shard, wake_queue);
-    const bool is_complete = std::all_of(shards.begin(), shards.end(),
-                                         [this](uint32_t shard) { return CopyLocked(shard); });
-    if (!is_complete) continue;
-    // Locking and unlocking are read-modify-writes with full ordering, so no change counter is read
-    // before the last copy.
-    if (changed != nullptr) *changed = Changed(shards);
-    return Status();
+    const Result<ShardLock> lock = manager_.EnterForRead(shard, wake_queue, timeout_ns);
+    if (!lock.ok()) return lock.status();
+    if (CopyLocked(shard)) return Status();
   }
-  return TooFast();
+  return {StatusCode::kBusy, "the lock table grows faster than it is copied"};
 }
 
 // Called before the shard is entered. Touches the pages, and adds a reserve for cells that are used
@@ -144,15 +110,17 @@ bool TableCopy::CopyLocked(uint32_t shard) {
   return true;
 }
 
-// `locked`: they cannot change, whatever is put into their intakes.
-TableCopy::Shards TableCopy::Changed(const Shards& locked) const {
-  Shards changed;
+// Locking and unlocking are read-modify-writes with full ordering, so no change counter is read
+// before the last copy.
+std::vector<uint32_t> TableCopy::ChangedShards() const {
+  std::vector<uint32_t> changed;
   for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
-    const uint64_t changes = manager_.segment().shard(shard).changes.Acquire();
+    const segment::ShardHeader& header = manager_.segment().shard(shard);
+    const uint64_t changes = header.changes.Acquire();
     // Operations in the intake were already made.
-    const bool has_operations = segment::HasOperations(manager_.segment().shard(shard)) &&
-                                !std::binary_search(locked.begin(), locked.end(), shard);
-    if (has_operations || changes != shards_[shard].changes) changed.push_back(shard);
+    if (segment::HasOperations(header) || changes != shards_[shard].changes) {
+      changed.push_back(shard);
+    }
   }
   return changed;
 }

@@ -2,9 +2,9 @@
 //
 // Each shard is copied under its own lock, together with its change counter. If no counter has
 // changed after the last copy, then the table was equal to the copy at the moment between the last
-// copy and the first check. Shards that have changed are copied again. Shards that change all the
-// time are locked together while they are copied and the others are checked; that moment is then
-// the snapshot's.
+// copy and the first check. Shards that have changed are copied again, so often in all
+// (kMaxCopies). Where they change faster than they are copied, each shard is as of a moment of its
+// own. A process that is stopped in a copy keeps one shard.
 #ifndef HOLDFAST_CORE_TABLE_COPY_H_
 #define HOLDFAST_CORE_TABLE_COPY_H_
 
@@ -54,15 +54,13 @@ class TableCopy {
     std::vector<CopiedCell> cells;
     uint64_t changes = 0;
   };
-  using Shards = std::vector<uint32_t>;  // ascending
 
-  Status CopyEach(const Shards& shards, uint64_t timeout_ns);
-  Status CopyTogether(const Shards& shards, uint64_t timeout_ns, Shards* changed);
+  Status CopyShard(uint32_t shard, uint64_t timeout_ns);
   void MakeRoom(uint32_t shard);
   // How many cells the extents of a shard have.
   uint64_t CellsOfExtents(uint32_t shard) const;
   bool CopyLocked(uint32_t shard);
-  Shards Changed(const Shards& locked) const;
+  std::vector<uint32_t> ChangedShards() const;
 
   LockManager& manager_;
   std::vector<ShardCopy> shards_;

@@ -1,7 +1,7 @@
 // Being inside a shard: from construction by Enter to the end of the scope.
 //
-// Inside: no system call, no allocation, no wait, no JavaScript, no second shard except in
-// ascending order (see docs/lock-order.md). Agents to wake are noted, and rung afterwards.
+// Inside: no system call, no allocation, no wait, no JavaScript, no second shard (see
+// docs/lock-order.md). Agents to wake are noted, and rung afterwards.
 #ifndef HOLDFAST_SEGMENT_SHARD_LOCK_H_
 #define HOLDFAST_SEGMENT_SHARD_LOCK_H_
 
