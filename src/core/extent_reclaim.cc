@@ -1,6 +1,7 @@
 #include "core/extent_reclaim.h"
 
 #include "segment/kept_record.h"
+#include "segment/record_pool.h"
 
 namespace holdfast::core {
 
@@ -18,18 +19,22 @@ bool IsWhollyFree(const Segment& segment, uint32_t extent) {
 }
 
 // Inside the shard lock. The free list runs through these cells, so the shard is marked for repair
-// first: after a death here no process uses the list.
+// until the list has the others alone: after a death here no process uses it.
 uint32_t GiveUpExtents(LockManager& manager, uint32_t shard) {
   Segment& segment = manager.segment();
+  segment::ShardHeader& header = segment.shard(shard);
   uint32_t given = 0;
   for (uint32_t extent = 0; extent < segment.geometry().extents; ++extent) {
     if (!segment.IsExtentOf(shard, extent) || !IsWhollyFree(segment, extent)) continue;
     // Asked once: an agent that comes later finds no record of these extents.
     if (given == 0 && segment::MayCloseKept(segment, manager.host(), shard)) break;
-    segment.shard(shard).dirty.Set(1);
+    header.dirty.Set(1);
     segment.extent_owner(extent).Publish(0);
     ++given;
   }
+  if (given == 0) return 0;
+  segment::RecordPool(segment::ShardView(segment, shard)).LinkFree();
+  header.dirty.Set(0);
   return given;
 }
 

@@ -1,4 +1,4 @@
-// Takes unused room from shards. A last resort: it costs each of them a repair.
+// Takes unused room from shards. A last resort: it reads all of their cells.
 #ifndef HOLDFAST_CORE_EXTENT_RECLAIM_H_
 #define HOLDFAST_CORE_EXTENT_RECLAIM_H_
 

@@ -24,4 +24,23 @@ void RecordPool::AddExtent(uint32_t extent, uint32_t claim) {
   header.free_count.Set(header.free_count.Get() + count);
 }
 
+void RecordPool::LinkFree() {
+  Segment& segment = shard_.segment();
+  ShardHeader& header = shard_.header();
+  CellId head = kNoCell;
+  uint32_t count = 0;
+  for (uint32_t extent = segment.geometry().extents; extent-- > 0;) {
+    if (!segment.IsExtentOf(shard_.index(), extent)) continue;
+    for (uint32_t i = segment.geometry().cells_per_extent; i-- > 0;) {
+      AnyCell& cell = *segment.CellInExtent(extent, i);
+      if (cell.state.Get() != CellState::kFree) continue;
+      cell.next.Set(head);
+      head = segment.FirstCell(extent) + i;
+      ++count;
+    }
+  }
+  header.free_head.Set(head);
+  header.free_count.Set(count);
+}
+
 }  // namespace holdfast::segment

@@ -19,6 +19,9 @@ class RecordPool {
   // Commits the end of a record, then puts its cell on the free list.
   void Free(CellId id, AnyCell& cell);
 
+  // Makes the free list anew, of the free cells of all extents of the shard.
+  void LinkFree();
+
   // Writes the free list's links through the cells of an extent that this process has claimed and
   // no shard owns yet; without the shard lock.
   static void Prepare(Segment& segment, uint32_t extent);

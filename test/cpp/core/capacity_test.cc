@@ -60,6 +60,17 @@ TEST_F(Capacity, GivesToOthersWhatOneHotNameNoLongerNeeds) {
   EXPECT_EQ(Fill(OfAnotherShard(u"n")), taken);
 }
 
+TEST_F(Capacity, GivesToOthersWithoutARepair) {
+  Fill(u"n");
+  const auto mine = a.mine();
+  for (const auto& [id, known] : mine) ASSERT_TRUE(a.End(id).ok());
+  ASSERT_TRUE(a.TakeEvents().ok());
+  IdOf(b, OfAnotherShard(u"n"));
+  for (uint32_t shard = 0; shard < machine.segment().geometry().shards; ++shard) {
+    EXPECT_EQ(machine.segment().shard(shard).dirty.Get(), 0U);
+  }
+}
+
 TEST_F(Capacity, LeavesAShardTheExtentsThatItUses) {
   const uint32_t kept = IdOf(b, u"n");
   Fill(u"n");
