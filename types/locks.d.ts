@@ -344,7 +344,8 @@ export declare class LockManager {
 
   /**
    * Whether the lock is held now, in any mode; beyond the standard. True also for a granted lock
-   * whose callback has not run yet.
+   * whose callback has not run yet, and while the part of the table with its name cannot be read: a
+   * process is stopped inside, or has died inside and the background thread has yet to repair it.
    * @throws TypeError without a name, DOMException `InvalidStateError` after {@link
    *   LockManager.close}, and what the bucket cannot be opened for; over etcd `InvalidStateError`
    *   also where no answer comes for a TTL, ten seconds at least.

@@ -262,6 +262,7 @@ void AgentWrap::Deliver() {
     if (tells_watchers) agent_->ToldWatchNews();
     if ((tells_disconnection || tells_watchers || !events_.empty()) && !CallJs()) return;
     if (agent_ == nullptr) return;
+    if (agent_->IsRescanning()) break;  // the next piece in the next turn
   } while (HasToTell() && platform::MonotonicNs() < end);
   UpdateLoop();
 }
@@ -830,7 +831,7 @@ napi_value AgentWrap::GoOnWaitWalk(napi_env env, napi_callback_info info) {
   AgentWrap* const self = call.self();
   if (self == nullptr) return Quit(env);
   if (self->wait_walk_ == nullptr) return ToJs(env, self->Fail(Closed()));
-  const Result<bool> is_read = self->wait_walk_->GoOn(core::kNoWait);
+  const Result<bool> is_read = self->agent_->GoOn(*self->wait_walk_);
   if (is_read.ok()) return ToJs(env, *is_read ? kDone : kMore);
   if (is_read.status().code() == StatusCode::kBusy) return ToJs(env, kBusy);
   return ToJs(env, self->Fail(is_read.status()));

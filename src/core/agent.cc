@@ -1,13 +1,13 @@
 #include "core/agent.h"
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <utility>
 
 #include "core/blockers.h"
 #include "core/self_deadlock.h"
 #include "core/shard_timeouts.h"
-#include "core/submit_request.h"
 #include "platform/clock.h"
 #include "segment/intake.h"
 
@@ -23,6 +23,28 @@ namespace {
 // The maximum number of records per sweep: the thread has other work to do.
 constexpr uint32_t kRecordsPerSweep = 1000;
 constexpr uint64_t kAgentSweepNs = 1000 * kNsPerMs;
+
+// Entries of the dead are free once their processes are reaped: this thread waits for the
+// background worker while it finds some.
+constexpr int kMaxReapWaits = 1000;
+constexpr uint64_t kReapWaitNs = kNsPerMs;
+
+Result<AgentRef> ClaimAgent(Attachment& attachment, const uint64_t (&client_id)[2],
+                            uint32_t thread_id) {
+  // As many as check all processes.
+  const uint32_t looks =
+      attachment.manager().segment().geometry().processes / Reaper::kMaxChecks + 1;
+  uint32_t in_vain = 0;
+  for (int waits = 0;; ++waits) {
+    Result<AgentRef> agent = attachment.slots().ClaimAgent(client_id, thread_id);
+    if (agent.status().code() != StatusCode::kTooManyAgents || waits == kMaxReapWaits) return agent;
+    in_vain = attachment.worker().ReapDeadProcesses(Reaper::kMaxChecks) ? 0 : in_vain + 1;
+    if (in_vain == looks) return agent;
+    attachment.worker().RunInline();
+    std::atomic<uint32_t> never{0};
+    attachment.host().FutexWait(&never, 0, kReapWaitNs);
+  }
+}
 
 // The number before the first sleep. Far from those of the last bearers of the entry: whoever is
 // about to mark a sleep of theirs as rung must not mark one of this agent, which it has not rung.
@@ -49,7 +71,7 @@ Result<std::unique_ptr<Agent>> Agent::Open(const AttachOptions& options,
                                            const uint64_t (&client_id)[2]) {
   Result<std::shared_ptr<Attachment>> attachment = Attachment::Attach(options);
   if (!attachment.ok()) return attachment.status();
-  const Result<AgentRef> self = (*attachment)->slots().ClaimAgent(client_id, options.thread_id);
+  const Result<AgentRef> self = ClaimAgent(**attachment, client_id, options.thread_id);
   if (!self.ok()) return self.status();
   Result<platform::Doorbell> doorbell = platform::Doorbell::Create(
       (*attachment)->directory(), DoorbellName((*attachment)->manager().segment(), *self));
@@ -67,7 +89,7 @@ Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequ
   const uint32_t id = TakeEntry();
   request.request_id = id;
   request.now_ms = turn_ms_;
-  const Result<RequestReply> reply = Submit(name, request);
+  const Result<RequestReply> reply = Submit(id, name, request, {});
   if (reply.ok()) {
     // A granted lock is checked when its limit passes; the blockers of a waiting request at once.
     const bool will_be_over =
@@ -75,11 +97,9 @@ Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequ
     Adopt(id, *reply, will_be_over ? attachment_->host().MonotonicNs() + request.hold_limit_ns : 0);
     return Answer{reply->outcome, id, reply->token};
   }
-  Status status = reply.status();
-  if (status.code() == StatusCode::kBusy) status = PutInRequest(id, name, request);
-  if (status.ok()) return Answer{RequestOutcome::kQueued, id, 0};
+  if (reply.status().code() == StatusCode::kBusy) return Answer{RequestOutcome::kQueued, id, 0};
   FreeEntry(id);
-  return status;
+  return reply.status();
 }
 
 // Checks the segment's place at most once per turn of the event loop.
@@ -149,7 +169,7 @@ void Agent::Adopt(uint32_t id, const RequestReply& reply, uint64_t hold_due_ns) 
   const Blocker& blocker = reply.blocker;
   adaptive_spin_.Queued(blocker);
   if (blocker.several) {
-    attachment_->worker().UpdateBlockers(reply.record);
+    attachment_->worker().UpdateBlockers({&reply.record, 1});
   } else if (blocker.process.generation != 0 && blocker.process != self_.process) {
     // Without a watch the sweep still finds a death, and without a thread RunInline() does.
     (void)attachment_->worker().Watch(blocker.process);
@@ -159,6 +179,10 @@ void Agent::Adopt(uint32_t id, const RequestReply& reply, uint64_t hold_due_ns) 
 Loss Agent::End(uint32_t id, EndReason reason) {
   if (id >= entries_.size() || attachment_->IsForkedChild()) return Loss::kNone;
   const EntryState state = entries_[id].state;
+  if (postponed_.erase(id) != 0) {
+    FreeEntry(id);
+    return Loss::kNone;
+  }
   if (state == EntryState::kArriving) return EndLater(id, reason, CellState::kFree);
   if (!HasRecord(state)) return Loss::kNone;
   if (state == EntryState::kKept) kept_.Free(id);
@@ -200,6 +224,7 @@ Result<Snapshot> Agent::TakeSnapshot(uint64_t timeout_ns) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
   Result<Snapshot> snapshot = core::TakeSnapshot(attachment_->manager(), timeout_ns);
+  RepairIfBusy(snapshot.status());
   if (!snapshot.ok()) return snapshot;
   for (const ProcessRef dead : snapshot->dead) (void)attachment_->worker().Watch(dead);
   return snapshot;
@@ -209,6 +234,7 @@ bool Agent::WouldSelfDeadlock(uint32_t id) {
   if (id >= entries_.size() || entries_[id].state != EntryState::kQueued) return false;
   const Result<bool> waits =
       core::WouldSelfDeadlock(attachment_->manager(), self_, entries_[id].record, kNoWait);
+  RepairIfBusy(waits.status());
   return waits.ok() && *waits;
 }
 
@@ -216,6 +242,7 @@ Result<bool> Agent::IsLocked(const segment::ResourceName& name, uint32_t min) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
   const Result<std::vector<Holdings>> holders = Holders(attachment_->manager(), name, kNoWait);
+  RepairIfBusy(holders.status());
   if (holders.status().code() == StatusCode::kBusy) return true;
   if (!holders.ok()) return holders.status();
   uint32_t count = 0;

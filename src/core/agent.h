@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -68,8 +69,10 @@ class Agent {
     uint32_t id = 0;     // valid until End(id), or until the events that it missed or failed
     uint64_t token = 0;  // when granted
   };
-  // Never waits. If the shard is locked, the request takes its place in the shard's intake and is
-  // kQueued; an event brings its outcome. The agent sets the id and the time of `request`.
+  // Never waits, repairs or reaps. If the shard is locked or needs a repair, the request takes its
+  // place in the shard's intake and is kQueued; an event brings its outcome. So it is if dead
+  // processes keep a lock from an `if_available` request. The agent sets the id and the time of
+  // `request`.
   Result<Answer> Request(const segment::ResourceName& name, LockRequest& request);
   // Cancels a queued request, or releases a granted one. Takes effect before every later request to
   // the shard. Afterwards the id is free and no event about it comes. Exception: the answer is
@@ -115,6 +118,7 @@ class Agent {
   Result<Snapshot> HoldersOf(const segment::ResourceName& name, uint32_t max);
   // Walks from these queued requests to their blockers; see WaitWalk. Must not outlive this agent.
   Result<std::unique_ptr<WaitWalk>> BeginWaitWalk(std::span<const uint32_t> ids, bool with_queues);
+  Result<bool> GoOn(WaitWalk& walk);
 
   // What happens to the locks of the bucket; see AgentWatches.
   Result<uint32_t> OpenWatch(std::optional<std::u16string> name);
@@ -162,9 +166,11 @@ class Agent {
   void HearDoorbell() { is_rung_ = true; }
   // If it was heard, so that the agent does not say that it sleeps.
   void DrainDoorbell();
-  // Takes all events and appends them.
+  // Takes all events and appends them; of a rescan, which events may be missing for, the next
+  // piece. Then there are events until its end.
   void TakeEvents(std::vector<RequestEvent>& events);
   bool HasEvents() const;
+  bool IsRescanning() const { return rescan_.is_running; }
   // Polls for events for a moment if that pays (adaptive_spin.h). True: there are events.
   bool AwaitEvents() {
     return queued_ > 0 && adaptive_spin_.SpinFor([this] { return HasEvents(); });
@@ -214,7 +220,33 @@ class Agent {
   Agent(std::shared_ptr<Attachment> attachment, const segment::AgentRef& self,
         platform::Doorbell doorbell);
 
-  Result<RequestReply> Submit(const segment::ResourceName& name, const LockRequest& request);
+  // A request that dead processes keep from its lock. It is made again once they are reaped.
+  struct Postponed {
+    std::u16string name;
+    std::u16string label;
+    std::u16string call_site;
+    LockRequest request;
+    uint64_t order = 0;  // of those of one name
+  };
+  struct Retry {
+    int attempts = 0;
+    uint64_t order = UINT64_MAX;  // after all that are postponed
+  };
+  Result<RequestReply> Submit(uint32_t id, const segment::ResourceName& name,
+                              const LockRequest& request, Retry retry);
+  Result<RequestReply> AnswerLater(uint32_t id, const segment::ResourceName& name,
+                                   const LockRequest& request, Result<RequestReply> reply,
+                                   Retry retry);
+  Result<bool> PostponeIfDead(uint32_t id, const segment::ResourceName& name,
+                              const LockRequest& request, const Blocker& blocker, Retry retry);
+  void Postpone(uint32_t id, const segment::ResourceName& name, const LockRequest& request,
+                std::vector<segment::ProcessRef> dead, Retry retry);
+  bool IsPostponed(const segment::ResourceName& name, uint64_t before) const;
+  void SubmitPostponed(uint32_t id, int attempts, std::vector<RequestEvent>& events);
+  void Settle(uint32_t id, const Result<RequestReply>& reply, std::vector<RequestEvent>& events);
+  void RepairIfBusy(const Status& status) {
+    if (status.code() == StatusCode::kBusy) attachment_->worker().RepairShards();
+  }
   bool EndIdleKept();
   void SweepKept();
   Loss EndEntry(uint32_t id, EndReason reason);
@@ -234,7 +266,7 @@ class Agent {
   void ReadVisits(std::vector<RequestEvent>& events);
   void ReadAnswers(std::vector<RequestEvent>& events);
   void ReadAnswer(const Operation& operation, std::vector<RequestEvent>& events);
-  Result<RequestReply> AskAgainIfDead(const Operation& operation, const RequestReply& reply);
+  Result<RequestReply> AnswerMiss(const Operation& operation, const RequestReply& reply);
   void EndRecord(const RecordRef& record);
   void LeaveToParent();
   uint32_t TakeEntry();
@@ -257,7 +289,9 @@ class Agent {
   }
   void CountWaiting(bool waits);
   void Adopt(uint32_t id, const RequestReply& reply, uint64_t hold_due_ns);
+  void BeginRescan();
   void Rescan(std::vector<RequestEvent>& events);
+  void RescanLater(uint32_t shard);
   void Read(const RecordEvent& record, std::vector<RequestEvent>& events);
   bool IsUnknown(const RecordEvent& record);
   void EndByWorker(uint32_t shard, std::vector<RecordRef> records);
@@ -275,16 +309,26 @@ class Agent {
   // be linked in its intake until it is kDone.
   std::vector<OperationPlace> retired_;
   std::map<uint32_t, std::shared_ptr<ShardVisit>> visits_;  // of the background worker, by shard
+  std::map<uint32_t, Postponed> postponed_;                 // by id
+  uint64_t last_postponed_ = 0;
   AdaptiveSpin adaptive_spin_;
   std::vector<Entry> entries_;  // the mirror, by id
   std::vector<uint32_t> free_ids_;
   std::vector<RecordEvent> records_;  // kept to reuse its memory
+  std::vector<RecordRef> blocked_;    // waiting requests whose blockers may have changed
   AgentWatches watches_;
   KeptSlots kept_;
   uint32_t queued_ = 0;
   Waiter waiter_;  // whether queued_ is above 0
   uint32_t in_use_ = 0;
   uint32_t scan_ = 0;
+  // The rescan under way: the rest of this shard and the later shards are to be read.
+  struct {
+    bool is_running = false;
+    bool is_complete = true;  // so far: no shard was busy
+    uint32_t shard = 0;
+    LockManager::RescanPosition position;
+  } rescan_;
   uint32_t next_check_ = 0;  // of entries_, in the sweep
   uint64_t next_sweep_ns_ = 0;
   uint64_t turn_ms_ = 0;  // when the first request of this turn was made

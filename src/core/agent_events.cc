@@ -16,6 +16,9 @@ using segment::kNoCell;
 
 namespace {
 
+// The records that a rescan reads in one turn of the loop, about.
+constexpr size_t kRecordsPerRescan = 1000;
+
 // The event that decides a request is taken out of `events`.
 std::optional<RequestEvent> TakeDecision(uint32_t id, std::vector<RequestEvent>& events) {
   const auto decision = std::find_if(events.begin(), events.end(), [id](const RequestEvent& event) {
@@ -29,7 +32,9 @@ std::optional<RequestEvent> TakeDecision(uint32_t id, std::vector<RequestEvent>&
 
 }  // namespace
 
-bool Agent::HasEvents() const { return segment::HasEvents(entry_) || visit_log_->has_news.load(); }
+bool Agent::HasEvents() const {
+  return segment::HasEvents(entry_) || visit_log_->has_news.load() || rescan_.is_running;
+}
 
 // Announces its sleep, then rechecks; a peer adds its event, then checks for a sleeper. Each sleep
 // has a number, so that a ring for an earlier sleep does not count for this one. What rang for
@@ -83,39 +88,44 @@ std::optional<RequestEvent> Agent::WaitFor(uint32_t id, uint64_t timeout_ns,
 void Agent::TakeEvents(std::vector<RequestEvent>& events) {
   if (attachment_->IsForkedChild()) return;  // they are its parent's
   if (visit_log_->has_news.load()) ReadVisits(events);
-  if (entry_.rescan.LoadSeqCst() != 0) Rescan(events);
+  if (entry_.rescan.LoadSeqCst() != 0) BeginRescan();
+  if (rescan_.is_running) Rescan(events);
   records_.clear();
   core::TakeEvents(attachment_->manager().segment(), self_.index, records_);
   if (entry_.answered.LoadSeqCst() != 0) ReadAnswers(events);
   if (!records_.empty()) adaptive_spin_.Heard();
   for (const RecordEvent& record : records_) Read(record, events);
+  if (blocked_.empty()) return;
+  attachment_->worker().UpdateBlockers(blocked_);
+  blocked_.clear();
 }
 
-// Events may be missing: reads the records of all requests.
-void Agent::Rescan(std::vector<RequestEvent>& events) {
+// Events may be missing: reads the records of all requests, a piece per call.
+void Agent::BeginRescan() {
   entry_.rescan.Exchange(0);
   ++scan_;
-  segment::Segment& segment = attachment_->manager().segment();
+  rescan_ = {};
+  rescan_.is_running = true;
   // A peer may wait for a shard whose lock word names this process.
-  segment::DisownShards(segment, self_.process, attachment_->host());
+  segment::DisownShards(attachment_->manager().segment(), self_.process, attachment_->host());
+}
+
+void Agent::Rescan(std::vector<RequestEvent>& events) {
+  segment::Segment& segment = attachment_->manager().segment();
+  const uint32_t shards = segment.geometry().shards;
   std::vector<RecordEvent> found;
   std::vector<RecordEvent> popped;
   std::map<uint32_t, std::vector<RecordRef>> unknown;  // by shard
-  bool is_complete = true;
-  for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
-    if (segment.agent_list(self_.index, shard).Get() == kNoCell) continue;
-    const Status done = attachment_->manager().Rescan(self_, shard, found, popped, kNoWait);
-    if (done.ok()) continue;
-    is_complete = false;
-    // Once the shard is free, the doorbell makes this agent try again.
-    attachment_->worker().Defer(shard, this, [attachment = attachment_.get(), self = self_, shard] {
-      WakeQueue wake_queue(attachment->manager().segment(), attachment->host());
-      const auto lock = attachment->manager().Enter(shard, wake_queue, kWorkerTimeoutNs);
-      if (!lock.ok()) return lock.status().code();
-      attachment->manager().segment().agent(self.index).rescan.Exchange(1);
-      wake_queue.Add(self.index);
-      return StatusCode::kOk;
-    });
+  while (rescan_.shard < shards && found.size() < kRecordsPerRescan) {
+    const uint32_t shard = rescan_.shard;
+    const bool has_records = segment.agent_list(self_.index, shard).Get() != kNoCell;
+    const Status done = has_records ? attachment_->manager().Rescan(self_, shard, rescan_.position,
+                                                                    found, popped, kNoWait)
+                                    : Status();
+    if (!done.ok()) RescanLater(shard);
+    if (has_records && done.ok() && !rescan_.position.is_complete) continue;
+    rescan_.position = {};
+    ++rescan_.shard;
   }
   ReadAnswers(events);
   for (const RecordEvent& record : popped) {
@@ -128,7 +138,10 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
     if (IsUnknown(record)) unknown[record.record.shard].push_back(record.record);
   }
   for (auto& [shard, records] : unknown) EndByWorker(shard, std::move(records));
-  if (!is_complete) return;
+  if (rescan_.shard < shards) return;
+  rescan_.is_running = false;
+  // A repair that came meanwhile has made the lists anew: another rescan follows.
+  if (!rescan_.is_complete || entry_.rescan.LoadSeqCst() != 0) return;
   for (uint32_t id = 0; id < entries_.size(); ++id) {
     const EntryState state = entries_[id].state;
     const bool is_gone = HasRecord(state) && entries_[id].scan != scan_;
@@ -146,6 +159,19 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
            Status(StatusCode::kSegmentBroken, "the record of the request was damaged")});
     }
   }
+}
+
+// The shard is busy. Once it is free, the doorbell makes this agent try again.
+void Agent::RescanLater(uint32_t shard) {
+  rescan_.is_complete = false;
+  attachment_->worker().Defer(shard, this, [attachment = attachment_.get(), self = self_, shard] {
+    WakeQueue wake_queue(attachment->manager().segment(), attachment->host());
+    const auto lock = attachment->manager().Enter(shard, wake_queue, kWorkerTimeoutNs);
+    if (!lock.ok()) return lock.status().code();
+    attachment->manager().segment().agent(self.index).rescan.Exchange(1);
+    wake_queue.Add(self.index);
+    return StatusCode::kOk;
+  });
 }
 
 Agent::Entry* Agent::Find(const RecordEvent& record) {
@@ -205,7 +231,7 @@ void Agent::Read(const RecordEvent& record, std::vector<RequestEvent>& events) {
     events.push_back({id, is_expired ? RequestEvent::Kind::kExpired : RequestEvent::Kind::kLost,
                       record.token, Status()});
   } else if (record.state == CellState::kWaiting && record.may_be_blocked_by_others) {
-    attachment_->worker().UpdateBlockers(record.record);
+    blocked_.push_back(record.record);
   }
 }
 

@@ -3,7 +3,6 @@
 #include "core/agent.h"
 #include "core/request_record.h"
 #include "core/shard_timeouts.h"
-#include "core/submit_request.h"
 #include "segment/kept_record.h"
 
 namespace holdfast::core {
@@ -56,13 +55,6 @@ bool Agent::IsIdle() const {
     if (state == CellState::kRevoked || state == segment::KeptState(KeptTicket(slot))) ++idle;
   }
   return idle == in_use_;
-}
-
-// A table that is full must not refuse a request for the sake of a name that is only kept.
-Result<RequestReply> Agent::Submit(const segment::ResourceName& name, const LockRequest& request) {
-  Result<RequestReply> reply = SubmitRequest(*attachment_, self_, name, request, kNoWait);
-  if (!IsForWantOfRoom(reply.status()) || !EndIdleKept()) return reply;
-  return SubmitRequest(*attachment_, self_, name, request, kNoWait);
 }
 
 // Whether it ended any.

@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "core/agent.h"
+#include "core/blockers.h"
 #include "core/operation_executor.h"
 #include "core/request_record.h"
 #include "core/shard_timeouts.h"
-#include "core/submit_request.h"
 
 namespace holdfast::core {
 
@@ -17,6 +17,10 @@ using segment::OperationKind;
 using segment::OperationState;
 
 namespace {
+
+// The number of times that dead blockers are reaped for one request: a process that keeps damaging
+// the segment must not occupy the background thread.
+constexpr int kMaxDeadBlockers = 3;
 
 std::u16string_view CutText(std::u16string_view text) { return text.substr(0, TextLength(text)); }
 
@@ -174,11 +178,13 @@ void Agent::ReadVisits(std::vector<RequestEvent>& events) {
   std::vector<uint32_t> done;
   std::vector<VisitLog::Stall> stalls;
   std::vector<VisitLog::End> ends;
+  std::vector<VisitLog::Reaped> reaped;
   {
     const std::lock_guard<std::mutex> guard(visit_log_->mutex);
     done.swap(visit_log_->done);
     stalls.swap(visit_log_->stalls);
     ends.swap(visit_log_->ends);
+    reaped.swap(visit_log_->reaped);
     visit_log_->has_news.store(false);
   }
   // One waiting request is enough to warn of the stopped process.
@@ -192,6 +198,7 @@ void Agent::ReadVisits(std::vector<RequestEvent>& events) {
     events.push_back({waiting->id, RequestEvent::Kind::kStalled, process_id, Status()});
   }
   for (const auto& [id, ended] : ends) Told(id, ended, 0, events);
+  for (const auto& [id, attempts] : reaped) SubmitPostponed(id, attempts, events);
   for (const uint32_t shard : done) {
     const auto visit = visits_.find(shard);
     if (visit != visits_.end() && visit->second->IsOver()) visits_.erase(visit);
@@ -237,13 +244,20 @@ void Agent::ReadAnswer(const Operation& operation, std::vector<RequestEvent>& ev
   }
   // Its end follows, and needs this answer.
   if (entries_[id].is_end_put_in) return;
-  const bool is_abandoned = entries_[id].state == EntryState::kAbandoned;
   Result<RequestReply> reply = ReplyOf(cell);
-  if (reply.ok() && reply->outcome == RequestOutcome::kMissed && !is_abandoned) {
-    reply = AskAgainIfDead(operation, *reply);
+  const bool is_missed = reply.ok() && reply->outcome == RequestOutcome::kMissed;
+  if (is_missed && entries_[id].state != EntryState::kAbandoned) {
+    reply = AnswerMiss(operation, *reply);
   }
   GivePlace(operation.place, operation.shard);
-  if (reply.status().code() == StatusCode::kBusy) return;  // it is in the intake again
+  Settle(id, reply, events);
+}
+
+// Reports the outcome of a request that was answered later.
+void Agent::Settle(uint32_t id, const Result<RequestReply>& reply,
+                   std::vector<RequestEvent>& events) {
+  const bool is_abandoned = entries_[id].state == EntryState::kAbandoned;
+  if (reply.status().code() == StatusCode::kBusy) return;  // it will be answered later
   if (!reply.ok()) {
     FreeEntry(id);
     if (!is_abandoned) {
@@ -261,23 +275,121 @@ void Agent::ReadAnswer(const Operation& operation, std::vector<RequestEvent>& ev
   }
 }
 
-// A dead holder must not make a lock unavailable. kBusy: the operation was put in again.
-Result<RequestReply> Agent::AskAgainIfDead(const Operation& operation, const RequestReply& reply) {
-  const Blocker& blocker = reply.blocker;
-  const bool may_be_dead = blocker.several || (blocker.process.generation != 0 &&
-                                               !attachment_->host().IsAlive(blocker.process));
-  if (!may_be_dead) return reply;
+Result<RequestReply> Agent::AnswerMiss(const Operation& operation, const RequestReply& reply) {
   const OperationCell& cell = CellOf(operation.place);
   segment::OperationTexts texts;
   if (!segment::ReadTexts(attachment_->manager().segment(), operation.place.id, cell, texts)) {
     return reply;
   }
   const segment::ResourceName name(texts.name.data(), static_cast<uint32_t>(texts.name.size()));
-  const LockRequest request = LockRequestFrom(cell, texts);
-  const Result<RequestReply> again = SubmitRequest(*attachment_, self_, name, request, kNoWait);
-  if (again.status().code() != StatusCode::kBusy) return again;
-  const Status put_in = PutInRequest(operation.id, name, request);
-  return put_in.ok() ? again : Result<RequestReply>(put_in);
+  return AnswerLater(operation.id, name, LockRequestFrom(cell, texts), reply, {});
+}
+
+// kBusy: the outcome comes later. The request is in the intake of its shard, or is made again once
+// dead processes are reaped there.
+Result<RequestReply> Agent::Submit(uint32_t id, const segment::ResourceName& name,
+                                   const LockRequest& request, Retry retry) {
+  LockManager& manager = attachment_->manager();
+  if (!postponed_.empty() && IsPostponed(name, retry.order)) {
+    Postpone(id, name, request, {}, retry);
+    return Status(StatusCode::kBusy, "after an earlier one");
+  }
+  Result<RequestReply> reply = manager.Request(self_, name, request, kNoWait);
+  if (reply.ok() && reply->outcome != RequestOutcome::kMissed) return reply;
+  // A table that is full must not refuse a request for the sake of a name that is only kept.
+  if (IsForWantOfRoom(reply.status()) && EndIdleKept()) {
+    reply = manager.Request(self_, name, request, kNoWait);
+  }
+  return AnswerLater(id, name, request, reply, retry);
+}
+
+// An earlier one of the name.
+bool Agent::IsPostponed(const segment::ResourceName& name, uint64_t before) const {
+  const std::u16string_view units(name.units(), name.length());
+  return std::any_of(postponed_.begin(), postponed_.end(), [units, before](const auto& known) {
+    return known.second.order < before && known.second.name == units;
+  });
+}
+
+// A dead holder must not make a lock unavailable.
+Result<RequestReply> Agent::AnswerLater(uint32_t id, const segment::ResourceName& name,
+                                        const LockRequest& request, Result<RequestReply> reply,
+                                        Retry retry) {
+  const bool is_missed = reply.ok() && reply->outcome == RequestOutcome::kMissed;
+  if (is_missed && retry.attempts < kMaxDeadBlockers) {
+    const Result<bool> is_later = PostponeIfDead(id, name, request, reply->blocker, retry);
+    if (is_later.ok() && *is_later) return Status(StatusCode::kBusy, "its holder has died");
+    if (!is_later.ok()) reply = is_later.status();
+  }
+  if (reply.status().code() != StatusCode::kBusy) return reply;
+  const Status put_in = PutInRequest(id, name, request);
+  if (put_in.ok()) return reply;
+  RepairIfBusy(reply.status());  // no visit does
+  return put_in;
+}
+
+// Ending the records of the dead takes as long as they have many: the background worker does it.
+Result<bool> Agent::PostponeIfDead(uint32_t id, const segment::ResourceName& name,
+                                   const LockRequest& request, const Blocker& blocker,
+                                   Retry retry) {
+  std::vector<segment::ProcessRef> dead;
+  const auto add_if_dead = [&](segment::ProcessRef process) {
+    if (process.generation == 0 || attachment_->host().IsAlive(process)) return;
+    // The worker, or a sweep if there is none, also reaps the other shards.
+    (void)attachment_->worker().Watch(process);
+    dead.push_back(process);
+  };
+  if (blocker.several) {
+    const auto holders = Holders(attachment_->manager(), name, kNoWait);
+    if (!holders.ok()) return holders.status();
+    for (const Holdings& holdings : *holders) add_if_dead(holdings.process);
+  } else {
+    add_if_dead(blocker.process);
+  }
+  if (dead.empty()) return false;
+  Postpone(id, name, request, std::move(dead), retry);
+  return true;
+}
+
+// `dead`: none if it comes after an earlier one of its name. The tasks of a shard run in order.
+void Agent::Postpone(uint32_t id, const segment::ResourceName& name, const LockRequest& request,
+                     std::vector<segment::ProcessRef> dead, Retry retry) {
+  postponed_[id] = {{name.units(), name.length()},
+                    std::u16string(request.label),
+                    std::u16string(request.call_site),
+                    request,
+                    retry.order == Retry{}.order ? ++last_postponed_ : retry.order};
+  SetState(id, EntryState::kArriving);
+  const uint32_t shard = name.ShardOf(attachment_->manager().segment().geometry().shards);
+  attachment_->worker().Defer(shard, this,
+                              [attachment = attachment_.get(), log = visit_log_, self = self_,
+                               shard, id, dead = std::move(dead), attempts = retry.attempts] {
+                                bool has_reaped = false;
+                                for (const segment::ProcessRef process : dead) {
+                                  const Status done = attachment->manager().ReapInShard(
+                                      process, shard, kWorkerTimeoutNs);
+                                  has_reaped = has_reaped || done.code() != StatusCode::kBusy;
+                                }
+                                {
+                                  const std::lock_guard<std::mutex> guard(log->mutex);
+                                  log->reaped.push_back({id, has_reaped ? attempts + 1 : attempts});
+                                  log->has_news.store(true);
+                                }
+                                attachment->host().Ring(self);
+                                return StatusCode::kOk;
+                              });
+}
+
+void Agent::SubmitPostponed(uint32_t id, int attempts, std::vector<RequestEvent>& events) {
+  const auto found = postponed_.find(id);
+  if (found == postponed_.end()) return;  // it has ended meanwhile
+  Postponed postponed = std::move(found->second);
+  postponed_.erase(found);
+  postponed.request.label = postponed.label;
+  postponed.request.call_site = postponed.call_site;
+  const segment::ResourceName name(postponed.name.data(),
+                                   static_cast<uint32_t>(postponed.name.size()));
+  Settle(id, Submit(id, name, postponed.request, {attempts, postponed.order}), events);
 }
 
 // Tells the outcome of an end to the request that waits for it.

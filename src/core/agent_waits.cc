@@ -20,11 +20,18 @@ Result<std::unique_ptr<WaitWalk>> Agent::BeginWaitWalk(std::span<const uint32_t>
                                     std::move(starts));
 }
 
+Result<bool> Agent::GoOn(WaitWalk& walk) {
+  Result<bool> is_read = walk.GoOn(kNoWait);
+  RepairIfBusy(is_read.status());
+  return is_read;
+}
+
 Result<Snapshot> Agent::HoldersOf(const segment::ResourceName& name, uint32_t max) {
   const Status usable = CheckUsable();
   if (!usable.ok()) return usable;
   Result<std::vector<RecordCopy>> holders =
       core::HoldersOf(attachment_->manager(), name, max, kNoWait);
+  RepairIfBusy(holders.status());
   if (!holders.ok()) return holders.status();
   Snapshot snapshot;
   for (RecordCopy& holder : *holders) {

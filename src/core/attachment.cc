@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/peer_doorbells.h"
-#include "core/shard_timeouts.h"
 #include "platform/clock.h"
 #include "platform/known_fd.h"
 #include "platform/process_identity.h"
@@ -19,7 +18,7 @@ using segment::ProcessRef;
 namespace {
 
 constexpr const char* kSegmentName = "segment";
-// How many dead processes a new process reaps: usually more than die while one starts.
+// How many dead processes a new process has reaped: usually more than die while one starts.
 constexpr uint32_t kMaxToCleanUp = 8;
 // A process that makes requests notices within this time that the segment was removed or replaced.
 constexpr uint64_t kPlaceLookEveryNs = 10'000'000;
@@ -167,16 +166,13 @@ void Attachment::FollowExecutor(const segment::OperationCell& operation) {
 }
 
 void Attachment::ReapTheDead(ProcessRef predecessor) {
-  // Skipped if the predecessor left nothing behind: reaping reads all agents.
+  // The background worker reaps: that ends records, reads all agents, and wakes some. Peers leave
+  // the predecessor to it: they check the newest process of a slot, which is alive.
   const bool was_clean =
       segment_.process(predecessor.slot).cleaned_generation.Acquire() == predecessor.generation;
-  if (!was_clean && !manager_->ReapProcess(predecessor, kNoWait).ok()) {
-    // The background worker does the rest: others look at the newest process of a slot, and that is
-    // alive.
-    (void)worker_->Watch(predecessor);
-  }
+  if (!was_clean) (void)worker_->Watch(predecessor);
   // No process may have watched the dead: their entries and files must not pile up.
-  worker_->ReapDeadProcesses(kMaxToCleanUp);
+  (void)worker_->ReapDeadProcesses(kMaxToCleanUp);
 }
 
 Attachment::~Attachment() {

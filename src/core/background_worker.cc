@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <climits>
 
+#include "core/shard_timeouts.h"
 #include "platform/clock.h"
+#include "segment/lock_word.h"
 
 namespace holdfast::core {
 
@@ -46,12 +48,17 @@ void BackgroundWorker::RunInline() {
     if (!lacks_thread_) return;
     if (StartThreadLocked().ok()) return death_watch_->Wake();
   }
-  (void)reaper_.ReapDeadProcesses(1);
+  const std::vector<segment::ProcessRef> dead = reaper_.FindDeadProcesses(Reaper::kMaxChecks);
+  if (!dead.empty()) (void)manager_.ReapProcess(dead.front(), kBriefNs);
+  shard_work_.Run(is_stopping_);
   hold_limits_.Run(is_stopping_);
 }
 
-void BackgroundWorker::ReapDeadProcesses(uint32_t max) {
-  for (const segment::ProcessRef process : reaper_.ReapDeadProcesses(max)) (void)Watch(process);
+bool BackgroundWorker::ReapDeadProcesses(uint32_t max) {
+  std::vector<segment::ProcessRef> dead = reaper_.FindDeadProcesses(Reaper::kMaxChecks);
+  if (dead.size() > max) dead.resize(max);
+  for (const segment::ProcessRef process : dead) (void)Watch(process);
+  return !dead.empty();
 }
 
 // Repeated hand-offs to the same process must not wake the thread each time.
@@ -64,9 +71,9 @@ Status BackgroundWorker::Watch(segment::ProcessRef process) {
   return Status();
 }
 
-void BackgroundWorker::UpdateBlockers(const RecordRef& record) {
+void BackgroundWorker::UpdateBlockers(std::span<const RecordRef> records) {
   if (!StartThread().ok()) return;
-  blocker_updates_.Add(record);
+  blocker_updates_.Add(records);
   Wake();
 }
 
@@ -79,6 +86,20 @@ void BackgroundWorker::WatchHold(const RecordRef& record, uint64_t due_ns) {
 void BackgroundWorker::Defer(uint32_t shard, const void* owner, ShardWorkQueue::Task task) {
   shard_work_.Add(shard, owner, std::move(task));
   if (StartThread().ok()) Wake();
+}
+
+void BackgroundWorker::RepairShards() {
+  segment::Segment& segment = manager_.segment();
+  for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
+    const segment::LockWord word(segment, shard);
+    const bool is_broken = segment.shard(shard).dirty.Get() != 0 ||
+                           (word.IsLocked() && !manager_.host().IsAlive(word.Owner()));
+    if (!is_broken || shard_work_.Has(shard, this)) continue;
+    Defer(shard, this, [this, shard] {
+      WakeQueue wake_queue(manager_.segment(), manager_.host());
+      return manager_.Enter(shard, wake_queue, kWorkerTimeoutNs).status().code();
+    });
+  }
 }
 
 void BackgroundWorker::BeginWaiting(Waiter& waiter) {
@@ -98,6 +119,8 @@ void BackgroundWorker::Stop() {
 void BackgroundWorker::Run() {
   constexpr int kMaxKeys = 32;
   std::array<uint64_t, kMaxKeys> keys{};
+  // The dead that a newcomer has found are reaped also if it leaves at once.
+  peers_.Run(is_stopping_);
   for (;;) {
     const int count = death_watch_->Wait(SleepMs(), keys.data(), kMaxKeys);
     if (count < 0) ReplaceDeathWatch();

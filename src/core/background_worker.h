@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 
 #include "core/background_job.h"
@@ -64,20 +65,23 @@ class BackgroundWorker {
   void AddWaiter(Waiter& waiter) { sweep_.Add(waiter); }
   void RemoveWaiter(Waiter& waiter) { sweep_.Remove(waiter); }
   void BeginWaiting(Waiter& waiter);
-  // Watches the current blockers of a waiting request, and their hold limits.
-  void UpdateBlockers(const RecordRef& record);
+  // Watches the current blockers of waiting requests, and their hold limits.
+  void UpdateBlockers(std::span<const RecordRef> records);
   // Checks the hold limits that concern a request of this process, from `due_ns` on (MonotonicNs).
   void WatchHold(const RecordRef& record, uint64_t due_ns);
   // The request has ended.
   void ForgetHold(const RecordRef& record) { hold_limits_.Remove(record); }
-  // Work for a shard that a stopped process keeps locked. `owner` identifies the task for
-  // CancelTasks().
+  // Work for a shard that a stopped process keeps locked, or that needs a repair. `owner`
+  // identifies the task for CancelTasks().
   void Defer(uint32_t shard, const void* owner, ShardWorkQueue::Task task);
+  // Has the thread repair the shards that need it: for a caller that found one busy and publishes
+  // no operation, whose visit would repair it.
+  void RepairShards();
   // Afterwards no task of this owner runs any more.
   void CancelTasks(const void* owner) { shard_work_.Cancel(owner); }
-  // Finds processes that died unwatched, and reaps at most `max` of them. Runs on the calling
-  // thread; where a shard is busy, the background thread goes on.
-  void ReapDeadProcesses(uint32_t max);
+  // Finds processes that died unwatched, and has the thread reap at most `max` of them. Returns
+  // whether there are any among those that it has checked.
+  bool ReapDeadProcesses(uint32_t max);
   // Called about once a second by agents that wait. If the thread could not be started, this tries
   // again; until it runs, the caller does the most urgent part of its work.
   void RunInline();

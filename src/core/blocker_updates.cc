@@ -8,9 +8,9 @@ namespace holdfast::core {
 
 using segment::ProcessRef;
 
-void BlockerUpdates::Add(const RecordRef& record) {
+void BlockerUpdates::Add(std::span<const RecordRef> records) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  records_.push_back(record);
+  records_.insert(records_.end(), records.begin(), records.end());
 }
 
 void BlockerUpdates::Run(const std::atomic<bool>& /*is_stopping*/) {
@@ -25,7 +25,7 @@ void BlockerUpdates::Run(const std::atomic<bool>& /*is_stopping*/) {
       for (const ProcessRef process : *blockers) peers_.Watch(process);
       hold_limits_.Add(record, 0);  // the first check ends it if there is no hold limit
     } else if (blockers.status().code() == StatusCode::kBusy) {
-      Add(record);
+      Add({&record, 1});
     }
   }
 }

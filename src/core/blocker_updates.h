@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "core/background_job.h"
@@ -19,8 +20,8 @@ class BlockerUpdates final : public BackgroundJob {
   BlockerUpdates(LockManager& manager, PeerMonitor& peers, HoldLimitEnforcer& hold_limits)
       : manager_(manager), peers_(peers), hold_limits_(hold_limits) {}
 
-  // The blockers of this waiting request may have changed. Any thread.
-  void Add(const RecordRef& record);
+  // The blockers of these waiting requests may have changed. Any thread.
+  void Add(std::span<const RecordRef> records);
 
   void Run(const std::atomic<bool>& is_stopping) override;
   uint64_t DueNs(uint64_t now_ns) override;

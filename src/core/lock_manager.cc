@@ -8,6 +8,7 @@
 #include "core/extent_reclaim.h"
 #include "core/hold_limits.h"
 #include "core/operation_executor.h"
+#include "core/shard_timeouts.h"
 #include "segment/record_pool.h"
 #include "segment/repair.h"
 #include "segment/request_list.h"
@@ -38,6 +39,9 @@ Status Broken() {
 Status NoSuchShard() {
   return Status(StatusCode::kSegmentBroken, "a record of no shard: the segment is damaged");
 }
+
+// For more shards of an owner that is stopped. A dead owner's are taken over.
+uint64_t NoLonger(uint64_t timeout_ns) { return std::min(timeout_ns, kBriefNs); }
 
 void CountChange(segment::ShardHeader& shard) { shard.changes.Set(shard.changes.Get() + 1); }
 
@@ -107,8 +111,8 @@ Result<RequestReply> LockManager::Request(const segment::AgentRef& agent,
       ++attempt;
       if (reply.record.cell == kNoCell) continue;
       const Result<RequestReply> found = Recover(reply.record, timeout_ns);
-      // The shard is busy: the thread that repairs it makes the agent read its records again.
-      if (!found.ok()) return reply;
+      // The repair makes the agent read its records again, and end what it does not know.
+      if (!found.ok()) return found.status();
       if (found->record.cell != kNoCell) return found;
     } else if (reply.missing_cells == 0) {
       return reply;
@@ -197,7 +201,7 @@ Status LockManager::TerminateAgent(const segment::AgentRef& agent, uint64_t time
     // Busy means that another call may finish this: no other error may hide it.
     if (result.code() != StatusCode::kBusy) result = done;
     // The owner of this shard may be the owner of others, too.
-    if (done.code() == StatusCode::kBusy) timeout_ns = 0;
+    if (done.code() == StatusCode::kBusy) timeout_ns = NoLonger(timeout_ns);
   }
   segment::WatchRegistry(segment_).Remove(agent);
   return result;
@@ -272,7 +276,7 @@ Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapPro
     const Status done = TerminateAgent(agent, timeout_ns);
     if (!done.ok()) {
       if (result.code() != StatusCode::kBusy) result = done;
-      if (done.code() == StatusCode::kBusy) timeout_ns = 0;
+      if (done.code() == StatusCode::kBusy) timeout_ns = NoLonger(timeout_ns);
       continue;
     }
     host_.RemoveDoorbell(agent);
@@ -323,12 +327,12 @@ bool LockManager::PassShards(std::vector<uint32_t>& shards, uint64_t timeout_ns)
            if (!segment::LockWord(segment_, shard).IsLocked()) return true;
            WakeQueue wake_queue(segment_, host_);
            const bool is_passed = Enter(shard, wake_queue, timeout_ns).ok();
-           if (!is_passed) timeout_ns = 0;
+           if (!is_passed) timeout_ns = NoLonger(timeout_ns);
            return is_passed;
          }) > 0;
 }
 
-Status LockManager::Rescan(const segment::AgentRef& agent, uint32_t shard,
+Status LockManager::Rescan(const segment::AgentRef& agent, uint32_t shard, RescanPosition& position,
                            std::vector<RecordEvent>& records, std::vector<RecordEvent>& popped,
                            uint64_t timeout_ns) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -336,21 +340,34 @@ Status LockManager::Rescan(const segment::AgentRef& agent, uint32_t shard,
     Result<ShardLock> lock = Enter(shard, wake_queue, timeout_ns);
     if (!lock.ok()) return lock.status();
     TakeEvents(segment_, agent.index, popped);
-    ReadRecords(agent.index, ShardView(segment_, shard), wake_queue, records);
-    // Records that were read before the damage was found may be read twice.
+    ReadRecords(agent.index, ShardView(segment_, shard), wake_queue, position, records);
     if (segment_.shard(shard).dirty.Get() == 0) return Status();
+    // Records that were read before the damage was found are read twice.
+    position = {};
   }
   return Broken();
 }
 
+// Continues after the last record. If that has gone, begins again, and reads more, so that the
+// rescan ends.
 void LockManager::ReadRecords(uint16_t agent, const ShardView& view, WakeQueue& wake_queue,
-                              std::vector<RecordEvent>& records) {
+                              RescanPosition& position, std::vector<RecordEvent>& records) {
   ShardRules rules(view, wake_queue);
   CellId id = segment_.agent_list(agent, view.index()).Get();
-  for (uint32_t steps = 0; id != kNoCell; ++steps) {
+  if (position.last.cell != kNoCell) {
+    const RequestCell* const last = RequestOf(view, position.last);
+    const bool is_there = last != nullptr && last->agent.Get() == agent;
+    if (is_there) {
+      id = last->agent_next.Get();
+    } else {
+      position.max_records = std::min(2 * position.max_records, view.MaxCells());
+      position.steps = 0;
+    }
+  }
+  for (uint32_t i = 0; id != kNoCell && i < position.max_records; ++i) {
     RequestCell* const request = view.RequestAt(id);
     const bool is_sound = request != nullptr && request->agent.Get() == agent;
-    if (!is_sound || steps > view.MaxCells()) return view.MarkDamaged();
+    if (!is_sound || position.steps++ > view.MaxCells()) return view.MarkDamaged();
     const CellId next = request->agent_next.Get();
     // The event list was just empty, and no thread pushes into it from this shard. So a mark that
     // remains was left by a process that died while pushing.
@@ -361,9 +378,11 @@ void LockManager::ReadRecords(uint16_t agent, const ShardView& view, WakeQueue& 
       const Blocker blocker = BlockerOf(view, *request);
       records.push_back(ReadEvent(segment_, id, *request));
       records.back().may_be_blocked_by_others = blocker.several || blocker.process != self_;
+      position.last = records.back().record;
     }
     id = next;
   }
+  position.is_complete = id == kNoCell;
 }
 
 }  // namespace holdfast::core

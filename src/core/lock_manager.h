@@ -2,7 +2,8 @@
 // concerned. One object per attached process, used by all its threads; has no state of its own.
 //
 // Every call takes the maximum time to wait for a shard (`timeout_ns`). If the time passes, it
-// returns kBusy and has changed nothing.
+// returns kBusy and has changed nothing. With kNoWait the call repairs nothing: it is kBusy, too,
+// if the owner of the shard has died inside or the shard is damaged.
 #ifndef HOLDFAST_CORE_LOCK_MANAGER_H_
 #define HOLDFAST_CORE_LOCK_MANAGER_H_
 
@@ -84,12 +85,20 @@ class LockManager final : public segment::IntakeWorker {
     return ReapProcess(process, timeout_ns, rest);
   }
 
-  // Reads all records of an agent in a shard again, because events may have been lost. `records`
-  // gets the records, `popped` the events found on the way (of any shard); both may name a record
-  // twice. Frees zombies.
+  // How far the records of an agent in a shard have been read.
+  struct RescanPosition {
+    RecordRef last;               // none: nothing has been read
+    uint32_t max_records = 1000;  // per visit
+    uint32_t steps = 0;           // since the beginning
+    bool is_complete = false;
+  };
+  // Reads the next records of an agent in a shard again, because events may have been lost.
+  // `records` gets the records, `popped` the events found on the way (of any shard); both may name
+  // a record twice. Frees zombies.
   // Called by the agent itself, the only one that takes its events.
-  Status Rescan(const segment::AgentRef& agent, uint32_t shard, std::vector<RecordEvent>& records,
-                std::vector<RecordEvent>& popped, uint64_t timeout_ns);
+  Status Rescan(const segment::AgentRef& agent, uint32_t shard, RescanPosition& position,
+                std::vector<RecordEvent>& records, std::vector<RecordEvent>& popped,
+                uint64_t timeout_ns);
 
   segment::Segment& segment() const { return segment_; }
   segment::Host& host() const { return host_; }
@@ -116,7 +125,7 @@ class LockManager final : public segment::IntakeWorker {
   Status Grow(uint32_t shard, uint32_t cells, uint64_t timeout_ns);
   Result<RequestReply> Recover(const RecordRef& record, uint64_t timeout_ns);
   void ReadRecords(uint16_t agent, const segment::ShardView& view, WakeQueue& wake_queue,
-                   std::vector<RecordEvent>& records);
+                   RescanPosition& position, std::vector<RecordEvent>& records);
 
   segment::Segment& segment_;
   segment::Host& host_;

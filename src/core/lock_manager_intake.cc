@@ -34,7 +34,7 @@ void LockManager::WorkOffIntake(uint32_t shard) {
       WakeQueue wake_queue(segment_, host_);
       const Result<ShardLock> lock = ShardLock::TryEnter(segment_, shard, self_, host_);
       if (!lock.ok()) return;
-      if (lock->NeedsRepair()) Repair(shard, wake_queue);
+      if (lock->NeedsRepair()) return;  // the visits of the operations repair
       ExecuteIntake(shard, wake_queue);
     }
     if (!segment::HasOperations(segment_.shard(shard))) return;

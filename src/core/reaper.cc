@@ -1,7 +1,5 @@
 #include "core/reaper.h"
 
-#include "core/shard_timeouts.h"
-
 namespace holdfast::core {
 
 using segment::ProcessRef;
@@ -21,15 +19,6 @@ std::vector<ProcessRef> Reaper::FindDeadProcesses(uint32_t max_checks) {
     --max_checks;
     if (!manager_.host().IsAlive(process)) dead.push_back(process);
   }
-  return dead;
-}
-
-std::vector<ProcessRef> Reaper::ReapDeadProcesses(uint32_t max) {
-  std::vector<ProcessRef> dead = FindDeadProcesses(kMaxChecks);
-  if (dead.size() > max) dead.resize(max);
-  std::erase_if(dead, [this](const ProcessRef& process) {
-    return manager_.ReapProcess(process, kNoWait).code() != StatusCode::kBusy;
-  });
   return dead;
 }
 

@@ -1,4 +1,4 @@
-// Finds dead processes that no peer has reaped yet, and reaps them.
+// Finds dead processes that no peer has reaped yet.
 #ifndef HOLDFAST_CORE_REAPER_H_
 #define HOLDFAST_CORE_REAPER_H_
 
@@ -21,9 +21,6 @@ class Reaper {
   // The dead among the next slots that are in use; at most `max_checks` are checked. Continues
   // where the last call ended. Any thread.
   std::vector<segment::ProcessRef> FindDeadProcesses(uint32_t max_checks);
-  // Reaps at most `max` of the dead that it finds, without a wait: for JavaScript threads. Returns
-  // those that somebody has to go on with, because a shard was busy.
-  std::vector<segment::ProcessRef> ReapDeadProcesses(uint32_t max);
 
  private:
   LockManager& manager_;

@@ -6,8 +6,10 @@
 
 namespace holdfast::core {
 
-// A JavaScript thread only spins for a few microseconds.
+// A JavaScript thread only spins for a few microseconds, and repairs nothing.
 inline constexpr uint64_t kNoWait = 0;
+// The same, and repairs.
+inline constexpr uint64_t kBriefNs = 1;
 // The background worker has work for other shards, too.
 inline constexpr uint64_t kWorkerTimeoutNs = 1'000'000;
 

@@ -28,10 +28,16 @@ struct VisitLog {
     uint32_t id = 0;
     segment::CellState ended = segment::CellState::kFree;
   };
+  // A request whose dead blockers were reaped in its shard.
+  struct Reaped {
+    uint32_t id = 0;
+    int attempts = 0;
+  };
   std::mutex mutex;
   std::vector<uint32_t> done;  // shards
   std::vector<End> ends;
   std::vector<Stall> stalls;  // shards that could not be entered for a second
+  std::vector<Reaped> reaped;
   std::atomic<bool> has_news{false};
 };
 

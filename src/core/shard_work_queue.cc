@@ -1,5 +1,6 @@
 #include "core/shard_work_queue.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -13,6 +14,14 @@ void ShardWorkQueue::Add(uint32_t shard, const void* owner, Task task) {
   entries_[shard].push_back({owner, std::move(task)});
 }
 
+bool ShardWorkQueue::Has(uint32_t shard, const void* owner) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = entries_.find(shard);
+  return found != entries_.end() &&
+         std::any_of(found->second.begin(), found->second.end(),
+                     [owner](const Entry& entry) { return entry.owner == owner; });
+}
+
 void ShardWorkQueue::Cancel(const void* owner) {
   std::unique_lock<std::mutex> lock(mutex_);
   for (auto it = entries_.begin(); it != entries_.end();) {
@@ -24,12 +33,14 @@ void ShardWorkQueue::Cancel(const void* owner) {
 
 void ShardWorkQueue::Run(const std::atomic<bool>& is_stopping) {
   std::unique_lock<std::mutex> lock(mutex_);
+  if (std::exchange(is_running_, true)) return;
   std::vector<uint32_t> shards;
   for (const auto& [shard, entries] : entries_) shards.push_back(shard);
   for (const uint32_t shard : shards) {
     while (!is_stopping.load() && RunFirst(shard, lock)) {
     }
   }
+  is_running_ = false;
 }
 
 // False: the shard has no tasks left, or its first one must be called again.

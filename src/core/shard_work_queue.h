@@ -1,5 +1,5 @@
-// Deferred work for shards that a stopped process keeps locked: a JavaScript thread must not wait
-// for them.
+// Deferred work for shards that a stopped process keeps locked, or that need a repair: a JavaScript
+// thread must do neither, wait or repair.
 #ifndef HOLDFAST_CORE_SHARD_WORK_QUEUE_H_
 #define HOLDFAST_CORE_SHARD_WORK_QUEUE_H_
 
@@ -23,6 +23,8 @@ class ShardWorkQueue final : public BackgroundJob {
 
   // `owner` identifies the task for Cancel(). Any thread.
   void Add(uint32_t shard, const void* owner, Task task);
+  // Whether the owner has a task for the shard. Any thread.
+  bool Has(uint32_t shard, const void* owner);
   // Afterwards no task of this owner runs any more. Any thread but the worker's.
   void Cancel(const void* owner);
 
@@ -42,6 +44,7 @@ class ShardWorkQueue final : public BackgroundJob {
   std::condition_variable task_done_;
   std::map<uint32_t, std::deque<Entry>> entries_;  // by shard
   const void* running_owner_ = nullptr;
+  bool is_running_ = false;  // in the thread, or in BackgroundWorker::RunInline()
 };
 
 }  // namespace holdfast::core

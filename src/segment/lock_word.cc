@@ -38,6 +38,7 @@ LockOutcome LockWord::AcquireSlowly(uint32_t self_word, platform::CriticalSectio
       if (TryTake(taken)) return LockOutcome::kAcquired;
       continue;
     }
+    if (timeout_ns == 0) return LockOutcome::kTimedOut;  // taking over means to repair
     const ProcessRef owner = OwnerOf(seen);
     if (owner.generation == 0 || !host.IsAlive(owner)) {
       // Only this compare-and-swap decides which waiter takes over.

@@ -32,7 +32,8 @@ class LockWord {
       : segment_(segment), word_(segment.shard(shard).lock_word) {}
 
   // Spins briefly, then sleeps in slices until `timeout_ns` has passed; after each slice it checks
-  // whether the owner lives. `mark` is this thread's, and is entered for the section that begins.
+  // whether the owner lives. With 0 it only spins, and takes over from no dead owner. `mark` is
+  // this thread's, and is entered for the section that begins.
   LockOutcome Acquire(ProcessRef self, platform::CriticalSectionMark& mark, Host& host,
                       uint64_t timeout_ns) {
     const uint32_t self_word = self.ToShortWord();

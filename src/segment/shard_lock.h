@@ -27,7 +27,8 @@ class ShardLock {
   class Key {};
 
  public:
-  // kBusy: the lock could not be acquired within `timeout_ns`.
+  // kBusy: the lock could not be acquired within `timeout_ns`. With 0 also if the shard needs a
+  // repair, which takes the longer the larger the shard is.
   static Result<ShardLock> Enter(Segment& segment, uint32_t shard, ProcessRef self, Host& host,
                                  uint64_t timeout_ns) {
     platform::CriticalSectionMark& mark = platform::MarkOfThisThread();
@@ -39,6 +40,11 @@ class ShardLock {
     }
     // If this process dies before the repair is complete, its death starts the repair again.
     if (outcome == LockOutcome::kOwnerDied) segment.shard(shard).dirty.Set(1);
+    if (timeout_ns == 0 && segment.shard(shard).dirty.Get() != 0) {
+      LockWord(segment, shard).Release(self, host);
+      mark.Leave();
+      return Status(StatusCode::kBusy, "the shard must be repaired");
+    }
     return Result<ShardLock>(std::in_place, Key(), segment, shard, self, host, mark);
   }
   // One attempt, without any wait; kBusy also if the owner is dead.

@@ -1,6 +1,7 @@
 'use strict';
 
 const { PLANTED_BUGS } = require('./planted-bugs.js');
+const { LOOP_BUGS } = require('./planted-loop-bugs.js');
 const { OWNER_BUGS } = require('./planted-owner-bugs.js');
 const { INTAKE_BUGS } = require('./planted-intake-bugs.js');
 const { KEPT_BUGS } = require('./planted-kept-bugs.js');
@@ -10,6 +11,7 @@ const { WATCH_BUGS } = require('./planted-watch-bugs.js');
 
 /** The newest first. */
 const CORE_BUGS = [
+  ...LOOP_BUGS,
   ...PLATFORM_BUGS,
   ...KEPT_BUGS,
   ...INTAKE_BUGS,

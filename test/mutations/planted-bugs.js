@@ -321,7 +321,7 @@ const NEWS = [
   {
     name: 'nobody watches who comes first now',
     file: 'src/core/agent_events.cc',
-    from: '    attachment_->worker().UpdateBlockers(record.record);\n',
+    from: '    blocked_.push_back(record.record);\n',
     to: '    (void)record;\n',
     tests: [SIMULATION],
   },

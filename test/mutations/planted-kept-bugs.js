@@ -80,9 +80,9 @@ const KEPT_BUGS = [
   },
   {
     name: 'a full table refuses a request for the sake of a kept name',
-    file: 'src/core/agent_kept.cc',
-    from: '!EndIdleKept()) return reply;',
-    to: 'scan_ == UINT32_MAX) return reply;',
+    file: 'src/core/agent_operations.cc',
+    from: 'StatusCode::kSegmentFull && EndIdleKept()',
+    to: 'StatusCode::kSegmentFull && scan_ == UINT32_MAX',
     tests: [AGENT],
   },
   {

@@ -133,6 +133,24 @@ describeWithPreload(
       warn.mockRestore();
     });
 
+    // Names of its part are busy until the background thread has repaired that part.
+    test('its death is repaired beside the event loop that notices it', async () => {
+      const names = Array.from({ length: 640 }, (_, i) => `n${i}`);
+      const busy = () => names.filter((name) => bucket.locks.isLocked(name));
+      await waiter.freeze(); // or its own thread would repair
+      expect(busy()).not.toEqual([]);
+      stopped.endBy('SIGKILL');
+      await stopped.ended;
+      const [found] = busy();
+      expect(found).toBeDefined();
+      expect(await bucket.locks.request(found, () => 'granted')).toBe('granted');
+      await untilEqual(busy, []);
+      waiter.thaw();
+      await asked.granted;
+      await asked.release();
+      await bucket.isClean({ processes: 1 });
+    });
+
     test('its death frees what it had in its hand', async () => {
       const late = bucket.locks.request('a', () => 'late');
       stopped.endBy('SIGKILL');

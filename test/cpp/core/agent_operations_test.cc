@@ -12,6 +12,7 @@
 #include "core/extent_growth.h"
 #include "core/operation_executor.h"
 #include "core/shard_visit.h"
+#include "core/shard_timeouts.h"
 #include "segment/intake.h"
 #include "segment/lock_word.h"
 #include "segment/shard_lock.h"
@@ -83,7 +84,7 @@ class AgentOperations : public testing::Test {
     Table().shard(Shard()).dirty.Set(1);
     {
       core::WakeQueue wake_queue(Table(), attachment_->manager().host());
-      ASSERT_TRUE(attachment_->manager().Enter(Shard(), wake_queue, 0).ok());
+      ASSERT_TRUE(attachment_->manager().Enter(Shard(), wake_queue, core::kBriefNs).ok());
     }
     Lock();
   }

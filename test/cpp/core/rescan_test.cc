@@ -8,6 +8,7 @@ namespace holdfast::test {
 namespace {
 
 using core::RecordEvent;
+using Position = core::LockManager::RescanPosition;
 using segment::CellState;
 
 class Rescan : public LockTableTest {
@@ -16,9 +17,11 @@ class Rescan : public LockTableTest {
   Status Read(FakeAgent& agent, std::vector<RecordEvent>& records,
               std::vector<RecordEvent>& popped) {
     for (uint32_t shard = 0; shard < machine.segment().geometry().shards; ++shard) {
+      Position position;
       const Status done =
-          agent.manager().Rescan(agent.ref(), shard, records, popped, kShardTimeoutNs);
+          agent.manager().Rescan(agent.ref(), shard, position, records, popped, kShardTimeoutNs);
       if (!done.ok()) return done;
+      EXPECT_TRUE(position.is_complete);
     }
     return Status();
   }
@@ -81,7 +84,9 @@ TEST_F(Rescan, FindsARecordThatALinkOfItsAgentNoLongerLeadsTo) {
   CellOf(last).agent_next.Set(0xFFFF);
   std::vector<RecordEvent> records;
   std::vector<RecordEvent> popped;
-  ASSERT_TRUE(b.manager().Rescan(b.ref(), first.shard, records, popped, kShardTimeoutNs).ok());
+  Position position;
+  ASSERT_TRUE(
+      b.manager().Rescan(b.ref(), first.shard, position, records, popped, kShardTimeoutNs).ok());
   std::set<uint32_t> found;
   for (const RecordEvent& record : records) found.insert(record.request_id);
   EXPECT_THAT(found, testing::ElementsAre(1, 2, 3));

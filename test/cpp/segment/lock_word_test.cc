@@ -70,6 +70,14 @@ TEST_F(LockWordTest, DoesNotSleepWithoutATimeout) {
   EXPECT_EQ(machine.host().sleeps(), 0U);
 }
 
+// Whoever takes over has to repair.
+TEST_F(LockWordTest, IsTakenOverByNoThreadThatMayNotWait) {
+  Acquire(p);
+  machine.Kill(p);
+  EXPECT_EQ(Acquire(q, 0), LockOutcome::kTimedOut);
+  EXPECT_EQ(word.Owner(), p);
+}
+
 TEST_F(LockWordTest, IsTakenOverFromADeadOwner) {
   Acquire(p);
   machine.Kill(p);
@@ -181,7 +189,7 @@ TEST_F(LockWordTest, IsTakenOverByOneThreadOnly) {
     std::vector<std::thread> threads;
     for (int i = 0; i < 3; ++i) {
       threads.emplace_back([&] {
-        if (Acquire(q, 0) == LockOutcome::kOwnerDied) ++heirs;
+        if (Acquire(q, 1) == LockOutcome::kOwnerDied) ++heirs;
       });
     }
     for (std::thread& thread : threads) thread.join();

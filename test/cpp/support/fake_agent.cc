@@ -60,8 +60,12 @@ Status FakeAgent::TakeEvents() {
   if (entry.rescan.LoadSeqCst() != 0) {
     entry.rescan.Exchange(0);
     for (uint32_t shard = 0; shard < machine_->segment().geometry().shards; ++shard) {
-      const Status done = manager().Rescan(self_, shard, events, events, timeout_ns_);
-      if (!done.ok()) return done;
+      core::LockManager::RescanPosition position;
+      position.max_records = 2;
+      while (!position.is_complete) {
+        const Status done = manager().Rescan(self_, shard, position, events, events, timeout_ns_);
+        if (!done.ok()) return done;
+      }
     }
   }
   core::TakeEvents(machine_->segment(), self_.index, events);
