@@ -1,6 +1,7 @@
 'use strict';
 
 const { GRANTED, MISSED } = require('../backends/outcome.js');
+const { waitsForOtherCopy } = require('../backends/thread-users.js');
 const { DeadlockError, LockLostError, notSupportedError, timeoutError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { apply, then } = require('../time.js');
@@ -153,7 +154,8 @@ class SyncRequest {
 
   /** A lock that is granted, or free, when the timeout is over takes precedence: WaitLimits. */
   #waitUntilDecided() {
-    const { backend } = this;
+    const { backend, ifAvailable, steal } = this;
+    if (!ifAvailable && !steal && waitsForOtherCopy(backend.place, this)) return 'deadlock';
     let answer = backend.waitSync?.(this, this.timeout);
     for (let looks = 0; answer === 'timeout' && looks < MAX_LOOKS; looks += 1) {
       if (backend.isUndecided?.(this) !== true) break;

@@ -48,6 +48,36 @@ const ACTIONS = {
       }
     }),
 
+  /** Behind a request of the other that waits, for a lock of another thread. */
+  requestSyncInQueue: async () => {
+    const { Worker } = require('node:worker_threads');
+    const { once } = require('node:events');
+    const source = `
+      const { parentPort, workerData } = require('node:worker_threads');
+      require(workerData).locks.request('a', () => {
+        parentPort.postMessage('held');
+        return new Promise((resolve) => parentPort.once('message', resolve));
+      });`;
+    const worker = new Worker(source, { eval: true, workerData: first });
+    await once(worker, 'message');
+    const waiting = A.locks.request('a', () => {});
+    while ((await A.locks.query()).pending.length === 0);
+    let error;
+    try {
+      B.locks.requestSync('a', { timeout: 60_000 }, () => {});
+    } catch (thrown) {
+      error = thrown;
+    }
+    worker.postMessage('release');
+    await waiting;
+    return error.name;
+  },
+
+  shared: () =>
+    A.locks.request('a', { mode: 'shared' }, () =>
+      B.locks.requestSync('a', { mode: 'shared', timeout: 60_000 }, () => 'granted'),
+    ),
+
   reentrant: () =>
     A.locks.request('a', { reentrant: true }, () =>
       B.locks.request('a', { reentrant: true }, async () => {

@@ -2,45 +2,21 @@
 
 // One thread may have two installed copies of the package, by nested folders of node_modules.
 
-const { spawnSync } = require('node:child_process');
-const { cpSync, mkdirSync, mkdtempSync, rmSync } = require('node:fs');
-const { tmpdir } = require('node:os');
-const path = require('node:path');
+const { mkdtempSync } = require('node:fs');
 const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { removeLocks } = require('../support/broker-process.js');
+const { PackageCopies } = require('../support/package-copies.js');
 
-const ROOT = path.join(__dirname, '../..');
-const PROGRAM = path.join(__dirname, 'two-copies-program.js');
-const ADDON = 'build/Release/holdfast.node';
-
-let folder;
-beforeAll(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'holdfast-copies-'));
-  for (const name of ['package.json', 'lib', ADDON]) {
-    mkdirSync(path.dirname(path.join(folder, 'copy', name)), { recursive: true });
-    cpSync(path.join(ROOT, name), path.join(folder, 'copy', name), { recursive: true });
-  }
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let copies;
+beforeAll(() => (copies = new PackageCopies()));
+afterAll(() => copies.remove());
 
 let directory;
 beforeEach(() => (directory = mkdtempSync('/dev/shm/holdfast-copies-')));
 afterEach(() => removeLocks(new BrokerFiles('default', directory)));
 
-/** Runs an action of the program and gives its result. */
-function run(action, url) {
-  const { stdout, stderr, status, signal } = spawnSync(
-    process.execPath,
-    [PROGRAM, path.join(ROOT, 'lib/index.js'), path.join(folder, 'copy/lib/index.js'), action],
-    {
-      encoding: 'utf8',
-      timeout: 30_000, // a watchdog: without the other copy's locks some actions never end
-      env: { ...process.env, HOLDFAST_BINARY: '', HOLDFAST_DIR: directory, HOLDFAST_URL: url },
-    },
-  );
-  if (status !== 0) throw new Error(`${signal ?? status}: ${stderr}`);
-  return JSON.parse(stdout);
-}
+const run = (action, url, copy) =>
+  copies.run(action, { HOLDFAST_DIR: directory, HOLDFAST_URL: url }, copy);
 
 describe.each(['shm:', 'broker:', 'local:'])('over %s', (url) => {
   test('their locks exclude each other', () => {
@@ -61,6 +37,21 @@ describe.each(['shm:', 'broker:', 'local:'])('over %s', (url) => {
 
   test('a mutex of one uses the lock manager of the other', () => {
     expect(run('manager', url)).toEqual([true, 'ran', false]);
+  });
+});
+
+// In one thread another version has a table of its own for `local:`.
+describe.each(['shm:', 'broker:'])('of another version, over %s', (url) => {
+  test('their locks exclude each other', () => {
+    expect(run('exclude', url, 'other-version')).toBeNull();
+  });
+
+  test.each(['requestSync', 'requestSyncInQueue'])('%s is a DeadlockError', (action) => {
+    expect(run(action, url, 'other-version')).toBe('DeadlockError');
+  });
+
+  test('shared locks of both are held together', () => {
+    expect(run('shared', url, 'other-version')).toBe('granted');
   });
 });
 

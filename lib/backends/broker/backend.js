@@ -8,6 +8,7 @@ const { noteAttached } = require('../idle-agents.js');
 const { createClientId } = require('../client-id.js');
 const { QUEUED } = require('../outcome.js');
 const { needRoom } = require('../stack-room.js');
+const { addThreadUser } = require('../thread-users.js');
 const { checkTexts } = require('../text-limits.js');
 const { BrokerCalls } = require('./broker-calls.js');
 const { stateOf } = require('./client-state.js');
@@ -90,6 +91,7 @@ class BrokerBackend {
       isFlushed: () => this.#link.isFlushed,
       state: () => this.#state((t) => t),
     });
+    addThreadUser(this);
   }
 
   /**
@@ -275,6 +277,14 @@ class BrokerBackend {
     if (!isSilent) return undefined;
     const { cause } = this.#link;
     return cause === undefined ? SILENT : `no broker is reached: ${cause}`;
+  }
+
+  /** @param {string} name */
+  modesOf(name) {
+    const ofName = [...this.#tracked.values()].filter(
+      ({ view, request }) => view !== VIEW.RELEASING && request.name === name,
+    );
+    return ofName.map(({ request }) => request.mode);
   }
 
   /** @returns {Promise<import('../../../types/locks.d.ts').LockManagerSnapshot>} */

@@ -10,6 +10,7 @@ const { pidNamespace } = require('../pid-namespace.js');
 const { doNotLeaveAfterExit, leaveAfterExit } = require('./after-exit.js');
 const { QUEUED } = require('../outcome.js');
 const { needRoom } = require('../stack-room.js');
+const { addThreadUser } = require('../thread-users.js');
 const { checkTexts } = require('../text-limits.js');
 const { toAsk } = require('./ask.js');
 const { EtcdWatch } = require('./etcd-watch.js');
@@ -82,6 +83,7 @@ class EtcdBackend {
     this.table = JSON.stringify([[...place.endpoints].sort(), place.prefix, place.bucket]);
     this.#maxAnswerMs = Math.max(place.ttlMs, MIN_ANSWER_MS);
     [this.#link, this.#agent] = this.#open();
+    addThreadUser(this);
   }
 
   /** Starts the thread of a session. @returns {[SessionLink, import('./own-requests.js').Agent]} */
@@ -185,6 +187,11 @@ class EtcdBackend {
       throw invalidStateError(`The lock '${request.name}' was not granted: ${reason}`);
     }
     return wait.outcome ?? 'timeout';
+  }
+
+  /** @param {string} name */
+  modesOf(name) {
+    return this.#requests.modesOf(name);
   }
 
   async snapshot() {

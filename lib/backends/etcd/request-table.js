@@ -76,6 +76,17 @@ class RequestTable {
   }
 
   /**
+   * Of all that are not being ended.
+   * @param {string} name
+   */
+  modesOf(name) {
+    const entries = [...this.#entries.values()].filter(
+      ({ request, onEnded }) => request.name === name && onEnded === undefined,
+    );
+    return entries.map(({ request }) => request.mode);
+  }
+
+  /**
    * @param {Request} request
    * @returns {Entry | undefined} undefined when it was forgotten before
    */

@@ -8,6 +8,7 @@ const { RequestTable, NO_ID } = require('./request-table.js');
 const { KeptNames } = require('./kept-names.js');
 const { createClientId } = require('../client-id.js');
 const { noteAttached } = require('../idle-agents.js');
+const { addThreadUser } = require('../thread-users.js');
 const { PendingLosses } = require('./pending-losses.js');
 const { SoonCall } = require('./soon-call.js');
 const { EVENT_DISCONNECTED, reasonOfEvent, reasonOfLoss } = require('./loss-reasons.js');
@@ -87,6 +88,7 @@ class SharedMemoryBackend {
     this.bucket = this.#options.bucket;
     this.folder = path.join(this.#options.directory, this.bucket);
     this.#agent = this.#open();
+    addThreadUser(this);
   }
 
   /** Identifies the lock table: the same for all backends of a bucket, by whatever path. */
@@ -197,6 +199,11 @@ class SharedMemoryBackend {
       this.#hearOthers(request);
       return answer === SELF_DEADLOCK ? 'deadlock' : undefined;
     });
+  }
+
+  /** @param {string} name */
+  modesOf(name) {
+    return this.#requests.byId.flatMap((it) => (it?.name === name ? [it.mode] : []));
   }
 
   /** @returns {Promise<import('../../../types/locks.d.ts').LockManagerSnapshot>} */
