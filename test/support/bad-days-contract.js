@@ -2,17 +2,26 @@
 
 const { CommandLine } = require('./cli.js');
 const { ENGINES, sleep } = require('./bad-days-engines.js');
+const { describeInside } = require('./namespaces.js');
 const { isRunning } = require('./process-actor.js');
 
 // The bad days of docs/bad-days.md: one suite for all backends.
 
 /** Of a session that ends while its server is away. */
 const SHORT_TTL_S = 2;
+/** More take too long for a test of each change: 100,000 were run by hand, see the page. */
+const MANY = 20_000;
+const LONG = 'n'.repeat(2048);
+const QUOTA = 4 * 2 ** 20;
 const FEW_DESCRIPTORS = ['sh', '-c', 'ulimit -n 128; exec "$0" "$@"'];
 
 const nameOf = (promise) => promise.then(() => 'fulfilled').catch(({ name }) => name);
 const untilPending = async (locks, count) => {
   while ((await locks.query()).pending.length < count) await sleep(1);
+};
+const untilEmpty = async (locks) => {
+  const isEmpty = ({ held, pending }) => held.length + pending.length === 0;
+  while (!isEmpty(await locks.query())) await sleep(1);
 };
 const untilFree = (locks, name) => locks.request(name, () => 'granted');
 
@@ -324,6 +333,96 @@ function defineDescriptors(engineOf) {
 }
 
 /** @param {() => any} engineOf @param {any} Kind */
+function defineMany(engineOf, Kind) {
+  test(`${MANY} requests with names of 2 KB: each is granted, aborted or refused`, async () => {
+    const [holder, waiter, bystander] = [1, 2, 3].map(() => engineOf().open());
+    const other = await bystander.acquire('other');
+    const gate = await holder.acquire(LONG);
+    const controller = new AbortController();
+    const { signal } = controller;
+    let granted = 0;
+    const onGranted = () => {
+      granted += 1;
+      if (granted === Kind.maxTurns) controller.abort();
+    };
+    const names = Array.from({ length: MANY }, (_, at) => (at % 100 ? LONG : `${LONG} ${at}`));
+    const calls = names.map((name) => nameOf(waiter.request(name, { signal }, onGranted)));
+    await waiter.query(); // all of them have their places
+    const { pending } = await bystander.query();
+    const inspected = await bystander.inspect();
+    expect(pending.length).toBe(inspected.pending.length);
+    expect(bystander.isLocked('other')).toBe(true);
+    gate.release();
+    const counts = { fulfilled: 0, AbortError: 0, QuotaExceededError: 0 };
+    for (const name of await Promise.all(calls)) counts[name] += 1;
+    expect(counts.fulfilled).toBeGreaterThanOrEqual(Math.min(Kind.maxTurns, pending.length));
+    expect(counts.fulfilled + counts.AbortError + counts.QuotaExceededError).toBe(MANY);
+    expect(other.signal.aborted).toBe(false);
+    other.release();
+    expect(await untilFree(waiter, 'other')).toBe('granted');
+    await untilEmpty(bystander); // over etcd an abort takes another round trip
+  });
+}
+
+/** What a program does on a full disk: see below. */
+const ON_FULL_DISK = async ({ locks, open, say, told }) => {
+  const nameIt = (promise) => promise.then(() => 'fulfilled').catch(({ name }) => name);
+  const label = 'l'.repeat(1000);
+  const ends = [];
+  const hold = () => new Promise((end) => ends.push(end));
+  const other = open();
+  const held = await locks.acquire('a');
+  const waiting = other.request('a', () => 'granted');
+  await other.query();
+  await say('ready');
+  const count = await told(); // it is full
+  const asked = [other, open()].flatMap((manager) =>
+    Array.from({ length: count }, (_, at) => {
+      const decided = new Promise((resolve) => {
+        const name = `b ${at} ${manager === other}`;
+        const request = manager.request(name, { label }, () => hold(resolve('fulfilled')));
+        request.catch((error) => resolve(error.name));
+      });
+      return decided;
+    }),
+  );
+  await say([...new Set(await Promise.all(asked))]);
+  await say(held.signal.aborted);
+  void held.release();
+  await told(); // there is room
+  await say(await waiting);
+  for (const end of ends) end();
+  for (const manager of [locks, other, open()]) {
+    while ((await nameIt(manager.request('c', () => {}))) !== 'fulfilled');
+  }
+  await say('works');
+  process.exit();
+};
+
+/** @param {any} Kind */
+function defineFull(Kind) {
+  test('full: requests are granted or refused, nothing is lost, and with room all works', async () => {
+    const engine = await Kind.start({ quota: QUOTA });
+    try {
+      const program = engine.run(ON_FULL_DISK, { inside: engine.onSmallDisk });
+      expect(await program.said()).toBe('ready');
+      await engine.fill(program.pid);
+      program.tell(Kind.requestsWhenFull);
+      const answers = await program.said();
+      expect(answers).toContain('QuotaExceededError');
+      expect(['fulfilled', 'QuotaExceededError']).toEqual(expect.arrayContaining(answers));
+      expect(await program.said()).toBe(false); // the lock is not lost
+      await engine.makeRoom(program.pid);
+      program.tell('room');
+      expect(await program.said()).toBe('granted');
+      expect(await program.said()).toBe('works');
+    } finally {
+      await engine.stop();
+    }
+  });
+}
+
+/** @param {() => any} engineOf @param {any} Kind */
 function defineExec(engineOf, Kind) {
   let cli;
   beforeEach(() => {
@@ -369,7 +468,9 @@ function describeBadDays(names) {
     const engineOf = () => engine;
 
     defineClosing(engineOf, Kind);
+    describe('many requests', () => defineMany(engineOf, Kind));
     if (Kind.isOfOneThread) return;
+    describeInside(['unshare', '--mount'], 'its disk', () => defineFull(Kind));
     describe('descriptors', () => defineDescriptors(engineOf));
     describe('exec', () => defineExec(engineOf, Kind));
     if (Kind.hasServer) describe('its server', () => defineServer(engineOf, Kind));

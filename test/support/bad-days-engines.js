@@ -102,6 +102,7 @@ class Engine {
   static grantsAtOnce = true;
   /** So many of a long queue are granted; the others are aborted, which takes less time. */
   static maxTurns = 20_000;
+  static requestsWhenFull = 3000;
 
   /** @param {number} [_ttlS]  of the sessions, where they have one */
   url(_ttlS) {
@@ -215,7 +216,8 @@ class Etcd extends Engine {
   static grantsAtOnce = false;
   /** Sessions end without a server, after the TTL. */
   static hasLeases = true;
-  static maxTurns = 1000;
+  static maxTurns = 200;
+  static requestsWhenFull = 20;
   #cluster;
 
   static async start({ quota } = {}) {
