@@ -1,15 +1,153 @@
 'use strict';
 
-// Loads the native addon. The only module that opens a .node file.
+// Distinguishes glibc from musl: a binary built for one of them cannot be loaded beside the other.
 
-const { readFileSync, statSync } = require('node:fs');
+const { closeSync, existsSync, openSync, readFileSync, readSync, statSync } = require('node:fs');
 const path = require('node:path');
-const { findAddon, howToBuild } = require('./addon-file.js');
 const { BindingError } = require('./binding-error.js');
+const { BUNDLED, installedRoot, isPackage, packageRoot } = require('./package-files.js');
 const { sharedByCopies } = require('./copies.js');
-const { packageRoot } = require('./package-files.js');
 
-/** @typedef {import('./addon-file.js').Machine} Machine */
+const INTERPRETER = 3; // PT_INTERP
+const HEADER = 56; // bytes per program header
+const HEADERS = 4096; // covers the file header, the program headers and, usually, the interpreter
+
+/**
+ * The dynamic loader that an ELF program names; it belongs to the program's C library.
+ * @param {string} file
+ * @returns {string | undefined} Undefined if the file names none or cannot be read.
+ */
+function interpreterOf(file) {
+  let fd;
+  try {
+    fd = openSync(file, 'r');
+    const head = Buffer.alloc(HEADERS);
+    const size = readSync(fd, head, 0, HEADERS, 0);
+    const isElf64 = head.readUInt32BE(0) === 0x7f454c46 && head[4] === 2;
+    if (!isElf64) return undefined;
+    const start = Number(head.readBigUInt64LE(32));
+    const step = head.readUInt16LE(54);
+    const count = step < HEADER ? 0 : head.readUInt16LE(56);
+    for (let at = start; at < start + step * count && at + HEADER <= size; at += step) {
+      if (head.readUInt32LE(at) !== INTERPRETER) continue;
+      const text = Buffer.alloc(Math.min(Number(head.readBigUInt64LE(at + 32)), HEADERS));
+      readSync(fd, text, 0, text.length, Number(head.readBigUInt64LE(at + 8)));
+      return text.toString('utf8').replace(/\0.*$/s, '');
+    }
+    return undefined;
+  } catch {
+    return undefined; // no permission, or no file
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
+}
+
+/**
+ * @param {string} [program]
+ * @returns {'glibc' | 'musl'}
+ */
+function cLibrary(program = process.execPath) {
+  const interpreter = interpreterOf(program);
+  if (interpreter !== undefined) return interpreter.includes('musl') ? 'musl' : 'glibc';
+  // If the program cannot be read, Node's report has the version of glibc; this takes milliseconds.
+  const { header } = /** @type {any} */ (process.report?.getReport() ?? {});
+  return header === undefined || header.glibcVersionRuntime !== undefined ? 'glibc' : 'musl';
+}
+
+// Finds the file of the native addon: one built on this machine, or a prebuilt one from the
+// package.
+
+/**
+ * @typedef {object} Machine
+ * @property {string} platform
+ * @property {string} arch
+ * @property {() => 'glibc' | 'musl'} [library]
+ */
+
+/**
+ * Returns the path of a prebuilt addon. Every path is written in full and outside of an arrow
+ * function, so that tools that trace an application's files (ncc, Next, @vercel/nft) find it.
+ * @param {string} target
+ * @returns {string | undefined}
+ */
+function deliveredHere(target) {
+  if (typeof __dirname !== 'string') return undefined;
+  /** @type {Record<string, string>} */
+  const files = {
+    'linux-x64-glibc': `${__dirname}/../prebuilds/linux-x64-glibc/holdfast.node`,
+    'linux-x64-musl': `${__dirname}/../prebuilds/linux-x64-musl/holdfast.node`,
+    'linux-arm64-glibc': `${__dirname}/../prebuilds/linux-arm64-glibc/holdfast.node`,
+    'linux-arm64-musl': `${__dirname}/../prebuilds/linux-arm64-musl/holdfast.node`,
+  };
+  return files[target] && path.normalize(files[target]);
+}
+
+/**
+ * The files to try, in order. The local build goes first: a developer of this package is changing
+ * it.
+ * @param {string} root  folder of the package
+ * @param {Machine} machine
+ */
+function candidates(root, { platform, arch, library = cLibrary }) {
+  const built = path.join(root, 'build', 'Release', 'holdfast.node');
+  if (existsSync(built)) return [built];
+  const target = `${platform}-${arch}-${library()}`;
+  const here = root === packageRoot() ? deliveredHere(target) : undefined;
+  return [built, here ?? path.join(root, 'prebuilds', target, 'holdfast.node')];
+}
+
+/** @param {string} root  folder of the package */
+function howToBuild(root) {
+  const isCheckout = existsSync(path.join(root, 'binding.gyp'));
+  return isCheckout ? `Run "npm run build" in ${root}.` : 'Run "npx holdfast-build".';
+}
+
+function isSingleExecutable() {
+  try {
+    return require('node:sea').isSea();
+  } catch {
+    return false; // a runtime without them
+  }
+}
+
+/**
+ * @param {string} root
+ * @param {string[]} searched
+ */
+function missing(root, searched) {
+  const places = `the native addon is missing (searched: ${searched.join(', ')}).`;
+  if (isPackage(root)) {
+    return new BindingError('ERR_HOLDFAST_NOT_BUILT', `${places} ${howToBuild(root)}`);
+  }
+  if (isSingleExecutable()) {
+    return new BindingError(
+      'ERR_HOLDFAST_BUNDLED',
+      `${places} A single executable application has no native part inside: put the package's ` +
+        'prebuilds/*/holdfast.node beside it, and set HOLDFAST_BINARY to its path.',
+    );
+  }
+  return new BindingError(
+    'ERR_HOLDFAST_BUNDLED',
+    `${places} ${BUNDLED}, or set HOLDFAST_BINARY to the path of holdfast.node.`,
+  );
+}
+
+/**
+ * @param {string} root  folder of the package
+ * @param {Machine} machine
+ * @returns {string}
+ * @throws {BindingError} where there is none
+ */
+function findAddon(root, machine) {
+  const searched = candidates(root, machine);
+  const found = searched.find((file) => existsSync(file));
+  if (found !== undefined) return found;
+  const installed = isPackage(root) ? undefined : installedRoot(root);
+  if (installed === undefined || installed === root) throw missing(root, searched);
+  return findAddon(installed, machine);
+}
+
+// Loads the native addon. The only module that opens a .node file.
 
 const SUPPORTED_PLATFORMS = ['linux'];
 
@@ -146,4 +284,4 @@ function loadBinding({
   }
 }
 
-module.exports = { loadBinding, BindingError };
+module.exports = { cLibrary, interpreterOf, loadBinding, BindingError };

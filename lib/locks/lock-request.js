@@ -1,26 +1,107 @@
 'use strict';
 
-const { QUEUED, MISSED: REFUSED } = require('../backends/outcome.js');
-const { lazy } = require('../lazy.js');
-const { apply, then } = require('../time.js');
-const { isObject } = require('../webidl.js');
-const { callInside, enterCallChain, leaveCallChain } = require('./call-chain.js');
+const { LockLostError } = require('../errors.js');
 const {
   publishEnd,
   publishEndSoon,
   publishGrant,
+  publishLostSoon,
   publishMiss,
   publishStart,
 } = require('./diagnostics.js');
+const { signalLoss } = require('./loss-signal.js');
+const { apply, performance, queueMicrotask, setImmediate, then } = require('../time.js');
+const { MISSED: REFUSED, QUEUED } = require('../backends/outcome.js');
+const { lazy } = require('../lazy.js');
+const { isObject } = require('../webidl.js');
+const { callInside, enterCallChain, leaveCallChain } = require('./call-chain.js');
 const { afterRelease, isPending, rethrow, throwAfterRelease } = require('./later-answer.js');
 const { createLock } = require('./lock.js');
 const { PendingRelease } = require('./pending-release.js');
-const { mayRunInTurn, waitForTurn } = require('./loop-turns.js');
 const phases = require('./request-phases.js');
 const { runAfter } = require('./run-after.js');
-const { tellLoss } = require('./tell-loss.js');
 const { tokenOf } = require('./token.js');
 const { createWaitLimits, throwIfAborted } = require('./wait-limits.js');
+
+/**
+ * Tells the signal of a lock and the subscribers that it was lost.
+ * @param {LockRequest} request  granted
+ * @param {import('../errors.js').LossReason} reason
+ * @param {string} [because]  the backend's explanation
+ */
+function tellLoss(request, reason, because = undefined) {
+  const error = new LockLostError(reason, request.token, request.name, because);
+  signalLoss(request, error); // before the rejection
+  publishLostSoon(request, error);
+  return error;
+}
+
+/**
+ * Callbacks of granted locks run in microtasks, because a turn of the event loop for each would
+ * cost several times the grant. A long run of them would delay timers and I/O. So once both limits
+ * below are reached since the last known turn, further callbacks wait for a new turn.
+ */
+const CALLBACKS_PER_LOOK = 128;
+const TURN_MS = 0.5;
+
+/** @typedef {{ open(): void }} Waiting  whose open() lets a callback run in a microtask */
+
+/** @type {Waiting[]} the callbacks that wait for a turn, from index `first` on, oldest first */
+let waiting = [];
+let first = 0;
+let callbacksLeft = CALLBACKS_PER_LOOK;
+let turnStart = -Infinity;
+
+/**
+ * Whether the callback of a lock may run now. If not, it and all later ones have to call
+ * waitForTurn(), so that none overtakes another.
+ */
+function mayRunInTurn() {
+  if (callbacksLeft === 0 && !mayRunMore()) return false;
+  callbacksLeft -= 1;
+  return true;
+}
+
+function mayRunMore() {
+  if (waiting.length > 0 || isTurnOver()) return false;
+  callbacksLeft = CALLBACKS_PER_LOOK;
+  return true;
+}
+
+/** Reading the clock costs a tenth of a lock. */
+function isTurnOver() {
+  return performance.now() - turnStart >= TURN_MS;
+}
+
+/**
+ * Opens the request in a later turn of the event loop, and those that follow after it.
+ * @param {Waiting} request
+ */
+function waitForTurn(request) {
+  if (waiting.length === 0) setImmediate(startTurn);
+  waiting.push(request);
+  callbacksLeft = 0;
+}
+
+function startTurn() {
+  turnStart = performance.now();
+  openSome();
+}
+
+function openSome() {
+  const batch = waiting.slice(first, first + CALLBACKS_PER_LOOK);
+  callbacksLeft = CALLBACKS_PER_LOOK - batch.length;
+  first += batch.length;
+  // Compacts rarely: at every removal, the cost would grow with the number of waiting callbacks.
+  if (2 * first >= waiting.length) [waiting, first] = [waiting.slice(first), 0];
+  for (const request of batch) request.open();
+  if (waiting.length > 0) queueMicrotask(goOn); // continue after their callbacks have run
+}
+
+function goOn() {
+  if (isTurnOver()) setImmediate(startTurn);
+  else openSome();
+}
 
 /** @typedef {import('../errors.js').LossReason} LossReason */
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
@@ -393,4 +474,4 @@ class LockRequest {
 
 const run = (/** @type {LockRequest} */ request) => request.run();
 
-module.exports = { LockRequest };
+module.exports = { CALLBACKS_PER_LOOK, TURN_MS, mayRunInTurn, waitForTurn, LockRequest };

@@ -5,7 +5,7 @@ const { lazy } = require('../lazy.js');
 
 const newBase = lazy(() => require('./mutex-base.js').newMutexBase);
 const toName = lazy(() => require('./mutex-base.js').toName);
-const toLimit = lazy(() => require('./lock-extensions.js').toLimit);
+const toLimit = lazy(() => require('./lock-options.js').toLimit);
 
 /** @typedef {import('../../types/mutex.d.ts').MutexRelease} MutexRelease */
 

@@ -2,7 +2,7 @@
 
 const { lazy } = require('../lazy.js');
 const { coveringLock } = require('./call-chain.js');
-const { DEFAULTS } = require('./default-options.js');
+const { DEFAULTS } = require('./lock-options.js');
 const { LockRequest } = require('./lock-request.js');
 
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */

@@ -11,7 +11,7 @@ const { ROOT } = require('../../scripts/steps/run.js');
 
 /** The delivered binary for this machine: `linux-x64-glibc`, as a rule. */
 function ownTarget() {
-  const { cLibrary } = require('../../lib/c-library.js');
+  const { cLibrary } = require('../../lib/binding.js');
   return `${process.platform}-${process.arch}-${cLibrary()}`;
 }
 

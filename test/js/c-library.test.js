@@ -3,7 +3,7 @@
 const { mkdtempSync, rmSync, writeFileSync } = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { cLibrary, interpreterOf } = require('../../lib/c-library.js');
+const { cLibrary, interpreterOf } = require('../../lib/binding.js');
 
 let folder;
 beforeEach(() => {

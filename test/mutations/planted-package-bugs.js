@@ -13,8 +13,8 @@ const PACKAGE_BUGS = [
   {
     name: 'locks are released while exit listeners still run',
     file: 'lib/backends/shared-memory/backend.js',
-    from: '    this.#agent = this.#open();\n  }\n',
-    to: "    this.#agent = this.#open();\n    process.on('exit', () => this.close());\n  }\n",
+    from: '    addThreadUser(this);\n  }\n',
+    to: "    addThreadUser(this);\n    process.on('exit', () => this.close());\n  }\n",
     tests: ['test/process/exit-order.test.js'],
   },
   {
@@ -96,7 +96,7 @@ const PACKAGE_BUGS = [
   },
   {
     name: 'a process that has changed its user has a second broker',
-    file: 'lib/backends/broker/open-places.js',
+    file: 'lib/backends/broker/backend.js',
     from: 'known.user === user ||',
     to: 'known.user !== user ||',
     tests: ['test/process/changed-user.test.js'], // as root

@@ -1,30 +1,184 @@
 'use strict';
 
-const { WAS_CLOSED, closedError, invalidStateError } = require('../../errors.js');
+const { getEnvironmentData, setEnvironmentData, threadId } = require('node:worker_threads');
+const fs = require('node:fs');
+const net = require('node:net');
+const { createClientId } = require('../client-id.js');
+const { pidNamespace } = require('../pid-namespace.js');
+const { newLifeline, removeLifeline } = require('./lifeline-files.js');
+const { securityError, toBrokerFiles } = require('./broker-files.js');
+const { closedError, invalidStateError, WAS_CLOSED } = require('../../errors.js');
 const { lazy } = require('../../lazy.js');
 const { performance } = require('../../time.js');
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { noteAttached } = require('../idle-agents.js');
-const { createClientId } = require('../client-id.js');
 const { QUEUED } = require('../outcome.js');
 const { needRoom } = require('../stack-room.js');
 const { addThreadUser } = require('../thread-users.js');
 const { checkTexts } = require('../text-limits.js');
 const { BrokerCalls } = require('./broker-calls.js');
-const { stateOf } = require('./client-state.js');
 const { askHolders, askHoldersSync } = require('./holders.js');
-const { Lifeline } = require('./lifeline.js');
 const { Link } = require('./link.js');
-const { toBrokerFiles } = require('./broker-files.js');
 const { helloMessages } = require('./parts.js');
-const { enterPlace, leavePlace } = require('./open-places.js');
 const { SyncCalls, unconfirmedRelease } = require('./sync-calls.js');
 const { TrackedRequests } = require('./tracked-requests.js');
 const { VIEW } = require('./wire.js');
 const { toInspection } = require('./wire-values.js');
 
+/** One for all copies of this module that a thread may have loaded. */
+const THREAD_KEY = Symbol.for('holdfast.thread');
+
+/** What tells this thread from all others, in whatever process and namespace. */
+function threadName() {
+  const holder = /** @type {any} */ (globalThis);
+  if (holder[THREAD_KEY] === undefined)
+    Object.defineProperty(holder, THREAD_KEY, { value: createClientId() });
+  return /** @type {string} */ (holder[THREAD_KEY]);
+}
+
+/**
+ * @typedef {object} Client
+ * @property {{ id: string, lifeline: { name: string } }} session
+ * @property {string} clientId
+ * @property {TrackedRequests} tracked
+ */
+
+/**
+ * All that a client says of itself, and has, for a broker that may know less.
+ * @param {Client} client
+ * @param {(t: number) => number} toBrokerTime
+ */
+function stateOf({ session, clientId, tracked }, toBrokerTime) {
+  return {
+    session: session.id,
+    clientId,
+    pid: process.pid,
+    pidNamespace: pidNamespace(),
+    threadId,
+    thread: threadName(),
+    lifeline: session.lifeline.name,
+    upTo: tracked.lastId,
+    requests: Array.from(tracked.values(), (request) => request.told(toBrokerTime)),
+  };
+}
+
+/** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
+
+const PRIVATE_FILE = 0o600;
+
+/**
+ * A socket that listens as long as this thread lives. A broker that comes up while the thread is
+ * blocked or stopped connects to it: the kernel accepts, and tells of the end.
+ */
+class Lifeline {
+  name;
+  #place;
+  #server;
+  /** @type {Set<net.Socket>} */
+  #brokers = new Set();
+
+  /**
+   * @param {BrokerFiles} place
+   * @param {() => void} onAsked  a broker has to know what this client holds
+   * @throws DOMException when it cannot listen: then nothing would show that this thread lives
+   */
+  constructor(place, onAsked) {
+    this.#place = place;
+    const { name, listenAt, publish } = newLifeline(place);
+    this.name = name;
+    this.#server = net.createServer((socket) => {
+      socket.unref();
+      this.#brokers.add(socket);
+      socket.on('error', () => socket.destroy());
+      socket.on('close', () => this.#brokers.delete(socket));
+      socket.on('data', onAsked);
+    });
+    this.#server.on('error', () => {}); // publish() finds no socket
+    // It listens when this returns. Not by way of the primary process of a cluster.
+    this.#server.listen({ path: listenAt, exclusive: true });
+    this.#server.unref();
+    try {
+      if (place.platform.hasModes) fs.chmodSync(listenAt, PRIVATE_FILE);
+      publish();
+    } catch (error) {
+      this.close();
+      throw notMade(place.lifelinesFolder, error);
+    }
+  }
+
+  close() {
+    this.#server.close();
+    for (const socket of this.#brokers) socket.destroy();
+    try {
+      removeLifeline(this.#place, this.name);
+    } catch (error) {
+      // Of the user that this process was before: a broker removes it.
+      if (!['EACCES', 'EPERM'].includes(/** @type {any} */ (error).code)) throw error;
+    }
+  }
+}
+
+/**
+ * @param {string} folder
+ * @param {unknown} cause
+ */
+function notMade(folder, cause) {
+  const { message } = /** @type {Error} */ (cause);
+  const why = `no room for a socket in ${folder}, or too many open files (${message})`;
+  return new DOMException(`The client cannot show that it lives: ${why}`, 'QuotaExceededError');
+}
+
+/**
+ * @typedef {object} OpenPlace
+ * @property {string} bucket
+ * @property {string} folder
+ * @property {number | undefined} user  that opened it
+ * @property {Int32Array} isOpen  one word, shared with the threads that have inherited it
+ */
+
+/** Threads inherit what is kept here from the one that starts them, as it is then. */
+const PLACES_KEY = 'holdfast.broker.open-places';
+
+/** @returns {Map<string, OpenPlace>} by client */
+const openPlaces = () => /** @type {any} */ (getEnvironmentData(PLACES_KEY)) ?? new Map();
+
+/**
+ * Makes the folders of a bucket for a client, and notes that it is open. After a change of the user
+ * the default directory is another one: two brokers would grant one lock.
+ * @param {BrokerFiles} place
+ * @param {string} clientId
+ * @throws DOMException (SecurityError)
+ */
+function enterPlace(place, clientId) {
+  const { bucket, folder } = place;
+  const user = process.geteuid?.();
+  const places = openPlaces();
+  for (const known of places.values()) {
+    if (known.bucket !== bucket || known.user === user || known.folder === folder) continue;
+    if (Atomics.load(known.isOpen, 0) === 0) continue;
+    throw securityError(
+      'this process has changed its user since it opened this bucket in the directory of the ' +
+        `former one, ${known.folder}: open it after the change, or close it before`,
+    );
+  }
+  place.ensure();
+  const isOpen = new Int32Array(new SharedArrayBuffer(4)).fill(1);
+  places.set(clientId, { bucket, folder, user, isOpen });
+  setEnvironmentData(PLACES_KEY, /** @type {any} */ (places));
+}
+
+/** @param {string} clientId */
+function leavePlace(clientId) {
+  const places = openPlaces();
+  const left = places.get(clientId);
+  if (left === undefined) return;
+  Atomics.store(left.isOpen, 0, 0);
+  places.delete(clientId);
+  if (places.size === 0) setEnvironmentData(PLACES_KEY, /** @type {any} */ (undefined));
+}
+
 /** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
-/** @typedef {import('./tracked-request.js').TrackedRequest} TrackedRequest */
+/** @typedef {import('./tracked-requests.js').TrackedRequest} TrackedRequest */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 /** @typedef {import('../../../types/backend.d.ts').LockOutcome} LockOutcome */
@@ -431,8 +585,8 @@ class BrokerBackend {
     this.#end();
     try {
       this.#onClose();
-    } catch (notMade) {
-      this.#failAll(/** @type {Error} */ (notMade));
+    } catch (failure) {
+      this.#failAll(/** @type {Error} */ (failure));
     }
   }
 
@@ -452,4 +606,4 @@ class BrokerBackend {
   }
 }
 
-module.exports = { BrokerBackend };
+module.exports = { Lifeline, BrokerBackend };

@@ -6,10 +6,50 @@ const { createClientId } = require('../client-id.js');
 const { toBucketName, userOfMachine } = require('../bucket-directory.js');
 const { invalidStateError } = require('../../errors.js');
 const { variable } = require('../process-environment.js');
-const { identityOf, isOtherFolder } = require('./folder-identity.js');
 const { defaultDirectory, folderNameOf, platformOf } = require('./platform.js');
 const { hasEnded } = require('./process-start.js');
 const { removeFile } = require('./remove-file.js');
+
+/**
+ * Which folder a path leads to, in whatever container: a path like /dev/shm is another one in each.
+ * @typedef {object} FolderIdentity
+ * @property {string} boot  of the machine; numbers of devices are given anew with each
+ * @property {number} device
+ * @property {number} inode
+ */
+
+/** @returns {string} '' where there is none: not Linux, or no /proc */
+function bootId() {
+  try {
+    return fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch {
+    return '';
+  }
+}
+
+/**
+ * @param {string} folder
+ * @returns {FolderIdentity | undefined} undefined where there are no containers
+ */
+function identityOf(folder) {
+  const boot = bootId();
+  const stat = fs.statSync(folder, { throwIfNoEntry: false });
+  if (boot === '' || stat === undefined) return undefined;
+  return { boot, device: stat.dev, inode: stat.ino };
+}
+
+/**
+ * Whether a path leads to another folder here than where its identity was noted.
+ * @param {string} folder
+ * @param {FolderIdentity | undefined} noted  undefined: it is the same everywhere
+ */
+function isOtherFolder(folder, noted) {
+  if (noted === undefined) return false;
+  const boot = bootId();
+  if (boot !== '' && boot !== noted.boot) return false; // all of before a reboot have ended
+  const present = fs.statSync(folder, { throwIfNoEntry: false });
+  return present?.dev !== noted.device || present.ino !== noted.inode;
+}
 
 /** @typedef {import('./platform.js').Platform} Platform */
 
@@ -19,7 +59,7 @@ const { removeFile } = require('./remove-file.js');
  * @property {number} number
  * @property {string} socket  that it listened on before the claim was made. In the file it is a
  *   name, where it is in the folder of claims: others may know that folder by another path
- * @property {import('./folder-identity.js').FolderIdentity} [outside]  else: the folder it is in
+ * @property {FolderIdentity} [outside]  else: the folder it is in
  * @property {string} key  the secret by which both sides know each other
  * @property {number} pid
  * @property {string} [start]  of that process, where the platform needs it

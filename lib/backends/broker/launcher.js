@@ -1,18 +1,63 @@
 'use strict';
 
+const net = require('node:net');
 const { spawn } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
+const { lazy } = require('../../lazy.js');
 const { dateNow, setTimeout } = require('../../time.js');
 const { invalidStateError } = require('../../errors.js');
 const { BUILD, REPLACED, REPLACED_STATUS } = require('../../build-id.js');
 const { packageFile } = require('../../package-files.js');
-const { ClientSocket } = require('./client-socket.js');
 const { machineNow } = require('./machine-clock.js');
 const { isShortage } = require('./broker-files.js');
 const { commandFor, packedAs } = require('./platform.js');
-const { lazy } = require('../../lazy.js');
 const { isProcessThere } = require('./process-start.js');
+
+/** @typedef {(bytes: Buffer, length: number) => void} OnBytes  the first `length` of them count */
+
+const { bun, deno } = process.versions;
+const isNode = bun === undefined && deno === undefined;
+
+const BUFFER_BYTES = 2 ** 16;
+/** Of all connections of the thread: what one reading has brought is used before the next one. */
+const sharedBuffer = lazy(() => Buffer.allocUnsafeSlow(BUFFER_BYTES));
+
+/**
+ * A client's end of a connection. On Node it reads without a readable stream and its buffers, which
+ * saves a tenth of a round trip.
+ */
+class ClientSocket {
+  socket;
+  /** @type {OnBytes} */
+  #onBytes = () => {};
+
+  /** @param {string} address */
+  constructor(address) {
+    this.socket = isNode
+      ? net.connect({ path: address, onread: this.#onRead() })
+      : net.connect(address);
+    this.socket.unref();
+  }
+
+  #onRead() {
+    const callback = (/** @type {number} */ length, /** @type {Uint8Array} */ bytes) => {
+      this.#onBytes(/** @type {Buffer} */ (bytes), length);
+      return true; // goes on
+    };
+    return { buffer: sharedBuffer(), callback };
+  }
+
+  /**
+   * To be called in the turn of the loop in which the connection came up, before anything is read.
+   * @param {OnBytes} onBytes
+   */
+  read(onBytes) {
+    this.#onBytes = onBytes;
+    if (!isNode)
+      this.socket.on('data', (bytes) => onBytes(/** @type {any} */ (bytes), bytes.length));
+  }
+}
 
 /** @typedef {import('./broker-files.js').BrokerFiles} BrokerFiles */
 /** @typedef {import('./broker-files.js').Claim} Claim */

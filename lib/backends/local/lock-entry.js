@@ -140,7 +140,7 @@ class LockEntry {
 
   /**
    * @param {number} now
-   * @param {import('./local-clock.js').LocalClock} clock
+   * @param {import('./lock-table.js').LocalClock} clock
    * @param {import('./lock-table.js').Viewer} viewer
    * @returns {LockDetail}
    */

@@ -1,43 +1,100 @@
 'use strict';
 
 const path = require('node:path');
+const { apply, queueMicrotask, then } = require('../../time.js');
 const { loadBinding } = require('../../binding.js');
-const { WAS_CLOSED, closedError, invalidStateError } = require('../../errors.js');
+const { closedError, invalidStateError, WAS_CLOSED } = require('../../errors.js');
 const { lazy } = require('../../lazy.js');
-const { RequestTable, NO_ID } = require('./request-table.js');
+const { NO_ID, RequestTable } = require('./request-table.js');
 const { KeptNames } = require('./kept-names.js');
 const { createClientId } = require('../client-id.js');
 const { noteAttached } = require('../idle-agents.js');
 const { addThreadUser } = require('../thread-users.js');
-const { PendingLosses } = require('./pending-losses.js');
-const { SoonCall } = require('./soon-call.js');
 const { EVENT_DISCONNECTED, reasonOfEvent, reasonOfLoss } = require('./loss-reasons.js');
 const {
-  RequestCaller,
   lastErrorOf,
   openAgent,
   placeOf,
+  RequestCaller,
   toAgentOptions,
 } = require('./native-agent.js');
 const {
   DISCONNECTED,
-  HAS_EVENTS,
-  HAS_OTHERS,
-  EVENT_RELEASED,
-  LOSS_UNKNOWN,
   EVENT_FAILED,
   EVENT_GRANTED,
   EVENT_MISSED,
+  EVENT_RELEASED,
+  HAS_EVENTS,
+  HAS_OTHERS,
+  LOSS_UNKNOWN,
   OUTCOME_BITS,
   SELF_DEADLOCK,
 } = require('./native-constants.js');
-const { MISSED, GRANTED } = require('../outcome.js');
+const { GRANTED, MISSED } = require('../outcome.js');
 const { waitInSlices } = require('../wait-in-slices.js');
-const { apply, queueMicrotask, then } = require('../../time.js');
 
-/** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
+
+/** Losses not yet delivered, of requests that the native part has already forgotten. */
+class PendingLosses {
+  /** @type {Map<Request, { loss: LockLossReason, tell: (() => void) | undefined }>} */
+  #words = new Map();
+
+  /**
+   * @param {Request} request
+   * @param {LockLossReason} loss  the answer to take()
+   * @param {() => void} [tell]  called by flush(); without it only take() delivers the loss
+   */
+  add(request, loss, tell = undefined) {
+    this.#words.set(request, { loss, tell });
+  }
+
+  /**
+   * @param {Request} request
+   * @returns {LockLossReason | undefined} undefined when no loss is pending
+   */
+  take(request) {
+    const words = this.#words.get(request);
+    this.#words.delete(request);
+    return words?.loss;
+  }
+
+  flush() {
+    for (const [request, { tell }] of this.#words) {
+      if (tell === undefined) continue;
+      this.#words.delete(request);
+      tell();
+    }
+  }
+}
+
+const SOON = Promise.resolve();
+
+/**
+ * Calls a function in a microtask, once, however often it is asked to before. No then() of the
+ * program has a part in it: one that throws would end all later calls.
+ */
+class SoonCall {
+  #isDue = false;
+  #call;
+
+  /** @param {() => void} call */
+  constructor(call) {
+    this.#call = () => {
+      this.#isDue = false;
+      call();
+    };
+  }
+
+  request() {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    apply(then, SOON, [this.#call]); // queueMicrotask() takes several times as long
+  }
+}
+
+/** @typedef {import('../../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../../types/backend.d.ts').LockOutcome} LockOutcome */
 /** @typedef {import('./watch.js').SharedMemoryWatch} SharedMemoryWatch */
 
@@ -448,4 +505,4 @@ class SharedMemoryBackend {
   }
 }
 
-module.exports = { SharedMemoryBackend };
+module.exports = { PendingLosses, SharedMemoryBackend };

@@ -1,12 +1,6 @@
 'use strict';
 
-const {
-  existsSync,
-  lstatSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-} = require('node:fs');
+const { existsSync, lstatSync, readdirSync, readFileSync, statSync } = require('node:fs');
 const path = require('node:path');
 const { defaultDirectory, toBucketName } = require('../bucket-directory.js');
 const { IF_AVAILABLE, SHARED, STEAL } = require('./native-constants.js');

@@ -1,10 +1,184 @@
 'use strict';
 
 const { eachOf, filter, runAtOnce } = require('../../sliced.js');
-const { strongComponents } = require('./strong-components.js');
-const { WaitNode, Resource } = require('./wait-node.js');
+const { isGrantable } = require('../../backends/grantable.js');
+
+/**
+ * Computes the strongly connected components of a directed graph: for each node the nodes that it
+ * can reach and that can reach it, itself included. Tarjan's algorithm, without recursion. Yields
+ * at every step.
+ * @template N
+ * @param {Iterable<N>} starts  nodes from which all others can be reached
+ * @param {(node: N) => Iterable<N>} next  the successors of a node; called once per node
+ * @returns {Generator<void, Map<N, N[]>, void>} nodes of one component share one array
+ */
+function* strongComponents(starts, next) {
+  /** @type {Map<N, number>} the order of discovery */
+  const indexes = new Map();
+  /** @type {Map<N, number>} the earliest reachable node that is still open */
+  const lowest = new Map();
+  /** @type {Map<N, N[]>} */
+  const components = new Map();
+  /** @type {N[]} discovered, but in no component yet */
+  const open = [];
+
+  /** @param {N} node */
+  const enter = (node) => {
+    indexes.set(node, indexes.size);
+    lowest.set(node, indexes.size - 1);
+    open.push(node);
+    return { node, rest: next(node)[Symbol.iterator]() };
+  };
+  /**
+   * @param {N} node
+   * @param {number | undefined} index
+   */
+  const lower = (node, index) => {
+    lowest.set(node, Math.min(Number(lowest.get(node)), Number(index)));
+  };
+  /** @param {N} node */
+  function* leave(node) {
+    if (lowest.get(node) !== indexes.get(node)) return;
+    const component = open.splice(open.lastIndexOf(node));
+    yield* eachOf(component, (member) => components.set(member, component));
+  }
+
+  /**
+   * Takes one step forward or back.
+   * @param {{ node: N, rest: Iterator<N> }[]} path
+   */
+  function* walk(path) {
+    const { node, rest } = path[path.length - 1];
+    const { done, value } = rest.next();
+    if (done) {
+      yield* leave(node);
+      path.pop();
+      if (path.length > 0) lower(path[path.length - 1].node, lowest.get(node));
+    } else if (!indexes.has(value)) {
+      path.push(enter(value));
+    } else if (!components.has(value)) {
+      lower(node, indexes.get(value));
+    }
+    yield;
+  }
+
+  for (const start of starts) {
+    const path = indexes.has(start) ? [] : [enter(start)];
+    while (path.length > 0) yield* walk(path);
+  }
+  return components;
+}
+
+/**
+ * The same, without interruption.
+ * @template N
+ * @param {Iterable<N>} starts
+ * @param {(node: N) => Iterable<N>} next
+ * @returns {Map<N, N[]>}
+ */
+const findStrongComponents = (starts, next) => runAtOnce(strongComponents(starts, next));
 
 /** @typedef {import('../../../types/backend.d.ts').LockDetail} LockDetail */
+
+/** A held lock or a pending request in the wait-for graph. */
+class WaitNode {
+  isStuck = true;
+  /** @type {WaitNode[]} of a held lock: the nodes that it waits for */
+  waitsFor = [];
+  /** @type {WaitNode[]} held locks */
+  waitedForBy = [];
+  /** How many of the nodes that it waits for are stuck. */
+  missing = 0;
+
+  /**
+   * @param {LockDetail} detail
+   * @param {Resource} resource
+   */
+  constructor(detail, resource) {
+    this.detail = detail;
+    this.resource = resource;
+  }
+
+  get isHolder() {
+    return this.detail.token !== null;
+  }
+
+  /** @param {WaitNode} node */
+  waitFor(node) {
+    this.waitsFor.push(node);
+    this.missing += 1;
+    node.waitedForBy.push(this);
+  }
+
+  /** @returns {(WaitNode | Resource)[]} the nodes that block it */
+  next() {
+    return this.isHolder ? this.waitsFor.filter(({ isStuck }) => isStuck) : [this.resource];
+  }
+}
+
+/** A resource name with its holders and its queue. */
+class Resource {
+  /** @type {WaitNode[]} */
+  #holders = [];
+  /** @type {WaitNode[]} in order */
+  queue = [];
+  /** How many requests of the queue would be granted. */
+  #granted = 0;
+  #shared = 0;
+  #exclusive = 0;
+  #knowsQueue;
+
+  /** @param {boolean} [knowsQueue]  false: the order of the queue is not known */
+  constructor(knowsQueue = true) {
+    this.#knowsQueue = knowsQueue;
+  }
+
+  /** @param {WaitNode} holder */
+  addHolder(holder) {
+    this.#holders.push(holder);
+    this.#count(holder, 1);
+  }
+
+  /** @param {WaitNode} holder  that can continue to its release */
+  removeHolder(holder) {
+    this.#count(holder, -1);
+  }
+
+  /**
+   * @param {WaitNode} holder
+   * @param {number} change
+   */
+  #count({ detail }, change) {
+    if (detail.mode === 'exclusive') this.#exclusive += change;
+    else this.#shared += change;
+  }
+
+  /**
+   * Counts the requests at the front of the strict queue that could be granted beside the stuck
+   * holders, and would end.
+   */
+  *takeGrantable() {
+    while (this.#granted < this.queue.length && this.#isGrantable(this.queue[this.#granted])) {
+      yield this.queue[this.#granted];
+      this.#granted += 1;
+    }
+  }
+
+  /**
+   * Without the queue a request waits for every holder, so that no stuck one is overlooked.
+   * @param {WaitNode} request
+   */
+  #isGrantable({ detail: { mode, limit } }) {
+    const waitsForAll = mode === 'exclusive' || !this.#knowsQueue;
+    return isGrantable(waitsForAll ? 'exclusive' : mode, limit, this.#exclusive, this.#shared);
+  }
+
+  /** @returns {WaitNode[]} the nodes that keep it from being granted */
+  next() {
+    return this.#holders.filter(({ isStuck }) => isStuck);
+  }
+}
+
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
 
 /** How long a cycle stands unchanged before it is a deadlock. */
@@ -268,4 +442,4 @@ function pendingOf(nodes) {
   return details;
 }
 
-module.exports = { DEADLOCK_MS, WaitGraph };
+module.exports = { findStrongComponents, DEADLOCK_MS, WaitGraph };

@@ -2,7 +2,7 @@
 
 const library = require('../../../lib/index.js');
 const { enterCallChain } = require('../../../lib/locks/call-chain.js');
-const { CALLBACKS_PER_LOOK } = require('../../../lib/locks/loop-turns.js');
+const { CALLBACKS_PER_LOOK } = require('../../../lib/locks/lock-request.js');
 const { runWithCollector } = require('../../support/collector-program.js');
 
 test('a handle that is collected before its release is released, with a warning', () => {

@@ -1,7 +1,7 @@
 'use strict';
 
 const { toLockOptions } = require('../../../lib/locks/lock-options.js');
-const { checkLockRequest } = require('../../../lib/locks/request-checks.js');
+const { checkLockRequest } = require('../../../lib/locks/lock-manager.js');
 
 const { signal } = new AbortController();
 

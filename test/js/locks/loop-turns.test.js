@@ -13,7 +13,7 @@ beforeEach(() => {
       queueMicrotask,
       setImmediate: (run) => immediates.push(run),
     }));
-    turns = require('../../../lib/locks/loop-turns.js');
+    turns = require('../../../lib/locks/lock-request.js');
   });
   jest.dontMock('../../../lib/time.js');
   TURN_MS = turns.TURN_MS;

@@ -3,7 +3,7 @@
 // Loaded before a program: every name is kept when its lock is released, not those alone that come
 // back. jest.kept-names.config.js runs the conformance tests with it.
 
-const { Comebacks } = require('../../../lib/backends/shared-memory/comebacks.js');
+const { Comebacks } = require('../../../lib/backends/shared-memory/kept-names.js');
 const { Comebacks: EagerComebacks } = require('../eager-comebacks.js');
 
 Comebacks.prototype.isDue = EagerComebacks.prototype.isDue;

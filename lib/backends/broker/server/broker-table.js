@@ -1,19 +1,134 @@
 'use strict';
 
+const { IF_AVAILABLE, PATIENT, SHARED, STEAL } = require('../wire.js');
 const { LocalLockTable } = require('../../local/lock-table.js');
 const { TokenCounter } = require('../../local/token-counter.js');
 const { VERSION } = require('./journal.js');
 const { clockName, machineNow, wallLead, wallNow } = require('../machine-clock.js');
-const { lossOf, recordOf, requestOf, tokenAndTime } = require('./entry-records.js');
-const { NO_ROOM, bytesOfRequest, bytesOfSession } = require('./journal-room.js');
-const { RemoteRequest } = require('./remote-request.js');
-const { Session, entriesByThread } = require('./session.js');
+const { entriesByThread, Session } = require('./session.js');
 
 /** @typedef {import('../../local/lock-entry.js').LockEntry} LockEntry */
-/** @typedef {import('../../../../types/backend.d.ts').LockLossReason} LossReason */
+
+/** What the journal says of a request, as journal.js lists it. */
+
+/** @param {LockEntry} entry */
+const requestOf = (entry) => /** @type {RemoteRequest} */ (/** @type {any} */ (entry.request));
+
+/** @param {LockEntry} entry  granted */
+const tokenAndTime = ({ request, grantedAt }) => [request.tokenHigh, request.tokenLow, grantedAt];
+
+/**
+ * @param {string} sessionId
+ * @param {LockEntry} entry  lost
+ */
+const lossOf = (sessionId, entry) => [
+  'K',
+  sessionId,
+  ...requestOf(entry).asked,
+  ...tokenAndTime(entry),
+  entry.lossReason,
+];
+
+/**
+ * @param {string} sessionId
+ * @param {LockEntry} entry
+ */
+function recordOf(sessionId, entry) {
+  const request = requestOf(entry);
+  if (entry.isQueued) return ['Q', sessionId, ...request.asked];
+  if (entry.isHeld) return ['H', sessionId, ...request.asked, ...tokenAndTime(entry)];
+  return lossOf(sessionId, entry);
+}
+
 /** @typedef {import('./session.js').SessionDetails} SessionDetails */
 
-/** @typedef {import('./remote-request.js').Asked} Asked */
+/** What something new takes in the journal at most, and what is said where that is not there. */
+
+const NO_ROOM = ['QuotaExceededError', 'The journal of the broker has no room: the disk is full'];
+
+/** In the journal, a character takes up to six bytes. */
+const MAX_BYTES_PER_UNIT = 6;
+/** What else there is in the records of a request, its ends included. */
+const MAX_OTHER_BYTES = 1024;
+
+/**
+ * What a session takes that is new.
+ * @param {SessionDetails} details
+ */
+const bytesOfSession = ({ clientId, pidNamespace, thread, lifeline }) =>
+  MAX_OTHER_BYTES +
+  MAX_BYTES_PER_UNIT *
+    (2 * clientId.length + pidNamespace.length + thread.length + lifeline.length);
+
+/** @param {Asked} asked */
+function bytesOfRequest([, name, , , extras]) {
+  const units = name.length + (extras === null ? 0 : extras[2].length + extras[3].length);
+  return MAX_OTHER_BYTES + 2 * MAX_BYTES_PER_UNIT * units;
+}
+
+/**
+ * What crosses of a request: its number, its name, flags, the time at which it was made, extras.
+ * @typedef {[id: number, name: string, flags: number, t: number, extras: WireExtras | null]} Asked
+ */
+/**
+ * @typedef {[
+ *   limit: number,
+ *   holdLimit: number,
+ *   label: string,
+ *   callSite: string,
+ *   high: number,
+ *   low: number,
+ * ]} WireExtras  the last two: the token of the lock in whose callback it was made
+ */
+
+/**
+ * @param {WireExtras | null} extras
+ * @returns {import('../../../../types/backend.d.ts').LockRequestExtras | undefined}
+ */
+function toExtras(extras) {
+  if (extras === null) return undefined;
+  const [limit, holdLimit, label, callSite, tokenHigh, tokenLow] = extras;
+  const enclosing = /** @type {any} */ (
+    tokenHigh === 0 && tokenLow === 0 ? undefined : { tokenHigh, tokenLow }
+  );
+  return { limit, holdLimit, label, callSite, deadlock: 'ignore', enclosing };
+}
+
+/** A request as the lock table sees it: it is told by its session, so it has no ears of its own. */
+class RemoteRequest {
+  tokenHigh = 0;
+  tokenLow = 0;
+
+  /** @param {Asked} asked */
+  constructor([id, name, flags, t, extras]) {
+    this.backendId = id;
+    this.name = name;
+    this.flags = flags;
+    this.t = t;
+    this.wireExtras = extras;
+    this.extras = toExtras(extras);
+    /** @type {'shared' | 'exclusive'} */
+    this.mode = (flags & SHARED) === 0 ? 'exclusive' : 'shared';
+    this.ifAvailable = (flags & IF_AVAILABLE) !== 0;
+    this.steal = (flags & STEAL) !== 0;
+  }
+
+  get isPatient() {
+    return (this.flags & PATIENT) !== 0;
+  }
+
+  granted() {}
+  missed() {}
+  failed() {}
+  lost() {}
+
+  get asked() {
+    return [this.backendId, this.name, this.flags, this.t, this.wireExtras];
+  }
+}
+
+/** @typedef {import('../../../../types/backend.d.ts').LockLossReason} LossReason */
+
 /** @typedef {{ add(record: unknown[]): void, hasRoomFor(bytes: number): boolean }} Notebook */
 
 const CLOCK = {

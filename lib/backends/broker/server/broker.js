@@ -1,18 +1,46 @@
 'use strict';
 
+const { removeBrokerSockets } = require('../broker-sockets.js');
+const { listLifelines, removeLifeline, removeOldDrafts } = require('../lifeline-files.js');
 const { clearTimeout, setImmediate, setTimeout } = require('../../../time.js');
 const { BrokerTable } = require('./broker-table.js');
 const { ClientConnection } = require('./client-connection.js');
-const { Gathering } = require('./gathering.js');
+const { Gathering, mergeOne } = require('./gathering.js');
 const { Journal } = require('./journal.js');
 const { readLastJournal } = require('./last-journal.js');
-const { removeLeftOvers } = require('./left-overs.js');
-const { listLifelines, removeLifeline } = require('../lifeline-files.js');
 const { machineNow } = require('../machine-clock.js');
-const { mergeOne } = require('./merge.js');
-const { toRefusal } = require('./refusal.js');
 const { Rounds } = require('./round.js');
 const { SessionLifelines } = require('./session-lifelines.js');
+
+/**
+ * Removes what brokers, candidates and clients that were killed have left in a bucket, but for
+ * lifelines: whether a client lives is asked by its own.
+ * @param {import('../broker-files.js').BrokerFiles} place
+ * @param {import('../broker-files.js').Claim} claim  of this broker
+ */
+function removeLeftOvers(place, { number, socket }) {
+  place.cleanUp(number);
+  removeBrokerSockets(place, socket);
+  removeOldDrafts(place);
+}
+
+/** @typedef {[name: string, message: string]} Refusal  an error, as it crosses */
+
+/**
+ * Why a broker cannot serve, for its clients.
+ * @param {unknown} cause
+ * @param {string} folder  of the bucket
+ * @returns {Refusal}
+ */
+function toRefusal(cause, folder) {
+  const { name, message, code } = /** @type {any} */ (cause);
+  if (cause instanceof DOMException) return [name, message];
+  const isFull = code === 'ENOSPC' || code === 'EDQUOT';
+  return [
+    isFull ? 'QuotaExceededError' : 'InvalidStateError',
+    `The broker cannot take over, see to the files in ${folder}: ${message}`,
+  ];
+}
 
 /** @typedef {import('../broker-files.js').BrokerFiles} BrokerFiles */
 /** @typedef {import('./session.js').Session} Session */
@@ -56,7 +84,7 @@ class Broker {
   #returnTimer = undefined;
   /** @type {Gathering | undefined} while only the clients can tell what they hold */
   #gathering = undefined;
-  /** @type {import('./refusal.js').Refusal | undefined} why it serves nobody */
+  /** @type {Refusal | undefined} why it serves nobody */
   #refusal = undefined;
 
   /**

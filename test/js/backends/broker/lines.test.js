@@ -2,7 +2,7 @@
 
 const fc = require('fast-check');
 const { LineReader, WireError, toLine } = require('../../../../lib/backends/broker/lines.js');
-const { PendingBytes } = require('../../../../lib/backends/broker/server/pending-bytes.js');
+const { PendingBytes } = require('../../../../lib/backends/broker/server/journal.js');
 
 const number = fc.oneof(fc.integer(), fc.double(), fc.constantFrom(-0, NaN, Infinity, 2 ** 53));
 const text = fc.string({ unit: 'binary' });

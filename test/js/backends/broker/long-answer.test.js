@@ -5,7 +5,7 @@ const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
-const { answerCall } = require('../../../../lib/backends/broker/server/calls.js');
+const { answerCall } = require('../../../../lib/backends/broker/server/client-connection.js');
 const { openLockManager } = require('../../../../lib/index.js');
 const { killBroker, removeLocks } = require('../../../support/broker-process.js');
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { PendingLosses } = require('../../../../lib/backends/shared-memory/pending-losses.js');
+const { PendingLosses } = require('../../../../lib/backends/shared-memory/backend.js');
 
 const REQUEST = /** @type {any} */ ({});
 

@@ -1,7 +1,7 @@
 'use strict';
 
 const { hostname } = require('node:os');
-const { describeCycle } = require('../../../../lib/locks/deadlock/describe-cycle.js');
+const { describeCycle } = require('../../../../lib/locks/deadlock/detector.js');
 
 const requestBy = (name, pid) => ({
   ...{ name, mode: 'exclusive', label: '', threadId: 0, waited: 7.4 },

@@ -1,7 +1,7 @@
 'use strict';
 
 const fc = require('fast-check');
-const { findStrongComponents } = require('../../../../lib/locks/deadlock/strong-components.js');
+const { findStrongComponents } = require('../../../../lib/locks/deadlock/wait-graph.js');
 
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 

@@ -4,7 +4,7 @@ const { mkdtempSync, rmSync } = require('node:fs');
 const { openLockManager } = require('../../../../lib/index.js');
 const { SharedMemoryBackend } = require('../../../../lib/backends/shared-memory/backend.js');
 const { RecordedRequest } = require('../../../support/recorded-request.js');
-const { Surroundings } = require('../../../../lib/locks/deadlock/surroundings.js');
+const { Surroundings } = require('../../../../lib/locks/deadlock/detector.js');
 
 const nothing = () => {};
 
