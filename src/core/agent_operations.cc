@@ -72,7 +72,7 @@ Status Agent::PutInRequest(uint32_t id, const segment::ResourceName& name,
   SetState(id, EntryState::kArriving);
   PutIn({.place = *place,
          .request_place = {},
-         .shard = name.ShardOf(segment.geometry().shards),
+         .shard = name.ShardIn(segment),
          .id = id,
          .kind = OperationKind::kRequest});
   return Status();
@@ -360,7 +360,7 @@ void Agent::Postpone(uint32_t id, const segment::ResourceName& name, const LockR
                     request,
                     retry.order == Retry{}.order ? ++last_postponed_ : retry.order};
   SetState(id, EntryState::kArriving);
-  const uint32_t shard = name.ShardOf(attachment_->manager().segment().geometry().shards);
+  const uint32_t shard = name.ShardIn(attachment_->manager().segment());
   attachment_->worker().Defer(shard, this,
                               [attachment = attachment_.get(), log = visit_log_, self = self_,
                                shard, id, dead = std::move(dead), attempts = retry.attempts] {

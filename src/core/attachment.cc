@@ -31,11 +31,11 @@ struct Registry {
 
 // Made when the addon is loaded: a thread of a forked child would wait for ever for a first use
 // that another thread of the parent had begun.
-Registry* const the_registry = new Registry;
+Registry* const kRegistry = new Registry;
 
 // Another thread of the parent may have locked it, or may have been changing it. The child uses
 // none of its parent's attachments.
-platform::ForkedChildReset reset_registry([] { new (the_registry) Registry; });
+platform::ForkedChildReset reset_registry([] { new (kRegistry) Registry; });
 
 // For a size that no segment has: more than the file.
 uint64_t FixedBytes(uint64_t size) {
@@ -50,7 +50,8 @@ void InitializeSegment(void* base, uint64_t capacity) {
   const Result<platform::BootId> boot_id = platform::ReadBootId();
   segment::Segment(base, Geometry::ForCapacity(capacity))
       .Initialize(boot_id.ok() ? *boot_id : platform::BootId{},
-                  segment::TokenAt(platform::RealtimeNs()));
+                  segment::TokenAt(platform::RealtimeNs()),
+                  {{platform::RandomWord(), platform::RandomWord()}});
 }
 
 bool IsOfAnotherVersion(const platform::SegmentFile& file) {
@@ -90,7 +91,7 @@ Result<std::shared_ptr<Attachment>> Attachment::Attach(const AttachOptions& opti
     return Status(StatusCode::kInvalidArgument,
                   "the capacity must be 1 MiB to 16 GiB, a multiple of 4096 bytes");
   }
-  Registry& registry = *the_registry;
+  Registry& registry = *kRegistry;
   const std::lock_guard<std::mutex> guard(registry.mutex);
   std::erase_if(registry.attachments, [](const auto& known) { return known.expired(); });
   // Another user has another default directory: two threads would hold one lock.

@@ -82,7 +82,7 @@ Result<std::vector<ProcessRef>> Blockers(LockManager& manager, const RecordRef& 
 Result<std::vector<Holdings>> Holders(LockManager& manager, const segment::ResourceName& name,
                                       uint64_t timeout_ns) {
   HoldingsByProcess holders(manager.segment());
-  const uint32_t shard = name.ShardOf(manager.segment().geometry().shards);
+  const uint32_t shard = name.ShardIn(manager.segment());
   WakeQueue wake_queue(manager.segment(), manager.host());
   const Result<ShardLock> lock = manager.EnterForRead(shard, wake_queue, timeout_ns);
   if (!lock.ok()) return lock.status();

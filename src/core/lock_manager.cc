@@ -95,7 +95,7 @@ void LockManager::Repair(uint32_t shard, WakeQueue& wake_queue) {
 Result<RequestReply> LockManager::Request(const segment::AgentRef& agent,
                                           const segment::ResourceName& name,
                                           const LockRequest& request, uint64_t timeout_ns) {
-  const uint32_t shard = name.ShardOf(segment_.geometry().shards);
+  const uint32_t shard = name.ShardIn(segment_);
   const ShardView view(segment_, shard);
   for (int attempt = 0; attempt < kAttempts;) {
     RequestReply reply;

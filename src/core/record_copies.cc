@@ -125,7 +125,7 @@ Result<std::vector<RecordCopy>> HoldersOf(LockManager& manager, const segment::R
                                           uint32_t max, uint64_t timeout_ns) {
   RecordCopies copies(manager, max);
   {
-    const uint32_t shard = name.ShardOf(manager.segment().geometry().shards);
+    const uint32_t shard = name.ShardIn(manager.segment());
     WakeQueue wake_queue(manager.segment(), manager.host());
     const Result<ShardLock> lock = manager.EnterForRead(shard, wake_queue, timeout_ns);
     if (!lock.ok()) return lock.status();

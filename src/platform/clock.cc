@@ -1,6 +1,7 @@
 #include "platform/clock.h"
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,6 +64,12 @@ bool ParseUuid(std::string_view text, BootId& id) {
 }
 
 }  // namespace
+
+uint64_t RandomWord() {
+  uint64_t word = 0;
+  const auto got = RetryOnEintr([&] { return getrandom(&word, sizeof(word), 0); });
+  return got == sizeof(word) ? word : RealtimeNs();
+}
 
 Result<BootId> ReadBootId() {
   BootId id{};

@@ -21,6 +21,9 @@ uint64_t RealtimeNs();
 // The same, late by some milliseconds, at the price of reading memory.
 uint64_t CoarseRealtimeMs();
 
+// Nobody can guess it where the system has random numbers.
+uint64_t RandomWord();
+
 using BootId = std::array<uint8_t, 16>;
 
 // Changes with every boot; all zero if procfs is not mounted. kOsError: procfs returned something

@@ -23,18 +23,18 @@ struct Registry {
 
 // Made when the addon is loaded, as the fork registry is. Never destroyed: threads may still run at
 // exit.
-Registry* const the_registry = new Registry;
+Registry* const kRegistry = new Registry;
 
 class RegisteredMark {
  public:
   RegisteredMark() {
-    const std::lock_guard<std::mutex> guard(the_registry->mutex);
-    next_ = std::exchange(the_registry->first, this);
+    const std::lock_guard<std::mutex> guard(kRegistry->mutex);
+    next_ = std::exchange(kRegistry->first, this);
   }
   ~RegisteredMark() {
     known_mark = nullptr;
-    const std::lock_guard<std::mutex> guard(the_registry->mutex);
-    RegisteredMark** link = &the_registry->first;
+    const std::lock_guard<std::mutex> guard(kRegistry->mutex);
+    RegisteredMark** link = &kRegistry->first;
     while (*link != nullptr && *link != this) link = &(*link)->next_;
     if (*link == this) *link = next_;
   }
@@ -45,7 +45,7 @@ class RegisteredMark {
   RegisteredMark* next() const { return next_; }
   // In a forked child, by its one thread: the others are not there, inside or not.
   void BecomeTheOnlyOne() {
-    the_registry->first = this;
+    kRegistry->first = this;
     next_ = nullptr;
   }
 
@@ -55,7 +55,7 @@ class RegisteredMark {
 };
 
 ForkedChildReset reset_registry([] {
-  new (the_registry) Registry;
+  new (kRegistry) Registry;
   if (known_mark != nullptr) known_mark->BecomeTheOnlyOne();
 });
 
@@ -72,13 +72,13 @@ CriticalSectionMark& MarkOfThisThread() {
   return known_mark != nullptr ? known_mark->mark() : MakeMark();
 }
 
-CriticalSectionScan::CriticalSectionScan() { the_registry->mutex.lock(); }
+CriticalSectionScan::CriticalSectionScan() { kRegistry->mutex.lock(); }
 
-CriticalSectionScan::~CriticalSectionScan() { the_registry->mutex.unlock(); }
+CriticalSectionScan::~CriticalSectionScan() { kRegistry->mutex.unlock(); }
 
 std::vector<uint64_t> CriticalSectionScan::ReadAll() {
   std::vector<uint64_t> words;
-  for (RegisteredMark* each = the_registry->first; each != nullptr; each = each->next()) {
+  for (RegisteredMark* each = kRegistry->first; each != nullptr; each = each->next()) {
     words.push_back(each->mark().word());
   }
   return words;

@@ -41,7 +41,7 @@ bool IntactNames::IsIntact(const Name& name) {
   const uint32_t shards = shard_.segment().geometry().shards;
   if (NameTable::CellsFor(length) > shard_.MaxCells() || !HasItsPieces(name)) return false;
   NameReader reader(shard_, name.id, *name.cell);
-  NameHasher hasher;
+  NameHasher hasher(shard_.segment().name_key());
   for (uint32_t i = 0; i < length; ++i) {
     uint16_t unit = 0;
     if (!reader.Next(unit)) return false;

@@ -118,7 +118,7 @@ struct SegmentHeader {
   Shared<uint64_t> boot_id[2];      //  40  of the machine's run that wrote it last
   Shared<uint64_t> segment_id;      //  56  tells this segment from one made before or after it
   Shared<uint64_t> segment_id_copies[2];  //  64  because files are named by it
-  uint8_t reserved[48];                   //  80
+  Shared<uint64_t> name_key[3][2];        //  80  of the hash of names, and two copies
   Shared<uint64_t> last_token;            // 128  the newest fencing token; a cache line of its own
   uint8_t reserved2[56];                  // 136
   Shared<uint64_t> last_entry;            // 192  the newest number of the watch ring

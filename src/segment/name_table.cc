@@ -44,14 +44,15 @@ bool NameTable::IsEqual(const NameCell& cell, const ResourceName& name) const {
 }
 
 NameTable::Found NameTable::Find(const ResourceName& name) const {
-  CellId id = shard_.segment().bucket(shard_.index(), name.hash()).Get();
+  const uint64_t hash = name.HashIn(shard_.segment());
+  CellId id = shard_.segment().bucket(shard_.index(), hash).Get();
   for (uint32_t steps = 0; id != kNoCell; ++steps) {
     NameCell* const cell = shard_.NameAt(id);
     if (cell == nullptr || steps > shard_.MaxCells()) {
       shard_.MarkDamaged();
       return {kNoCell, nullptr, true};
     }
-    if (cell->hash.Get() == name.hash() && IsEqual(*cell, name)) return {id, cell, false};
+    if (cell->hash.Get() == hash && IsEqual(*cell, name)) return {id, cell, false};
     id = cell->hash_next.Get();
   }
   return {};
@@ -71,7 +72,7 @@ NameTable::Found NameTable::Add(const ResourceName& name) {
     return {kNoCell, nullptr, true};
   }
   cell.length.Set(name.length());
-  cell.hash.Set(name.hash());
+  cell.hash.Set(name.HashIn(shard_.segment()));
   cell.queue_head.Set(kNoCell);
   cell.queue_tail.Set(kNoCell);
   cell.held_head.Set(kNoCell);

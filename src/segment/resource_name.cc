@@ -3,6 +3,8 @@
 #include <bit>
 #include <cstring>
 
+#include "segment/segment.h"
+
 namespace holdfast::segment {
 namespace {
 
@@ -16,13 +18,17 @@ uint64_t WordAt(const char16_t* units) {
 
 }  // namespace
 
-ResourceName::ResourceName(const char16_t* units, uint32_t length)
-    : units_(units), length_(length), hash_(0) {
-  NameHasher hasher;
+void ResourceName::Hash(const Segment& segment) const {
+  NameHasher hasher(segment.name_key());
   uint32_t i = 0;
-  for (; i + kUnitsPerWord <= length; i += kUnitsPerWord) hasher.AddWord(WordAt(units + i));
-  for (; i < length; ++i) hasher.Add(static_cast<uint16_t>(units[i]));
-  hash_ = hasher.Finish(length);
+  for (; i + kUnitsPerWord <= length_; i += kUnitsPerWord) hasher.AddWord(WordAt(units_ + i));
+  for (; i < length_; ++i) hasher.Add(static_cast<uint16_t>(units_[i]));
+  hash_ = hasher.Finish(length_);
+  is_hashed_ = true;
+}
+
+uint32_t ResourceName::ShardIn(const Segment& segment) const {
+  return ShardOfHash(HashIn(segment), segment.geometry().shards);
 }
 
 }  // namespace holdfast::segment

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace holdfast::segment {
 namespace {
@@ -22,10 +23,26 @@ BootWords ToWords(const platform::BootId& boot_id) {
 Segment::Segment(void* base, const Geometry& geometry)
     : base_(static_cast<unsigned char*>(base)),
       geometry_(geometry),
+      name_key_(ReadNameKey()),
       extent_shift_(static_cast<uint32_t>(std::countr_zero(geometry.cells_per_extent))) {}
 
-void Segment::Initialize(const platform::BootId& boot_id, uint64_t first_token) {
+// Two copies that agree are right.
+NameKey Segment::ReadNameKey() const {
+  NameKey key;
+  for (size_t i = 0; i < std::size(key.words); ++i) {
+    const auto word = [&](size_t copy) { return header().name_key[copy][i].Get(); };
+    key.words[i] = word(1) == word(2) ? word(1) : word(0);
+  }
+  return key;
+}
+
+void Segment::Initialize(const platform::BootId& boot_id, uint64_t first_token,
+                         const NameKey& key) {
   SegmentHeader& h = header();
+  name_key_ = key;
+  for (auto& copy : h.name_key) {
+    for (size_t i = 0; i < std::size(key.words); ++i) copy[i].Set(key.words[i]);
+  }
   h.layout_version.Set(kLayoutVersion);
   h.cell_bytes.Set(kCellBytes);
   h.shard_bytes.Set(sizeof(ShardHeader));

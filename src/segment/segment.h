@@ -15,6 +15,7 @@
 #include "segment/geometry.h"
 #include "segment/layout.h"
 #include "segment/owner.h"
+#include "segment/resource_name.h"
 
 namespace holdfast::segment {
 
@@ -40,7 +41,7 @@ class Segment {
   void UseBacking(Backing& backing) { backing_ = &backing; }
 
   // Writes the header of a new, zeroed segment. Tokens begin behind `first_token`.
-  void Initialize(const platform::BootId& boot_id, uint64_t first_token);
+  void Initialize(const platform::BootId& boot_id, uint64_t first_token, const NameKey& key = {});
   // kVersionMismatch: created with another layout version; kSegmentBroken: not a segment, or
   // damaged.
   Status CheckHeader() const;
@@ -141,10 +142,14 @@ class Segment {
   // The process of a record. If the agent's entry names another one, the entry counts: one damaged
   // word must not make a living owner look dead.
   ProcessRef OwnerOf(const RequestCell& request) const;
+  // The key of the hash of names, as it was when this object was made: what damages it later does
+  // not move names to other shards for this process.
+  const NameKey& name_key() const { return name_key_; }
   // The number in the file names of this segment, by the majority of its copies.
   uint64_t Id() const;
 
  private:
+  NameKey ReadNameKey() const;
   template <typename T>
   T* At(uint64_t offset) {
     return reinterpret_cast<T*>(base_ + offset);
@@ -156,6 +161,7 @@ class Segment {
 
   unsigned char* base_;
   Geometry geometry_;
+  NameKey name_key_;
   uint32_t extent_shift_;
   Backing* backing_ = nullptr;
 };

@@ -212,7 +212,7 @@ class ShardChecker {
 
   // I4: the hash is that of the units, and each piece of a name belongs to it alone.
   void CheckUnits(CellId id, const NameCell& name) {
-    NameHasher hasher;
+    NameHasher hasher(shard_.segment().name_key());
     NameReader reader(shard_, id, name);
     const uint32_t length = name.length.Get();
     bool is_readable = NameTable::CellsFor(length) <= shard_.MaxCells();

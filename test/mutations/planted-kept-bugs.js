@@ -25,7 +25,7 @@ const KEPT_BUGS = [
   {
     name: 'whoever puts an operation in leaves the kept records open',
     file: 'src/core/lock_manager_intake.cc',
-    from: '  segment::CloseKept(segment_, shard);\n',
+    from: '  segment::CloseKept(segment_, operation.agent.Get(), shard);\n',
     to: '',
     tests: [AGENT],
   },
@@ -81,8 +81,8 @@ const KEPT_BUGS = [
   {
     name: 'a full table refuses a request for the sake of a kept name',
     file: 'src/core/agent_operations.cc',
-    from: 'StatusCode::kSegmentFull && EndIdleKept()',
-    to: 'StatusCode::kSegmentFull && scan_ == UINT32_MAX',
+    from: 'IsForWantOfRoom(reply.status()) && EndIdleKept()',
+    to: 'IsForWantOfRoom(reply.status()) && scan_ == UINT32_MAX',
     tests: [AGENT],
   },
   {
@@ -91,6 +91,13 @@ const KEPT_BUGS = [
     from: '  request.token.Set(hold.token);\n',
     to: '',
     tests: [TRANSITIONS, KEPT],
+  },
+  {
+    name: 'a shard gives up extents whose records an agent is about to close',
+    file: 'src/core/extent_reclaim.cc',
+    from: '    if (given == 0 && segment::MayCloseKept(segment, manager.host(), shard)) break;\n',
+    to: '',
+    tests: [KEPT],
   },
 ];
 

@@ -163,6 +163,27 @@ const PLATFORM_BUGS = [
     to: 'next_slot_.store(0,',
     tests: [SWEEP],
   },
+  {
+    name: 'a forked child keeps what other threads of its parent had locked',
+    file: 'src/platform/fork_guard.cc',
+    from: '      each->reset_();\n',
+    to: '      (void)each->reset_;\n',
+    tests: ['platform_test:ForkGuard*'],
+  },
+  {
+    name: 'a bucket opens where the system does not say who lives',
+    file: 'src/core/process_slots.cc',
+    from: '  if (!asked.ok()) return asked.status();\n',
+    to: '  (void)asked;\n',
+    tests: ['core_test:*RefusedLocks*'],
+  },
+  {
+    name: 'a thread that is stopped reaps all the dead',
+    file: 'src/core/peer_monitor.cc',
+    from: '!is_stopping.load() && IsSettled(suspect, was_dead)',
+    to: 'IsSettled(suspect, was_dead)',
+    tests: ['core_test:BackgroundWorker*'],
+  },
 ];
 
 module.exports = { PLATFORM_BUGS };

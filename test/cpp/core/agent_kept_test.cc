@@ -88,15 +88,15 @@ class AgentKept : public testing::Test, protected core::KeptObserver {
   }
   void Lock(std::u16string_view name) {
     Result<ShardLock> lock =
-        ShardLock::TryEnter(Table(), NameOf(name).ShardOf(Table().geometry().shards),
-                            attachment_->manager().self(), attachment_->manager().host());
+        ShardLock::TryEnter(Table(), NameOf(name).ShardIn(Table()), attachment_->manager().self(),
+                            attachment_->manager().host());
     ASSERT_TRUE(lock.ok());
     lock_.emplace(*std::move(lock));
   }
   // The worker of the agent may be the one who works the intake off.
   void Unlock() {
     lock_.reset();
-    const uint32_t shard = NameOf(u"n").ShardOf(Table().geometry().shards);
+    const uint32_t shard = NameOf(u"n").ShardIn(Table());
     do {
       attachment_->manager().WorkOffIntake(shard);
       std::this_thread::yield();
@@ -198,7 +198,7 @@ TEST_F(AgentKept, SurvivesARescan) {
 
 TEST_F(AgentKept, IsLostIfDamageHasRemovedItsRecord) {
   const uint32_t slot = Keep(u"n");
-  const uint32_t shard = NameOf(u"n").ShardOf(Table().geometry().shards);
+  const uint32_t shard = NameOf(u"n").ShardIn(Table());
   agent_->KeptRecord(slot).state.Set(CellState::kText);
   Table().shard(shard).dirty.Set(1);
   ASSERT_EQ(Ask(*other_, u"n")->outcome, RequestOutcome::kQueued);

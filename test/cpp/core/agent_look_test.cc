@@ -37,8 +37,7 @@ class AgentLook : public testing::Test {
   }
   Result<ShardLock> Lock(std::u16string_view name) const {
     core::LockManager& manager = attachment_->manager();
-    return ShardLock::TryEnter(manager.segment(),
-                               NameOf(name).ShardOf(manager.segment().geometry().shards),
+    return ShardLock::TryEnter(manager.segment(), NameOf(name).ShardIn(manager.segment()),
                                manager.self(), manager.host());
   }
 

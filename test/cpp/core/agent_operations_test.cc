@@ -44,7 +44,7 @@ class AgentOperations : public testing::Test {
   }
 
   segment::Segment& Table() const { return attachment_->manager().segment(); }
-  uint32_t Shard() const { return Name().ShardOf(Table().geometry().shards); }
+  uint32_t Shard() const { return Name().ShardIn(Table()); }
   static segment::ResourceName Name() { return {kAskedName.data(), kAskedName.size()}; }
   segment::CellId Head() const { return Table().shard(Shard()).intake.Get(); }
 
@@ -212,7 +212,7 @@ TEST_F(AgentOperations, LeaveTheLastExtentsToTheShards) {
   std::u16string other = u"a";
   const auto shard_of = [&] {
     return segment::ResourceName(other.data(), static_cast<uint32_t>(other.size()))
-        .ShardOf(Table().geometry().shards);
+        .ShardIn(Table());
   };
   while (shard_of() == Shard()) ++other[0];
   const auto answer = agent_->Request(

@@ -151,7 +151,7 @@ class DeadPredecessor : public AttachmentTest {
     }
     const ProcessRef inside{1, table.process(1).generation.Get() + 1};
     table.process(1).generation.Publish(inside.generation);
-    shard_ = name.ShardOf(table.geometry().shards);
+    shard_ = name.ShardIn(table);
     table.shard(shard_).lock_word.Set(inside.ToShortWord());
 
     successor_ = Attach();
@@ -302,6 +302,18 @@ TEST_F(AttachmentTest, IsPossibleInAChildThatWasForkedWhileAnotherThreadOpenedTh
   middle.is_over = true;
   middle.is_over.notify_one();
   opener.join();
+}
+
+TEST_F(AttachmentTest, HashesNamesByAKeyOfItsTable) {
+  const std::shared_ptr<Attachment> first = Attach();
+  core::AttachOptions options = Options();
+  options.bucket = "other";
+  const std::shared_ptr<Attachment> second = *Attachment::Attach(options);
+  const auto hash_in = [](const std::shared_ptr<Attachment>& attachment) {
+    return segment::ResourceName(u"n", 1).HashIn(attachment->manager().segment());
+  };
+  EXPECT_NE(hash_in(first), hash_in(second));
+  EXPECT_EQ(hash_in(first), segment::ResourceName(u"n", 1).HashIn(Table()));
 }
 
 class RefusedLocks : public AttachmentTest, public testing::WithParamInterface<int> {

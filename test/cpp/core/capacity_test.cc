@@ -14,9 +14,8 @@ constexpr uint32_t kCellsPerExtent = 8;
 class Capacity : public LockTableTest {
  protected:
   std::u16string OfAnotherShard(std::u16string_view name) const {
-    const uint32_t shards = machine.segment().geometry().shards;
-    const auto shard_of = [shards](std::u16string_view text) {
-      return segment::ResourceName(text.data(), static_cast<uint32_t>(text.size())).ShardOf(shards);
+    const auto shard_of = [this](std::u16string_view text) {
+      return NameOf(text).ShardIn(machine.segment());
     };
     std::u16string other(name);
     while (shard_of(other) == shard_of(name)) other += u'x';

@@ -82,7 +82,7 @@ class Intake : public LockTableTest {
     return machine.segment().agent(agent.ref().index).answered.Get() != 0;
   }
 
-  const uint32_t shard_ = NameOf(kName).ShardOf(machine.segment().geometry().shards);
+  const uint32_t shard_ = NameOf(kName).ShardIn(machine.segment());
   segment::LockWord word_{machine.segment(), shard_};
   std::list<core::OperationPool> pools_;
   core::OperationPlace last_place_;

@@ -44,7 +44,7 @@ class KeptNames : public LockTableTest {
     for (char16_t unit = u'A';; ++unit) {
       name_.assign(1, unit);
       const segment::ResourceName name(name_.data(), 1);
-      if (unit != u'n' && name.ShardOf(machine.segment().geometry().shards) == shard) return name_;
+      if (unit != u'n' && name.ShardIn(machine.segment()) == shard) return name_;
     }
   }
 

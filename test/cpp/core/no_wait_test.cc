@@ -45,7 +45,7 @@ class NoWait : public testing::Test {
   std::unique_ptr<Agent> Open() const { return *Agent::Open(Options(), {1, 1}); }
   segment::Segment& Table() const { return attachment_->manager().segment(); }
   static segment::ResourceName Name() { return {kName.data(), kName.size()}; }
-  uint32_t Shard() const { return Name().ShardOf(Table().geometry().shards); }
+  uint32_t Shard() const { return Name().ShardIn(Table()); }
   static Agent::Answer Ask(Agent& agent, core::LockRequest request = {}) {
     return *agent.Request(Name(), request);
   }

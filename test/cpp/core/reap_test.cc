@@ -223,8 +223,7 @@ TEST_F(ReapProcess, MakesNobodyLookAgainUntilSomebodyHasLeftAShard) {
 // Another reaper may have ended it meanwhile, and died before it told whom it has granted.
 TEST_F(ReapProcess, MakesEverybodyLookAgainWhereItCouldNotEndSomethingAtFirst) {
   Ask(a, u"n");
-  segment::LockWord word(machine.segment(),
-                         NameOf(u"n").ShardOf(machine.segment().geometry().shards));
+  segment::LockWord word(machine.segment(), NameOf(u"n").ShardIn(machine.segment()));
   ASSERT_TRUE(IsAcquired(word, r));
   machine.Kill(p);
   core::LockManager::ReapProgress rest;
@@ -240,7 +239,7 @@ TEST_F(ReapProcess, MakesEverybodyLookAgainWhereItCouldNotEndSomethingAtFirst) {
 // Another reaper has ended its agents: a repair inside a shard may have found their operations.
 TEST_F(ReapProcess, IsNotDoneWhileAnybodyIsInsideAShardWhoEnteredBeforeAnotherEndedItsAgents) {
   Ask(a, u"n");
-  const uint32_t shard = NameOf(u"n").ShardOf(machine.segment().geometry().shards);
+  const uint32_t shard = NameOf(u"n").ShardIn(machine.segment());
   segment::LockWord first(machine.segment(), shard);
   segment::LockWord second(machine.segment(), 1 - shard);
   ASSERT_TRUE(IsAcquired(first, r));
@@ -261,7 +260,7 @@ TEST_F(ReapProcess, IsNotDoneWhileAnybodyIsInsideAShardWhoEnteredBeforeAnotherEn
 TEST_F(ReapProcess, FreesTheLocksInOtherShardsWhileAnybodyIsInsideOne) {
   std::u16string other = u"n";
   const auto shard_of = [this](const std::u16string& name) {
-    return NameOf(name).ShardOf(machine.segment().geometry().shards);
+    return NameOf(name).ShardIn(machine.segment());
   };
   while (shard_of(other) == shard_of(u"n")) other += u'x';
   const bool is_lower = shard_of(u"n") == 0;

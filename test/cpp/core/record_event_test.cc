@@ -2,6 +2,8 @@
 #include "core/record_event.h"
 
 #include <functional>
+#include <string>
+#include <string_view>
 
 #include "segment/store_point.h"
 #include "support/lock_table_test.h"
@@ -52,7 +54,7 @@ class ReadingEvents : public LockTableTest {
     {
       AtLoad at(load, [&] {
         EXPECT_TRUE(b.End(id).ok());
-        next = Ask(b, u"m", kShared).record;
+        next = Ask(b, NameBeside(), kShared).record;
       });
       core::TakeEvents(machine.segment(), b.ref().index, events);
       has_run = at.has_run();
@@ -69,15 +71,24 @@ class ReadingEvents : public LockTableTest {
     return has_run;
   }
 
+  // Another name of the shard of "n".
+  std::u16string_view NameBeside() {
+    const auto shard_of = [this](std::u16string_view name) {
+      return NameOf(name).ShardIn(machine.segment());
+    };
+    while (shard_of(beside_) != shard_of(u"n")) ++beside_[0];
+    return beside_;
+  }
   bool Free(const RecordRef& zombie) {
     return b.manager().End(zombie, kShardTimeoutNs, core::EndReason::kReleased).ok();
   }
 
+  std::u16string beside_ = u"A";
   uint32_t reused_ = 0;
 };
 
 TEST_F(ReadingEvents, NeverMixesARecordWithTheNextOneInItsCell) {
-  Ask(a, u"m", kShared);  // the name has its cell
+  Ask(a, NameBeside(), kShared);  // the name has its cell
   const uint32_t held = last_id;
   uint32_t load = 1;
   while (Read(load)) ++load;

@@ -137,7 +137,7 @@ class PassedOn : public SnapshotTest {
   }
 
   uint32_t ShardOf(const std::u16string& name) const {
-    return NameOf(name).ShardOf(machine.segment().geometry().shards);
+    return NameOf(name).ShardIn(machine.segment());
   }
   void PassOn() {
     const uint32_t next = IdOf(b, names[++turn % std::size(names)]);

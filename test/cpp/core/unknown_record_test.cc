@@ -56,7 +56,7 @@ class UnknownRecord : public testing::Test {
   }
   // Repairs the shard of the planted name, which makes every agent rescan.
   void Repair() const {
-    const uint32_t shard = Name().ShardOf(Table().geometry().shards);
+    const uint32_t shard = Name().ShardIn(Table());
     Table().shard(shard).dirty.Set(1);
     core::WakeQueue wake_queue(Table(), attachment_->host());
     ASSERT_TRUE(attachment_->manager().Enter(shard, wake_queue, core::kBriefNs).ok());
@@ -125,9 +125,8 @@ TEST_F(UnknownRecord, IsFoundByTheSweepOfAnAgentWhoseRequestHasAnotherNumberNow)
 TEST_F(UnknownRecord, IsNotTheRecordOfAReleaseThatIsUnderWay) {
   const core::Agent::Answer held = Ask(*waiter_);
   {
-    const auto lock =
-        segment::ShardLock::TryEnter(Table(), Name().ShardOf(Table().geometry().shards),
-                                     attachment_->manager().self(), attachment_->host());
+    const auto lock = segment::ShardLock::TryEnter(
+        Table(), Name().ShardIn(Table()), attachment_->manager().self(), attachment_->host());
     ASSERT_TRUE(lock.ok());
     ASSERT_EQ(waiter_->End(held.id), core::Loss::kUnknown);
     Table().agent(waiter_->ref().index).rescan.Exchange(1);

@@ -172,7 +172,9 @@ TEST_F(Repair, DropsARequestWhoseNameIsDamaged) {
 TEST_F(Repair, MergesTwoCellsOfOneName) {
   // A name that was taken out of its bucket by damage, and then added again.
   const core::RequestReply lost = Ask(a, u"n");
-  machine.segment().bucket(lost.record.shard, NameOf(u"n").hash()).Set(segment::kNoCell);
+  machine.segment()
+      .bucket(lost.record.shard, NameOf(u"n").HashIn(machine.segment()))
+      .Set(segment::kNoCell);
   Ask(b, u"n");
   ASSERT_TRUE(IsHeld(1) && IsHeld(2));
   RepairAll();

@@ -6,11 +6,27 @@
 #include <string>
 #include <vector>
 
+#include "support/fake_machine.h"
+
 namespace holdfast::segment {
 namespace {
 
-uint64_t HashOf(const std::u16string& units) {
-  return ResourceName(units.data(), static_cast<uint32_t>(units.size())).hash();
+constexpr NameKey kKey{{0x0706050403020100, 0x0f0e0d0c0b0a0908}};
+
+uint64_t HashOf(const std::u16string& units, const NameKey& key = kKey) {
+  NameHasher hasher(key);
+  for (const char16_t unit : units) hasher.Add(unit);
+  return hasher.Finish(static_cast<uint32_t>(units.size()));
+}
+
+// No choice of names makes them meet in every table.
+TEST(ResourceName, HashesDifferentlyWithEachKey) {
+  std::set<uint64_t> hashes;
+  for (uint64_t bit = 1; bit != 0; bit <<= 1) {
+    hashes.insert(HashOf(u"ledger", {{bit, 0}}));
+    hashes.insert(HashOf(u"ledger", {{0, bit}}));
+  }
+  EXPECT_EQ(hashes.size(), 128U);
 }
 
 TEST(ResourceName, HashesEqualNamesAlike) {
@@ -36,7 +52,7 @@ TEST(ResourceName, SpreadsSimilarNamesOverTheShards) {
   std::vector<int> count(kShards);
   for (char16_t unit = 0; unit < 6400; ++unit) {
     const std::u16string name = {u'k', unit};
-    ++count[ResourceName(name.data(), 2).ShardOf(kShards)];
+    ++count[ShardOfHash(HashOf(name), kShards)];
   }
   for (const int names : count) {
     EXPECT_GT(names, 40);
@@ -57,11 +73,13 @@ TEST(ResourceName, TellsEachUnitApartWhereverItStands) {
   EXPECT_EQ(hashes.size(), kLength * 16);
 }
 
-TEST(NameHasher, GivesTheHashOfTheNamePartByPart) {
+TEST(ResourceName, HasTheHashOfItsPartsInEveryTable) {
   const std::u16string name = u"a name in pieces";
-  NameHasher hasher;
-  for (const char16_t unit : name) hasher.Add(unit);
-  EXPECT_EQ(hasher.Finish(static_cast<uint32_t>(name.size())), HashOf(name));
+  for (const NameKey& key : {NameKey{}, kKey}) {
+    test::FakeMachine machine;
+    machine.segment().Initialize(test::kBoot, test::kFirstToken, key);
+    EXPECT_EQ(test::NameOf(name).HashIn(machine.segment()), HashOf(name, key));
+  }
 }
 
 }  // namespace

@@ -173,5 +173,20 @@ TEST(ProcessRef, ComesBackFromItsWord) {
   EXPECT_EQ(segment::ProcessRef().ToWord(), 0U);
 }
 
+TEST(Segment, ReadsTheKeyOfItsNamesThoughOneCopyIsDamaged) {
+  test::FakeMachine machine;
+  machine.segment().Initialize(test::kBoot, test::kFirstToken, {{1, 2}});
+  for (auto& copy : machine.segment().header().name_key) {
+    for (segment::Shared<uint64_t>& word : copy) {
+      const uint64_t whole = word.Get();
+      word.Set(77);
+      const Segment segment(machine.bytes(), machine.segment().geometry());
+      EXPECT_EQ(segment.name_key().words[0], 1U);
+      EXPECT_EQ(segment.name_key().words[1], 2U);
+      word.Set(whole);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::test

@@ -47,6 +47,7 @@ uint64_t RealtimeNs() { return TheWorld().now_ns(); }
 // Never the same twice, so that no two events of the watch ring look alike.
 uint64_t CoarseRealtimeMs() { return TheWorld().NextTick(); }
 uint32_t MonotonicClockId() { return 1; }
+uint64_t RandomWord() { return 1; }
 Result<BootId> ReadBootId() { return BootId{}; }
 // Each process has its own, so that waiting without sleep is tried.
 uint32_t CurrentCpu() { return TheWorld().process().id; }
