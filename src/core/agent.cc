@@ -89,7 +89,7 @@ Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequ
   const uint32_t id = TakeEntry();
   request.request_id = id;
   request.now_ms = turn_ms_;
-  const Result<RequestReply> reply = Submit(id, name, request, {});
+  const Result<RequestReply> reply = Submit(id, name, request);
   if (reply.ok()) {
     // A granted lock is checked when its limit passes; the blockers of a waiting request at once.
     const bool will_be_over =

@@ -226,22 +226,14 @@ class Agent {
     std::u16string label;
     std::u16string call_site;
     LockRequest request;
-    uint64_t order = 0;  // of those of one name
-  };
-  struct Retry {
-    int attempts = 0;
-    uint64_t order = UINT64_MAX;  // after all that are postponed
   };
   Result<RequestReply> Submit(uint32_t id, const segment::ResourceName& name,
-                              const LockRequest& request, Retry retry);
+                              const LockRequest& request, int attempts = 0);
   Result<RequestReply> AnswerLater(uint32_t id, const segment::ResourceName& name,
                                    const LockRequest& request, Result<RequestReply> reply,
-                                   Retry retry);
+                                   int attempts);
   Result<bool> PostponeIfDead(uint32_t id, const segment::ResourceName& name,
-                              const LockRequest& request, const Blocker& blocker, Retry retry);
-  void Postpone(uint32_t id, const segment::ResourceName& name, const LockRequest& request,
-                std::vector<segment::ProcessRef> dead, Retry retry);
-  bool IsPostponed(const segment::ResourceName& name, uint64_t before) const;
+                              const LockRequest& request, const Blocker& blocker, int attempts);
   void SubmitPostponed(uint32_t id, int attempts, std::vector<RequestEvent>& events);
   void Settle(uint32_t id, const Result<RequestReply>& reply, std::vector<RequestEvent>& events);
   void RepairIfBusy(const Status& status) {
@@ -310,7 +302,6 @@ class Agent {
   std::vector<OperationPlace> retired_;
   std::map<uint32_t, std::shared_ptr<ShardVisit>> visits_;  // of the background worker, by shard
   std::map<uint32_t, Postponed> postponed_;                 // by id
-  uint64_t last_postponed_ = 0;
   AdaptiveSpin adaptive_spin_;
   std::vector<Entry> entries_;  // the mirror, by id
   std::vector<uint32_t> free_ids_;

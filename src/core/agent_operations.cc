@@ -282,42 +282,30 @@ Result<RequestReply> Agent::AnswerMiss(const Operation& operation, const Request
     return reply;
   }
   const segment::ResourceName name(texts.name.data(), static_cast<uint32_t>(texts.name.size()));
-  return AnswerLater(operation.id, name, LockRequestFrom(cell, texts), reply, {});
+  return AnswerLater(operation.id, name, LockRequestFrom(cell, texts), reply, 0);
 }
 
 // kBusy: the outcome comes later. The request is in the intake of its shard, or is made again once
 // dead processes are reaped there.
 Result<RequestReply> Agent::Submit(uint32_t id, const segment::ResourceName& name,
-                                   const LockRequest& request, Retry retry) {
+                                   const LockRequest& request, int attempts) {
   LockManager& manager = attachment_->manager();
-  if (!postponed_.empty() && IsPostponed(name, retry.order)) {
-    Postpone(id, name, request, {}, retry);
-    return Status(StatusCode::kBusy, "after an earlier one");
-  }
   Result<RequestReply> reply = manager.Request(self_, name, request, kNoWait);
   if (reply.ok() && reply->outcome != RequestOutcome::kMissed) return reply;
   // A table that is full must not refuse a request for the sake of a name that is only kept.
   if (IsForWantOfRoom(reply.status()) && EndIdleKept()) {
     reply = manager.Request(self_, name, request, kNoWait);
   }
-  return AnswerLater(id, name, request, reply, retry);
-}
-
-// An earlier one of the name.
-bool Agent::IsPostponed(const segment::ResourceName& name, uint64_t before) const {
-  const std::u16string_view units(name.units(), name.length());
-  return std::any_of(postponed_.begin(), postponed_.end(), [units, before](const auto& known) {
-    return known.second.order < before && known.second.name == units;
-  });
+  return AnswerLater(id, name, request, reply, attempts);
 }
 
 // A dead holder must not make a lock unavailable.
 Result<RequestReply> Agent::AnswerLater(uint32_t id, const segment::ResourceName& name,
                                         const LockRequest& request, Result<RequestReply> reply,
-                                        Retry retry) {
+                                        int attempts) {
   const bool is_missed = reply.ok() && reply->outcome == RequestOutcome::kMissed;
-  if (is_missed && retry.attempts < kMaxDeadBlockers) {
-    const Result<bool> is_later = PostponeIfDead(id, name, request, reply->blocker, retry);
+  if (is_missed && attempts < kMaxDeadBlockers) {
+    const Result<bool> is_later = PostponeIfDead(id, name, request, reply->blocker, attempts);
     if (is_later.ok() && *is_later) return Status(StatusCode::kBusy, "its holder has died");
     if (!is_later.ok()) reply = is_later.status();
   }
@@ -331,7 +319,7 @@ Result<RequestReply> Agent::AnswerLater(uint32_t id, const segment::ResourceName
 // Ending the records of the dead takes as long as they have many: the background worker does it.
 Result<bool> Agent::PostponeIfDead(uint32_t id, const segment::ResourceName& name,
                                    const LockRequest& request, const Blocker& blocker,
-                                   Retry retry) {
+                                   int attempts) {
   std::vector<segment::ProcessRef> dead;
   const auto add_if_dead = [&](segment::ProcessRef process) {
     if (process.generation == 0 || attachment_->host().IsAlive(process)) return;
@@ -347,37 +335,29 @@ Result<bool> Agent::PostponeIfDead(uint32_t id, const segment::ResourceName& nam
     add_if_dead(blocker.process);
   }
   if (dead.empty()) return false;
-  Postpone(id, name, request, std::move(dead), retry);
-  return true;
-}
-
-// `dead`: none if it comes after an earlier one of its name. The tasks of a shard run in order.
-void Agent::Postpone(uint32_t id, const segment::ResourceName& name, const LockRequest& request,
-                     std::vector<segment::ProcessRef> dead, Retry retry) {
   postponed_[id] = {{name.units(), name.length()},
                     std::u16string(request.label),
                     std::u16string(request.call_site),
-                    request,
-                    retry.order == Retry{}.order ? ++last_postponed_ : retry.order};
+                    request};
   SetState(id, EntryState::kArriving);
   const uint32_t shard = name.ShardIn(attachment_->manager().segment());
-  attachment_->worker().Defer(shard, this,
-                              [attachment = attachment_.get(), log = visit_log_, self = self_,
-                               shard, id, dead = std::move(dead), attempts = retry.attempts] {
-                                bool has_reaped = false;
-                                for (const segment::ProcessRef process : dead) {
-                                  const Status done = attachment->manager().ReapInShard(
-                                      process, shard, kWorkerTimeoutNs);
-                                  has_reaped = has_reaped || done.code() != StatusCode::kBusy;
-                                }
-                                {
-                                  const std::lock_guard<std::mutex> guard(log->mutex);
-                                  log->reaped.push_back({id, has_reaped ? attempts + 1 : attempts});
-                                  log->has_news.store(true);
-                                }
-                                attachment->host().Ring(self);
-                                return StatusCode::kOk;
-                              });
+  attachment_->worker().Defer(
+      shard, this,
+      [attachment = attachment_.get(), log = visit_log_, self = self_, shard, id, dead, attempts] {
+        bool was_busy = false;
+        for (const segment::ProcessRef process : dead) {
+          const Status done = attachment->manager().ReapInShard(process, shard, kWorkerTimeoutNs);
+          was_busy = was_busy || done.code() == StatusCode::kBusy;
+        }
+        {
+          const std::lock_guard<std::mutex> guard(log->mutex);
+          log->reaped.push_back({id, was_busy ? attempts : attempts + 1});
+          log->has_news.store(true);
+        }
+        attachment->host().Ring(self);
+        return StatusCode::kOk;
+      });
+  return true;
 }
 
 void Agent::SubmitPostponed(uint32_t id, int attempts, std::vector<RequestEvent>& events) {
@@ -389,7 +369,7 @@ void Agent::SubmitPostponed(uint32_t id, int attempts, std::vector<RequestEvent>
   postponed.request.call_site = postponed.call_site;
   const segment::ResourceName name(postponed.name.data(),
                                    static_cast<uint32_t>(postponed.name.size()));
-  Settle(id, Submit(id, name, postponed.request, {attempts, postponed.order}), events);
+  Settle(id, Submit(id, name, postponed.request, attempts), events);
 }
 
 // Tells the outcome of an end to the request that waits for it.

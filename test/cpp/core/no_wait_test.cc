@@ -210,15 +210,6 @@ TEST_F(IfAvailable, ReapsNothingItself) {
   EXPECT_EQ(NextEvent(*agent_).kind, RequestEvent::Kind::kGranted);
 }
 
-TEST_F(IfAvailable, IsAnsweredBeforeALaterRequestOfItsAgent) {
-  DieWith(1);
-  const uint32_t first = Ask(*agent_, Request()).id;
-  ASSERT_EQ(Ask(*agent_).outcome, RequestOutcome::kQueued);
-  const RequestEvent event = NextEvent(*agent_);
-  EXPECT_EQ(event.kind, RequestEvent::Kind::kGranted);
-  EXPECT_EQ(event.id, first);
-}
-
 TEST_F(IfAvailable, LeavesNothingIfItEndsBeforeTheHolderIsReaped) {
   DieWith(kMany);
   const uint32_t id = Ask(*agent_, Request()).id;
