@@ -183,6 +183,8 @@ class Local extends Engine {
 }
 
 class Broker extends Engine {
+  /** Another broker begins a new watch; what happened between the two counts as one event. */
+  static missesAtRestart = 1;
   static scheme = 'broker';
   static hasServer = true;
   static grantsAtOnce = false;
@@ -214,6 +216,8 @@ class Broker extends Engine {
 class Etcd extends Engine {
   static hasServer = true;
   static grantsAtOnce = false;
+  /** The watch goes on behind the last revision that it has seen. */
+  static missesAtRestart = 0;
   /** Sessions end without a server, after the TTL. */
   static hasLeases = true;
   static maxTurns = 200;

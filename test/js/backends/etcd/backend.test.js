@@ -67,6 +67,16 @@ test('requestSync() says so when the thread of the session ends; the next call s
   expect(locks.requestSync('a', () => 'ran')).toBe('ran');
 });
 
+test('a watch rejects when the thread of the session ends; the next one is open', async () => {
+  const event = locks.watch().next();
+  mockTold = [over];
+  expect(() => locks.isLocked('a')).toThrow('of resources');
+  await expect(event).rejects.toMatchObject({ name: 'InvalidStateError' });
+  const next = locks.watch().next();
+  locks.close();
+  expect(await next).toEqual({ done: true, value: undefined });
+});
+
 test('so does isLocked()', () => {
   mockTold = [over];
   expect(() => locks.isLocked('a')).toThrow(expect.objectContaining({ name: 'InvalidStateError' }));
