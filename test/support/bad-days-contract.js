@@ -102,7 +102,7 @@ const CLOSERS = {
   },
 };
 
-/** What they say, where all backends say the same. */
+/** The values that they say, if all backends say the same. */
 const SAID = {
   waiting: CLOSED,
   holding: [LOST, ['disconnected', 'disconnected'], undefined],
@@ -135,14 +135,14 @@ function defineClosing(engineOf, Kind) {
       const other = engine.open(SHORT_TTL_S);
       await other.query();
       const program = engine.run(
-        async ({ locks, say, told }) => {
+        async ({ locks, say, received }) => {
           const nameIt = (promise) => promise.then(() => 'fulfilled').catch(({ name }) => name);
           const held = await locks.acquire('a');
           const read = locks.watch('z').next();
           const waiting = locks.request('a', () => {});
           await locks.query();
           await say('holding');
-          await told();
+          await received();
           const entering = locks.request('b', () => {});
           const query = locks.query();
           locks.close();
@@ -165,7 +165,7 @@ function defineClosing(engineOf, Kind) {
 
 /** @param {() => any} engineOf @param {any} Kind */
 function defineServer(engineOf, Kind) {
-  /** One that holds `a`, one that waits for it, one that watches `b`. */
+  /** A holder of `a`, three waiters for `a`, a watch of `b`. */
   async function prepare(ttlS) {
     const engine = engineOf();
     const [holder, waiter, watcher] = [1, 2, 3].map(() => engine.open(ttlS));
@@ -194,7 +194,7 @@ function defineServer(engineOf, Kind) {
     expect(await holder.query()).toEqual({ held: [], pending: [] });
   }
 
-  test('silent for a moment: who holds, waits or watches goes on', async () => {
+  test('silent for a moment: holders, waiters and watchers continue', async () => {
     const all = await prepare();
     await all.engine.silence();
     const limited = [all.holder, all.waiter].map((locks) =>
@@ -207,7 +207,7 @@ function defineServer(engineOf, Kind) {
     await expectKept(all);
   });
 
-  test('killed and started again: who holds, waits or watches goes on', async () => {
+  test('killed and started again: holders, waiters and watchers continue', async () => {
     const all = await prepare();
     await all.engine.kill();
     const late = all.holder.request('c', () => 'late');
@@ -237,7 +237,7 @@ function defineServer(engineOf, Kind) {
       await expectKept(all);
       return;
     }
-    expect(all.held.signal.reason).toMatchObject(LOST); // before others get it
+    expect(all.held.signal.reason).toMatchObject(LOST); // before another request is granted
     all.engine.resume();
     await Promise.all(all.waiting);
     expect(all.order).toEqual([1, 2, 3]);
@@ -262,11 +262,11 @@ function defineServer(engineOf, Kind) {
   });
 }
 
-/** So many descriptors are left at the first call; then all are there again. */
-const FIRST_CALL = async ({ locks, say, told, require }) => {
+/** The first call has `spare` descriptors; then all descriptors are free again. */
+const FIRST_CALL = async ({ locks, say, received, require }) => {
   const fs = require('node:fs');
   const nameIt = (promise) => promise.then(() => 'fulfilled').catch(({ message }) => message);
-  const spare = await told();
+  const spare = await received();
   const taken = [];
   try {
     for (;;) taken.push(fs.openSync('/dev/null'));
@@ -285,7 +285,7 @@ const LATER_CALLS = async ({ locks, open, say, require }) => {
   const fs = require('node:fs');
   const nameIt = (promise) => promise.then(() => 'fulfilled').catch(({ name }) => name);
   const other = open();
-  locks.requestSync('d', () => {}); // what is loaded at the first use is loaded
+  locks.requestSync('d', () => {}); // loads the modules of the first use
   await locks.inspect();
   const held = await locks.acquire('a');
   const waiting = nameIt(other.request('a', () => {}));
@@ -326,7 +326,7 @@ function defineDescriptors(engineOf) {
     },
   );
 
-  test('without one left who holds, waits or watches goes on', async () => {
+  test('without one left holders, waiters and watchers continue', async () => {
     const program = engineOf().run(LATER_CALLS, { inside: FEW_DESCRIPTORS });
     const calls = ['fulfilled', 'TimeoutError', 'fulfilled', 'fulfilled', true, 'ran', false];
     expect(await program.said()).toEqual(calls);
@@ -367,8 +367,8 @@ function defineMany(engineOf, Kind) {
   });
 }
 
-/** What a program does on a full disk: see below. */
-const ON_FULL_DISK = async ({ locks, open, say, told }) => {
+/** The program on a full disk. */
+const ON_FULL_DISK = async ({ locks, open, say, received }) => {
   const nameIt = (promise) => promise.then(() => 'fulfilled').catch(({ name }) => name);
   const label = 'l'.repeat(1000);
   const ends = [];
@@ -378,7 +378,7 @@ const ON_FULL_DISK = async ({ locks, open, say, told }) => {
   const waiting = other.request('a', () => 'granted');
   await other.query();
   await say('ready');
-  const count = await told(); // it is full
+  const count = await received(); // it is full
   const asked = [other, open()].flatMap((manager) =>
     Array.from({ length: count }, (_, at) => {
       const decided = new Promise((resolve) => {
@@ -392,7 +392,7 @@ const ON_FULL_DISK = async ({ locks, open, say, told }) => {
   await say([...new Set(await Promise.all(asked))]);
   await say(held.signal.aborted);
   void held.release();
-  await told(); // there is room
+  await received(); // there is room
   await say(await waiting);
   for (const end of ends) end();
   for (const manager of [locks, other, open()]) {

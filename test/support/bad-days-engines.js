@@ -9,14 +9,14 @@ const { openLockManager } = require('../../lib/index.js');
 const { killBroker, removeLocks, signalBroker, suspendBroker } = require('./broker-process.js');
 const { EtcdCluster, sleep } = require('./etcd-cluster.js');
 
-// The engines of the suite of bad days: what silences, kills and fills each of them.
+// The engines of the suite of bad days: each can be silenced, killed and filled.
 
 const LIBRARY = join(__dirname, '../../lib/index.js');
 const DISK_BYTES = 8 * 2 ** 20;
 
 /**
- * A process whose whole program is a function with `{ locks, open, say, told, require }`: say()
- * sends a value to the test, told() resolves with the next word of the test.
+ * A process whose whole program is a function with `{ locks, open, say, received, require }`: say()
+ * sends a value to the test, received() resolves with the next word of the test.
  */
 class Program {
   #child;
@@ -39,13 +39,13 @@ class Program {
       const waiting = [];
       process.on('message', (word) => waiting.shift()?.(word) ?? words.push(word));
       process.channel.unref();
-      const told = () => new Promise((resolve) => {
+      const received = () => new Promise((resolve) => {
         if (words.length > 0) return resolve(words.shift());
         process.channel.ref();
         waiting.push((word) => { process.channel.unref(); resolve(word); return true; });
       });
       const say = (value) => new Promise((resolve) => process.send(value, resolve));
-      (${body})({ locks: open(), open, say, told, require });`;
+      (${body})({ locks: open(), open, say, received, require });`;
     const [program, ...words] = [...inside, process.execPath];
     this.#child = spawn(program, [...words, '-e', source], {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
@@ -88,7 +88,7 @@ class Program {
   }
 }
 
-/** What all engines have: a place for locks, its lock managers and its programs. */
+/** The common part of all engines: the directory of locks, its lock managers and its programs. */
 class Engine {
   directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
   #managers = [];
@@ -100,7 +100,7 @@ class Engine {
   static isOfOneThread = false;
   /** A request for a free name is granted before request() returns. */
   static grantsAtOnce = true;
-  /** So many of a long queue are granted; the others are aborted, which takes less time. */
+  /** The number of grants in a long queue; the other requests are aborted, which is faster. */
   static maxTurns = 20_000;
   static requestsWhenFull = 3000;
 
@@ -152,7 +152,7 @@ class Engine {
     rmSync(this.#filler(pid));
   }
 
-  /** A server that is stopped goes on. */
+  /** Continues a stopped server. */
   resume() {}
 
   /** Ends the managers and the programs of one test. */
@@ -216,7 +216,7 @@ class Broker extends Engine {
 class Etcd extends Engine {
   static hasServer = true;
   static grantsAtOnce = false;
-  /** The watch goes on behind the last revision that it has seen. */
+  /** The watch continues after the last revision that it has seen. */
   static missesAtRestart = 0;
   /** Sessions end without a server, after the TTL. */
   static hasLeases = true;
