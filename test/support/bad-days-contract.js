@@ -392,8 +392,9 @@ const ON_FULL_DISK = async ({ locks, open, say, received }) => {
   await say([...new Set(await Promise.all(asked))]);
   await say(held.signal.aborted);
   void held.release();
+  void waiting.then(say);
   await received(); // there is room
-  await say(await waiting);
+  await waiting;
   for (const end of ends) end();
   for (const manager of [locks, other, open()]) {
     while ((await nameIt(manager.request('c', () => {}))) !== 'fulfilled');
@@ -415,9 +416,10 @@ function defineFull(Kind) {
       expect(answers).toContain('QuotaExceededError');
       expect(['fulfilled', 'QuotaExceededError']).toEqual(expect.arrayContaining(answers));
       expect(await program.said()).toBe(false); // the lock is not lost
+      if (!Kind.hasLeases) expect(await program.said()).toBe('granted');
       await engine.makeRoom(program.pid);
       program.tell('room');
-      expect(await program.said()).toBe('granted');
+      if (Kind.hasLeases) expect(await program.said()).toBe('granted'); // or before, by its version
       expect(await program.said()).toBe('works');
     } finally {
       await engine.stop();
