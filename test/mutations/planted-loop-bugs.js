@@ -11,7 +11,7 @@ const LOOP_BUGS = [
     file: 'src/segment/lock_word.cc',
     from: 'if (timeout_ns == 0) return LockOutcome::kTimedOut;',
     to: '',
-    tests: ['segment_test:LockWordTest*', NO_WAIT],
+    tests: ['segment_test:LockWordTest*'],
   },
   {
     name: 'a thread that may not wait repairs a damaged shard',

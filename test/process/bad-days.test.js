@@ -48,6 +48,23 @@ describe.each(Object.keys(PROCESS_BACKENDS))('requestSync() over %s', (backend) 
   });
 });
 
+test('the lock of a process that has died is available over shared memory', async () => {
+  const bucket = new ProcessBucket();
+  const isGranted = (lock) => lock !== null;
+  const requests = [
+    (name) => bucket.locks.request(name, { ifAvailable: true }, isGranted),
+    (name) => bucket.locks.requestSync(name, { ifAvailable: true }, isGranted),
+  ];
+  for (const request of requests) {
+    const actor = await bucket.open('process');
+    await actor.hold('a');
+    actor.endBy('SIGKILL');
+    await actor.ended;
+    expect(await request('a')).toBe(true);
+  }
+  await bucket.close();
+});
+
 describe('a stopped broker', () => {
   const SILENT = expect.stringContaining('the broker has not answered');
   let bucket;
