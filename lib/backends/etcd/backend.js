@@ -6,6 +6,7 @@ const { WAS_CLOSED, closedError, invalidStateError } = require('../../errors.js'
 const { LoopKeepAlive } = require('../../loop-keep-alive.js');
 const { createClientId } = require('../client-id.js');
 const { hostname } = require('../host.js');
+const { noteAttached } = require('../idle-agents.js');
 const { pidNamespace } = require('../pid-namespace.js');
 const { doNotLeaveAfterExit, leaveAfterExit } = require('./after-exit.js');
 const { QUEUED } = require('../outcome.js');
@@ -49,11 +50,16 @@ class EtcdBackend {
   table;
   bucket;
   place;
-  #link;
-  /** For the thread of a session. */
+  /** The way to the thread of the session; of the last one while this is detached. */
+  #link = /** @type {SessionLink} */ (/** @type {unknown} */ (undefined));
+  /** For that thread. */
   #start;
+  #isAttached = false;
   #maxAnswerMs;
-  /** What the other agents of this thread may know of this one. */
+  /**
+   * What the other agents of this thread may know of this one.
+   * @type {Parameters<typeof agents.add>[0] | undefined}
+   */
   #agent;
   /** Of what waits for the session's thread. */
   #loopKeepAlive = new LoopKeepAlive();
@@ -82,17 +88,32 @@ class EtcdBackend {
     this.place = `${scheme}://${place.endpoints}/${place.prefix}/${place.bucket}`;
     this.table = JSON.stringify([[...place.endpoints].sort(), place.prefix, place.bucket]);
     this.#maxAnswerMs = Math.max(place.ttlMs, MIN_ANSWER_MS);
-    [this.#link, this.#agent] = this.#open();
+    this.#attach();
     addThreadUser(this);
   }
 
-  /** Starts the thread of a session. @returns {[SessionLink, import('./own-requests.js').Agent]} */
-  #open() {
-    const link = new SessionLink(this.#start, (message) => this.#onMessage(message));
-    const agent = { shared: link.shared, requests: this.#requests };
-    agents.add(agent);
+  /** Starts the thread of a session, unless there is one. */
+  #attach() {
+    this.#checkOpen();
+    if (this.#isAttached) return;
+    this.#isAttached = true;
+    const link = new SessionLink(this.#start, (message) => {
+      if (this.#isAttached && this.#link === link) this.#onMessage(message);
+    });
+    this.#link = link;
+    this.#agent = { shared: link.shared, requests: this.#requests };
+    agents.add(this.#agent);
     leaveAfterExit(this);
-    return [link, agent];
+    noteAttached(this);
+  }
+
+  /** The next use starts another thread. @returns {boolean} false: there is something to keep */
+  detachIfIdle() {
+    if (this.#isClosed || !this.#isAttached) return true;
+    if (this.#watches.size > 0 || !this.#requests.isEmpty || !this.#questions.isEmpty) return false;
+    this.#link.post({ type: 'close' });
+    this.#detach();
+    return true;
   }
 
   /**
@@ -102,6 +123,7 @@ class EtcdBackend {
     needRoom();
     this.#checkOpen();
     checkTexts(request, MAX_NAME_UNITS);
+    this.#attach();
     const number = this.#requests.add(request);
     this.#link.post({ type: 'ask', ask: toAsk(number, request) });
     return QUEUED;
@@ -215,7 +237,7 @@ class EtcdBackend {
    * @throws InvalidStateError where no answer comes for as long as a lease lives, or ten seconds
    */
   isLocked(name, min = 1) {
-    this.#checkOpen();
+    this.#attach();
     if (name.length > MAX_NAME_UNITS) return false;
     return this.#questions.askSync({ type: 'isLocked', name, min }, (isAnswered) =>
       this.#block(this.#maxAnswerMs, isAnswered),
@@ -225,6 +247,7 @@ class EtcdBackend {
   /** @param {string} name @param {number} max @param {boolean} [isBlocking] */
   holdersOf(name, max, isBlocking = false) {
     if (this.#isClosed) return [];
+    this.#attach();
     const question = { type: 'holdersOf', name, max };
     if (!isBlocking) return apply(then, this.#ask(question), [undefined, () => []]);
     return this.#questions.askSync(question, (isAnswered) => this.#block(Infinity, isAnswered));
@@ -247,7 +270,7 @@ class EtcdBackend {
 
   /** @param {string | undefined} name */
   watch(name) {
-    this.#checkOpen();
+    this.#attach();
     this.#lastWatchId += 1;
     const id = this.#lastWatchId;
     const watch = new EtcdWatch(() => {
@@ -262,11 +285,12 @@ class EtcdBackend {
   close() {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    if (!this.#isAttached) return;
     this.#link.ref(); // until the cluster knows
     setTimeout(() => this.#link.unref(), EXIT_WAIT_MS).unref();
     this.#link.post({ type: 'close' });
     this.#requests.dropAll(closedError, WAS_CLOSED);
-    agents.delete(this.#agent);
+    this.#forgetAgent();
     for (const watch of [...this.#watches.values()]) watch.close();
     this.#questions.rejectAll(() => invalidStateError(CLOSED));
     this.#loopKeepAlive.end();
@@ -296,12 +320,22 @@ class EtcdBackend {
    */
   #onThreadLost({ message }, deliver) {
     const error = invalidStateError(`The session with etcd has failed: ${message}`);
-    agents.delete(this.#agent);
-    doNotLeaveAfterExit(this);
-    this.#silence = undefined;
+    this.#detach();
     this.#requests.loseAll(error, deliver);
     for (const watch of [...this.#watches.values()]) watch.fail(error);
     this.#questions.rejectAll(() => error);
+  }
+
+  #detach() {
+    this.#isAttached = false;
+    this.#silence = undefined;
+    this.#forgetAgent();
+    doNotLeaveAfterExit(this);
+  }
+
+  #forgetAgent() {
+    if (this.#agent !== undefined) agents.delete(this.#agent);
+    this.#agent = undefined;
   }
 
   /**
@@ -309,7 +343,7 @@ class EtcdBackend {
    * @returns {Promise<any>}
    */
   #ask(question) {
-    this.#checkOpen();
+    this.#attach();
     this.#loopKeepAlive.ref();
     const answer = this.#questions.ask(question);
     const unref = () => {
@@ -370,7 +404,6 @@ class EtcdBackend {
 
   #checkOpen() {
     if (this.#isClosed) throw invalidStateError(CLOSED);
-    if (this.#link.isOver) [this.#link, this.#agent] = this.#open();
   }
 }
 

@@ -24,6 +24,10 @@ class Questions {
     this.#findReason = findReason;
   }
 
+  get isEmpty() {
+    return this.#open.size === 0;
+  }
+
   /** @param {object} question @returns {Promise<any>} */
   ask(question) {
     return new Promise((resolve, reject) => this.#send(question, resolve, reject));

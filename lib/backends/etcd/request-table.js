@@ -61,6 +61,10 @@ class RequestTable {
     return this.#entries.get(request.backendId);
   }
 
+  get isEmpty() {
+    return this.#entries.size === 0;
+  }
+
   /**
    * Of all that have this name and are not being ended.
    * @param {string} name
