@@ -12,6 +12,7 @@ const {
 } = require('node:timers');
 
 const { queueMicrotask } = globalThis;
+const { nextTick } = process;
 const dateNow = Date.now;
 
 /** In nanoseconds; on Node by a clock that all processes of the machine have in common. */
@@ -47,6 +48,7 @@ module.exports = {
   clearTimeout,
   dateNow,
   hrtimeNs,
+  nextTick,
   performance,
   queueMicrotask,
   setImmediate,

@@ -10,7 +10,7 @@ const {
   publishStart,
 } = require('./diagnostics.js');
 const { signalLoss } = require('./loss-signal.js');
-const { apply, performance, queueMicrotask, setImmediate, then } = require('../time.js');
+const { apply, nextTick, performance, queueMicrotask, setImmediate, then } = require('../time.js');
 const { MISSED: REFUSED, QUEUED } = require('../backends/outcome.js');
 const { lazy } = require('../lazy.js');
 const { isObject } = require('../webidl.js');
@@ -74,13 +74,12 @@ function isTurnOver() {
 }
 
 /**
- * Opens the request in a later turn of the event loop, and those that follow after it.
+ * Opens the request in a later turn of the event loop.
  * @param {Waiting} request
  */
 function waitForTurn(request) {
   if (waiting.length === 0) setImmediate(startTurn);
   waiting.push(request);
-  callbacksLeft = 0;
 }
 
 function startTurn() {
@@ -240,6 +239,8 @@ class LockRequest {
         this.#waitLimits?.startTimer();
         if (this.extras?.enclosing !== undefined)
           deadlockDetector().watchForDeadlock(this.backend, this);
+      } else if (this.options.steal) {
+        this.#openAfterLosses();
       } else {
         waitForTurn(this);
       }
@@ -270,9 +271,17 @@ class LockRequest {
     this.#phase = phase;
     this.#waitLimits?.stopTimer();
     if (this.isWatched) deadlockDetector().unwatchForDeadlock(this.backend, this);
-    // Those of this thread whose lock it has stolen are notified before its callback runs.
-    if (!this.options.steal && mayRunInTurn()) this.open();
+    if (this.options.steal) this.#openAfterLosses();
+    else if (mayRunInTurn()) this.open();
     else waitForTurn(this);
+  }
+
+  /**
+   * Those of this thread whose lock it has stolen are notified before its callback runs. In no
+   * later turn of the loop: a rejection that the program handles after the steal is handled.
+   */
+  #openAfterLosses() {
+    queueMicrotask(() => nextTick(() => this.open())); // after all microtasks
   }
 
   /** Lets the callback run. */

@@ -170,6 +170,7 @@ class SharedMemoryBackend {
    * @returns {LockOutcome}
    */
   #enqueue(request) {
+    if (request.steal) this.#readingSoon.request(); // it may take locks of this agent
     let answer = this.#caller.call(this.#attached(), request);
     if (answer < 0) {
       this.#reopenOrThrow();
