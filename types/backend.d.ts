@@ -17,7 +17,7 @@ export interface LockRequestExtras {
   readonly label: string;
   /** Shown by inspect(): where the program made the request, 'file:line:column'; '': not known. */
   readonly callSite: string;
-  /** What happens when this request is in a deadlock. */
+  /** The decision of the backend when this request is in a deadlock. */
   readonly deadlock: LockDeadlockAction;
   /** The lock in whose callback this request is made, if it is known and counts as waiting. */
   readonly enclosing: EnclosingLock | undefined;
@@ -52,8 +52,8 @@ export interface LockBackendRequest {
    */
   readonly steal: boolean;
   /**
-   * `false`: it has no timeout, so nobody will ask `isUndecided()`. A backend that answers later
-   * need not be told that the request waits.
+   * `false`: the request has no timeout, so `isUndecided()` is never called. A backend that answers
+   * later need not report that the request waits.
    */
   readonly isTimed?: boolean;
   /** Options beyond the standard; `undefined` if none was used. */
@@ -114,8 +114,8 @@ export interface LockDetail extends LockInfo {
   /** `'reject'` in the callback of a lock; otherwise missing. */
   readonly deadlock?: LockDeadlockAction;
   /**
-   * Where the program made the request, as 'file:line:column' (its last 120 code units); '' unless
-   * its lock manager was opened with `callSites`.
+   * Position in the program that made the request, as 'file:line:column' (its last 120 code units);
+   * '' unless its lock manager was opened with `callSites`.
    */
   readonly callSite: string;
 }
@@ -134,7 +134,7 @@ export type LockEventType =
 
 /** An event of one request. */
 export interface LockEvent {
-  /** What happened. */
+  /** Kind of the event. */
   readonly type: LockEventType;
   /**
    * In shared memory cut to as many code units as a 1,024th of the capacity in bytes: 65,536 by
@@ -179,8 +179,8 @@ export interface LockBackendWatch {
    */
   read(max: number): Promise<LockEvent[]>;
   /**
-   * While it pauses it is told only of incidents: `timedout`, `stolen`, `expired` and `died`. Absent
-   * where a watch costs those who are watched nothing.
+   * While the watch pauses it receives only incidents: `timedout`, `stolen`, `expired` and `died`.
+   * Absent if a watch costs the watched processes nothing.
    */
   pause?(isPaused: boolean): void;
   /** Takes what there is to read now. Comes with `pause()`. */
@@ -244,8 +244,8 @@ export interface LockBackend {
   /**
    * The same for `requestSync()`, from backends whose `release()` may return a promise: blocks the
    * thread until the release is in effect.
-   * @throws DOMException where it cannot be known why, or whether, the lock had been taken away: it
-   *   is given back nevertheless, later.
+   * @throws DOMException if it cannot be known why, or whether, the lock had been taken away: the
+   *   lock is released nevertheless, later.
    */
   releaseSync?(request: LockBackendRequest): LockLossReason | undefined;
   /**
@@ -261,9 +261,9 @@ export interface LockBackend {
   isUndecided?(request: LockBackendRequest): boolean;
   /**
    * Blocks the thread until a queued request is decided, at most `timeout` ms (may be Infinity).
-   * Calls no method of this request, but may call those of others. A worker that waits here can be
-   * terminated. The result for a lock that was lost again before this returns is `'granted'`;
-   * `release()` then returns why it was lost.
+   * Calls no method of this request, but may call methods of other requests. A worker that waits
+   * here can be terminated. The result for a lock that was lost again before this returns is
+   * `'granted'`; `release()` then returns why it was lost.
    * @throws DOMException instead of `failed()`; the request is gone then.
    */
   waitSync?(request: LockBackendRequest, timeout: number): SyncOutcome;
@@ -313,8 +313,8 @@ export interface LockBackend {
   /** The name of the bucket; absent without buckets. */
   readonly bucket?: string;
   /**
-   * Where its locks are, for a person to read, in the form of a URL that ends with the bucket and
-   * has no password.
+   * Location of its locks, for a person to read: a URL that ends with the bucket and has no
+   * password.
    */
   readonly place?: string;
   /** The folder of its files on this machine; absent without files. */
@@ -330,7 +330,7 @@ export interface LockBackend {
   lifeDescriptors?(): number[];
 }
 
-/** What {@link LockBackend.waitsOf} has read. */
+/** Result of {@link LockBackend.waitsOf}. */
 export interface WaitWalk extends LockInspection {
   /** Whether all of it existed at one moment; if not, it was read piece by piece. */
   readonly isOneMoment?: boolean;

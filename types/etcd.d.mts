@@ -2,6 +2,6 @@ import type * as etcd from './etcd.js';
 
 export * from './etcd.js';
 
-/** What `import` gives as `default`. */
+/** The `default` export of `import`. */
 declare const exports: typeof etcd;
 export default exports;

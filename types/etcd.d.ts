@@ -71,7 +71,7 @@ export interface EtcdSessionStatus {
   reconnects: number;
   /** How often a token was fetched. */
   authentications: number;
-  /** What the watch streams received; gaps: what was compacted away before it was seen. */
+  /** Counters of the watch streams; gaps: revisions that were compacted away unseen. */
   watch: { reconnects: number; events: number; messages: number; gaps: number } | undefined;
 }
 

@@ -55,7 +55,7 @@ export interface LockOptions {
    * Maximum hold in milliseconds, beyond the standard: above 0 and up to 2**31 - 1, or `Infinity`
    * for none. When it passes, the lock is taken away: {@link Lock.signal} aborts, `request()`
    * rejects with a {@link LockLostError} (`reason: 'expired'`), the next request is granted. A
-   * callback that runs is not interrupted; one that has not run by then is not called.
+   * callback that runs is not interrupted; a callback that has not run by then is not called.
    * @defaultValue Infinity
    */
   holdLimit?: number | undefined;
@@ -68,13 +68,13 @@ export interface LockOptions {
   /**
    * Maximum number of shared holders, this one included; beyond the standard: a counting semaphore.
    * 1 to 2**31 - 1, and only with `mode: 'shared'`; anything else is a TypeError. Holders without a
-   * limit count too. The queue stays strict: no request overtakes one that waits for room.
+   * limit count too. The queue stays strict: no request overtakes a request that waits for room.
    * @defaultValue no limit
    */
   limit?: number | undefined;
   /**
    * Reentrant request, beyond the standard. Inside the callback of a lock of the same name that
-   * covers it (held exclusively or, for a shared request, in any mode) it needs no lock of its own:
+   * covers it (held exclusively or, for a shared request, in any mode) it takes no further lock:
    * its callback gets the held lock, which is not released before that callback has ended. Several
    * such requests in one callback queue among themselves, with the usual rules and their other
    * options. Work that outlives the outer callback, or the callback of `requestSync()`, is not
@@ -177,8 +177,8 @@ export interface LockManagerInspection {
   /** The waiting ones, in the order of their queues. */
   readonly pending: InspectedLock[];
   /**
-   * Where these locks are, for a person to read: the scheme, the directory or the hosts, and the
-   * bucket. Those of `local:` are of one thread. undefined: a backend of one's own does not say.
+   * Location of these locks, for a person to read: the scheme, the directory or the hosts, and the
+   * bucket. Locks of `local:` belong to one thread. undefined: a custom backend does not say.
    */
   readonly place?: string | undefined;
 }
@@ -253,7 +253,7 @@ export declare class LockManager {
 
   /**
    * The lock as a handle, beyond the standard.
-   * @param options - Those of {@link LockManager.request}.
+   * @param options - As for {@link LockManager.request}.
    * @returns The lock, held until its `release()`; `null` if `ifAvailable` was refused. The garbage
    *   collection of an unreleased handle releases it, with a warning: do not rely on this. The
    *   `signal` of a handle keeps the handle. Rejects like {@link LockManager.request} while the
@@ -276,7 +276,7 @@ export declare class LockManager {
    * in the order of their names (by UTF-16 code units), so calls that share names never wait for
    * each other in a cycle.
    * @param names - Any number; repeated ones are taken once.
-   * @param options - Those of {@link LockManager.request}, for each of the locks; `timeout` and
+   * @param options - As for {@link LockManager.request}, for each of the locks; `timeout` and
    *   `signal` limit the whole wait. `holdLimit` is a `NotSupportedError`: the limit of the first
    *   lock would pass while the call waits for the others.
    * @param callback - Gets the locks in the order of `names`, or `null` if `ifAvailable` was
@@ -309,7 +309,7 @@ export declare class LockManager {
    * the standard. For worker threads and command-line programs: while it waits, nothing else runs
    * on this thread, not even code that would release the lock. `worker.terminate()` ends a waiting
    * worker. A cycle through other threads or processes is not detected: set a `timeout`.
-   * @param options - Those of {@link LockManager.request} without `signal`.
+   * @param options - As for {@link LockManager.request}, without `signal`.
    * @returns What `callback` returned, after the release.
    * @throws `TimeoutError` (waited for longer than `timeout`); {@link DeadlockError}, at once, if
    *   this manager holds the lock or has an earlier request for it; {@link LockLostError};
@@ -456,7 +456,7 @@ export interface OpenLockManagerOptions {
   /**
    * Decides which requests hold locks, in place of a bucket in shared memory. `close()` of the lock
    * manager closes it. Not together with `url`.
-   * @defaultValue the one that `url` means
+   * @defaultValue the backend that `url` selects
    */
   backend?: LockBackend | undefined;
   /**
@@ -478,8 +478,8 @@ export interface OpenLockManagerOptions {
    */
   capacity?: number | undefined;
   /**
-   * Absolute path of the directory of buckets, in place of the one that all processes of a user
-   * share.
+   * Absolute path of the directory of buckets, in place of the directory that all processes of a
+   * user share.
    * @defaultValue `HOLDFAST_DIR`; without that a directory of the user in `/dev/shm`
    */
   directory?: string | undefined;

@@ -80,7 +80,7 @@ export interface LockFigures {
 
 /** The figures of {@link LockMetrics} at one moment. */
 export interface LockMetricsData extends LockFigures {
-  /** What was measured. */
+  /** The measured set: all locks of the bucket, or the requests of this process. */
   readonly scope: 'bucket' | 'process';
   /** Name of the bucket. */
   readonly bucket: string;

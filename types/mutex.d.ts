@@ -193,7 +193,7 @@ export declare class Semaphore {
  */
 export declare class AsyncLock {
   /**
-   * @param byteOffset - Where the word is in the buffer, in bytes: a multiple of 4, 0 by default.
+   * @param byteOffset - Offset of the word in the buffer, in bytes: a multiple of 4, 0 by default.
    * @throws TypeError for another kind of buffer, RangeError for an offset outside of it or not
    * aligned.
    */

@@ -16,7 +16,7 @@ export interface Run {
 export interface RunStore {
   /** Returns the last written number; `undefined`: none. */
   read(name: string): number | undefined | Promise<number | undefined>;
-  /** Called by one process at a time, the one that holds the lock. */
+  /** Called by one process at a time, the holder of the lock. */
   write(name: string, run: number): void | Promise<void>;
 }
 
@@ -25,8 +25,8 @@ export interface RunEveryOptions {
   /** Length of the interval in milliseconds, a positive whole number. */
   every: number;
   /**
-   * What happens to a run whose process dies in the middle. `'at-least-once'`: another process
-   * repeats it at once. `'at-most-once'`: it is not repeated.
+   * Fate of a run whose process dies in the middle. `'at-least-once'`: another process repeats it
+   * at once. `'at-most-once'`: it is not repeated.
    * @defaultValue 'at-least-once'
    */
   delivery?: 'at-least-once' | 'at-most-once' | undefined;
@@ -55,7 +55,7 @@ export interface RunEveryOptions {
   offset?: number | undefined;
   /**
    * Stops the job in this process.
-   * @defaultValue none: it goes on for as long as the process lives
+   * @defaultValue none: it continues for as long as the process lives
    */
   signal?: AbortSignal | undefined;
   /**
@@ -76,7 +76,7 @@ export interface RunEveryOptions {
  * keeps the process alive until `signal` aborts.
  *
  * `await runEvery(…)` waits until then: code behind it runs after the last run, not after the
- * first. A program that goes on beside the job keeps the promise and handles its rejection.
+ * first. A program that continues beside the job keeps the promise and handles its rejection.
  * @param name - Name of the job, and of its lock.
  * @param callback - Its promise is awaited before the next run.
  * @returns A promise that is fulfilled when `signal` has aborted and a run in progress has ended. A

@@ -48,7 +48,7 @@ export interface PriorityInspection {
 export type SchedulerInspection = Record<TaskPriority, PriorityInspection> & { delayed: number };
 
 /**
- * Runs callbacks as tasks of their own in the event loop of this thread, by priority and, within a
+ * Runs callbacks as separate tasks in the event loop of this thread, by priority and, within a
  * priority, in the order in which they were posted. Waiting tasks keep the thread alive.
  * @see https://wicg.github.io/scheduling-apis/#sec-scheduler
  */
@@ -198,7 +198,7 @@ export declare class IdleDeadline {
   readonly didTimeout: boolean;
 }
 
-/** Options of {@link requestIdleCallback}. What is no number is a TypeError. */
+/** Options of {@link requestIdleCallback}. A value that is no number is a TypeError. */
 export interface IdleRequestOptions {
   /**
    * Call back after this number of milliseconds even if the event loop is never idle. 0: do not.
