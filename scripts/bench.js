@@ -52,7 +52,7 @@ function ensureServers(withEtcd) {
   }
 }
 
-/** What is built and installed is told to the person: standard output has the results alone. */
+/** Prints the build's output to standard error: standard output has the results alone. */
 function buildThis() {
   const script = path.join(__dirname, 'build.js');
   const build = spawnSync(process.execPath, [script], {

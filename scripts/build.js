@@ -37,7 +37,7 @@ function nodeHeaders() {
 
 // All that is built before the package is used or tested.
 
-/** In a process of its own: esbuild's plugins are asynchronous. */
+/** Runs in a separate process: esbuild's plugins are asynchronous. */
 function bundle() {
   execFileSync(process.execPath, [path.join(__dirname, 'bundle.js')], { stdio: 'inherit' });
 }

@@ -42,7 +42,7 @@ const DEPENDS_ON_NODE = [
 ];
 const otherMajors = MAJORS.filter((major) => !process.versions.node.startsWith(`${major}.`));
 
-// What the build server gives, less what a step may take longer than it should.
+// The time limit of the build server, less the time by which a step may exceed its estimate.
 const DEADLINE_MINUTES = 26;
 // Twice what the longest program takes: all tests of JavaScript.
 const PROGRAM_MINUTES = 14;

@@ -4,7 +4,7 @@
 // machine. Installs what builds it, in site/; after that it needs no network.
 //
 // The pages of the documentation site: the Markdown files of the project and what they show, in a
-// folder of their own. Links to files that are no pages keep their text alone.
+// separate folder. Links to files that are no pages keep their text alone.
 
 const fs = require('node:fs');
 const path = require('node:path');

@@ -28,7 +28,7 @@ function writeUnityFiles(sources, ending = '') {
 }
 
 /**
- * What is written again is compiled again.
+ * Leaves a file with the same text alone: a file that is written again is compiled again.
  * @param {string} file
  * @param {string} text
  */

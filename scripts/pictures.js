@@ -14,7 +14,7 @@ const { build } = require('./build.js');
 const { installIn } = require('./steps/packages.js');
 const { ensureToolchain } = require('./steps/toolchain.js');
 
-/** Where the packages are that need a browser. */
+/** The folder with the packages that need a browser. */
 const PACKAGES = path.join(ROOT, 'test', 'dashboard');
 const requirePackage = createRequire(path.join(PACKAGES, 'package.json'));
 
@@ -134,7 +134,7 @@ function startScene(directory) {
 /** @param {string} word */
 const quote = (word) => `'${word.replaceAll("'", "'\\''")}'`;
 
-/** A program in a real terminal: a window of tmux, which nobody looks at. */
+/** A program in a real terminal: a window of tmux that is not attached to a screen. */
 class TmuxWindow {
   #socket = `holdfast-pictures-${process.pid}`;
 
@@ -154,7 +154,7 @@ class TmuxWindow {
     return execFileSync('tmux', ['-L', this.#socket, '-u', ...args], { encoding: 'utf8', env });
   }
 
-  /** What the window shows, line by line, with the escape sequences of its colours. */
+  /** The text of the window, line by line, with the escape sequences of its colours. */
   lines() {
     return this.#tmux(['capture-pane', '-e', '-N', '-p', '-t', 'picture']).split('\n').slice(0, -1);
   }

@@ -59,7 +59,7 @@ const isHot = (source) => HOT_SOURCES.includes(source);
 
 /** @typedef {{ name: string, triple: string, machine: string, isGlibc: boolean }} Target */
 
-/** The oldest C library that the binaries run with: that of Debian 10 and RHEL 8. */
+/** The oldest C library that the binaries run with, which Debian 10 and RHEL 8 have. */
 const GLIBC = '2.28';
 
 /** @type {Target[]} `name` is the folder below prebuilds/ that lib/binding.js looks into. */

@@ -31,7 +31,7 @@ const js = {
   },
 };
 
-/** @param {string} folder  of test/, with packages of its own @param {NodeJS.ProcessEnv} [env] */
+/** @param {string} folder  of test/, with its own packages @param {NodeJS.ProcessEnv} [env] */
 const runFolder = (folder, env = {}) =>
   runJsTests({
     report: folder,

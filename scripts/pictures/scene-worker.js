@@ -30,7 +30,7 @@ async function cache() {
 }
 
 /**
- * Holds the one, and asks for the other when somebody else holds that.
+ * Holds `from`, and requests `to` when another process holds `to`.
  * @param {string} from
  * @param {string} to
  */

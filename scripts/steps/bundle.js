@@ -1,8 +1,8 @@
 'use strict';
 
 // Makes dist/ of lib/: each entry of the package, each program and each thread is one file, which
-// is read whole at its first use. So a program goes on with the code that it has started with when
-// the package is replaced on disk.
+// is read whole at its first use. So a program keeps the code that it has started with when the
+// package is replaced on disk.
 
 const { execFileSync } = require('node:child_process');
 const { createHash } = require('node:crypto');
@@ -28,7 +28,9 @@ const FIRST_LOCK = [
   'backends/shared-memory/backend.js',
 ];
 
-/** Prints the modules that `require` of the package loads, and those of a first lock. */
+/**
+ * Prints the modules that `require` of the package loads, and the modules that a first lock loads.
+ */
 const PRINT_LOADED = `
 const [lib, ...modules] = process.argv.slice(1);
 const path = require('node:path');
@@ -40,7 +42,7 @@ for (const module of modules) require(lib + '/' + module);
 console.log(JSON.stringify({ index, locks: loaded() }));`;
 
 /**
- * A file that a process loads once. `entry` is the module whose exports are those of the file.
+ * A file that a process loads once. The exports of the module `entry` are the exports of the file.
  * @typedef {{ entry?: string, has: (module: string) => boolean }} SharedFile
  */
 
@@ -61,14 +63,14 @@ function sharedFiles(lib) {
   };
 }
 
-/** Programs and threads of their own, with all that they need. */
+/** Separate programs and threads, with all modules that they need. */
 const HELPERS = {
   broker: 'backends/broker/server/main.js',
   'session-thread': 'backends/etcd/session-thread.js',
   'sync-thread': 'backends/broker/sync-thread.js',
 };
 
-/** Each file compares its own with that of the others. */
+/** Modules that stand in each file: a file compares its own with the copy of another file. */
 const IN_EACH_FILE = new Set(['build-id.js']);
 
 /** The property of a file of SHARED that gives its modules to the others. */
@@ -133,7 +135,7 @@ function buildIdOf(lib) {
   return hash.digest('hex').slice(0, 12);
 }
 
-/** The library reads only these of its own package.json. @type {import('esbuild').Plugin} */
+/** The library reads only these fields of package.json. @type {import('esbuild').Plugin} */
 const PACKAGE = {
   name: 'name and version of the package',
   setup: (build) => {
@@ -255,7 +257,7 @@ class SharedBuild {
           this.#used.add(name);
           return { path: name, namespace: 'elsewhere' };
         });
-        // Comments that stand in an expression stay in the bundle, on lines of their own.
+        // Comments that stand in an expression stay in the bundle, on separate lines.
         build.onLoad({ filter: /\.js$/, namespace: 'file' }, ({ path: name }) => ({
           contents: readFileSync(name, 'utf8').replaceAll(/\/\*\* @type [^*]*\*\/ ?/g, ''),
         }));

@@ -1,6 +1,6 @@
 'use strict';
 
-// What the end of a test command says of each failed test.
+// The report of each failed test, at the end of the output of a test command.
 
 const path = require('node:path');
 const { ROOT } = require('./run.js');
@@ -48,7 +48,7 @@ const ONE_PASSED = Object.freeze({ ...NONE, passed: 1 });
 /** @type {Counts} */
 const ONE_FAILED = Object.freeze({ ...NONE, failed: 1 });
 
-/** Where everything fails, the first ones say why. */
+/** If everything fails, the first failures say why. */
 const MAX_FAILURES = 20;
 
 /** @param {Counts[]} all */
@@ -81,8 +81,8 @@ function line({ passed, failed, skipped }) {
 
 /**
  * Runs the steps one after the other and ends the program with the failed tests and the sum of
- * the counts: the last line is `N passed, N failed`, and the exit status tells whether all is well.
- * A step that throws, or that ran no test, counts as one failure; the next steps run all the same.
+ * the counts: the last line is `N passed, N failed`, and the exit status is 0 if nothing failed. A
+ * step that throws, or that ran no test, counts as one failure; the next steps still run.
  * @param {{ title: string, run: () => Counts, minutes?: number }[]} steps  `minutes`: what a step
  *   takes on a slow machine; it is left out, and said to be, where it would end after `deadline`
  * @param {{ deadline?: number }} [limits]  minutes after the start of the program
@@ -113,7 +113,7 @@ function conclude(steps, { deadline = Infinity } = {}) {
 }
 
 /**
- * Tells at once why, too: whoever ends the program early never sees its end.
+ * Prints the reason at once, too: the end is never printed if the program is ended early.
  * @param {string} reason
  * @returns {Counts}
  */

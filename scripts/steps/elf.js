@@ -1,6 +1,6 @@
 'use strict';
 
-// What a delivered binary needs of the machine that it is loaded on, as readelf tells it.
+// The requirements of a delivered binary on the machine that loads it, as readelf prints them.
 
 const { execFileSync } = require('node:child_process');
 const { statSync } = require('node:fs');
@@ -19,10 +19,10 @@ const { ensureToolchain } = require('./toolchain.js');
  * @property {boolean} hasStaticTls
  */
 
-/** What Node calls. */
+/** The functions that Node calls. */
 const EXPORTED = ['napi_register_module_v1', 'node_api_module_get_api_version_v1'];
 
-/** Those of glibc itself, and musl's one. The standard library of C++ is inside. */
+/** The libraries of glibc, and musl's one library. The standard library of C++ is linked in. */
 const SYSTEM_LIBRARY = /^(lib(c|m|dl|rt|pthread)\.so(\.\d)?|ld-linux-(x86-64|aarch64)\.so\.\d)$/;
 
 /**

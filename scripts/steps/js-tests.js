@@ -9,9 +9,9 @@ const { ROOT, StepError, run } = require('./run.js');
 
 /** @typedef {import('./counts.js').Counts} Counts */
 
-// Where it is set, Node 20 reads every certificate that it knows at each start, which takes longer
-// than all the rest of the start. The tests start more than a thousand processes, and none of them
-// speaks to a server of the world.
+// With this variable, Node 20 reads every certificate that it knows at each start, which takes
+// longer than all the rest of the start. The tests start more than a thousand processes, and none
+// of them connects to a server of the internet.
 const NO_CERTIFICATES = { NODE_EXTRA_CA_CERTS: undefined };
 
 /**

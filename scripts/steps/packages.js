@@ -44,7 +44,7 @@ function ensurePackages() {
 }
 
 /**
- * Installs the packages of a folder that has a lock file of its own, unless they are there.
+ * Installs the packages of a folder that has its own lock file, unless they are there.
  * @param {string} folder
  */
 function installIn(folder) {

@@ -1,8 +1,8 @@
 'use strict';
 
-// node run-limited.js MINUTES COMMAND [ARGUMENT…]: runs a program in a process group of its own and
-// ends it when the time is over: by SIGTERM, so that it can tell what it was doing, then the whole
-// group by SIGKILL, for a thread that is blocked hears nothing else.
+// node run-limited.js MINUTES COMMAND [ARGUMENT…]: runs a program in its own process group and ends
+// it when the time is over. SIGTERM comes first, so that the program can report its state; then
+// SIGKILL to the whole group, because a blocked thread handles no other signal.
 
 const { spawn } = require('node:child_process');
 

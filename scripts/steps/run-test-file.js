@@ -2,8 +2,8 @@
 
 // Runs one test file of Jest in the global scope of the runtime that runs this, Bun or Deno as
 // well: Jest itself makes scopes with node:vm, which only Node.js does well enough. Describes,
-// hooks and tests are those of Jest (jest-circus), and so is expect(). Arguments: the test file,
-// and the file for the result, which is one JSON object. Prints the titles of tests as they begin.
+// hooks, tests and expect() come from Jest (jest-circus). Arguments: the test file, and the file
+// for the result, which is one JSON object. Prints the titles of tests as they begin.
 
 const { writeFileSync } = require('node:fs');
 const path = require('node:path');
@@ -35,7 +35,7 @@ const textOf = (errors) =>
     .map((error) => error.stack ?? String(error.message ?? error))
     .join('\n');
 
-/** What fails outside of every test. */
+/** The title of failures outside of every test. */
 const OUTSIDE = 'outside of the tests';
 
 /**

@@ -6,18 +6,18 @@ const { spawnSync } = require('node:child_process');
 const path = require('node:path');
 const { TIMED_OUT } = require('./run-limited.js');
 
-/** The folder of the project; every program runs there unless told otherwise. */
+/** The folder of the project; every program runs there unless `cwd` names another folder. */
 const ROOT = path.resolve(__dirname, '..', '..');
 
-/** A step that cannot go on; the message is for the person who started it. */
+/** A step that cannot continue; the message is for the person who started it. */
 class StepError extends Error {}
 
 /** @type {number | undefined} */
 let limit;
 
 /**
- * Ends every program that is run from now on when it takes longer: one that hangs must not keep the
- * build server from telling anything at all.
+ * Ends every program that is run from now on when it takes longer: the build server must report
+ * something even if a program hangs.
  * @param {number} minutes
  */
 function endAfter(minutes) {

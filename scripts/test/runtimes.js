@@ -3,7 +3,7 @@
 // npm test -- runtimes [--short] [bun] [deno] [plain] [patterns…]: the conformance suite, the
 // extensions, the broker and the scheduler on Bun, on Deno, and on this Node without the native
 // part; the demonstration and the examples there; processes of Node, Bun and Deno with one broker.
-// What cannot pass is in test/runtimes/differences.js, with its reason.
+// Tests that cannot pass are in test/runtimes/differences.js, with their reasons.
 
 const fs = require('node:fs');
 const { existsSync } = require('node:fs');
@@ -54,7 +54,7 @@ function installed(packages) {
   return { command, args };
 }
 
-/** Locks of the default bucket are those of a broker there, too. */
+/** Locks of the default bucket are in a broker there, too. */
 const WITH_BROKER = { HOLDFAST_URL: 'broker:' };
 
 /** @type {Runtime[]} */
@@ -81,7 +81,9 @@ const FOLDERS = [
   'runtimes',
 ];
 
-/** What differs by runtime most: the order of what is read, time, ends, threads, the scheduler. */
+/**
+ * Tests of features that differ most by runtime: order of reads, time, ends, threads, scheduler.
+ */
 const SHORT = [
   'conformance/async-context',
   'conformance/clients',

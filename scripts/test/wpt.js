@@ -38,7 +38,7 @@ const NEEDS_A_THREAD = /workers|different contexts|observe a deadlock/;
 /** Of an interface that Node does not have. */
 const NOT_IN_NODE = /^WorkerNavigator /;
 
-/** Where the tables of this run are. */
+/** The directory of the lock tables of this run. */
 const directory = mkdtempSync(path.join(tmpdir(), 'holdfast-wpt-'));
 
 /** @param {string[]} args  @param {string} cwd */
