@@ -13,9 +13,9 @@ const { priorityOf } = require('./signal-priority.js');
 const MAX_TASKS_PER_STAMP = 32;
 
 /**
- * When tasks are queued. To look at the clock takes as long as all else that is done to queue a
- * task. So tasks that are queued in one phase of the event loop's turn may have one time, that of
- * the first of them: it is early by less than the length of the phase.
+ * Times at which tasks are queued. Reading the clock takes as long as all other work of queueing a
+ * task. So tasks that are queued in one phase of the event loop's turn may share the time of the
+ * first of them: it is early by less than the length of the phase.
  */
 class EnqueueClock {
   /** @type {Stamp} */
@@ -42,7 +42,7 @@ class EnqueueClock {
     this.#tasksLeft = MAX_TASKS_PER_STAMP;
   }
 
-  /** Something may have taken long: the next task gets a time of its own. */
+  /** Something may have taken long: the next task gets a new time. */
   forget() {
     this.#tasksLeft = 0;
   }

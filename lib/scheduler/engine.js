@@ -175,8 +175,9 @@ class PostedTask extends asSchedulerTask(AsyncResource) {
   }
 
   /**
-   * The callback aborted its own task, whose promise is rejected already: that of an async callback
-   * which rejects for the same reason, by yield() for instance, is an unhandled one otherwise.
+   * Handles the promise of an async callback that aborted its own task. The task's promise is
+   * rejected already; the callback's promise rejects for the same reason, by yield() for instance,
+   * and would be an unhandled rejection.
    * @param {unknown} result
    */
   #handleAbort(result) {

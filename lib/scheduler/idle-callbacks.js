@@ -14,7 +14,7 @@ const { clearTimeout, performance, setTimeout } = require('../time.js');
 const MAX_PERIOD = 50;
 const MAX_TIMER = 2 ** 31 - 1;
 
-/** What `yield()` inherits in an idle callback. */
+/** The state that `yield()` inherits in an idle callback. */
 const IDLE_STATE = Object.freeze({
   abortSource: undefined,
   prioritySource: /** @type {const} */ ('background'),
@@ -112,7 +112,7 @@ class IdleCallbacks {
   }
 
   /**
-   * What the callback throws is not caught here.
+   * Runs the callback; an exception of the callback is not caught here.
    * @param {number} handle  of a request that waits
    * @param {number} end  of its idle period
    * @param {boolean} didTimeout

@@ -50,7 +50,7 @@ class IndexedHeap {
 
   /**
    * @param {T} item
-   * @param {number} start  its place, or one that is free
+   * @param {number} start  the item's index, or a free index
    */
   #moveUp(item, start) {
     let index = start;

@@ -4,7 +4,7 @@ const { setImmediate } = require('../time.js');
 const { BindingError, loadBinding } = require('../binding.js');
 const { findRunNextTicks } = require('../node-internals.js');
 
-/** What a turn of the event loop owes to the work that is waiting, from the least up. */
+/** How urgently a turn of the event loop has to run the waiting work, in rising order. */
 const LEVEL = Object.freeze({
   /** Nothing is waiting. */
   NONE: 0,
@@ -57,7 +57,7 @@ class PlainLoopHook {
     setImmediate(() => this.#onTurn());
   }
 
-  /** Nothing tells. */
+  /** Always true: without the native part the loop's state is unknown. */
   isIdle() {
     return true;
   }
@@ -150,7 +150,8 @@ class HostCallback {
   }
 
   /**
-   * Runs ticks and microtasks, as between two tasks. What a tick throws is an uncaught exception.
+   * Runs ticks and microtasks, as between two tasks. An exception of a tick is an uncaught
+   * exception.
    * @returns {boolean} false: the callback has to return now, and Node runs what is left then
    */
   drain() {

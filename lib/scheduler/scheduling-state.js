@@ -9,15 +9,15 @@ const { DEFAULT_PRIORITY } = require('./task-priority.js');
 /** @typedef {TaskPriority | TaskSignal} PrioritySource  a fixed priority, or the one of a signal */
 
 /**
- * What `yield()` inherits. Standard: Prioritized Task Scheduling, #scheduling-state.
+ * The state that `yield()` inherits. Standard: Prioritized Task Scheduling, #scheduling-state.
  * @typedef {object} SchedulingState
  * @property {AbortSignal | undefined} abortSource
  * @property {PrioritySource} prioritySource
  */
 
 /**
- * What `yield()` inherits outside of every task; the same as in a task that was posted without a
- * priority and a signal.
+ * The state that `yield()` inherits outside of every task; the same as in a task that was posted
+ * without a priority and a signal.
  * @type {SchedulingState}
  */
 const DEFAULT_STATE = Object.freeze({ abortSource: undefined, prioritySource: DEFAULT_PRIORITY });

@@ -205,7 +205,7 @@ class SignalPriority {
 const PRIORITY = Symbol.for('holdfast.signalPriority.1');
 
 /**
- * Makes `signal` one that has a priority.
+ * Gives `signal` a priority.
  * @param {AbortSignal} signal
  * @param {TaskPriority} value
  * @param {boolean} isDependent

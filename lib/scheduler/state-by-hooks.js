@@ -40,7 +40,7 @@ function handOn(carrier) {
   return true;
 }
 
-// Its init hook is told of promises too, but not whether they are made by then() or await.
+// Node calls the init hook for promises too, but not with whether then() or await made them.
 const resourceHook = createHook({
   init(_asyncId, type, _triggerId, resource) {
     if (type === 'PROMISE' || !(resource instanceof AsyncResource)) return;

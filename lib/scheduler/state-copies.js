@@ -7,7 +7,7 @@
  * collected, no promise and no resource of the process has a state.
  */
 class StateCopies {
-  /** @type {Map<SchedulingState, SchedulingState>} of the run that is going on */
+  /** @type {Map<SchedulingState, SchedulingState>} of the current run */
   #ofRun = new Map();
   /** @type {WeakSet<SchedulingState>} */
   #all = new WeakSet();

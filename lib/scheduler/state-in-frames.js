@@ -19,7 +19,7 @@ const { StateCopies } = require('./state-copies.js');
 /** @type {AsyncLocalStorage<SchedulingState | undefined>} */
 const storage = new AsyncLocalStorage();
 
-/** Where an AsyncResource has its context; undefined: it cannot be had. */
+/** The property in which an AsyncResource keeps its context; undefined: it cannot be had. */
 const contextKey = findContextKey();
 
 /** Takes the state back before a timer, a tick or an I/O callback; on while anything has one. */

@@ -81,7 +81,7 @@ const orderOf = (queue) => /** @type {SchedulerTask} */ (queue.first).order;
 /** @typedef {import('./scheduling-state.js').PrioritySource} PrioritySource */
 /** @typedef {import('./signal-priority.js').SignalPriority} SignalPriority */
 
-/** The queue of one signal: its priority is that of the signal, whatever that becomes. */
+/** The queue of one signal; the priority of the queue follows the priority of the signal. */
 class DynamicTaskQueue extends TaskQueue {
   source;
 
@@ -256,8 +256,8 @@ const MAX_TIMER = 2 ** 31 - 1;
 const endsBefore = (a, b) => (a.end === b.end ? a.order < b.order : a.end < b.end);
 
 /**
- * Tasks whose delay has not ended: none ends early, and of two the one that was to end first ends
- * first. One timer serves all of them; it keeps the event loop alive.
+ * Tasks whose delay has not ended. No delay ends early, and delays end in the order of their due
+ * times. One timer serves all of them; it keeps the event loop alive.
  * Standard: HTML, #run-steps-after-a-timeout.
  */
 class DelayedTasks {
@@ -385,7 +385,7 @@ class StarvationGuard {
 
 /** @typedef {import('./dispatcher.js').Dispatcher} Dispatcher */
 
-/** Where -1, for no task, and each effective priority has its place in a turn of the event loop. */
+/** The level in the loop hook of -1 (no task) and of each effective priority. */
 const LEVEL_OF = [
   LEVEL.NONE,
   LEVEL.IDLE,
@@ -510,8 +510,8 @@ class TaskSchedule {
     return /** @type {SchedulerTask} */ (next);
   }
 
-  // Where higher priorities wait too, every second task may be one that has waited too long: a
-  // backlog of them is not to keep urgent tasks waiting.
+  // The task that has waited too long, if it is next. While higher priorities wait, it is at most
+  // every second task: a backlog of low priorities must not delay urgent tasks.
   #overdue() {
     const task = this.#starvation?.overdue ?? null;
     if (task === null || this.#takesOverdue) return task;

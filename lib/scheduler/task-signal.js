@@ -69,7 +69,7 @@ function mustHavePriority(signal) {
 }
 
 /**
- * An AbortSignal of Node that has a priority: a real one that was given this prototype, because
+ * An AbortSignal of Node with a priority: a real AbortSignal that was given this prototype, because
  * none can be constructed. Standard: Prioritized Task Scheduling, #sec-task-signal.
  */
 class TaskSignal extends AbortSignal {
