@@ -1,6 +1,6 @@
 'use strict';
 
-// The headers that the addon is compiled with: those of Node, and node-addon-api.
+// The headers that the addon is compiled with: the headers of Node, and node-addon-api.
 
 const { spawnSync } = require('node:child_process');
 const { existsSync } = require('node:fs');
@@ -8,12 +8,12 @@ const os = require('node:os');
 const path = require('node:path');
 const { Problem } = require('./problem.js');
 
-/** The one that holdfast is tested with. */
+/** The version that holdfast is tested with. */
 const ADDON_API = 'node-addon-api@8.9.2';
 
 /**
- * Where installers of Node put its headers: beside it, in the system's folder, or in the cache that
- * `node-gyp install` fills.
+ * The folders in which installers of Node put its headers: beside Node, in the system's folder, or
+ * in the cache that `node-gyp install` fills.
  * @param {string | undefined} chosen
  */
 function nodeHeaderFolders(chosen) {

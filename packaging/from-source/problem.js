@@ -1,6 +1,6 @@
 'use strict';
 
-/** What the person who builds has to solve; the message says how. */
+/** A problem that the person who builds has to solve; the message says how. */
 class Problem extends Error {}
 
 module.exports = { Problem };

@@ -20,7 +20,7 @@ function readSourceList(list) {
     .filter((entry) => entry !== '');
 }
 
-/** The addon's: those of the core and its own. */
+/** The sources of the addon: the core and the binding. */
 const addonSources = () => [
   ...readSourceList('src/sources.txt'),
   ...readSourceList('src/binding-sources.txt'),
