@@ -3,8 +3,8 @@
 const fs = require('node:fs');
 
 /**
- * A file of lines "number token writer time". Whoever appends reads the last line and writes the
- * next number behind it, in two steps: only a lock makes that safe.
+ * A file of lines "number token writer time". A writer reads the last line and appends the next
+ * number, in two steps: only a lock makes that safe.
  */
 
 /**

@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * Where the demonstration's locks live: HOLDFAST_URL alone moves them, to an etcd cluster for one.
- * @param {string} directory  without it
+ * The options for the demonstration's locks. HOLDFAST_URL moves the locks, for example to etcd.
+ * @param {string} directory  for the locks if HOLDFAST_URL is not set
  * @returns {import('..').OpenLockManagerOptions}
  */
 const toPlace = (directory) =>

@@ -7,10 +7,10 @@ const { Ledger, countViolations, machineNs } = require('./ledger.js');
 
 const PROCESSES = 4;
 const THREADS = 2;
-/** Where the processes run, in turn: with etcd, network namespaces stand for machines. */
+/** The machines on which the processes run, in turn: with etcd, a network namespace each. */
 const MACHINES = (process.env.HOLDFAST_DEMO_MACHINES ?? '').split(' ').filter(Boolean);
 
-/** Of a message: whom it is for may just have come to its end. */
+/** Ignores the failure to send a message: the receiver may have ended just now. */
 const ignore = () => {};
 
 /**
@@ -105,7 +105,7 @@ class Run {
   }
 
   /**
-   * Whoever fails ends all: without it the others might wait for ever.
+   * Ends all writers if one fails: otherwise the other ones might wait for ever.
    * @param {number | null} code
    * @param {NodeJS.Signals | null} signal
    */

@@ -2,7 +2,7 @@
 
 // A process of the demonstration, and each of its worker threads: appends to the ledger until the
 // number asked for is reached. The victim holds the lock in the middle, and waits for its end; the
-// others leave the last entry until then, so that somebody is granted the lock behind it.
+// others leave the last entry until then, so that another writer is granted the lock behind it.
 
 const { Worker, isMainThread, parentPort, threadId, workerData } = require('node:worker_threads');
 const { once } = require('node:events');
@@ -38,7 +38,7 @@ async function write({ file, directory, increments, withLock, isVictim }) {
       await new Promise((resolve) => setTimeout(resolve, FOREVER));
     }
     if (number > increments) return false;
-    await nextTurn(); // anybody else may run here
+    await nextTurn(); // other processes and threads may run here
     if (number === increments && !mayEnd) return true;
     ledger.append({ number, token, writer, at });
     written += 1;
