@@ -1,6 +1,6 @@
 'use strict';
 
-// A holder is stopped, its lock is stolen, and it writes when it goes on. See README.md.
+// A holder is stopped, its lock is stolen, and it writes when it continues. See README.md.
 
 const { fork } = require('node:child_process');
 const { once } = require('node:events');
@@ -41,7 +41,7 @@ async function run(directory, withToken) {
   const victimId = /** @type {number} */ (victim.child.pid);
   await victim.holds;
   process.kill(victimId, 'SIGSTOP'); // Deno's child.kill() would close the channel, too
-  victim.child.send('write'); // it does not read this before it goes on
+  victim.child.send('write'); // it reads this when it continues
 
   const thief = start('thief');
   await thief.holds;

@@ -1,7 +1,7 @@
 'use strict';
 
-// Gets the lock (by force, as the thief), says so, and writes when it is told to. It does not look
-// at `lock.signal`, as a program that is stopped cannot.
+// Gets the lock (by force, as the thief), reports it, and writes when a message arrives. It does
+// not check `lock.signal`, as a program that is stopped cannot.
 
 const { once } = require('node:events');
 const { LockLostError, openLockManager } = require('holdfast');

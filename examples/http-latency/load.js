@@ -1,7 +1,7 @@
 'use strict';
 
-// The load: asks at a fixed rate for some time and tells how long each answer took, from the time
-// at which it was to be asked for.
+// The load: sends requests at a fixed rate for some time and reports how long each answer took,
+// from the time at which the request was due.
 
 const http = require('node:http');
 

@@ -51,7 +51,7 @@ function forPrometheus(metrics) {
 
 /** @param {LockMetrics} metrics */
 function forOpenTelemetry(metrics) {
-  // A program of its own would have an OTLP exporter here.
+  // A real program would have an OTLP exporter here.
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 10_000 });
   const provider = new MeterProvider({ readers: [reader] });

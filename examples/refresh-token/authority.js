@@ -1,10 +1,10 @@
 'use strict';
 
 // An authorization server with rotating refresh tokens, and the API that it protects, for one
-// session. Whoever refreshes gets a new pair of tokens, and the old pair is worth nothing any more.
-// An old refresh token that comes back was copied or used twice, so the whole session is revoked
-// (RFC 9700, 4.14.2). One repetition is forgiven, as servers do whose clients may crash: as long as
-// nobody has used the new pair, the answer may have been lost, and is given again.
+// session. A refresh returns a new pair of tokens, and makes the old pair worthless. An old refresh
+// token that is sent again was copied or used twice, so the whole session is revoked (RFC 9700,
+// 4.14.2). One repetition is forgiven, as by servers whose clients may crash: as long as the new
+// pair is unused, the answer may have been lost, and is given again.
 
 const { randomUUID } = require('node:crypto');
 

@@ -1,7 +1,7 @@
 'use strict';
 
-// What an application does with a session that it shares with others: the tokens are in a store,
-// whoever calls the API holds a shared lock, and whoever refreshes holds the exclusive one.
+// An application's use of a session that it shares with others. The tokens are in a store; a call
+// of the API holds a shared lock, and a refresh holds the exclusive one.
 
 const { LockLostError } = require('holdfast');
 
@@ -63,8 +63,8 @@ class Client {
   }
 
   /**
-   * Looks again: whoever was before in the queue may have done it. No clock is asked, because
-   * those of several machines differ.
+   * Reads the store again: an earlier holder may have refreshed. No clock is read, because the
+   * clocks of several machines differ.
    * @param {string} expired  the access token that was refused
    * @param {Held} lock  the exclusive one
    */

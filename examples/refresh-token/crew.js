@@ -7,7 +7,7 @@ const { setTimeout: pause } = require('node:timers/promises');
 const MAX_PAUSE_MS = 800; // between two kills
 
 /**
- * The processes of one machine that use the session. Now and then one that has got somewhere is
+ * The processes of one machine that use the session. Now and then a process that has made calls is
  * killed, and another one takes its place.
  */
 class Crew {
@@ -33,7 +33,7 @@ class Crew {
       if (loggedOut !== undefined) this.counts.logouts += 1;
       else this.#onUse(member);
     });
-    child.on('error', () => {}); // told to stop when it had just gone
+    child.on('error', () => {}); // the message to stop came after its end
     const closed = new Promise((resolve) => child.once('close', resolve)).then((code) => {
       if (code !== 0 && child.signalCode !== 'SIGKILL') this.counts.failures += 1;
     });

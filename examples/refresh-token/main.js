@@ -41,7 +41,7 @@ Over several machines, with HOLDFAST_URL=etcd://…:
  */
 
 /**
- * The session was never revoked, and nobody refreshed without need.
+ * Whether the session was never revoked, and no refresh was needless.
  * @param {Server['counts']} counts
  */
 const isSound = ({ calls, refreshes, revocations, needlessRefreshes }) =>

@@ -12,7 +12,7 @@ const { TokenTable } = require('./token-store.js');
 
 /**
  * POST /token {"refreshToken"} gives tokens or 400; GET /api with a bearer token gives 200, 401 or
- * 403; GET and PUT /tokens read and write the table; GET /counts tells how it goes.
+ * 403; GET and PUT /tokens read and write the table; GET /counts returns the counts so far.
  */
 class Server {
   session;
@@ -44,7 +44,7 @@ class Server {
     this.#http.closeAllConnections();
   }
 
-  /** What it has seen. */
+  /** The counts of all requests so far. */
   get counts() {
     const { lateWrites } = this.table;
     return { ...this.session.counts, lateWrites, machines: this.#machines };

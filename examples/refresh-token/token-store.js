@@ -1,7 +1,7 @@
 'use strict';
 
-// Where the tokens are kept: in a file, for the processes of one machine, or in a table that
-// several machines reach over HTTP. The table stands for a database: it checks fencing tokens.
+// The store of the tokens: a file, for the processes of one machine, or a table that several
+// machines reach over HTTP. The table stands for a database: it checks fencing tokens.
 
 const { readFileSync, renameSync, writeFileSync } = require('node:fs');
 const { threadId } = require('node:worker_threads');
@@ -69,7 +69,7 @@ class RemoteTokens {
   }
 }
 
-/** What is behind the HTTP: a row, and the largest fencing token that has written it. */
+/** The table behind the HTTP: a row, and the largest fencing token that has written it. */
 class TokenTable {
   lateWrites = 0;
   #tokens;
@@ -87,7 +87,7 @@ class TokenTable {
   /**
    * @param {Tokens} tokens
    * @param {bigint} fence
-   * @returns {boolean} false: somebody with a larger fencing token has written
+   * @returns {boolean} false: a writer with a larger fencing token has written
    */
   write(tokens, fence) {
     if (fence < this.#fence) {

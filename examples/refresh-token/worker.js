@@ -1,6 +1,6 @@
 'use strict';
 
-// A process that uses the session in its worker threads, until it is told to stop or is killed.
+// A process that uses the session in its worker threads, until a message stops it or it is killed.
 
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
 const { openLockManager } = require('holdfast');
@@ -15,7 +15,7 @@ const { RemoteTokens, TokenFile } = require('./token-store.js');
  * @property {boolean} withLock
  */
 
-/** Lets everybody in at once: what the program would be without the locks. */
+/** Grants every request at once: the program without the locks. */
 const noLocks = {
   /** @param {any[]} args */
   request: async (...args) => args.at(-1)({ token: 0n, signal: undefined }),

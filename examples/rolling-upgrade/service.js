@@ -39,7 +39,8 @@ async function serve() {
   const { signal } = leaving;
   while (!signal.aborted) {
     try {
-      // The signal takes a request out of the queue. What has the lock already is not disturbed.
+      // The signal removes a waiting request from the queue. It does not disturb the current
+      // holder.
       if (withLock) await locks.request('orders', { signal }, serveOrder);
       else await serveOrder();
       if (process.connected) process.send?.('served');

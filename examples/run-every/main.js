@@ -21,7 +21,7 @@ const USAGE = `node examples/run-every/main.js [options]
 /**
  * @typedef {object} Result
  * @property {number} reports
- * @property {number} missing  reports that nobody has written
+ * @property {number} missing  reports that were not written
  * @property {number} repeated  reports that were written more than once
  * @property {number} kills
  * @property {number[]} killToReportMs  from the kill of a leader to the next report

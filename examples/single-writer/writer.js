@@ -1,7 +1,7 @@
 'use strict';
 
 // A process that writes entries into the journal, each with the number after the last one: it
-// reads, thinks, and writes. That is only right when nobody else writes in the meantime.
+// reads, thinks, and writes. That is only right when no other process writes in the meantime.
 
 const { once } = require('node:events');
 const { setImmediate: think } = require('node:timers/promises');
