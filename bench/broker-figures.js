@@ -27,7 +27,7 @@ const { killBroker } = require('../test/support/broker-process.js');
 
 const DEATHS = Number(process.argv[2] ?? 50);
 const CLIENTS = 8;
-const ASLEEP_MS = 30; // as whoever waits long
+const ASLEEP_MS = 30; // as after a long wait
 const { O_NONBLOCK, O_RDONLY } = fs.constants;
 
 const msSince = (start) => (now() - start) / 1e6;

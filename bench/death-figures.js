@@ -13,7 +13,7 @@ const { makeLifeline } = require('./harness/lifeline.js');
 
 const DEATHS = Number(process.argv[2] ?? 100);
 const MEBIBYTES = (process.argv[3] ?? '0,256,1024').split(',').map(Number);
-const ASLEEP_MS = 30; // as whoever waits long
+const ASLEEP_MS = 30; // as after a long wait
 
 async function measureDeath(directory, locks, mebibytes) {
   const closeReader = makeLifeline(directory);

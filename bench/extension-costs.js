@@ -1,6 +1,6 @@
 'use strict';
 
-// What each thing beyond the standard costs when it is used, as a ratio to the plain request.
+// The cost of each feature beyond the standard, as a ratio to the plain request.
 //
 //   node bench/extension-costs.js [--json] [--rounds N] [--backend shared-memory | local]
 //

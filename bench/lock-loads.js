@@ -69,7 +69,7 @@ async function queueShared(locks, count) {
       locks.request('queue', { mode: 'shared' }, () => {
         granted += 1;
         if (granted === count) all.resolve();
-        return all.promise; // nobody gives it up before all have it
+        return all.promise; // no holder releases before all hold it
       }),
     );
   }

@@ -1,7 +1,7 @@
 'use strict';
 
-// What it costs a program that somebody looks at its locks: a request, uncontended, with and
-// without each kind of observer.
+// The cost of observers for the observed program: a request, uncontended, with and without each
+// kind of observer.
 //
 //   node bench/observer-costs.js [--json] [--rounds N] [--names N] [--seconds N]
 //
@@ -9,11 +9,11 @@
 // --seconds: of each turn. A page and metrics look closely for a part of the time only, so a turn
 // must be longer than the second from one picture to the next.
 //
-// All observers take turns within a round, in whose other turns they do not exist. Those outside
-// are processes of their own, as they are in use; on few cores they take their share of them, so
-// the time that this process itself ran (CPU) stands beside the time that went by. Medians over
-// the rounds. Also how many events were written for each request: two, where all are watched. That
-// is what those who are looked at pay for, and no noise of the machine is in it.
+// All observers take turns within a round, in whose other turns they do not exist. External
+// observers are separate processes, as in use. On few cores they take their share of them, so the
+// time that this process itself ran (CPU) stands beside the time that went by. Medians over the
+// rounds. Also how many events were written for each request: two, where all are watched. This
+// count is the cost of being observed, and no noise of the machine is in it.
 
 const { spawn } = require('node:child_process');
 const diagnostics = require('node:diagnostics_channel');
@@ -132,7 +132,7 @@ async function measure(locks, seconds) {
   return { ns: ns / requests, cpuNs: ((user + system) * NS_PER_US) / requests, requests };
 }
 
-/** Where the table's header keeps the newest number of the watch ring. */
+/** The index, in the table's header, of the newest number of the watch ring. */
 const LAST_ENTRY_AT = 192;
 
 /** How many events have been written, ever. @param {string} directory */
@@ -167,7 +167,7 @@ async function measureAll(locks, directory, { rounds, seconds }) {
     events: [],
   }));
   for (let round = -1; round < rounds; round += 1) {
-    let base = NaN; // CPU: the time that went by has that of the observers in it
+    let base = NaN; // CPU: the elapsed time includes the observers
     for (const [at, [, start]] of observers.entries()) {
       const observer = await start();
       const before = eventsWritten(directory);

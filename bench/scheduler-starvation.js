@@ -16,7 +16,7 @@ function spin(us) {
   for (const end = process.hrtime.bigint() + BigInt(us * 1e3); process.hrtime.bigint() < end;);
 }
 
-/** Asks the server again and again from a thread of its own; gives the latencies in ms. */
+/** Asks the server again and again from a separate thread; gives the latencies in ms. */
 function startClient(port) {
   const source = `
     const http = require('node:http');

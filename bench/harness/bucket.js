@@ -1,8 +1,8 @@
 'use strict';
 
 // Directories in memory for what the contenders put on a file system: lock tables, lock files,
-// sockets. Whoever starts a process for a measurement gives it one and takes it away again, also
-// when the process did not end in order.
+// sockets. The starter of a process for a measurement makes and removes its directory, also when
+// the process did not end in order.
 
 const fs = require('node:fs');
 const os = require('node:os');

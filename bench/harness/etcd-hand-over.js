@@ -1,6 +1,6 @@
 'use strict';
 
-// What the hand-over scenarios of etcd share: the same contenders and goals, for some parties.
+// The common part of etcd's hand-over scenarios: the same contenders and goals, for some parties.
 
 const { contender } = require('./contest.js');
 

@@ -6,7 +6,7 @@ const { createServer } = require('node:net');
 const LOOPBACK = '127.0.0.1';
 
 /**
- * So many ports of the loopback interface that nobody listens on.
+ * Ports of the loopback interface on which no process listens.
  * @param {number} count
  * @returns {Promise<number[]>}
  */

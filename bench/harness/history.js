@@ -1,7 +1,7 @@
 'use strict';
 
 // The main ratios of each version that was measured, for the table in RESULTS.md. They are kept in
-// history.json; a run of the benchmarks adds those of its commit.
+// history.json; a run of the benchmarks adds the ratios of its commit.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -10,7 +10,7 @@ const FILE = path.join(__dirname, '..', 'history.json');
 /** Of versions; older ones are dropped. */
 const MAX_ENTRIES = 12;
 
-/** Goals of scenarios: this contender's figure in times of that of another one. */
+/** Goals of scenarios: this contender's figure as a multiple of another contender's. */
 const MAIN = [
   { scenario: 'uncontended', figure: 'ns', of: 'holdfast', per: 'named JavaScript table' },
   { scenario: 'uncontended', figure: 'ns', of: 'holdfast', per: 'async-mutex' },

@@ -1,6 +1,6 @@
 'use strict';
 
-// What a process takes that has nothing to do.
+// The memory, the wake-ups and the processor time of an idle process.
 
 const fs = require('node:fs');
 const { setTimeout: sleep } = require('node:timers/promises');

@@ -1,6 +1,6 @@
 'use strict';
 
-// What an operation of some hundred nanoseconds costs, in this process.
+// The cost of an operation of some hundred nanoseconds, in this process.
 
 /** So many operations between two looks at the clock. */
 const BATCH = 500;

@@ -1,6 +1,6 @@
 'use strict';
 
-// What the figures were measured on.
+// The machine and the versions on which the figures were measured.
 
 const { execFileSync } = require('node:child_process');
 const os = require('node:os');

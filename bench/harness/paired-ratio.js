@@ -1,10 +1,10 @@
 'use strict';
 
-// Two revisions measured in pairs: how many times the figure of one is that of the other, and
-// whether the difference is more than noise.
+// Two revisions measured in pairs: the ratio of one figure to the other, and whether the difference
+// is more than noise.
 //
-// What disturbs both measurements of a pair cancels out in its ratio. The interval comes from the
-// sign test: the number of pairs above the true median is binomial, whatever the noise is.
+// A disturbance of both measurements of a pair cancels out in its ratio. The interval comes from
+// the sign test: the number of pairs above the true median is binomial, whatever the noise is.
 
 // eslint-disable-next-line n/no-extraneous-require -- of the project, whose tests use it, too
 const { binomialDistribution, median } = require('simple-statistics');

@@ -1,8 +1,8 @@
 'use strict';
 
 // One party of a contest or several, as a worker thread or as a process. A party asks for the lock
-// again before it gives it back, so that somebody waits at any time and a fair lock is handed over
-// at each release, whatever the scheduler of the system does.
+// again before its release, so that a request waits at any time and a fair lock is handed over at
+// each release, whatever the scheduler of the system does.
 
 const { parentPort, workerData } = require('node:worker_threads');
 const { loadPeer } = require('../peers/peers.js');
@@ -37,7 +37,7 @@ async function keepAsking(locks, end) {
     log.add(askedForThis, entered);
   };
   ask();
-  // Whoever is the last one may wait for somebody who asks no more.
+  // The last party may wait for a party that makes no more requests.
   await new Promise((resolve) => setTimeout(resolve, (end - now()) / 1e6 + REST_MS));
   return log.words;
 }
@@ -53,7 +53,7 @@ const openAll = ({ open, instances = 1 }, place) =>
 /** @param {{ peer: string, places: import('../peers/peers.js').Place[], ms: number }} task */
 async function takePart({ peer, places, ms }) {
   const parties = await Promise.all(places.map((place) => openAll(loadPeer(peer), place)));
-  // What a first request loads is no hand-over; the scenario `loading` measures it.
+  // The modules that a first request loads are no hand-over; the scenario `loading` measures them.
   if (!loadPeer(peer).passesTurns) for (const lock of parties.flat()) await lock.run(() => {});
   const keepAlive = setInterval(() => {}, 1000); // not every peer does so while it waits
   send('ready');

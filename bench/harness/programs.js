@@ -1,6 +1,6 @@
 'use strict';
 
-// Processes that a scenario starts beside the one that measures.
+// Processes that a scenario starts beside the measuring process.
 
 const { fork } = require('node:child_process');
 const { once } = require('node:events');

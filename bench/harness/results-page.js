@@ -1,7 +1,7 @@
 'use strict';
 
-// RESULTS.md and its charts, from the results of the last run of each scenario. What was not
-// measured here stays as it stands on the page.
+// RESULTS.md and its charts, from the results of the last run of each scenario. A scenario that was
+// not measured here stays as it stands on the page.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -31,7 +31,7 @@ const goalRows = ({ name, goal: number, goals }) =>
   });
 
 /**
- * What a page says of a scenario.
+ * The rows and the section of a scenario on a page.
  * @param {string} page
  * @param {string} name
  * @returns {{ rows: string[], section: string } | undefined}

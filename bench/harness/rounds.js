@@ -43,7 +43,7 @@ function measureOnce(scenarioName, contenderName, program = PROGRAM) {
   return figures.finally(room.remove);
 }
 
-/** What is no number is null in JSON. @param {string} text */
+/** Reads figures from JSON, in which NaN and Infinity are null. @param {string} text */
 const parseFigures = (text) =>
   JSON.parse(text, (_, value) => (value === null ? Number.NaN : value));
 

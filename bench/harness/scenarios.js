@@ -11,7 +11,7 @@ const FOLDER = path.join(__dirname, '..', 'scenarios');
 
 /**
  * @typedef {object} Contender
- * @property {() => Promise<Figures> | Figures} measure run in a process of its own, in each round
+ * @property {() => Promise<Figures> | Figures} measure run in a separate process, in each round
  * @property {'22' | '24' | '26'} [node] the release of Node that it runs on; this one by default
  * @property {string[]} [flags] of Node
  * @property {() => string | undefined} [whyNot] the reason why it cannot run here
@@ -19,8 +19,8 @@ const FOLDER = path.join(__dirname, '..', 'scenarios');
  */
 
 /**
- * That a figure is at most (at least) so much; with `per`, so many times that of another contender
- * in the same round.
+ * That a figure is at most (at least) so much; with `per`, so many times the figure of another
+ * contender in the same round.
  * @typedef {object} Goal
  * @property {string} figure
  * @property {string} of the contender
@@ -51,7 +51,7 @@ const allScenarioNames = () =>
     .map((file) => path.basename(file, '.js'))
     .sort((a, b) => loadScenario(a).goal - loadScenario(b).goal);
 
-/** Those of a group; without one, those of none. @param {Scenario['group']} [group] */
+/** The names of the scenarios of a group, or without a group. @param {Scenario['group']} [group] */
 const scenarioNames = (group) =>
   allScenarioNames().filter((name) => loadScenario(name).group === group);
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// What the parties of a contest saw of one lock: when each asked, entered and left, by the one
+// The log of each party of a contest for one lock: when it asked, entered and left, by the one
 // monotonic clock that all threads and processes of a machine share.
 
 const { quantile } = require('./statistics.js');

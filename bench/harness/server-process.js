@@ -3,8 +3,8 @@
 const { spawn } = require('node:child_process');
 
 /**
- * A server that lives as long as this process. Where this process is killed, the kernel kills the
- * server: nothing of a measurement that was given up disturbs the next one.
+ * A server that lives as long as this process. If this process is killed, the kernel kills the
+ * server: an abandoned measurement does not disturb the next one.
  * @param {string} program
  * @param {string[]} words
  * @param {NodeJS.ProcessEnv} [env]

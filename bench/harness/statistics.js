@@ -22,7 +22,7 @@ function median(values) {
 }
 
 /**
- * What is told of a figure that was measured once in a round.
+ * The summary of a figure that was measured once in a round.
  * @param {number[]} values one for each round
  */
 const summaryOf = (values) => ({

@@ -1,7 +1,7 @@
 // The native side of the paths whose instructions are counted: paths <directory> <path>.
 //
-// Callgrind counts inside the function Counted() alone (--toggle-collect). What happens only once,
-// such as growing the tables, is over by then; no thread and no system call takes part.
+// Callgrind counts inside the function Counted() alone (--toggle-collect). Work that happens only
+// once, such as growing the tables, is over by then; no thread and no system call takes part.
 #include <array>
 #include <cstdint>
 #include <cstdio>

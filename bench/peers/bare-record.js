@@ -1,8 +1,8 @@
 'use strict';
 
 // No lock, but all that the record of one takes: an exchange to take it, a token for the whole
-// bucket, an exchange to give it back; and a callback that runs in a microtask, in a context of its
-// own where each lock's has one (from Node 24 on).
+// bucket, an exchange to release it; and a callback that runs in a microtask, in a separate async
+// context if each lock's callback has one (from Node 24 on).
 
 const { AsyncLocalStorage } = require('node:async_hooks');
 

@@ -1,7 +1,7 @@
 'use strict';
 
 // No lock at all: a line of the length of a request goes to another process over a Unix socket, and
-// comes back. What a lock costs at least whose state another process keeps.
+// comes back. The least cost of a lock whose state another process keeps.
 
 const { once } = require('node:events');
 const net = require('node:net');

@@ -65,7 +65,7 @@ async function serveEtcd(directory, size = 1) {
   }
 }
 
-/** What the processors have worked for all members, in ms. @param {string} directory */
+/** The processor time of all members, in ms. @param {string} directory */
 function cpuMs(directory) {
   const used = membersIn(directory).map(({ pid }) => {
     const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');

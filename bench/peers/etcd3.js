@@ -1,7 +1,7 @@
 'use strict';
 
-// The client etcd3. Its lock has no queue: who does not get it is told so, and tries again, here
-// after a millisecond. Each lock has a lease of its own.
+// The client etcd3. Its lock has no queue: a request that does not get it is rejected, and tries
+// again, here after a millisecond. Each lock has its own lease.
 
 const { endpointsIn, serveEtcd, whyNoEtcd } = require('./etcd-server.js');
 

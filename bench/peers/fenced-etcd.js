@@ -1,7 +1,7 @@
 'use strict';
 
-// The two transactions that holdfast makes for a lock that nobody else wants: with the fence of its
-// session, and with what is read where another request is in the way. No session, no thread.
+// The two transactions of holdfast for an uncontended lock: with the fence of its session, and with
+// what is read if another request waits. No session, no thread.
 
 const { EtcdRequest } = require('../../lib/backends/etcd/etcd-request.js');
 const { BucketKeys, toLeaseId } = require('../../lib/backends/etcd/keys.js');

@@ -1,7 +1,7 @@
 'use strict';
 
-// No lock at all: two event loops that send one byte to and fro through two FIFOs. What a hand-over
-// to a sleeper costs at least.
+// No lock at all: two event loops that send one byte to and fro through two FIFOs. The least cost
+// of a hand-over to a sleeper.
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');

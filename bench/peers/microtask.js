@@ -1,7 +1,7 @@
 'use strict';
 
-// No lock at all: a promise whose callback runs in a microtask. Whoever calls back after request()
-// has returned does this at least.
+// No lock at all: a promise whose callback runs in a microtask. The least work of a request() whose
+// callback runs after it has returned.
 
 const NOW = Promise.resolve();
 

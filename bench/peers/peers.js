@@ -1,6 +1,6 @@
 'use strict';
 
-// What holdfast is compared with: one file each, all with the same few functions.
+// The libraries that holdfast is compared with: one file each, all with the same few functions.
 
 const path = require('node:path');
 

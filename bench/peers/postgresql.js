@@ -9,7 +9,7 @@ const { LOOPBACK, freePorts } = require('../harness/free-ports.js');
 
 const DEBIAN = '/usr/lib/postgresql';
 
-/** Where the programs of the newest server are; Debian does not put them on the path. */
+/** The folder of the newest server's programs; Debian does not put them on the path. */
 function programs() {
   const versions = fs.existsSync(DEBIAN) ? fs.readdirSync(DEBIAN) : [];
   const newest = versions.sort((a, b) => Number(b) - Number(a))[0];

@@ -40,7 +40,7 @@ async function serveOnLoopback(directory, count) {
     startServer(PROGRAM, options);
   }
   fs.writeFileSync(portsIn(directory), JSON.stringify(ports));
-  // Whoever connects tries until somebody listens.
+  // A client that connects tries until the server listens.
 }
 
 /** @param {string} directory */

@@ -1,8 +1,8 @@
 'use strict';
 
 // No lock at all: a turn that the parties pass round, each by one write of the key that the next
-// one watches. Nobody asks, nothing is compared, nothing survives a death. What a hand-over costs
-// at least that a cluster decides and a client in Node hears of.
+// one watches. There are no requests and no comparisons, and nothing survives a death. The least
+// cost of a hand-over that a cluster decides and a client in Node receives.
 
 const { loadServices } = require('../../lib/backends/etcd/grpc-library.js');
 const { bytes, put } = require('../../lib/backends/etcd/transaction.js');

@@ -1,8 +1,8 @@
 'use strict';
 
 // A turn that is passed on by another process of Node over Unix sockets, one letter a message: no
-// names, no modes, nothing survives a death, and nobody is told that it was given back. What a
-// hand-over costs at least whose state another process of Node keeps.
+// names, no modes, no confirmation of a release, and nothing survives a death. The least cost of a
+// hand-over whose state another process of Node keeps.
 
 const { once } = require('node:events');
 const net = require('node:net');

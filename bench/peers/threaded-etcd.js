@@ -1,7 +1,7 @@
 'use strict';
 
-// The bare transactions, made by a thread that is asked by messages, as a session on a thread of
-// its own is: four messages for a lock.
+// The bare transactions, made by a thread that is asked by messages, as a session on its own thread
+// is: four messages for a lock.
 
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
 const bare = require('./bare-etcd.js');

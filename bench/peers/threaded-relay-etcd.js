@@ -1,7 +1,7 @@
 'use strict';
 
-// The turn of relay-etcd.js, with the client in a thread of its own, as a session's is: one message
-// to pass the turn on, one to hear of it.
+// The turn of relay-etcd.js, with the client in a separate thread, as a session's is: one message
+// to pass the turn on, one to receive it.
 
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
 const relay = require('./relay-etcd.js');

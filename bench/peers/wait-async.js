@@ -1,7 +1,7 @@
 'use strict';
 
-// A fair lock over Atomics.waitAsync: tickets, and for each waiter a word of its own, so that only
-// the next in line is woken. For the threads that share the buffer.
+// A fair lock over Atomics.waitAsync: tickets, and one word for each waiter, so that only the next
+// in line is woken. For the threads that share the buffer.
 
 const NEXT_TICKET = 0;
 const NOW_SERVING = 1;

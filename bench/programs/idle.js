@@ -1,7 +1,7 @@
 'use strict';
 
-// idle.js <directory | ->: an idle process, attached to a bucket or plain; sends the memory that it
-// has of its own, in bytes.
+// idle.js <directory | ->: an idle process, attached to a bucket or plain; sends the size of its
+// unshared memory, in bytes.
 
 const fs = require('node:fs');
 const { setTimeout: sleep } = require('node:timers/promises');
@@ -17,7 +17,7 @@ function ownBytes() {
 
 async function main() {
   if (directory !== '-') {
-    // What the name of the package leads to.
+    // The file that the name of the package leads to.
     const { openLockManager } = require('../../dist/index.js');
     await openLockManager({ directory }).request('ledger', () => {});
   }

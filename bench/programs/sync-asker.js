@@ -15,7 +15,7 @@ process.once('message', (begin) => {
   const end = begin + Number(milliseconds) * 1e6;
   let grants = 0;
   let last = 0n;
-  let repeats = 0; // grants without anybody else between them
+  let repeats = 0; // consecutive grants to this process
   for (; now() < end; grants += 1) {
     locks.requestSync('ledger', ({ token }) => {
       if (token === last + 1n) repeats += 1;

@@ -67,7 +67,7 @@ const contender = (makeOrder) => ({
   },
 });
 
-/** What a signal with one listener takes for its own abort. */
+/** The cost of the abort of a signal with one listener. */
 const PLATFORM = {
   measure() {
     /** @type {Record<string, number>} */
@@ -89,7 +89,7 @@ const PLATFORM = {
 /** @type {import('../harness/scenarios.js').Scenario} */
 module.exports = {
   goal: 3,
-  title: 'All requests of a queue aborted, each by a signal of its own, per request',
+  title: 'All requests of a queue aborted, each by its own signal, per request',
   rounds: 3,
   contenders: {
     ...Object.fromEntries(Object.entries(ORDERS).map(([name, order]) => [name, contender(order)])),

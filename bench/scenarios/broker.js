@@ -27,7 +27,7 @@ const contender = (peerName, batch = 100, others = 0) => ({
 /** @type {import('../harness/scenarios.js').Scenario} */
 module.exports = {
   goal: 14,
-  title: 'The broker: a lock that nobody else wants, awaited one by one',
+  title: 'The broker: an uncontended lock, awaited one by one',
   note:
     'A lock of the broker takes two round trips, one for the request and one for the release, and ' +
     'the broker notes both before it answers: the two echoes that are written into a file do that ' +

@@ -30,7 +30,7 @@ const NOTICES = {
     const socket = new net.Socket({ fd, readable: true, writable: false });
     return once(socket.resume(), 'end');
   },
-  /** What a parent is told: at the moment at which a pidfd becomes readable. */
+  /** The exit event of the parent: at the moment at which a pidfd becomes readable. */
   exit: (_directory, child) => once(child, 'exit'),
 };
 
@@ -55,7 +55,7 @@ async function measureDeath(notice, mebibytes) {
   let noticed = 0;
   const notices = NOTICES[notice](directory, child).then(() => (noticed = now()));
   closeReader();
-  await new Promise((resolve) => setTimeout(resolve, 30)); // asleep, as whoever waits long
+  await new Promise((resolve) => setTimeout(resolve, 30)); // asleep, as after a long wait
   const killed = now();
   child.kill('SIGKILL');
   await notices;

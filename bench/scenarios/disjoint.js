@@ -25,7 +25,7 @@ const title = (count) => (count === 1 ? '1 process' : `${count} processes`);
 /** @type {import('../harness/scenarios.js').Scenario} */
 module.exports = {
   goal: 8,
-  title: 'Processes that each want a name of their own, all together',
+  title: 'Processes that each want a different name, all together',
   note: `The machine has ${CORES} cores.`,
   rounds: 5,
   contenders: Object.fromEntries(counts.map((count) => [title(count), contender(count)])),

@@ -5,7 +5,7 @@ const { cpuMs } = require('../peers/etcd-server.js');
 const { loadPeer } = require('../peers/peers.js');
 
 const SIZES = [1_000, 10_000];
-/** Asked for, or given back, at a time: etcd refuses more than 5,000, etcd3 fails before. */
+/** Requests or releases at a time: etcd refuses more than 5,000, etcd3 fails before. */
 const AT_ONCE = 200;
 
 /**
@@ -83,7 +83,7 @@ module.exports = {
   goal: 16,
   group: 'etcd',
   title: '10,000 names in etcd held at once by one client, per name',
-  note: '200 are asked for, or given back, at a time.',
+  note: '200 are requested, or released, at a time.',
   rounds: 3,
   contenders: {
     'holdfast, one member': etcd('holdfast-etcd'),

@@ -15,7 +15,7 @@ const LEFT = 2;
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** What the cluster has sent to its clients, by its own counters. */
+/** The traffic of the cluster with its clients, by the cluster's counters. */
 const COUNTED = {
   'watch events': /^etcd_debugging_mvcc_events_total /,
   'watch messages': /^grpc_server_msg_sent_total\{.*grpc_service="etcdserverpb.Watch"/,
@@ -36,7 +36,7 @@ function endedBetween(logs, from, to) {
 }
 
 /**
- * What one release costs while so many clients want the lock all the time.
+ * The cost of one release while so many clients want the lock all the time.
  * @param {string} peer
  * @param {number} parties
  */
@@ -87,8 +87,8 @@ const goal = (figure, atMost) => ({
 module.exports = {
   goal: 16,
   group: 'etcd',
-  title: 'What a cluster of one member sends for each release, while 2 to 64 clients want the lock',
-  note: 'Each client has a session of its own. Counted by the member itself.',
+  title: 'Traffic of a cluster of one member for each release, while 2 to 64 clients want the lock',
+  note: 'Each client has its own session. Counted by the member itself.',
   rounds: 3,
   contenders: { holdfast: contender('holdfast-etcd') },
   goals: [goal('watch events', 1.5), goal('watch messages', 1.5), goal('bytes to clients', 1.5)],

@@ -37,7 +37,7 @@ const etcd = (peerName) => contender(peerName, { isEtcd: true });
 module.exports = {
   goal: 16,
   group: 'etcd',
-  title: 'A lock in etcd that nobody else wants: request, callback, release, one by one',
+  title: 'An uncontended lock in etcd: request, callback, release, one by one',
   note: 'Everything on loopback, data in memory: a commit costs CPU and no disk.',
   rounds: 7,
   contenders: {

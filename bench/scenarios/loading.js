@@ -8,13 +8,13 @@ const { makeDirectory } = require('../harness/bucket.js');
 const { quantile } = require('../harness/statistics.js');
 
 const STARTS = 10;
-/** What the name of the package leads to, for both module systems. */
+/** The file that the name of the package leads to, for both module systems. */
 const LIBRARY = path.join(__dirname, '..', '..', 'dist', 'index.js');
 const MODULE = pathToFileURL(path.join(__dirname, '..', '..', 'dist', 'index.mjs')).href;
 
 /**
- * What a program says: the time and the processor time that `work` took, and the time from the
- * start of Node to its end.
+ * The figures that a program prints: the time and the processor time of `work`, and the time from
+ * the start of Node to its end.
  * @param {string} program
  * @param {string} directory
  */
@@ -43,7 +43,8 @@ function writeProgram(directory, name, work) {
 }
 
 /**
- * Beside each start of the program there is one that does nothing, of the same module system.
+ * The contender: each start of the program is compared with a start of an empty program of the same
+ * module system.
  * @param {string} work
  * @param {'cjs' | 'mjs'} [system]
  * @returns {import('../harness/scenarios.js').Contender}

@@ -32,7 +32,7 @@ const VARIANTS = {
   'acquire()': contender((locks) => async () => (await locks.acquire('ledger')).release()),
 };
 
-/** It blocks, and so is awaited by nobody. */
+/** Measures requestSync(), which blocks, and so has no promise to await. */
 const requestSync = {
   async measure() {
     const locks = openLockManager({ directory: makeDirectory() });
@@ -51,7 +51,7 @@ module.exports = {
   rounds: 5,
   contenders: {
     plain: contender((locks) => () => locks.request('ledger', section)),
-    // What acquire() is measured in, without its handle.
+    // The function in which acquire() is measured, without its handle.
     'plain, in an async function': contender(
       (locks) => async () => void (await locks.request('ledger', section)),
     ),

@@ -20,7 +20,7 @@ module.exports = {
   goal: 17,
   group: 'scale',
   title: 'Processes that want one lock each all the time, divided between some names',
-  note: 'Of 64 names each process has one of its own: nothing is handed over.',
+  note: 'Of 64 names each process has a different one: nothing is handed over.',
   rounds: 3,
   contenders: Object.fromEntries(
     combinations.map((it) => [nameOf(it), contender('holdfast', { place: 'processes', ...it })]),

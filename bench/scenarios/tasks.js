@@ -41,7 +41,7 @@ const WAYS = {
       give: () => new Promise((resolve) => setImmediate(resolve)),
     };
   },
-  /** It looks for the global `self` of a browser. */
+  /** Loads the polyfill, which needs the global `self` of a browser. */
   async 'scheduler-polyfill'() {
     globalThis.self = globalThis;
     const main = path.dirname(require.resolve('scheduler-polyfill'));

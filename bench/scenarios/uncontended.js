@@ -31,7 +31,7 @@ const onNode = (node) => ({
 /** @type {import('../harness/scenarios.js').Scenario} */
 module.exports = {
   goal: 1,
-  title: 'A lock that nobody else wants: request, callback, release, awaited one by one',
+  title: 'An uncontended lock: request, callback, release, awaited one by one',
   rounds: 5,
   contenders: {
     holdfast: contender('holdfast'),
