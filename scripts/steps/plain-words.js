@@ -1,9 +1,9 @@
 'use strict';
 
 // Finds the words and sentence openings that the house style excludes (CONTRIBUTING.md, "Style").
-// As a program it prints each finding in the Markdown pages, with file and line, and fails if there
-// is a finding. With paths it counts the findings below each of them, in comments of sources too,
-// and does not fail: `node scripts/steps/plain-words.js lib src types scripts test`.
+// As a program it prints each finding in the Markdown pages and in the comments of the checked
+// folders, with file and line, and fails if there is a finding. With paths it counts the findings
+// below each of them and does not fail: `node scripts/steps/plain-words.js lib src`.
 // Not read: code, and quotations of a standard, which are lines that begin with `>`.
 
 const { spawnSync } = require('node:child_process');
@@ -12,16 +12,21 @@ const path = require('node:path');
 
 const ROOT = path.join(__dirname, '..', '..');
 
-/** The pages that have to be free of findings, as arguments of `git ls-files`. */
-const PAGES = [
+/** The pages and folders that have to be free of findings, as arguments of `git ls-files`. */
+const CHECKED = [
   'README.md',
   'CHANGELOG.md',
   'CONTRIBUTING.md',
   'SECURITY.md',
   ':(glob)docs/**/*.md',
-  ':(glob)examples/**/*.md',
-  'bench/README.md',
   ':(glob)site/**/*.md',
+  'types',
+  'scripts',
+  'lib/scheduler',
+  'packaging',
+  'demo',
+  'examples',
+  'bench',
 ];
 
 /** Words of any position. Spaces stand for white space, also a line's end. */
@@ -157,9 +162,9 @@ const listFiles = (paths) => {
 
 /**
  * The findings in all files below some paths.
- * @param {string[]} [paths] The pages if they are left out.
+ * @param {string[]} [paths] The checked pages and folders if they are left out.
  */
-const checkPlainWords = (paths = PAGES) =>
+const checkPlainWords = (paths = CHECKED) =>
   listFiles(paths).flatMap(({ file, kind }) =>
     findForbiddenWords(readFileSync(path.join(ROOT, file), 'utf8'), kind).map((finding) => ({
       file,
@@ -168,7 +173,7 @@ const checkPlainWords = (paths = PAGES) =>
   );
 
 /**
- * Prints the findings in the pages.
+ * Prints the findings in the checked pages and folders.
  * @returns {boolean} Whether there is none.
  */
 const reportPlainWords = () => {
@@ -176,7 +181,9 @@ const reportPlainWords = () => {
   for (const { file, line, found, sentence } of findings) {
     console.log(`${file}:${line}: "${found}" in: ${sentence}`);
   }
-  console.log(`${findings.length} forbidden words in the pages (scripts/steps/plain-words.js)`);
+  console.log(
+    `${findings.length} forbidden words in pages and comments (scripts/steps/plain-words.js)`,
+  );
   return findings.length === 0;
 };
 

@@ -6,7 +6,7 @@ const { checkPlainWords, findForbiddenWords } = require('../../../scripts/steps/
 const found = (text, kind = 'markdown') =>
   findForbiddenWords(text, kind).map((finding) => finding.found);
 
-test('no page has a word or a sentence opening that the house style excludes', () => {
+test('no page and no comment has a word or an opening that the house style excludes', () => {
   expect(checkPlainWords()).toEqual([]);
 });
 
