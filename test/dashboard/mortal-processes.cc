@@ -3,7 +3,7 @@
 //   mortal-processes DIRECTORY DEATHS-A-SECOND
 //
 // Without Node, of which a machine cannot start a hundred a second. Prints "ready" at the first
-// death, and goes on until it is ended.
+// death, and continues until it is ended.
 
 #include <sys/prctl.h>
 #include <sys/wait.h>

@@ -5,7 +5,9 @@ const path = require('node:path');
 
 const ROOT = path.join(__dirname, '../..');
 const PROGRAM = path.join(ROOT, 'build/mortal-processes');
-/** What `npm run build` has compiled of the native part, without the binding to Node. */
+/**
+ * The objects of the native part that `npm run build` has compiled, without the binding to Node.
+ */
 const OBJECTS = ['core', 'platform', 'segment'].map((part) =>
   path.join(ROOT, `build/Release/obj.target/holdfast/build/unity/${part}.o`),
 );

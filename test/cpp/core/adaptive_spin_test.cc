@@ -67,7 +67,7 @@ TEST_F(AdaptiveSpinTest, SaysWhereItRuns) {
 
 TEST_F(AdaptiveSpinTest, IsForNobodyWhoHasNothingQueued) { EXPECT_FALSE(WaitsOnceMore()); }
 
-// On one processor nobody ever waits.
+// On one processor no waiter spins.
 TEST_F(AdaptiveSpinTest, IsForNobodyOnTheSameProcessor) {
   OfA().cpu.Set(kHere);
   wait.Queued(behind_a);
@@ -173,7 +173,7 @@ TEST_F(PrewakeTest, IsNoRingWhenItWokeByItself) {
   EXPECT_FALSE(Waits());
 }
 
-// In vain: the lock was held for longer than a wait, or by somebody on the same processor.
+// In vain: the lock was held for longer than a wait, or by an agent on the same processor.
 TEST_F(PrewakeTest, IsWantedLessOftenWhileItDoesNotPay) {
   constexpr int kOccasions = 10'000;
   for (const uint32_t cpu : {kThere, kHere}) {
@@ -200,7 +200,7 @@ TEST_F(PrewakeTest, IsWantedEachTimeAgainAsSoonAsItPays) {
   EXPECT_TRUE(FallsAsleepWantingARing());
 }
 
-// The wake-up took as long as the lock was held: it paid all the same.
+// The wake-up took as long as the lock was held: it still paid.
 TEST_F(PrewakeTest, PaysWhenTheLockWasGrantedMeanwhile) {
   for (int i = 0; i < 10; ++i) {
     Prewake();

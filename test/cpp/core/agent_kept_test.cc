@@ -1,4 +1,4 @@
-// What an agent of the real platform does with the records that it keeps.
+// The records that an agent of the real platform keeps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ class AgentKept : public testing::Test, protected core::KeptObserver {
                                          core::LockRequest request = {}) {
     return agent.Request(NameOf(name), request);
   }
-  // Takes away the record of a request of agent_, as far as anybody can tell.
+  // Takes away the record of a request of agent_, as far as any reader of the segment can see.
   void Damage(uint32_t id) const {
     const core::RecordRef record = agent_->RecordOf(id);
     segment::AsRequest(*Table().CellByNumber(record.cell - 1)).state.Set(CellState::kText);
@@ -103,7 +103,7 @@ class AgentKept : public testing::Test, protected core::KeptObserver {
     } while (segment::HasOperations(Table().shard(shard)) ||
              segment::LockWord(Table(), shard).IsLocked());
   }
-  // The record is still there when the observer is told.
+  // The record is still there when the observer is notified.
   void OnKeptFreed(uint32_t slot) override {
     freed_.push_back(slot);
     states_.push_back(watched_ == nullptr ? CellState::kFree : watched_->state.Get());
@@ -128,7 +128,7 @@ TEST_F(AgentKept, TakesAndGivesBack) {
   const uint64_t token = agent_->TakeKept(slot, LockMode::kShared);
   EXPECT_NE(token, 0U);
   EXPECT_TRUE(*other_->IsLocked(NameOf(u"n"), 1));
-  EXPECT_FALSE(agent_->GiveBack(slot));  // whoever looked has closed it
+  EXPECT_FALSE(agent_->GiveBack(slot));  // the reader has closed it
   EXPECT_EQ(agent_->End(id_), Loss::kNone);
   EXPECT_THAT(freed_, testing::ElementsAre(slot));
   EXPECT_FALSE(*other_->IsLocked(NameOf(u"n"), 1));
@@ -209,7 +209,7 @@ TEST_F(AgentKept, IsLostIfDamageHasRemovedItsRecord) {
   EXPECT_THAT(freed_, testing::ElementsAre(slot));
 }
 
-// Others may have had the lock since: nobody may take it for released in the ordinary way.
+// Other agents may have had the lock since: the loss must not be taken for an ordinary release.
 TEST_F(AgentKept, SaysAtTheEndThatDamageHadRemovedTheRecord) {
   id_ = Ask(*agent_, u"n")->id;
   Damage(id_);

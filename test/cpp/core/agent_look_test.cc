@@ -1,4 +1,4 @@
-// What a thread learns of its requests without a wait, and what it does between two waits.
+// A thread's reads of its requests without a wait, and its work between two waits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ class AgentLook : public testing::Test {
   std::vector<RequestEvent> others_;
 };
 
-// Whoever was about to mark a sleep of the last bearer as rung must not mark one of the next.
+// A ringer that was about to mark a sleep of the last bearer must not mark a sleep of the next one.
 TEST_F(AgentLook, NumbersItsSleepsUnlikeTheLastBearerOfItsEntry) {
   const segment::AgentEntry& entry = attachment_->manager().segment().agent(other_->ref().index);
   std::set<uint32_t> numbers;
@@ -98,7 +98,7 @@ TEST_F(AgentLook, LeavesTheEventsOfOtherRequestsToTheCaller) {
   EXPECT_EQ(others_[0].id, granted);
 }
 
-// Between the two it looks for its lock, or polls for it, without a system call.
+// Between the two sleeps the agent checks or polls its lock, without a system call.
 TEST_F(AgentLook, DrainsItsDoorbellBeforeItsNextSleep) {
   const uint32_t held = Ask(*other_, u"n");
   Ask(*agent_, u"n");

@@ -1,4 +1,4 @@
-// What an agent of the real platform does with the room of its operations.
+// The use of its operation cells by an agent of the real platform.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -113,7 +113,7 @@ class AgentOperations : public testing::Test {
     return answer.ok() ? *answer : core::Agent::Answer{core::RequestOutcome::kMissed, 0, 0};
   }
   core::RequestOutcome Ask() { return Ask(*agent_).outcome; }
-  // A process that was inside executes the intake, and dies before it tells anybody.
+  // A process that was inside executes the intake, and dies before it rings any agent.
   void ExecuteAndDie() {
     const segment::ProcessRef dead{1, 1};
     Table().process(dead.slot).generation.Set(dead.generation);
@@ -257,7 +257,7 @@ TEST_F(AgentOperations, DoNotTakeTheAnswerToAnEarlierOneForTheirs) {
   Unlock();
 }
 
-// One agent releases what another one waits for, and whoever executes that dies before it rings.
+// One agent releases a lock that another one waits for; the executor dies before it rings.
 class EndInTheIntake : public AgentOperations {
  protected:
   void SetUp() override {
@@ -292,7 +292,7 @@ class EndInTheIntake : public AgentOperations {
 TEST_F(EndInTheIntake, IsFollowedByTheVisitThoughTheLoopOfItsAgentIsBlocked) {
   End();
   ExecuteAndDie();
-  EXPECT_TRUE(IsWaiterRung());  // also while somebody else is inside
+  EXPECT_TRUE(IsWaiterRung());  // also while another process is inside
   Unlock();
 }
 

@@ -1,4 +1,4 @@
-// Whose lives an agent follows that watches, without anybody who waits.
+// The processes whose lives a watching agent follows, although no agent waits.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -25,7 +25,7 @@ class AgentWatches : public testing::Test {
 
   segment::Segment& Table() const { return attachment_->manager().segment(); }
 
-  // A process has come, and has died, and nobody has been told of either.
+  // A process has come, and has died, and no agent was notified of either.
   void LetOneComeAndDie() const { Table().process(kSlot).generation.Publish(1); }
   bool IsItCleanedUp() const {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -72,7 +72,7 @@ TEST_F(AgentWatches, OfOneNameDoNotKeepALaterOneFromFollowingThoseWhoCame) {
 
 TEST_F(AgentWatches, FollowThoseWhoCameDuringAPause) {
   const Result<uint32_t> id = watcher_->OpenWatch(std::nullopt);
-  ASSERT_TRUE(watcher_->OpenWatch(u"another").ok());  // goes on meanwhile
+  ASSERT_TRUE(watcher_->OpenWatch(u"another").ok());  // is open meanwhile
   watcher_->SetWatchPaused(*id, true);
   LetOneComeAndDie();
   watcher_->SetWatchPaused(*id, false);

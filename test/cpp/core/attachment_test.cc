@@ -1,4 +1,4 @@
-// A process over the real platform: what it leaves to whom.
+// A process over the real platform, and its inheritance to other processes.
 #include "core/attachment.h"
 
 #include <fcntl.h>
@@ -49,7 +49,7 @@ class AttachmentTest : public testing::Test {
     EXPECT_TRUE(process.ok()) << process.status().reason();
     return process.ok() ? std::move(*process) : nullptr;
   }
-  // As whoever maps the same file.
+  // The segment, as another process that maps the same file sees it.
   Segment Table() {
     if (base_ == MAP_FAILED) {
       const UniqueFd file(open((path() + "/bucket/segment").c_str(), O_RDWR | O_CLOEXEC));
@@ -106,7 +106,7 @@ class AttachmentTest : public testing::Test {
     EXPECT_NE(WEXITSTATUS(status), 2);
     return WEXITSTATUS(status) == 1;
   }
-  // What a child does with an agent that it has from its parent, which lives.
+  // Runs `act` in a child that has an agent of its parent, which lives.
   static void InAChild(const std::function<void()>& act) {
     const pid_t child = fork();
     if (child == 0) {
@@ -136,8 +136,8 @@ class AttachmentTest : public testing::Test {
   void* base_ = MAP_FAILED;
 };
 
-// All slots are taken but that of the dead, so that the next process comes into this one. It cannot
-// clean up when it comes, because somebody is inside a shard.
+// All slots are taken except the slot of the dead, so that the next process comes into this one. It
+// cannot clean up when it comes, because another process is inside a shard.
 class DeadPredecessor : public AttachmentTest {
  protected:
   void SetUp() override {
@@ -173,7 +173,7 @@ TEST_F(DeadPredecessor, IsNotCalledCleanedUpByASuccessorThatLeaves) {
   EXPECT_NE(entry.cleaned_generation.Get(), entry.generation.Get());
 }
 
-// Whoever is inside may have found what it asked for.
+// The process inside may have found what it asked for.
 TEST_F(DeadPredecessor, IsNotCalledCleanedUpByASuccessorThatLeavesBeforeTheOneInside) {
   Table().agent(0).owner.Set(0);
   successor_.reset();

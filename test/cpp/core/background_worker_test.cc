@@ -18,8 +18,8 @@ namespace {
 
 using segment::ProcessRef;
 
-// A made-up process has no lifeline unless the test makes one: whoever is watched is asked for at
-// once, and again and again. Without the sweep.
+// A made-up process has no lifeline unless the test makes one: the worker checks a watched process
+// at once, and again and again. Without the sweep.
 class BackgroundWorkerTest : public LockTableTest {
  protected:
   void TearDown() override {

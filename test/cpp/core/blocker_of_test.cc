@@ -1,4 +1,4 @@
-// Whose death would bring a waiting request forward.
+// The process whose death would bring a waiting request forward.
 #include "core/blockers.h"
 #include "support/lock_table_test.h"
 

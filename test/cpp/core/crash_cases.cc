@@ -33,7 +33,7 @@ void MarkDirty(CrashScene& scene) {
   }
 }
 
-// What else is in the segment while it happens.
+// The other content of the segment during the operation.
 const char* const kNamesOfSituations[kSituations] = {"alone", "beside other locks",
                                                      "with cells given back",
                                                      "among sleepers with events", "watched"};

@@ -20,14 +20,14 @@ struct CrashCase {
   std::function<void(CrashScene&)> prepare;
   std::function<void(CrashScene&)> operate;  // by the doomed process
   bool ghost_is_dead = false;
-  bool is_of_kept = false;  // of a record that is kept: none is where somebody watches
+  bool is_of_kept = false;  // of a record that is kept: there is none while a process watches
 };
 
 std::vector<CrashCase> CrashCases();
 
-// What else is in the segment while it happens.
+// The other content of the segment during the operation.
 inline constexpr uint32_t kSituations = 5;
-inline constexpr uint32_t kWatched = 4;  // from the beginning, by somebody who survives
+inline constexpr uint32_t kWatched = 4;  // from the beginning, by a survivor
 const char* NameOfSituation(uint32_t situation);
 // All that is before the operation.
 void Arrange(CrashScene& scene, const CrashCase& crash_case, uint32_t situation);

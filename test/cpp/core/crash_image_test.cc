@@ -17,8 +17,8 @@ class CrashImages : public testing::TestWithParam<CrashCase> {
     ++images_;
     for (const std::string& fault : faults) ADD_FAILURE() << where << ": " << fault;
   }
-  // The rescuer dies too, behind every `kStep`-th of its stores from `start` on; another one goes
-  // on.
+  // The rescuer dies too, behind every `kStep`-th of its stores from `start` on; another one
+  // continues.
   static void CrashInTheRescue(const CrashScene& scene, const Frame& frame,
                                const ReferenceModel& before, const ReferenceModel& after,
                                std::vector<segment::ProcessRef> dead, size_t start,

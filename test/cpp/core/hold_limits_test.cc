@@ -117,7 +117,7 @@ TEST_F(HoldLimits, AreToBeLookedAfterByWhoHasToDoWithThem) {
   EXPECT_TRUE(Ask(c, u"n", HeldFor(kLimitNs)).has_to_do_with_hold_limits);
 }
 
-// So every holder is seen before its time is over, whoever has stopped.
+// So every holder is seen before its time is over, even if other processes have stopped.
 TEST_F(HoldLimits, AreLookedAtOnceWithinTheShortestLimit) {
   Ask(a, u"n", HeldFor(kYearNs));
   Ask(b, u"n", HeldFor(kLimitNs));
@@ -205,7 +205,7 @@ TEST_F(HoldLimits, RingTheOneWhoWasGrantedByWhoDiedBeforeItRang) {
   b.FallAsleep();
   Pass(kLimitNs);
   (void)c.EnforceHoldLimits(3);
-  machine.host().ForgetRings();  // it had taken the mark of the sleeper, and rung nobody
+  machine.host().ForgetRings();  // it had taken the mark of the sleeper, and rung no agent
   (void)b.EnforceHoldLimits(2);
   EXPECT_TRUE(machine.host().WasRung(b.ref()));
   ASSERT_TRUE(b.TakeEvents().ok());

@@ -1,5 +1,5 @@
 // A process dies behind every single store while it executes for others what is in the intake of a
-// shard, or while it puts something in; the others go on.
+// shard, or while it puts something in; the others continue.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -249,7 +249,7 @@ class IntakeCrashes : public testing::TestWithParam<Case> {
     return model;
   }
 
-  // `done`: the scene in which nobody died.
+  // `done`: the scene without a death.
   static void Check(Scene& scene, Scene& done, const std::vector<ProcessRef>& dead,
                     const Frame& frame, const std::string& where) {
     ++images_;
@@ -267,7 +267,7 @@ class IntakeCrashes : public testing::TestWithParam<Case> {
     for (const Scene::PutIn& put : scene.put_in) {
       const FakeAgent& agent = put.agent == scene.a.ref().index ? scene.a : scene.b;
       CheckAnswer(scene, done, put, found, where);
-      // After a death inside a shard everybody looks at everything of his.
+      // After a death inside a shard every agent reads all of its requests.
       const segment::AgentEntry& entry = scene.machine.segment().agent(put.agent);
       EXPECT_TRUE(entry.answered.Get() != 0 || entry.rescan.Get() != 0) << where;
       EXPECT_NE(std::find(rung.begin(), rung.end(), agent.ref()), rung.end())
@@ -287,7 +287,7 @@ class IntakeCrashes : public testing::TestWithParam<Case> {
     const Result<core::RequestReply> reply = core::ReplyOf(cell);
     ASSERT_TRUE(reply.ok()) << where << ": " << reply.status().reason();
     const RequestOutcome outcome = core::ReplyOf(other)->outcome;
-    // It may have been granted since, by somebody who died before the answer was complete.
+    // It may have been granted since, by a process that died before the answer was complete.
     const bool was_granted_since = outcome == RequestOutcome::kQueued &&
                                    reply->outcome == RequestOutcome::kGranted &&
                                    found.IsHeld(put.request_id);
@@ -315,7 +315,7 @@ TEST_P(IntakeCrashes, OfWhoeverExecutesLeaveEveryOperationExecutedOnce) {
     CleanUp(left, left.rescuer, {left.doomed_process});
     Check(left, done, {left.doomed_process}, frames[i], where);
     if (i % 5 != 0) continue;
-    // The rescuer dies, too, behind some of its stores; another one goes on.
+    // The rescuer dies, too, behind some of its stores; another one continues.
     Scene rescue(known, frames[i]);
     constexpr size_t kStep = 17;
     const size_t first = i % kStep;
@@ -365,7 +365,7 @@ class PutInCrashes : public testing::Test {
       }
       EXPECT_EQ(left.Records(), others) << "store " << i << ":\n" << left.Records().ToString();
       EXPECT_EQ(left.machine.segment().shard(kShard).intake.Get(), segment::kNoCell);
-      // What the dead one had claimed for its operations is for everybody again.
+      // The room that the dead process had claimed for its operations is free for all.
       core::ExtentGrowth growth(left.machine.segment(), left.machine.host(), left.q);
       const segment::Geometry& geometry = left.machine.segment().geometry();
       uint32_t owned = 0;

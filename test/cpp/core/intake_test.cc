@@ -72,7 +72,7 @@ class Intake : public LockTableTest {
     EXPECT_TRUE(reply.ok());
     return reply->outcome;
   }
-  // By somebody who lives, enters, and has nothing to do.
+  // A living agent enters, and has nothing to do.
   void Enter(FakeAgent& agent) {
     core::LockManager manager = agent.manager();
     core::WakeQueue wake_queue(machine.segment(), machine.host());
@@ -234,7 +234,7 @@ TEST_F(Intake, OfADeadAgentIsEndedWithIt) {
   EXPECT_EQ(Outcome(b, kName), RequestOutcome::kGranted);
 }
 
-// Damage may lose the links to its operations until somebody repairs.
+// Corruption may lose the links to its operations until a repair.
 TEST_F(Intake, OfAnAgentIsEndedWithItThoughTheShardIsDamaged) {
   const OperationCell& lost = PutInRequest(a);
   machine.segment().shard(shard_).intake.Exchange(segment::kNoCell);
@@ -264,7 +264,7 @@ TEST_F(Intake, OfAnAgentIsEndedWithItThoughARepairFindsDamageAgain) {
   EXPECT_EQ(UsedCells(), 2U);  // the lock of b and its name
 }
 
-// Whoever reaps it may have passed this shard already: the record would be nobody's.
+// The reaper may have passed this shard already: the record would have no owner.
 TEST_F(Intake, IsNotExecutedForAProcessThatDiedBeforeItWasLinked) {
   const OperationCell& unlinked = PutInRequest(a);
   machine.segment().shard(shard_).intake.Exchange(segment::kNoCell);

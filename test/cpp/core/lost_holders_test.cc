@@ -1,5 +1,5 @@
-// Where nobody holds, nobody has to wait. Damage that says otherwise is seen where it would make
-// somebody wait for ever.
+// Without a holder, no request has to wait. Corruption that says otherwise is found before it makes
+// a request wait for ever.
 #include "segment/shard_view.h"
 #include "support/lock_table_test.h"
 

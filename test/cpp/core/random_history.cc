@@ -81,7 +81,7 @@ void RandomHistory::Step() {
   CheckEverything();
 }
 
-// A shard that gave extents away is repaired by whoever enters it next.
+// A shard that lost extents is repaired by the next agent that enters it.
 void RandomHistory::EnterDirtyShards() {
   for (uint32_t shard = 0; shard < machine_.segment().geometry().shards; ++shard) {
     if (machine_.segment().shard(shard).dirty.Get() == 0) continue;
@@ -166,7 +166,7 @@ uint64_t RandomHistory::DueNs(uint32_t id) const {
   return limit == hold_limit_ns_.end() ? UINT64_MAX : granted_ns_.at(id) + limit->second;
 }
 
-// Time passes, then somebody looks at one of its requests.
+// Time passes, then an agent checks the hold limit of one of its requests.
 void RandomHistory::EnforceHoldLimits(Client& client) {
   const auto& mine = client.agent.mine();
   if (mine.empty()) return;
@@ -342,7 +342,7 @@ bool RandomHistory::KnowsTheTruth(const Client& client) const {
   return true;
 }
 
-// An agent that nobody woke must know everything about its requests.
+// An agent that was not woken must know everything about its requests.
 void RandomHistory::CheckEverything() {
   for (const std::string& violation : segment::CheckInvariants(machine_.segment())) Fail(violation);
   const ReferenceModel records = ReferenceModel::Read(machine_.segment());

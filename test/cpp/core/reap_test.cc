@@ -67,7 +67,7 @@ TEST_F(TerminateAgent, LeavesTheNextBearerOfTheEntryAlone) {
   EXPECT_TRUE(IsHeld(1));
 }
 
-// Its process goes on, and so does the next bearer of its entry.
+// Its process continues, and so does the next bearer of its entry.
 TEST_F(TerminateAgent, IsMadeUpForByARepair) {
   const uint32_t shard = Ask(a, u"n").record.shard;
   FakeAgent next(machine, p, a.ref().index);
@@ -121,7 +121,7 @@ TEST_F(ReapProcess, EndsAllItsAgents) {
   EXPECT_TRUE(IsHeld(3) && IsHeld(4));
 }
 
-// Whoever dies between the two leaves a file that nobody finds, were it the other way round.
+// In the other order, a death between the two steps would leave a file without an entry.
 TEST_F(ReapProcess, RemovesFilesBeforeItFreesTheEntriesThatTellOfThem) {
   Terminate(p, b);
   EXPECT_THAT(machine.host().removed_doorbells(), ElementsAre(a.ref(), a2.ref()));
@@ -134,7 +134,7 @@ TEST_F(ReapProcess, FreesTheEntriesOfItsAgents) {
   EXPECT_EQ(machine.segment().agent(index).owner.Get(), 0U);
 }
 
-// Died between the two stores of its claim, in an entry that nobody had before.
+// Died between the two stores of its claim, in an entry that was never used before.
 TEST_F(ReapProcess, FreesAnEntryThatWasBeingClaimed) {
   segment::AgentEntry& entry = machine.segment().agent(4);
   entry.owner.Set(p.ToWord());
@@ -190,7 +190,8 @@ TEST_F(ReapProcess, TakesOverTheShardThatItDiedInside) {
   EXPECT_TRUE(IsHeld(1));
 }
 
-// Who is inside may be ending what the dead has left, and may die before it tells whom it grants.
+// A process inside may be ending the requests of the dead one, and may die before it rings the
+// agents that it grants.
 TEST_F(ReapProcess, IsNotDoneWhileAnybodyIsInsideAShard) {
   LeaveUnrung(c);
   segment::LockWord word(machine.segment(), 0);
@@ -204,7 +205,7 @@ TEST_F(ReapProcess, IsNotDoneWhileAnybodyIsInsideAShard) {
   EXPECT_EQ(machine.segment().process(p.slot).cleaned_generation.Get(), p.generation);
 }
 
-// Whoever is inside may be stopped there for long, and the clean-up is tried again and again.
+// A process inside may be stopped there for long, and the clean-up is tried again and again.
 TEST_F(ReapProcess, MakesNobodyLookAgainUntilSomebodyHasLeftAShard) {
   segment::LockWord word(machine.segment(), 0);
   ASSERT_TRUE(IsAcquired(word, r));
@@ -220,7 +221,7 @@ TEST_F(ReapProcess, MakesNobodyLookAgainUntilSomebodyHasLeftAShard) {
   EXPECT_TRUE(machine.host().WasRung(c.ref()));
 }
 
-// Another reaper may have ended it meanwhile, and died before it told whom it has granted.
+// Another reaper may have ended it meanwhile, and died before it rang the agents that it granted.
 TEST_F(ReapProcess, MakesEverybodyLookAgainWhereItCouldNotEndSomethingAtFirst) {
   Ask(a, u"n");
   segment::LockWord word(machine.segment(), NameOf(u"n").ShardIn(machine.segment()));

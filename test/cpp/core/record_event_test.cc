@@ -1,4 +1,4 @@
-// Reading an event while whoever is inside the shard ends the record and gives its cell away.
+// A read of an event while a process inside the shard ends the record and reuses its cell.
 #include "core/record_event.h"
 
 #include <functional>

@@ -48,7 +48,8 @@ class ScribbledSegment {
   void Scribble() {
     for (uint32_t left = 1 + Below(12); left > 0; --left) scribbler_.Scribble();
   }
-  // Nobody scribbles any more: the next to enter each shard makes it whole. What then is wrong.
+  // The scribbling is over: the next agent that enters each shard repairs it. Returns the remaining
+  // faults.
   std::vector<std::string> Heal() {
     for (uint32_t shard = 0; shard < machine_.segment().geometry().shards; ++shard) {
       Challenge(shard);
@@ -76,8 +77,8 @@ class ScribbledSegment {
 
   uint32_t Below(uint32_t limit) { return scribbler_.Below(limit); }
 
-  // As a background worker does: a living process that the word names looks whether it is inside.
-  // Where the word was damaged, somebody was (all processes here have the same thread).
+  // As a background worker does: a living process that the word names checks whether it is inside.
+  // If the word was damaged, a process was (all processes here have the same thread).
   void Challenge(uint32_t shard) {
     const segment::ProcessRef owner = segment::LockWord(machine_.segment(), shard).Owner();
     if (!machine_.host().IsAlive(owner)) return;
@@ -144,7 +145,7 @@ class ScribbledSegment {
     (void)agent.Request(++last_id_, kScribbledNames[Below(5)], kOptions[Below(12)]);
   }
 
-  // Of an agent, or of a process that then goes on under its name: more damage.
+  // Ends an agent, or a process that then continues under its name: more corruption.
   void End(FakeAgent& agent) {
     if (Below(2) == 0) {
       (void)agents_[0].manager().TerminateAgent(agent.ref(), kShardTimeoutNs);

@@ -15,8 +15,8 @@ namespace {
 
 using segment::ProcessRef;
 
-// Who cleans up dies too in every so manieth of the images, and who cleans up after that one in
-// every so manieth of those. HOLDFAST_SINGLE_STEP_EVERY=<number> (`npm test -- soak`).
+// In every so manieth of the images the cleaner dies too, and in every so manieth of those the next
+// cleaner. HOLDFAST_SINGLE_STEP_EVERY=<number> (`npm test -- soak`).
 size_t Every() {
   constexpr size_t kEvery = 200;
   const char* const text = std::getenv("HOLDFAST_SINGLE_STEP_EVERY");
@@ -33,7 +33,7 @@ class SingleSteps : public testing::TestWithParam<CrashCase> {
     if (!CanStep()) GTEST_SKIP() << "this processor has no flag for single steps";
   }
 
-  // What is known of one operation beside the images.
+  // The known facts of one operation, beside the images.
   struct Operation {
     const CrashScene& known;
     const ReferenceModel& before;
@@ -49,8 +49,8 @@ class SingleSteps : public testing::TestWithParam<CrashCase> {
     return std::move(steps.images);
   }
 
-  // Everybody in `dead` is dead in this image; `rescuers` are those who can still clean up, one
-  // after the other.
+  // Every process in `dead` is dead in this image; `rescuers` are the processes that can still
+  // clean up, one after the other.
   static void Check(const Operation& operation, const FakeMachine::Image& image,
                     std::vector<ProcessRef> dead, std::vector<ProcessRef> rescuers,
                     const std::string& where) {

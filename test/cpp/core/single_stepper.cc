@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kPage = 4096;
 constexpr size_t kMaxImages = 1 << 14;
 
-// What the child leaves to its parent.
+// The message of the child to its parent.
 struct Record {
   std::atomic<uint64_t> stores;
   std::atomic<size_t> count;

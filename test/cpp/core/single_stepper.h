@@ -2,8 +2,8 @@
 // instruction that writes to it.
 //
 // The memory is write-protected there: an instruction that writes faults, is then let through
-// alone, in a single step, and is followed by the next image. What does not write cannot change
-// what a crash leaves behind, and is not slowed down.
+// alone, in a single step, and is followed by the next image. An instruction without a write cannot
+// change the state after a crash, and is not slowed down.
 #ifndef HOLDFAST_TEST_CORE_SINGLE_STEPPER_H_
 #define HOLDFAST_TEST_CORE_SINGLE_STEPPER_H_
 

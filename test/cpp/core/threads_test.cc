@@ -34,7 +34,7 @@ constexpr segment::Geometry::Counts kThreadGeometry{.shards = 2,
                                                     .extents = 32};
 const std::array<std::u16string, 3> kThreadNames = {u"n", u"m", std::u16string(100, u'l')};
 
-// What one thread sleeps on.
+// The word that one thread sleeps on.
 class Doorbell {
  public:
   void Ring() {
@@ -80,8 +80,8 @@ class RealTime final : public segment::Host {
   std::array<Doorbell, kThreads> doorbells;
 };
 
-// Who is inside a lock, as the holders themselves count it. Relaxed: only the lock itself may order
-// what its holders do, or ThreadSanitizer would see nothing.
+// The number of threads inside a lock, counted by the holders. Relaxed: only the lock itself may
+// order what its holders do, or ThreadSanitizer would see nothing.
 struct Holders {
   static constexpr auto kRelaxed = std::memory_order_relaxed;
   std::atomic<int> exclusive{0};

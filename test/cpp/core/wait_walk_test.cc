@@ -1,4 +1,4 @@
-// What can be reached from a request that waits, as the look for deadlocks reads it.
+// The requests that can be reached from a waiting request, as deadlock detection reads them.
 #include "core/wait_walk.h"
 
 #include <utility>
@@ -16,7 +16,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-// What lib keeps beside a token.
+// The bit that lib keeps beside a token.
 constexpr uint64_t kReject = uint64_t{1} << 62;
 
 constexpr segment::Geometry::Counts kRoomy{.shards = 2,

@@ -1,4 +1,4 @@
-// Who is rung, and who is left in peace.
+// The agents that are rung, and the agents that are not.
 #include "core/wake_queue.h"
 
 #include <list>
@@ -68,7 +68,7 @@ TEST_F(WakeQueueTest, RingASleeperOnlyOnce) {
   EXPECT_THAT(Rung(), ElementsAre(b.ref().index));
 }
 
-// Wherever in the telling somebody dies: nobody watches the one who tells, so the next one rings.
+// For a death at any store of the ringing: no process watches the ringer, so the next one rings.
 TEST_F(WakeQueueTest, RingASleeperAlthoughAnotherDiedBeforeRinging) {
   const auto tell = [this] {
     core::WakeQueue wake_queue(machine.segment(), machine.host());

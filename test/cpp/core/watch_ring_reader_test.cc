@@ -271,7 +271,7 @@ TEST_F(Watching, EndsThoughAFreeEntrySaysThatItsLastBearerWatched) {
   EXPECT_FALSE(IsWatched());
 }
 
-// The count of one who died in the middle of its end is put right by whoever ends next.
+// The count of an agent that died in the middle of its end is corrected by the next end.
 TEST_F(Watching, OfNobodyEndsWithTheNextAgent) {
   machine.segment().agent(c.ref().index).watching.Set(0);
   EXPECT_TRUE(IsWatched());

@@ -25,7 +25,7 @@ StatusCode CodeOfOpening(const std::string& directory, const std::string& bucket
   return opened.ok() ? StatusCode::kOk : opened.status().code();
 }
 
-// As another user; 100 when that cannot be tried. The test directory lets everybody pass.
+// As another user; 100 when that cannot be tried. The test directory is open to all users.
 int AsNobody(const std::function<int()>& body) {
   return ChildProcess::Run([&] {
     if (setgid(kNobody) == -1 || setuid(kNobody) == -1) return 100;

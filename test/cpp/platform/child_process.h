@@ -14,7 +14,7 @@ namespace holdfast {
 
 class ChildProcess {
  public:
-  // What the child does; its result is the exit status of the child (0 to 125).
+  // The program of the child; its result is the exit status of the child (0 to 125).
   using Body = std::function<int(ChildProcess&)>;
 
   explicit ChildProcess(const Body& body);
@@ -25,7 +25,8 @@ class ChildProcess {
   // A child's whole life: its exit status.
   static int Run(const std::function<int()>& body);
 
-  // In the child: tells the parent, waits for the parent (for ever when the parent says nothing).
+  // In the child: notifies the parent, waits for the parent (for ever when the parent says
+  // nothing).
   void SayReady();
   void WaitForParent();
 

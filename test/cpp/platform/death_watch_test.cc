@@ -78,7 +78,7 @@ int EventFdOf(const std::function<void()>& open_it) {
   return -1;
 }
 
-// Otherwise whoever waits for the thread behind it, at the end of an agent, would do so for ever.
+// Otherwise a thread that joins the watching thread, at the end of an agent, waits for ever.
 TEST_F(DeathWatchTest, CanBeWokenWhenAnotherFileHasTheNumberItIsWokenBy) {
   std::optional<DeathWatch> watch;
   const int wake = EventFdOf([&] { watch = *DeathWatch::Create(); });

@@ -91,7 +91,7 @@ TEST_F(DoorbellTest, IsQuietAgainOnceDrained) {
   EXPECT_TRUE(IsReadable(doorbell.fd()));
 }
 
-// A program has closed the descriptor, and has a file of its own under the number.
+// A program has closed the descriptor, and has another file under the number.
 TEST_F(DoorbellTest, NeitherReadsNorClosesAnotherFileUnderItsNumber) {
   std::array<int, 2> pipe_ends{};
   ASSERT_EQ(pipe(pipe_ends.data()), 0);

@@ -100,7 +100,7 @@ TEST(ForkGuard, TakesDescriptorsAwayFromTheChildButNotTheirNumbers) {
   EXPECT_EQ(InodeOf(fd.get()), inode) << "the parent keeps it";
 }
 
-// A program has closed the descriptor, and gives a file of its own under the number to the child.
+// A program has closed the descriptor, and gives another file under the number to the child.
 TEST(ForkGuard, LeavesAnotherFileUnderTheNumberToTheChild) {
   const UniqueFd fd(open("/dev/zero", O_RDWR | O_CLOEXEC));
   const UniqueFd other(open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -194,8 +194,8 @@ class OutlivingChildTest : public testing::Test {
       return read(started_reader.get(), &byte, 1) == 1 ? 0 : 2;
     });
     EXPECT_EQ(owner, 0);
-    // The kernel lets go of a file a moment after the end of its last owner can be seen; so long
-    // as somebody else has it, it never does.
+    // The kernel lets go of a file a moment after the end of its last owner can be seen; while
+    // another process has the file, the kernel never does.
     for (int asked = 0; asked < kAskedOften && *lock.IsClaimed(kForkSlot); ++asked) usleep(1000);
     const bool is_free = !*lock.IsClaimed(kForkSlot);
     lifeline_writer.reset();

@@ -1,4 +1,4 @@
-// BucketDirectory::OpenSegment where there is no segment yet, or somebody else creates it too.
+// BucketDirectory::OpenSegment if there is no segment yet, or another process creates it too.
 #include <dirent.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -105,7 +105,7 @@ TEST_P(SegmentCreationTest, GivesManyCreatorsTheSameFile) {
   munmap(inodes, 4096);
 }
 
-// A child that stops in the middle of filling its file, until it is told to go on.
+// A child that stops in the middle of filling its file, until the parent continues it.
 int CreateAndStop(const BucketDirectory& bucket, ChildProcess& self) {
   maker = &self;
   BucketDirectory::SegmentInit init = TestInit();

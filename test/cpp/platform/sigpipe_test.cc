@@ -97,7 +97,7 @@ TEST_P(SigpipeTest, LetsADoorbellBeRung) {
   });
 }
 
-// Whoever rings stands between a release and the next holder.
+// The ringing stands between a release and the next holder.
 TEST(SigpipeFlag, SavesTheChangesOfTheSignalMask) {
   const TestDirectory root;
   const BucketDirectory bucket = OpenBucket(root / "place");

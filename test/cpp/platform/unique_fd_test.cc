@@ -59,7 +59,7 @@ TEST(UniqueFd, LeavesWhatItReleasedOpen) {
 }
 
 TEST(UniqueFd, KeepsErrnoWhenItCloses) {
-  UniqueFd fd(1 << 20);  // nobody's: close fails
+  UniqueFd fd(1 << 20);  // not an open descriptor: close fails
   errno = ENOSPC;
   fd.reset();
   EXPECT_EQ(errno, ENOSPC);

@@ -1,4 +1,4 @@
-// Memory that nobody allocated is never touched: here it ends the process, as on a full file
+// Memory that was not allocated is never touched: here it ends the process, as on a full file
 // system.
 #include "segment/backing.h"
 

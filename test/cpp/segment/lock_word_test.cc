@@ -123,7 +123,7 @@ TEST_F(LockWordTest, WakesNobodyWhereNobodySleeps) {
   EXPECT_EQ(machine.host().wakes(), 0U);
 }
 
-// Who slept does not know who else sleeps.
+// An owner that has slept does not know whether others sleep.
 TEST_F(LockWordTest, WakesAgainAfterTheReleaseOfAnOwnerThatHadSlept) {
   Acquire(p);
   machine.host().DuringSleep([&] { Release(p); });
@@ -184,7 +184,7 @@ TEST_F(LockWordTest, LetsOneThreadInAtATime) {
 
 TEST_F(LockWordTest, IsTakenOverByOneThreadOnly) {
   for (int round = 0; round < 200; ++round) {
-    machine.segment().shard(0).lock_word.Set(0x7FF);  // nobody that can be
+    machine.segment().shard(0).lock_word.Set(0x7FF);  // no process that can be
     std::atomic<int> heirs{0};
     std::vector<std::thread> threads;
     for (int i = 0; i < 3; ++i) {

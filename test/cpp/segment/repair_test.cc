@@ -42,7 +42,7 @@ TEST_F(Repair, KeepsWhatIsSound) {
   EXPECT_EQ(Records(), before);
 }
 
-// It is read without the shard lock: whoever finds nothing believes that there is nothing.
+// The list is read without the shard lock: a reader that finds nothing takes it for empty.
 TEST_F(Repair, NeverShowsAnEmptyListOfAnAgentThatHasRequests) {
   const uint32_t shard = Ask(a, u"n").record.shard;
   Ask(b, u"n");

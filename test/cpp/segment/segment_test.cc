@@ -112,8 +112,8 @@ TEST(SegmentAgents, AreNobodyWhenTheEntryIsFreeOrNamesASlotThatCannotBe) {
   EXPECT_EQ(machine.segment().AgentAt(0).generation, 0U);
 }
 
-// Process after process takes the entry, each with the generation of its own number; the reader
-// may find a claim half made, but never an owner with the generation of its successor.
+// Process after process takes the entry, each with the generation of its number; the reader may
+// find a claim half made, but never an owner with the generation of its successor.
 TEST(SegmentAgents, AreNeverMixedFromTwoBearers) {
   constexpr uint32_t kBearers = 2'000'000;
   FakeMachine machine;

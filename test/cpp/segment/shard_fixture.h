@@ -1,4 +1,4 @@
-// One shard with its first extent, and nobody else.
+// One shard with its first extent, without other users.
 #ifndef HOLDFAST_TEST_SEGMENT_SHARD_FIXTURE_H_
 #define HOLDFAST_TEST_SEGMENT_SHARD_FIXTURE_H_
 

@@ -107,7 +107,7 @@ Result<SlotLock> SlotLock::Open(const BucketDirectory&, const char*) {
 // Which descriptor of the dead is closed first is left to chance.
 void SlotLock::MoveAbove(int) {}
 
-// The registry of the core knows the segments of its process; here it knows those of all.
+// The registry of the core has the segments of its process; here it has the segments of all.
 Result<bool> SlotLock::Matches(const SegmentFile& file) const {
   return TheKernel().At(fd()).process == TheKernel().At(file.fd()).process;
 }

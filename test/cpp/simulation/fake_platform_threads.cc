@@ -61,7 +61,7 @@ CriticalSectionMark& MarkOfThisThread() { return TheWorld().mark(); }
 CriticalSectionScan::CriticalSectionScan() { TheWorld().process().scan.lock(); }
 CriticalSectionScan::~CriticalSectionScan() { TheWorld().process().scan.unlock(); }
 
-// A point of its own: it looks at what other threads do.
+// A separate point: the scan reads the state of other threads.
 std::vector<uint64_t> CriticalSectionScan::ReadAll() {
   std::vector<uint64_t> words = TheWorld().Marks();
   TheWorld().Point();

@@ -1,5 +1,5 @@
-// A thread of execution that runs until it pauses by itself: many of them take turns in one thread
-// of the system, in an order that nobody but the caller decides.
+// A thread of execution that runs until it pauses: many of them take turns in one thread of the
+// system, in an order that the caller alone decides.
 #ifndef HOLDFAST_TEST_SIMULATION_FIBER_H_
 #define HOLDFAST_TEST_SIMULATION_FIBER_H_
 
@@ -18,7 +18,7 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // Goes on with `main` until it pauses or ends.
+  // Continues with `main` until it pauses or ends.
   void Run();
   // From inside: gives the turn back to who called Run().
   void Pause();

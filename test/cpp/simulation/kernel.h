@@ -1,5 +1,5 @@
-// What the simulated machine's kernel keeps: FIFOs and their names, descriptors, slot locks, and
-// the memory of the segment, which every process sees at an address of its own.
+// The state of the simulated machine's kernel: FIFOs and their names, descriptors, slot locks, and
+// the memory of the segment, which every process sees at a different address.
 #ifndef HOLDFAST_TEST_SIMULATION_KERNEL_H_
 #define HOLDFAST_TEST_SIMULATION_KERNEL_H_
 
@@ -21,7 +21,7 @@ struct Fifo {
   bool is_rung = false;
 };
 
-// What a DeathWatch waits on.
+// The object that a DeathWatch waits on.
 struct Watcher {
   struct Interest {
     std::shared_ptr<Fifo> fifo;
@@ -53,14 +53,14 @@ class Kernel {
   void Close(int fd);
 
   std::map<std::string, std::shared_ptr<Fifo>>& files() { return files_; }
-  // Nobody reads from this FIFO any more, or again.
+  // No process reads from this FIFO any more, or again.
   void TellWatchers(const std::shared_ptr<Fifo>& fifo);
 
   // The descriptor that has the slot, whose last lock on it goes with it; 0: none.
   int SlotOwner(uint32_t slot) const;
   void SetSlotOwner(uint32_t slot, int fd);
 
-  // The segment as the machine has it, whoever looks at it elsewhere.
+  // The segment as the machine has it, independent of the processes' views.
   std::byte* memory() const { return memory_; }
   bool is_new_segment = true;
   std::byte* Map(uint32_t process);
@@ -80,7 +80,7 @@ class Kernel {
   std::map<int, Descriptor> descriptors_;
   std::map<std::string, std::shared_ptr<Fifo>> files_;
   std::map<uint32_t, int> slots_;
-  std::map<std::byte*, uint32_t> views_;  // to whom each belongs
+  std::map<std::byte*, uint32_t> views_;  // the process of each view
   std::set<uint32_t> dead_;
   std::byte* memory_ = nullptr;
   int last_fd_ = 2;

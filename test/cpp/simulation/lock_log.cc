@@ -13,7 +13,7 @@ LockLog::Number LockLog::Begin(const Ask& ask) {
 void LockLog::Granted(Number number, uint64_t token) {
   Entry& entry = entries_[number];
   if (entry.state != State::kAsked) Fail("a grant of what was not asked for", number, number);
-  // One that is overtaken may have been refused, and not have heard of that yet.
+  // An overtaken request may have been refused, and its program not be notified yet.
   if (entry.overtaken_by != 0) Fail("a request was overtaken", entry.overtaken_by - 1, number);
   entry.state = State::kHeld;
   entry.token = token;
@@ -43,8 +43,8 @@ void LockLog::CheckPair(Number number, Number other) {
   if (!is_in_order) Fail("the tokens are not in the order of the queue", number, other);
 }
 
-// A steal takes the lock from whoever had it before; of a thief that died, and of one that has not
-// been told yet, nobody knows when that was.
+// A steal takes the lock from the previous holder. The time of the steal is unknown if the stealer
+// died, or has not been notified yet.
 bool LockLog::MayBeStolen(const Entry& entry) const {
   const auto steals = steals_.find(entry.ask.name);
   if (steals == steals_.end()) return false;
@@ -60,7 +60,7 @@ void LockLog::Lost(Number number) {
   Ended(number);
 }
 
-// A thief that was told of its lock before this end began has taken it away.
+// A stealer that was granted its lock before this end began has taken the lock away.
 void LockLog::Answered(Number number, bool is_loss) {
   const Entry& entry = entries_[number];
   if (is_loss && !MayBeStolen(entry)) Fail("a release tells of a loss", number, number);

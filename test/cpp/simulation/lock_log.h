@@ -1,8 +1,8 @@
-// What the simulated programs know of their locks, kept outside of the segment, and what must be
-// true of it: mutual exclusion, queue order, tokens that rise and are never given twice.
+// The simulated programs' view of their locks, kept outside of the segment, and its invariants:
+// mutual exclusion, queue order, tokens that rise and are never given twice.
 //
-// Knowledge lags behind the table, so a claim is only made where the lag does not matter: a lock
-// is held from the moment its program knows of it to the moment it begins to give it up.
+// This view lags behind the table, so a claim is only made if the lag does not matter: a lock is
+// held from the moment its program knows of it to the moment it begins to give it up.
 #ifndef HOLDFAST_TEST_SIMULATION_LOCK_LOG_H_
 #define HOLDFAST_TEST_SIMULATION_LOCK_LOG_H_
 
@@ -26,21 +26,21 @@ class LockLog {
   };
 
   Number Begin(const Ask& ask);
-  // request() has returned: whoever begins from now on comes behind it.
+  // request() has returned: a request that begins from now on comes behind it.
   void Queued(Number number) { entries_[number].queued_at = ++time_; }
   void Granted(Number number, uint64_t token);
-  // Ends it, or was told that there is nothing (any more) to end.
+  // The program ends the request, or was notified that there is nothing (any more) to end.
   void Ended(Number number) { entries_[number].state = State::kEnded; }
   // Its end begins, and later it is said how it was: `is_loss`: the lock had been lost.
   void Ending(Number number) { entries_[number].ended_at = ++time_; }
   void Answered(Number number, bool is_loss);
-  // Was told that its lock is gone.
+  // The program was notified that its lock is gone.
   void Lost(Number number);
   void ProcessDied(uint32_t process);
 
   uint64_t grants() const { return grants_; }
   uint64_t now() const { return time_; }
-  // Whether somebody believes that it holds the lock with this token.
+  // Whether a program believes that it holds the lock with this token.
   bool IsHeld(uint64_t token) const;
   // Of the locks that were asked for after `time` and granted.
   std::vector<uint64_t> TokensSince(uint64_t time) const;

@@ -6,8 +6,8 @@
 namespace holdfast::test {
 namespace {
 
-// Longer than a watcher waits for an entry that somebody does not finish, and than a living process
-// is taken for the owner of a shard (OwnerChallenge: half a second). A release may come then.
+// Longer than a watcher waits for an unfinished entry, and than a living process is taken for the
+// owner of a shard (OwnerChallenge: half a second). A release may come then.
 constexpr uint64_t kWatchQuietNs = 700'000'000;
 
 }  // namespace
@@ -47,7 +47,7 @@ void Program::Run() {
 void Program::BeQuiet() {
   is_quiet_ = true;
   watches_until_ns_ = world_.now_ns() + kWatchQuietNs;
-  // It does not wake for that: it would find what nobody has rung for.
+  // The deadline does not wake the program: it would then find events without a ring.
   if (doorbell_ != nullptr) world_.SetDeadline(doorbell_.get(), NextTimer());
 }
 

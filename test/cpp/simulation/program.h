@@ -35,7 +35,7 @@ class Program final : private core::KeptObserver {
           const Habits& habits);
 
   SimProcess& process() { return process_; }
-  // What its thread does.
+  // The body of its thread.
   void Run();
 
   // From outside.
@@ -50,7 +50,7 @@ class Program final : private core::KeptObserver {
   bool is_done() const { return is_done_; }
   bool is_idle() const { return mine_.empty(); }
   std::string WhatItWaitsFor() const;
-  // What was wrong in its own eyes, if anything was.
+  // The first fault that the program has seen, or nothing.
   const std::string& fault() const { return fault_; }
   // How often it took a kept name.
   uint64_t takes() const { return takes_; }

@@ -33,7 +33,7 @@ Simulation::Simulation(uint64_t seed)
   if (habits_.keeps) habits_.requests *= 2;
   is_damaging_ = world_.OneIn(3);
   if (world_.OneIn(3)) world_.DoomLeavers(10 + world_.Below(100));
-  if (world_.OneIn(4)) habits_.hold_ns = 3'000'000;  // longer than anybody waits for a shard
+  if (world_.OneIn(4)) habits_.hold_ns = 3'000'000;  // longer than a wait for a shard
   const uint32_t processes = 2 + world_.Below(3);
   for (uint32_t i = 0; i < processes; ++i) StartProcess();
 }
@@ -113,8 +113,8 @@ void Simulation::Interfere() {
   if (IsStoppable(process)) world_.Stop(process);
 }
 
-// The registry of the core is shared by all simulated processes: whoever is stopped inside would
-// keep the others from it.
+// The registry of the core is shared by all simulated processes: a process that is stopped inside
+// would keep the others from it.
 bool Simulation::IsStoppable(const SimProcess& process) const {
   return std::all_of(programs_.begin(), programs_.end(), [&](const auto& program) {
     return &program->process() != &process || program->is_attached() || program->is_done();
@@ -126,7 +126,7 @@ void Simulation::KillOne() {
   Kill(*living[world_.Below(static_cast<uint32_t>(living.size()))]);
 }
 
-// In the middle of what it does, while other threads of its process may go on.
+// Ends one program in the middle of its work, while other threads of its process may continue.
 void Simulation::LetOneLeave() {
   std::vector<Program*> here;
   for (const auto& program : programs_) {
@@ -135,7 +135,8 @@ void Simulation::LetOneLeave() {
   if (here.size() > 1) here[world_.Below(static_cast<uint32_t>(here.size()))]->Leave();
 }
 
-// Where a death is seldom by chance: what was done inside a shard is done, and nobody is told.
+// A death at a moment that chance seldom hits: the change in the shard is complete, and no agent is
+// rung yet.
 void Simulation::KillWhoHasJustLeft() {
   SimProcess* const doomed = world_.TakeDoomed();
   if (doomed == nullptr || Living().size() < 2) return;
@@ -143,7 +144,7 @@ void Simulation::KillWhoHasJustLeft() {
   if (world_.OneIn(2)) actions_left_ = 0;
 }
 
-// Nobody who comes by makes up for what they were not told.
+// No later visitor makes up for the missed rings.
 void Simulation::LeaveFewAlive() {
   const size_t few = 1 + world_.Below(2);
   while (Living().size() > few) KillOne();
@@ -155,7 +156,8 @@ void Simulation::Kill(SimProcess& victim) {
   ++kills_;
 }
 
-// Where nobody is inside: a word that is overwritten while somebody is lets others in beside it.
+// Only in a shard that is not entered: an overwritten word of an entered shard would let another
+// process in.
 void Simulation::Damage() {
   const Undisturbed undisturbed;
   segment::Segment table = Table();
@@ -177,8 +179,8 @@ void Simulation::BecomeQuiet() {
   CheckTheWatchers();
 }
 
-// Whoever still watches knows of every death by now, sees what happens now, and has seen or counted
-// everything that has happened.
+// A program that still watches knows of every death by now, sees what happens now, and has seen or
+// counted everything that has happened.
 void Simulation::CheckTheWatchers() {
   std::vector<Program*> here;
   for (const auto& program : programs_) {
@@ -238,7 +240,7 @@ std::string Simulation::DescribeTable() {
   return text;
 }
 
-// All leave, and a newcomer cleans up after the dead whom nobody waited for.
+// All leave, and a newcomer cleans up after the dead that no process waited for.
 void Simulation::Inspect() {
   for (const auto& program : programs_) {
     if (!program->process().is_dead && !program->is_done()) program->Leave();
@@ -262,7 +264,7 @@ void Simulation::CheckNothingIsLeft() {
   for (const std::string& violation : segment::CheckInvariants(table)) Fail(violation);
   for (uint32_t shard = 0; shard < geometry_.shards; ++shard) {
     if (table.shard(shard).used_count.Get() != 0) Fail("cells are never freed:" + DescribeTable());
-    // Where nobody came any more a damaged word names one of the dead.
+    // In a shard that was not entered again, a damaged word names one of the dead.
     if (damages_ == 0 && segment::LockWord(table, shard).IsLocked()) {
       Fail("a shard is locked by nobody");
     }
@@ -281,8 +283,8 @@ void Simulation::CheckNothingIsLeft() {
   CheckFiles(table);
 }
 
-// Who ends cleanly and is killed at the very last may leave a file, which goes with the next claim
-// of the same entry: one for each entry at most, of its newest generation.
+// A program that is killed at the very end of a clean end may leave a file, which goes with the
+// next claim of the same entry: one for each entry at most, of its newest generation.
 void Simulation::CheckFiles(segment::Segment& table) {
   for (const auto& [name, fifo] : world_.kernel().files()) {
     const size_t dash = name.find('-');

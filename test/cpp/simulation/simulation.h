@@ -18,11 +18,11 @@ class Simulation {
  public:
   explicit Simulation(uint64_t seed);
 
-  // What went wrong first, or nothing.
+  // The first fault, or nothing.
   std::string Run();
   uint64_t grants() const { return log_.grants(); }
   uint32_t kills() const { return kills_; }
-  // Lock words that were made to name somebody who was not inside.
+  // Lock words that were made to name a process that was not inside.
   uint32_t damages() const { return damages_; }
   // Locks that were granted by taking a kept name.
   uint64_t takes() const;

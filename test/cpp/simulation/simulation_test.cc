@@ -32,7 +32,7 @@ TEST(Simulation, KeepsEveryPromiseWhoeverDiesWherever) {
   for (uint64_t seed = first; seed < first + count; ++seed) {
     auto simulation = std::make_unique<Simulation>(seed);
     const std::string fault = simulation->Run();
-    // What has gone wrong may keep its threads from ever ending: it is left as it is.
+    // A faulty run may keep its threads from ever ending: it is left as it is.
     if (!fault.empty()) (void)simulation.release();
     ASSERT_EQ(fault, "") << "HOLDFAST_SEED=" << seed;
     grants += simulation->grants();

@@ -53,13 +53,13 @@ void WatchRecord::Finish() {
   FollowWhatIsComplete();
 }
 
-// What comes behind an entry that is still being written is followed after it.
+// Entries behind an entry that is still being written are followed after it.
 void WatchRecord::FollowWhatIsComplete() {
   const uint64_t complete = pending_.empty() ? last_ : pending_.front().number - 1;
   while (followed_ < complete) Follow(++followed_);
 }
 
-// While nobody watches, locks end unseen.
+// While no agent watches, locks end unseen.
 void WatchRecord::NoteWhoWatches() {
   uint64_t watched = 0;
   for (uint32_t i = 0; i < table_.geometry().shards; ++i) {
@@ -84,7 +84,7 @@ bool WatchRecord::MayBeOverwritten(uint64_t number) const {
   const Undisturbed undisturbed;
   const uint64_t words = table_.header().watch_ring_words.Get();
   if (is_long && words - entry->entry.text_at > g.watch_ring_words) return true;
-  // By somebody who was stopped while it wrote, a round ago or more.
+  // By a process that was stopped while it wrote, a round ago or more.
   return std::any_of(late_.begin(), late_.end(), [&](uint64_t late) {
     return late < number && (number - late) % g.watch_ring_slots == 0;
   });
@@ -128,7 +128,7 @@ void WatchRecord::FollowGrant(const Entry& entry) {
 void WatchRecord::FollowEnd(const Entry& entry) {
   held_.erase(entry.entry.token);
   const auto [earlier, is_first] = ended_.emplace(entry.entry.token, entry.entry.type);
-  // A repair that begins anew tells of the dead again.
+  // A repair that begins anew records the dead again.
   const auto died = static_cast<uint8_t>(LockEvent::kDied);
   const bool is_repeated_death = earlier->second == died && entry.entry.type == died;
   if (!is_first && !is_repeated_death) {

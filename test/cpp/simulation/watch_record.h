@@ -1,5 +1,5 @@
-// Everything that ever stood in the watch ring of the simulated machine, as nobody on it can know,
-// and what must be true of it: each lock is granted and ends once, and never two hold one lock.
+// Everything that ever stood in the watch ring of the simulated machine, which no program on it can
+// know, and its invariants: each lock is granted and ends once, and never two hold one lock.
 #ifndef HOLDFAST_TEST_SIMULATION_WATCH_RECORD_H_
 #define HOLDFAST_TEST_SIMULATION_WATCH_RECORD_H_
 
@@ -27,7 +27,7 @@ class WatchRecord {
 
   // After every turn, before anything can be overwritten.
   void Look();
-  // Nobody writes any more: what is not complete will never be.
+  // The writing is over: an incomplete entry stays incomplete.
   void Finish();
   // The newest number, whether its entry is there or not.
   uint64_t last() const { return last_; }
@@ -38,7 +38,7 @@ class WatchRecord {
   // So many of the numbers behind `from` never got an entry.
   uint64_t CountMissing(uint64_t from) const;
   bool HasGrant(uint64_t token) const { return granted_.contains(token); }
-  // Locks granted behind `from` whose end nobody has written down.
+  // Locks granted behind `from` whose end was not recorded.
   std::vector<const Entry*> Unended(uint64_t from) const;
   const std::string& fault() const { return fault_; }
 

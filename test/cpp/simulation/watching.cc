@@ -64,7 +64,7 @@ void Watching::See(const WatchedEvent& event) {
   max_ = number;
 }
 
-// Whoever watches everything passes over nothing but what it counts.
+// A watcher of everything passes over nothing except what it counts.
 uint64_t Watching::Find(const WatchedEvent& event) const {
   for (uint64_t number = at_least_ + 1 + event.lost; number <= record_.last(); ++number) {
     if (!name_.has_value() && number > max_ + 1 + event.lost) break;
@@ -97,8 +97,8 @@ void Watching::CheckThatAllWasSeen() {
   if (unseen > missing) Fail("locks were granted unseen by a watcher", unseen);
 }
 
-// Because somebody watches, though nobody waits, and also where it has missed events. Who died
-// while it wrote down an end has left a number without an entry.
+// Because a program watches, though none waits, and also if the watcher has missed events. A
+// process that died while it recorded an end has left a number without an entry.
 void Watching::CheckThatTheDeadHaveEnded() {
   uint64_t missing = record_.CountMissing(opened_behind_);
   for (const WatchRecord::Entry* const grant : record_.Unended(opened_behind_)) {

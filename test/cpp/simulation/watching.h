@@ -1,5 +1,5 @@
-// What a simulated program sees that watches: it has to be what stood in the watch ring, in that
-// order. What it does not see has to be counted, and to have had a reason.
+// The events that a watching program sees: they have to be the content of the watch ring, in its
+// order. An unseen event has to be counted, and to have had a reason.
 #ifndef HOLDFAST_TEST_SIMULATION_WATCHING_H_
 #define HOLDFAST_TEST_SIMULATION_WATCHING_H_
 

@@ -1,5 +1,5 @@
-// Processes with threads on one simulated machine. A seed decides who goes on at every step, and a
-// process can be killed, stopped and resumed wherever its threads are.
+// Processes with threads on one simulated machine. A seed decides which thread runs at every step,
+// and a process can be killed, stopped and resumed wherever its threads are.
 //
 // Threads are fibers. They give the turn away at the points of the checked core (behind every load
 // from and store to the segment) and where they sleep. Time passes a little with every step, and
@@ -35,7 +35,7 @@ struct SimProcess {
   std::mutex scan;
 };
 
-// Looks at the segment without passing a point, as nobody on the machine can.
+// Reads the segment without passing a point, as no program on the machine can.
 class Undisturbed {
  public:
   Undisturbed() : observer_(std::exchange(segment::store_observer, {})) {}
@@ -58,7 +58,7 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  // The one that exists, or null.
+  // The world that exists, or null.
   static World* Current();
 
   Kernel& kernel() { return kernel_; }
@@ -74,8 +74,8 @@ class World {
   void Stop(SimProcess& process) { process.is_stopped = true; }
   void Resume(SimProcess& process) { process.is_stopped = false; }
   // From now on, one in so many threads that leave a shard, or have failed to enter it, ends its
-  // turn right behind that, before it tells anybody what it has done. Its process is the one that
-  // TakeDoomed() names then.
+  // turn right behind that, before it rings any agent. TakeDoomed() returns its process
+  // then.
   void DoomLeavers(uint32_t chances) { doom_chances_ = chances; }
   SimProcess* TakeDoomed() { return std::exchange(doomed_, nullptr); }
   // Lets one thread have its turn. False: all sleep, and nothing will wake them.
@@ -90,10 +90,10 @@ class World {
   // The process of this thread is dead: what it still does has no effect.
   bool IsGhost() const { return current_ != nullptr && current_->process->is_dead; }
   void Point();
-  // Until somebody wakes `channel`, at most until `deadline_ns`.
+  // Until another thread wakes `channel`, at most until `deadline_ns`.
   void Sleep(const void* channel, uint64_t deadline_ns);
   void Wake(const void* channel);
-  // Of whoever sleeps there, without waking anybody.
+  // Sets the deadline of the sleeper there, without waking it.
   void SetDeadline(const void* channel, uint64_t deadline_ns);
   void Join(uint64_t thread);
   platform::CriticalSectionMark& mark() { return current_->mark; }
@@ -126,7 +126,7 @@ class World {
   const uint32_t points_;
   const uint64_t step_ns_;
   uint32_t countdown_ = 1;
-  uint32_t doom_chances_ = 0;  // 0: nobody is
+  uint32_t doom_chances_ = 0;  // 0: none is
   SimProcess* doomed_ = nullptr;
   uint64_t now_ns_ = 1'000'000'000;
   uint64_t tick_ = 0;

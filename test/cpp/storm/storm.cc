@@ -31,7 +31,7 @@ T* ShareMemory() {
   return static_cast<T*>(memory);
 }
 
-// Every further word of a seed, for a process of its own.
+// Every further word of a seed, for a separate process.
 uint64_t Mix(uint64_t seed, uint64_t number) { return std::mt19937_64(seed ^ number)(); }
 
 }  // namespace
@@ -66,7 +66,7 @@ std::string Storm::Run(uint64_t kills, uint64_t grants) {
 
 void Storm::Round() {
   for (uint32_t i = 0; i < kActionsPerRound && log_->fault().empty(); ++i) Interfere();
-  // Who is dead now has nobody who comes and cleans up: the others have to notice.
+  // After these kills no newcomer cleans up: the others have to notice.
   const uint32_t missing = Below(3);
   for (uint32_t i = 0; i < missing; ++i) {
     const uint32_t row = Below(kStormProcesses);
@@ -132,7 +132,7 @@ void Storm::BeProcess(uint32_t row, uint64_t seed) {
 
 void Storm::Kill(uint32_t row) {
   Row& victim = rows_[row];
-  if (victim.process <= 0) std::abort();  // kill() would mean everybody
+  if (victim.process <= 0) std::abort();  // kill() would mean all processes
   StormEntry entry;
   entry.process = victim.number;
   log_->Write(StormEvent::kDying, entry);

@@ -1,8 +1,8 @@
 // A storm: processes of two threads each that use locks without a pause over the real platform,
 // and a director that kills, stops and resumes them at random moments and reads what they log.
 //
-// Rounds end in a quiet, in which every request of the living has to end by itself: the sweep is
-// off, so whoever missed a wake-up waits for ever.
+// Rounds end in a quiet, in which every request of the living has to end without a time limit: the
+// sweep is off, so a program that missed a wake-up waits for ever.
 #ifndef HOLDFAST_TEST_STORM_STORM_H_
 #define HOLDFAST_TEST_STORM_STORM_H_
 
@@ -27,7 +27,7 @@ class Storm {
   Storm(const Storm&) = delete;
   Storm& operator=(const Storm&) = delete;
 
-  // Until there were so many of both, or something was wrong. What was wrong first, or nothing.
+  // Runs until there were so many of both, or a fault. Returns the first fault, or nothing.
   std::string Run(uint64_t kills, uint64_t grants);
 
   const StormChecker& checker() const { return checker_; }

@@ -95,7 +95,7 @@ void StormChecker::Judge(const Name& name, Overlap& overlap) {
   Violate("too many inside", overlap.older.front(), overlap.newer);
 }
 
-// By a thief that came between them, or by one that died before it said when it came.
+// By a stealer that came between them, or by a stealer that died before it logged its grant.
 bool StormChecker::WasRobbed(const Name& name, const StormEntry& older, const StormEntry& newer) {
   const auto thief = name.thieves.upper_bound(older.token);
   if (thief != name.thieves.end() && *thief <= newer.token) return true;

@@ -1,4 +1,4 @@
-// What the director of a storm and its processes share beside the log, and the rules of the storm.
+// The shared state of a storm's director and its processes beside the log, and the storm's rules.
 #ifndef HOLDFAST_TEST_STORM_STORM_CONTROL_H_
 #define HOLDFAST_TEST_STORM_STORM_CONTROL_H_
 
@@ -28,10 +28,10 @@ struct StormSeat {
 };
 
 struct StormControl {
-  // Rising; odd: quiet. Nothing new is asked for then, what is held is released, and what waits
-  // goes on waiting.
+  // Rising; odd: quiet. Nothing new is asked for then, what is held is released, and waiting
+  // requests keep waiting.
   std::atomic<uint32_t> round;
-  std::array<std::atomic<uint32_t>, kStormProcesses> leaving;  // 1: the process is to end by itself
+  std::array<std::atomic<uint32_t>, kStormProcesses> leaving;  // 1: the process is to end
   std::array<StormSeat, kStormSeats> seats;
 
   bool IsQuiet() const { return round.load() % 2 == 1; }

@@ -1,8 +1,8 @@
-// What the processes of a storm know of their locks, in memory of their own beside the lock table:
-// it survives whoever wrote it.
+// The storm processes' view of their locks, in separate memory beside the lock table: it survives
+// its writers.
 //
-// The places of the log are given out by one counter, so its order is one in which everything
-// happened: who enters behind somebody who has not left yet was inside together with it.
+// One counter numbers the entries of the log, so its order is one in which everything happened: a
+// process that enters before an earlier one has left was inside together with it.
 #ifndef HOLDFAST_TEST_STORM_STORM_LOG_H_
 #define HOLDFAST_TEST_STORM_STORM_LOG_H_
 
@@ -14,7 +14,7 @@ namespace holdfast::test {
 
 enum class StormEvent : uint32_t {
   kNone = 0,  // its writer died before it was written
-  kAskSteal,  // before a steal: from here on somebody may lose the lock of this name
+  kAskSteal,  // before a steal: from here on a holder may lose the lock of this name
   kEnter,     // after the grant
   kLeave,     // before the release, or after the events that the lock was lost
   kDying,     // before the kill, by who kills: what this process says from here on does not count
@@ -39,14 +39,14 @@ class StormLog {
  public:
   static constexpr uint64_t kEntries = uint64_t{1} << 20;
 
-  // From any process. What does not fit is a fault.
+  // From any process. An entry that does not fit is a fault.
   void Write(StormEvent event, const StormEntry& entry);
-  // Whoever makes requests stops here for a while.
+  // A program that makes requests stops here for a while.
   bool IsNearlyFull() const { return count_.load() > kEntries / 2; }
   // Of any process: what was wrong in its own eyes. The first counts.
   void Fail(const char* what);
 
-  // While nobody writes.
+  // While no process writes.
   uint64_t count() const { return count_.load(); }
   StormEvent event(uint64_t index) const { return places_[index].event.load(); }
   const StormEntry& entry(uint64_t index) const { return places_[index].entry; }

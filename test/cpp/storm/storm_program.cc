@@ -145,7 +145,7 @@ void StormProgram::EndWhatIsDue() {
   const bool is_quiet = control_.IsQuiet();
   std::vector<uint32_t> due;
   for (auto& [id, mine] : mine_) {
-    // Nobody gives up in the quiet: whoever waits has to be told.
+    // No request is given up in the quiet: each waiter has to be notified.
     if (is_quiet && !mine.is_held) mine.until_ns = UINT64_MAX;
     if (mine.until_ns <= now_ns) due.push_back(id);
   }

@@ -34,7 +34,7 @@ class StormProgram {
   struct Mine {
     StormEntry entry;
     bool is_held = false;
-    bool is_leaving = false;         // given back, and the answer is still to come
+    bool is_leaving = false;         // released, and the answer is still to come
     uint64_t until_ns = UINT64_MAX;  // when it is released, or taken back
   };
 

@@ -34,7 +34,7 @@ uint64_t NumberFrom(const char* variable, uint64_t otherwise) {
   return text == nullptr ? otherwise : std::stoull(text);
 }
 
-// A directory of its own, and what is in it when nobody uses it.
+// A fresh directory, and its content when it is not in use.
 class StormTest : public testing::Test {
  protected:
   std::unique_ptr<core::Agent> OpenAgent(const std::string& bucket) const {
@@ -67,7 +67,7 @@ class StormTest : public testing::Test {
     return answer.ok() ? answer->token : 0;
   }
 
-  // What is in use though nobody uses anything.
+  // The parts that are in use though no process uses anything.
   std::vector<std::string> FindWhatIsLeft(const std::string& bucket) const {
     const std::string path = directory + "/" + bucket;
     const UniqueFd file(open((path + "/segment").c_str(), O_RDWR | O_CLOEXEC));
@@ -118,7 +118,7 @@ TEST_F(StormTest, NobodyIsLetInBesideAnotherOvertakenOrForgottenAndNothingIsLeft
             << storm.longest_quiet_ms() << " ms at most" << std::endl;
   EXPECT_GT(checker.steals(), 0U);
   EXPECT_GT(checker.expiries(), 0U);
-  // Newcomers clean up after those whom nobody waited for, some of them each.
+  // Newcomers clean up after the dead that no process waited for, some of them each.
   for (int i = 0; i < 4; ++i) (void)OpenAgent("storm");
   EXPECT_THAT(FindWhatIsLeft("storm"), IsEmpty());
   EXPECT_EQ(CountRoom("storm"), room);

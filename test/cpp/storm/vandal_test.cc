@@ -1,5 +1,5 @@
-// Somebody writes damage into the segment while processes use it over the real platform: nobody
-// may fault or hang.
+// A process writes corruption into the segment while others use it over the real platform: no
+// process may fault or hang.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -36,7 +36,7 @@ constexpr uint64_t kSnapshotTimeoutNs = 1'000'000;
 const std::u16string kNames[] = {u"", u"n", u"m", std::u16string(40, u's'),
                                  std::u16string(150, u'l')};
 
-// What the processes tell of themselves, beside the segment.
+// The counts that the processes keep, beside the segment.
 struct Diary {
   std::atomic<uint32_t> is_over;
   std::atomic<uint64_t> scribbles;
@@ -127,7 +127,7 @@ class User {
   std::vector<core::RequestEvent> events_;
 };
 
-// The segment as somebody sees it who does not care.
+// The segment as a process sees it that follows no rules.
 class Victim {
  public:
   explicit Victim(const std::string& directory)
@@ -153,8 +153,8 @@ void Accuse(segment::Segment& table, std::mt19937_64& random) {
   table.shard(shard).lock_word.Set(accused.ToShortWord());
 }
 
-// Random bytes, zeros, a false owner, or what stood there long ago. Not the first page: who comes
-// anew is refused where that is damaged, and nothing would go on.
+// Random bytes, zeros, a false owner, or what stood there long ago. Not the first page: a newcomer
+// is refused if it is damaged, and no process would get further.
 void Vandalize(Diary& diary, const std::string& directory, uint64_t seed) {
   constexpr uint64_t kFrom = sizeof(segment::SegmentHeader);
   constexpr uint64_t kTo = uint64_t{256} * 1024;  // where the cells in use are
@@ -192,7 +192,7 @@ pid_t Fork(const std::function<void()>& body) {
   _exit(0);
 }
 
-// HOLDFAST_VANDAL_SCRIBBLES=<count> goes on for longer; HOLDFAST_SEED=<number> repeats the draws.
+// HOLDFAST_VANDAL_SCRIBBLES=<count> makes it longer; HOLDFAST_SEED=<number> repeats the draws.
 TEST(StormVandal, NeitherFaultsNorHangsAnybodyAndWhatItLeavesCanBeRepaired) {
   const char* const seed_text = std::getenv("HOLDFAST_SEED");
   const char* const count_text = std::getenv("HOLDFAST_VANDAL_SCRIBBLES");
@@ -209,7 +209,7 @@ TEST(StormVandal, NeitherFaultsNorHangsAnybodyAndWhatItLeavesCanBeRepaired) {
     children.push_back(Fork([&] { User(*diary, place.path(), i, seed + i).Run(); }));
   }
   children.push_back(Fork([&] { Vandalize(*diary, place.path(), seed + kUsers); }));
-  // CTest ends a test that waits for ever: for somebody who hangs.
+  // CTest ends a test that waits for ever, for a process that hangs.
   const auto is_enough = [&] {
     return diary->scribbles.load() >= wanted &&
            std::all_of(diary->turns.begin(), diary->turns.end(),
@@ -232,8 +232,8 @@ TEST(StormVandal, NeitherFaultsNorHangsAnybodyAndWhatItLeavesCanBeRepaired) {
   EXPECT_GT(diary->grants.load(), 0U);
   munmap(diary, sizeof(Diary));
 
-  // Nobody scribbles any more, and all are gone. Not all damage can be seen by who meets it: this
-  // is what anybody does who meets some.
+  // The scribbling is over, and all are gone. Not all corruption is visible to the process that
+  // meets it: these stores are what any process does that meets some.
   Victim victim(place.path());
   segment::Segment table(victim.bytes(), segment::Geometry::ForCapacity(segment::kMinCapacity));
   for (uint32_t i = 0; i < table.geometry().shards; ++i) table.shard(i).dirty.Set(1);

@@ -118,7 +118,7 @@ void CrashScene::CheckWatchRing(Faults& faults) {
   for (uint64_t number = 1; number <= watch_ring.Last(); ++number) {
     segment::WatchRingEntry entry{};
     std::u16string name;
-    // Somebody died before it was written: watchers are told that they have missed something.
+    // A process died before the entry was written: watchers learn that they have missed something.
     if (watch_ring.Read(number, entry, name) != segment::WatchRing::Found::kEntry) return;
     const auto event = static_cast<LockEvent>(entry.type);
     if (event == LockEvent::kGranted) {
@@ -163,7 +163,7 @@ void CrashScene::CheckTokens(uint64_t newest_before, const ReferenceModel& befor
   }
 }
 
-// Nobody may have to be lucky to learn what became of its requests: whoever has events was rung.
+// No agent may depend on luck to learn the outcome of its requests: an agent with events was rung.
 void CrashScene::CheckAgent(FakeAgent& agent, const std::vector<segment::AgentRef>& rung,
                             Faults& faults) {
   const ReferenceModel truth = ReferenceModel::Read(machine.segment());

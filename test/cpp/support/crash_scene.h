@@ -17,7 +17,7 @@ namespace holdfast::test {
 class CrashScene {
  public:
   CrashScene();
-  // The scene as `frame` shows it; `other` tells what the agents knew.
+  // The scene as `frame` shows it; `other` has the agents' view.
   CrashScene(const CrashScene& other, const Frame& frame);
 
   FakeMachine machine;
@@ -34,7 +34,7 @@ class CrashScene {
 
   // A new request with the next number.
   uint32_t Ask(FakeAgent& agent, std::u16string_view name, const Options& options = kExclusive);
-  // All living agents fall asleep, so that whoever has events for them must ring.
+  // All living agents fall asleep, so that an agent that gets events must be rung.
   void FallAsleep();
 
   // The processes in `dead` are gone; `rescuer` cleans up after them. Everything that is wrong
@@ -45,8 +45,8 @@ class CrashScene {
   // The first half of it: kills, and cleans up.
   std::vector<std::string> CleanUp(const std::vector<segment::ProcessRef>& dead,
                                    segment::ProcessRef rescuer);
-  // Where everything was watched from the beginning, and one process at most has died: the watch
-  // ring tells of every grant and of every end, or has a gap.
+  // If everything was watched from the beginning, and one process at most has died: the watch ring
+  // has every grant and every end, or has a gap.
   void CheckWatchRing(std::vector<std::string>& faults);
 
  private:

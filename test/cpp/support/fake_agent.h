@@ -109,7 +109,7 @@ class FakeAgent {
   const std::map<uint32_t, core::RecordRef>& kept() const { return kept_; }
   segment::RequestCell& RecordOf(const core::RecordRef& record) const;
 
-  // What this process's background worker does. The time to look again.
+  // As this process's background worker does. Returns the time of the next check.
   uint64_t EnforceHoldLimits(uint32_t id) {
     core::LockManager looker = manager();
     const Result<uint64_t> next = core::EnforceHoldLimits(looker, mine_.at(id).record,
@@ -122,7 +122,7 @@ class FakeAgent {
   void FallAsleep() { machine_->segment().agent(self_.index).sleeping.Exchange(++sleep_); }
   bool HasEvents() const;
 
-  // What this agent believes to wait for or to hold.
+  // The requests that this agent believes to wait or to hold.
   const std::map<uint32_t, Mine>& mine() const { return mine_; }
   bool Holds(uint32_t id) const { return mine_.contains(id) && mine_.at(id).is_held; }
   bool WaitsFor(uint32_t id) const { return mine_.contains(id) && !mine_.at(id).is_held; }

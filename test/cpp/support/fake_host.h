@@ -15,7 +15,7 @@
 
 namespace holdfast::test {
 
-// From any thread. Time only passes while somebody sleeps: a sleep takes as long as was asked for.
+// From any thread. Time only passes during a sleep: a sleep takes as long as was asked for.
 class FakeHost : public segment::Host {
  public:
   explicit FakeHost(segment::Segment& segment) : segment_(segment) {}
@@ -27,9 +27,9 @@ class FakeHost : public segment::Host {
   // So many more allocations succeed.
   void AllowAllocations(int count) { allocations_left_ = count; }
   void PassTime(uint64_t ns) { now_ns_ += ns; }
-  // From now on whoever asks is in another time namespace.
+  // From now on the caller is in another time namespace.
   void ChangeClock(uint32_t id) { clock_id_ = id; }
-  // From now on whoever asks runs on this processor.
+  // From now on the caller runs on this processor.
   void MoveTo(uint32_t cpu) { cpu_ = cpu; }
   // Whether rings succeed from now on.
   void AllowRings(bool are_allowed) { can_ring_ = are_allowed; }
@@ -52,7 +52,7 @@ class FakeHost : public segment::Host {
     const std::lock_guard<std::mutex> guard(mutex_);
     rings_.clear();
   }
-  // Whose files were removed while their entries were not free yet.
+  // The agents whose files were removed while their entries were not free yet.
   const std::vector<segment::AgentRef>& removed_doorbells() const { return removed_doorbells_; }
   const std::vector<segment::ProcessRef>& removed_lifelines() const { return removed_lifelines_; }
   uint32_t sleeps() const { return sleeps_; }

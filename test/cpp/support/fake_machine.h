@@ -55,14 +55,14 @@ class FakeMachine {
   FakeHost& host() { return host_; }
   core::LockManager ManagerOf(segment::ProcessRef process) { return {segment_, host_, process}; }
 
-  // What core/process_slots.cc stores when a process takes a slot.
+  // The stores of core/process_slots.cc when a process takes a slot.
   segment::ProcessRef Attach(uint16_t slot) {
     segment::ProcessEntry& entry = segment_.process(slot);
     const uint32_t generation = entry.generation.Get() + 1;
     entry.generation.Publish(generation);
     return {slot, generation};
   }
-  // What core/process_slots.cc stores when an agent takes an entry.
+  // The stores of core/process_slots.cc when an agent takes an entry.
   segment::AgentRef AddAgent(segment::ProcessRef process, uint16_t index) {
     segment::AgentEntry& entry = segment_.agent(index);
     entry.owner.Set(process.ToWord());

@@ -43,7 +43,7 @@ class LockTableTest : public testing::Test {
   ReferenceModel Records() { return ReferenceModel::Read(machine.segment()); }
   bool IsHeld(uint32_t id) { return Records().IsHeld(id); }
   bool IsQueued(uint32_t id) { return Records().IsQueued(id); }
-  // The lock of a shard, by somebody who then stays inside.
+  // Acquires the lock of a shard for a process, which then stays inside.
   bool IsAcquired(segment::LockWord& word, segment::ProcessRef process) {
     platform::CriticalSectionMark mark;
     mark.Enter();

@@ -34,7 +34,7 @@ class ReferenceModel {
     friend bool operator==(const Resource&, const Resource&) = default;
   };
 
-  // What the records of a segment say, whatever its links say.
+  // Reads the records of a segment, without its links.
   static ReferenceModel Read(segment::Segment& segment);
 
   core::RequestOutcome Ask(const std::u16string& name, const ModelRequest& request,

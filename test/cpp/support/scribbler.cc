@@ -144,7 +144,8 @@ void Scribbler::ScribbleExtentOwner() {
   segment().extent_owner(Below(segment().geometry().extents)).Set(value);
 }
 
-// A word that names a living process is damage that only that one can see. Nobody rings it here.
+// A word that names a living process is corruption that only that process can see. It is not rung
+// here.
 void Scribbler::ScribbleLockWord() {
   const uint32_t shard = AnyShard();
   segment().shard(shard).lock_word.Set(static_cast<uint32_t>(random_()));

@@ -13,7 +13,7 @@
 
 namespace holdfast::test {
 
-// What a dying process leaves: the segment, and the doorbells that it has rung by then.
+// The state that a dying process leaves: the segment, and the doorbells that it has rung by then.
 struct Frame {
   FakeMachine::Image image;
   std::vector<segment::AgentRef> rings;

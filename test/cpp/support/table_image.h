@@ -6,7 +6,7 @@
 
 namespace holdfast::test {
 
-// All but how often somebody was inside.
+// The whole image, except how often a process was inside.
 inline FakeMachine::Image TakeTableImage(FakeMachine& machine) {
   for (uint32_t i = 0; i < machine.segment().geometry().shards; ++i) {
     machine.segment().shard(i).changes.Set(0);
