@@ -86,7 +86,7 @@ describeTwoClients('clients', (clients) => {
     });
     await expect(closing.query()).rejects.toMatchObject({ name: 'InvalidStateError' });
     await closing.close();
-    // Over a cluster its locks are free as soon as that has heard of the end.
+    // Over a cluster its locks are free as soon as the cluster has noticed the end.
     while ((await clients.first.queryOf(name)).held.length > 0);
   });
 });

@@ -88,7 +88,7 @@ describeOneClient('signal, inside a client', (run) => {
   test(
     'an abort after the grant was decided and before the callback ran: no callback, released',
     run(async ({ locks, assert, name, query, notCalled, decidesAtOnce }) => {
-      if (!decidesAtOnce) return; // a grant from elsewhere is heard of before its release
+      if (!decidesAtOnce) return; // a grant from elsewhere is received before its release
       const controller = new AbortController();
       let finish;
       let isGranted;

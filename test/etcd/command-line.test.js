@@ -4,7 +4,7 @@ const { CommandLine } = require('../support/cli.js');
 const { EtcdCluster } = require('../support/etcd-cluster.js');
 const { openLockManager } = require('../../lib/index.js');
 
-// The commands over a cluster: what they show and do is that of any place (test/process/cli).
+// The commands over a cluster: they print and do the same as elsewhere (test/process/cli).
 
 let cluster;
 let cli;

@@ -9,7 +9,7 @@ const { TestNetwork, canMakeNetworks } = require('../support/test-network.js');
 
 const DEMO = path.join(__dirname, '..', '..', 'demo', 'main.js');
 const INCREMENTS = 2_000;
-/** Nobody's lease ends in an election, nor while the one that was killed is looked for. */
+/** No lease ends in an election, nor during the check for the killed process. */
 const TTL_MS = 600_000;
 /** Of each of them the cluster has made one change or two. */
 const SOME = BigInt(INCREMENTS / 4);
@@ -48,7 +48,7 @@ afterEach(async () => {
     const result = JSON.parse(await output);
     console.log(result);
     expect(result).toMatchObject({ ok: true, expected: INCREMENTS, found: INCREMENTS });
-    // The lease of the one that was killed is revoked by another of its machine.
+    // The lease of the killed process is revoked by another process of its machine.
     expect(result.killToGrantMs).toBeLessThan(TTL_MS / 2);
     expect(result).toMatchObject({ violations: 0, auditViolations: 0, unreportedLost: false });
     leader.start(cluster.members, 'existing');

@@ -28,7 +28,7 @@ async function start(options) {
   return cluster;
 }
 
-/** What `holdfast doctor` says of a URL, which it has from its environment. */
+/** The output of `holdfast doctor` about a URL, which it has from its environment. */
 function examine(url, { words = [], launch = [] } = {}) {
   const [program, ...rest] = [...launch, process.execPath, PROGRAM, 'doctor', ...words];
   const { status, stdout, stderr } = spawnSync(program, rest, {
@@ -53,7 +53,7 @@ test('three members that are well: each one, who leads, room, clock, rights; sta
     expect(stdout).toMatch(new RegExp(`^ok {4}${endpoint}: its clock and this one agree`, 'm'));
   }
   const [, ms] = /keys below 'app' can be read and written, in ([\d.]+) ms$/m.exec(stdout);
-  const level = Number(ms) < 100 ? 'ok  ' : 'WARN'; // a cluster that is slow is told of
+  const level = Number(ms) < 100 ? 'ok  ' : 'WARN'; // a slow cluster is a warning
   expect(stdout).toContain(`${level}  keys below 'app'`);
   expect(stdout).toMatch(/^ok {4}the bucket can be opened: 0 names, 0 held, 0 waiting$/m);
   if (level === 'ok  ') expect(stdout).toMatch(/^No problem was found\.$/m);
@@ -229,7 +229,7 @@ test('a member that is too old is a fault', async () => {
   const { grpc, services } = loadServices();
   const server = new grpc.Server();
   const header = { cluster_id: '1', member_id: '2', revision: '1', raft_term: '1' };
-  // What an etcd 3.3 says of itself; it is asked for no more than that.
+  // The status of an etcd 3.3; no other call is made to it.
   server.addService(services.Maintenance.service, {
     Status: (_, done) => done(null, { header, version: '3.3.27', dbSize: '1', leader: '2' }),
     Alarm: (_, done) => done(null, { header, alarms: [] }),

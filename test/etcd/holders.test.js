@@ -10,7 +10,7 @@ const { describeInside } = require('../support/namespaces.js');
 
 const PROGRAM = path.join(__dirname, '..', 'support', 'etcd-holder-program.js');
 const IPC = ['ignore', 'inherit', 'inherit', 'ipc'];
-/** Where a name of the machine can be set that is not that of here. */
+/** A namespace in which the machine's name can be changed. */
 const UTS = ['unshare', '--uts'];
 
 let cluster;

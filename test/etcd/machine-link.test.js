@@ -11,7 +11,7 @@ const { EtcdCluster } = require('../support/etcd-cluster.js');
 
 const PROGRAM = path.join(__dirname, '..', 'support', 'etcd-holder-program.js');
 const CLOSER = path.join(__dirname, '..', 'support', 'etcd-closer-program.js');
-/** Longer than the test may take: the lease does not run out by itself. */
+/** Longer than the test may take: the lease does not run out during the test. */
 const URL_OPTIONS = '?ttl=600';
 /** So old is a grant at most when its holder dies. */
 const MAX_AGE_MS = 50;
@@ -71,8 +71,8 @@ test('so do all sessions of a process, though they waited for each other', async
   locks.close();
 });
 
-// After a long wait the next one is not looked at for up to a second (E6): it is granted by the one
-// that ends the lease of the dead one.
+// After a long wait the next waiter is not checked for up to a second (E6): it is granted by the
+// process that ends the lease of the dead one.
 test('a lock is given on, whenever after its grant the holder is killed', async () => {
   const url = cluster.url('granted', URL_OPTIONS);
   const [locks, waiter] = [openLockManager({ url }), openLockManager({ url })];
@@ -111,7 +111,7 @@ test('a process that dies alone frees its locks when its lease ends', async () =
   const home = mkdtempSync(path.join(tmpdir(), 'holdfast-'));
   const locks = openLockManager({ url: cluster.url('alone') });
   try {
-    // A machine of its own: nobody there waits for its death.
+    // A different machine: no process there waits for its death.
     const env = { ...process.env, HOLDFAST_DIR: home };
     const url = cluster.url('alone', '?ttl=10');
     const holder = fork(PROGRAM, [url, 'a'], { execArgv: [], env });

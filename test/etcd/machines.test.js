@@ -9,8 +9,8 @@ const { FalseClock, JUMPS, canSetClocks } = require('../support/false-clock.js')
 const { canSlowDisks, slowDiskOf } = require('../support/slow-disk.js');
 const { TestNetwork, canMakeNetworks } = require('../support/test-network.js');
 
-// Storms over what only root can do to machines: a cable is unplugged, a disk is slow, a clock is
-// set. The rules are those of storm.test.js.
+// Stress tests over faults that only root can cause on machines: a cable is unplugged, a disk is
+// slow, a clock is set. The rules are in storm.test.js.
 
 const ROUNDS = Number(process.env.HOLDFAST_ETCD_ROUNDS ?? 3);
 /** An election takes one to two seconds. */

@@ -12,8 +12,8 @@ const { ClusterGate } = require('../support/tcp-gate.js');
 const { TestNetwork, canMakeNetworks } = require('../support/test-network.js');
 
 // Two faults at a time, drawn by lot: HOLDFAST_SEED repeats the pairs, HOLDFAST_ETCD_ROUNDS sets
-// how many pairs are drawn; by default each fault comes at least once. What the resource accepts
-// is judged as in storm.test.js.
+// how many pairs are drawn; by default each fault comes at least once. The calls that the resource
+// accepts are judged as in storm.test.js.
 
 const PROCESSES = 4;
 const MEMBERS = 3;
@@ -93,7 +93,7 @@ async function doHarm(equipment) {
   return { drawn, ends: await storm.finish() };
 }
 
-/** What happened was felt, by some process. */
+/** Each fault had an effect on some process. */
 function expectTraces({ drawn, ends }) {
   const sum = (count) => ends.reduce((total, end) => total + count(end), 0);
   if (drawn.has('all leases are revoked')) expect(sum(({ lost }) => lost)).toBeGreaterThan(0);

@@ -8,8 +8,8 @@ const { openLockManager } = require('../../lib/index.js');
 const { EtcdCluster, sleep } = require('../support/etcd-cluster.js');
 const { NewerEtcd } = require('../support/newer-etcd.js');
 
-// What etcd 3.6 and 3.7 answer in another way than the etcd of these tests may: it stands behind
-// something that answers so.
+// Answers in which etcd 3.6 and 3.7 may differ from the etcd of these tests: a server that gives
+// such answers stands before it.
 
 let cluster;
 let newer;

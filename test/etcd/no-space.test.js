@@ -54,7 +54,7 @@ const REFUSED = { name: 'QuotaExceededError' };
 const lockOnce = (locks) => locks.request('new', () => 'granted');
 
 // The quota counts what a transaction writes, but before these versions not what one inside it
-// writes: so etcd goes on with the changes of sessions that are open.
+// writes: so etcd continues to accept the changes of sessions that are open.
 test('a full cluster: open sessions keep what they hold, new ones are refused, until there is room', async () => {
   cluster = await EtcdCluster.start({ extra: ['--quota-backend-bytes', String(QUOTA)] });
   const goesOn = !(await countsAll());

@@ -5,8 +5,8 @@ const { EtcdClient } = require('../../lib/backends/etcd/etcd-client.js');
 const { WatchStream } = require('../../lib/backends/etcd/watch-stream.js');
 const { EtcdCluster } = require('../support/etcd-cluster.js');
 
-// etcd keeps a key that is gone in its index until a compaction, and looks at it in each range over
-// its name. So past locks of a name must not leave more keys than there were requests at once.
+// etcd keeps a removed key in its index until a compaction, and visits it in each range over its
+// name. So past locks of a name must not leave more keys than there were requests at once.
 
 const PREFIX = 'past';
 const ROUNDS = 100;
@@ -25,7 +25,7 @@ afterEach(async () => {
   await cluster.stop();
 });
 
-/** All keys that requests and mails have ever had, as the cluster tells from its first revision. */
+/** All keys that requests and mails have ever had, from the cluster's first revision on. */
 async function keysOfHistory() {
   const place = { endpoints: cluster.endpoints, ttlMs: 10_000, isEncrypted: false, files: {} };
   const client = new EtcdClient(place);
@@ -128,7 +128,8 @@ test.each([
     if (i > 0) await expect(losses[i - 1]).rejects.toThrow();
   }
   await managers[0].query(); // after what is left of those that were robbed
-  // One that was robbed has its id until the session has heard of that from the cluster.
+  // A request whose lock was stolen keeps its id until the session has received that from the
+  // cluster.
   await expectAtOnce(2 * count);
 });
 

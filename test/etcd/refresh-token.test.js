@@ -16,7 +16,7 @@ const MAIN = path.join(__dirname, '..', '..', 'examples', 'refresh-token', 'main
 const PORT = 8080;
 /** Of an access token: some rounds of the cluster, even on a busy machine. */
 const LIFETIME_MS = 300;
-/** What each machine has to do before the test is content. */
+/** The number of calls that each machine has to make before the test ends. */
 const CALLS = 50;
 const REFRESHES = 3;
 
@@ -95,7 +95,7 @@ async function runOnTwoMachines(...options) {
   return { counts, ends, addresses };
 }
 
-/** What is true whatever dies. */
+/** The rules that hold whatever dies. */
 function checkSession({ counts, ends, addresses }) {
   expect(ends).toMatchObject([
     { code: 0, errors: '', logouts: 0, failures: 0 },

@@ -6,8 +6,8 @@ const path = require('node:path');
 const { text } = require('node:stream/consumers');
 const { EtcdCluster } = require('../support/etcd-cluster.js');
 
-// The example of a service that is upgraded while it works, with its locks in a cluster. Where
-// there is the tree of another version, the first release uses the holdfast of that one.
+// The example of a service that is upgraded while it works, with its locks in a cluster. If there
+// is the tree of another version, the first release uses the holdfast of that version.
 
 const MAIN = path.join(__dirname, '..', '..', 'examples', 'rolling-upgrade', 'main.js');
 const OTHER = process.env.HOLDFAST_ETCD_OTHER_TREE;

@@ -17,7 +17,7 @@ afterEach(async () => {
   await cluster.stop();
 });
 
-/** A lock manager, and what tells of its session. */
+/** A lock manager, and the messages of its session. */
 function open(url) {
   const backend = openEtcdBackend(url);
   const locks = openLockManager({ backend });
@@ -38,7 +38,7 @@ test('an event loop that is blocked for longer than the TTL loses nothing', asyn
   expect(held.signal.aborted).toBe(false);
 });
 
-/** Of a thread of its own: waits for the lock, and tells how many leases of others it has ended. */
+/** In a separate thread: waits for the lock, and reports how many leases of others it has ended. */
 const WAITER = `
   const { workerData, parentPort } = require('node:worker_threads');
   const { openEtcdBackend } = require(workerData.open);

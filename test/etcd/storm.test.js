@@ -5,8 +5,8 @@ const { EtcdStorm } = require('../support/etcd-storm.js');
 const { FenceJudge } = require('../support/fence-judge.js');
 const { ClusterGate } = require('../support/tcp-gate.js');
 
-// Processes take locks while the test does harm. What a resource accepts from them is judged by
-// rules of its own (test/support/fence-judge.js). HOLDFAST_SEED repeats a run, and
+// Processes take locks while the test does harm. Separate rules (test/support/fence-judge.js) judge
+// the calls that a resource accepts from them. HOLDFAST_SEED repeats a run, and
 // HOLDFAST_ETCD_ROUNDS sets how often harm is done.
 
 const PROCESSES = 4;

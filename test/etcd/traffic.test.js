@@ -4,14 +4,14 @@ const { setTimeout: pause } = require('node:timers/promises');
 const { openLockManager } = require('../../lib/index.js');
 const { EtcdCluster } = require('../support/etcd-cluster.js');
 
-/** What the cluster has sent to its clients, by its own counters. */
+/** The traffic of the cluster with its clients, by the cluster's counters. */
 const COUNTED = {
   bytes: /^etcd_network_client_grpc_sent_bytes_total /,
   events: /^etcd_debugging_mvcc_events_total /,
   messages: /^grpc_server_msg_sent_total\{.*grpc_service="etcdserverpb.Watch"/,
 };
 const RELEASES = 100;
-/** So long is the lock held: many wait for longer than a waiter, or a look for deadlocks, bears. */
+/** Hold time of the lock: many requests wait for longer than one check for deadlocks may take. */
 const HOLD_MS = 10;
 
 let cluster;
@@ -35,7 +35,7 @@ async function readCounters() {
 }
 
 /**
- * What one release costs while each of so many sessions wants the lock again and again, and asks
+ * The cost of one release while each of so many sessions wants the lock again and again, and asks
  * for its next turn inside.
  */
 async function trafficOf(sessions) {

@@ -19,7 +19,8 @@ const { IN_PROCESS_BACKENDS } = require('../support/combinations.js');
 const { HistoryPlayer, clientIdsOf } = require('../support/history.js');
 const { lengthOf } = require('../support/lengths.js');
 
-// Random histories. HOLDFAST_SEED=<seed> replays those of a run, HOLDFAST_RUNS sets their number.
+// Random histories. HOLDFAST_SEED=<seed> replays the histories of a run, HOLDFAST_RUNS sets their
+// number.
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const RUNS = lengthOf('HOLDFAST_RUNS', { whole: 300, part: 120 });
 // Each takes some milliseconds, those with hold limits longer.
@@ -51,8 +52,9 @@ const otherCall = fc.oneof(
     reentrant: fc.boolean(),
     deadlock: fc.constant('ignore'),
   }),
-  // Exclusive: which of several that are granted at once goes on first is nobody's promise.
-  // A theft of several is one by one: a victim may hear of the first before the second, or not.
+  // Exclusive: the order in which several requests continue that are granted at once is not
+  // promised. A steal of several locks is one by one: a victim may be notified of the first before
+  // the second, or not.
   call('all', {
     names: fc.array(nameIndex, { maxLength: 3 }),
     mode: fc.constant('exclusive'),
@@ -84,7 +86,7 @@ const siblings = [
   [{ kind: 'finish', call: 0, isFailure: false }],
   [{ kind: 'finish', call: 1, isFailure: false }],
 ];
-/** The callback of requestAll() goes on after the loss of one lock: the other still covers. */
+/** The callback of requestAll() continues after the loss of one lock: the other still covers. */
 const partlyLost = [
   [{ ...plain, kind: 'all', names: [1, 0] }],
   [{ ...plain, kind: 'request', manager: 1, name: 1, way: 'steal' }],

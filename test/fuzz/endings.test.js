@@ -50,7 +50,7 @@ function createRandom(seed) {
   };
 }
 
-/** What is allowed to end a request that asked for `options`. */
+/** Whether a request that asked for `options` may end like this. */
 function isExpectedEnd(reason, options) {
   if (reason === 'failure of the callback') return true;
   if (reason === 'aborted') return options.signal !== undefined;
@@ -106,7 +106,7 @@ class Chains {
     return locks.requestAll(names, unlimited, (all) => this.#hold(all?.[0]));
   }
 
-  /** What another manager of this thread holds is waited for in vain. */
+  /** Waits in vain for a lock that another manager of this thread holds. */
   #block(locks) {
     const { pick } = this.#random;
     const options = { mode: pick(['exclusive', 'shared']), timeout: pick([0, 1]) };
@@ -174,7 +174,7 @@ test.each(IN_PROCESS_BACKENDS)(
     expect(chains.unexpected).toEqual([]);
     expect(new Set(chains.tokens).size).toBe(chains.tokens.length);
     expect(chains.tokens.length).toBeGreaterThan(CHAINS);
-    // After a loss the callback of requestAll() goes on, and holds what is left.
+    // After a loss the callback of requestAll() continues, and holds what is left.
     for (const locks of managers) {
       while (!isDeepStrictEqual(await locks.query(), { held: [], pending: [] })) await nextTurn();
     }

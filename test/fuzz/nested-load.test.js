@@ -20,9 +20,9 @@ const { IN_PROCESS_BACKENDS } = require('../support/combinations.js');
 const { lengthOf } = require('../support/lengths.js');
 const { randomFrom } = require('../support/process-random.js');
 
-// Requests inside the callbacks of others, at random, but so that no cycle can close: whoever
-// holds a name asks for later ones only. No deadlock may be reported, however long they wait. The
-// time is that of a clock of the test.
+// Requests inside the callbacks of others, at random, but so that no cycle can close: a holder of a
+// name asks for later names only. No deadlock may be reported, however long they wait. The time
+// comes from a clock of the test.
 // HOLDFAST_SEED=<seed> repeats the choices of a run; HOLDFAST_MINUTES=60 is an hour of such a load.
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const MINUTES = lengthOf('HOLDFAST_MINUTES', { whole: 10, part: 4 });
@@ -39,7 +39,7 @@ const OPENERS = {
   'shared-memory': (directory) => () => new SharedMemoryBackend({ directory }),
 };
 
-/** Goes on with nested requests until it is stopped. */
+/** Makes nested requests until it is stopped. */
 class Load {
   isStopped = false;
   requests = 0;
@@ -114,7 +114,7 @@ test.each(IN_PROCESS_BACKENDS)(
 
     expect(load.failures).toEqual([]);
     expect(warn).not.toHaveBeenCalled();
-    // It was looked for all the time.
+    // The checks for deadlocks ran all the time.
     const count = looks.reduce((sum, { mock }) => sum + mock.calls.length, 0);
     expect(count).toBeGreaterThan(MINUTES * 20);
     console.info(`${kind}: ${load.requests} requests, ${count} looks`);

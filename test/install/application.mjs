@@ -1,4 +1,4 @@
-// What is bundled by `npm test -- install bundlers`: a lock, and parts that load later.
+// The application that `npm test -- install bundlers` bundles: a lock, and parts that load later.
 import { readFileSync } from 'node:fs';
 import { locks, Mutex, scheduler } from 'holdfast';
 

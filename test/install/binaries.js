@@ -1,6 +1,6 @@
 'use strict';
 
-// What `npm test -- install binaries` does: the delivered binaries on what they are for.
+// The program of `npm test -- install binaries`: the delivered binaries on their targets.
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -18,7 +18,7 @@ const { Sandbox } = require('./sandbox.js');
 /** @typedef {{ unpacked: string }} Tarball */
 /** @typedef {import('../../scripts/steps/counts.js').Counts} Counts */
 
-/** What an arm64 program of Debian needs. */
+/** The emulator of an arm64 program of Debian. */
 const EMULATOR = ['/usr/bin/qemu-aarch64', '-L', '/usr/aarch64-linux-gnu'];
 /** The newest that runs in this emulator. */
 const ARM64_MAJOR = '24';

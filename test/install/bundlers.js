@@ -1,6 +1,6 @@
 'use strict';
 
-// What `npm test -- install bundlers` does: an application bundled into its own dist/index.js,
+// The program of `npm test -- install bundlers`: an application bundled into its own dist/index.js,
 // with holdfast left in its package and without that line, run in place and far from its packages.
 
 const { spawnSync } = require('node:child_process');
@@ -86,7 +86,7 @@ function checkBundled(sandbox, tarball, { name, copiesAddon = false, needsLine =
   const alone = tryToRun(sandbox, moved);
   const isAsExpected = copiesAddon ? alone.isFine : alone.output.includes(LINE);
   expectThat(isAsExpected, 'elsewhere it runs, or the error names the line', alone.output);
-  // Elsewhere too: the broker that ran in place goes on for half a second.
+  // Elsewhere too: the broker that ran in place keeps running for half a second.
   const directory = path.join(sandbox.root, 'other-brokers');
   const movedWithBroker = tryToRun(sandbox, moved, { ...WITH_BROKER, HOLDFAST_DIR: directory });
   const isStarted = copiesAddon ? movedWithBroker.isFine : movedWithBroker.output.includes(LINE);

@@ -1,4 +1,4 @@
-// What an application writes, for `npm test -- install types`: compiled, never run.
+// The code of an application, for `npm test -- install types`: compiled, never run.
 import {
   AsyncLock,
   createLocalLockManager,

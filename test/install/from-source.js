@@ -1,6 +1,6 @@
 'use strict';
 
-// What `npm test -- install source` does: builds the native part inside the installed package,
+// The program of `npm test -- install source`: builds the native part inside the installed package,
 // as on a processor that it is not delivered for, and without Python, make or node-gyp.
 
 const { execFileSync } = require('node:child_process');
@@ -11,7 +11,7 @@ const { CommandError, Sandbox } = require('./sandbox.js');
 
 /** @typedef {{ file: string }} Tarball */
 
-/** What a compiler consists of. */
+/** The programs of a compiler. */
 const COMPILER = ['c++', 'as', 'ld'];
 const BUILT = path.join('node_modules', 'holdfast', 'build', 'Release', 'holdfast.node');
 
@@ -22,7 +22,7 @@ function linkCompiler(sandbox) {
   }
 }
 
-/** Where node-addon-api comes from. */
+/** The registry of node-addon-api. */
 const registry = () =>
   execFileSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).trim();
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// The groups of `npm test -- install`, and how their results are told.
+// The groups of `npm test -- install`, and the output of their results.
 
 const fs = require('node:fs');
 const path = require('node:path');

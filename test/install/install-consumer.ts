@@ -1,5 +1,5 @@
-// What an application with the globals writes, for `npm test -- install types`: compiled, never
-// run. With the library `dom` some of these are its own.
+// The code of an application with the globals, for `npm test -- install types`: compiled, never
+// run. The library `dom` declares some of these itself.
 import 'holdfast/install';
 import { Lock as HoldfastLock } from 'holdfast';
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// What `npm test -- install managers` does: each way to install the package, and then a lock
+// The program of `npm test -- install managers`: each way to install the package, and then a lock
 // that two processes exclude each other by.
 
 const fs = require('node:fs');
@@ -214,7 +214,7 @@ const WAYS = [
   },
 ];
 
-/** What has to be true of the addon that a program has loaded. @param {string | undefined} file */
+/** Checks the addon that a program has loaded. @param {string | undefined} file */
 function checkAddon(file) {
   const wanted = path.join('prebuilds', ownTarget(), 'holdfast.node');
   if (file === undefined || !file.endsWith(wanted)) {

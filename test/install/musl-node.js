@@ -2,7 +2,7 @@
 
 // A Node whose C library is musl, on a machine with glibc: the musl of Debian, and the Node in
 // npm's single-file pnpm, which is a plain Node once its fuse is off. Alpine's libstdc++ is in no
-// package of either: that of Debian runs over musl, with a library of what it lacks there.
+// package of either: Debian's libstdc++ runs over musl, with a library of what it lacks there.
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');

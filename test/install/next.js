@@ -1,6 +1,6 @@
 'use strict';
 
-// What `npm test -- install next` does: an application of Next with a route that takes a lock,
+// The program of `npm test -- install next`: an application of Next with a route that takes a lock,
 // built as `standalone` by each of Next's builders, with holdfast left in its package and without
 // that line, then run far from where it was built.
 
@@ -19,7 +19,7 @@ const FOLDER = path.join(ROOT, 'packaging', 'next');
 const TOOLS = path.join(FOLDER, 'node_modules');
 const BUILDERS = ['webpack', 'turbopack'];
 const LINE = "serverExternalPackages: ['holdfast']";
-/** In webpack's bundle nobody sees the addon, so what is copied away does not have it. */
+/** Webpack does not see the addon in its bundle, so the standalone copy does not have it. */
 const NEEDS_LINE = 'webpack';
 
 /**
@@ -90,7 +90,7 @@ async function askUntilAnswered(url, isOver) {
       return response.ok ? await response.json() : undefined;
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
-      await sleep(200); // nobody listens yet
+      await sleep(200); // the server does not listen yet
     }
   }
 }

@@ -7,7 +7,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 
-/** What package managers start beside Node. None of these compiles. */
+/** The programs that package managers start beside Node. None of these compiles. */
 const PROGRAMS = ['sh', 'env', 'uname', 'sed', 'dirname', 'basename', 'tar', 'gzip', 'rm', 'id'];
 
 /** Of variables that lead npm and its likes to this machine’s registry. @param {string} name */

@@ -9,7 +9,7 @@ const path = require('node:path');
 const { bundle } = require('../../scripts/build.js');
 const { ROOT } = require('../../scripts/steps/run.js');
 
-/** The delivered binary for this machine: `linux-x64-glibc`, as a rule. */
+/** The delivered binary for this machine, for example `linux-x64-glibc`. */
 function ownTarget() {
   const { cLibrary } = require('../../lib/binding.js');
   return `${process.platform}-${process.arch}-${cLibrary()}`;
@@ -23,7 +23,7 @@ function pack(folder, destination) {
 }
 
 /**
- * Where `npm run prebuilds` did not run, the addon that was built here stands in for the delivered
+ * If `npm run prebuilds` did not run, the addon that was built here stands in for the delivered
  * one: how it is found and loaded is the same.
  * @param {string} unpacked
  */

@@ -10,15 +10,15 @@ const { ROOT, StepError, mustRun, run } = require('../../scripts/steps/run.js');
 
 /** @typedef {import('../../scripts/steps/counts.js').Counts} Counts */
 
-/** Those of the simulation need no second C library: it stands in for the platform. */
+/** The simulation's tests need no second C library: the simulation stands in for the platform. */
 const PROGRAMS = ['platform_test', 'segment_test', 'core_test'];
 /** Debian's, which comes with libgtest-dev. */
 const GTEST_SOURCE = '/usr/src/googletest';
 
 /**
- * By name of the delivered binary. What is left out under the emulator: the random histories and
- * the crash images, whose result depends on no processor and which take hours there; and the test
- * of a mapping that a forked child is not to have, for the emulator ignores MADV_DONTFORK.
+ * By name of the delivered binary. Left out under the emulator: the random histories and the crash
+ * images, whose result depends on no processor and which take hours there; and the test of a
+ * mapping that a forked child is not to have, for the emulator ignores MADV_DONTFORK.
  * @type {Record<string, { triple: string, emulator: string[], filter: string }>}
  */
 const TEST_TARGETS = {

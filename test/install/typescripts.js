@@ -1,6 +1,6 @@
 'use strict';
 
-// What `npm test -- install types` does: the declarations under each version of TypeScript and
+// The program of `npm test -- install types`: the declarations under each version of TypeScript and
 // each way to resolve modules, with nothing skipped, and the two linters of packages.
 
 const fs = require('node:fs');
@@ -12,7 +12,7 @@ const { Sandbox } = require('./sandbox.js');
 const TOOLS = path.join(ROOT, 'packaging', 'types', 'node_modules');
 const VERSIONS = ['5.2', '5.6', '5.9', '6.0', '7.0'];
 
-/** By name; `type` is that of the package that imports. */
+/** By name; `type` belongs to the importing package. */
 const RESOLUTIONS = {
   nodenext: { module: 'nodenext', moduleResolution: 'nodenext', type: 'module' },
   'nodenext, CommonJS': { module: 'nodenext', moduleResolution: 'nodenext', type: 'commonjs' },
@@ -23,7 +23,7 @@ const RESOLUTIONS = {
 const LIBRARIES = { 'no dom': [], dom: ['dom', 'dom.iterable'] };
 const TARGETS = ['es2020', 'es2022', 'esnext'];
 
-/** Node's own declarations are of version 20 unless told otherwise. */
+/** Versions of Node's declarations beside the default, 20. */
 const NODE_TYPES = ['22', '24', '26'];
 /** From 24 on it does not fit the `dom` of TypeScript 5.9: TS2502 over its own URLPattern. */
 const NODE_TYPES_UNDER = { 5.9: ['no dom'], '7.0': ['no dom', 'dom'] };

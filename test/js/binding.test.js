@@ -9,14 +9,14 @@ const { BindingError, loadBinding } = require('../../lib/binding.js');
 const LIBRARY = path.resolve(__dirname, '../../lib/index.js');
 const BUILT = path.resolve(__dirname, '../../build/Release');
 
-/** That of the run, which may name a delivered addon. */
+/** The value for the run of the tests, which may name a delivered addon. */
 const { HOLDFAST_BINARY } = process.env;
 
 let root;
 beforeEach(() => {
   delete process.env.HOLDFAST_BINARY;
   root = mkdtempSync(path.join(os.tmpdir(), 'holdfast-binding-'));
-  // What tells the package from the folder of a bundle.
+  // The file by which the package differs from the folder of a bundle.
   writeFileSync(path.join(root, 'package.json'), '{ "name": "holdfast" }');
 });
 afterEach(() => {
@@ -35,7 +35,7 @@ function plant(...segments) {
 
 const MACHINE = { platform: 'linux', arch: 'x64', library: () => 'glibc' };
 
-/** The error of loading from `root`, as on Linux unless told otherwise. */
+/** The error of loading from `root`, on Linux by default. */
 function failure({ versions, ...machine } = {}) {
   try {
     loadBinding({ root, versions, machine: { ...MACHINE, ...machine } });
@@ -144,7 +144,7 @@ describe('a Node that may not load addons', () => {
     : '--experimental-permission';
   const all = `${permission} --allow-fs-read=*`;
 
-  /** What the program prints with these options. */
+  /** The output of the program with these options. */
   function outputWith(options) {
     const env = { ...process.env, HOLDFAST_URL: 'shm:', NODE_OPTIONS: '' };
     const args = [...options.split(' '), '-e', PROGRAM];

@@ -1,6 +1,6 @@
 'use strict';
 
-// Both module systems, asked from a program of its own, because a test runner brings its own.
+// Both module systems, loaded in a separate program, because a test runner has its own loader.
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');

@@ -7,7 +7,7 @@ const { pathToFileURL } = require('node:url');
 const LIBRARY = JSON.stringify(join(__dirname, '../../lib'));
 const MODULE = JSON.stringify(pathToFileURL(join(__dirname, '../../lib/install.mjs')).href);
 
-/** Runs `body` as a program of its own, which prints one line of JSON. */
+/** Runs `body` as a separate program, which prints one line of JSON. */
 function run(body) {
   const program = `
     const core = require(${LIBRARY} + '/index.js');

@@ -2,7 +2,7 @@
 
 const { describeTwoClients, unique } = require('../../support/conformance.js');
 
-// Where LockAgent makes a request.
+// The position at which LockAgent makes a request.
 const LOCK_AGENT = /lock-agent\.js:\d+:\d+$/;
 
 describeTwoClients('callSites', (clients) => {
@@ -50,7 +50,7 @@ describeTwoClients('callSites', (clients) => {
     expect(sites).toHaveLength(5);
     for (const site of sites) expect(site).toMatch(/:\d+:\d+$/);
     for (const site of sites) expect(site).not.toMatch(/[/]lib[/]/);
-    await noting.query(); // sees the last release in effect, which nobody can wait for
+    await noting.query(); // the last release is in effect; no promise waits for it
     await noting.close();
   });
 });

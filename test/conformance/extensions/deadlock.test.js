@@ -2,7 +2,8 @@
 
 const { describeOneClient } = require('../../support/conformance.js');
 
-// A test that expects no rejection waits for that of a later deadlock, which the same rules find.
+// A test that expects no rejection waits for the rejection of a later deadlock, which the same
+// rules find.
 
 describeOneClient('deadlock', (run) => {
   test(

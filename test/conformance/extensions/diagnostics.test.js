@@ -2,8 +2,8 @@
 
 const { describeOneClient } = require('../../support/conformance.js');
 
-// The names are those of Node's own locks, and messages have what theirs have; `locks.request.lost`
-// is one more.
+// The channels have the names of Node's locks, and their messages the same members;
+// `locks.request.lost` is one more.
 describeOneClient('diagnostics channels', (run) => {
   test(
     'a granted request: start, grant before the callback, end',

@@ -8,7 +8,7 @@ const EXPIRED = {
 };
 const LIMITED = { holdLimit: 100 };
 
-/** Where its client hears of the grant when the limit is over, the callback is never called. */
+/** If its client receives the grant when the limit is over, the callback is never called. */
 async function holdUntilCalled(client, name) {
   for (;;) {
     const victim = await client.hold(name, LIMITED, { tellsLoss: true });

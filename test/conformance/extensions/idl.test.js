@@ -2,7 +2,7 @@
 
 const { describeOneClient } = require('../../support/conformance.js');
 
-// What is beyond the standard looks like the rest of its interfaces.
+// The interfaces beyond the standard have the shape of the standard's interfaces.
 describeOneClient('idl of the extensions', (run) => {
   test(
     'the methods are enumerable, writable and configurable, with the lengths of Web IDL',

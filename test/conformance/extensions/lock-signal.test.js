@@ -21,7 +21,7 @@ describeTwoClients('lock.signal', (clients) => {
     await holder.release();
     const other = await second.hold(name, { steal: true });
     await other.release();
-    // What is on its way to the first client arrives before its answer.
+    // Messages that are on their way to the first client arrive before its answer.
     await first.query();
     expect(await Promise.race([holder.lost, 'nothing'])).toBe('nothing');
   });

@@ -9,7 +9,7 @@ describeTwoClients('watch()', (clients) => {
   async function watchFromBoth(name) {
     const watches = await Promise.all([clients.first.watch(name), clients.second.watch(name)]);
     return {
-      /** What both have seen. */
+      /** The events that both have seen. */
       async read(count) {
         const [seen, alsoSeen] = await Promise.all(watches.map((watch) => watch.read(count)));
         const comparable = (events) =>
@@ -239,7 +239,7 @@ describeOneClient('watch(), inside a client', (run) => {
     run(async ({ locks, assert, name }) => {
       const requests = 10_000;
       const watch = locks.watch(name);
-      const ask = () => locks.request(name, { mode: 'shared' }, () => {}); // nobody is queued
+      const ask = () => locks.request(name, { mode: 'shared' }, () => {}); // no request is queued
       for (let i = 0; i < requests; i += 100) await Promise.all(Array.from({ length: 100 }, ask));
       const { token } = await locks.request(name, (lock) => lock);
       let seen = 0;

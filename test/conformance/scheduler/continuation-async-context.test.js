@@ -3,7 +3,7 @@
 const { describeInThreads } = require('./in-threads.js');
 
 // Whether yield() inherits is seen in a race: the continuation of a background task runs after a
-// user-visible task, one that inherits nothing before it. Prioritized Task Scheduling,
+// user-visible task, a continuation without inherited state before it. Prioritized Task Scheduling,
 // #event-loop-current-scheduling-state; HTML, HostMakeJobCallback and HostCallJobCallback.
 describeInThreads('continuation state and AsyncLocalStorage', (run) => {
   test(

@@ -64,7 +64,7 @@ describeInThreads('delay', (run) => {
         post('fixed', { delay: 1 }),
       ];
       controller.setPriority('background');
-      // Both delays end before the event loop goes on, so one timer queues both.
+      // Both delays end before the event loop continues, so one timer queues both.
       for (const start = performance.now(); performance.now() - start < 4;);
       await Promise.all(tasks);
       assert.deepEqual(ids, ['fixed', 'dynamic']);

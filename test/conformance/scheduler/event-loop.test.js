@@ -2,7 +2,7 @@
 
 const { describeInThreads } = require('./in-threads.js');
 
-// Where the priorities have their place in Node's event loop. Each body starts from a known phase.
+// The order of the priorities within Node's event loop. Each body starts from a known phase.
 describeInThreads('event loop', (run) => {
   test(
     'user-blocking tasks and user-visible continuations run ahead of timers that are due',

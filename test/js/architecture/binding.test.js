@@ -9,7 +9,7 @@ const REGISTRATION = 'src/binding/addon.cc'; // may use node-addon-api, to regis
 
 const withoutComments = (text) => text.replace(/\/\/.*|"(?:\\.|[^"\\\n])*"/g, '');
 
-/** What of node-addon-api `text` uses; its classes end the process where a call fails. */
+/** The classes of node-addon-api in `text`; they end the process when a call fails. */
 function classesUsed(file, text) {
   const used = new Set(withoutComments(text).match(/\bNapi::\w+(?:::\w+)?/g));
   if (/#\s*include\s*<napi\.h>/.test(text)) used.add('<napi.h>');
@@ -17,7 +17,7 @@ function classesUsed(file, text) {
   return [...used].filter((name) => !['<napi.h>', 'Napi::Env', 'Napi::Object'].includes(name));
 }
 
-/** Calls of Node-API whose status nobody reads and which do not say that this is on purpose. */
+/** Calls of Node-API whose status is not read, without a mark that this is on purpose. */
 function uncheckedCalls(text) {
   // A statement that begins with the call: everything else reads what it returns.
   const statements = withoutComments(text)
@@ -29,7 +29,7 @@ function uncheckedCalls(text) {
 /** In it napi_detach_arraybuffer, which ends the process where JavaScript was terminated. */
 const CHECKS_BEFORE_DETACHING = 'src/binding/js_values.cc';
 
-/** Calls of Node-API that end the process by themselves. */
+/** Calls of Node-API that end the process. */
 function fatalCalls(file, text) {
   const calls = withoutComments(text).match(/\bnapi_(?:fatal_error|detach_arraybuffer)\b/g) ?? [];
   if (file !== CHECKS_BEFORE_DETACHING) return calls;

@@ -26,7 +26,7 @@ function silentIn(name, text) {
   const source = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true);
   const silent = [];
   const visit = (node) => {
-    // A literal type is told of by what has it as its type.
+    // The declaration that has a literal type as its type documents it.
     if (ts.isTypeLiteralNode(node) && !ts.isTypeAliasDeclaration(node.parent)) return;
     if (ts.isConditionalTypeNode(node)) return;
     if (SHOWN.has(node.kind) && ts.getJSDocCommentsAndTags(node).length === 0) {

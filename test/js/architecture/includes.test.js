@@ -9,7 +9,7 @@ const SYSTEM_HEADER = /^(?:sys\/|linux\/|[a-z_]+\.h$)|^cerrno$|^csignal$/;
 const NODE_HEADER = /^(?:napi|node|node_api|node_api_types|js_native_api|uv|v8)(?:-inl)?\.h$/;
 
 /**
- * What is wrong with `file`, below src/, saying `#include <included>` or `"included"`.
+ * The fault of `file`, below src/, that says `#include <included>` or `"included"`.
  * @returns {string | undefined}
  */
 function includeFault(file, included, isQuoted) {

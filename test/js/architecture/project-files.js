@@ -21,7 +21,7 @@ const textOf = (file) => readFileSync(path.join(ROOT, file), 'utf8');
 
 const isThere = (file) => existsSync(path.join(ROOT, file));
 
-/** What the first group of `pattern` matches in the text, each once. */
+/** The matches of the first group of `pattern` in the text, each once. */
 const allMatches = (text, pattern) => [
   ...new Set([...text.matchAll(pattern)].map((match) => match[1])),
 ];

@@ -32,7 +32,7 @@ const partOf = (file) =>
 const layerOf = (part) => JS_LAYERS.findIndex((parts) => parts.includes(part));
 
 /**
- * What is wrong with `file`, below lib/, requiring `required`, a file as well.
+ * The fault of `file`, below lib/, that requires `required`, a file as well.
  * @returns {string | undefined}
  */
 function requireFault(file, required) {

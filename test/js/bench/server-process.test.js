@@ -13,7 +13,7 @@ const PROGRAM = `
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Whether it runs; one that has ended may still wait to be looked after. @param {number} pid */
+/** Whether it runs; a process that has ended may still wait to be reaped. @param {number} pid */
 function isRunning(pid) {
   try {
     return !/\) [ZX] /.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8'));

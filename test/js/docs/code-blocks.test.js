@@ -1,7 +1,7 @@
 'use strict';
 
 // The code blocks of README and docs: `js` is run and type-checked, `ts` type-checked, and in `sh`
-// every command of this project has to exist. What follows the language says how a block is run:
+// every command of this project has to exist. The text behind the language says how a block is run:
 // `file=NAME` (also there for the shell), `test` (node --test), `jest`, `run=NAME` (a shell, in a
 // folder with the files of its page).
 
@@ -39,7 +39,7 @@ const COMMANDS_NOT_RUN = [
   [/^HOLDFAST_DIR=\$\(mktemp -d\) npm test$/, "it stands for the reader's own tests"],
   [/^HOLDFAST_URL=etcd:.* node \S+\.js/, 'it needs a cluster; npm test -- etcd has one'],
 ];
-/** What `ts` blocks use without saying where it comes from. */
+/** The names that `ts` blocks use without an import. */
 const AMBIENT = `
 import { locks, runEvery } from 'holdfast';
 declare function writeReport(): Promise<void>;
@@ -74,7 +74,7 @@ afterAll(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** Runs a program in the folder of a page, with locks of its own. */
+/** Runs a program in the folder of a page, with separate locks. */
 function runIn(folder, program, args) {
   const env = { ...process.env, HOLDFAST_DIR: mkdtempSync(path.join(directory, 'locks-')) };
   return promisify(execFile)(program, args, { cwd: folder, env });

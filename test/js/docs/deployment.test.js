@@ -15,7 +15,7 @@ const ofLanguage = (name) => blocks.filter(({ language }) => language === name);
 const titleOf = ({ file, line }) => `${file}:${line}`;
 const yamlFiles = ofLanguage('yaml').map((block) => yaml.load(block.code));
 
-/** What a container has to do with locks, whatever the file calls it. */
+/** The settings of a container that matter for locks, whatever the file calls them. */
 function toContainer({ user, directory, mounts }) {
   const mount = mounts.find(({ at }) => directory === at || directory.startsWith(`${at}/`));
   return { user, volume: mount?.volume, below: mount && path.posix.relative(mount.at, directory) };

@@ -31,7 +31,7 @@ test.each(files)('the links of %s to other sites are addresses', (file) => {
   expect(outside.filter((link) => !/^https:\/\/[\w.-]+(\/|$)/.test(link))).toEqual([]);
 });
 
-/** What stays in the repository is named, not linked: there is nothing to follow in the package. */
+/** Files that stay in the repository are named, not linked: the package does not have them. */
 const isDelivered = (file) => !packageFiles.includes(`!${file}`);
 
 test('every delivered page of docs/ can be reached from the README', () => {

@@ -39,7 +39,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-/** Runs code with `locks` of its own. */
+/** Runs code with separate `locks`. */
 async function runOurs(code, names) {
   const locks = holdfast.openLockManager({ directory });
   try {
@@ -108,7 +108,7 @@ describe('from navigator.locks', () => {
     expect(await runOurs(ours, () => ({}))).toBe(result);
   });
   const onNode = nodeLocks === undefined ? test.skip : test;
-  // Skipped before Node 24, which has no locks of its own.
+  // Skipped before Node 24, which has no `navigator.locks`.
   onNode.each(rows)("$theirs, with Node's own", async ({ theirs, result }) => {
     expect(await run(theirs, { navigator: { locks: nodeLocks } })).toBe(result);
   });

@@ -50,7 +50,7 @@ describe('Compose', () => {
 });
 
 describe('Kubernetes', () => {
-  /** What the compiler says of an object, or of a pod, as the API server's types describe it. */
+  /** The compiler's errors about an object, or a pod, by the types of the API server. */
   function faultsOf(content) {
     const object = { apiVersion: 'v1', kind: 'Pod', ...content };
     const { apiVersion, kind } = object;

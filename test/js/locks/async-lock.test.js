@@ -234,7 +234,7 @@ test.each([2, 16, -4])('the offset %p is a RangeError', (offset) => {
 });
 
 describe('a worker that is woken and ends before it takes the lock leaves it', () => {
-  /** Waits for the lock, and hears of nothing. */
+  /** A waiter whose thread receives no message. */
   async function startDeafWaiter() {
     const worker = startWorker(({ lock: shared, parentPort }) => {
       shared.executeLocked(() => {});
@@ -249,7 +249,7 @@ describe('a worker that is woken and ends before it takes the lock leaves it', (
     lock.lock();
     const worker = await startDeafWaiter();
     const other = lock.executeLocked(() => 'taken');
-    lock.unlock(); // wakes the one that has slept longest
+    lock.unlock(); // wakes the waiter that has slept longest
     await worker.terminate();
     expect(await other).toBe('taken');
   });

@@ -1,7 +1,7 @@
 'use strict';
 
-// In processes of their own: the first use of what needs async contexts can be tested only once in
-// each, and before Node 24 it is the use that begins to follow call chains.
+// In separate processes: the first use of a feature that needs async contexts can be tested only
+// once in each, and before Node 24 it is the use that begins to follow call chains.
 
 const { spawnSync } = require('node:child_process');
 const { join } = require('node:path');

@@ -86,7 +86,7 @@ describe.each(Object.keys(PAIRS))('closing over %s', (backend) => {
     const outcomes = Promise.allSettled(victims);
     await isListening;
     const waiting = closed.request('a', () => {}).catch(({ name }) => name);
-    // Both losses are told in one go.
+    // Both losses are reported together.
     const thieves = ['a', 'b'].map((name) => other.request(name, { steal: true }, () => {}));
     expect((await outcomes).map(({ reason }) => reason.name)).toEqual(['AbortError', 'AbortError']);
     // The close finds it pending, or granted before its callback could run.

@@ -10,7 +10,7 @@ const notCalled = () => {
 };
 
 describe('a request with a signal', () => {
-  /** What is to happen when the request of a lock that is held listens to its signal. */
+  /** Runs `addEventListener` when the request of a held lock listens to its signal. */
   async function listenWith(addEventListener, end = () => {}) {
     const locks = createLocalLockManager();
     const controller = new AbortController();
@@ -76,7 +76,7 @@ describe('between a grant and its callback', () => {
   };
   const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-  /** A lock manager over a backend that queues everything and does nothing by itself. */
+  /** A lock manager over a backend that queues everything and grants nothing. */
   function openQueueing() {
     const asked = [];
     const ended = [];

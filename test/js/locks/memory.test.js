@@ -6,8 +6,8 @@ const { join } = require('node:path');
 const { runWithCollector } = require('../../support/collector-program.js');
 const { TestAddon } = require('../../support/test-addon.js');
 
-// What nobody can reach any more is collected. A function may keep the last object it saw, so of
-// many objects one may stay.
+// Unreachable objects are collected. A function may keep the last object it saw, so of many objects
+// one may stay.
 const COUNT = 20;
 
 let directory;
@@ -115,7 +115,7 @@ test('of a lock manager that was closed no native memory stays', () => {
     for (let i = 0; i < 6; i += 1) sizes.push(await openAll());
     if (sizes[0] === undefined) return 0;
     const growth = sizes.slice(1).map((bytes, i) => (bytes - sizes[i]) / MANAGERS);
-    return Math.min(...growth); // the engine takes memory of its own in some rounds
+    return Math.min(...growth); // the engine takes memory for itself in some rounds
   };
   const args = [directory, heapCounter.file].map((arg) => JSON.stringify(arg)).join();
   const bytesPerManager = runWithCollector(`(holdfast) => (${program})(holdfast, ${args})`);

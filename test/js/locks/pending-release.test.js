@@ -2,7 +2,7 @@
 
 const { PendingRelease } = require('../../../lib/locks/pending-release.js');
 
-/** A request as a section sees it, and what it was told. */
+/** A request as a section sees it, and the reports that it received. */
 function openSection(loss = undefined) {
   const ended = [];
   const request = { loss: undefined, end: (reason) => (ended.push(reason), loss) };

@@ -30,7 +30,7 @@ afterEach(() => jest.dontMock('../../../lib/time.js'));
 
 /** After which a wait inside a callback is noted, and looked at. */
 const LOOKS_MS = [25, 100];
-/** Timers of requests: all but those that keep the event loop alive, or look for deadlocks. */
+/** Timers of requests: all except timers that keep the event loop alive, or check for deadlocks. */
 const countTimers = () =>
   [...live].filter(
     ({ _repeat, _idleTimeout }) => _repeat === null && !LOOKS_MS.includes(_idleTimeout),

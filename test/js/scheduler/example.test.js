@@ -1,6 +1,6 @@
 'use strict';
 
-// examples/http-latency, for a short time and without its claim: that needs a machine of its own.
+// examples/http-latency, for a short time and without its claim: the claim needs an idle machine.
 
 const { spawnSync } = require('node:child_process');
 const { mkdtempSync, readFileSync, rmSync } = require('node:fs');

@@ -94,7 +94,7 @@ test('thousands of dependent signals of one source leave nothing behind', () => 
     }
     return (process.memoryUsage().heapUsed - before) / 100_000;
   });
-  expect(result).toBeLessThan(20); // bytes per signal; one that stays takes hundreds
+  expect(result).toBeLessThan(20); // bytes per signal; a signal that stays takes hundreds
 });
 
 // test/process/detect-leaks.test.js: it is collected afterwards.

@@ -1,8 +1,8 @@
 'use strict';
 
-// What yield() may inherit is followed by hooks that slow every promise of the process, on Node 20
-// and 22 and on 24 before 24.14. They are on no longer than something may still inherit. It is seen
-// from outside: with them each promise reaction has a number of its own.
+// yield() inherits by hooks that slow every promise of the process, on Node 20 and 22 and on 24
+// before 24.14. They are on no longer than something may still inherit. It is seen from outside:
+// with them each promise reaction has a separate number.
 
 const { runWithCollector: run } = require('../../support/collector-program.js');
 const { canHooksOmitPromises, contextsAreCheap } = require('../../../lib/node-internals.js');

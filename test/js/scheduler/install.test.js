@@ -5,7 +5,7 @@ const { join } = require('node:path');
 
 const LIBRARY = join(__dirname, '../../../lib');
 
-/** Runs `body` after holdfast/install as a program of its own, which prints one line of JSON. */
+/** Runs `body` after holdfast/install as a separate program, which prints one line of JSON. */
 function run(body) {
   const program = `
     require(${JSON.stringify(join(LIBRARY, 'install.js'))});

@@ -5,7 +5,7 @@ const { scheduler, TaskController } = require('../../../lib/index.js');
 
 const CHANNELS = ['scheduler.task.start', 'scheduler.task.end'];
 
-/** What was published while `body` ran. */
+/** The messages that were published while `body` ran. */
 async function publishedDuring(body, channels = CHANNELS) {
   const events = [];
   const listener = (message, name) => events.push({ name, message });

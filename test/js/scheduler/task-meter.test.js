@@ -3,7 +3,7 @@
 const { TaskMeter } = require('../../../lib/scheduler/dispatcher.js');
 const { performance } = require('../../../lib/time.js');
 
-/** The clock, moved by hand: what a task takes on a busy machine, nobody knows. */
+/** The clock, moved by hand: the time of a task on a busy machine is unknown. */
 let now;
 beforeEach(() => {
   now = 1000;

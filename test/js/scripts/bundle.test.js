@@ -1,6 +1,6 @@
 'use strict';
 
-// What scripts/steps/bundle.js makes of lib/, in a copy of the package.
+// The output of scripts/steps/bundle.js for lib/, in a copy of the package.
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -26,7 +26,7 @@ afterEach(() => fs.cpSync(path.join(root, 'kept'), path.join(root, 'dist'), { re
 
 const textIn = (file) => fs.readFileSync(path.join(root, 'dist', file), 'utf8');
 
-/** Runs a program in the copy, with buckets of its own, and gives what it printed as JSON. */
+/** Runs a program in the copy, with separate buckets, and parses what it printed as JSON. */
 function run(program, ...flags) {
   const printed = execFileSync(process.execPath, [...flags, '--eval', program], {
     cwd: root,
@@ -99,7 +99,7 @@ const USES = {
   local: `holdfast.createLocalLockManager().request('a', ({ name }) => name)`,
 };
 
-/** Takes a lock, changes the package on disk, and goes on. */
+/** Takes a lock, changes the package on disk, and continues. */
 const afterChange = (change, use) =>
   run(`
     const fs = require('node:fs');

@@ -7,7 +7,7 @@ const { countsOfJUnit } = require('../../../scripts/steps/cpp-tests.js');
 
 const COUNTS = require.resolve('../../../scripts/steps/counts.js');
 
-/** Runs conclude() with these steps, given as code, in a program of its own. */
+/** Runs conclude() with these steps, given as code, in a separate program. */
 function conclude(steps, limits = {}) {
   const call = `conclude([${steps.join(',')}], ${JSON.stringify(limits)})`;
   const program = `require(${JSON.stringify(COUNTS)}).${call}`;

@@ -1,6 +1,6 @@
 'use strict';
 
-// What a delivered binary may need: scripts/steps/elf.js, on what readelf printed of real ones.
+// The allowed needs of a delivered binary: scripts/steps/elf.js, on readelf's output for real ones.
 
 const { faultsOf, needsOf } = require('../../../scripts/steps/elf.js');
 

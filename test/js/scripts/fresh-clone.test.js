@@ -12,7 +12,9 @@ const scripts = ['.', 'test'].flatMap((folder) =>
     .map((name) => path.join(folder, name)),
 );
 
-/** What a file requires when it is loaded: a call at the start of a line, in no function. */
+/**
+ * The modules that a file requires when it is loaded: calls at the start of a line, in no function.
+ */
 const requiredAtOnce = (file) =>
   [
     ...readFileSync(file, 'utf8').matchAll(/^(?:const |\} = ).*(?<!["`])\brequire\('([^']+)'\)/gm),

@@ -27,7 +27,7 @@ test('a program that hangs is ended with what it has started', async () => {
   const launcher = spawn(process.execPath, [LAUNCHER, '0.02', ...node(program)]);
   launcher.stdout.resume();
   launcher.stderr.resume();
-  // Not before the last one that has its output open is gone.
+  // Not before the last process that has its output open is gone.
   expect(await once(launcher, 'close')).toEqual([TIMED_OUT, null]);
 });
 

@@ -24,7 +24,7 @@ afterEach(async () => {
 
 const claimOf = (number, socket) => ({ number, socket, key: 'k', pid: process.pid });
 
-/** A socket that somebody listens on. */
+/** A socket with a listener. */
 function listen() {
   const socket = place.newSocketName(place.claimsFolder);
   return new Promise((resolve) => {
@@ -34,7 +34,7 @@ function listen() {
   });
 }
 
-/** One that nobody listens on any more: its file is still there. */
+/** A socket without a listener any more: its file is still there. */
 async function deadSocket() {
   const socket = await listen();
   const copy = `${socket}x`;

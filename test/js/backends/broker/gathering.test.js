@@ -21,7 +21,7 @@ afterEach(() => fs.rmSync(path.dirname(place.folder), { recursive: true }));
 const DAMAGE = { file: 'journal.1', where: 'line 3', bytes: 1 };
 const recordOf = (lifeline, pid, pidNamespace) => ['S', 'id', { lifeline, pid, pidNamespace }];
 
-/** What clients are told when none of these has told what it holds. */
+/** The message to clients if none of these has reported its locks. */
 const messageOf = (records, heard = []) =>
   new Promise((resolve) => {
     const damage = { ...DAMAGE, records };

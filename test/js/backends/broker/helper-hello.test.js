@@ -11,9 +11,9 @@ const { openLockManager } = require('../../../../lib/index.js');
 const { removeLocks } = require('../../../support/broker-process.js');
 const { RawClient } = require('../../../support/raw-client.js');
 
-// The helper thread of a client tells the broker what the client has, over a connection of its own.
-// Where the helper is slow the client has gone on: what it says is old, and nothing may follow from
-// it.
+// The helper thread of a client reports the client's state to the broker, over a separate
+// connection. If the helper is slow the client has changed meanwhile: the report is old, and must
+// have no effect.
 
 let directory;
 let locks;
@@ -46,7 +46,7 @@ afterEach(() => {
 
 const WAITING = 0;
 const RELEASING = 2;
-/** What crosses of a request that was made, and given back, at such times. */
+/** The state of a request that was made, and released, at such times, as it crosses. */
 const told = (view, id, name, { t = 1, releasedAt = t } = {}) => [
   view,
   [id, name, 0, t, null],

@@ -14,7 +14,7 @@ const { openLockManager } = require('../../../../lib/index.js');
 const { removeLocks } = require('../../../support/broker-process.js');
 const { RawClient } = require('../../../support/raw-client.js');
 
-// Who does not keep to the protocol loses the connection, and nobody else notices.
+// A client that breaks the protocol loses the connection, and no other client notices.
 
 let directory;
 let place;

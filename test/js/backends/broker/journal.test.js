@@ -52,7 +52,7 @@ const view = ({ held, pending }) => [
   pending.map(({ name, clientId }) => `${name} ${clientId}`),
 ];
 
-/** A history that uses every kind of record; it stops before the last commit if told so. */
+/** A history that uses every kind of record; it stops before the last commit if asked to. */
 function play({ table, journal }) {
   const [one, two] = ['one', 'two'].map((clientId) =>
     table.openSession(clientId, { ...DETAILS, clientId }),

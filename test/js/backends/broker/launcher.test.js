@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => removeLocks(new BrokerFiles('default', directory)));
 
-/** By the clock, whoever has begun to start the broker has time for another hour. */
+/** By the clock, the process that has begun to start the broker has time for another hour. */
 function makeMarkLast() {
   const inAnHour = new Date(Date.now() + 3_600_000);
   fs.utimesSync(mark, inAnHour, inAnHour);
@@ -42,7 +42,7 @@ test('a broker that is killed while it starts is followed by another one', async
 });
 
 const ownPid = Object.getOwnPropertyDescriptor(process, 'pid');
-/** Deno gives nobody another number. */
+/** Deno does not let `process.pid` be changed. */
 const testWithOtherPid = ownPid.configurable ? test : test.skip;
 
 testWithOtherPid(

@@ -13,7 +13,7 @@ const { listLifelines } = require('../../../../lib/backends/broker/lifeline-file
 const { openLockManager } = require('../../../../lib/index.js');
 const { killBroker, removeLocks } = require('../../../support/broker-process.js');
 
-// What processes that were killed have left in the folder of a bucket, and in the short one.
+// Files that killed processes have left in the folder of a bucket, and in the short folder.
 
 /** Too long for the name of a socket: then it is in the short folder. */
 const LONG_NAME = 'x'.repeat(100);
@@ -41,7 +41,7 @@ const useLock = async (place) => {
   return { locks, answer };
 };
 
-/** What there is of lifelines, wherever their sockets are. */
+/** The lifelines that there are, wherever their sockets are. */
 const lifelinesOf = (place) => fs.readdirSync(place.lifelinesFolder);
 
 test.each(['short', LONG_NAME])('of a client and a broker, in a folder %s', async (folder) => {
@@ -61,7 +61,7 @@ test.each(['short', LONG_NAME])('of a client and a broker, in a folder %s', asyn
   const { locks, answer } = await useLock(place);
   expect(answer).toBe('granted');
   while (lifelinesOf(place).length > 1) await locks.query(); // each is asked whether it lives
-  // Whoever has looked for this broker just before it came may have marked it once more.
+  // A client that read the folder just before this broker came may have marked it once more.
   const ownMark = `starting.${place.highestClaim()}`;
   const names = fs.readdirSync(place.folder).filter((name) => name !== ownMark);
   expect(names.sort()).toEqual(['claims', `journal.${place.highestClaim()}`, 'lifelines', 'log']);
@@ -76,7 +76,7 @@ test.each(['short', LONG_NAME])('of a client and a broker, in a folder %s', asyn
 async function abandonSocket(place) {
   place.ensure();
   const name = newBrokerSocket(place);
-  // The folder may be that of all buckets of the user: nobody else has this name.
+  // The folder may be shared by all buckets of the user: this name is not in use.
   const listenAt = `${path.dirname(name)}/x${path.basename(name).slice(1)}`;
   const server = net.createServer().listen(listenAt);
   await once(server, 'listening');

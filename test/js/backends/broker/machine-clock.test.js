@@ -6,10 +6,10 @@ const { clockLead, wallLead } = require('../../../../lib/backends/broker/machine
 // wall clock in common with it.
 
 const RTT_MS = 2;
-/** An exchange that says next to nothing by itself. */
+/** An exchange that alone says next to nothing. */
 const LATE = { kind: 'boot', askedAt: 100 - 10_000, heardAt: 102 + 10_000 };
 
-/** What is known of a broker with the wall clock as its clock, which was asked at 100. */
+/** The lead of a broker with the wall clock as its clock, which was asked at 100. */
 const leadOf = (now, exchange = { kind: 'boot', askedAt: 100, heardAt: 102 }) =>
   clockLead({ kind: 'wall', now, wallLead: 0 }, exchange);
 

@@ -11,7 +11,7 @@ const { openLockManager } = require('../../../../lib/index.js');
 const { removeLocks } = require('../../../support/broker-process.js');
 const { RawClient } = require('../../../support/raw-client.js');
 
-// That a request has to wait is told to those only who will ask: who has a timeout.
+// The broker reports that a request waits to clients only that will ask: those with a timeout.
 
 let directory;
 let locks;

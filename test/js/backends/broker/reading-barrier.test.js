@@ -15,7 +15,7 @@ const {
 const CONNECTIONS = 20;
 const ROUNDS = 200;
 
-/** Writes to all connections when told so, and says when the kernel has it. */
+/** Writes to all connections on a message, and reports when the kernel has it. */
 const WRITER = `
   const net = require('node:net');
   const { parentPort, workerData } = require('node:worker_threads');

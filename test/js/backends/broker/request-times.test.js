@@ -11,8 +11,8 @@ const { openLockManager } = require('../../../../lib/index.js');
 const { removeLocks } = require('../../../support/broker-process.js');
 const { RawClient } = require('../../../support/raw-client.js');
 
-// Where a client, or the broker before, has another clock, its times are known to some milliseconds
-// only. What it has asked for was asked for in the past all the same.
+// If a client, or the broker before, has another clock, its times are known to some milliseconds
+// only. Its requests still were made in the past.
 
 const AHEAD_MS = 600_000;
 
@@ -23,7 +23,7 @@ const timesOf = ({ held, pending }) => [
 
 /** @param {number[]} times */
 function expectPast(times) {
-  expect(times).toHaveLength(5); // of one that holds and one that waits
+  expect(times).toHaveLength(5); // of a holder and a waiter
   // The wall clock has whole milliseconds here, and fractions there.
   for (const ms of times) expect(ms).toBeGreaterThan(-2);
 }

@@ -69,7 +69,7 @@ test('a client whose process is there is asked again, as long as it has not come
   await lifelines.hasCome(session);
   const before = asked.length;
   present = 'Tuesday';
-  lifelines.watch({ lifeline, pid: process.pid, start: 'Monday' }); // a watch of its own again
+  lifelines.watch({ lifeline, pid: process.pid, start: 'Monday' }); // a separate watch again
   while (deaths.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
   expect(asked.length).toBeGreaterThan(before);
 });

@@ -1,7 +1,7 @@
 'use strict';
 
-// Asks for a lock while the clock jumps by an hour, and tells what came of it, and by how much the
-// clock jumped. A thread has a `process` of its own: nobody else sees that clock.
+// Asks for a lock while the clock jumps by an hour, and reports the outcome, and by how much the
+// clock jumped. Each thread has its own `process`: no other thread sees that clock.
 
 const net = require('node:net');
 const { parentPort, workerData } = require('node:worker_threads');

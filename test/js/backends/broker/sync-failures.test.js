@@ -37,7 +37,7 @@ function failAt(what) {
   });
 }
 
-/** Whether nobody has or wants the lock. */
+/** Whether the lock has no holder and no waiter. */
 async function isFree(name) {
   const { held, pending } = await other.query();
   expect([held, pending]).toEqual([[], []]);

@@ -4,7 +4,7 @@ const { spawnSync } = require('node:child_process');
 
 const PATH = require.resolve('../../../../lib/backends/etcd/after-exit.js');
 
-/** What a program prints whose copies of the module all leave after 'exit'. */
+/** The output of a program whose copies of the module all leave after 'exit'. */
 function printed(ending, listener = '') {
   const program = `
     const fs = require('node:fs');

@@ -26,7 +26,7 @@ class FakeSession {
   }
 }
 
-/** What a watch sees when a lock is granted at this revision. */
+/** The events of a watch when a lock is granted at this revision. */
 const grant = (revision) => ({
   isPut: true,
   key: bucket.ofName('a').heldKey('x', toRequestId(toLeaseId('7'), 1)),

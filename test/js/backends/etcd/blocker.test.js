@@ -11,7 +11,7 @@ const keys = bucket.ofName('a');
 const leaseId = toLeaseId('7');
 const idOf = (number) => toRequestId(toLeaseId('8'), number);
 
-/** What the cluster has: `[key, create revision]`. */
+/** The content of the cluster: `[key, create revision]`. */
 let stored;
 let reads;
 let access;

@@ -12,7 +12,7 @@ const waiting = toRequestId(toLeaseId('8'), 1);
 
 /** Keys of the cluster. @type {Map<string, { value: string, created: string }>} */
 let stored;
-/** What was called, in order. */
+/** The calls, in order. */
 let calls;
 let client;
 beforeEach(() => {

@@ -1,6 +1,6 @@
 'use strict';
 
-// A program of its own, in a copy of the package beside which there is no gRPC library.
+// A separate program, in a copy of the package beside which there is no gRPC library.
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');

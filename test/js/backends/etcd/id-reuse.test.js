@@ -12,7 +12,7 @@ const {
   turn,
 } = require('../../../support/played-name-queue.js');
 
-// When the id of a request is used again, and what comes too late for the one that had it before.
+// The reuse of a request's id, and messages that come too late for its previous request.
 
 const THEFT = '{"stolen":true,"token":"7"}';
 

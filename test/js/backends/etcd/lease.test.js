@@ -8,7 +8,7 @@ jest.mock('../../../../lib/backends/etcd/steady-clock.js', () => {
 
 const { Lease } = require('../../../../lib/backends/etcd/lease.js');
 
-/** Where the answer to a first call was lost, gRPC may send it again: the cluster knows it then. */
+/** If the answer to a first call was lost, gRPC may send it again: the cluster knows it then. */
 test('a lease that the first try finds there is its own', async () => {
   const tellEnd = jest.fn();
   const asked = [];

@@ -16,7 +16,7 @@ beforeEach(() => {
   revoked = [];
 });
 
-/** Answers late, like a broker: a request that holds the lock at once hears of it afterwards. */
+/** Answers late, like a broker: a request that holds the lock at once is notified afterwards. */
 class LateBackend extends LocalBackend {
   enqueue(request) {
     const isGranted = super.enqueue(request) === GRANTED;
@@ -28,7 +28,7 @@ class LateBackend extends LocalBackend {
   }
 }
 
-/** All that such a table has to tell has been told. */
+/** Waits until all messages of such a table have arrived. */
 async function settle() {
   for (let turn = 0; turn < 10; turn += 1) await setImmediate();
 }
@@ -82,7 +82,7 @@ test('where the table is replaced, nobody takes the living for dead', async () =
   mockOpen = () => {
     let inner = new LateBackend(table);
     replacements.push(() => {
-      inner.close(); // tells all that it is lost
+      inner.close(); // notifies all of the loss
       inner = new LateBackend(table);
     });
     return new Proxy(

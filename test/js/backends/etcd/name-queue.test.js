@@ -177,7 +177,7 @@ describe('a request, and right after it the release of the lock that the session
     expect(told).toEqual(['queued 2', 'ended 1 undefined']);
   });
 
-  /** What the next holder is told where no other waits, and otherwise. */
+  /** The mail to the next holder if no other waits, and otherwise. */
   const mailsOf = (ops) => {
     const { compare, success, failure } = ops.find((op) => 'request_txn' in op).request_txn;
     const textOfPut = ([

@@ -12,8 +12,8 @@ const {
   turn,
 } = require('../../../support/played-name-queue.js');
 
-// What is told of requests that the cluster refuses, or whose session ends: nothing that it has of
-// them stays behind, and what has been carried out is completed.
+// The reports to requests that the cluster refuses, or whose session ends: nothing of them stays in
+// the cluster, and a change that was carried out is completed.
 
 let told;
 let session;

@@ -15,7 +15,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 const fileOf = (name) => path.join(directory, name);
 const write = (name, text) => writeFileSync(fileOf(name), text);
 
-/** As that of gRPC: refuses what does not fit together. */
+/** As gRPC's library: refuses a key and a certificate that do not fit together. */
 const library = {
   grpc: {
     credentials: {
@@ -40,7 +40,10 @@ function secretsInFiles() {
   return secretsOf(`etcds://a?${words.join('&')}`);
 }
 
-/** What connections get until they get that, each after a while; without the marks of PEM. */
+/**
+ * The credentials of connections until they get `expected`, each after a while; without the marks
+ * of PEM.
+ */
 async function credentialsUntil(secrets, expected) {
   const seen = new Set();
   while (!seen.has(expected)) {

@@ -8,7 +8,7 @@ const { bytes } = require('../../../../lib/backends/etcd/transaction.js');
 const bucket = new BucketKeys('prefix', 'bucket');
 const keys = bucket.ofName('a');
 const leaseId = toLeaseId('7');
-/** What the thread calls its requests: by its numbers. */
+/** The thread's numbers of its requests, as ids. */
 const ownOf = (...numbers) => new Set(numbers.map((number) => toRequestId(leaseId, number)));
 
 /** @param {number} idNumber  of the id under which the request is in the cluster */

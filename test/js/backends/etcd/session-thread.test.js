@@ -6,10 +6,10 @@ const { toClusterOptions } = require('../../../../lib/backends/etcd/cluster-opti
 const { SessionWords } = require('../../../../lib/backends/etcd/session-words.js');
 
 const SESSION = require.resolve('../../../../lib/backends/etcd/session-thread.js');
-/** Nobody listens there. */
+/** A port without a listener. */
 const NOWHERE = 'etcd://127.0.0.1:9?ttl=3600';
 
-/** The thread of a session that cannot begin, and all that it has told. */
+/** The thread of a session that cannot begin, and all its messages. */
 function startSession() {
   const { port1, port2 } = new MessageChannel();
   const workerData = {
@@ -52,7 +52,7 @@ test('a session that the cluster has never heard of is closed without it', async
   port.postMessage(ask(1));
   port.postMessage({ type: 'close' });
   await once(worker, 'exit');
-  // Its end may be heard of before the last that it has told.
+  // The exit may arrive before the last messages.
   for (let last; (last = receiveMessageOnPort(port)) !== undefined;) told.push(last.message);
   expect(told).toContainEqual({ type: 'closed' });
 });

@@ -129,7 +129,7 @@ const keys = new BucketKeys('prefix', 'bucket');
 
 let client;
 let session;
-/** What was passed on, as id and revision. */
+/** The mails that were passed on, as id and revision. */
 let mails;
 beforeEach(async () => {
   client = new FakeClient();

@@ -5,8 +5,8 @@ const { mkdtempSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 
-// Two agents of one event loop, without the net that finds what nobody was told. In a process of
-// its own: whatever else happens in a loop would wake it.
+// Two agents of one event loop, without the sweep that finds missed wake-ups. In a separate
+// process: other events in a loop would wake it.
 
 const LIB = join(__dirname, '..', '..', '..', '..', 'lib');
 const WATCHDOG_MS = 120_000;
@@ -15,7 +15,7 @@ let directory;
 beforeEach(() => (directory = mkdtempSync(join(tmpdir(), 'holdfast-'))));
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-/** What the program says at its end. It has `open(bucket)` and `queueUp(locks)`. */
+/** The output of the program at its end. It has `open(bucket)` and `queueUp(locks)`. */
 const run = (program) =>
   execFileSync(
     process.execPath,

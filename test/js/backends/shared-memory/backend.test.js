@@ -22,7 +22,7 @@ describeBackendContract(
 test('close() gives its descriptors back at once, not in a later turn of the loop', () => {
   const place = mkdtempSync(join(tmpdir(), 'holdfast-'));
   const open = () => new SharedMemoryBackend({ directory: place, sweeps: false });
-  const other = open(); // what the process has once, whoever closes
+  const other = open(); // has the descriptors that a process has once
   const { descriptors } = countsOf();
   const backend = open();
   expect(countsOf().descriptors).toBeGreaterThan(descriptors);

@@ -71,8 +71,8 @@ function ask(agent, outcome, name, options) {
 }
 
 /**
- * A lock that is held, and behind it one that ends though this thread is blocked. Its time runs
- * from the release of the first: what waits behind both is queued by then.
+ * A lock that is held, and behind it a lock with a hold limit, which ends though this thread is
+ * blocked. Its time runs from the release of the first: requests behind both are queued by then.
  */
 function holdInTurn(name) {
   const first = ask(other, GRANTED, name);

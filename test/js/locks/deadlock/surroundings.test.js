@@ -59,7 +59,7 @@ const detailOf = (name, requestId, { token = null, enclosingToken = null, mode }
   holdLimit: 0,
 });
 
-/** Shows one look after the other, and the last one from then on. */
+/** Returns one snapshot after the other, and the last one from then on. */
 function backendOf(...looks) {
   const asked = [];
   return {

@@ -164,7 +164,7 @@ describe('a graph', () => {
   });
 });
 
-/** Lets everybody end who can, by the rules of the lock table, until nobody can. */
+/** Ends every request that can end, by the rules of the lock table, until none can. */
 function namesOfStuck(held, pending) {
   const holders = new Set(held);
   const queue = [...pending];
@@ -200,7 +200,7 @@ test(`who is stuck is who is left when all have ended who can (HOLDFAST_SEED=${S
     outer: fc.integer({ min: 0, max: 6 }),
   });
   const specs = fc.array(spec, { maxLength: 6 });
-  /** Held locks have the numbers from 1 and are inside older ones; 0 is nobody. */
+  /** Held locks have the numbers from 1 and are inside older ones; 0 is none. */
   const toDetail = (firstNumber, { name, isShared, limit, outer }, i) => {
     const inside = outer > 0 && outer < firstNumber + i ? ` < ${outer}` : '';
     const text = `${name}${firstNumber + i}${inside}`;
