@@ -6,7 +6,7 @@ const path = require('node:path');
 const { LockMetrics } = require('../../lib/metrics/index.js');
 const { ProcessBucket, untilEqual } = require('../support/process-bucket.js');
 
-// What goes to Prometheus and Grafana, read by their own tools.
+// Files for Prometheus and Grafana, read by the tools of Prometheus and Grafana.
 
 const PROMTOOL = process.env.PROMTOOL ?? 'promtool';
 const TSC = path.join(__dirname, '../../node_modules/typescript/bin/tsc');
@@ -89,7 +89,7 @@ describe('promtool', () => {
 });
 
 describe('the dashboard of Grafana', () => {
-  /** What the compiler says of a dashboard by Grafana's types. */
+  /** The compiler's errors about a dashboard, by Grafana's types. */
   function faultsOf(json) {
     const file = write(
       'dashboard.ts',

@@ -1,8 +1,8 @@
 'use strict';
 
-// Mistakes that somebody could make in the core, some of which somebody did make. Each is a small
-// change of the source; `tests` are the C++ tests (program, and a filter where not all of it is
-// meant) of which one has to fail. `npm test -- mutants` plants them.
+// Possible mistakes in the core; some of them were made once. Each is a small change of the source;
+// `tests` are the C++ tests (program, and a filter where not all of it is meant) of which one has
+// to fail. `npm test -- mutants` plants them.
 
 /**
  * @typedef {object} PlantedBug

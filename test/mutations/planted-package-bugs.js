@@ -1,6 +1,6 @@
 'use strict';
 
-// Mistakes in lib/ and src/binding that an audit found, or near ones. The tests are those of Jest.
+// Mistakes in lib/ and src/binding from an audit, or near ones. The tests are run by Jest.
 
 const REENTRANT = 'test/conformance/extensions/reentrant.test.js';
 const DEADLOCK = 'test/conformance/extensions/deadlock.test.js';

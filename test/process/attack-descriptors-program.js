@@ -1,7 +1,7 @@
 'use strict';
 
-// Waits for the lock `a` of a bucket when it has no descriptor left, and tells its parent so, and
-// how it ends.
+// Waits for the lock `a` of a bucket when it has no descriptor left; reports to its parent that it
+// waits, and the outcome.
 
 const { openSync } = require('node:fs');
 const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');

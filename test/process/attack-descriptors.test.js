@@ -30,7 +30,7 @@ async function startToWait(...options) {
   expect(await once(waiter, 'message')).toEqual(['waiting', undefined]);
 }
 
-// The thread that watches others needs descriptors; nobody else waits here who would notice.
+// The thread that watches others needs descriptors; no other process waits here and would notice.
 test('the death of a holder is noticed by one who began to wait without a descriptor left', async () => {
   const holder = await bucket.open('process');
   await holder.hold('a');

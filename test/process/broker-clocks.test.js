@@ -6,7 +6,7 @@ const { killBroker } = require('../support/broker-process.js');
 const { NAMESPACES, describeInside } = require('../support/namespaces.js');
 const { ProcessBucket } = require('../support/process-bucket.js');
 
-// A broker whose clock is another than that of the one before: its journal has times of that clock.
+// A broker with another clock than the broker before: its journal has times of the old clock.
 let bucket;
 let place;
 beforeEach(() => {

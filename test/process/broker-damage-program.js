@@ -1,7 +1,7 @@
 'use strict';
 
-// Takes the lock `a`, or waits for it, and says what becomes of it; releases it when it is told to.
-// argv: the directory of locks.
+// Takes the lock `a`, or waits for it, and reports the outcome; releases it on a message. argv: the
+// directory of locks.
 
 const { openLockManager } = require('../../lib/index.js');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');

@@ -10,7 +10,7 @@ const { BrokerFiles } = require('../../lib/backends/broker/broker-files.js');
 const { openLockManager } = require('../../lib/index.js');
 const { killBroker, removeLocks, suspendBroker } = require('../support/broker-process.js');
 
-// A journal that the next broker cannot read: clients tell what they hold, or all are told why not.
+// A journal that the next broker cannot read: clients report what they hold, or all get the reason.
 
 const PROGRAM = path.join(__dirname, 'broker-damage-program.js');
 
@@ -32,7 +32,7 @@ afterEach(async () => {
 
 const journal = () => path.join(place.folder, `journal.${place.highestClaim()}`);
 
-/** A broker that cannot serve says so for a second, to whoever comes. */
+/** A broker that cannot serve reports it for a second, to each client. */
 async function requestUntilServed(options, callback) {
   for (;;) {
     try {
@@ -56,10 +56,10 @@ async function startHolder() {
   return { child, token: BigInt(token) };
 }
 
-/** Makes its journal one that cannot be read, then kills the broker; gives the journal's path. */
+/** Makes its journal unreadable, then kills the broker; returns the journal's path. */
 function killAndDamage(damage = breakLine) {
   const file = journal();
-  suspendBroker(place); // nobody misses it, and it writes no more
+  suspendBroker(place); // no client misses it, and it writes no more
   fs.writeFileSync(file, damage(fs.readFileSync(file, 'utf8')));
   killBroker(place);
   return file;
@@ -112,7 +112,7 @@ test('while a stopped client may hold a lock, everybody is told what to do, and 
   expect(error.message).toContain(file);
   expect(error.message).toContain('remove the journal');
   child.kill('SIGCONT');
-  // It held the lock all the time, or was told that it has lost it.
+  // It held the lock all the time, or was notified of the loss.
   const told = once(child, 'message');
   if (await isTaken()) child.send('release');
   const [{ value, error: loss }] = await told;

@@ -1,7 +1,7 @@
 'use strict';
 
-// Holds `a`, and every descriptor there is, until it is told to give the descriptors back. Then it
-// says whether it lost the lock. argv: the directory of locks.
+// Holds `a`, and every descriptor there is, until a message releases the descriptors. Then it
+// reports whether it lost the lock. argv: the directory of locks.
 
 const { once } = require('node:events');
 const { closeSync, openSync } = require('node:fs');
@@ -25,7 +25,7 @@ async function main([directory]) {
   const locks = openLockManager({ backend: new BrokerBackend({ directory }) });
   const lock = await locks.acquire('a');
   let taken = takeDescriptors();
-  // The end of its connection gives back one more.
+  // The end of its connection frees one more.
   const taking = setInterval(() => (taken = [...taken, ...takeDescriptors()]), 1);
   process.send('holding');
   await once(process, 'message');

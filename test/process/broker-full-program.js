@@ -1,7 +1,7 @@
 'use strict';
 
-// Fills the file system of its broker and gives back lock after lock; says what came of it. argv:
-// the directory of locks, on a file system of its own, and how many requests wait.
+// Fills the file system of its broker and releases lock after lock; reports the outcomes. argv: the
+// directory of locks, on a separate file system, and how many requests wait.
 
 const { appendFileSync, rmSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');

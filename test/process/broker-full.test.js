@@ -7,7 +7,7 @@ const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { describeInside } = require('../support/namespaces.js');
 
-// A broker whose file system is full: whoever was accepted is granted and released.
+// A broker whose file system is full: an accepted request is granted and released.
 
 const WATCHDOG_MS = 600_000;
 const PROGRAM = join(__dirname, 'broker-full-program.js');

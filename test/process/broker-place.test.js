@@ -8,8 +8,8 @@ const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
 const { openLockManager } = require('../../lib/index.js');
 const { removeLocks } = require('../support/broker-process.js');
 
-// Two domains of locks must not come about without either side knowing: who holds a lock of a
-// broker that others cannot find any more is told so.
+// Two domains of locks must not come about unnoticed: a holder at a broker that others cannot find
+// any more is notified.
 
 let directory;
 let place;

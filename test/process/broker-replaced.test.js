@@ -9,8 +9,8 @@ const { Link } = require('../../lib/backends/broker/link.js');
 const { openLockManager } = require('../../lib/index.js');
 const { killBroker, removeLocks } = require('../support/broker-process.js');
 
-// A broker is followed by another one while a thread goes from one requestSync() to the next: its
-// own connection still leads to the dead one, that of its helper does not.
+// A broker is followed by another one while a thread goes from one requestSync() to the next: the
+// thread's connection still leads to the dead broker, its helper's connection does not.
 
 let directory;
 let place;

@@ -19,11 +19,11 @@ const { randomFrom } = require('../support/process-random.js');
 const { StormChecker } = require('./kill-storm-log.js');
 
 // Processes of three threads each and their broker, killed, stopped and resumed at random moments:
-// brokers also twice in a row, while they recover, and while clients are stopped. Where a process
-// cannot be stopped, they are killed alone.
-// HOLDFAST_RUNTIMES (`npm test -- runtimes`) has them run on several runtimes in turn.
-// HOLDFAST_SEED=<seed> repeats the draws; HOLDFAST_STORM_KILLS, HOLDFAST_STORM_PROCESSES and
-// HOLDFAST_STORM_GRANTS make it longer and larger (`npm test -- broker`).
+// brokers also twice in a row, while they recover, and while clients are stopped. On systems
+// without stop signals, the processes are killed alone. HOLDFAST_RUNTIMES (`npm test -- runtimes`)
+// runs them on several runtimes in turn. HOLDFAST_SEED=<seed> repeats the draws;
+// HOLDFAST_STORM_KILLS, HOLDFAST_STORM_PROCESSES and HOLDFAST_STORM_GRANTS make it longer and
+// larger (`npm test -- broker`).
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const KILLS = lengthOf('HOLDFAST_STORM_KILLS', { whole: 10, part: 7 });
 const GRANTS = Number(process.env.HOLDFAST_STORM_GRANTS ?? 0);
@@ -103,7 +103,7 @@ async function strike(children) {
   if (stopped !== undefined) sendSignal(stopped, 'SIGCONT', place.platform);
 }
 
-/** Resolves when it has ended by itself, which it does once all its requests are settled. */
+/** Resolves when the process has ended, which it does once all its requests are settled. */
 async function stop(child) {
   const ended = once(child, 'exit');
   child.send('stop');

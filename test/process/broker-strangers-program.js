@@ -17,7 +17,7 @@ process.setuid(user);
 const connectTo = (socket) =>
   new Promise((resolve, reject) => net.connect(socket, resolve).on('error', reject));
 
-/** What a stranger may try. Each has to fail. */
+/** The attempts of a stranger. Each has to fail. */
 const ATTEMPTS = {
   'open the bucket': () => openLockManager({ url: `broker://${directory}` }).query(),
   'read the directory': () => fs.readdirSync(directory),

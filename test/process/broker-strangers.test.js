@@ -54,7 +54,7 @@ function listFiles() {
     }));
 }
 
-/** What became of each attempt of another user. */
+/** The outcome of each attempt of another user. */
 async function askStranger() {
   const { pid } = place.readClaim(place.highestClaim());
   const options = [NOBODY, directory, listFiles(), pid];
@@ -114,7 +114,7 @@ test('each socket and file is for its user alone, whatever the mask of new files
   }
 });
 
-/** A folder of another user, closed to everybody else. */
+/** A folder of another user, closed to all others. */
 function plant(folder) {
   fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
   fs.chownSync(folder, NOBODY, NOBODY);

@@ -55,7 +55,7 @@ const killAtOnce = (actors) =>
 async function killInTurn(actors) {
   for (const [i, actor] of actors.entries()) {
     await killAtOnce([actor]);
-    await bucket.locks.query(); // the last in a queue is watched by nobody; this looks at everybody
+    await bucket.locks.query(); // no process watches the last in a queue; query() checks all
     await bucket.hasFilesOf({ processes: PROCESSES - i - 1 });
   }
 }
@@ -118,7 +118,7 @@ class Chain {
   }
 }
 
-/** The snapshot in which somebody holds the lock (the dead hold nothing). */
+/** The snapshot in which the lock has a holder (the dead hold nothing). */
 async function untilHeld() {
   for (;;) {
     const snapshot = await bucket.locks.query();

@@ -1,6 +1,6 @@
 'use strict';
 
-// A process that takes a lock as root, or does not, becomes another user, and tells what its next
+// A process that takes a lock as root, or does not, becomes another user, and reports what its next
 // lock managers answer, in a worker and on the main thread: at once, and when the first one is
 // closed. One JSON argument: the user, the bucket, and whether it takes the lock.
 

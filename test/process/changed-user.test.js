@@ -9,7 +9,7 @@ const { killBroker } = require('../support/broker-process.js');
 
 // Only root can become another user.
 const PROGRAM = join(__dirname, 'changed-user-program.js');
-const USER = 64_000 + (process.pid % 1000); // nobody else's
+const USER = 64_000 + (process.pid % 1000); // not in use
 const isRoot = process.geteuid() === 0;
 const NOT_ROOT = 'only root can become another user';
 if (!isRoot) console.warn(`Skipped: tests of a process that changes its user: ${NOT_ROOT}`);

@@ -7,8 +7,8 @@ const { describeWithPreload } = require('../support/preload/index.js');
 const { PROCESS_BACKENDS } = require('../support/process-backends.js');
 const { ProcessBucket } = require('../support/process-bucket.js');
 
-// No clock frees a lock that was not asked for with a hold limit, and the time of one that was is
-// counted by whoever counts it, whatever its clock shows. Without the sweep.
+// No clock frees a lock that was requested without a hold limit. The time of a hold limit is
+// counted by the process that keeps it, whatever its clock shows. Without the sweep.
 describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
   let bucket;
   const withBucket = (before, after) => {
@@ -18,7 +18,9 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
     after(() => bucket.close());
   };
 
-  /** Whoever is late is taken away; whoever has this long is not, however slow the machine. */
+  /**
+   * A hold of the short limit is ended; the long limit is never reached, however slow the machine.
+   */
   const SHORT = { holdLimit: 50 };
   const LONG = { holdLimit: 600_000 };
   const EXPIRED = { status: 'rejected', reason: { name: 'LockLostError', reason: 'expired' } };

@@ -37,7 +37,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
   const holderOf = async (name) =>
     (await bucket.locks.query()).held.find((lock) => lock.name === name)?.clientId;
 
-  /** Two in namespaces of their own each, and one that shares those of the test. */
+  /** Two processes in separate namespaces each, and a process in the namespaces of the test. */
   const openThree = (inside, place) =>
     Promise.all([
       bucket.open(place, { inside }),

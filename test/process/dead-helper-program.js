@@ -1,7 +1,7 @@
 'use strict';
 
 // Blocks its thread while the helper thread does not start, or ends when it is asked: see
-// dead-helper-preload.js. Says what it was told. argv: the directory of locks.
+// dead-helper-preload.js. Reports the outcome. argv: the directory of locks.
 
 const { once } = require('node:events');
 const { BrokerBackend } = require('../../lib/backends/broker/backend.js');
@@ -23,7 +23,7 @@ function errorOf(action) {
 }
 
 function waitForStart() {
-  // One that was ended by force would not say why.
+  // A thread that was ended by force would not say why.
   const helper = awaitThreadOf(
     () => new SyncHelper({ directory, bucket: 'default' }, MAX_START_MS),
   );

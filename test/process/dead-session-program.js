@@ -1,7 +1,7 @@
 'use strict';
 
 // Asks for a lock while the thread of its session does not start, or ends when it is asked: see
-// dead-session-preload.js. Says what it was told, and which warnings there were.
+// dead-session-preload.js. Reports the outcome, and the warnings.
 
 const { SessionLink } = require('../../lib/backends/etcd/session-link.js');
 const { openEtcdBackend } = require('../../lib/backends/etcd/open.js');
@@ -9,18 +9,18 @@ const { openLockManager } = require('../../lib/index.js');
 const { awaitThreadOf } = require('../support/thread-end.js');
 
 const MAX_START_MS = 1_000;
-/** Nobody listens there. */
+/** A port without a listener. */
 const NOWHERE = 'etcd://127.0.0.1:9';
 
 const [, , way] = process.argv;
 
 const about = ({ name, message }) => ({ name, message });
 
-/** What a thread that is blocked for ever hears of a thread that does not start. */
+/** The error in a thread that is blocked for ever, about a thread that does not start. */
 function waitForStart() {
   let told;
   const onMessage = ({ error }) => (told = about(error));
-  // One that was ended by force would not say why.
+  // A thread that was ended by force would not say why.
   const link = awaitThreadOf(() => new SessionLink({}, onMessage, MAX_START_MS));
   link.block(Infinity, () => false);
   return told;

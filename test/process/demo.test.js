@@ -36,7 +36,7 @@ describe('the demonstration', () => {
 
   test('fails without the lock', () => {
     const { status, result } = runDemo('--increments', '2000', '--without-lock');
-    // What is found is what stands last in a ledger that is damaged by then: any number at all.
+    // The number found is the last one in a ledger that is corrupted by then: any number at all.
     expect(result.ok).toBe(false);
     expect(result.violations).toBeGreaterThan(0);
     expect(status).toBe(1);

@@ -1,8 +1,8 @@
 'use strict';
 
 // A process whose event loop is driven from outside, as in Electron's main process. In the given
-// place of a turn it asks for a lock, or watches; it tells when it has, when it hears of it, and
-// whether the doorbell is quiet then.
+// phase of a turn it asks for a lock, or watches. It reports the request, its event, and whether
+// the doorbell is quiet then.
 
 const { readdirSync, readlinkSync, writeSync } = require('node:fs');
 const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');

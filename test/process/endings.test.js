@@ -16,10 +16,10 @@ afterAll(async () => {
   timings.print();
   await bucket.close();
 });
-// What the tests are about: nothing of the one that ended is left.
+// The claim of the tests: nothing of the ended process or thread is left.
 afterEach(() => bucket.isClean({ processes: 1, threads: 1 }));
 
-// Each waiter is the only one behind the one that ends, so each has to notice by itself.
+// Each waiter is the only waiter behind the ended process or thread, so each has to notice alone.
 const NAMES = ['waited for by a process', 'waited for by a thread'];
 
 const requestAll = (client, options) =>

@@ -40,7 +40,7 @@ describe('refresh-token', () => {
   });
 });
 
-/** A server, a client that goes away in the middle of its request, and one that asks after it. */
+/** A server, a client that goes away in the middle of its request, and a client that asks later. */
 const ABANDONED = `
   const net = require('node:net');
   const { Server } = require('./server.js');

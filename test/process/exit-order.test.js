@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-/** What the listeners of a program that ends have seen. */
+/** The output of the listeners of a program that ends. */
 function run(url, ...words) {
   const env = { ...process.env, HOLDFAST_URL: url, HOLDFAST_DIR: directory };
   const { stdout } = spawnSync(process.execPath, [PROGRAM, ...words], {

@@ -4,8 +4,8 @@ const { closeSync, openSync, readSync, writeSync } = require('node:fs');
 const { join } = require('node:path');
 const { ProcessBucket, untilEqual } = require('../support/process-bucket.js');
 
-// Damage makes the lock of every shard name a living process that is not inside any. Without the
-// sweep. Where the words are: src/segment/layout.h, src/segment/owner.h.
+// Corruption makes the lock of every shard name a living process that is not inside any. Without
+// the sweep. The words are described in src/segment/layout.h and src/segment/owner.h.
 const SHARDS_AT = 4096;
 const SHARD_BYTES = 256;
 const SHARDS = 64;
@@ -63,7 +63,7 @@ test.each([
     warn.mockClear();
     accuse(getPid(), flags);
     expect(await askForAll()).toEqual(NAMES);
-  } while (warn.mock.calls.length > 0); // somebody has stood still for a second
+  } while (warn.mock.calls.length > 0); // a process has stood still for a second
   warn.mockRestore();
   await bucket.isClean({ processes: 1 });
 });

@@ -1,7 +1,7 @@
 'use strict';
 
-// A process whose system calls may fail: does to a bucket what its parent says, one order after the
-// other, and tells what came of it.
+// A process whose system calls may fail: runs the orders of its parent on a bucket, one after the
+// other, and reports the outcomes.
 
 const { closeSync, openSync, readdirSync } = require('node:fs');
 const { setImmediate: nextTurn } = require('node:timers/promises');
@@ -11,7 +11,7 @@ const { threadsOf } = require('../support/process-counts.js');
 
 loadBinding(); // that is not what is to fail
 
-/** What a promise may reject with, and what opening may throw: something that a user can act on. */
+/** The possible rejections and errors of opening: a user can act on each. */
 const describe = ({ name, message, reason }) => ({ name, message, reason });
 
 let locks;
@@ -24,7 +24,7 @@ const ORDERS = {
     await locks.query(); // the first use opens the bucket
     return 'opened';
   },
-  /** Settles with the request; tells when it was made, and of the grant, if there is one. */
+  /** Settles with the request; reports when it was made, and its grant, if there is one. */
   async request({ name, options }) {
     const request = locks.request(name, options, () => {
       process.send({ event: 'granted' });
@@ -56,7 +56,7 @@ const ORDERS = {
     locks.close();
     locks = undefined;
   },
-  /** Takes all descriptors that this process may have, but for so many. */
+  /** Takes all descriptors that this process may have, except so many. */
   takeDescriptors({ leave: spare }) {
     try {
       for (;;) taken.push(openSync('/dev/null'));
@@ -68,7 +68,7 @@ const ORDERS = {
   giveDescriptorsBack() {
     for (const fd of taken.splice(0)) closeSync(fd);
   },
-  /** What this process keeps: descriptors and threads. */
+  /** The resources that this process keeps: descriptors and threads. */
   count: () => [readdirSync('/proc/self/fd').length, threadsOf('self').length],
 };
 

@@ -41,7 +41,7 @@ const bucketIn = (place, capacity = SMALL_CAPACITY) => ({
   capacity,
 });
 
-/** Says in each shard that somebody watches: events go to a ring that has no memory yet. */
+/** Marks each shard as watched: events go to a ring that has no memory yet. */
 function damage(place) {
   const file = openSync(join(place, 'locks', 'full', 'segment'), 'r+');
   const odd = new Uint8Array(new Uint32Array([1]).buffer);
@@ -56,7 +56,7 @@ const isClear = ({ name, message }, names) => {
   expect(message).toMatch(/full|too many open files|no room|larger|capacity/i);
 };
 
-/** Two want one lock; whoever holds it is told to leave it. */
+/** Two want one lock; the holder leaves it on an order. */
 async function contend(a, b) {
   const first = a.request('a');
   expect(await Promise.race([first.granted, first.settled])).toBe('granted');
@@ -71,7 +71,7 @@ async function contend(a, b) {
 
 const FULL = ['QuotaExceededError'];
 
-/** The words that start a program on a tmpfs of its own, mounted at the directory. */
+/** The words that start a program on a separate tmpfs, mounted at the directory. */
 const onTmpfs = (options) => [
   ...['unshare', '--mount', 'sh', '-c'],
   ...[`mount -t tmpfs -o mode=700,${options} none "$0" && exec "$@"`, directory],
@@ -180,7 +180,7 @@ describeInside(['unshare', '--mount'], `on a small tmpfs (HOLDFAST_SEED=${SEED})
     expect(opened).toHaveLength(inodes < 6 ? 0 : inodes < 8 ? 1 : 2);
     if (opened.length === 2) return contend(a, b);
     for (const each of opened) await contend(each, each);
-    // Who has left makes room for the next.
+    // A closed lock manager makes room for the next.
     for (const each of [a, b]) await each.order('close');
     const next = await b.order('open', bucketIn(directory));
     if (inodes < 6) isClear(next.error, FULL);

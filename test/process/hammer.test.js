@@ -31,7 +31,7 @@ async function openWorker() {
   return worker;
 }
 
-/** Resolves when each worker has gone on since now. */
+/** Resolves when each worker has made progress since now. */
 async function allGoOn(workers) {
   for (const worker of workers) {
     const before = await worker.command('stepsOfWork');

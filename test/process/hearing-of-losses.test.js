@@ -25,19 +25,19 @@ async function loseTwo(/** @type {(node: any) => void} */ subscribe) {
   expect(await actor.run(() => 'alive')).toBe('alive');
 }
 
-/** Inside an actor: closes its lock manager as soon as it hears of a loss. */
+/** Inside an actor: closes its lock manager as soon as it is notified of a loss. */
 function closeAtFirstLoss({ locks, require }) {
   const { subscribe } = require('node:diagnostics_channel');
   subscribe('locks.request.lost', () => locks.close());
 }
 
-/** Inside an actor: makes a request in the place of the one that was lost. */
+/** Inside an actor: replaces the request that was lost. */
 function requestAtLoss({ locks, require }) {
   const { subscribe } = require('node:diagnostics_channel');
   subscribe('locks.request.lost', () => locks.request('c', () => {}));
 }
 
-/** Inside an actor: waits, and so reads events, as it hears of a loss. */
+/** Inside an actor: waits, and so reads events, as it is notified of a loss. */
 function waitAtLoss({ locks, require }) {
   const { subscribe } = require('node:diagnostics_channel');
   subscribe('locks.request.lost', () => locks.requestSync('c', () => {}));

@@ -2,8 +2,8 @@
 
 const { ProcessBucket, untilEqual } = require('../support/process-bucket.js');
 
-// A hold limit is kept by whoever runs: the holder's own process, or any that waits for it. All
-// without the sweep: nothing here works because of it.
+// A hold limit is kept by any process that runs: the holder's process, or a process that waits for
+// it. All without the sweep: nothing here works because of it.
 let bucket;
 beforeEach(() => {
   bucket = new ProcessBucket();
@@ -12,7 +12,7 @@ afterEach(() => bucket.close());
 
 const PLACES = ['process', 'thread', 'thread of another process'];
 const SHORT = { holdLimit: 50 };
-/** Whoever is late is taken away; whoever has this long is not, however slow the machine. */
+/** A hold with this limit is never ended, however slow the machine. */
 const LONG = { holdLimit: 600_000 };
 const EXPIRED = {
   status: 'rejected',

@@ -1,7 +1,7 @@
 'use strict';
 
-// What a process costs while nothing happens, also one that watches; and that it sleeps through
-// nothing.
+// The cost of a process while nothing happens, also of a watching process; and that it sleeps
+// through nothing.
 
 const { spawn } = require('node:child_process');
 const { mkdtempSync, readFileSync, readdirSync, rmSync } = require('node:fs');
@@ -49,7 +49,7 @@ test('a process that has waited for locks, and has none, does not wake at all', 
   });
   const lines = readline.createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   expect((await lines.next()).value).toBe('ready');
-  // A sweep would come once a second. What Node does of its own is over some time.
+  // A sweep would come once a second. Node's own work is over some time.
   for (let wakeUps = 1; wakeUps > 0;) {
     const before = wakeUpsOf(child.pid);
     await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
@@ -74,7 +74,7 @@ test('a watcher hardly wakes while nothing happens, and hears of what comes then
   const locks = openLockManager({ directory });
   await locks.request('n', () => {});
   expect([(await lines.next()).value, (await lines.next()).value]).toEqual(['granted', 'released']);
-  let wakeUps = Infinity; // the first times may be those of what it did before
+  let wakeUps = Infinity; // the first counts may include its earlier work
   while (wakeUps >= MAX_WAKE_UPS) {
     const before = wakeUpsOf(child.pid);
     await new Promise((resolve) => setTimeout(resolve, IDLE_MS));

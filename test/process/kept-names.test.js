@@ -47,7 +47,7 @@ function start(step, signal) {
   return child;
 }
 
-/** What the kernel says: 'T' is stopped. */
+/** The state from the kernel: 'T' is stopped. */
 const stateOf = (pid) => /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))[1];
 
 const isFree = () => locks.request('a', { ifAvailable: true }, (lock) => lock !== null);
@@ -77,7 +77,7 @@ test.each(STEPS)('a process that is stopped %s delays no others', async (step, i
     const mine = locks.request('a', () => held);
     process.kill(pid, 'SIGCONT');
     if (step !== 'after the give-back') {
-      // What it was about to take is another's now, so it waits.
+      // Another process now has the lock that it was about to take, so it waits.
       await untilEqual(async () => (await locks.query()).pending.length, 1);
     }
     release();

@@ -3,7 +3,7 @@
 // The log of a kill storm, and the checker that reads it: it knows nothing of the lock table.
 //
 // `enter` is written after the grant and `leave` before the release, each by one appending write:
-// two who overlap in the file did overlap. Who was killed leaves no `leave`.
+// two holds that overlap in the file did overlap. A killed process leaves no `leave`.
 
 /**
  * @param {object} entry

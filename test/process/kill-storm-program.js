@@ -1,9 +1,9 @@
 'use strict';
 
 // A process of a kill storm: its main thread and two workers use locks without a pause, in both
-// modes, with ifAvailable and signals, until they are told to stop. One JSON argument: directory,
+// modes, with ifAvailable and signals, until a message stops them. One JSON argument: directory,
 // number, names, seed, backend (`broker`, or else shared memory). Every second process keeps every
-// name whose lock it releases, not those alone that come back.
+// name whose lock it releases, in place of the repeated names alone.
 
 const { appendFileSync } = require('node:fs');
 const { join } = require('node:path');

@@ -67,14 +67,14 @@ async function killOne(children) {
   children[place] = await start();
 }
 
-/** Resolves when it has ended by itself, which it does once all its requests are settled. */
+/** Resolves when the process has ended, which it does once all its requests are settled. */
 async function stop(child) {
   const ended = once(child, 'exit');
   child.send('stop');
   expect(await ended).toEqual([0, null]);
 }
 
-/** One that lives through it all. Resolves when all its threads are at work. */
+/** A process that lives through it all. Resolves when all its threads are at work. */
 async function startWitness() {
   const witness = await start();
   const seen = () => {
@@ -85,8 +85,8 @@ async function startWitness() {
   return witness;
 }
 
-// Of all that have come and gone it keeps nothing but one end of a doorbell for each place in the
-// table, until the next bearer of that place is rung, and what its helper thread has of its own.
+// After all deaths the witness keeps nothing except one end of a doorbell for each entry of the
+// table, until the next bearer of that entry is rung, and the descriptors of its helper thread.
 async function checkWitness(pid, before, countsBefore) {
   await untilEqual(() => descriptorsOf(pid, log()).lifelines, before.lifelines);
   const { doorbells, others } = descriptorsOf(pid, log());
@@ -96,7 +96,7 @@ async function checkWitness(pid, before, countsBefore) {
       `${doorbells.length - before.doorbells.length} doorbells and ` +
       `${others - before.others} other descriptors`,
   );
-  // Of its own doorbells it has both ends.
+  // The witness has both ends of its doorbells.
   expect(doorbells.length - new Set(doorbells).size).toBeLessThanOrEqual(THREADS);
   expect(others - before.others).toBeLessThanOrEqual(MAX_OF_ITS_OWN);
   expect(counts.segments).toBe(countsBefore.segments);

@@ -12,8 +12,9 @@ beforeEach(async () => {
 afterEach(() => bucket.close());
 
 /**
- * The one that proves that the process lives is the highest of the segment's. It has just been
- * looked at, and then, in the same turn of the event loop, the process stops, or asks for 'a'.
+ * The descriptor that proves the process's life is the highest of the segment's. The library has
+ * just checked it, and then, in the same turn of the event loop, the process stops, or asks for
+ * 'a'.
  * @param {'stop' | 'ask' | 'reuse'} then  reuse: ask, when another file has taken the number
  */
 const closeSlotLock = (actor, then) =>
@@ -23,7 +24,7 @@ const closeSlotLock = (actor, then) =>
       try {
         return fs.readlinkSync(`/proc/self/fd/${fd}`);
       } catch {
-        return ''; // the one that the folder was read with
+        return ''; // the descriptor of the folder
       }
     };
     const all = fs.readdirSync('/proc/self/fd').map(Number);

@@ -8,7 +8,7 @@ const { openLockManager } = require('../../lib/index.js');
 const { LockMetrics } = require('../../lib/metrics/index.js');
 const { untilEqual } = require('../support/process-bucket.js');
 
-/** The page of a program that has a metric of its own, and figures of a lock manager beside it. */
+/** The page of a program with a separate metric, and figures of a lock manager beside it. */
 let directory;
 let registry;
 let manager;

@@ -6,7 +6,7 @@ const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { describeWithPreload } = require('../support/preload/index.js');
 
-// Memory of a file that two machines map is not shared, so locks there would exclude nobody.
+// Memory of a file that two machines map is not shared, so locks there would exclude no process.
 
 const LIBRARY = join(__dirname, '..', '..', 'lib', 'index.js');
 const NFS = '0x6969';

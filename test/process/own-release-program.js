@@ -23,7 +23,7 @@ function countRings() {
     try {
       rings += readSync(fd, bytes);
     } catch (error) {
-      if (error.code !== 'EAGAIN') throw error; // a lifeline, into which nobody writes
+      if (error.code !== 'EAGAIN') throw error; // a lifeline, which is never written to
     }
     closeSync(fd);
   }

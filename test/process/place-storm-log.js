@@ -12,7 +12,7 @@ const lineOf = ({ who, what, section }) => `${who} ${what} ${section}\n`;
 /**
  * @param {string} log
  * @returns {{ sections: number, overlaps: number, violations: string[] }} an overlap is a pair that
- * was inside at once, and a violation is one of which neither was told
+ *   was inside at once, and a violation is an overlap without a notified process
  */
 function checkPlaceLog(log) {
   const sections = new Map();
@@ -23,7 +23,7 @@ function checkPlaceLog(log) {
     else if (what === 'leaving') sections.get(name).to = at;
     else sections.get(name).end = what;
   }
-  // Whoever was killed inside can be told nothing.
+  // A process that was killed inside cannot be notified.
   const ended = [...sections.values()].filter(({ end }) => end !== undefined);
   const violations = [];
   let overlaps = 0;

@@ -1,7 +1,7 @@
 'use strict';
 
-// A process of a storm over the place of a lock table: uses one lock, opens its lock manager anew
-// now and then, and logs what it was told. Argument: JSON of directory, log, seed.
+// A process of a storm over the location of a lock table: uses one lock, opens its lock manager
+// anew now and then, and logs its outcomes. Argument: JSON of directory, log, seed.
 
 const { appendFileSync } = require('node:fs');
 const { setImmediate: nextTurn, setTimeout: pause } = require('node:timers/promises');
@@ -11,7 +11,7 @@ const { sleepPastATurn } = require('../support/sleep-for.js');
 const { lineOf } = require('./place-storm-log.js');
 
 const MAX_INSIDE_MS = 9;
-/** Those who do not wait are the newcomers: who waits hears of a harm from the sweep. */
+/** Newcomers do not wait; the sweep notifies waiters of a harm. */
 const MAX_OUTSIDE_MS = 40;
 /** The place is looked at again 10 ms after the last look at the earliest. */
 const A_LOOK_LATER_MS = 15;
@@ -41,7 +41,7 @@ async function use() {
     });
     write('left', section);
   } catch (error) {
-    // Told of a loss, or that the table is of another version or in the middle of being replaced.
+    // After a loss, or because the table is of another version or in the middle of being replaced.
     if (!(error instanceof DOMException)) throw error;
     if (hasEntered) write('told', section);
     await nextTurn();

@@ -58,7 +58,7 @@ const HARMS = [
   ({ directory }) => fs.rmSync(directory, { recursive: true }),
   ({ directory }) => fs.renameSync(directory, elsewhere()),
   (it) => replaceByCopy(it),
-  // The table of another version, until somebody replaces it or takes it away.
+  // The table of another version, until it is replaced or taken away.
   async (it) => {
     replaceByCopy(it, (fd) => fs.writeSync(fd, Buffer.from([250]), 0, 1, VERSION_AT));
     await pause(random(LATEST_MS));
@@ -73,7 +73,7 @@ const HARMS = [
   },
 ];
 
-/** Somebody else may have been faster, or nobody has come since the last time. */
+/** The harm may be in place already, or no process has come since the last time. */
 async function harm() {
   try {
     await HARMS[random(HARMS.length)](place);

@@ -7,10 +7,10 @@ const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backen
 const { openLockManager } = require('../../lib/index.js');
 const { sleepPastATurn } = require('../support/sleep-for.js');
 
-// The lock table is looked for again 10 ms after the last look at the earliest, once per turn.
+// The lock table's path is read again 10 ms after the last time at the earliest, once per turn.
 const A_LOOK_LATER_MS = 20;
 
-/** What somebody may do to a lock table that is in use. */
+/** The harms that a program may do to a lock table in use. */
 const HARMS = {
   'the segment is removed': ({ folder }) => rmSync(join(folder, 'segment')),
   'the segment is moved away': ({ folder }) =>
@@ -43,7 +43,7 @@ async function holdAndWait(locks) {
       return new Promise(() => {});
     });
   });
-  // A look for deadlocks may tell a loss, too, before the next request does.
+  // A check for deadlocks may report a loss, too, before the next request does.
   const options = { deadlock: 'ignore' };
   const waiting = locks.request('ledger', options, () => 'granted on a table that is gone');
   return { lock, held, waiting };

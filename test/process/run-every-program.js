@@ -1,6 +1,6 @@
 'use strict';
 
-// One of the workers of run-every.test.js. It tells of each run, and ends one when it is told to.
+// One of the workers of run-every.test.js. It reports each run, and ends a run on a message.
 
 const { once } = require('node:events');
 const { appendFileSync } = require('node:fs');

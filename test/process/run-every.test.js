@@ -13,7 +13,7 @@ const { randomFrom } = require('../support/process-random.js');
 
 const PROGRAM = path.join(__dirname, 'run-every-program.js');
 const HOUR = 3_600_000;
-/** Between two runs of a storm: a watchdog, after which the state is told. */
+/** Between two runs of a storm: a watchdog, after which the state is printed. */
 const STANDSTILL_MS = 30_000;
 
 let directory;
@@ -141,7 +141,7 @@ test('delivery: at-most-once: a run whose process dies in the middle is not made
   expect(readLog()).toHaveLength(1);
 });
 
-/** What the workers do, and what the lock table and the log say. */
+/** The states of the workers, the lock table and the log. */
 async function describeState() {
   const locks = openLockManager({ directory });
   const { held, pending } = await locks.inspect();
@@ -215,7 +215,7 @@ describe.each(['at-least-once', 'at-most-once'])('%s, in a storm', (delivery) =>
       const ending = lines.find(
         (line) => line.step === 'end' && line.pid === pid && line.due === due,
       );
-      // A run without an end is that of a killed process: the next one begins after its death.
+      // A run without an end belongs to a killed process: the next run begins after its death.
       if (ending !== undefined) {
         expect(lines.indexOf(ending)).toBeLessThan(lines.indexOf(next));
       } else {

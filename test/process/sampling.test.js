@@ -1,6 +1,6 @@
 'use strict';
 
-// What statistics cost a busy bucket: a bounded number of events, and not one for each request.
+// The cost of statistics in a busy bucket: a bounded number of events, not one for each request.
 
 const { closeSync, openSync, readSync } = require('node:fs');
 const { join } = require('node:path');
@@ -11,7 +11,7 @@ const { ProcessBucket, untilEqual } = require('../support/process-bucket.js');
 const REQUESTS = 20_000;
 const MAX_IN_WINDOW = 5_000;
 const BATCH = 500;
-/** Where the header keeps the newest number of the watch ring. */
+/** The index, in the header, of the newest number of the watch ring. */
 const LAST_ENTRY_AT = 192;
 
 let bucket;
@@ -77,7 +77,7 @@ describe('metrics of a busy bucket', () => {
     const held = await second.hold('of the second');
     await held.granted;
     second.endBy('SIGKILL');
-    // A newcomer reaps who died while nobody waited or watched.
+    // A newcomer reaps processes that died while none waited or watched.
     await untilEqual(
       async () => {
         await bucket.receiveNewcomer();

@@ -8,7 +8,7 @@ const { promisify } = require('node:util');
 const { lengthOf } = require('../support/lengths.js');
 const { LOADS } = require('../../bench/lock-loads.js');
 
-// What a request costs at these sizes is shown by bench/scenarios/queue.js.
+// bench/scenarios/queue.js shows the cost of a request at these sizes.
 const PROGRAM = join(__dirname, '../support/process-scale-program.js');
 const SIZES = [1_000, 10_000, 100_000];
 const LARGEST = SIZES.at(-1);
@@ -17,7 +17,7 @@ const ROUNDS = lengthOf(undefined, { whole: 3, part: 2 });
 const WATCHDOG_MS = 15 * 60_000;
 const NOTHING = { held: [], pending: [] };
 
-/** Runs a load in a process of its own; fails when the load finds anything wrong. */
+/** Runs a load in a separate process; fails when the load finds anything wrong. */
 async function run(task) {
   const directory = mkdtempSync(join(tmpdir(), 'holdfast-'));
   try {
@@ -47,7 +47,7 @@ describe.each(Object.entries(LOADS))('%s', (load, { title }) => {
     if (count < LARGEST) return;
 
     test('give their memory back', () => {
-      // What stays is room for as many requests: numbers, not objects.
+      // Room for as many requests stays: numbers, not objects.
       expect(result.heapAfter).toBeLessThan(result.heapAtOnce / 10);
     });
 

@@ -32,7 +32,7 @@ async function openAll(place) {
 }
 afterEach(async () => {
   await Promise.all([victim, thief, waiter].map((actor) => actor.retire()));
-  await bucket.receiveNewcomer(); // nobody waits for a victim any more
+  await bucket.receiveNewcomer(); // no process waits for a victim any more
   await bucket.isClean();
 });
 

@@ -1,7 +1,7 @@
 'use strict';
 
 /**
- * What a process of the storm notes of one request; times in nanoseconds.
+ * The notes of a storm process about one request; times in nanoseconds.
  * @typedef {object} Note
  * @property {string} name
  * @property {boolean} steals
@@ -9,14 +9,14 @@
  * @property {number} askedAfter  and had returned by then
  * @property {number} [grantedAt]  the callback began
  * @property {number} [token]
- * @property {number} [releasedAt]  the callback was over, and nothing given back yet
+ * @property {number} [releasedAt]  the callback was over, and the lock not released yet
  * @property {number} settledAt
  * @property {boolean} isLost
  * @property {boolean} isStillHeld  the lock was seen to be held after the promise had settled
  */
 
 /**
- * What contradicts the promises of the queue; all locks are exclusive.
+ * The contradictions to the promises of the queue; all locks are exclusive.
  * @param {Note[]} notes
  * @returns {string[]}
  */
@@ -30,7 +30,7 @@ function findViolations(notes) {
   });
 }
 
-/** Whoever holds has given back before the next one gets it, unless that one steals. */
+/** Grants before the previous holder's release, without a steal. */
 function overlaps(byToken) {
   return byToken.slice(1).flatMap((next, i) => {
     const before = byToken[i];
@@ -55,7 +55,7 @@ function overtakings(byToken) {
   return violations;
 }
 
-/** A promise that fulfils after the lock was stolen, or before it is given back. */
+/** A promise that fulfils after the lock was stolen, or before its release. */
 function lies(byToken) {
   let thief;
   return byToken.toReversed().flatMap((note) => {

@@ -2,8 +2,8 @@
 
 // A process of the storm of stops. A witness asks for locks that others want too, without a pause,
 // and notes the times, of a clock that all processes share, in nanoseconds; on the message 'end' it
-// sends what it has noted. A busy one uses locks of its own as fast as it can: when it is stopped,
-// it is often in the middle of a change.
+// sends its notes. A busy one uses separate locks as fast as it can: when it is stopped, it is
+// often in the middle of a change.
 
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { SharedMemoryBackend } = require('../../lib/backends/shared-memory/backend.js');
@@ -45,7 +45,7 @@ async function ask() {
   notes.push(note);
 }
 
-/** What has settled is given back. */
+/** Releases a lock whose promise has settled. */
 async function look(note) {
   const { held } = await locks.inspect();
   const isIt = (/** @type {{ name: string, token: bigint }} */ { name, token }) =>

@@ -37,7 +37,7 @@ describeWithPreload(
       asked = await waiter.request('a');
       setOrder(ORDER);
       released = held.release('kept'); // which grants the lock to the waiter, and stops there
-      released.catch(() => {}); // where it dies it cannot be told
+      released.catch(() => {}); // a dead process is not notified
       await untilEqual(readOrder, CARRIED_OUT);
       await stopped.untilStopped(); // which it does right after that
     });

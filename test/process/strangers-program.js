@@ -26,7 +26,7 @@ const segment = join(bucket, 'segment');
 const openForWriting = (file) =>
   closeSync(openSync(file, constants.O_WRONLY | constants.O_NONBLOCK));
 
-/** What a stranger may try. Each has to fail. */
+/** The attempts of a stranger. Each has to fail. */
 const ATTEMPTS = {
   'open the bucket': async () => openLockManager({ directory }).query(),
   'open another bucket of the directory': async () =>

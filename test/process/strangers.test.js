@@ -8,7 +8,7 @@ const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { openLockManager } = require('../../lib/index.js');
 
-// Nobody else gets in, and what somebody has planted is refused with the reason.
+// No other user gets in, and a planted file is refused with the reason.
 const PROGRAM = join(__dirname, 'strangers-program.js');
 const LIBRARY = join(__dirname, '../../lib/index.js');
 const NOBODY = 65_534;
@@ -68,14 +68,14 @@ const makeSegment = (size, mode = 0o600) => {
   makeFolder();
   fs.writeFileSync(segment, Buffer.alloc(size), { mode });
 };
-/** A real one, of somebody who has left. */
+/** A real segment, of a process that has left. */
 async function leaveSegment() {
   (await open()).close();
 }
 const elsewhere = () => join(root, 'elsewhere');
 const mkfifo = (path) => void execFileSync('mkfifo', ['-m', '600', path]);
 
-/** What is planted, and what the refusal says of it. */
+/** The planted files, and the reason in the refusal. */
 const PLANTED = {
   'a link for the directory': [
     () => {
@@ -239,7 +239,7 @@ test('a directory whose own place is missing is refused with the way to name ano
   });
 });
 
-/** What another version has left: its layout version follows the magic. */
+/** A segment of another version: its layout version follows the magic. */
 function changeLayoutVersion() {
   const fd = fs.openSync(segment, 'r+');
   fs.writeSync(fd, Buffer.from([250]), 0, 1, 8);

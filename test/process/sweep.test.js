@@ -2,7 +2,7 @@
 
 const { ProcessBucket } = require('../support/process-bucket.js');
 
-// What the sweep is for, the net under the mechanisms: all other tests of processes do without it.
+// The purpose of the sweep, the net under the mechanisms: other tests of processes do without it.
 let bucket;
 let waiter;
 beforeEach(async () => {

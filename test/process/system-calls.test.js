@@ -11,11 +11,11 @@ const { describeWithPreload } = require('../support/preload/index.js');
 // from then on, until the path is walked. HOLDFAST_FAULTS=long tries every error of each call, and
 // all calls from each one on. HOLDFAST_SEED=<seed> repeats where it begins.
 const IS_LONG = process.env.HOLDFAST_FAULTS === 'long';
-/** What is left to the sweep takes a second each time, so not all of them in each run. */
+/** A failure that is left to the sweep takes a second each time, so not all of them in each run. */
 const STEPS = IS_LONG ? { once: 1, 'from then on': 1 } : { once: 3, 'from then on': 9 };
 const SEED = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const CAPACITY = 1 << 20;
-/** What a user can act on; an OperationError carries what the system said. */
+/** Errors that a user can act on; an OperationError carries the message of the system. */
 const CLEAR = ['QuotaExceededError', 'SecurityError', 'InvalidStateError', 'OperationError'];
 const FOR_GOOD = Number.MAX_SAFE_INTEGER;
 

@@ -1,7 +1,8 @@
 'use strict';
 
 // A process whose main thread never loads the addon: starts workers that do, each in one state and
-// ended in one way, and tells what is left of them. One JSON argument: libraries, directory, count.
+// ended in one way, and reports what is left of them. One JSON argument: libraries, directory,
+// count.
 
 const { Worker, isMainThread, parentPort, threadId, workerData } = require('node:worker_threads');
 const { countsOf } = require('../support/process-counts.js');
@@ -11,7 +12,7 @@ const WARM_UP = 8;
 const TAKEN = 'taken';
 const forever = () => new Promise(() => {});
 
-/** What a worker does before its end; each says when it is there. */
+/** The work of a worker before its end; each reports when it is there. */
 const STATES = {
   idle: (locks, ready) => locks.query().then(ready),
   granted: (locks, ready, own) => locks.request(own, () => (ready(), forever())),

@@ -1,8 +1,8 @@
 'use strict';
 
 // A process whose workers use one part of the package until they are ended, each at a random
-// moment; tells what they said and what is left of them. One JSON argument: kind, count, directory,
-// seed.
+// moment; reports their messages and what is left of them. One JSON argument: kind, count,
+// directory, seed.
 
 const { stat } = require('node:fs/promises');
 const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
@@ -28,7 +28,7 @@ async function ended(promise) {
   }
 }
 
-/** What a worker does again and again, one kind a worker; `i` counts. */
+/** The repeated work of a worker, one kind a worker; `i` counts. */
 const KINDS = {
   'import of the package': async () => {
     const { openLockManager } = await import('../../lib/index.mjs');
@@ -122,7 +122,7 @@ const KINDS = {
     const locks = openHere();
     const semaphore = new Semaphore('semaphore', 2, { manager: locks });
     const mutexes = [new Mutex('mutex', { manager: locks }), new Mutex()];
-    // Of this worker alone: the lock of an AsyncLock is not given back when its thread ends.
+    // Of this worker alone: the lock of an AsyncLock is not released when its thread ends.
     const asyncLock = new AsyncLock(new SharedArrayBuffer(4));
     return async () => {
       await Promise.all([...mutexes, semaphore].map((each) => each.runExclusive(aTurn)));

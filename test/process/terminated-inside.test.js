@@ -27,7 +27,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Runs the program; what it tells, and how it ends. */
+/** Runs the program; resolves with its output, and how it ends. */
 async function run(kind) {
   const options = { kind, count: TERMINATIONS, directory, seed: SEED };
   const child = fork(PROGRAM, [JSON.stringify(options)], { execArgv: [] });

@@ -16,7 +16,7 @@ beforeEach(() => {
 afterEach(() => bucket.close());
 
 /**
- * As a stray write does: nobody is told of it. Cells begin at multiples of their size.
+ * As a stray write does: no agent is notified. Cells begin at multiples of their size.
  * @param {number} state  of the records
  */
 function wipe(state) {
@@ -41,7 +41,7 @@ test('a request whose record was wiped out fails, and its name goes on', async (
   await bucket.locks.request('a', () => {});
 });
 
-// Somebody else may have had the lock since: a section whose record is gone has not been alone.
+// Another process may have had the lock since: a section whose record is gone has not been alone.
 test('a section whose record was wiped out does not end as one that was released', async () => {
   const held = bucket.locks.request('a', () => wipe(HELD));
   await expect(held).rejects.toBeInstanceOf(LockLostError);

@@ -14,7 +14,7 @@ afterEach(() => bucket.close());
 
 const whatOf = ({ type, name, clientId }) => ({ type, name, clientId });
 
-/** Where the header keeps the newest number of the watch ring. */
+/** The index, in the header, of the newest number of the watch ring. */
 const LAST_ENTRY_AT = 192;
 
 /** How many events have been written down, ever. */
@@ -94,7 +94,7 @@ test('somebody who waits and dies is seen to die, and the next is granted', asyn
       events.push([value.type, value.clientId, value.token !== null]);
     }
   };
-  await see(3); // released before anybody has cleaned up, the lock would be granted to the dead
+  await see(3); // released before a clean-up, the lock would be granted to the dead
   await release();
   await see(2);
   await watch.return();
@@ -117,7 +117,7 @@ test('what nobody watches is not written down, also after the last watcher was k
   await otherWatch.end();
   expect(await isWritten()).toBe(true);
   await watcher.end(); // SIGKILL
-  // Whoever comes cleans up: nobody has waited for it.
+  // The newcomer cleans up: no process has waited for the dead one.
   await bucket.receiveNewcomer();
   await untilEqual(isWritten, false);
 });

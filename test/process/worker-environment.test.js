@@ -1,6 +1,6 @@
 'use strict';
 
-// A worker may be given an environment of its own, which lacks the variables of its process.
+// A worker may be given a separate environment, which lacks the variables of its process.
 
 const { spawnSync } = require('node:child_process');
 const { mkdtempSync, writeFileSync } = require('node:fs');

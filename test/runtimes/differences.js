@@ -8,7 +8,7 @@
  * @property {string[]} on  names of runtimes; `plain` is Node without the native part
  * @property {keyof typeof REASONS} reason
  * @property {string} file
- * @property {string} test  its title, without that of its block
+ * @property {string} test  its title, without the block's title
  */
 
 const REASONS = {
@@ -66,7 +66,7 @@ const DIFFERENCES = [
 /**
  * @param {string} runtime
  * @param {string} file
- * @param {string} title  with those of its blocks
+ * @param {string} title  with the titles of its blocks
  * @returns {keyof typeof REASONS | undefined} why the test does not count there
  */
 function differenceOf(runtime, file, title) {

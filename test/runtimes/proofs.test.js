@@ -4,8 +4,8 @@ const { AsyncLocalStorage, createHook } = require('node:async_hooks');
 const fs = require('node:fs');
 const { DIFFERENCES } = require('./differences.js');
 
-// On the runtime of the tests: what each reason says is true. Where one fails, the runtime has
-// learned something, and the list of what it cannot do can be shorter.
+// On the runtime of the tests: each stated reason is true. If a proof fails, the runtime has
+// learned something, and the list of its gaps can be shorter.
 
 const { bun, deno } = process.versions;
 const runtime = bun ? 'bun' : deno ? 'deno' : 'plain';
@@ -15,7 +15,7 @@ function spin(ms) {
   for (const start = performance.now(); performance.now() - start < ms;);
 }
 
-/** What calls back, of that which hands no scheduling state on. */
+/** The callbacks that hand no scheduling state on. */
 const CALLBACKS = {
   timer: (callback) => setTimeout(callback),
   immediate: (callback) => setImmediate(callback),

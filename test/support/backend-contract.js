@@ -48,7 +48,7 @@ function describeBackendContract(title, open, about = {}) {
 
     /**
      * Resolves when everything that was on its way to the two agents before has arrived: each of
-     * them was told of a grant that was decided after it.
+     * them was notified of a grant that was decided after it.
      */
     async function settle() {
       for (const backend of [first, second]) {
@@ -140,7 +140,7 @@ function describeBackendContract(title, open, about = {}) {
       const holder = ask(first, GRANTED, 'a');
       const cancelled = ask(first, QUEUED, 'a');
       const next = ask(second, QUEUED, 'a');
-      first.release(holder); // grants the second request, which has still to be told
+      first.release(holder); // grants the second request, which has still to be notified
       first.cancel(cancelled);
       await next.until('granted');
       await settle();

@@ -10,7 +10,7 @@ const exclusive = (extras) => ({ mode: 'exclusive', extras: { ...NO_EXTRAS, ...e
 const countsOf = ({ held, pending }) => [held.length, pending.length];
 
 /**
- * What a backend does beyond the standard, as tests.
+ * The features of a backend beyond the standard, as tests.
  * @param {() => { first: object, second: object }} agents  two agents of an empty bucket
  * @param {number} comfortableMs  longer than the system keeps a thread from running between two
  *   statements
@@ -132,7 +132,7 @@ function testBackendExtras(agents, comfortableMs) {
       expect(waiting.told).toEqual([]);
       first.release(holder);
       await waiting.until('lost: expired');
-      // Of a loss that is found before the grant, only the loss is told.
+      // If a loss is found before the grant, only the loss is reported.
       expect(waiting.told.filter((what) => what !== 'granted')).toEqual(['lost: expired']);
     });
 

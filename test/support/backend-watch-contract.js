@@ -7,7 +7,7 @@ const { ask } = require('./recorded-request.js');
 const MAX = 100;
 
 /**
- * What a backend tells those who watch, as tests.
+ * The events of a backend for watchers, as tests.
  * @param {() => { first: object, second: object }} agents  two agents of an empty bucket
  */
 function testBackendWatch(agents) {

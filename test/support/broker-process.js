@@ -2,11 +2,11 @@
 
 const { readFileSync, readdirSync, rmSync } = require('node:fs');
 
-/** They stop a process, and let it go on. */
+/** The signals that stop a process, and continue it. */
 const STOPS = ['SIGSTOP', 'SIGCONT'];
 
 /**
- * Sends a signal, but for one that stops or continues a process where there is none such.
+ * Sends a signal, except a signal that stops or continues a process where there is none such.
  * @param {{ kill(signal: NodeJS.Signals): unknown }} target
  * @param {NodeJS.Signals} signal
  * @param {import('../../lib/backends/broker/platform.js').Platform} platform
@@ -17,7 +17,7 @@ function sendSignal(target, signal, { hasStopSignals }) {
 
 /**
  * Whether a process is a broker of a directory, or of one below it. The number in a claim may
- * belong to a stranger by now: numbers come round. Where /proc does not tell, it is taken for one.
+ * belong to a stranger by now: numbers come round. Without /proc, the process is taken for one.
  * @param {number} pid
  * @param {string} directory
  */
@@ -81,9 +81,9 @@ function pidsOfBrokers(place) {
 }
 
 /**
- * Removes a directory of locks when its clients have ended. A client that saw a broker die may
- * have started the next one, which has no claim yet, and a killed one may write until it is gone:
- * so all of them are ended first, and waited for where /proc tells.
+ * Removes a directory of locks when its clients have ended. A client that saw a broker die may have
+ * started the next one, which has no claim yet, and a killed one may write until it is gone: so all
+ * of them are ended first, and waited for if there is a /proc.
  * @param {import('../../lib/backends/broker/broker-files.js').BrokerFiles} place
  */
 function removeLocks(place) {

@@ -12,7 +12,7 @@ const PROGRAM = path.join(__dirname, '..', '..', 'lib', 'cli', 'holdfast.js');
 
 const MAX_OUTPUT = 64 * 2 ** 20;
 
-/** A command that goes on: what it prints can be waited for. */
+/** A command that keeps running: its output can be waited for. */
 class RunningCommand {
   #child;
   #lines = [];
@@ -68,7 +68,7 @@ class RunningCommand {
   }
 }
 
-/** The command line tool, on a directory of its own, and a lock manager beside it. */
+/** The command line tool, on a fresh directory, and a lock manager beside it. */
 class CommandLine {
   directory = mkdtempSync(path.join(tmpdir(), 'holdfast-cli-'));
   locks = openLockManager({ directory: this.directory });

@@ -6,8 +6,8 @@ const { join } = require('node:path');
 const LIBRARY = join(__dirname, '../../lib/index.js');
 
 /**
- * Runs a self-contained async function in a process of its own, with everything of the package,
- * `collect()`, which collects what it can, and `library`, its file. Gives what it returned.
+ * Runs a self-contained async function in a separate process, with everything of the package,
+ * `collect()`, which collects what it can, and `library`, its file. Resolves with its result.
  */
 function runWithCollector(body) {
   const program = `

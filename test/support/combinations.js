@@ -5,8 +5,8 @@
  * them) limits it to these backends; without it a backend that cannot be loaded is a failure.
  * `etcd` needs a cluster, whose URL is in HOLDFAST_TEST_ETCD: `npm test -- etcd` starts one.
  *
- * `first` and `second` say where a client lives: in the thread of the test, in a worker thread or
- * process of its own, or (`same thread`) beside the first one as a lock manager of its own.
+ * `first` and `second` say where a client lives: in the thread of the test, in a separate worker
+ * thread or process, or (`same thread`) beside the first one as a separate lock manager.
  */
 const COMBINATIONS = [
   { backend: 'local', first: 'main', second: 'same thread' },

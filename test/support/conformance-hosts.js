@@ -7,7 +7,7 @@ const { openHost } = require('./host-link.js');
 
 /**
  * The threads and processes that the clients of one test file live in, and the directories of their
- * buckets. Starting them takes longer than most tests: those of one combination go on as those of
+ * buckets. Starting them takes longer than most tests: the hosts of one combination are reused by
  * the next, and all combinations over a broker have one broker.
  */
 class ConformanceHosts {
@@ -27,7 +27,7 @@ class ConformanceHosts {
     if (link.isLiving) this.#idle[this.#places.get(link)]?.push(link);
   }
 
-  /** A new directory, but for a broker. @param {string} backend */
+  /** A new directory, except for a broker. @param {string} backend */
   directoryOf(backend) {
     const known = this.#directories.get(backend);
     if (known !== undefined) return known;

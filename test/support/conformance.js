@@ -20,7 +20,7 @@ class Clients {
     this.#combination = combination;
   }
 
-  /** Whether the second client has a thread or process of its own. */
+  /** Whether the second client has a separate thread or process. */
   get hasSecondHost() {
     return this.#combination.second !== 'same thread';
   }

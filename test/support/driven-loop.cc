@@ -1,7 +1,7 @@
 // An addon for tests: drive(between) runs the event loop as programs do that embed Node, Electron's
 // main process for one. The program sleeps on the loop's backend descriptor, outside of uv_run(),
-// and calls between() before each sleep, until that answers false. isReadable(fd) tells whether
-// a descriptor is.
+// and calls between() before each sleep, until that answers false. isReadable(fd) returns whether a
+// descriptor is readable.
 #include <node_api.h>
 #include <poll.h>
 #include <uv.h>

@@ -1,6 +1,6 @@
 'use strict';
 
-// A process that closes its lock manager when it is told to, and then has nothing more to do.
+// A process that closes its lock manager on a message, and then has nothing more to do.
 
 const { openLockManager } = require('../../lib/index.js');
 

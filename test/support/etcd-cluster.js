@@ -9,7 +9,7 @@ const path = require('node:path');
 const { EtcdMember } = require('./etcd-member.js');
 
 const LOOPBACK = '127.0.0.1';
-/** What statfs() says of a file system in memory. */
+/** The type that statfs() returns for a file system in memory. */
 const TMPFS_MAGIC = 0x01021994;
 
 /** In memory where that is possible: what is tested is not the disk. */
@@ -18,7 +18,7 @@ function dataRoot() {
   return mkdtempSync(path.join(isInMemory ? '/dev/shm' : tmpdir(), 'holdfast-etcd-'));
 }
 
-/** So many ports that nobody listens on. */
+/** Ports without a listener. */
 async function freePorts(count) {
   const servers = Array.from({ length: count }, () => createServer().listen(0, LOOPBACK));
   await Promise.all(servers.map((server) => once(server, 'listening')));
@@ -48,7 +48,7 @@ async function loopbackHosts(size) {
  * @property {string[]} launch  words before the command
  */
 
-/** A cluster with data of its own. */
+/** A cluster with fresh data. */
 class EtcdCluster {
   #directory = dataRoot();
   #isStopped = false;
@@ -89,13 +89,13 @@ class EtcdCluster {
     return `etcd://${this.endpoints.join(',')}/${prefix}${query}`;
   }
 
-  /** What the commands from now on are made with. @param {string[]} rights */
+  /** Makes the commands from now on with these rights. @param {string[]} rights */
   become(rights) {
     this.#rights = rights;
   }
 
   /**
-   * Nobody gets in without a password from now on.
+   * Refuses all access without a password from now on.
    * @param {string} prefix  of the keys that are for the user `app`, whose password is `app`
    * @returns {Promise<(url: string) => string>} puts that user into a URL
    */
@@ -255,7 +255,7 @@ class EtcdCluster {
     );
   }
 
-  /** Puts an empty member in the place of one that is lost. @param {EtcdMember} member */
+  /** Puts an empty member in the place of a lost one. @param {EtcdMember} member */
   async replace(member) {
     await member.kill();
     member.forgetData();
@@ -263,7 +263,7 @@ class EtcdCluster {
     const line = list.split('\n').find((text) => text.split(', ').includes(member.name));
     await this.insist('member', 'remove', line.split(', ')[0]);
     await this.insist('member', 'add', member.name, `--peer-urls=${member.peerUrl}`);
-    // It asks one of the others who is a member, and gives up where that one has not heard of it.
+    // It asks another member for the list, and gives up if the list there does not have it yet.
     const others = this.members.filter((it) => it !== member);
     await Promise.all(others.map((other) => this.#untilListed(other, member)));
     member.start(this.members, 'existing');

@@ -1,7 +1,7 @@
 'use strict';
 
 // A process with very many requests for one lock. Under each grant it calls a fenced resource; it
-// ends when it is told to, whatever still waits.
+// ends on a message, whatever still waits.
 
 const { openLockManager } = require('../../lib/index.js');
 const { ResourceClient } = require('./fenced-resource.js');

@@ -23,9 +23,9 @@ const TOO_LONG_MS = 7_000;
  */
 
 /**
- * What may happen to a cluster and to its clients, of which several may happen at a time: each
- * resolves when it is over, although a member may still have to start. Two of them never happen to
- * the same member.
+ * The faults of a cluster and of its clients, of which several may happen at a time: each resolves
+ * when it is over, although a member may still have to start. Two of them never happen to the same
+ * member.
  */
 class EtcdFaults {
   #with;
@@ -145,7 +145,7 @@ class EtcdFaults {
     for (let i = 0; i < 3; i += 1) await clock.set(JUMPS[random(JUMPS.length)]);
   }
 
-  /** All of them; a change of rights by itself only those that are under way just then. */
+  /** Ends all tokens; a change of rights alone ends only the tokens of calls just under way. */
   async #endTokens() {
     const { cluster } = this.#with;
     for (let i = 0; i < 3; i += 1) {

@@ -1,6 +1,7 @@
 'use strict';
 
-// A process that holds locks, each with a session of its own, until it is killed, or told to exit.
+// A process that holds locks, each with a separate session, until it is killed, or a message ends
+// it.
 
 const { openLockManager } = require('../../lib/index.js');
 

@@ -7,7 +7,7 @@ const path = require('node:path');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 
 const BINARY = process.env.HOLDFAST_ETCD || 'etcd';
-/** What Linux calls the state of a thread that a signal has stopped. */
+/** The state in Linux of a thread that a signal has stopped. */
 const STOPPED = 'T';
 
 /** Of the threads of a process. @param {number} pid */

@@ -1,8 +1,8 @@
 'use strict';
 
-// A process of a storm: takes locks until it is told to stop, and does under each what a fenced
-// resource accepts or refuses. Then it sends what its session has been through, and rests until it
-// is told to close.
+// A process of a storm: takes locks until a message stops it, and does under each what a fenced
+// resource accepts or refuses. Then it sends the status of its session, and rests until a message
+// closes it.
 
 const { once } = require('node:events');
 const { setTimeout: sleep } = require('node:timers/promises');

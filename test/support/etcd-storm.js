@@ -24,7 +24,7 @@ const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1_000_000);
 
 /** One process of a storm. */
 class StormProcess {
-  /** What its session has been through; undefined as long as it takes locks. */
+  /** The status of its session at its rest; undefined as long as it takes locks. */
   status;
   ended;
   #rested;
@@ -68,7 +68,7 @@ class StormProcess {
 
 /**
  * Processes that take locks over a cluster while a test does harm to it or to them, and a resource
- * that tells what the locks were worth.
+ * that judges the locks.
  */
 class EtcdStorm {
   #directory = mkdtempSync(path.join(tmpdir(), 'holdfast-'));
@@ -95,7 +95,7 @@ class EtcdStorm {
   /** Of all processes that were started. @type {number[]} */
   pids = [];
 
-  /** What is another machine to its processes. @param {string} name */
+  /** The directory that stands for a machine. @param {string} name */
   homeOf(name) {
     return path.join(this.#directory, name);
   }
@@ -146,7 +146,7 @@ class EtcdStorm {
     this.judge.excuse('*', await this.#cluster.revision());
   }
 
-  /** Somebody gets on. @param {number} [grants] */
+  /** Resolves after so many further grants of all processes. @param {number} [grants] */
   async untilProgress(grants = 100) {
     const goal = this.judge.counts.entered + grants;
     while (this.judge.counts.entered < goal) {
@@ -156,7 +156,7 @@ class EtcdStorm {
     }
   }
 
-  /** Each process by itself. */
+  /** Resolves after so many further grants of each process. */
   async untilAllProgress(grants = 10) {
     const goals = this.running.map(({ pid }) => [pid, this.judge.enteredBy(pid) + grants]);
     while (goals.some(([pid, goal]) => this.judge.enteredBy(pid) < goal)) {
@@ -174,7 +174,7 @@ class EtcdStorm {
     const { faults, counts, open } = this.judge;
     console.log(expect.getState().currentTestName, JSON.stringify(counts));
     expect(faults).toEqual([]);
-    expect(open).toBe(0); // nothing hangs: each hold has ended, and its end was told
+    expect(open).toBe(0); // nothing hangs: each hold has ended, and its end was reported
     await this.#cluster.untilEmpty(); // at the latest, leases end
     return this.running.map(({ status }) => status);
   }

@@ -4,7 +4,7 @@ const { existsSync, rmSync, writeFileSync } = require('node:fs');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const LIBRARY = '/usr/$LIB/faketime/libfaketime.so.1';
-/** What the loader puts for `$LIB`, on the systems that have the library. */
+/** The loader's values of `$LIB`, on the systems that have the library. */
 const LIBRARY_FOLDERS = [
   'lib',
   'lib64',

@@ -1,7 +1,7 @@
 'use strict';
 
 /**
- * @typedef {object} Hold  one grant, as its holder tells of it
+ * @typedef {object} Hold  one grant, as its holder reports it
  * @property {number} pid
  * @property {string} mode
  * @property {bigint} token
@@ -10,7 +10,7 @@
 
 const max = (/** @type {bigint} */ a, /** @type {bigint} */ b) => (a > b ? a : b);
 
-/** What one name protects: who is inside, and the largest tokens that came in. */
+/** The resource behind one name: the holds inside, and the largest tokens that came in. */
 class Place {
   /** @type {Map<string, Hold>} by id */
   inside = new Map();
@@ -30,11 +30,11 @@ class Place {
 }
 
 /**
- * Judges what a resource has accepted from holders of locks. It knows nothing of holdfast: only
- * who came in, with which token, who was told of a loss, and how each hold ended.
+ * Judges what a resource has accepted from holders of locks. It knows nothing of holdfast: only the
+ * holders inside, their tokens, the notified losses, and how each hold ended.
  *
- * F1  Nobody comes in beside a holder who was not told, unless that one is excused: dead, stopped,
- *     or of a session that the test has ended by force.
+ * F1  No holder comes in beside a holder without a notified loss, unless the latter is excused:
+ *     dead, stopped, or of a session that the test has ended by force.
  * F2  No smaller token is accepted after a larger one.
  * F3  A hold that was overtaken or refused never ends well: its holder learns of it.
  */
@@ -98,7 +98,7 @@ class FenceJudge {
     return this.#placeOf(name).inside.delete(id);
   }
 
-  /** @param {{ name: string, id: string }} call  of a holder that has heard of its loss */
+  /** @param {{ name: string, id: string }} call  of a holder that was notified of its loss */
   told({ name, id }) {
     this.counts.told += 1;
     this.#placeOf(name).inside.delete(id);
@@ -121,7 +121,7 @@ class FenceJudge {
   }
 
   /**
-   * Grants up to this token may be overtaken: their holder cannot be told in time.
+   * Grants up to this token may be overtaken: their holder cannot be notified in time.
    * @param {number | '*'} pid
    * @param {bigint} [upTo]  without it, all
    */

@@ -1,4 +1,4 @@
-// An addon for tests: heapInUse() tells how many bytes of native memory are allocated now, in all
+// An addon for tests: heapInUse() returns how many bytes of native memory are allocated now, in all
 // threads' arenas; undefined where the C library does not count them.
 #include <malloc.h>
 #include <node_api.h>

@@ -12,14 +12,14 @@ const { CALLS } = require('./played-request.js');
  *     none; the rest says whether there is one
  *   { kind: 'acquire' } and { kind: 'sync' } with the same; { kind: 'all' } with `names`
  *   { kind: 'nested', call, reentrant } with the same: a request inside the callback of another
- *   { kind: 'finish', call, isFailure }  ends the callback, also one that is still to come; not
- *     that of a call with a hold limit
+ *   { kind: 'finish', call, isFailure }  ends the callback, also a callback that is still to come;
+ *     not the callback of a call with a hold limit
  *   { kind: 'abort', call }, { kind: 'pass', call }: its timeout passes
- * `manager`, `name` and `call` are indexes; that of a call counts the calls made before, modulo
- * their number.
+ * `manager`, `name` and `call` are indexes; the index of a call counts the calls made before,
+ * modulo their number.
  */
 
-/** A watchdog: without it nobody would learn what was waited for. Most need less than ten. */
+/** A watchdog: without it the awaited event would not be named. Most need less than ten. */
 const MOST_TURNS = 200_000;
 
 const DELICATE = ['acquire', 'all', 'nested'];
@@ -73,9 +73,9 @@ class HistoryPlayer {
   }
 
   /**
-   * What a clock decides must not depend on how fast the other steps are, nor what becomes of a
-   * call that hears of others in its own time: between the locks of requestAll(), when the lock is
-   * lost that a request is nested in, or before acquire() has given its handle.
+   * Splits a burst so that decisions of a clock do not depend on how fast the other steps are, nor
+   * the outcome of a call that learns of others at its own pace: between the locks of requestAll(),
+   * when the enclosing lock of a request is lost, or before acquire() has given its handle.
    */
   #inTime(burst) {
     const isDelicate = ({ kind, holdLimit }) => holdLimit || DELICATE.includes(kind);

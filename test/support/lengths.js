@@ -14,7 +14,7 @@ function lengthOf(variable, { whole, part }) {
   return process.env.HOLDFAST_TEST_LENGTH === 'whole' ? whole : part;
 }
 
-/** What is run from here on is as long as it can be. */
+/** Makes the tests that run from here on as long as they can be. */
 function beWhole() {
   process.env.HOLDFAST_TEST_LENGTH = 'whole';
 }

@@ -4,7 +4,9 @@ const assert = require('node:assert/strict');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const holdfast = require('../../lib/index.js');
 
-/** What of an error or another rejection reason can cross to another thread or process. */
+/**
+ * The parts of an error or another rejection reason that can cross to another thread or process.
+ */
 function describeReason(reason) {
   if (!(reason instanceof Error || reason instanceof DOMException)) return { value: reason };
   const { name, message, stack, token } = reason;
@@ -29,8 +31,8 @@ const toMessage = (record) => {
 };
 
 /**
- * One client, where it lives: carries out the commands of a LockClient on a lock manager and tells
- * what happens. A request's callback holds the lock until the command `finish`.
+ * One client, where it lives: carries out the commands of a LockClient on a lock manager and
+ * reports the outcomes. A request's callback holds the lock until the command `finish`.
  */
 class LockAgent {
   #manager;

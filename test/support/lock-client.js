@@ -120,7 +120,7 @@ class LockClient {
 
   /**
    * Makes a request; resolves when its callback runs, or will never run: a lock may be lost before,
-   * as where its hold limit is over before this process has heard of the grant.
+   * for example if its hold limit is over before this process has received the grant.
    */
   async hold(name, options, reports) {
     const request = await this.request(name, options, reports);

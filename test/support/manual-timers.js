@@ -2,7 +2,7 @@
 
 const timers = require('node:timers');
 
-/** Delays from here on do not pass by themselves. */
+/** Delays from here on pass only on a call of the test. */
 const FIRST_MANUAL_MS = 1_000_000;
 /** A delay may come out shorter than it was asked for, by less than this. */
 const STEP_MS = 100_000;

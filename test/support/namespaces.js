@@ -17,7 +17,7 @@ const IN_PID = ['--pid', '--mount-proc', ...FORKED];
 /** A clock cannot stand before 0: back by half of what it shows. */
 const halfOfUptime = () => Math.floor(Number(process.hrtime.bigint() / 1_000_000_000n) / 2);
 
-/** The words before a program that put it into namespaces of its own. */
+/** The words before a program that put it into separate namespaces. */
 const NAMESPACES = {
   PID: ['unshare', ...IN_PID],
   'network and IPC': ['unshare', '--net', '--ipc', '--uts'],

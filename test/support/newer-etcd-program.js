@@ -1,7 +1,7 @@
 'use strict';
 
-// Stands before a member of a cluster as a newer one (newer-etcd.js), in a process of its own: a
-// test may block its thread. Tells its endpoint; ends with its parent.
+// Stands before a member of a cluster as a newer one (newer-etcd.js), in a separate process: a test
+// may block its thread. Prints its endpoint; ends with its parent.
 
 const { NewerEtcd } = require('./newer-etcd.js');
 

@@ -55,11 +55,11 @@ function unread(methods) {
 }
 
 /**
- * Stands before a member of any etcd, and answers as those of 3.6 and 3.7 do where they differ from
- * older ones (api/v3rpc/rpctypes/error.go, server/etcdserver/api/v3rpc/ and server/storage/quota.go
- * of github.com/etcd-io/etcd): who may ask for the status, what a member says that serves nobody
- * yet, what counts when there is no room, that rights hold inside of transactions, too, and which
- * requests for progress have no answer.
+ * Stands before a member of any etcd, and answers as 3.6 and 3.7 do where they differ from older
+ * versions (api/v3rpc/rpctypes/error.go, server/etcdserver/api/v3rpc/ and server/storage/quota.go
+ * of github.com/etcd-io/etcd): the users who may ask for the status, the answers of a member that
+ * serves no client yet, the changes that count when there is no room, that rights hold inside of
+ * transactions, too, and the requests for progress that have no answer.
  */
 class NewerEtcd {
   /** With users: who may ask for the status. @type {'everybody' | 'users' | 'root'} */
@@ -67,9 +67,9 @@ class NewerEtcd {
   isLearner = false;
   isStarting = false;
   isFull = false;
-  /** Changes are carried out, and refused for want of room all the same. */
+  /** Changes are carried out, and still refused for want of room. */
   isFilling = false;
-  /** Where all keys have to be, also those inside of transactions. @type {string | undefined} */
+  /** The prefix of all allowed keys, also inside of transactions. @type {string | undefined} */
   prefix;
   /** Whether its pages are on this port. */
   hasPages = true;
@@ -218,7 +218,7 @@ class NewerEtcd {
     return BigInt(Range.responseDeserialize(answer).header.revision);
   }
 
-  /** What etcd reads of a call's metadata. */
+  /** The parts of a call's metadata that etcd reads. */
   #metadataOf({ metadata }) {
     const passed = new this.#library.grpc.Metadata();
     for (const key of ['token', 'hasleader']) {

@@ -78,7 +78,7 @@ class PlayedCall {
     if (!this.isCalled && !this.isSettled) this.#endOfWait = what;
   }
 
-  /** What is wrong with what became of it; undefined: nothing. */
+  /** The fault of its outcome; undefined: none. */
   fault() {
     if (this.#endOfWait === undefined || (this.isSettled && !this.isCalled)) return undefined;
     return `${this.id} waits or is called back after ${this.#endOfWait}`;
@@ -90,7 +90,7 @@ class PlayedCall {
   }
 }
 
-/** A call with a callback that goes on until the history finishes it. */
+/** A call with a callback that runs until the history finishes it. */
 class PlayedCallback extends PlayedCall {
   /** The reentrant requests inside its locks, in order: these are held as long as they are. */
   inside = [];
@@ -115,12 +115,12 @@ class PlayedCallback extends PlayedCall {
     return this.#finished;
   }
 
-  /** Whether this call, or one that it is inside of, has a lock with this token. */
+  /** Whether this call, or a call around it, has a lock with this token. */
   ownsToken(token) {
     return this.tokens.includes(token) || Boolean(this.outer?.ownsToken(token));
   }
 
-  /** The innermost call, this one or one that it is inside of, that covers a reentrant request. */
+  /** The innermost call, this one or a call around it, that covers a reentrant request. */
   coveringOf(name, mode) {
     if (this.isCalled && !this.isFinished && this.covers(name, mode)) return this;
     return this.outer?.coveringOf(name, mode);

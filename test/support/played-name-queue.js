@@ -34,11 +34,11 @@ class PlayedSession {
   leaseId = leaseId;
   ids = new RequestIds(leaseId);
   entries = new EntryOrder();
-  /** What was asked of the cluster, and not answered. @type {any[]} */
+  /** The changes that the cluster has not answered yet. @type {any[]} */
   changes = [];
-  /** What is read, by key. @type {Map<string, object>} */
+  /** The results of reads, by key. @type {Map<string, object>} */
   stored = new Map();
-  /** What reads are answered with instead. @type {Error | undefined} */
+  /** The error that answers reads instead. @type {Error | undefined} */
   refusal;
   isOver = false;
 
@@ -77,7 +77,7 @@ class PlayedSession {
   }
 }
 
-/** The requests of one session for one name, and what their agent is told. */
+/** The requests of one session for one name, and the reports to their agent. */
 function playNameQueue() {
   const session = new PlayedSession();
   const { changes, stored } = session;

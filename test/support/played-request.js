@@ -163,7 +163,7 @@ class PlayedRequestAll extends PlayedCallback {
     return this.isCalled ? this.#heldOf().length === 0 : this.isSettled;
   }
 
-  /** Also of a callback that goes on after a loss. */
+  /** The held names, also of a callback that keeps running after a loss. */
   #heldOf() {
     const held = this.#locks.filter(({ name, signal }) => {
       const isNeeded = this.inside.some(
@@ -174,7 +174,7 @@ class PlayedRequestAll extends PlayedCallback {
     return this.#sorted.filter((name) => held.some((lock) => lock.name === this.#nameOf(name)));
   }
 
-  /** Also after the loss of another of its locks, which settles it: its callback goes on. */
+  /** Also after the loss of another of its locks, which settles it: its callback keeps running. */
   covers(name, mode) {
     const isHeld = this.#locks.some(
       (lock) => lock.name === this.#nameOf(name) && !lock.signal.aborted,

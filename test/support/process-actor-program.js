@@ -33,7 +33,7 @@ const LOOK_EVERY_MS = 1;
 
 /**
  * Keeps the event loop from running until a file exists (or the test is gone). It sleeps between
- * two looks: those that go on meanwhile have the processors.
+ * two checks: the other processes have the processors meanwhile.
  */
 function block(file) {
   while (!existsSync(file) && process.ppid === PARENT) Atomics.wait(CELL, 0, 0, LOOK_EVERY_MS);

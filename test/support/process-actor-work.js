@@ -79,7 +79,7 @@ const linesOfLog = (directory) =>
   createInterface({ input: createReadStream(join(directory, LOG)), crlfDelay: Infinity });
 
 /**
- * What is wrong in the log: entries while another was inside that lived on, and tokens that do not
+ * The faults in the log: entries while another was inside that lived on, and tokens that do not
  * rise.
  * @param {Iterable<string> | AsyncIterable<string>} lines
  * @param {Set<string>} killed

@@ -21,7 +21,9 @@ function startThread(options) {
   };
 }
 
-/** What the kernel calls it here: `unshare --fork` stays, and the program is its child. */
+/**
+ * The process id outside of its namespace: `unshare --fork` stays, and the program is its child.
+ */
 function pidInside(pid) {
   return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim() || pid);
 }
@@ -45,7 +47,7 @@ function startProcess({ inside = [], env, ...options }) {
     });
   });
   child.stderr.resume();
-  child.on('error', () => {}); // a message to one that has just died; its end is told anyway
+  child.on('error', () => {}); // a message to a dead process; its end is reported anyway
   return {
     messages: child,
     post: (message) => child.connected && child.send(message),
@@ -71,7 +73,7 @@ const STARTERS = {
   'thread of another process': (options) => startProcess({ ...options, inThread: true }),
 };
 
-/** A lock client in a thread or process of its own, which a test can block, stop and end. */
+/** A lock client in a separate thread or process, which a test can block, stop and end. */
 class Actor extends LockClient {
   #host;
   #goFile;
@@ -122,14 +124,14 @@ class Actor extends LockClient {
     writeFileSync(this.#goFile, '');
   }
 
-  /** Blocks its event loop until it is told to end; resolves when it is blocked. */
+  /** Blocks its event loop until a message ends it; resolves when it is blocked. */
   blockUntilItEnds(how) {
     return this.command('end', { how, until: this.#goFile });
   }
 
   /**
    * Ends it in one of the ways of process-endings.js.
-   * @returns {bigint} when it was told to, in nanoseconds of the monotonic clock
+   * @returns {bigint} when the message was sent, in nanoseconds of the monotonic clock
    */
   endBy(how, { isBlocked = false } = {}) {
     const order =
@@ -144,9 +146,9 @@ class Actor extends LockClient {
   }
 
   /**
-   * Ends it, whatever it is doing; one that can still be asked leaves the bucket before. Nobody
-   * watches a process that holds nothing and waits for nothing: when it is killed, only the sweep
-   * removes its files.
+   * Ends it, whatever it is doing; an actor that can still be asked leaves the bucket before. No
+   * process watches a process that holds nothing and waits for nothing: when it is killed, only the
+   * sweep removes its files.
    */
   async retire() {
     if (!this.#hasEnded) await this.close().catch(() => {}); // fails when it ends meanwhile

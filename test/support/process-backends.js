@@ -21,7 +21,7 @@ function countFiles(names) {
 const brokerFiles = (directory) => new BrokerFiles(BUCKET, directory);
 
 /**
- * What tests of several processes need to know of a backend.
+ * The facts of a backend for tests of several processes.
  * @typedef {object} ProcessBackend
  * @property {(options: { directory: string, sweeps: boolean }) => object} open
  * @property {(directory: string) => object} filesIn  what there is of the living, counted

@@ -70,8 +70,8 @@ class ProcessBucket {
   }
 
   /**
-   * A process comes and goes. Who dies while nobody waits for it leaves files behind, and they are
-   * left to newcomers and to the sweep.
+   * A process comes and goes. A process that dies while no other waits for it leaves files behind,
+   * and they are left to newcomers and to the sweep.
    */
   async receiveNewcomer() {
     await (await this.open('process')).retire();
@@ -104,7 +104,7 @@ class ProcessBucket {
   }
 
   /**
-   * Resolves when the directory holds the files of all that live, and of nobody else.
+   * Resolves when the directory holds the files of all living processes, and no others.
    * @param {{ processes?: number, threads?: number }} [living]  actors, beside the main thread
    */
   async hasFilesOf({ processes = 0, threads = 0 } = {}) {

@@ -3,13 +3,13 @@
 const { readFileSync, readdirSync, readlinkSync } = require('node:fs');
 const { join } = require('node:path');
 
-/** A bit of the flags in /proc: the thread is about to end, and nobody waits for it any more. */
+/** A bit of the flags in /proc: the thread is about to end, and was joined already. */
 const PF_EXITING = 4;
 const FLAGS_AFTER_NAME = 7;
 
 /**
- * The threads of a process, without those that are ending: one that was waited for may be listed
- * for a moment longer.
+ * The threads of a process, without ending threads: a joined thread may be listed for a moment
+ * longer.
  * @param {number | 'self'} pid
  */
 function threadsOf(pid) {
@@ -26,7 +26,7 @@ function threadsOf(pid) {
 }
 
 /**
- * What a process of this machine has of the operating system.
+ * The resources that a process of this machine has of the operating system.
  * @param {number | 'self'} [pid]
  */
 function countsOf(pid = 'self') {
@@ -39,7 +39,7 @@ function countsOf(pid = 'self') {
 }
 
 /**
- * What the descriptors of a process lead to, without those that it closes meanwhile.
+ * The targets of a process's descriptors, without descriptors that it closes meanwhile.
  * @param {number | 'self'} pid
  */
 function linksOf(pid) {

@@ -22,8 +22,8 @@ function heapUsed() {
 const idleTime = () => performance.eventLoopUtilization().idle;
 
 /**
- * A look for deadlocks goes on for some turns of the event loop, with the requests that it began
- * with. Meanwhile the loop hardly ever sleeps: only where the look meets a busy shard.
+ * A check for deadlocks runs for some turns of the event loop, with the requests that it began
+ * with. Meanwhile the loop hardly ever sleeps: only where the check meets a busy shard.
  * @param {number} expected  more is waited for to become less
  */
 async function heapAtRest(expected) {

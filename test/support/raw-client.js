@@ -41,7 +41,7 @@ class RawClient {
     this.#socket.write(`${JSON.stringify(message)}\n`);
   }
 
-  /** What a client has, or its helper thread says it has: `requests` as they cross. */
+  /** Sends the requests that a client, or its helper thread, has: `requests` as they cross. */
   hello(session, requests = [], { isHelper = false, upTo = 0 } = {}) {
     const state = { session, clientId: session, lifeline: NOWHERE, thread: session };
     const its = { pid: process.pid, pidNamespace: 'of tests', threadId: 0 };

@@ -2,12 +2,12 @@
 
 const DEFAULTS = { mode: 'exclusive', ifAvailable: false, steal: false, extras: undefined };
 
-/** A request as a backend sees it, which writes down what it is told. */
+/** A request as a backend sees it, which records the backend's reports. */
 class RecordedRequest {
   backendId = -1;
   tokenHigh = 0;
   tokenLow = 0;
-  /** What the backend said, in order: 'granted', 'missed', 'failed: …' or 'lost: …'. */
+  /** The reports of the backend, in order: 'granted', 'missed', 'failed: …' or 'lost: …'. */
   told = [];
   #onTold = () => {};
 

@@ -67,7 +67,7 @@ class Script {
     return this.output.split('\n').slice(0, -1);
   }
 
-  /** Resolves when the script has come to its end by itself. */
+  /** Resolves when the script has come to its end. */
   async end() {
     const [code] = await this.#ended;
     return { code, lines: this.lines, errors: this.errors };

@@ -14,8 +14,8 @@ async function sleepFor(ms) {
 }
 
 /**
- * The same, and then the event loop goes round. Where a thread has stood still, the timer may come
- * in the very turn that it was set in, as far as an agent can tell.
+ * The same, and then the event loop goes round. If a thread has stood still, the timer may come in
+ * the very turn that it was set in, as far as an agent can see.
  * @param {number} ms
  */
 async function sleepPastATurn(ms) {

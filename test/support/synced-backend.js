@@ -41,7 +41,7 @@ class SyncedWatch {
     return name === MARK && type === 'released' && clientId === this.#backend.clientId;
   }
 
-  /** What is told before it happened before. */
+  /** Events that arrive before the mark's end happened before the mark. */
   #leaveMark() {
     const mark = new RecordedRequest(MARK);
     try {
@@ -58,8 +58,8 @@ class SyncedWatch {
 }
 
 /**
- * A backend that answers late, as one that answers at once: each call blocks until the place where
- * the locks live has taken it. The contract of backends is tested through this.
+ * A backend that answers late, made to answer at once: each call blocks until the server of the
+ * locks has taken it. The contract of backends is tested through this.
  */
 class SyncedBackend {
   #backend;

@@ -31,13 +31,13 @@ class TcpGate {
     return `127.0.0.1:${this.#server.address().port}`;
   }
 
-  /** Nothing passes any more, and nobody is told: what is sent is kept, as in a network. */
+  /** Nothing passes any more, without an error: sent data is kept, as in a network. */
   shut() {
     this.#isOpen = false;
     for (const socket of this.#sockets) socket.pause();
   }
 
-  /** What was kept goes on its way. */
+  /** Passes the kept data on. */
   unshut() {
     this.#isOpen = true;
     for (const socket of this.#sockets) socket.resume();
@@ -77,7 +77,7 @@ class TcpGate {
   }
 }
 
-/** A way of its own to each member. */
+/** A separate gate to each member. */
 class ClusterGate {
   /** @type {TcpGate[]} */
   #gates = [];

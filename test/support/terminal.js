@@ -9,7 +9,7 @@ let lastServer = 0;
 /** Whether there is a terminal to test in. */
 const hasTmux = spawnSync('tmux', ['-V']).status === 0;
 
-/** A program in a real terminal of a size of its own: tmux. */
+/** A program in a real terminal of a given size: tmux. */
 class Terminal {
   #socket = `holdfast-${process.pid}-${++lastServer}`;
 
@@ -19,7 +19,7 @@ class Terminal {
    */
   constructor(command, { columns = 80, rows = 24, env = {} } = {}) {
     const size = ['-x', String(columns), '-y', String(rows)];
-    // Ctrl-C ends the command, not the shell that tells of its end.
+    // Ctrl-C ends the command, not the shell that prints its status.
     const line = `trap : INT; ${command.map(quote).join(' ')}; printf 'status %s\\n' "$?"; exec cat`;
     this.#tmux(['-f', '/dev/null', 'new-session', '-d', '-s', 'test', ...size, line], {
       ...process.env,
@@ -33,7 +33,7 @@ class Terminal {
     return execFileSync('tmux', ['-L', this.#socket, '-u', ...args], { encoding: 'utf8', env });
   }
 
-  /** What the terminal shows, line by line. */
+  /** The text on the terminal, line by line. */
   lines() {
     return this.#tmux(['capture-pane', '-p', '-t', 'test']).split('\n').slice(0, -1);
   }

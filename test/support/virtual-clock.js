@@ -6,7 +6,7 @@ const { performance } = require('node:perf_hooks');
 /** In one turn of the event loop: what is on its way takes some. */
 const MAX_STEP_MS = 5;
 
-/** Time that passes when it is told to: an hour of waiting takes as long as what is done in it. */
+/** Time that passes on a call: an hour of waiting takes as long as the work in it. */
 class VirtualClock {
   #now = 0;
   /** @type {Map<object, { at: number, fire(): void }>} in the order in which they were started */
@@ -32,8 +32,8 @@ class VirtualClock {
   }
 
   /**
-   * Lets time pass: timers fire in their order. What one sets off goes on for a turn of the event
-   * loop, or more, before the next.
+   * Lets time pass: timers fire in their order. The work of one timer may run for a turn of the
+   * event loop, or more, before the next.
    */
   async pass(ms) {
     for (const end = this.#now + ms; this.#now < end;) {

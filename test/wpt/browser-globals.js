@@ -1,6 +1,6 @@
 'use strict';
 
-// What the web platform tests find in a browser, and Node does not have.
+// The globals of a browser that the web platform tests need, and Node does not have.
 
 const { readFileSync } = require('node:fs');
 const path = require('node:path');
@@ -91,8 +91,8 @@ function defineGlobals(page) {
 }
 
 /**
- * Says what the global scope is, by the interfaces that it has. The harness, which would look for
- * the rest of a window or worker, comes first.
+ * Sets the kind of the global scope, by the interfaces that it has. The harness, which would search
+ * for the rest of a window or worker, comes first.
  * @param {Page} page
  */
 function definePlace({ place }) {

@@ -12,7 +12,7 @@ const { defineGlobals, definePlace, runScript } = require('./browser-globals.js'
 
 const STATUS = ['passed', 'failed', 'timed out', 'not run', 'not for this platform'];
 const HARNESS = ['/resources/testharness.js', '/resources/testharnessreport.js'];
-/** What the server of the tests gives under another name. */
+/** The files that the server of the tests serves under another name. */
 const ALIASES = { '/resources/WebIDLParser.js': '/resources/webidl2/lib/webidl2.js' };
 
 /**

@@ -248,7 +248,7 @@ describe('trace', () => {
   }
 
   /**
-   * What Perfetto's importer of this format asks of an event (its json_trace_tokenizer.cc and
+   * The rules of Perfetto's importer of this format for an event (its json_trace_tokenizer.cc and
    * json_trace_parser_impl.cc; neither npm nor Debian has its trace processor); it drops others.
    */
   const isImportable = {

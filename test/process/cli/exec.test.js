@@ -16,13 +16,13 @@ afterEach(() => cli.close());
 
 const lockFile = () => path.join(cli.directory, 'lock-file');
 
-/** What flock(1) does with the same arguments. */
+/** The result of flock(1) with the same arguments. */
 function flock(args, input = '') {
   const { status, stdout } = spawnSync('flock', args, { encoding: 'utf8', input });
   return { status, stdout };
 }
 
-/** Both of them, told by what differs for who calls them: the exit status and the output. */
+/** The results of both that the caller sees: the exit status and the output. */
 function both(options, command, input = '') {
   const { status, stdout } = cli.run(['exec', ...options, 'lock', ...command], { input });
   return [{ status, stdout }, flock([...options, lockFile(), ...command], input)];
@@ -169,7 +169,7 @@ describe('death of either side', () => {
     expect(cli.locks.isLocked('lock')).toBe(false);
   });
 
-  /** A command that goes on whatever becomes of its input; gives its process id. */
+  /** A command that keeps running whatever becomes of its input; returns its process id. */
   const startSleeper = async (...options) => {
     const sleeper = ['sh', '-c', 'echo $$; exec sleep 1000'];
     const running = cli.start(['exec', ...options, 'lock', '--', ...sleeper]);

@@ -96,7 +96,7 @@ describe('doctor finds, and goes on after,', () => {
   test('a directory that this user may not look into', () => {
     chmodSync(cli.directory, 0o700);
     const user = process.geteuid() === 0 ? ['setpriv', '--reuid', '65534', '--clear-groups'] : [];
-    if (user.length === 0) return; // it is ours: only root can be somebody else
+    if (user.length === 0) return; // it is ours: only root can become another user
     const [file, ...args] = [...user, process.execPath, PROGRAM, 'doctor'];
     const { status, stdout } = spawnSync(file, args, {
       encoding: 'utf8',

@@ -6,7 +6,7 @@ const { CommandLine, PROGRAM } = require('../../support/cli.js');
 const { FORKED, describeInside } = require('../../support/namespaces.js');
 const { untilEqual } = require('../../support/process-bucket.js');
 
-// What `inspect()` and `holdfast ls` say of a holder whose process does not run.
+// The output of `inspect()` and `holdfast ls` about a holder whose process does not run.
 
 let cli;
 beforeEach(() => {

@@ -9,7 +9,7 @@ const { CommandLine, PROGRAM } = require('../../support/cli.js');
 const { untilEqual } = require('../../support/process-bucket.js');
 const { Terminal, hasTmux } = require('../../support/terminal.js');
 
-// What needs a real terminal. `npm test` installs tmux where it may.
+// Tests that need a real terminal. `npm test` installs tmux where it may.
 
 let cli;
 let terminal;
@@ -176,7 +176,7 @@ inTerminal('exec in a terminal', () => {
     await shell.shows(/Stopped/);
     expect((await cli.locks.inspect()).held).toMatchObject([{ processState: 'stopped' }]);
     shell.type('clear; fg\n');
-    await shell.shows(/(?<![^])(?![^]*Stopped)[^]*^tick/m); // not those of before
+    await shell.shows(/(?<![^])(?![^]*Stopped)[^]*^tick/m); // no earlier ones
     shell.press('C-c');
     await shell.shows(/shell\$ *$/m);
     await untilEqual(() => cli.locks.isLocked('lock'), false);
@@ -274,7 +274,7 @@ inTerminal('a terminal that is closed', () => {
   async function statusAfterClose(args, pattern) {
     const file = path.join(cli.directory, 'status');
     const program = [process.execPath, PROGRAM, ...args];
-    // The shell is told, too, and goes on.
+    // The shell is notified, too, and continues.
     const script = 'trap : HUP; file=$1; shift; "$@"; echo $? > "$file"';
     terminal = new Terminal(['sh', '-c', script, 'sh', file, ...program], {
       env: { HOLDFAST_DIR: cli.directory },

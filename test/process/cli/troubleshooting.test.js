@@ -8,7 +8,7 @@ const { CommandLine } = require('../../support/cli.js');
 const { describeInside } = require('../../support/namespaces.js');
 const { untilEqual } = require('../../support/process-bucket.js');
 
-// What docs/troubleshooting.md says is found from a shell, and explained. Its deadlock is in
+// The problems of docs/troubleshooting.md are found from a shell, and explained. Its deadlock is in
 // commands.test.js (graph), its stopped holders in process-states.test.js and doctor.test.js.
 
 const LIBRARY = path.join(__dirname, '../../../lib/index.js');

@@ -1,6 +1,6 @@
 'use strict';
 
-// Root looks at the locks of another user: in a mount namespace with a /dev/shm of its own.
+// Root inspects the locks of another user: in a mount namespace with a separate /dev/shm.
 
 const { spawn, spawnSync } = require('node:child_process');
 const { once } = require('node:events');
@@ -9,7 +9,7 @@ const { describeInside } = require('../../support/namespaces.js');
 const { PROGRAM } = require('../../support/cli.js');
 
 const LIBRARY = path.resolve(__dirname, '../../../lib/index.js');
-const USER = 64_123; // nobody else's
+const USER = 64_123; // not in use
 const INSIDE = [
   ...['unshare', '--mount', 'sh', '-c'],
   'mount -t tmpfs -o mode=1777 none /dev/shm && exec "$0" "$@"',
