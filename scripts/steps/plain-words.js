@@ -27,6 +27,7 @@ const CHECKED = [
   'demo',
   'examples',
   'bench',
+  'test',
 ];
 
 /** Words of any position. Spaces stand for white space, also a line's end. */
