@@ -40,7 +40,7 @@ describe.each(['shm:', 'broker:', 'local:'])('over %s', (url) => {
   });
 });
 
-// In one thread another version has a table of its own for `local:`.
+// In one thread another version has another table for `local:`.
 describe.each(['shm:', 'broker:'])('of another version, over %s', (url) => {
   test('their locks exclude each other', () => {
     expect(run('exclude', url, 'other-version')).toBeNull();

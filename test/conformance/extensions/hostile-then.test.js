@@ -2,8 +2,8 @@
 
 const { describeOneClient } = require('../../support/conformance.js');
 
-// Programs put a then() of their own in the place of JavaScript's. If it throws, the call that made
-// use of it may throw. Other locks and later calls are not concerned.
+// Programs replace Promise.prototype.then(). If the replacement throws, the call that used it may
+// throw. Other locks and later calls keep working.
 
 describeOneClient('a then() of the program that throws', (run) => {
   test(

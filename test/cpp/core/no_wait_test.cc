@@ -113,7 +113,7 @@ class NoWait : public testing::Test {
 
 enum class Breakage { kDeathInside, kDamage };
 
-// Each number of waiting requests has a bucket of its own.
+// One bucket for each number of waiting requests.
 class StoresAfterADeath : public testing::TestWithParam<Breakage> {
  protected:
   class Bucket : public NoWait {
@@ -216,7 +216,7 @@ TEST_F(IfAvailable, LeavesNothingIfItEndsBeforeTheHolderIsReaped) {
   EXPECT_EQ(agent_->End(id), core::Loss::kNone);
   EXPECT_EQ(agent_->queued(), 0U);
   EXPECT_EQ(agent_->in_use(), 0U);
-  // A later one of the same number has an outcome of its own.
+  // A later request of the same number gets a new outcome.
   ASSERT_EQ(Ask(*agent_).id, id);
   EXPECT_TRUE(agent_->IsHeld(id) || NextEvent(*agent_).kind == RequestEvent::Kind::kGranted);
   std::vector<RequestEvent> events;
@@ -303,7 +303,7 @@ TEST_F(PieceByPiece, AnAgentLosesWhatHasNoRecordAndNothingElse) {
   EXPECT_EQ(events[0].kind, RequestEvent::Kind::kFailed);
 }
 
-// The records come and go between the pieces, also the last one that was read.
+// Records begin and end between the pieces, also the record that was read last.
 TEST_F(PieceByPiece, AnAgentReadsItsRecordsWhileTheyChange) {
   for (int i = 0; i < kPieces * kPiece; ++i) Ask(*agent_);
   Repair();

@@ -70,7 +70,7 @@ TEST_F(LockWordTest, DoesNotSleepWithoutATimeout) {
   EXPECT_EQ(machine.host().sleeps(), 0U);
 }
 
-// Whoever takes over has to repair.
+// The thread that takes over has to repair.
 TEST_F(LockWordTest, IsTakenOverByNoThreadThatMayNotWait) {
   Acquire(p);
   machine.Kill(p);
