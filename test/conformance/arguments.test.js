@@ -163,7 +163,7 @@ describeOneClient('arguments of request()', (run) => {
   );
 
   test(
-    'what a conversion throws is the rejection, and nothing is requested',
+    'an error of a conversion is the rejection, and nothing is requested',
     run(async ({ locks, assert, name, query, notCalled }) => {
       const thrown = new RangeError('mine');
       const hostile = {

@@ -11,7 +11,7 @@ describeTwoClients('clients', (clients) => {
     endings.push(['whose thread or process ends', (client) => client.end()]);
   }
 
-  test('each has a UUID of its own, which stays the same', async () => {
+  test('each has a different UUID, which stays the same', async () => {
     const { first, second } = clients;
     const ids = [await first.clientId(), await second.clientId()];
     for (const id of ids) expect(id).toMatch(UUID);
@@ -65,7 +65,7 @@ describeTwoClients('clients', (clients) => {
     });
   });
 
-  test('one that closes its lock manager learns what it lost', async () => {
+  test('a client that closes its lock manager learns what it lost', async () => {
     const name = unique('name');
     const closing = await clients.openSecond();
     const holder = await closing.hold(name);

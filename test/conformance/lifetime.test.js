@@ -92,7 +92,7 @@ describe.each(BACKENDS)('lifetime of the event loop [%s]', (backend) => {
       expect(end).toEqual({ ...CLEAN_END, lines: ['LockLostError', 'AbortError'] });
     });
 
-    test('what the callback of a stolen lock rejects with later is no unhandled rejection', async () => {
+    test('a later rejection of the callback of a stolen lock is no unhandled rejection', async () => {
       const end = await run(async ({ locks, print }) => {
         let fail;
         let isGranted;

@@ -38,7 +38,7 @@ describeTwoClients('mode exclusive', (clients) => {
     await holder.release();
   });
 
-  test('has one holder at a time, whoever asks', async () => {
+  test('has one holder at a time, whichever client requests it', async () => {
     const { first, second } = clients;
     const name = unique('name');
     const requests = [];

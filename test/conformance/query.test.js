@@ -4,7 +4,7 @@ const { describeOneClient, describeTwoClients, unique } = require('../support/co
 
 // Web Locks, #algorithm-snapshot-state.
 describeTwoClients('query()', (clients) => {
-  test('shows held and pending requests with name, mode and clientId, the same to everybody', async () => {
+  test('shows held and pending requests with name, mode and clientId, the same to every client', async () => {
     const { first, second } = clients;
     const name = unique('name');
     const clientIds = [await first.clientId(), await second.clientId()];

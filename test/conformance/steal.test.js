@@ -17,7 +17,7 @@ describeTwoClients('steal', (clients) => {
     expect(await thief.release('done')).toEqual({ status: 'fulfilled', value: 'done' });
   });
 
-  test('takes the lock from its holder, whose request() rejects with an AbortError while its callback goes on', async () => {
+  test('takes the lock from its holder, whose request() rejects with an AbortError while its callback runs', async () => {
     const { first, second } = clients;
     const name = unique('name');
     const victim = await first.hold(name);
@@ -146,7 +146,7 @@ describeOneClient('steal, inside a client', (run) => {
   );
 
   test(
-    'a callback that ends in the turn of the steal has lost the lock all the same',
+    'a callback that ends in the turn of the steal has still lost the lock',
     run(async ({ locks, assert, name }) => {
       let finish;
       let isGranted;
@@ -164,7 +164,7 @@ describeOneClient('steal, inside a client', (run) => {
   );
 
   test(
-    'each victim gets an error of its own',
+    'each victim gets a separate error',
     run(async ({ locks, assert, name }) => {
       const shared = () => locks.request(name, { mode: 'shared' }, () => new Promise(() => {}));
       const victims = Promise.allSettled([shared(), shared()]);

@@ -53,7 +53,7 @@ async function deathsShown(page) {
 }
 
 test(
-  '1,000 names, 10,000 waiters and 100 deaths a second: the page goes on and answers',
+  '1,000 names, 10,000 waiters and 100 deaths a second: the page keeps answering',
   async () => {
     const mortals = buildMortalProcesses();
     const program = [process.execPath, path.join(__dirname, 'load-program.js')];

@@ -177,7 +177,7 @@ test('a user: each token that expires is renewed, during locks, waits and watche
   await expect(take(unknown.locks)).rejects.toMatchObject({ name: 'SecurityError' });
 });
 
-test('several endpoints: those where nobody listens are passed over; a proxy of the environment is not used', async () => {
+test('several endpoints: those without a listener are passed over; a proxy of the environment is not used', async () => {
   cluster = await EtcdCluster.start({ size: 3 });
   const dead = await freePorts(2);
   const endpoints = [...dead.map((port) => `127.0.0.1:${port}`), ...cluster.endpoints];

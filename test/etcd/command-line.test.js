@@ -51,7 +51,7 @@ test('exec runs a command under the lock, with its status', async () => {
   expect(locks.isLocked('run')).toBe(false);
 });
 
-test('watch tells what happens; steal takes a lock away; wait waits for it', async () => {
+test('watch reports events; steal takes a lock away; wait waits for it', async () => {
   const watch = start('watch', 'taken');
   const marks = setInterval(() => locks.request('taken', { ifAvailable: true }, () => {}), 50);
   expect(await watch.line(/granted {3}taken/)).toBeDefined(); // it sees what happens

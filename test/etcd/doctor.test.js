@@ -73,7 +73,7 @@ test('--url takes the place of the environment, --json gives one finding per lin
   expect(status).toBe(0);
 });
 
-test('a member where nobody listens is a fault, although the others serve', async () => {
+test('a member without a listener is a fault, although the others serve', async () => {
   const cluster = await start();
   const [port] = await freePorts(1);
   const { status, stdout } = examine(`etcd://127.0.0.1:${port},${cluster.endpoints[0]}/app`);
@@ -83,7 +83,7 @@ test('a member where nobody listens is a fault, although the others serve', asyn
   expect(status).toBe(1);
 });
 
-test('nobody listens at all: nothing is said of rights', async () => {
+test('no listener at all: nothing is said of rights', async () => {
   const [port] = await freePorts(1);
   const { status, stdout } = examine(`etcd://127.0.0.1:${port}/app`);
   expect(stdout).toMatch(/→ nothing listens there/);

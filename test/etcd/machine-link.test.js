@@ -92,7 +92,7 @@ test('a lock is given on, whenever after its grant the holder is killed', async 
   for (const it of [locks, waiter]) it.close();
 });
 
-test('a process that exits in order leaves no key behind, though nobody is beside it', async () => {
+test('a process that exits in order leaves no key behind, though no other is beside it', async () => {
   // An exit waits for a second; where the machine stands still as long, keys stay: once more.
   for (let round = 0, isInTime = false; !isInTime; round += 1) {
     const prefix = `exit-${round}`;

@@ -54,7 +54,7 @@ test('many that wait for a long name and are aborted together leave, and nothing
   kept.release();
 });
 
-test('of those that time out together each is told to watchers as timed out', async () => {
+test('each of many requests that time out together is reported to watchers as timed out', async () => {
   const watch = locks.watch('a');
   const held = await locks.acquire('a');
   const requests = Array.from({ length: 50 }, () =>
@@ -93,7 +93,7 @@ test('a request that is granted while it leaves with others gives its lock back'
   }
 });
 
-test('a theft tells all of very many holders', async () => {
+test('a steal notifies all of very many holders', async () => {
   const thief = openLockManager({ url: cluster.url('many') });
   const most = 2_500;
   try {

@@ -62,7 +62,7 @@ describe.each(['users', 'root'])('a cluster with users that tells its status to 
     ending.abort();
   });
 
-  test('each member is examined all the same', async () => {
+  test('each member is still examined', async () => {
     const old = await examineEtcd(asUser(cluster.url('app')));
     const found = await examineEtcd(asUser(newer.url('app')));
     expect(found).toMatchObject({ problems: [], isUsable: true });
@@ -73,7 +73,7 @@ describe.each(['users', 'root'])('a cluster with users that tells its status to 
     expect(Math.min(roundTripMs, databaseBytes)).toBeGreaterThan(0);
   });
 
-  test('each member whose pages are on another port is examined as far as it tells', async () => {
+  test('each member whose pages are on another port is examined as far as it reports', async () => {
     newer.hasPages = false;
     const { members, ...rest } = await examineEtcd(asUser(newer.url('app')));
     expect(rest).toMatchObject({ problems: [], isUsable: true });
@@ -85,7 +85,7 @@ describe.each(['users', 'root'])('a cluster with users that tells its status to 
     expect(findings.map(({ level }) => level)).not.toContain('fault');
   });
 
-  test('who has no user is told that the cluster wants one, not that it is not reached', async () => {
+  test('a client without a user learns that the cluster wants one, not that it is not reached', async () => {
     const { members, refused } = await examineEtcd(newer.url('app'));
     expect(members).toMatchObject([{ isReachable: true, isSupported: true, hasLeader: true }]);
     expect(refused.read).toMatch(/user name is empty/);
@@ -152,7 +152,7 @@ test('a full cluster that counts all writes: what is held or waits stays', async
   expect(await second.query()).toEqual({ held: [], pending: [] });
 });
 
-test('what is carried out, and refused for want of room all the same, counts', async () => {
+test('a change that is carried out, and still refused for want of room, counts', async () => {
   const [first, second] = [open(newer.url('app')), open(newer.url('app'))];
   await Promise.all([first.query(), second.query()]);
   newer.isFilling = true;

@@ -214,7 +214,7 @@ test('revisions are compacted away that a watch has not seen', async () => {
   }
 });
 
-test('the judge finds a second holder, an old token, and a loss that was not told', () => {
+test('the judge finds a second holder, an old token, and a loss that was not reported', () => {
   const judge = new FenceJudge();
   const call = (pid, token, mode = 'exclusive') => ({
     ...{ pid, name: 'a', mode, id: `${pid}:${token}`, token: String(token) },

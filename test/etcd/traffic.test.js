@@ -63,7 +63,7 @@ async function trafficOf(sessions) {
   );
 }
 
-test('what a release costs does not depend on the number of waiters', async () => {
+test('the cost of a release does not depend on the number of waiters', async () => {
   const few = await trafficOf(3);
   for (const count of Object.values(few)) expect(count).toBeGreaterThan(0);
   const many = await trafficOf(16);

@@ -49,7 +49,7 @@ test('loads the built addon, and the same one again', () => {
   expect(loadBinding()).toBe(loadBinding());
 });
 
-test('an addon that is missing is an error that says where it was looked for and what to run', () => {
+test('an addon that is missing is an error that says where it was searched for and what to run', () => {
   const error = failure();
   expect(error).toBeInstanceOf(BindingError);
   expect(error.code).toBe('ERR_HOLDFAST_NOT_BUILT');
@@ -71,13 +71,13 @@ test('an addon that cannot be loaded is an error with the reason of the loader',
   expect(error.cause.code).toBe('ERR_DLOPEN_FAILED');
 });
 
-test('an addon that was built here goes before one that was delivered', () => {
+test('an addon that was built here goes before a delivered one', () => {
   plant('prebuilds', 'linux-x64-glibc', 'holdfast.node');
   const built = plant('build', 'Release', 'holdfast.node');
   expect(failure().message).toContain(built);
 });
 
-test('a delivered addon is looked for by platform, processor and C library', () => {
+test('a delivered addon is searched for by platform, processor and C library', () => {
   const delivered = plant('prebuilds', 'linux-arm64-musl', 'holdfast.node');
   const library = () => 'musl';
   expect(failure({ arch: 'arm64', library }).message).toContain(delivered);

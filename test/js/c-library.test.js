@@ -57,6 +57,6 @@ test.each([
   expect(cLibrary(write(bytes))).toBe(glibcVersionRuntime === undefined ? 'musl' : 'glibc');
 });
 
-test('this program is told apart without its report', () => {
+test('this program is recognized without its report', () => {
   expect(interpreterOf(process.execPath)).toMatch(/ld-(linux|musl)/);
 });

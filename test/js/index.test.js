@@ -51,7 +51,7 @@ describe('openLockManager()', () => {
     expect(() => holdfast.openLockManager(options)).toThrow(TypeError);
   });
 
-  test('gives a lock manager of its own at every call', () => {
+  test('gives a new lock manager at every call', () => {
     const backend = fakeBackend();
     const one = holdfast.openLockManager({ backend });
     expect(one).toBeInstanceOf(holdfast.LockManager);
@@ -60,7 +60,7 @@ describe('openLockManager()', () => {
 });
 
 describe('a backend that refuses', () => {
-  test('what enqueue() throws rejects the request and leaves no listener on its signal', async () => {
+  test('an error of enqueue() rejects the request and leaves no listener on its signal', async () => {
     const error = new DOMException('full', 'QuotaExceededError');
     const backend = fakeBackend({
       enqueue() {
@@ -73,7 +73,7 @@ describe('a backend that refuses', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  test('what snapshot() rejects with rejects query()', async () => {
+  test('a rejection of snapshot() rejects query()', async () => {
     const error = new DOMException('damaged', 'InvalidStateError');
     const backend = fakeBackend({ snapshot: () => Promise.reject(error) });
     await expect(holdfast.openLockManager({ backend }).query()).rejects.toBe(error);

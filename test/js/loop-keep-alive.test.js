@@ -21,7 +21,7 @@ afterEach(() => hold.end());
 
 const isHeld = () => [...timers].some((timer) => timer.hasRef());
 
-test('the event loop is held as long as anybody waits', () => {
+test('the event loop is held as long as any request waits', () => {
   const states = [isHeld()];
   for (const step of ['ref', 'ref', 'unref', 'unref', 'ref', 'unref']) {
     hold[step]();

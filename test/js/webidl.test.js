@@ -27,7 +27,7 @@ describe('toDOMString', () => {
     expect(() => webidl.toDOMString(Object.create(null))).toThrow(TypeError);
   });
 
-  test('what the value throws is passed on', () => {
+  test('an error of the value is passed on', () => {
     const thrown = new RangeError('mine');
     expect(() => webidl.toDOMString(hostile(thrown))).toThrow(thrown);
   });

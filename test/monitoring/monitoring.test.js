@@ -111,7 +111,7 @@ describe('the dashboard of Grafana', () => {
     expect(faultsOf(JSON.stringify(json))).toEqual([expect.stringMatching(/string/)]);
   });
 
-  test('has panels that do not overlap, and ids of their own', () => {
+  test('has panels that do not overlap, and different ids', () => {
     const { panels } = JSON.parse(dashboard());
     const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
       Array.from({ length: w * h }, (_, at) => `${x + (at % w)} ${y + Math.floor(at / w)}`),

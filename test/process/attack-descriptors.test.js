@@ -42,7 +42,7 @@ test('the death of a holder is noticed by one who began to wait without a descri
 });
 
 // Its message names the holders, which is no reason not to settle.
-test('a timeout is told to one who waits without a descriptor left', async () => {
+test('a timeout is reported to a waiter without a descriptor left', async () => {
   const release = await bucket.hold('a');
   await startToWait('20');
   expect(await once(waiter, 'message')).toEqual(['TimeoutError', undefined]);

@@ -73,7 +73,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
       await asked.release();
     });
 
-    test('who dies before it in the queue does not stop those behind it', async () => {
+    test('a process that dies before it in the queue does not stop those behind it', async () => {
       const victim = await bucket.open('process');
       await victim.hold('a', { mode: 'shared' });
       await blocked.request('a', { mode: 'exclusive' });

@@ -22,7 +22,7 @@ const EXPIRED = { status: 'rejected', reason: { name: 'LockLostError', reason: '
 const clockOf = (pid) => readlinkSync(`/proc/${pid}/ns/time`);
 const clockOfBroker = () => clockOf(place.readClaim(place.highestClaim()).pid);
 
-describe.each(['time, forward', 'time, back'])('a broker in a namespace of its own: %s', (kind) => {
+describe.each(['time, forward', 'time, back'])('a broker in a separate namespace: %s', (kind) => {
   const inside = NAMESPACES[kind];
 
   describeInside(inside, 'and the one after it outside', () => {

@@ -101,7 +101,7 @@ test('a damaged journal keeps no lock of a dead client', async () => {
   expect(await locks.request('a', () => 'granted')).toBe('granted');
 });
 
-test('while a stopped client may hold a lock, everybody is told what to do, and gets none', async () => {
+test('while a stopped client may hold a lock, every client learns what to do, and gets none', async () => {
   const { child } = await startHolder();
   const waiting = locks.request('a', () => 'granted');
   await locks.query();
@@ -120,7 +120,7 @@ test('while a stopped client may hold a lock, everybody is told what to do, and 
   expect(await requestUntilServed({}, () => 'granted')).toBe('granted');
 });
 
-test('a journal of another version is told at once, by few brokers, and left as it is', async () => {
+test('a journal of another version is reported at once, by few brokers, and left as it is', async () => {
   await locks.query();
   const file = killAndDamage((text) => text.replace('["J",1,', '["J",99,'));
   const before = place.highestClaim();
@@ -136,7 +136,7 @@ test('a journal of another version is told at once, by few brokers, and left as 
   expect(await requestUntilServed({}, () => 'granted')).toBe('granted');
 });
 
-test('a thread that is blocked in requestSync() is told as well', async () => {
+test('a thread that is blocked in requestSync() is notified as well', async () => {
   await locks.query();
   const file = killAndDamage((text) => text.replace('["J",1,', '["J",99,'));
   expect(() => locks.requestSync('a', () => 'granted')).toThrow(

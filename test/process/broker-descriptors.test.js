@@ -41,7 +41,7 @@ async function connect() {
   return socket;
 }
 
-test('clients too many for a broker are refused, and nobody loses a lock', async () => {
+test('clients too many for a broker are refused, and no client loses a lock', async () => {
   place.ensure();
   const options = JSON.stringify({
     build: 'source',

@@ -57,7 +57,7 @@ test('also where the connection to the dead one does not show it', async () => {
   await expectNothingLeft();
 });
 
-test('what cannot be sent is not taken for sent', async () => {
+test('a message that cannot be sent is not taken for sent', async () => {
   let link;
   const spy = jest.spyOn(Link.prototype, 'send').mockImplementation(function (message) {
     link = this;

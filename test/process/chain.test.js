@@ -161,7 +161,7 @@ test('when all but the last are killed in one stroke, the last is granted', asyn
 // The writer cleans up after the readers and dies at some point of that; the last, who watches the
 // writer only, has to find what is left of the readers too.
 test.each(Array.from({ length: 4 * ROUNDS }, () => [random(5000)]))(
-  'who dies %d us after those it waited for leaves nothing of them behind',
+  'a process that dies %d us after those it waited for leaves nothing of them behind',
   async (delayUs) => {
     const readers = await openProcesses(2);
     for (const reader of readers) await reader.hold('group', { mode: 'shared' });

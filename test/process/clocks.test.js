@@ -89,7 +89,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
           await waiting.release();
         });
 
-        test('a timeout ends the wait of who asked for it, and of nobody else', async () => {
+        test('a timeout ends the wait of its own request, and no other', async () => {
           const held = await holder.hold('a');
           const patient = await waiter.request('a', { timeout: LONG.holdLimit });
           const hasty = await waiter.request('a', { timeout: SHORT.holdLimit });
@@ -191,7 +191,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
         }
       });
 
-      test('lets tokens rise, whoever is granted a lock', async () => {
+      test('lets tokens rise, whichever process is granted a lock', async () => {
         const tokens = [];
         const take = async (actor) => {
           const held = await actor.hold('a');

@@ -45,7 +45,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
       bucket.open(place),
     ]);
 
-  describe.each(Object.keys(NAMESPACES))('namespaces of their own: %s', (kind) => {
+  describe.each(Object.keys(NAMESPACES))('separate namespaces: %s', (kind) => {
     const inside = NAMESPACES[kind];
 
     describeInside(inside, 'their processes', () => {
@@ -123,7 +123,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
     const pidsSeenBy = async (actor, name) =>
       (await actor.inspectionOf(name)).held.map(({ pid, threadId }) => [pid, threadId]);
 
-    test('with equal process and thread ids are told apart', async () => {
+    test('with equal process and thread ids are distinguished', async () => {
       const [a, b, near] = await openThree(inside, 'process');
       expect(await Promise.all([a, b].map((actor) => actor.run(() => process.pid)))).toEqual([
         1, 1,
@@ -140,7 +140,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
       await waiting.granted;
     });
 
-    test('are told of each other without a process id, state or command', async () => {
+    test('see each other without a process id, state or command', async () => {
       const far = await bucket.open('process', { inside });
       const watch = bucket.locks.watch();
       const event = watch.next();

@@ -39,14 +39,14 @@ const invalidState = (pattern) => ({
   message: expect.stringMatching(pattern),
 });
 
-test('a thread whose helper does not start is told so, and the program why', async () => {
+test('a thread whose helper does not start learns it, and the program why', async () => {
   expect(await run('starts not')).toEqual({
     told: [invalidState(/not started within 200 ms.*NODE_OPTIONS/), invalidState(/has ended/)],
     warning,
   });
 });
 
-test('a thread whose helper ends is told so, and has no lock; the next one gets it', async () => {
+test('a thread whose helper ends learns it, and has no lock; the next one gets it', async () => {
   expect(await run('wait')).toEqual({
     told: [invalidState(/has ended/), [[], []], 'ran'],
     warning,

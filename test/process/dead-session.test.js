@@ -28,7 +28,7 @@ const failed = (pattern) => ({
   message: expect.stringMatching(pattern),
 });
 
-test('a blocked thread is told that the thread of its session does not start, and why', async () => {
+test('a blocked thread learns that the thread of its session does not start, and why', async () => {
   expect(await run('starts not', 'blocked')).toEqual({
     told: [{ name: 'Error', message: expect.stringMatching(/not started within 1000 ms/) }],
     warnings: [warning],

@@ -71,7 +71,7 @@ describe.each([2, 3, 8])('a cycle of %d agents', (count) => {
     timings.add(`${count} agents`, start, end);
   });
 
-  test('is told of once, with all that wait in it', async () => {
+  test('is reported once, with all that wait in it', async () => {
     const { all, results } = await closeCircle(count, 'warn');
     const warnings = results.flatMap((result) => result.warnings);
     expect(warnings).toHaveLength(1);

@@ -29,7 +29,7 @@ const WORDS = [
 
 // No phase of a loop that is driven so says when the sleep begins: it has to be rung always.
 test.each(WORDS.flatMap(([what, heard]) => PLACES.map((place) => [what, place, heard])))(
-  'a loop that the program drives and sleeps for %s, %s, and hears: %s',
+  'a loop that the program drives and sleeps for %s, %s, and receives: %s',
   async (what, place, heard) => {
     const release = await bucket.hold('a');
     child = spawn(process.execPath, [PROGRAM, bucket.directory, what, place, addon.file], {

@@ -76,7 +76,7 @@ describe.each(Object.keys(ENDINGS))('a %s', (place) => {
       });
     }
 
-    test('gives up what it was granted and has not heard of', async () => {
+    test('gives up a grant that it has not received yet', async () => {
       const releases = await Promise.all(NAMES.map((name) => bucket.hold(name)));
       const requests = await requestAll(victim);
       let isTold = false;

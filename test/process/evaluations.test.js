@@ -75,7 +75,7 @@ describe.each(['shm:', 'broker:'])('over %s', (url) => {
     expect(names).toEqual(['first', 'second']);
   });
 
-  test('one that holds, waits for or watches something stays as it is', () => {
+  test('a manager that holds, waits for or watches something stays as it is', () => {
     const result = run(
       `const [holder, waiter, watcher] = [evaluate(), evaluate(), evaluate()];
        const lock = await holder.acquire('a');

@@ -16,7 +16,7 @@ function runExample(name, ...options) {
 }
 
 describe('refresh-token', () => {
-  test('nobody is logged out, and tokens are refreshed only when they have expired', () => {
+  test('no session is logged out, and tokens are refreshed only when they have expired', () => {
     const { status, errors, result } = runExample('refresh-token', '--seconds', '3');
     expect(errors).toBe('');
     expect(result).toMatchObject({
@@ -31,7 +31,7 @@ describe('refresh-token', () => {
     expect(status).toBe(0);
   });
 
-  test('without the locks somebody is logged out', () => {
+  test('without the locks a session is logged out', () => {
     const { status, result } = runExample('refresh-token', '--seconds', '30', '--without-lock');
     // By a call with tokens that were replaced, or because the whole session was revoked.
     expect(result.logouts).toBeGreaterThan(0);
@@ -94,7 +94,7 @@ describe('run-every', () => {
     expect(status).toBe(0);
   });
 
-  test('without the lock everybody writes the reports', () => {
+  test('without the lock every process writes the reports', () => {
     const { status, result } = runExample('run-every', '--without-lock');
     expect(result.repeated).toBeGreaterThan(0);
     expect(status).toBe(1);

@@ -68,7 +68,7 @@ test.each([
   await bucket.isClean({ processes: 1 });
 });
 
-test('keeps its shard as long as the one that it names is stopped: it might be inside', async () => {
+test('keeps its shard as long as the process that it names is stopped: it might be inside', async () => {
   const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
   await bucket.locks.request('a first one', () => {});
   await accused.freeze();

@@ -150,7 +150,7 @@ describeInside(['unshare', '--mount'], `on a small tmpfs (HOLDFAST_SEED=${SEED})
     await contend(a, b);
   });
 
-  test('damage that leads to memory which a full one never had ends nobody', async () => {
+  test('damage that leads to memory which a full one never had ends no process', async () => {
     const { a, b, place } = await startTwo('size=8m');
     const options = bucketIn(directory, DEFAULT_CAPACITY);
     const each = [a, b];

@@ -69,6 +69,6 @@ test('the log of two who were inside at once is a violation', async () => {
   expect(await findViolations(log, new Set())).toEqual(violations);
 });
 
-test('so is one without anybody', async () => {
+test('so is one without any process', async () => {
   expect(await findViolations([], new Set())).toEqual(['nobody was inside']);
 });

@@ -55,7 +55,7 @@ test('the handle of a process that is killed is released', async () => {
   await bucket.isClean({ processes: 1 });
 });
 
-test('a handle hears of a thief in another process by its signal', async () => {
+test('a handle is notified of a thief in another process by its signal', async () => {
   await acquire(first, 'a');
   const loss = first.run(
     () =>
@@ -69,7 +69,7 @@ test('a handle hears of a thief in another process by its signal', async () => {
   expect(await loss).toBe('stolen');
 });
 
-test('whoever dies with some of its locks leaves them to who asks in another order', async () => {
+test('a process that dies with some of its locks leaves them to requests in another order', async () => {
   const holder = await second.hold('b');
   const taker = holdAll(first, 'b a');
   taker.catch(() => {}); // it is killed while it waits

@@ -43,11 +43,11 @@ function waitAtLoss({ locks, require }) {
   subscribe('locks.request.lost', () => locks.requestSync('c', () => {}));
 }
 
-test('whoever hears of a loss may close the manager, and all losses are told', () =>
+test('a listener to a loss may close the manager, and all losses are reported', () =>
   loseTwo(closeAtFirstLoss));
 
-test('whoever hears of a loss may make a request, and all losses are told', () =>
+test('a listener to a loss may make a request, and all losses are reported', () =>
   loseTwo(requestAtLoss));
 
-test('whoever hears of a loss may wait for a lock, and all losses are told', () =>
+test('a listener to a loss may wait for a lock, and all losses are reported', () =>
   loseTwo(waitAtLoss));

@@ -32,7 +32,7 @@ describe.each(PLACES)('a holder in a %s', (place) => {
     await untilEqual(() => bucket.locks.query(), { held: [], pending: [] });
   });
 
-  test('loses it while its loop is blocked and nobody waits', async () => {
+  test('loses it while its loop is blocked and no request waits', async () => {
     const [holder] = await open(place);
     const held = await holder.hold('a', SHORT);
     await holder.block();
@@ -137,7 +137,7 @@ describe('a holder in a process that is stopped', () => {
     await bucket.isClean({ processes: 3 });
   });
 
-  test('loses it when it goes on, where nobody has come for it', async () => {
+  test('loses it when it continues, if no request has come for it', async () => {
     const held = await stopped.hold('a', SHORT);
     await stopped.freeze();
     const other = await waiter.hold('a clock', SHORT);

@@ -58,7 +58,7 @@ test('a process that has waited for locks, and has none, does not wake at all', 
   child.kill();
 });
 
-test('a watcher hardly wakes while nothing happens, and hears of what comes then', async () => {
+test('a watcher hardly wakes while nothing happens, and receives what comes then', async () => {
   const program = `
     const { locks } = require(${JSON.stringify(LIBRARY)});
     (async () => {
@@ -86,7 +86,7 @@ test('a watcher hardly wakes while nothing happens, and hears of what comes then
   locks.close();
 });
 
-test('a watcher without the net hears of each of many events that come one by one', async () => {
+test('a watcher without the sweep receives each of many events that come one by one', async () => {
   const backend = new SharedMemoryBackend({ directory, sweeps: false });
   const locks = openLockManager({ backend });
   const other = openLockManager({ directory });

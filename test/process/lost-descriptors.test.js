@@ -61,13 +61,16 @@ test('a holder whose slot lock is closed keeps its lock until it knows', async (
   await bucket.locks.request('a', () => {});
 });
 
-test.each(['ask', 'reuse'])('a process that cannot ask who lives robs nobody: %s', async (then) => {
-  const release = await bucket.hold('a');
-  await take(victim, 'b');
-  expect([true, 'InvalidStateError']).toContain(await closeSlotLock(victim, then));
-  expect(await reasonOfLoss(victim)).toBe('disconnected');
-  await release();
-});
+test.each(['ask', 'reuse'])(
+  'a process that cannot ask who lives takes no lock away: %s',
+  async (then) => {
+    const release = await bucket.hold('a');
+    await take(victim, 'b');
+    expect([true, 'InvalidStateError']).toContain(await closeSlotLock(victim, then));
+    expect(await reasonOfLoss(victim)).toBe('disconnected');
+    await release();
+  },
+);
 
 test('a file under the number of a doorbell is neither written nor closed', async () => {
   const waiter = await bucket.open('process');

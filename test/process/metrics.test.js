@@ -51,7 +51,7 @@ describe.each(['bucket', 'process'])('of a %s', (scope) => {
     expect(holdSeconds.count).toBe(4);
   });
 
-  test('what is held and waits now', async () => {
+  test('the current holders and waiters', async () => {
     await count({ scope });
     const release = await bucket.hold('a');
     const waiting = bucket.locks.request('a', () => {});
@@ -172,7 +172,7 @@ describe('of a bucket', () => {
     expect(await metrics.toPrometheus()).toMatch(/^holdfast_table_fill_ratio\{.*\} 0\.0000\d/m);
   });
 
-  test('what waited before the metrics were made is timed as well', async () => {
+  test('a request that waited before the metrics were made is timed as well', async () => {
     const release = await bucket.hold('a');
     const waiting = bucket.locks.request('a', () => {});
     await count({ bounds: [1e-9] });

@@ -117,7 +117,7 @@ test(
   60_000 + HARMS_DONE * MS_PER_HARM,
 );
 
-test('the checker finds two who were inside at once, unless one of them was told', () => {
+test('the checker finds two who were inside at once, unless one of them was notified', () => {
   const log = (end) =>
     [
       { who: '1', what: 'enter', section: 1 },

@@ -57,7 +57,7 @@ const lost = {
 const gone = { name: 'InvalidStateError', message: expect.stringContaining('RemoveIPC') };
 
 describe.each(Object.keys(HARMS))('when %s', (harm) => {
-  test('the next request fails, and everybody is told', async () => {
+  test('the next request fails, and every agent is notified', async () => {
     const locks = openWithoutSweep(place);
     const { held, waiting } = await holdAndWait(locks);
     HARMS[harm](place);
@@ -72,7 +72,7 @@ describe.each(Object.keys(HARMS))('when %s', (harm) => {
     locks.close();
   });
 
-  test('who makes no request is told by the sweep', async () => {
+  test('an agent that makes no request is notified by the sweep', async () => {
     const locks = openLockManager(place);
     const { held, waiting } = await holdAndWait(locks);
     HARMS[harm](place);
@@ -90,7 +90,7 @@ describe.each(Object.keys(HARMS))('when %s', (harm) => {
     ['request()', (locks) => locks.request('ledger', { ifAvailable: true }, Number.isNaN)],
     ['requestSync()', async (locks) => Number(locks.requestSync('ledger', () => 0))],
     ['watch()', async (locks) => Number(locks.watch('ledger') === undefined)],
-  ])('an agent that had nothing goes on in the new table with %s', async (_call, use) => {
+  ])('an agent that had nothing continues in the new table with %s', async (_call, use) => {
     const locks = openWithoutSweep(place);
     await locks.request('ledger', () => {});
     HARMS[harm](place);
@@ -104,7 +104,7 @@ describe.each(Object.keys(HARMS))('when %s', (harm) => {
     locks.close();
   });
 
-  test('the lock manager goes on with the new table, and so does a newcomer', async () => {
+  test('the lock manager continues with the new table, and so does a newcomer', async () => {
     const locks = openWithoutSweep(place);
     const before = await locks.request('ledger', (lock) => lock.token);
     HARMS[harm](place);

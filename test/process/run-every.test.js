@@ -176,7 +176,7 @@ class Standstill {
 }
 
 describe.each(['at-least-once', 'at-most-once'])('%s, in a storm', (delivery) => {
-  test('no two runs overlap, and none is repeated but that of a killed process', async () => {
+  test('no two runs overlap, and none is repeated except the run of a killed process', async () => {
     const KILLS = 8;
     const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 2 ** 31);
     console.log(`HOLDFAST_SEED=${seed}`);

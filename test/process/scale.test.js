@@ -54,7 +54,7 @@ describe.each(Object.entries(LOADS))('%s', (load, { title }) => {
     // An abort is one task, by the standard, however many requests it ends.
     if (load === 'abort') return;
 
-    test('let timers and I/O go on', () => {
+    test('let timers and I/O run', () => {
       expect(result.otherWork.timers).toBeGreaterThan(ROUNDS);
       expect(result.otherWork.reads).toBeGreaterThan(ROUNDS);
     });

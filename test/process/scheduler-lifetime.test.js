@@ -38,7 +38,7 @@ describe.each(Object.keys(RUNNERS))('lifetime of the event loop of a %s', (place
     expect(end).toEqual({ ...CLEAN_END, lines: ['end'] });
   });
 
-  test('what was aborted or cancelled does not', async () => {
+  test('a task that was aborted or cancelled does not', async () => {
     const end = await run(async (holdfast) => {
       const { scheduler, TaskController, requestIdleCallback, cancelIdleCallback, print } =
         holdfast;
@@ -78,7 +78,7 @@ describe.each(Object.keys(RUNNERS))('lifetime of the event loop of a %s', (place
     expect(end).toEqual({ ...CLEAN_END, lines });
   });
 
-  test('the ticks that follow one that throws run before the task after the next', async () => {
+  test('the ticks that follow a throwing tick run before the task after the next', async () => {
     const end = await run(async ({ scheduler, print }) => {
       process.on('uncaughtException', ({ message }) => print(message));
       scheduler.postTask(() => {
@@ -118,7 +118,7 @@ describe.each(Object.keys(RUNNERS))('lifetime of the event loop of a %s', (place
     expect(end).toEqual({ ...CLEAN_END, lines: ['store', 'undefined', 'undefined'] });
   });
 
-  test('a rejection that nobody handles is reported before the next task', async () => {
+  test('an unhandled rejection is reported before the next task', async () => {
     const end = await run(({ scheduler, print }) => {
       process.on('unhandledRejection', (reason) => print(reason));
       const fail = async (reason) => {
@@ -148,7 +148,7 @@ describe.each(Object.keys(RUNNERS))('lifetime of the event loop of a %s', (place
     expect(end.errors).toContain('of a tick');
   });
 
-  test('a task that throws and whose rejection nobody handles ends it as every rejection does', async () => {
+  test('a task that throws without a handler of its rejection ends it as every rejection does', async () => {
     const end = await run(({ scheduler }) => {
       scheduler.postTask(() => {
         throw new Error('of a task');

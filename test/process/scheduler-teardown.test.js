@@ -74,7 +74,7 @@ test.each(Object.entries(STATES))('terminate() of a worker with %s', async (_, b
   expect(await ended).toEqual([1]);
 });
 
-test.each(Object.entries(STATES))('a process that is told to exit with %s', async (_, body) => {
+test.each(Object.entries(STATES))('a process that is made to exit with %s', async (_, body) => {
   // The body is in a worker, so that the main thread can end the process in whatever it does.
   const end = await runProcess(`({ require }) => {
     const { startWorker } = require(${JSON.stringify(require.resolve('./scheduler-program.js'))});

@@ -41,7 +41,7 @@ const steal = (actor, name) => actor.request(name, { steal: true });
 describe.each(PLACES)('a steal by a %s', (place) => {
   beforeEach(() => openAll(place));
 
-  test('is told to the victim, and what the victim does later releases nothing', async () => {
+  test('is reported to the victim, and a later release of the victim releases nothing', async () => {
     const held = await victim.hold('a');
     const waiting = await waiter.request('a');
     const time = process.hrtime.bigint();
@@ -57,7 +57,7 @@ describe.each(PLACES)('a steal by a %s', (place) => {
     await waiting.release();
   });
 
-  test('takes the lock from a victim whose loop is blocked, which is told afterwards', async () => {
+  test('takes the lock from a victim whose loop is blocked, which is notified afterwards', async () => {
     const held = await victim.hold('a');
     await victim.block();
     const stolen = await steal(thief, 'a');
@@ -68,7 +68,7 @@ describe.each(PLACES)('a steal by a %s', (place) => {
     expect(await held.settled).toMatchObject(LOST);
   });
 
-  test('takes the lock from a victim that dies before it is told', async () => {
+  test('takes the lock from a victim that dies before it is notified', async () => {
     await victim.hold('a');
     await victim.block();
     const stolen = await steal(thief, 'a');
@@ -86,7 +86,7 @@ describe.each(PLACES)('a steal by a %s', (place) => {
 describe('a thief that is killed', () => {
   beforeEach(() => openAll('process'));
 
-  test('gives the lock to whoever waited for the victim', async () => {
+  test('gives the lock to the request that waited for the victim', async () => {
     const held = await victim.hold('a');
     const waiting = await waiter.request('a');
     await (
@@ -98,7 +98,7 @@ describe('a thief that is killed', () => {
     await waiting.release();
   });
 
-  test('with its grant on its way gives the lock to whoever waited', async () => {
+  test('with its grant on its way gives the lock to the request that waited', async () => {
     const held = await victim.hold('a');
     const waiting = await waiter.request('a');
     // It steals and is blocked in the same task, so its callback never runs.

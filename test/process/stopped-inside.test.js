@@ -53,7 +53,7 @@ describeWithPreload(
       return value[0];
     };
 
-    test('requests for its part of the names wait, those for others do not, timers go on', async () => {
+    test('requests for its part of the names wait, requests for others do not, timers run', async () => {
       const delay = monitorEventLoopDelay({ resolution: 1 });
       delay.enable();
       const late = bucket.locks.request('a', () => 'late');
@@ -88,7 +88,7 @@ describeWithPreload(
       await bucket.isClean({ processes: 2 });
     });
 
-    test('requests are granted in the order in which they were made, whoever made them', async () => {
+    test('requests are granted in the order in which they were made, in whichever process', async () => {
       const granted = [];
       const own = [];
       const others = [];
@@ -117,7 +117,7 @@ describeWithPreload(
       expect(held).toMatchObject([{ name: 'a', clientId: await waiter.clientId() }]);
     });
 
-    test('who has waited for a second is told, once, who does not go on', async () => {
+    test('a request that has waited for a second reports, once, which process stands still', async () => {
       const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
       const late = [1, 2].map((id) => bucket.locks.request('a', () => id));
       await untilEqual(() => warn.mock.calls.length, 1);

@@ -17,7 +17,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
   const ASKED = 20;
   const ifAvailable = (name) => bucket.locks.request(name, { ifAvailable: true }, (lock) => lock);
 
-  test('a stopped holder keeps its lock however often it is asked for, and goes on later', async () => {
+  test('a stopped holder keeps its lock however often it is asked for, and continues later', async () => {
     const held = await stopped.hold('a');
     const waiting = await waiter.request('a');
     await stopped.freeze();
@@ -44,7 +44,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
     await bucket.isClean({ processes: 1 });
   });
 
-  test('a stopped process is granted what it waits for, and learns of it when it goes on', async () => {
+  test('a stopped process is granted what it waits for, and learns of it when it continues', async () => {
     const release = await bucket.hold('a');
     const asked = await stopped.request('a');
     const waiting = await waiter.request('a');
@@ -73,7 +73,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
     await bucket.isClean({ processes: 1 });
   });
 
-  test('a steal from a stopped holder is told to it when it goes on', async () => {
+  test('a stopped holder is notified of a steal when it continues', async () => {
     const held = await stopped.hold('a');
     await stopped.freeze();
     const stolen = await waiter.hold('a', { steal: true });

@@ -263,7 +263,7 @@ test('a segment of another layout is refused while a process uses it, then repla
   expect(fs.statSync(segment).ino).not.toBe(left);
 });
 
-describe('what has the name of a doorbell or a lifeline', () => {
+describe('a file with the name of a doorbell or a lifeline', () => {
   /** The names that the next process would give to its files. */
   async function nextNames() {
     const locks = await open();
@@ -292,16 +292,19 @@ describe('what has the name of a doorbell or a lifeline', () => {
 
   const use = async () => (await open()).request('ledger', () => 'granted');
 
-  test.each(Object.keys(PLANTS))('%s is refused or replaced, and stalls nobody', async (kind) => {
-    const [plant, expected] = PLANTS[kind];
-    const planted = await nextNames();
-    for (const name of planted) plant(join(folder, name));
-    const outcomes = [];
-    while (outcomes.length <= planted.length) {
-      outcomes.push(await use().catch(({ name, message }) => `${name}: ${message}`));
-    }
-    expect(outcomes[0]).toMatch(expected);
-    expect(outcomes.at(-1)).toBe('granted'); // under other names
-    expect(fs.existsSync(elsewhere())).toBe(false);
-  });
+  test.each(Object.keys(PLANTS))(
+    '%s is refused or replaced, and stalls no process',
+    async (kind) => {
+      const [plant, expected] = PLANTS[kind];
+      const planted = await nextNames();
+      for (const name of planted) plant(join(folder, name));
+      const outcomes = [];
+      while (outcomes.length <= planted.length) {
+        outcomes.push(await use().catch(({ name, message }) => `${name}: ${message}`));
+      }
+      expect(outcomes[0]).toMatch(expected);
+      expect(outcomes.at(-1)).toBe('granted'); // under other names
+      expect(fs.existsSync(elsewhere())).toBe(false);
+    },
+  );
 });

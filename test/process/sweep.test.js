@@ -28,7 +28,7 @@ test('a stopped process in the middle of the queue does not hide the death of th
   await bucket.isClean({ processes: 2 });
 });
 
-test('the files of one who dies while nobody waits for it go while anybody waits', async () => {
+test('the files of a process that dies unnoticed go while any process waits', async () => {
   const release = await bucket.hold('a');
   const waiting = await waiter.request('a');
   const idle = await bucket.open('process');

@@ -32,7 +32,7 @@ function wipe(state) {
   expect(count).toBe(1);
 }
 
-test('a request whose record was wiped out fails, and its name goes on', async () => {
+test('a request whose record was wiped out fails, and its name stays usable', async () => {
   const release = await bucket.hold('a');
   const vanished = bucket.locks.request('a', () => {});
   wipe(WAITING);
@@ -42,7 +42,7 @@ test('a request whose record was wiped out fails, and its name goes on', async (
 });
 
 // Another process may have had the lock since: a section whose record is gone has not been alone.
-test('a section whose record was wiped out does not end as one that was released', async () => {
+test('a section whose record was wiped out does not end as a released one', async () => {
   const held = bucket.locks.request('a', () => wipe(HELD));
   await expect(held).rejects.toBeInstanceOf(LockLostError);
   await expect(held).rejects.toMatchObject({

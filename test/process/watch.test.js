@@ -39,7 +39,7 @@ async function isWritten() {
 }
 
 describe.each(['process', 'thread', 'thread of another process'])('a holder in a %s', (place) => {
-  test('that dies while nobody waits is seen to die', async () => {
+  test('that dies while no request waits is seen to die', async () => {
     const actor = await bucket.open(place);
     const clientId = await actor.clientId();
     const watch = bucket.locks.watch('a');
@@ -56,7 +56,7 @@ describe.each(['process', 'thread', 'thread of another process'])('a holder in a
     await watch.return();
   });
 
-  test('that held its lock before anybody watched is seen to die', async () => {
+  test('that held its lock before the first watch is seen to die', async () => {
     const actor = await bucket.open(place);
     await actor.hold('a');
     const watch = bucket.locks.watch('a');
@@ -79,7 +79,7 @@ test('a holder who came under a watch of another name is seen to die by a later 
   await named.return();
 });
 
-test('somebody who waits and dies is seen to die, and the next is granted', async () => {
+test('a waiter that dies is seen to die, and the next is granted', async () => {
   const [waiter, next] = [await bucket.open('process'), await bucket.open('process')];
   const release = await bucket.hold('a');
   const watch = bucket.locks.watch('a');
@@ -108,7 +108,7 @@ test('somebody who waits and dies is seen to die, and the next is granted', asyn
   ]);
 });
 
-test('what nobody watches is not written down, also after the last watcher was killed', async () => {
+test('unwatched events are not written down, also after the last watcher was killed', async () => {
   expect(await isWritten()).toBe(false);
   const [watcher, other] = [await bucket.open('process'), await bucket.open('process')];
   await watcher.watch('a');
@@ -122,7 +122,7 @@ test('what nobody watches is not written down, also after the last watcher was k
   await untilEqual(isWritten, false);
 });
 
-test('a watcher that is stopped delays nobody, and is told what it has missed', async () => {
+test('a watcher that is stopped delays no other, and learns what it has missed', async () => {
   const watcher = await bucket.open('process');
   const watch = await watcher.watch('a');
   await watcher.freeze();
@@ -177,11 +177,11 @@ test('a watch keeps the event loop alive while an event is awaited', () => {
   expect(outputOf(program)).toBe('granted\nreleased\n');
 });
 
-test('a watch that nobody reads does not', () => {
+test('a watch that is not read does not', () => {
   expect(outputOf(`locks.watch('a'); console.log('end');`)).toBe('end\n');
 });
 
-test('an iterator that nobody has any more stops watching', async () => {
+test('an iterator that is unreachable stops watching', async () => {
   const program = `
     require('node:v8').setFlagsFromString('--expose-gc');
     const collect = require('node:vm').runInNewContext('gc');

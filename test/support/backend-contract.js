@@ -88,7 +88,7 @@ function describeBackendContract(title, open, about = {}) {
       expect(await snapshot()).toEqual({ held: [['a', 'exclusive', 0]], pending: [] });
     });
 
-    test('enqueue() with steal is granted, and the holders are told later that they lost', async () => {
+    test('enqueue() with steal is granted, and the holders are notified later that they lost', async () => {
       const victims = [
         ask(first, GRANTED, 'a', { mode: 'shared' }),
         ask(second, GRANTED, 'a', { mode: 'shared' }),
@@ -136,7 +136,7 @@ function describeBackendContract(title, open, about = {}) {
       });
     });
 
-    test('cancel() of a request whose grant is on its way releases it, and it is never told', async () => {
+    test('cancel() of a request whose grant is on its way releases it, and it is never notified', async () => {
       const holder = ask(first, GRANTED, 'a');
       const cancelled = ask(first, QUEUED, 'a');
       const next = ask(second, QUEUED, 'a');
@@ -159,7 +159,7 @@ function describeBackendContract(title, open, about = {}) {
       expect(victim.told.filter((what) => what !== 'granted')).toEqual(['lost: stolen']);
     });
 
-    test('tokens rise, and are set before the grant is told', async () => {
+    test('tokens rise, and are set before the grant is reported', async () => {
       const requests = [ask(first, GRANTED, 'a'), ask(second, GRANTED, 'b')];
       const waiting = ask(second, QUEUED, 'a');
       first.release(requests[0]);
@@ -179,7 +179,7 @@ function describeBackendContract(title, open, about = {}) {
       expect(await snapshot()).toEqual({ held: [['b', 'exclusive', 0]], pending: [] });
     });
 
-    test('close() drops what the agent holds and waits for, and tells each request', async () => {
+    test('close() drops what the agent holds and waits for, and notifies each request', async () => {
       const held = ask(first, GRANTED, 'a');
       const ownWaiting = ask(first, QUEUED, 'a');
       const otherWaiting = ask(second, QUEUED, 'a');

@@ -74,7 +74,7 @@ function testBackendExtras(agents, comfortableMs) {
       expect(countsOf(await first.snapshot())).toEqual([2, 0]);
     });
 
-    test('one release grants all for whom there is room then', async () => {
+    test('one release grants all that there is room for then', async () => {
       const holder = ask(first, GRANTED, 'a');
       const waiting = [1, 2, 3].map(() => ask(second, QUEUED, 'a', shared({ limit: 2 })));
       first.release(holder);
@@ -92,7 +92,7 @@ function testBackendExtras(agents, comfortableMs) {
   });
 
   describe('holdLimit', () => {
-    test('takes the lock away though nobody waits', async () => {
+    test('takes the lock away though no request waits', async () => {
       const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: 5 }));
       await holder.until('lost: expired');
       expect(holder.told).toEqual(['lost: expired']);
@@ -230,7 +230,7 @@ function testBackendExtras(agents, comfortableMs) {
     expect(held).toMatchObject([{ label: '', limit: 0, holdLimit: 0 }]);
   });
 
-  test('inspect() counts the time of waiting and that of holding apart', async () => {
+  test('inspect() counts the time of waiting and the time of holding apart', async () => {
     const holder = ask(first, GRANTED, 'a');
     const waiting = ask(second, QUEUED, 'a');
     await afterHolding(20);
@@ -260,7 +260,7 @@ function testBackendExtras(agents, comfortableMs) {
     expect(() => first.isLocked('a')).toThrow(closed);
   });
 
-  test('close() of a holder with a limit tells it once', async () => {
+  test('close() of a holder with a limit reports it once', async () => {
     const holder = ask(first, GRANTED, 'a', exclusive({ holdLimit: comfortableMs }));
     first.close();
     await afterHolding(2 * comfortableMs);

@@ -69,7 +69,7 @@ function testBackendWatch(agents) {
     watch.close();
   });
 
-  test('a lock that is given back too late has expired', async () => {
+  test('a lock that is released too late has expired', async () => {
     const extras = { limit: 0, holdLimit: 1, label: '', callSite: '' };
     const watch = second.watch('a');
     const holder = ask(first, GRANTED, 'a', { extras });
@@ -108,7 +108,7 @@ function testBackendWatch(agents) {
     watch.close();
   });
 
-  test('close() of the agent ends its watches, not those of others', async () => {
+  test('close() of the agent ends its watches, not the watches of others', async () => {
     const [watch, other] = [first.watch(undefined), second.watch(undefined)];
     const holder = ask(first, GRANTED, 'a');
     const read = watch.read(MAX);

@@ -16,7 +16,7 @@ describeOneClient('acquire()', (run) => {
   );
 
   test(
-    'release() has no effect the second time, whoever holds the lock then',
+    'release() has no effect the second time, even if another client holds the lock then',
     run(async ({ locks, name, query, assert }) => {
       const first = await locks.acquire(name);
       first.release();
@@ -119,7 +119,7 @@ describeOneClient('acquire()', (run) => {
   );
 
   test(
-    'goes on in the async context of its caller',
+    'continues in the async context of its caller',
     run(async ({ locks, assert, name, require }) => {
       const { AsyncLocalStorage } = require('node:async_hooks');
       const storage = new AsyncLocalStorage();

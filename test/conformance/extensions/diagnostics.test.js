@@ -134,7 +134,7 @@ describeOneClient('diagnostics channels', (run) => {
   );
 
   test(
-    'what is refused before it is asked for is not published',
+    'a request that is refused before it is made is not published',
     run(async ({ locks, assert, name, notCalled, require }) => {
       const { recordChannels } = require('./lock-channels.js');
       const messages = await recordChannels(name, async () => {
@@ -171,7 +171,7 @@ describeOneClient('diagnostics channels', (run) => {
   );
 
   test(
-    'requests have numbers of their own',
+    'requests have different numbers',
     run(async ({ locks, assert, name, require }) => {
       const { recordChannels } = require('./lock-channels.js');
       const messages = await recordChannels(name, async () => {
@@ -187,7 +187,7 @@ describeOneClient('diagnostics channels', (run) => {
   );
 
   test(
-    'who subscribes to the end alone learns the token as well',
+    'a subscriber to the end alone learns the token as well',
     run(async ({ locks, assert, name, require }) => {
       const diagnostics = require('node:diagnostics_channel');
       const found = [];

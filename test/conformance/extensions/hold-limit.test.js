@@ -30,7 +30,7 @@ describeTwoClients('holdLimit', (clients) => {
     await next.release();
   });
 
-  test('a lock is lost though nobody waits for it', async () => {
+  test('a lock is lost though no request waits for it', async () => {
     const { first, second } = clients;
     const name = unique('name');
     const victim = await first.hold(name, LIMITED);

@@ -40,7 +40,7 @@ describeOneClient('lock.signal, inside a client', (run) => {
   );
 
   test(
-    'has the very error of the rejection as its reason, before anybody hears of the rejection',
+    'has the very error of the rejection as its reason, before the promise rejects',
     run(async ({ locks, assert, name }) => {
       let lock;
       const order = [];
@@ -96,7 +96,7 @@ describeOneClient('lock.signal, inside a client', (run) => {
   );
 
   test(
-    'tells each of several victims its own loss',
+    'notifies each of several victims of its own loss',
     run(async ({ locks, assert, name }) => {
       const signals = [];
       const hold = () =>

@@ -55,7 +55,7 @@ describeTwoClients('a named mutex', (clients) => {
     expect(await waiting).toBe(false);
   });
 
-  test('calls go on together, the refresh waits for them, and later calls wait for the refresh', async () => {
+  test('calls run together, the refresh waits for them, and later calls wait for the refresh', async () => {
     const { first, second } = clients;
     const name = unique('name');
     const calls = [

@@ -92,7 +92,7 @@ describeOneClient('reentrant', (run) => {
   );
 
   test(
-    'the lock is not released before a nested callback has ended that nobody awaits',
+    'the lock is not released before a nested callback has ended that is not awaited',
     run(async ({ locks, assert, name, query }) => {
       let end;
       let nested;
@@ -117,7 +117,7 @@ describeOneClient('reentrant', (run) => {
   );
 
   test(
-    'what a nested callback throws rejects its own promise',
+    'an error of a nested callback rejects its own promise',
     run(({ locks, assert, name }) =>
       locks.request(name, { reentrant: true }, async () => {
         const failing = locks.request(name, { reentrant: true }, () => {
@@ -215,7 +215,7 @@ describeOneClient('reentrant', (run) => {
   );
 
   test(
-    'what is inside one of the siblings is granted at once',
+    'a request inside one of the siblings is granted at once',
     run(async ({ locks, assert, name }) => {
       const request = (callback) => locks.request(name, { reentrant: true }, callback);
       const order = [];
@@ -230,7 +230,7 @@ describeOneClient('reentrant', (run) => {
   );
 
   test(
-    'what is begun inside and outlives the callback covers nothing any more',
+    'work that is begun inside and outlives the callback covers nothing any more',
     run(async ({ locks, assert, name, query }) => {
       const request = (options, callback) =>
         locks.request(name, { reentrant: true, ...options }, callback);
@@ -253,7 +253,7 @@ describeOneClient('reentrant', (run) => {
   );
 
   test(
-    'inside requestSync() an asynchronous request waits for a lock of its own',
+    'inside requestSync() an asynchronous request waits for a separate lock',
     run(async ({ locks, assert, name, query }) => {
       let inner;
       const token = locks.requestSync(name, (lock) => {

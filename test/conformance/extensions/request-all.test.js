@@ -83,7 +83,7 @@ describeOneClient('requestAll()', (run) => {
   );
 
   test(
-    'one timeout holds for all: it passes while the last is waited for, and all are given back',
+    'one timeout holds for all: it passes while the last is waited for, and all are released',
     run(async ({ locks, assert, name, notCalled }) => {
       const names = [`${name} a`, `${name} b`];
       const holder = await locks.acquire(names[1]);
@@ -128,7 +128,7 @@ describeOneClient('requestAll()', (run) => {
   );
 
   test(
-    'holdLimit is refused: that of the first lock would pass before the callback begins',
+    'holdLimit is refused: the limit of the first lock would pass before the callback begins',
     run(async ({ locks, assert, name, notCalled }) => {
       const names = [`${name} a`, `${name} b`];
       const error = { name: 'NotSupportedError' };
@@ -181,7 +181,7 @@ describeOneClient('requestAll()', (run) => {
   );
 
   test(
-    'an abort gives back what was taken, and ends the wait',
+    'an abort releases what was taken, and ends the wait',
     run(async ({ locks, assert, name, notCalled }) => {
       const names = [`${name} a`, `${name} b`];
       const holder = await locks.acquire(names[1]);
@@ -267,7 +267,7 @@ describeOneClient('requestAll()', (run) => {
   );
 
   test(
-    'what the callback throws is the rejection, after the release',
+    'an error of the callback is the rejection, after the release',
     run(async ({ locks, assert, name }) => {
       const thrown = new Error('mine');
       const request = locks.requestAll([name], () => {

@@ -64,7 +64,7 @@ describeOneClient('requestSync(), inside a client', (run) => {
   );
 
   test(
-    'a reentrant one inside another has options of its own',
+    'a reentrant one inside another has separate options',
     run(async ({ locks, assert, name }) => {
       const reentrant = true;
       const inside = (options, callback) =>

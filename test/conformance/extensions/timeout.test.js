@@ -90,7 +90,7 @@ describeOneClient('timeout, inside a client', (run) => {
   );
 
   test(
-    'a TimeoutError is a DOMException of its own for each request, and no LockLostError',
+    'a TimeoutError is a separate DOMException for each request, and no LockLostError',
     run(async ({ locks, assert, name, notCalled, LockLostError }) => {
       await locks.request(name, async () => {
         const errors = await Promise.all(

@@ -57,7 +57,7 @@ describeTwoClients('watch()', (clients) => {
     await watches.end();
   });
 
-  test('the ends of a wait are told apart', async () => {
+  test('the ends of a wait are distinguished', async () => {
     const { first, second } = clients;
     const name = unique('name');
     const holder = await first.hold(name);
@@ -235,7 +235,7 @@ describeOneClient('watch(), inside a client', (run) => {
   );
 
   test(
-    'a slow watcher loses the oldest events and is told how many',
+    'a slow watcher loses the oldest events and is notified how many',
     run(async ({ locks, assert, name }) => {
       const requests = 10_000;
       const watch = locks.watch(name);

@@ -105,7 +105,7 @@ describeInThreads('postTask()', (run) => {
   );
 
   test(
-    'goes on from an await of a task before the next task',
+    'continues from an await of a task before the next task',
     run(async ({ scheduler, assert }) => {
       const ids = [];
       const wait = async (id) => {

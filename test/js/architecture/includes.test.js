@@ -70,7 +70,7 @@ describe('the source lists', () => {
     expect(listed.sort()).toEqual(filesBelow('src', ['.cc']).sort());
   });
 
-  test('keep the files of the binding in a list of their own', () => {
+  test('keep the files of the binding in a separate list', () => {
     const isBinding = (file) => file.startsWith('src/binding/');
     expect(listedIn('src/sources.txt').filter(isBinding)).toEqual([]);
     expect(listedIn('src/binding-sources.txt').every(isBinding)).toBe(true);

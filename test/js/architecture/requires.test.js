@@ -117,7 +117,7 @@ describe('requires below lib/', () => {
     expect(knowing).toEqual(['lib/node-internals.js']);
   });
 
-  test('lib/binding.js is the only one that loads a .node file', () => {
+  test('lib/binding.js alone loads a .node file', () => {
     const loaders = files.filter((file) =>
       /\bdlopen\(|require\([^)]*\.node|createRequire\(\w+\)\(/.test(textOf(file)),
     );

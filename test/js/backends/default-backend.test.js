@@ -59,7 +59,7 @@ test('with HOLDFAST_FALLBACK=local it is one warning', () => {
   ]);
 });
 
-test('the agents of a bucket share their locks in the fallback, those of another one do not', () => {
+test('the agents of a bucket share their locks in the fallback, agents of another one do not', () => {
   process.env.HOLDFAST_FALLBACK = 'local';
   loadWithoutNativePart();
   const [one, same, other] = [{}, { bucket: 'default' }, { bucket: 'other' }].map((options) =>
@@ -68,7 +68,7 @@ test('the agents of a bucket share their locks in the fallback, those of another
   expect([isMissed(one), isMissed(same), isMissed(other)]).toEqual([false, true, false]);
 });
 
-test('what is no matter of loading is an error in the fallback too', () => {
+test('an error that is no matter of loading is an error in the fallback too', () => {
   process.env.HOLDFAST_FALLBACK = 'local';
   jest.resetModules();
   jest.doMock(BINDING, () => ({

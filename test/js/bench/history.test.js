@@ -30,7 +30,7 @@ test('a scenario that is measured again replaces the ratio of its commit', () =>
   expect(once[0].ratios[TITLE]).toBe(25); // the history that was given is not changed
 });
 
-test('what could not be measured adds nothing', () => {
+test('a figure that could not be measured adds nothing', () => {
   expect(addToHistory([], [measured('abc', undefined)], '1.2.3')).toEqual([]);
 });
 

@@ -30,7 +30,7 @@ const measured = {
   run: { date: '2026-01-02', commit: 'abc', load: 1 },
 };
 
-test('what was not measured here stays on the page; what there is no more goes', () => {
+test('a scenario that was not measured here stays on the page; a removed one goes', () => {
   const [table, ...sections] = mergeParts([measured], PAGE, ['old', 'new']);
   expect(table.split('\n').slice(2)).toEqual([
     '| [1](#old) | old goal | 2 x | better |',

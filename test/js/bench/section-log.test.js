@@ -18,7 +18,7 @@ test('a section that begins before all the earlier ones have ended is an overlap
   expect(figuresOf([first, second]).overlaps).toBe(2);
 });
 
-test('what happens before all take part, or after one has ended, does not count', () => {
+test('sections before all take part, or after one has ended, do not count', () => {
   const first = logOf([0, 0, 10], [10, 11, 20], [20, 30, 40], [40, 50, 60]);
   const second = logOf([0, 22, 28], [28, 42, 48]);
   const figures = figuresOf([first, second]);
@@ -27,7 +27,7 @@ test('what happens before all take part, or after one has ended, does not count'
   expect(figures['longest wait ms']).toBeCloseTo(14e-3);
 });
 
-test('of several names each is a lock of its own', () => {
+test('of several names each is a separate lock', () => {
   const alone = logOf([0, 0, 10], [10, 10, 20], [20, 20, 30]);
   const first = logOf([0, 1, 10], [10, 20, 30]);
   const second = logOf([0, 0, 0], [10, 13, 17], [30, 31, 50]);

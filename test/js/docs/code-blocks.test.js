@@ -91,7 +91,7 @@ test('every block is in a language that this test knows', () => {
   expect(blocks.filter(({ language }) => !known.includes(language))).toEqual([]);
 });
 
-test('every js block is a module of its own that imports holdfast by its name', () => {
+test('every js block is a separate module that imports holdfast by its name', () => {
   const relative = ofLanguage('js').filter(({ code }) => /(from|import) '\.|require\(/.test(code));
   expect(relative.map(({ title }) => title)).toEqual([]);
 });

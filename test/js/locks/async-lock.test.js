@@ -73,7 +73,7 @@ test('unlock() throws when it is not locked, and leaves it so', () => {
   expect(() => lock.unlock()).toThrow(LockError);
 });
 
-test('an uncontended unlock wakes nobody', () => {
+test('an uncontended unlock wakes no thread', () => {
   const notify = jest.spyOn(Atomics, 'notify');
   lock.lock();
   lock.unlock();
@@ -190,7 +190,7 @@ test('lock() in a worker waits for the unlock() of the main thread', async () =>
   expect(messages).toEqual(['waits', 'unlock', 'entered']);
 });
 
-test('executeLocked() on the main thread waits for a worker that blocks nobody else', async () => {
+test('executeLocked() on the main thread waits for a worker that blocks no other', async () => {
   const worker = startWorker(`({ lock, parentPort }) => {
     lock.lock();
     parentPort.postMessage('locked');

@@ -42,14 +42,14 @@ describe.each(['{ reentrant: true }', "{ deadlock: 'reject' }"])(
       expect(lines).toEqual(['1', '1', '1']);
     });
 
-    test('in code that was called by others which go on', () => {
+    test('in code that was called by others which continue', () => {
       const lines = run(`${JOB}
       const start = async () => { await null; await job(${options}); };
       Promise.all([job(${options}), start(), start()]);`);
       expect(lines).toEqual(['1', '1', '1']);
     });
 
-    test('in a job that nobody awaits, with the others a timer later', () => {
+    test('in a job that is not awaited, with the others a timer later', () => {
       const lines = run(`${JOB}
       (async () => {
         await null;
@@ -69,7 +69,7 @@ test('a first reentrant request is covered by the lock whose callback has just b
   expect(lines).toEqual(['granted']);
 });
 
-test('a first request that is to be told of a deadlock knows what encloses it', () => {
+test('a first request that is to be notified of a deadlock knows what encloses it', () => {
   const lines = run(`
     const tell = ({ name }) => console.log(name);
     locks.request('A', () => locks.request('A', { deadlock: 'reject' }, () => {}).catch(tell));`);

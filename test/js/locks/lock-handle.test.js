@@ -25,7 +25,7 @@ test('a handle that is collected before its release is released, with a warning'
   });
 });
 
-test('a handle that somebody has is not collected', () => {
+test('a handle that is reachable is not collected', () => {
   const result = runWithCollector(async ({ createLocalLockManager, collect }) => {
     const locks = createLocalLockManager();
     const handle = await locks.acquire('a');

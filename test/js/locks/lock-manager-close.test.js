@@ -45,7 +45,7 @@ describe.each(Object.keys(PAIRS))('closing over %s', (backend) => {
     expect(callback).not.toHaveBeenCalled();
   });
 
-  test('who holds a lock is told why it is lost', async () => {
+  test('a holder of a lock learns why it is lost', async () => {
     let granted;
     const isGranted = new Promise((resolve) => (granted = resolve));
     const request = closed.request('ledger', () => {

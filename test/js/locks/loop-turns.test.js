@@ -47,7 +47,7 @@ test('callbacks that are fast all run in one turn, until its time is over', () =
   expect(count).toBeLessThanOrEqual(5 * CALLBACKS_PER_LOOK);
 });
 
-test('callbacks that are slow run until somebody looks at the clock', () => {
+test('callbacks that are slow run until the clock is read', () => {
   const { CALLBACKS_PER_LOOK } = turns;
   expect(countInTurn(1000, { eachMs: TURN_MS })).toBe(CALLBACKS_PER_LOOK);
 });
@@ -86,7 +86,7 @@ test('many that wait are opened in order, over as many turns as their callbacks 
   expect(opened).toEqual(Array.from({ length: count }, (_, i) => i));
 });
 
-test('one that comes while others wait does not overtake them', () => {
+test('a callback that comes while others wait does not overtake them', () => {
   countInTurn(1000, { eachMs: TURN_MS });
   turns.waitForTurn({ open() {} });
   now -= TURN_MS * 1000; // whatever the clock says

@@ -49,7 +49,7 @@ test('of a private Mutex that was contended nothing stays', () => {
   expect(bytesPerMutex).toBeLessThan(100);
 });
 
-test('what a callback returned is collected, although it started a timer that lives on', () => {
+test('the result of a callback is collected, although it started a timer that lives on', () => {
   const kept = countKept(({ openLockManager }, place) => {
     globalThis.locks ??= openLockManager({ directory: place });
     return globalThis.locks.request('a', async () => {
@@ -60,7 +60,7 @@ test('what a callback returned is collected, although it started a timer that li
   expect(kept).toBeLessThanOrEqual(1);
 });
 
-test('what a callback threw is collected, although it started a timer that lives on', () => {
+test('the error of a callback is collected, although it started a timer that lives on', () => {
   const kept = countKept(({ openLockManager }, place) => {
     globalThis.locks ??= openLockManager({ directory: place });
     const request = globalThis.locks.request('a', async () => {

@@ -23,7 +23,7 @@ test('a method that was taken off its manager says so', async () => {
   expect(() => isLocked('a')).toThrow(/called without its lock manager/);
 });
 
-test('a callback before the options is told its place', async () => {
+test('a callback before the options is refused with its place', async () => {
   await expect(locks.request('a', nothing, { mode: 'shared' })).rejects.toThrow(
     new TypeError('The callback comes last, after the options'),
   );
@@ -142,7 +142,7 @@ describe('Mutex', () => {
     await mutex.runExclusive(nothing, { blocking: false, timeout: Infinity });
   });
 
-  test('what does not wait is refused by a signal that has aborted', async () => {
+  test('a call that does not wait is refused by a signal that has aborted', async () => {
     const options = { blocking: false, signal: AbortSignal.abort('mine') };
     await expect(mutex.runExclusive(nothing, options)).rejects.toBe('mine');
     await expect(mutex.acquire(options)).rejects.toBe('mine');

@@ -211,7 +211,7 @@ describe.each([
   });
 
   test.each([{ signal: 1 }, { timeout: -1 }, 7])(
-    'waitForUnlock(%j) is a TypeError that says so, also while nobody holds it',
+    'waitForUnlock(%j) is a TypeError that says so, also while the mutex is free',
     async (options) => {
       const said = /'signal'|'timeout'|not a MutexOptions object/;
       await expect(mutex.waitForUnlock(options)).rejects.toThrow(said);
@@ -219,7 +219,7 @@ describe.each([
     },
   );
 
-  test('what is no function, no mode, no timeout is a TypeError', async () => {
+  test('a value that is no function, no mode, no timeout is a TypeError', async () => {
     await expect(mutex.runExclusive('callback')).rejects.toThrow(TypeError);
     await expect(mutex.acquire({ mode: 'neither' })).rejects.toThrow(TypeError);
     await expect(mutex.acquire({ timeout: -1 })).rejects.toThrow(TypeError);

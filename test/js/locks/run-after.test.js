@@ -48,7 +48,7 @@ describe.each([
 
   const failed = [{ status: 'rejected', reason: hostile }];
 
-  test('a granted lock is given back where then() throws', async () => {
+  test('a granted lock is released where then() throws', async () => {
     const callback = jest.fn();
     expect(await callWithHostileThen(() => locks.request('a', callback))).toEqual(failed);
     expect(locks.isLocked('a')).toBe(false);
@@ -122,7 +122,7 @@ describe.each([
     expect(locks.isLocked('a')).toBe(false);
   });
 
-  test('what a callback returned is let go where then() throws', async () => {
+  test('the result of a callback is let go where then() throws', async () => {
     const ended = locks.request('a', () => {
       Promise.prototype.then = () => {
         throw hostile;

@@ -94,7 +94,7 @@ describe('runEvery()', () => {
     return dues;
   }
 
-  test('goes on by a clock that is set back while it leads', async () => {
+  test('continues by a clock that is set back while it leads', async () => {
     const [first, second, third] = await duesAfterStepBack(HOUR);
     expect(second).toBeLessThan(first);
     expect(third).toBeGreaterThan(second);
@@ -129,7 +129,7 @@ describe('runEvery()', () => {
     expect(manager.isLocked('a')).toBe(false);
   });
 
-  test('tells onError what the callback threw, and goes on', async () => {
+  test('calls onError with what the callback threw, and continues', async () => {
     const errors = [];
     const onError = (error) => {
       errors.push(error.message);
@@ -206,7 +206,7 @@ describe('runEvery()', () => {
   });
 });
 
-describe('where runs are noted', () => {
+describe('if runs are noted', () => {
   let directory;
   beforeEach(() => {
     directory = mkdtempSync(path.join(tmpdir(), 'holdfast-notes-'));

@@ -88,7 +88,7 @@ describe.each([
   });
 });
 
-test('somebody who holds its lock exclusively holds all permits', async () => {
+test('an exclusive holder of its lock holds all permits', async () => {
   const manager = createLocalLockManager();
   const semaphore = new Semaphore('a', 3, { manager });
   await manager.request('a', async () => {
@@ -101,7 +101,7 @@ test.each([0, -1, NaN, 2 ** 31, undefined, 'many'])('%p permits are a TypeError'
   expect(() => new Semaphore('a', permits)).toThrow(TypeError);
 });
 
-test('what others do with the options of one call does not reach the next one', async () => {
+test('a change of the options of one call does not reach the next one', async () => {
   const manager = createLocalLockManager();
   const { request } = manager;
   const seen = [];

@@ -109,7 +109,7 @@ test('incidents are recorded while it pauses', async () => {
   expect(watch.calls).toEqual(['pause']);
 });
 
-test('what came before the picture of a window is followed and not counted', async () => {
+test('events before the picture of a window are followed and not counted', async () => {
   await watch.give(eventsOf(MAX_IN_WINDOW));
   watch.waiting = eventsOf(7);
   await sampler.next(async () => {

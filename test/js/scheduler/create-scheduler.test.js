@@ -6,7 +6,7 @@ const spin = (ms) => {
   for (const start = performance.now(); performance.now() - start < ms;);
 };
 
-test('gives a scheduler of its own at every call', () => {
+test('gives a new scheduler at every call', () => {
   const one = createScheduler();
   expect(one).toBeInstanceOf(Scheduler);
   expect(one).not.toBe(createScheduler());
@@ -116,7 +116,7 @@ describe('starvationLimit', () => {
   });
 });
 
-test('inspect() tells what waits, by priority, and how long the oldest has', async () => {
+test('inspect() lists the waiting tasks, by priority, and how long the oldest has waited', async () => {
   const own = createScheduler();
   const none = { tasks: 0, continuations: 0, oldestAge: undefined };
   const empty = { 'user-blocking': none, 'user-visible': none, background: none, delayed: 0 };

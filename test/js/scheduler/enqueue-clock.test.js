@@ -13,7 +13,7 @@ test('tasks of one phase share a time, 32 at most', () => {
   expect(stamps[32]).not.toBe(stamps[0]);
 });
 
-test('another phase, and something that may have taken long, have a time of their own', () => {
+test('another phase, and something that may have taken long, have a separate time', () => {
   const clock = new EnqueueClock();
   const first = clock.stampIn(1).time;
   spin(1);
@@ -24,7 +24,7 @@ test('another phase, and something that may have taken long, have a time of thei
   expect(clock.stampIn(2).time).toBeGreaterThanOrEqual(second + 1);
 });
 
-test('a time that is known is not looked for', () => {
+test('a time that is known is not read again', () => {
   const clock = new EnqueueClock();
   clock.stampIn(1);
   clock.setTime(5);

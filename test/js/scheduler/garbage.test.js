@@ -4,7 +4,7 @@
 
 const { runWithCollector: run } = require('../../support/collector-program.js');
 
-test('a dependent signal that nobody has any more is collected, and its source lives on', () => {
+test('a dependent signal that is unreachable is collected, and its source lives on', () => {
   const result = run(async ({ TaskController, TaskSignal, collect }) => {
     const controller = new TaskController();
     const reference = new WeakRef(TaskSignal.any([], { priority: controller.signal }));

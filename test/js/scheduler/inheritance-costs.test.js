@@ -71,7 +71,7 @@ test.each([
   expect(result).toBe(false);
 });
 
-test('what waits for ever is followed until it is collected', () => {
+test('a promise that waits for ever is followed until it is collected', () => {
   const result = program(async ({ scheduler, isFollowing, turn, collect }) => {
     const kept = [];
     const wait = () => {
@@ -109,7 +109,7 @@ test('a callback that is bound to a task is followed until it is collected', () 
   expect(result).toEqual([needsHooks, false, ['task', 'continuation']]);
 });
 
-test('what was followed is inherited while other tasks come and go', () => {
+test('a followed state is inherited while other tasks come and go', () => {
   const result = program(async ({ scheduler, turn }) => {
     const ids = [];
     let goOn;

@@ -51,7 +51,7 @@ test('ticks and microtasks of a task run before the next one', () => {
   expect(lines).toEqual(['tick', 'microtask', 'next']);
 });
 
-test('what a tick throws is an uncaught exception, and tasks go on', () => {
+test('an error of a tick is an uncaught exception, and tasks continue', () => {
   const { status, lines } = runWithoutNativePart(({ scheduler }) => {
     process.on('uncaughtException', (error) => console.log(error.message));
     scheduler.postTask(() =>

@@ -44,7 +44,7 @@ test('the end of a task that throws is published too', async () => {
   expect(events.map(({ name }) => name)).toEqual(CHANNELS);
 });
 
-test('continuations and dynamic priorities are told apart', async () => {
+test('continuations and dynamic priorities are distinguished', async () => {
   const controller = new TaskController({ priority: 'background' });
   const events = await publishedDuring(async () => {
     const task = scheduler.postTask(() => scheduler.yield(), { signal: controller.signal });

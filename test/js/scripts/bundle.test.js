@@ -199,7 +199,7 @@ test('a line is short: an error that ends a process prints the one that threw it
   expect(files.filter((file) => longest(file) > 1000)).toEqual([]);
 });
 
-test('what package.json names is there', () => {
+test('a file that package.json names is there', () => {
   const { exports, main, types } = JSON.parse(
     fs.readFileSync(path.join(root, 'package.json'), 'utf8'),
   );

@@ -55,7 +55,7 @@ test('a step that would end too late is left out, and said to be', () => {
   expect(conclude([long], { deadline: 6 }).lastLine).toBe('0 passed, 1 failed');
 });
 
-test('the failed tests are told last, before the counts', () => {
+test('the failed tests are printed last, before the counts', () => {
   const failing = "{ title: 'a step', run: () => ({ ...COUNTS, failures: ['it: is\\n  not'] }) }";
   const counts = '{ passed: 1, failed: 1, skipped: 0 }';
   const broken = "{ title: 'broken', run() { throw new Error('no compiler') } }";
@@ -65,7 +65,7 @@ test('the failed tests are told last, before the counts', () => {
   );
 });
 
-test('what failed is told by its file, its name and the beginning of what it says', () => {
+test('a failed test is printed with its file, its name and the beginning of its message', () => {
   const red = `${String.fromCharCode(27)}[31m`;
   const passed = { status: 'passed', fullName: 'good', failureMessages: [] };
   const failed = { status: 'failed', fullName: 'bad', failureMessages: [`${red}Error: 1\n at 2`] };
@@ -79,7 +79,7 @@ test('what failed is told by its file, its name and the beginning of what it say
   expect(describeFailure('long', 'a\n'.repeat(99)).split('\n')).toHaveLength(13);
 });
 
-test("the counts of CTest's report are those of its first element", () => {
+test('the counts of a CTest report are the counts of its first element', () => {
   const xml = [
     '<?xml version="1.0"?>',
     '<testsuite name="linux" tests="9" failures="2" disabled="1" skipped="3" hostname="">',

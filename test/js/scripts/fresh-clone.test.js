@@ -31,7 +31,7 @@ function packagesLoadedBy(file, known = new Set()) {
   });
 }
 
-test('what a file requires when it is loaded is seen', () => {
+test('a module that a file requires when it is loaded is seen', () => {
   const file = path.join(SCRIPTS, 'steps', 'bundle.js');
   expect(packagesLoadedBy(file)).toContain('esbuild');
 });

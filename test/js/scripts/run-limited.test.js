@@ -10,7 +10,7 @@ const { TIMED_OUT } = require(LAUNCHER);
 
 const node = (program) => [process.execPath, '-e', program];
 
-test('the status is that of the program', () => {
+test('the status is the status of the program', () => {
   const { status, stdout } = spawnSync(
     process.execPath,
     [LAUNCHER, '60', ...node('console.log("told"); process.exitCode = 7')],
@@ -31,7 +31,7 @@ test('a program that hangs is ended with what it has started', async () => {
   expect(await once(launcher, 'close')).toEqual([TIMED_OUT, null]);
 });
 
-test('a run of Jest that is ended tells which test files had not ended', () => {
+test('a run of Jest that is ended prints which test files had not ended', () => {
   const program = `
     const Reporter = require(${JSON.stringify(join(STEPS, 'unfinished-reporter.js'))});
     const reporter = new Reporter();

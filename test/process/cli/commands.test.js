@@ -194,7 +194,7 @@ describe('watch', () => {
 });
 
 describe('steal', () => {
-  test('gives the lock to the next, and says from whom it was taken', async () => {
+  test('gives the lock to the next, and says which holder lost it', async () => {
     const holder = await cli.hold('a lock', '--on-loss', 'continue');
     const next = cli.start(['exec', 'a lock', 'echo', 'mine']);
     await waiting(1);
@@ -309,7 +309,7 @@ describe('trace', () => {
     expectImportable(traceEvents);
   });
 
-  test('a file that cannot be written is told of', async () => {
+  test('a file that cannot be written is reported', async () => {
     await cli.locks.request('first', () => {}); // makes the bucket
     const { status, stderr } = cli.run(['trace', '/no/such/folder/trace.json', '--seconds', '1']);
     expect(status).toBe(69);

@@ -90,7 +90,7 @@ test('on port 80, which a browser leaves out of the host', async () => {
   }
 });
 
-describe('what is refused', () => {
+describe('the refused requests', () => {
   test.each([
     ['no token', '/'],
     ['another token', `/${'A'.repeat(32)}/`],

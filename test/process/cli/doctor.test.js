@@ -48,7 +48,7 @@ test('a relative HOLDFAST_DIR is a fault', () => {
   expect(stdout).toMatch(/HOLDFAST_DIR is not absolute: here/);
 });
 
-test('a stopped holder is named, and how to let it go on', async () => {
+test('a stopped holder is named, and how to continue it', async () => {
   const holder = await cli.hold('a lock');
   holder.kill('SIGSTOP');
   await untilEqual(async () => (await cli.locks.inspect()).held[0].processState, 'stopped');

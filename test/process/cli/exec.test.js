@@ -68,7 +68,7 @@ describe('wrong arguments: the same exit status as flock', () => {
 });
 
 // There a lock is of a file, and lives as long as its descriptor.
-describe('what flock does to files and descriptors is refused, with what to do instead', () => {
+describe('the options of flock for files and descriptors are refused, with what to do instead', () => {
   test.each([
     ['a descriptor', ['9']],
     ['-n and a descriptor', ['-n', '9']],
@@ -120,7 +120,7 @@ describe('a taken lock', () => {
     expect(await waiting.ended).toEqual({ status: 0, signal: null });
   });
 
-  test('who is killed while it waits does not run the command', async () => {
+  test('a command that is killed while it waits does not run its program', async () => {
     const waiting = cli.start(['exec', 'lock', 'echo', 'mine']);
     await untilEqual(async () => (await cli.locks.query()).pending.length, 1);
     expect(await waiting.kill('SIGTERM').ended).toEqual({ status: null, signal: 'SIGTERM' });
@@ -209,7 +209,7 @@ describe('a lock that is taken away', () => {
     expect(running.errors).toMatch(/the command is still running: it is ended/);
   });
 
-  test('or lets it go on, with --on-loss continue', async () => {
+  test('or lets it continue, with --on-loss continue', async () => {
     const loop = 'echo ready; read line; echo $line';
     const running = cli.start(['exec', '--on-loss', 'continue', 'lock', '--', 'sh', '-c', loop]);
     await running.line(/ready/);

@@ -37,7 +37,7 @@ const COMMANDS = [
 const ONE_LINE = /^holdfast: [^\n]*\n$/;
 
 describe.each(COMMANDS.map((args) => [args.join(' '), args]))('%s', (_, args) => {
-  test('in a place that is wrong, says so and does not go on', () => {
+  test('in a place that is wrong, says so and does not continue', () => {
     const relative = cli.run(args, { env: { HOLDFAST_DIR: 'here' } });
     expect(relative).toMatchObject({ status: 64, stderr: expect.stringMatching(ONE_LINE) });
     expect(relative.stderr).toMatch(/not absolute: here/);
@@ -92,7 +92,7 @@ test('folders that are no buckets are not shown as buckets', () => {
   expect(stderr).toMatch(/nobody has used a lock here yet/);
 });
 
-describe('doctor finds, and goes on after,', () => {
+describe('doctor finds, and continues after,', () => {
   test('a directory that this user may not look into', () => {
     chmodSync(cli.directory, 0o700);
     const user = process.geteuid() === 0 ? ['setpriv', '--reuid', '65534', '--clear-groups'] : [];
@@ -135,7 +135,7 @@ test('ls --all shows no folder whose name no bucket can have', async () => {
   expect(status).toBe(0);
 });
 
-test('ls --all shows the buckets beside one that cannot be opened', async () => {
+test('ls --all shows the buckets beside a bucket that cannot be opened', async () => {
   cli.run(['exec', '--bucket', 'broken', 'a', 'true']);
   writeFileSync(path.join(cli.directory, 'broken', 'segment'), 'rubbish');
   const held = await cli.hold('a lock', '--bucket', 'whole');
@@ -151,7 +151,7 @@ test('ls --all shows the buckets beside one that cannot be opened', async () => 
 });
 
 describe('a URL', () => {
-  test('locks of one program only are refused: they would exclude nobody', () => {
+  test('locks of one program only are refused: they would exclude no other', () => {
     for (const args of [['ls'], ['exec', 'a', 'true'], ['doctor'], ['top', '--once']]) {
       const { status, stderr } = cli.run([...args], { env: { HOLDFAST_URL: 'local:' } });
       expect({ status, stderr }).toEqual({
@@ -161,7 +161,7 @@ describe('a URL', () => {
     }
   });
 
-  test('a place that does not answer is said so, and only a command that waits goes on', async () => {
+  test('a place that does not answer is reported, and only a command that waits continues', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const urls = ['etcd://127.0.0.1:1', `etcd://127.0.0.1:${silent.address().port}`];
@@ -230,7 +230,7 @@ describe('arguments', () => {
     expect(stderr).toMatch(why);
   });
 
-  test('what stands before the command is for the command', async () => {
+  test('options before the command are for the command', async () => {
     await cli.hold('a lock', '--bucket', 'other');
     const { stdout } = cli.run(['--json', '--bucket', 'other', 'ls']);
     expect(JSON.parse(stdout)).toMatchObject({ bucket: 'other', name: 'a lock' });

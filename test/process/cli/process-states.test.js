@@ -52,7 +52,7 @@ child.kill()`;
   await untilEqual(stateOfHolder, undefined);
 });
 
-test('zombie: ended, its parent has not noticed, and its command goes on with the lock', async () => {
+test('zombie: ended, its parent has not noticed, and its command keeps the lock', async () => {
   // The shell becomes a program that never asks how its child has ended.
   const command = "sh -c 'echo command $$; exec sleep 1000'";
   const script = `"$0" "$1" exec 'a lock' ${command} & echo holder $!; exec sleep 1000`;

@@ -165,7 +165,7 @@ inTerminal('exec in a terminal', () => {
     expect(running.text().match(/abc/g)).toHaveLength(1);
   });
 
-  test('Ctrl-Z stops it and the command with the lock held, fg lets both go on', async () => {
+  test('Ctrl-Z stops it and the command with the lock held, fg continues both', async () => {
     const shell = openBash();
     await shell.shows(/^shell\$/m);
     // Bash lets a Ctrl-C pass that comes when the command that it waits for has just ended.

@@ -3,7 +3,7 @@
 const { BrokerCalls } = require('../../../../lib/backends/broker/broker-calls.js');
 const { LoopKeepAlive } = require('../../../../lib/loop-keep-alive.js');
 
-test('a new broker hears of a watch before a read of it, also one that waited longer', () => {
+test('a new broker receives a watch before a read of it, also a watch that waited longer', () => {
   const sent = [];
   const link = { now: () => 0, send: ([, , what]) => sent.push(what) };
   const calls = new BrokerCalls(link, new LoopKeepAlive());

@@ -147,7 +147,7 @@ describe('a socket outside of the bucket', () => {
     expect(await isLeader(place, claimOf(2, await listen()))).toBe(true);
   });
 
-  test('of a path that is too long is told, and proves nothing', async () => {
+  test('a path that is too long is reported, and proves nothing', async () => {
     const socket = `${shortDirectory()}/${'x'.repeat(30)}`;
     place.makeClaim(claimOf(1, socket));
     expect(() => place.readClaim(1)).toThrow(hasNoReach);
@@ -155,13 +155,13 @@ describe('a socket outside of the bucket', () => {
   });
 });
 
-test('a claim behind which somebody listens keeps the next one out', async () => {
+test('a claim behind which a broker listens keeps the next one out', async () => {
   place.makeClaim(claimOf(1, await listen()));
   expect(await isLeader(place, claimOf(2, await listen()))).toBe(false);
   expect(place.highestClaim()).toBe(1);
 });
 
-test('a claim behind which nobody listens is followed by the next one, and by no other', async () => {
+test('a claim without a listener is followed by the next one, and by no other', async () => {
   place.makeClaim(claimOf(1, await deadSocket()));
   expect(await isLeader(place, claimOf(3, await listen()))).toBe(false);
   expect(await isLeader(place, claimOf(2, await listen()))).toBe(true);
@@ -174,7 +174,7 @@ test('a claim whose socket was removed meanwhile does not lead: others take it f
   expect(await isLeader(place, claimOf(1, socket))).toBe(false);
 });
 
-test('where all claims were removed, the numbers go on behind the last journal', async () => {
+test('if all claims were removed, the numbers continue behind the last journal', async () => {
   for (const number of [3, 12]) fs.writeFileSync(place.journalFile(number), '');
   expect(place.highestClaim()).toBe(12);
   expect(await isLeader(place, claimOf(1, await listen()))).toBe(false);
@@ -188,7 +188,7 @@ test('a late claim below the highest does not lead', async () => {
   expect(await isLeader(place, claimOf(2, await listen()))).toBe(false);
 });
 
-test('where a full backlog is refused too, the process has to be gone as well', async () => {
+test('if a full backlog is refused too, the process has to be gone as well', async () => {
   const mac = new BrokerFiles('jobs', directory, platformOf('darwin'));
   const socket = '/nowhere';
   const gone = { socket, pid: 2 ** 22 + 1 };

@@ -29,7 +29,7 @@ const messageOf = (records, heard = []) =>
     for (const session of heard) gathering.hear(session, []);
   });
 
-test('those who have not told what they hold are named by their process ids', async () => {
+test('clients that have not reported what they hold are named by their process ids', async () => {
   const [first, second] = LIFELINES;
   const records = [recordOf(first, 7, HERE), recordOf(second, 8, HERE)];
   expect(await messageOf(records)).toMatch('stopped or busy (7, 8), ');
@@ -40,7 +40,7 @@ test('of clients that the journal does not show, nothing is known', async () => 
   expect(await messageOf([recordOf(LIFELINES[0], 7, HERE)])).toMatch('busy (7, unknown), ');
 });
 
-test('where process ids are of several PID namespaces, it says of which', async () => {
+test('process ids of several PID namespaces are named with their namespaces', async () => {
   const [first, second] = LIFELINES;
   const records = [recordOf(first, 1, HERE), recordOf(second, 1, ELSEWHERE)];
   expect(await messageOf(records)).toMatch('busy (1 of pid:[1], 1 of pid:[2]), ');

@@ -73,7 +73,7 @@ test('a request that was taken back after what it says is not made again', async
   expect((await helper.ask('snapshot')).held).toEqual([]);
 });
 
-test('a request that the client has not told of any more when it came back, neither', async () => {
+test('a request that the client no longer reported when it came back, neither', async () => {
   main.hello(client, [], { upTo: 1 });
   await main.ask('snapshot');
   helper.hello(client, [told(WAITING, 1, 'd')], { isHelper: true, upTo: 1 });
@@ -89,7 +89,7 @@ test('a request that has not left the socket of its client is made', async () =>
   expect([held.map(({ name }) => name), pending]).toEqual([['e', 'f'], []]);
 });
 
-test('a lock is given back at the time of its release, not of its request', async () => {
+test('a lock is released at the time of its release, not of its request', async () => {
   main.request(1, 'g');
   await main.next('g');
   const now = machineNow();

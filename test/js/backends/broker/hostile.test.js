@@ -105,7 +105,7 @@ test('one connection is of one client: nothing is noted of another one', async (
 });
 
 test.each([[null], ['a'], [[99, 'x', null, {}, -1]], [{ length: 2 ** 40 }]])(
-  'who asks what %j waits for is told that it waits for nothing',
+  'a question about what %j waits for is answered: it waits for nothing',
   async (ids) => {
     const client = await RawClient.open(claim());
     client.hello('asker');
@@ -115,7 +115,7 @@ test.each([[null], ['a'], [[99, 'x', null, {}, -1]], [{ length: 2 ** 40 }]])(
   },
 );
 
-test('who asks for a lock after its goodbye gets none, and keeps nobody out', async () => {
+test('a client that asks for a lock after its goodbye gets none, and keeps no other out', async () => {
   const client = await RawClient.open(claim());
   client.hello('leaver');
   client.say('bye', machineNow());
@@ -124,7 +124,7 @@ test('who asks for a lock after its goodbye gets none, and keeps nobody out', as
   client.close();
 });
 
-test('who answers in the place of the broker without its secret is refused', async () => {
+test('an answer in the place of the broker without its secret is refused', async () => {
   const other = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
   const its = new BrokerFiles('default', other);
   its.ensure();

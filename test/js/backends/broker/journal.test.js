@@ -91,7 +91,7 @@ test('the next broker has the same holders, places, tokens and losses', () => {
   ]);
 });
 
-test('tokens of the next broker are above those of the one before, also of ended locks', () => {
+test('tokens of the next broker are above the tokens of the one before, also of ended locks', () => {
   const first = open(1);
   const session = first.table.openSession('s', DETAILS);
   first.table.request(session, [1, 'a', 0, 1, null]);
@@ -103,7 +103,7 @@ test('tokens of the next broker are above those of the one before, also of ended
   expect(table.inspect(DETAILS).held[0].token).toBeGreaterThan(token);
 });
 
-test('every beginning of a journal is a state in which nobody excludes wrongly', () => {
+test('every beginning of a journal is a state in which no request excludes wrongly', () => {
   play(open(1));
   const file = path.join(place.folder, 'journal.1');
   const whole = fs.readFileSync(file);
@@ -118,7 +118,7 @@ test('every beginning of a journal is a state in which nobody excludes wrongly',
   }
 });
 
-test('a loss that the client has heard of is forgotten, and noted once', () => {
+test('a loss that the client was notified of is forgotten, and noted once', () => {
   const { table } = open(1);
   const [one, two] = ['one', 'two'].map((clientId) =>
     table.openSession(clientId, { ...DETAILS, clientId }),
@@ -252,7 +252,7 @@ test('there is room for the ends of all that was taken, and no more is kept when
   expect(table.owedBytes).toBe(0);
 });
 
-test('what is not written yet has its room, too: the reserve is never used up', () => {
+test('an unwritten record has its room, too: the reserve is never used up', () => {
   const { table, journal } = open(1);
   const session = table.openSession('s', DETAILS);
   for (let id = 1; id <= 2000; id += 1) table.request(session, [id, 'a', 0, id, null]);

@@ -61,7 +61,7 @@ test('a stranger cannot fill the memory with a line in pieces', () => {
   expect(() => reader.push(piece)).toThrow(WireError);
 });
 
-test('texts are kept one behind the other, of any length, and forgotten when told so', () => {
+test('texts are kept one behind the other, of any length, and forgotten on a call', () => {
   const pending = new PendingBytes();
   const texts = ['a\n', '€'.repeat(2 ** 16), 'ü\n', 'x'.repeat(2 ** 20), 'end\n'];
   for (let round = 0; round < 3; round += 1) {

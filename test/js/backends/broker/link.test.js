@@ -49,7 +49,7 @@ test('a link that is closed before another try does not try again', async () => 
   expect(live.size).toBe(0);
 });
 
-test('nor does one that was opened meanwhile', async () => {
+test('nor does a link that was opened meanwhile', async () => {
   link.open();
   await retry();
   const refused = once(server, 'connection');

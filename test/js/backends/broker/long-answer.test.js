@@ -43,7 +43,7 @@ describe('more requests than one line can name', () => {
     held.release();
   });
 
-  test('are all in an inspection, and nobody loses anything by it', async () => {
+  test('are all in an inspection, and no client loses anything by it', async () => {
     const { pending } = await locks.inspect();
     expect(pending).toHaveLength(REQUESTS);
     const length = pending.reduce((sum, { label }) => sum + label.length, 0);
@@ -59,7 +59,7 @@ describe('more requests than one line can name', () => {
   });
 });
 
-test('a call that cannot be answered fails, and its connection is told nothing else', () => {
+test('a call that cannot be answered fails, and its connection gets nothing else', () => {
   const sent = [];
   const connection = { session: {}, send: (message) => sent.push(message) };
   const table = {

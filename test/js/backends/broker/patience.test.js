@@ -31,7 +31,7 @@ async function connect() {
   return client;
 }
 
-test('who has no timeout is not told that it waits, who has one is', async () => {
+test('a client without a timeout is not notified that it waits, a client with one is', async () => {
   const held = await locks.acquire('a');
   const client = await connect();
   client.say('q', 1, 'a', PATIENT, machineNow(), null);
@@ -49,7 +49,7 @@ test('a request with a timeout waits no longer than until it knows that it waits
   await held.release();
 });
 
-test('of a request without a timeout nobody asks whether it is decided', async () => {
+test('a request without a timeout is never asked whether it is decided', async () => {
   const asked = [];
   class Listening extends BrokerBackend {
     enqueue(request) {

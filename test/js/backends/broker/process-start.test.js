@@ -6,7 +6,7 @@ const { hasEnded, startByPs } = require('../../../../lib/backends/broker/process
 const MAX_MS = 600_000;
 const GONE = 2 ** 22 + 1; // no process of Linux has such a number
 
-test('ps tells when a process has started, wherever it runs, and nothing of one that is gone', async () => {
+test('ps reports when a process has started, wherever it runs, and nothing of a process that is gone', async () => {
   const start = await startByPs(process.pid, MAX_MS);
   expect(start).toMatch(/^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$/);
   const began = Date.now() - process.uptime() * 1000;
@@ -39,6 +39,6 @@ test.each([
   expect(await hasEnded(known, async () => present)).toBe(expected);
 });
 
-test('where the start of a process does not stay the same, only its number tells', async () => {
+test('if the start of a process does not stay the same, its number alone counts', async () => {
   expect(await hasEnded({ pid: process.pid, start: 'Monday' }, undefined)).toBe(false);
 });

@@ -71,7 +71,7 @@ describe('a client that is ahead of its broker', () => {
   });
 });
 
-test('what a broker has left whose clock was ahead is of the past', () => {
+test('times that a broker has left whose clock was ahead are of the past', () => {
   const later = new BrokerTable(() => ({ add() {}, hasRoomFor: () => true }), 2);
   const t = machineNow();
   const details = {

@@ -74,7 +74,7 @@ test('a client whose process is there is asked again, as long as it has not come
   expect(asked.length).toBeGreaterThan(before);
 });
 
-test('who has left only a lifeline is asked for by the number in its name', async () => {
+test('a client that has left only a lifeline is asked for by the number in its name', async () => {
   const lifeline = await deadLifeline();
   const ended = lifeline.replace(/.{8}$/, (2 ** 22 + 1).toString(16).padStart(8, '0'));
   fs.renameSync(lifeline, ended);

@@ -10,7 +10,7 @@ const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js
 const PROGRAM = path.join(__dirname, 'stopped-launcher-thread.js');
 
 // The clock continues while a thread is stopped, or busy.
-test('a thread that is stopped while it looks for a broker goes on looking', async () => {
+test('a thread that is stopped during its search for a broker continues the search', async () => {
   const directory = fs.mkdtempSync(path.join(tmpdir(), 'holdfast-'));
   const place = new BrokerFiles('default', directory);
   place.ensure();

@@ -44,7 +44,7 @@ async function isFree(name) {
   return other.request(name, { ifAvailable: true }, (lock) => lock !== null);
 }
 
-test('a wait that fails leaves no lock that nobody holds', async () => {
+test('a wait that fails leaves no lock without a holder', async () => {
   failAt('wait');
   expect(() => locks.requestSync('a', () => 'ran')).toThrow(failure());
   expect(await isFree('a')).toBe(true);
@@ -59,7 +59,7 @@ test('so does one whose connection is not up yet', async () => {
   late.close();
 });
 
-test('a release that fails gives the lock back, and tells that no more is known of it', async () => {
+test('a release that fails releases the lock, and reports that no more is known of it', async () => {
   failAt('release');
   let error;
   try {
@@ -73,7 +73,7 @@ test('a release that fails gives the lock back, and tells that no more is known 
   expect(await isFree('a')).toBe(true);
 });
 
-test('a timeout is told as a timeout, whatever its cancellation meets', async () => {
+test('a timeout is reported as a timeout, whatever its cancellation meets', async () => {
   const held = await other.acquire('a');
   failAt('cancel');
   expect(() => locks.requestSync('a', { timeout: 10 }, () => 'ran')).toThrow(

@@ -56,7 +56,7 @@ test('a thread that is interrupted all the time knows it to some milliseconds', 
   expect(errorOf(loadWith(() => 3.3))).toBeLessThan(10);
 });
 
-test('a clock that stands still keeps nobody', () => {
+test('a clock that stands still delays no request', () => {
   const { clock, wallLead } = loadWith(() => 0.01);
   Object.defineProperty(clock, 'lead', { get: () => LEAD_MS - clock.ms });
   expect(wallLead()).toBeLessThan(LEAD_MS);

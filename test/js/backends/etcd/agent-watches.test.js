@@ -50,7 +50,7 @@ afterEach(() => watches.closeAll());
 
 const turn = () => new Promise(setImmediate);
 
-test('what comes after a watch waits for the answer to it', async () => {
+test('calls after a watch wait for the answer to it', async () => {
   open(LONG_MS);
   const done = [];
   watches.after(() => done.push('after it'));
@@ -106,7 +106,7 @@ test('a watch that is closed before its answer holds up nothing, and sees nothin
   expect(session.subscriptions).toEqual([]);
 });
 
-test('a watch tells that it has missed what happened between two sessions', async () => {
+test('a watch reports that it has missed what happened between two sessions', async () => {
   open(LONG_MS);
   session.answer();
   await turn();

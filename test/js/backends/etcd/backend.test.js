@@ -134,7 +134,7 @@ test('so is one around a requestSync() that meets it', () => {
   expect(inner.name).toBe('InvalidStateError');
 });
 
-test('requests of the event loop hear of it after the call that is blocked', async () => {
+test('requests of the event loop are notified of it after the call that is blocked', async () => {
   const heard = [];
   const held = locks.request('a', ({ signal }) => {
     signal.addEventListener('abort', () => heard.push('lost'));

@@ -30,7 +30,7 @@ const remove = (key, value, revision) => ({
 });
 const seen = () => told.map(({ type, requestId }) => `${type} ${requestId}`);
 
-test('two requests with one id are told by their numbers', () => {
+test('two requests with one id are distinguished by their numbers', () => {
   events.take([
     put(queued, valueOf(41), '1'),
     ...[remove(queued, valueOf(41), '2'), put(held, `9 ${valueOf(41)}`, '2')],
@@ -46,7 +46,7 @@ test('the id of an earlier version has the number', () => {
   expect(seen()).toEqual(['granted 1', 'released 1']);
 });
 
-test('where the number was compacted away there is none', () => {
+test('if the number was compacted away there is none', () => {
   events.take([remove(held, undefined, '2')]);
   expect(seen()).toEqual(['released 0']);
 });
@@ -62,7 +62,7 @@ test('a release may grant a request that had no place in the queue', () => {
   expect(seen()).toEqual(['granted 41', 'released 41', 'granted 42']);
 });
 
-test('a theft is one where its victim is told so', () => {
+test('a steal is one if its victim is notified so', () => {
   events.take([
     put(held, `9 ${valueOf(41)}`, '1'),
     remove(held, `9 ${valueOf(41)}`, '2'),

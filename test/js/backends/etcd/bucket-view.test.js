@@ -13,7 +13,7 @@ test('a session says of which process it is', () => {
   expect(told({ pidNamespace: undefined })).toEqual(OWN); // of an earlier version
 });
 
-test('one of a container that has the name of this machine is told without its number', () => {
+test('a holder in a container that has the name of this machine is shown without its number', () => {
   expect(told({ pidNamespace: 'pid:[1]' })).toEqual({ ...OWN, pid: 0 });
 });
 

@@ -2,7 +2,7 @@
 
 const { EntryOrder } = require('../../../../lib/backends/etcd/entry-order.js');
 
-test('answers are told in the order in which they were sent, failures too', async () => {
+test('answers are reported in the order in which they were sent, failures too', async () => {
   const order = new EntryOrder();
   const told = [];
   const settle = [];

@@ -60,7 +60,7 @@ test('a member that refuses new tokens, too, is left for another one', async () 
   expect(client.endpoint).not.toBe(first);
 });
 
-test('where all refuse them that is final, after the time of a lease', async () => {
+test('if all refuse them that is final, after the time of a lease', async () => {
   const client = open('a');
   mockAnswer = (endpoint) => {
     throw stale(endpoint);

@@ -72,7 +72,7 @@ function store(name, { isWaitedFor = true } = {}) {
   return keys;
 }
 
-test('the locks of a dead process are given to those who are next, and they are told', async () => {
+test('the locks of a dead process are given to those who are next, and they are notified', async () => {
   const keys = store('a');
   await revokeDead(client, DEAD, PREFIX);
   expect([...stored.keys()].sort()).toEqual(
@@ -81,7 +81,7 @@ test('the locks of a dead process are given to those who are next, and they are 
   expect(calls.slice(0, 2)).toEqual(['LeaseTimeToLive', 'LeaseRevoke']);
 });
 
-test('many names that nobody waits for are looked at together', async () => {
+test('many names without waiters are read together', async () => {
   for (let i = 0; i < 250; i += 1) store(`name ${i}`, { isWaitedFor: false });
   await revokeDead(client, DEAD, PREFIX);
   expect(stored.size).toBe(0);

@@ -13,7 +13,7 @@ const waiters = (count) => Array.from({ length: count }, (_, i) => waiterOf(i));
 const told = (behind, isAll) => fromGrantMail(JSON.parse(toGrantMail(behind, isAll)), '99');
 const atMail = (waiter) => ({ ...waiter, created: '99' });
 
-test('who is behind the new holder, as far as known', () => {
+test('the request behind the new holder, as far as known', () => {
   const rest = waiters(3);
   expect(told({ rest }, false)).toEqual({ heads: rest, knownAt: undefined });
 });
@@ -25,11 +25,11 @@ test('those who enter with the grant come last, at its revision', () => {
   expect(told({ rest, followers }, true)).toEqual({ heads, knownAt: '99' });
 });
 
-test('nobody', () => {
+test('no request', () => {
   expect(told({ rest: [] }, true)).toEqual({ heads: [], knownAt: '99' });
 });
 
-test('where others may be before them, those who enter are not told', () => {
+test('if others may be before them, requests that enter are not notified', () => {
   const rest = waiters(2);
   const told2 = told({ rest, followers: [waiterOf(7)] }, false);
   expect(told2).toEqual({ heads: rest, knownAt: undefined });

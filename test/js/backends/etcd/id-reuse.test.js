@@ -98,7 +98,7 @@ test('it is not used again after a failure', async () => {
   expect(ask(2, {}).id).not.toBe(first.id);
 });
 
-test('that of a stolen lock is used again when nothing is left of it', async () => {
+test('the id of a stolen lock is used again when nothing is left of it', async () => {
   const first = ask(1, {});
   await answer('5', true);
   queue.onMail(first, { revision: '8', value: '{"stolen":true,"token":"5"}' });
@@ -110,7 +110,7 @@ test('that of a stolen lock is used again when nothing is left of it', async () 
   expect(ask(3, {}).id).toBe(first.id);
 });
 
-test('that of a lock that is stolen during its release is used again after that, too', async () => {
+test('the id of a lock that is stolen during its release is used again after that, too', async () => {
   const first = ask(1, {});
   await answer('5', true);
   queue.end(first);
@@ -127,7 +127,7 @@ test('that of a lock that is stolen during its release is used again after that,
   expect(ask(3, {}).id).toBe(first.id);
 });
 
-test('a thief tells which lock it has stolen', async () => {
+test('a stealer reports which lock it has stolen', async () => {
   const victim = requestOf(9);
   victim.id = toRequestId(toLeaseId('8'), 1);
   const key = bytes(nameKeys.heldKey('x', victim.id));
@@ -139,7 +139,7 @@ test('a thief tells which lock it has stolen', async () => {
   expect(JSON.parse(String(mail.value))).toEqual({ stolen: true, token: '5' });
 });
 
-test('what was erased is not erased once more, when another request has its id', async () => {
+test('an erased key is not erased once more, when another request has its id', async () => {
   const first = ask(1, {});
   await answer('6', false);
   for (const revision of ['8', '9']) queue.onMail(first, { revision, value: THEFT });
@@ -152,7 +152,7 @@ test('what was erased is not erased once more, when another request has its id',
   expect(told).toEqual(['queued 1', 'granted 1', 'lost 1', 'granted 2']);
 });
 
-test('that of a lock that a thief of the same session has is used again at once', async () => {
+test('the id of a lock that a stealer of the same session has is used again at once', async () => {
   const first = ask(1, {});
   await answer('5', true);
   ask(2, { steal: true });
@@ -181,7 +181,7 @@ test('those of requests that enter together rises with their order', async () =>
   expect(ids).not.toContain(holder.id);
 });
 
-describe('a theft that an earlier version tells, without a token', () => {
+describe('a steal that an earlier version reports, without a token', () => {
   const EARLIER = '{"stolen":true}';
 
   test('of this request: it is lost', async () => {

@@ -16,7 +16,7 @@ const codeUnits = fc
   .array(fc.integer({ min: 0, max: 0xffff }))
   .map((units) => String.fromCharCode(...units));
 
-test('every name, with lone surrogates too, has a key of its own and comes back', () => {
+test('every name, with lone surrogates too, has a separate key and comes back', () => {
   fc.assert(
     fc.property(codeUnits, codeUnits, (one, other) => {
       expect(decodeText(encodeText(one))).toBe(one);
@@ -26,7 +26,7 @@ test('every name, with lone surrogates too, has a key of its own and comes back'
   );
 });
 
-test('the keys of a name are in its range, those of others are not', () => {
+test('the keys of a name are in its range, the keys of others are not', () => {
   const bucket = new BucketKeys('p', 'b');
   const [a, ab] = [bucket.ofName('a'), bucket.ofName('ab')];
   const isInside = (key) => key >= a.base && key < endOf(a.base);
@@ -50,7 +50,7 @@ test('a key tells its request, that of a session none', () => {
   expect(bucket.parse(bucket.mail(id))).toBeUndefined();
 });
 
-test('the mails of a session are a range of their own', () => {
+test('the mails of a session are a separate range', () => {
   const bucket = new BucketKeys('p', 'b');
   const leaseId = toLeaseId('-5');
   const mails = bucket.mails(leaseId);

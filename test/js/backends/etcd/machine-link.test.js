@@ -76,7 +76,7 @@ test('sessions that end at once are all noticed, also those that only one of the
   links[1].close();
 });
 
-test('where the table is replaced, nobody takes the living for dead', async () => {
+test('if the table is replaced, no process takes the living for dead', async () => {
   let table = new LocalLockTable();
   const replacements = [];
   mockOpen = () => {
@@ -104,7 +104,7 @@ test('where the table is replaced, nobody takes the living for dead', async () =
   for (const link of links) link.close();
 });
 
-test('over a table that answers late, the lock of a notification is given back', async () => {
+test('over a table that answers late, the lock of a notification is released', async () => {
   const table = new LocalLockTable();
   mockOpen = () => new LateBackend(table);
   const links = [await join('1'), await join('2')];

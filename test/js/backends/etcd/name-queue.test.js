@@ -52,7 +52,7 @@ test('a thief is granted the lock after its victim of the same session has lost 
   expect(told).toEqual(['granted 1', 'lost 1', 'granted 2']);
 });
 
-test('what was granted after a steal is not lost to it, though the answer comes late', async () => {
+test('a lock that was granted after a steal is not lost to it, though the answer comes late', async () => {
   ask(1, {});
   await answer('5', true);
   const second = ask(2, {});
@@ -195,7 +195,7 @@ describe('a request, and right after it the release of the lock that the session
     return request;
   }
 
-  test('the next holder is told of the request, if no other has come', async () => {
+  test('the next holder is notified of the request, if no other has come', async () => {
     const first = await holdOf({ heads: [other], isAll: true });
     const second = ask(2, {});
     queue.end(first);
@@ -217,7 +217,7 @@ describe('a request, and right after it the release of the lock that the session
     expect(success.filter((op) => 'request_txn' in op)).toEqual([]);
   });
 
-  test('a release tells the next holder, too, that there are no others', async () => {
+  test('a release notifies the next holder, too, that there are no others', async () => {
     const first = await holdOf({ heads: [other], isAll: true });
     queue.end(first);
     await turn();
@@ -226,7 +226,7 @@ describe('a request, and right after it the release of the lock that the session
     expect([known.isAll, unknown.isAll]).toEqual([true, undefined]);
   });
 
-  test('a holder that knows that nobody waits reads no queue', async () => {
+  test('a holder that knows that no request waits reads no queue', async () => {
     const read = jest.spyOn(session, 'read');
     await holdOf({ heads: [], isAll: true });
     expect(read).not.toHaveBeenCalled();

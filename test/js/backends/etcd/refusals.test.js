@@ -78,7 +78,7 @@ describe('a thief', () => {
     await turn();
   }
 
-  test('of many locks tells all by the theft itself, in operations of operations', async () => {
+  test('of many locks notifies all by the theft itself, in operations of operations', async () => {
     setHolders(2500);
     ask(1, { steal: true });
     await turn();
@@ -91,7 +91,7 @@ describe('a thief', () => {
   describe('of more than one transaction can tell of', () => {
     beforeEach(() => setHolders(2650));
 
-    test('tells the others at once', async () => {
+    test('notifies the others at once', async () => {
       ask(1, { steal: true });
       await answer('9', true);
       await tellSome(100);
@@ -100,7 +100,7 @@ describe('a thief', () => {
       expect(told).toEqual(['granted 1']);
     });
 
-    test('tells them also where it was robbed before it heard of its grant', async () => {
+    test('notifies them also if its lock was stolen before it received its grant', async () => {
       const thief = ask(1, { steal: true });
       await turn();
       queue.onMail(thief, { revision: '10', value: THEFT });
@@ -125,7 +125,7 @@ describe('a thief', () => {
 test.each([
   ['a grant', ({ resolve }) => resolve({ revision: '5', succeeded: true, responses: [] })],
   ['a refusal', ({ reject }) => reject(refusal)],
-])('%s that was held up until the session was over is not told', async (_what, settle) => {
+])('%s that was held up until the session was over is not reported', async (_what, settle) => {
   let lose;
   const before = session.entries.pass(new Promise((_, reject) => (lose = reject)));
   ask(1, {});

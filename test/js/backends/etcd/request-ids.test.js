@@ -41,7 +41,7 @@ test('ids are used again; requests that get theirs together have them in their o
   );
 });
 
-test('an id that is given back twice is given out once', () => {
+test('an id that is returned twice is given out once', () => {
   const ids = new RequestIds(leaseId);
   const [first, second, third] = requests(3);
   ids.take([first], 1n);

@@ -90,7 +90,7 @@ test('files that are away when the thread of the session begins were read before
   expect(credentials.replaceAll(PEM_END, '')).toBe(',key 1,cert 1');
 });
 
-test('names of files are those of the folder that the URL was read in', () => {
+test('names of files are relative to the folder that the URL was read in', () => {
   writePem('ca', 1);
   const before = process.cwd();
   process.chdir(directory);
@@ -99,12 +99,12 @@ test('names of files are those of the folder that the URL was read in', () => {
   expect(files.ca).toBe(path.join(realpathSync(directory), 'ca'));
 });
 
-test('what does not fit together at the beginning is an error', () => {
+test('files that do not fit together at the beginning are an error', () => {
   write('key', 'key 1');
   expect(() => secretsOf(`etcds://a?key=${fileOf('key')}`, { cert: 'cert 2' })).toThrow('mismatch');
 });
 
-test('what is given stays, and without TLS there is nothing to read', () => {
+test('given secrets stay, and without TLS there is nothing to read', () => {
   expect(secretsOf('etcds://a', { ca: 'given' }).credentials).toBe('given,,');
   expect(secretsOf('etcd://a').credentials).toBe('insecure');
 });

@@ -35,7 +35,7 @@ async function lookWith(own) {
   return wouldSelfDeadlock(session, bucket, waiter, () => own);
 }
 
-test('a thread waits for a lock of its own, whatever id that has', async () => {
+test('a thread waits for a lock that it holds, whatever id that has', async () => {
   expect(await lookWith(ownOf(11))).toBe(true);
 });
 

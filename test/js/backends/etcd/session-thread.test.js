@@ -47,7 +47,7 @@ test('a request behind a watch ends at once, though the cluster is not there', a
   await session.worker.terminate();
 });
 
-test('a session that the cluster has never heard of is closed without it', async () => {
+test('a session that the cluster does not have is closed without it', async () => {
   const { worker, port, told } = startSession();
   port.postMessage(ask(1));
   port.postMessage({ type: 'close' });

@@ -156,7 +156,7 @@ function change(key, recover = async () => undefined) {
   return changed;
 }
 
-describe('where answers are late', () => {
+describe('if answers are late', () => {
   beforeEach(() => {
     client.lateMs = 5;
   });
@@ -243,7 +243,7 @@ describe('where answers are late', () => {
     expect(await one).toEqual({ isUnknown: true });
   });
 
-  test('a change in doubt ends the session where nobody can find out about it', async () => {
+  test('a change in doubt ends the session if its outcome cannot be read', async () => {
     const refusal = new EtcdError(7, 'etcdserver: permission denied', 'a member');
     const one = change('one', () => Promise.reject(refusal));
     await client.untilCalls(2);
@@ -359,7 +359,7 @@ describe('mail to an id that several requests have had', () => {
     expect(mails).toEqual([]);
   });
 
-  test('a theft from the one before is removed, however late it is told', async () => {
+  test('a theft from the one before is removed, however late it is reported', async () => {
     const { id, before, after } = await useAgain();
     receive(id, theftOf(before), after);
     expect(mails).toEqual([]);
@@ -388,7 +388,7 @@ describe('mail to an id that several requests have had', () => {
     expect(mails).toEqual([[id, after]]);
   });
 
-  test('a theft from one whose id nobody has is removed', async () => {
+  test('a theft from a request whose id is not in use is removed', async () => {
     receive(toRequestId(session.leaseId, 1), theftOf('1'), '2');
     await nextTurn();
     expect(client.calls).toHaveLength(1);

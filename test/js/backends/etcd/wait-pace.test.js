@@ -19,7 +19,7 @@ test('a waiter looks soon where nothing is known, or turns are short', () => {
   expect(pace.lookAfter('a')).toBe(LOOK_AFTER_MS);
 });
 
-test('it looks after its turn should have come, but in any case', () => {
+test('it checks after its turn should have come, but in any case', () => {
   pace.note('a', SLOW_MS);
   expect(pace.lookAfter('a')).toBe(2 * SLOW_MS);
   expect(pace.lookAfter('b')).toBe(LOOK_AFTER_MS);

@@ -102,7 +102,7 @@ test('a stream is asked by a watch that sees nothing, and then by its end', asyn
   expect(stream.isCanceled).toBe(false);
 });
 
-test('a stream that may not be asked so stays: the watches that it has go on', async () => {
+test('a stream that may not be asked so stays: the watches that it has continue', async () => {
   const opening = client.nextStream();
   const one = add('one');
   const stream = await opening;

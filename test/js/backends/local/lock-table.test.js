@@ -76,7 +76,7 @@ test('the tokens of grants rise over all names', () => {
   expect(tokens).toEqual([...tokens].sort((one, other) => one - other));
 });
 
-test('names that are no longer used take no room, but for one', () => {
+test('names that are no longer used take no room, except for one', () => {
   for (let id = 0; id < 10; id += 1) {
     const outer = ask(id, { name: `outer ${id}` });
     const inner = ask(id, { name: `inner ${id}` });

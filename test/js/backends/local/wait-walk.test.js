@@ -105,7 +105,7 @@ describe('walkWaits()', () => {
     table.remove(outer); // and its timer
   });
 
-  test('what another thread made inside a lock of that name is not read', async () => {
+  test('requests that another thread made inside a lock of that name are not read', async () => {
     const [a, b, c] = agents;
     const outer = ask(a, 'n');
     ask(c, 'foreign');

@@ -41,7 +41,7 @@ function prepare(lib, directoryOfAll, program) {
   program(open, queueUp).then(() => process.stdout.write('told'));
 }
 
-test('an agent is told what it asked for, and was granted, in the turn of another one', () => {
+test('an agent is notified of what it asked for, and was granted, in the turn of another one', () => {
   const said = run(async (open, queueUp) => {
     const [first, second] = [open('first'), open('second')];
     for (let round = 0; round < 10; round += 1) {
@@ -52,7 +52,7 @@ test('an agent is told what it asked for, and was granted, in the turn of anothe
   expect(said).toBe('told');
 });
 
-test('an agent is told what it was granted in the turn in which it was opened', () => {
+test('an agent is notified of what it was granted in the turn in which it was opened', () => {
   const said = run(async (open, queueUp) => {
     for (let round = 0; round < 10; round += 1) await queueUp(open(`bucket-${round}`));
   });

@@ -76,7 +76,7 @@ test('a request that nothing refers to is granted', () => {
   expect(result).toEqual(['released', 'granted']);
 });
 
-test('a watch whose manager nothing refers to goes on', () => {
+test('a watch whose manager nothing refers to continues', () => {
   const result = runWithCollector(async ({ locks, openLockManager, collect }) => {
     const seen = new Promise((resolve) => {
       void (async () => {

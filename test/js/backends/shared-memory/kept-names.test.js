@@ -88,7 +88,7 @@ describe('a name that comes back', () => {
     expect([...tokens, last.token]).toEqual([0n, 1n, 2n, 3n].map((i) => tokens[0] + i));
   });
 
-  test('is held while it is taken, and free while it is not, for whoever looks', async () => {
+  test('is held while it is taken, and free while it is not, for every reader', async () => {
     const [backend, other] = [open(), open()];
     for (const who of [backend, other]) {
       keep(backend, `for ${who === other}`);
@@ -160,7 +160,7 @@ describe('a name that comes back', () => {
     other.release(ask(other, GRANTED, 'a'));
   });
 
-  test('is stolen while it is taken, and its holder is told', async () => {
+  test('is stolen while it is taken, and its holder is notified', async () => {
     const [backend, other] = [open(), open()];
     keep(backend);
     const mine = take(backend);
@@ -171,7 +171,7 @@ describe('a name that comes back', () => {
     backend.release(ask(backend, GRANTED, 'a'));
   });
 
-  test('has a record of its own again after a theft, though its id is the same', async () => {
+  test('has a separate record again after a theft, though its id is the same', async () => {
     const [backend, other] = [open(), open()];
     keep(backend);
     const mine = take(backend);
@@ -185,7 +185,7 @@ describe('a name that comes back', () => {
     expect(other.isLocked('a')).toBe(false);
   });
 
-  test('tells a release of a loss that was not delivered yet', () => {
+  test('notifies a release of a loss that was not delivered yet', () => {
     const [backend, other] = [open(), open()];
     keep(backend);
     const mine = take(backend);
@@ -314,7 +314,7 @@ test('a thread that ends leaves to others what it has kept and holds', async () 
   ask(open(), GRANTED, 'a');
 });
 
-test('the loss of the lock table is told, and what was kept is forgotten', async () => {
+test('the loss of the lock table is reported, and what was kept is forgotten', async () => {
   const backend = open();
   keep(backend, 'a');
   keep(backend, 'b');

@@ -77,7 +77,7 @@ test.each(rows)('%s of a record in state %s: %s, then %s %s %s %s', (...row) => 
   expect(request.backendId).toBe(ID);
 });
 
-test('a record that is taken between the look at it and the exchange is left alone', () => {
+test('a record that is taken between its reading and the exchange is left alone', () => {
   const { kept, record } = keep();
   record.setUint32(0, IDLE, true);
   const request = new RecordedRequest('a');
@@ -93,7 +93,7 @@ test('a record that is taken between the look at it and the exchange is left alo
   expect(request).toMatchObject({ backendId: -1, tokenHigh: 0, tokenLow: 0 });
 });
 
-test('a token that is damaged is not given to anybody', () => {
+test('a token that is damaged is not given to any request', () => {
   const { kept, record } = keep();
   record.setUint32(0, IDLE, true);
   const spy = jest.spyOn(Atomics, 'add').mockReturnValue(2n ** 62n);

@@ -16,7 +16,7 @@ test.each([
   [numbers.EVENT_RELEASED, undefined],
   [numbers.EVENT_GRANTED, undefined],
   [numbers.EVENT_FAILED, undefined],
-])('event %i tells of a lock that was lost: %s', (kind, reason) => {
+])('event %i reports a lock that was lost: %s', (kind, reason) => {
   expect(reasonOfEvent(kind)).toBe(reason);
 });
 
@@ -25,6 +25,6 @@ test.each([
   [loadBinding().LOSS_STOLEN, 'stolen'],
   [numbers.LOSS_EXPIRED, 'expired'],
   [numbers.LOSS_DAMAGED, 'disconnected'],
-])('answer %i to a release tells of a lock that was lost: %s', (loss, reason) => {
+])('answer %i to a release reports a lock that was lost: %s', (loss, reason) => {
   expect(reasonOfLoss(loss)).toBe(reason);
 });

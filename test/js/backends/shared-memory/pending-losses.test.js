@@ -4,7 +4,7 @@ const { PendingLosses } = require('../../../../lib/backends/shared-memory/backen
 
 const REQUEST = /** @type {any} */ ({});
 
-test('tells each once', () => {
+test('reports each once', () => {
   const words = new PendingLosses();
   const tell = jest.fn();
   words.add(REQUEST, 'disconnected', tell);
@@ -23,7 +23,7 @@ test('does not tell who has asked', () => {
   expect(tell).not.toHaveBeenCalled();
 });
 
-test('keeps for who asks what nobody is told', () => {
+test('keeps for a later question what was not reported', () => {
   const words = new PendingLosses();
   words.add(REQUEST, 'expired');
   words.flush();

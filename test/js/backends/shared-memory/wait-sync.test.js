@@ -82,7 +82,7 @@ function holdInTurn(name) {
 
 const countsOf = ({ held, pending }) => [held.length, pending.length];
 
-test('blocks until the grant, and tells of it by its result alone', async () => {
+test('blocks until the grant, and reports it by its result alone', async () => {
   const { second, releaseFirst } = holdInTurn('a');
   const request = ask(backend, QUEUED, 'a');
   releaseFirst();
@@ -110,7 +110,7 @@ test('a grant that was on its way before is found at once', () => {
   expect(backend.waitSync(request, 0)).toBe('granted');
 });
 
-test('what comes between two native waits is left to the second one', async () => {
+test('events between two native waits are left to the second one', async () => {
   const slicing = new BackendWithSlices({ directory, sweeps: false });
   const [holder, holderOfOther] = [ask(other, GRANTED, 'a'), ask(other, GRANTED, 'b')];
   const bystander = ask(slicing, QUEUED, 'b');
@@ -157,7 +157,7 @@ test('so is the answer to a release whose shard was busy', () => {
   releasing.close();
 });
 
-test('tells the other requests of this agent what they were to hear', async () => {
+test('notifies the other requests of this agent of their events', async () => {
   const { releaseFirst } = holdInTurn('a');
   const holder = ask(other, GRANTED, 'b');
   const bystander = ask(backend, QUEUED, 'b');

@@ -71,7 +71,7 @@ test('holdersOf() gives at most as many holders as it is asked for', () => {
   ]);
 });
 
-test('holdersOf() of a name that is free, or of a closed backend, is nobody', () => {
+test('holdersOf() of a name that is free, or of a closed backend, is empty', () => {
   expect(backend.holdersOf('free')).toEqual([]);
   backend.close();
   expect(backend.holdersOf('free')).toEqual([]);

@@ -8,14 +8,14 @@ const requestBy = (name, pid) => ({
   pid,
 });
 
-test('a process of another machine is told with its name', () => {
+test('a process of another machine is described with its name', () => {
   const cycle = [{ ...requestBy('a', 12), host: 'web-2' }];
   expect(describeCycle(cycle)).toMatch("'a' (exclusive, process 12 on web-2, thread 0; for 7 ms)");
   const here = [{ ...requestBy('a', 12), host: hostname() }];
   expect(describeCycle(here)).toMatch("'a' (exclusive, process 12, thread 0; for 7 ms)");
 });
 
-test('a process of another PID namespace, which has the id 0 here, is told as one elsewhere', () => {
+test('a process of another PID namespace, which has the id 0 here, is described as one elsewhere', () => {
   const cycle = [requestBy('a', 12), requestBy('b', 0)];
   const waits = [
     "'b' waits for 'a' (exclusive, process 12, thread 0; for 7 ms)",

@@ -159,7 +159,7 @@ test.each(['me', 'other'])(
   },
 );
 
-test('one that is not stuck for long delays no check of others', async () => {
+test('a request that is not stuck for long delays no check of others', async () => {
   const backend = backendOf({ held: cycle().held, pending: [cycle().pending[0]] });
   watchForDeadlock(backend, requestOf(2));
   await untilWalk(backend, 5); // the next time in three seconds

@@ -21,7 +21,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-test('a look for deadlocks does not read the whole bucket', async () => {
+test('a check for deadlocks does not read the whole bucket', async () => {
   const inspect = jest.spyOn(backend, 'inspect');
   const walked = new Promise((resolve) => {
     const waitsOf = backend.waitsOf.bind(backend);
@@ -72,7 +72,7 @@ function backendOf(...looks) {
   };
 }
 
-test('what one of two looks does not show was not there at one moment', async () => {
+test('a request that one of two looks does not show was not there at one moment', async () => {
   const stays = detailOf('a', 1, { token: 7n });
   const goes = detailOf('b', 2, { token: 8n });
   const comes = detailOf('b', 3);

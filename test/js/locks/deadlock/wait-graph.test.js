@@ -55,7 +55,7 @@ describe('a graph', () => {
     expect(graph.cycleOf('a4')).toEqual(['a4', 'b3']);
   });
 
-  test('of one that waits for itself has a cycle of one', () => {
+  test('a request that waits for itself has a cycle of one', () => {
     const graph = graphOf({ held: [detail('a1')], pending: [detail('a2 < 1')] });
     expect(graph.cycleOf('a2')).toEqual(['a2']);
   });
@@ -97,7 +97,7 @@ describe('a graph', () => {
     expect(graph.isStuck('a4')).toBe(true);
   });
 
-  test('goes on where one of several holders of a semaphore can end', () => {
+  test('continues where one of several holders of a semaphore can end', () => {
     const held = [shared('a1', 2), shared('a2', 2)];
     const inside = shared('a3 < 1', 2);
     expect(graphOf({ held, pending: [inside] }).isStuck('a3')).toBe(false);
@@ -150,7 +150,7 @@ describe('a graph', () => {
     expect(victimOf(y, x)).toBe('a9');
   });
 
-  test('goes on where a hold is limited', () => {
+  test('continues where a hold is limited', () => {
     const held = [detail('a1', { holdLimit: 5 })];
     expect(graphOf({ held, pending: [detail('a2 < 1')] }).isStuck('a2')).toBe(false);
   });
