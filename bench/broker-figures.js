@@ -130,7 +130,7 @@ async function main() {
   const clients = Array.from({ length: CLIENTS }, () => openBroker(directory));
   const brokers = [];
   while (brokers.length < DEATHS) brokers.push(await endBroker(directory, clients));
-  show(`A broker dies, all of ${CLIENTS} clients go on`, 'the start of an empty Node', brokers);
+  show(`A broker dies, all of ${CLIENTS} clients continue`, 'the start of an empty Node', brokers);
   for (const locks of clients) locks.close();
 }
 

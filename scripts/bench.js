@@ -47,7 +47,7 @@ function ensureServers(withEtcd) {
       ensureToolchain(server);
     } catch (error) {
       if (!(error instanceof StepError)) throw error;
-      console.error(`${error.message}\nThe scenarios go on without it.`);
+      console.error(`${error.message}\nThe scenarios run without it.`);
     }
   }
 }

@@ -18,7 +18,7 @@ const USAGE = `node examples/refresh-token/main.js [options]
   --seconds N        how long, from the first use of the session (default 5; with --join,
                      until it is interrupted)
   --processes N      of 2 worker threads each (default 4)
-  --lifetime MS      of an access token (default 40; an hour as a rule)
+  --lifetime MS      of an access token (default 40; an hour is usual)
   --without-kills    no process is killed
   --without-lock     the same without the locks: it must fail
   --json             the result for machines, nothing else

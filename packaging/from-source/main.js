@@ -25,7 +25,7 @@ Builds the native part of holdfast for this machine.
   --yes           install a missing compiler with apt-get without asking
   --help
 
-The compiler is that of the environment variable CXX, or c++.`;
+The compiler is named by the environment variable CXX, or is c++.`;
 
 const OPTIONS = /** @type {const} */ ({
   output: { type: 'string', default: path.join(ROOT, 'build', 'Release', 'holdfast.node') },

@@ -76,7 +76,7 @@ function faultsOf(needs, { machine, isGlibc }, glibc) {
     [needs.exported.join() !== EXPORTED.join(), `it exports ${needs.exported.join(', ')}`],
     // musl refuses it in what is loaded later, glibc has little room for it.
     [needs.hasStaticTls, 'it needs thread-local storage of the program'],
-    [needs.variables.includes('errno'), 'it has an errno of its own'],
+    [needs.variables.includes('errno'), 'it has its own errno'],
   ];
   return faults.filter(([isFault]) => isFault).map(([, fault]) => /** @type {string} */ (fault));
 }

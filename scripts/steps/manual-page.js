@@ -51,8 +51,8 @@ const ENVIRONMENT = [
 
 const EXAMPLES = [
   ['Run a job unless it runs already', 'holdfast exec -n nightly -- ./backup.sh'],
-  ['Who holds it?', 'holdfast ls nightly'],
-  ['Draw who waits for whom', 'holdfast graph --dot | dot -Tsvg > locks.svg'],
+  ['List its holder and waiters', 'holdfast ls nightly'],
+  ['Draw the waits between holders', 'holdfast graph --dot | dot -Tsvg > locks.svg'],
   ['Why do two processes not share locks?', 'holdfast doctor --pid 4711'],
 ];
 

@@ -87,7 +87,7 @@ function checkInstructions() {
   }
   const counts = sum(PATHS.map((name) => checkPath(name, recorded)));
   if (counts.failed > 0) {
-    console.error('What is meant to be is recorded by: npm test -- instructions --record');
+    console.error('An intended change is recorded by: npm test -- instructions --record');
   }
   return counts;
 }

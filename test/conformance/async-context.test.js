@@ -21,7 +21,7 @@ describeOneClient('async context', (run) => {
   );
 
   test(
-    'the callback of a queued request runs in the context of its own request(), not of the release',
+    'the callback of a queued request runs in the context of its request(), not of the release',
     run(async ({ locks, assert, name, require }) => {
       const { AsyncLocalStorage } = require('node:async_hooks');
       const storage = new AsyncLocalStorage();

@@ -83,7 +83,7 @@ describeOneClient('callback', (run) => {
   );
 
   test(
-    'one that throws rejects request() with the same value and releases the lock',
+    'a callback that throws rejects request() with the same value and releases the lock',
     run(async ({ locks, assert, name, query }) => {
       for (const thrown of [new Error('mine'), undefined, 'text']) {
         let caught = 'nothing';
@@ -101,7 +101,7 @@ describeOneClient('callback', (run) => {
   );
 
   test(
-    'one that rejects rejects request() with the same value and releases the lock',
+    'a callback that rejects rejects request() with the same value and releases the lock',
     run(async ({ locks, assert, name, query }) => {
       const reason = new Error('mine');
       const rejection = await locks.request(name, () => Promise.reject(reason)).catch((e) => e);

@@ -21,7 +21,7 @@ describeTwoClients('order', (clients) => {
     expect(new Set(tokens).size).toBe(order.length);
   });
 
-  test('a request that is made while others wait goes to the end, also that of the holder', async () => {
+  test('a request that is made while others wait goes to the end, also a request of the holder', async () => {
     const { first, second } = clients;
     const name = unique('name');
     const holder = await first.hold(name);

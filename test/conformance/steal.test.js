@@ -28,7 +28,7 @@ describeTwoClients('steal', (clients) => {
     await thief.release();
   });
 
-  test('takes a lock of its own client too', async () => {
+  test('takes a lock of the same client too', async () => {
     const { first } = clients;
     const name = unique('name');
     const victim = await first.hold(name);
@@ -101,7 +101,7 @@ describeTwoClients('steal', (clients) => {
     await thief.release();
   });
 
-  test('the tokens of victim and thief rise, and the error carries that of the victim', async () => {
+  test('the tokens of victim and thief rise, and the error carries the token of the victim', async () => {
     const { first, second } = clients;
     const name = unique('name');
     const victim = await first.hold(name);

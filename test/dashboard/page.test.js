@@ -41,7 +41,7 @@ test('a screen reader can use all of it, light and dark, by the rules of axe', a
   }
 });
 
-test('shows what happens as it happens, and asks nobody else', async () => {
+test('shows what happens as it happens, and asks no other server', async () => {
   const page = await open();
   await page.getByText('No lock is used.').waitFor();
   const holder = await cli.hold('a lock', '--label', 'nightly');

@@ -55,7 +55,7 @@ test('the message of a timeout names the holders', async () => {
   second.release();
 });
 
-test('so does that of requestSync(), where they are of another thread', async () => {
+test('so does the message of requestSync(), about another thread', async () => {
   const holder = new Worker(HOLD, { eval: true, workerData: cluster.url('holders') });
   const { threadId } = holder;
   await once(holder, 'message');
@@ -69,7 +69,7 @@ describeInside(UTS, 'a process of another machine', () => {
   let holder;
   afterEach(() => holder?.kill('SIGKILL'));
 
-  test('is told with the name of that, and not looked for here', async () => {
+  test('is named with the name of that machine, and not searched for here', async () => {
     const url = cluster.url('holders');
     const program = ['sh', '-c', 'hostname web-2 && exec "$0" "$@"', process.execPath, PROGRAM];
     holder = spawn(UTS[0], [...UTS.slice(1), ...program, url, 'of web-2'], { stdio: IPC });

@@ -33,7 +33,7 @@ function open(url) {
   return locks;
 }
 
-describe.each(['users', 'root'])('a cluster with users that tells its status to %s', (who) => {
+describe.each(['users', 'root'])('a cluster with users that shows its status to %s', (who) => {
   let asUser;
   beforeEach(async () => {
     asUser = await cluster.requireUser('app');

@@ -51,7 +51,7 @@ test.each([
   ['is empty', Buffer.alloc(0)],
   ['is cut off', Buffer.from('\x7fELF\x02\x01', 'latin1')],
   ['is a script', Buffer.from('#!/bin/sh\nexec node "$@"\n')],
-])('of a file that %s the C library is that of the report', (_, bytes) => {
+])('of a file that %s the C library comes from the report', (_, bytes) => {
   expect(interpreterOf(write(bytes))).toBeUndefined();
   const { glibcVersionRuntime } = process.report.getReport().header;
   expect(cLibrary(write(bytes))).toBe(glibcVersionRuntime === undefined ? 'musl' : 'glibc');

@@ -89,7 +89,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
           await waiting.release();
         });
 
-        test('a timeout ends the wait of its own request, and no other', async () => {
+        test('a timeout ends the wait of its request, and no other', async () => {
           const held = await holder.hold('a');
           const patient = await waiter.request('a', { timeout: LONG.holdLimit });
           const hasty = await waiter.request('a', { timeout: SHORT.holdLimit });

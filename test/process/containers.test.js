@@ -156,7 +156,7 @@ describe.each(Object.keys(PROCESS_BACKENDS))('over %s', (backend) => {
       expect(message).toMatch('it is held by a process elsewhere, thread 0, for ');
     });
 
-    test('whose /proc is that of another one show no state and command', async () => {
+    test('with the /proc of another namespace show no state and command', async () => {
       const actor = await bucket.open('process', { inside: ['unshare', '--pid', ...FORKED] });
       await actor.hold('x');
       const { held } = await actor.inspectionOf('x');

@@ -122,7 +122,7 @@ function testBackendWatch(agents) {
     other.close();
   });
 
-  test('isLocked() counts holders, one that is exclusive for all', () => {
+  test('isLocked() counts holders, an exclusive one for all', () => {
     const states = () => [1, 2, 3].map((min) => second.isLocked('a', min));
     expect(states()).toEqual([false, false, false]);
     const shared = [first, second].map((agent) => [

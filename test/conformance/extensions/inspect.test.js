@@ -33,7 +33,7 @@ describeTwoClients('inspect() and isLocked()', (clients) => {
     await waiting.release();
   });
 
-  test('pid and thread id are those of the client', async () => {
+  test('pid and thread id belong to the client', async () => {
     const { first, second } = clients;
     const name = unique('name');
     const whoAmI = ({ require }) => ({

@@ -104,7 +104,7 @@ describeOneClient('limit, inside a client', (run) => {
   );
 
   test(
-    'a limit without the mode shared, and one that is no number from 1, reject with a TypeError',
+    'a limit without the mode shared, or that is no number from 1, rejects with a TypeError',
     run(async ({ locks, assert, name, notCalled }) => {
       for (const options of [{ limit: 1 }, { limit: 1, mode: 'exclusive' }]) {
         await assert.rejects(locks.request(name, options, notCalled), TypeError);

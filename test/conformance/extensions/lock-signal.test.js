@@ -96,7 +96,7 @@ describeOneClient('lock.signal, inside a client', (run) => {
   );
 
   test(
-    'notifies each of several victims of its own loss',
+    'notifies each of several victims of its loss',
     run(async ({ locks, assert, name }) => {
       const signals = [];
       const hold = () =>

@@ -19,7 +19,7 @@ describeInThreads('delay', (run) => {
   );
 
   test(
-    'of two tasks the one that was posted first and has no longer delay runs first',
+    'of two tasks the earlier one runs first, unless it has a longer delay',
     run(async ({ scheduler, assert }) => {
       const ids = [];
       const delays = [1, 1, 1.9, 3, 3, 6, 9, 9];

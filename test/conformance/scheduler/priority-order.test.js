@@ -22,7 +22,7 @@ describeInThreads('order of tasks', (run) => {
   );
 
   test(
-    'a continuation runs before the tasks of its priority and after those of a higher one',
+    'a continuation runs before the tasks of its priority and after tasks of a higher one',
     run(async ({ scheduler, assert }) => {
       const ids = [];
       const post = (id, priority) => scheduler.postTask(() => ids.push(id), { priority });
@@ -125,7 +125,7 @@ describeInThreads('order of tasks', (run) => {
   );
 
   test(
-    'a priority option overrides that of the signal and stays, while abort follows the signal',
+    'a priority option overrides the priority of the signal and stays, while abort follows the signal',
     run(async ({ scheduler, TaskController, assert }) => {
       const ids = [];
       const controller = new TaskController({ priority: 'background' });

@@ -75,7 +75,7 @@ test('HOLDFAST_URL counts where nothing else names a URL', async () => {
   expect(await share(ofThread(), openLockManager())).toBe(false);
 });
 
-test('a directory that the program names goes before that of HOLDFAST_URL', async () => {
+test('a directory that the program names goes before the directory of HOLDFAST_URL', async () => {
   process.env.HOLDFAST_URL = 'shm:///nowhere/at/all';
   expect(await share(openLockManager({ directory }), openLockManager({ url: shmUrl() }))).toBe(
     true,

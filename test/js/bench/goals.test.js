@@ -8,7 +8,7 @@ const resultsOf = (rounds) =>
     Object.entries(rounds).map(([name, values]) => [name, { figures: { ns: summaryOf(values) } }]),
   );
 
-test('a ratio is that of the same round, and the median of the rounds counts', () => {
+test('a ratio compares figures of the same round, and the median of the rounds counts', () => {
   const results = resultsOf({ holdfast: [10, 20, 90], peer: [20, 40, 100] });
   const goal = { of: 'holdfast', per: 'peer', figure: 'ns', atMost: 0.5 };
   expect(judge(goal, results)).toEqual({ ...goal, value: 0.5, isMet: true });

@@ -45,7 +45,7 @@ describe('a request with a signal', () => {
     );
   });
 
-  test('whose methods close the lock manager leaves no listener behind', async () => {
+  test('that closes the lock manager by its methods leaves no listener behind', async () => {
     const locks = createLocalLockManager();
     const { signal } = new AbortController();
     const holder = locks.request('a', () => new Promise(() => {}));
@@ -142,7 +142,7 @@ describe('between a grant and its callback', () => {
     ['at once', (loss) => loss],
     ['later', (loss) => Promise.resolve(loss)],
   ])(
-    'so does one that aborts before the loss was reported, which the release answers %s',
+    'so does a signal that aborts before the loss was reported, which the release answers %s',
     async (_, answer) => {
       const { locks, asked, ended, backend } = openQueueing();
       const controller = new AbortController();

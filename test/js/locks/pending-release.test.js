@@ -50,7 +50,7 @@ test('a loss rejects at once, and the end of the callback changes nothing', asyn
   await expect(released).rejects.toBe('lost');
 });
 
-test('a loss before the promise has asked rejects, too; so does one that the end brings', async () => {
+test('a loss before the promise has asked rejects, too; so does a loss that the end brings', async () => {
   const early = openSection();
   early.request.loss = 'lost';
   early.section.lose('lost');

@@ -67,7 +67,7 @@ describe.each([
     release();
   });
 
-  test('refuses a mode other than that of its permits', async () => {
+  test('refuses a mode other than the mode of its permits', async () => {
     const semaphore = create(2);
     await expect(semaphore.acquire({ mode: 'exclusive' })).rejects.toThrow(TypeError);
     (await semaphore.acquire({ mode: 'shared' }))();

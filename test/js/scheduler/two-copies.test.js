@@ -40,7 +40,7 @@ test('a waiting task follows the changes of a signal of another copy', async () 
   expect(order).toEqual(['changed', 'user-visible']);
 });
 
-test('TaskSignal.any() follows a signal of another copy, and one that follows it', () => {
+test('TaskSignal.any() follows a signal of another copy, and a signal that follows it', () => {
   const controller = new first.TaskController({ priority: 'background' });
   const follower = second.TaskSignal.any([], { priority: controller.signal });
   const next = first.TaskSignal.any([], { priority: follower });

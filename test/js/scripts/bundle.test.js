@@ -155,21 +155,24 @@ test('a broker runs from one file', () => {
   expect(run(program)).toBe('dist/broker.js');
 });
 
-test.each([[[]], [['--enable-source-maps']]])('a call site is that of the caller: %j', (flags) => {
-  const file = path.join(root, 'caller.js');
-  fs.writeFileSync(
-    file,
-    `module.exports = (locks) =>
+test.each([[[]], [['--enable-source-maps']]])(
+  'a call site is the position of the caller: %j',
+  (flags) => {
+    const file = path.join(root, 'caller.js');
+    fs.writeFileSync(
+      file,
+      `module.exports = (locks) =>
       locks.request('a', async () => (await locks.inspect()).held.map((held) => held.callSite));`,
-  );
-  const sites = run(
-    `
+    );
+    const sites = run(
+      `
     const locks = require('holdfast').openLockManager({ callSites: true });
     require('./caller.js')(locks).then((sites) => console.log(JSON.stringify(sites)));`,
-    ...flags,
-  );
-  expect(sites).toEqual([`${file}:2:13`]);
-});
+      ...flags,
+    );
+    expect(sites).toEqual([`${file}:2:13`]);
+  },
+);
 
 test.each([
   ['index.js', `require('holdfast').openLockManager({ capacity: -1 })`],
@@ -188,7 +191,7 @@ test.each([
   expect(textOf(file).split('\n')[line - 1]).toMatch(/throw new|new TypeError/);
 });
 
-test('a line is short: an error that ends a process prints the one that threw it', () => {
+test('a line is short: an error that ends a process prints the line that threw it', () => {
   const longest = (file) =>
     Math.max(
       ...textIn(file)

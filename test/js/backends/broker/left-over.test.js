@@ -85,7 +85,7 @@ async function abandonSocket(place) {
   return name;
 }
 
-test('the lifeline of a client that never spoke is removed, that of a living one is not', async () => {
+test('the lifeline of a client that never spoke is removed, the lifeline of a living one is not', async () => {
   const place = new BrokerFiles('jobs', directory);
   place.ensure();
   const living = new Lifeline(place, () => {});

@@ -87,7 +87,7 @@ test('there is none where nothing is in the way', async () => {
   expect(await findBlocker(access, waitAt(6))).toBeUndefined();
 });
 
-test('in a long queue no request that came later, with the id of one that was ahead', async () => {
+test('in a long queue no request that came later, with the id of a request that was ahead', async () => {
   const ahead = [2, 3].map((number, i) => ({
     ...{ id: idOf(number), class: 'x', created: String(11 + i), value: '[0]' },
   }));

@@ -162,7 +162,7 @@ test('the id of a lock that a stealer of the same session has is used again at o
   expect(third.id).toBe(first.id);
 });
 
-test('those of requests that enter together rises with their order', async () => {
+test('the ids of requests that enter together rise with their order', async () => {
   const shared = { mode: 'shared' };
   const before = [1, 2, 3].map((number) => ask(number, shared));
   for (const revision of ['5', '6', '7']) await answer(revision, true);
@@ -194,7 +194,7 @@ describe('a steal that an earlier version reports, without a token', () => {
     expect(removedBy(changes[0])).toEqual(keysOf(request));
   });
 
-  test('of one that had the id before: this one has its lock', async () => {
+  test('of the previous request with the id: this one has its lock', async () => {
     const request = ask(1, {});
     await answer('5', true);
     stored.set(nameKeys.heldKey('x', request.id), { create_revision: '5' });

@@ -35,7 +35,7 @@ test('the keys of a name are in its range, the keys of others are not', () => {
   expect(isInside(ab.heldKey('x', 'id'))).toBe(false);
 });
 
-test('a key tells its request, that of a session none', () => {
+test('the key of a request names it, the key of a session names none', () => {
   const bucket = new BucketKeys('p', 'b');
   const id = toRequestId(toLeaseId('-5'), 17);
   expect(bucket.parse(bucket.ofName('a').queueKey('s', id))).toEqual({

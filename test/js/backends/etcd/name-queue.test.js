@@ -233,7 +233,7 @@ describe('a request, and right after it the release of the lock that the session
     await turn();
   });
 
-  test('of a stolen lock the request enters by itself', async () => {
+  test('of a stolen lock the request enters alone', async () => {
     const first = await hold();
     const second = ask(2, {});
     queue.end(first);
@@ -310,7 +310,7 @@ describe('a waiter that has got the lock by a change in doubt', () => {
     while (told.length < count) await turn();
   };
 
-  test('from a holder of its own session finds out', async () => {
+  test('from a holder of the same session finds out', async () => {
     const first = ask(1, {});
     await answer('5', true);
     const second = ask(2, {});

@@ -29,7 +29,7 @@ afterEach(() => queue.close());
 const THEFT = '{"stolen":true,"token":"7"}';
 const refusal = new EtcdError(7, 'etcdserver: permission denied', 'a member');
 
-describe('what the cluster refuses', () => {
+describe('refusals of the cluster', () => {
   const shared = { mode: 'shared' };
 
   test('fails, and nothing else ends', async () => {
@@ -139,7 +139,7 @@ test.each([
   expect(told).toEqual([]);
 });
 
-test('of requests that followed together, one that was robbed is not in the way of others', async () => {
+test('of requests that followed together, a request whose lock was stolen does not block others', async () => {
   const shared = { mode: 'shared' };
   ask(1, shared);
   await answer('6', false);

@@ -273,7 +273,7 @@ test('agents that alternate stop to keep the name', () => {
   expect(calls.filter((call) => call === 'endOrKeep').length).toBeLessThan(20);
 });
 
-test('a record that is kept anew in the place of one that was closed stays kept', () => {
+test('a record that is kept anew in the place of a closed one stays kept', () => {
   const [backend, other] = [open(), open()];
   keep(backend);
   for (let i = 0; i < 100; i += 1) backend.release(take(backend)); // it was worth while

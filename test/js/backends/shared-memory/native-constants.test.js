@@ -3,6 +3,6 @@
 const numbers = require('../../../../lib/backends/shared-memory/native-constants.js');
 const { loadBinding } = require('../../../../lib/binding.js');
 
-test('they are those of the native part', () => {
+test('they are the constants of the native part', () => {
   expect(loadBinding()).toMatchObject(numbers);
 });

@@ -124,7 +124,7 @@ test.each([7, 0xffff_fff7 | 0])(
   },
 );
 
-test('a cycle of other requests at each check is no deadlock; one that stands is', async () => {
+test('a cycle of other requests at each check is no deadlock; a lasting cycle is', async () => {
   const changing = backendOf(cycle());
   const abort = jest.fn();
   changing.onWalk = (walks) => {

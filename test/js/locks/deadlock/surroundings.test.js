@@ -83,7 +83,7 @@ test('a request that one of two looks does not show was not there at one moment'
   });
 });
 
-test('a request that has the number of one that has ended was not there in both looks', async () => {
+test('a request that has the number of an ended one was not there in both looks', async () => {
   const before = detailOf('a', 1, { enclosingToken: 9n });
   const after = { ...before, since: 5 };
   const fake = backendOf({ held: [], pending: [before] }, { held: [], pending: [after] });

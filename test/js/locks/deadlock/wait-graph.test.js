@@ -77,7 +77,7 @@ describe('a graph', () => {
     expect(graph.cycleOf('a5')).toEqual(['a5', 'b4']);
   });
 
-  test('has no cycle through one that only waits for others in it', () => {
+  test('has no cycle through a request that only waits for others in it', () => {
     const graph = graphOf({
       held: [detail('a1'), detail('c2')],
       pending: [detail('a3 < 1'), detail('a4 < 2'), detail('c5')],
