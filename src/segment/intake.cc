@@ -145,11 +145,11 @@ void NoteAgentsOf(const ShardView& shard, std::vector<bool>& agents) {
   }
 }
 
-// What died with its process may look pending for ever, and its cell belong to another process by
-// now. If the agent that is read first is that of a later operation in the cell, then what is read
-// after it is not pending yet, or has a later number (the read-modify-write keeps that order). An
-// operation of this shard does not end while this thread is inside, so the shard is read before the
-// rest.
+// An operation of a dead process may stay kPending for ever, and another process may own its cell
+// by now. The agent is read first. If it belongs to a later operation in the cell, then the state
+// read after it is not kPending yet, or the number is a later one. The read-modify-write keeps that
+// order. An operation of this shard does not end while this thread is inside, so the shard is read
+// before the state and the second read of the number.
 OperationCell* PendingOperation(const ShardView& shard, const OperationRef& found) {
   OperationCell* const operation = OperationAt(shard.segment(), found.id);
   if (operation == nullptr || AgentOf(shard.segment(), *operation).generation == 0) return nullptr;

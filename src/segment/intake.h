@@ -1,5 +1,5 @@
 // The intake of a shard: operations of agents that found the shard locked. An agent writes its
-// request or release into a cell of its own, pushes the cell, and continues. The owner of the shard
+// request or release into its own cell, pushes the cell, and continues. The owner of the shard
 // lock executes the intake first, and checks it again after unlocking
 // (docs/decisions/0024-an-intake-for-a-busy-shard.md).
 //
@@ -74,13 +74,14 @@ struct OperationRef {
 // Inside the shard, for a repair: discards the links, and finds the operations that were pending by
 // then, by number. An operation that it does not see is pushed afterwards.
 std::vector<OperationRef> FindOperations(const ShardView& shard);
-// Sets the agents whose operations are or were in this shard: one that died inside may have
-// answered an operation and not reported that.
+// Sets the agents whose operations are or were in this shard. A process that died inside may have
+// answered an operation without waking the agent.
 void NoteAgentsOf(const ShardView& shard, std::vector<bool>& agents);
 
-// Inside the shard: an operation that was found, if it is pending still and its agent is there.
-// Then the cell stays its own until this thread leaves: a reaped process's cells are given to
-// others once everybody has left who was inside when its agents ended (LockManager::ReapProcess).
+// Inside the shard: an operation that was found, if it is still pending and its agent exists. The
+// cell then stays the operation's until this thread leaves. The cells of a reaped process are
+// reused only after each thread that was inside at the end of its agents has left
+// (LockManager::ReapProcess).
 OperationCell* PendingOperation(const ShardView& shard, const OperationRef& found);
 
 // The agent of the operation; generation 0: it has ended.

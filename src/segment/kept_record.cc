@@ -3,7 +3,7 @@
 namespace holdfast::segment {
 namespace {
 
-// An attempt fails only if the agent takes or gives back in that moment.
+// An attempt fails only if the agent acquires or releases the lock at that moment.
 constexpr int kAttempts = 1 << 20;
 
 }  // namespace
@@ -14,8 +14,8 @@ bool IsOpenRequest(const AnyCell& cell, CellState state) {
 }
 
 // A death before the exchange leaves a kept record, whose fields count for nothing; after it, a
-// lock of the dead. Nobody else frees the record while its agent lives, so the stores cannot meet
-// another record.
+// lock of the dead. Only the agent frees the record while the agent lives, so the stores cannot
+// meet another record.
 bool TakeKept(RequestCell& request, uint64_t ticket, const Hold& hold) {
   request.mode.Set(hold.mode);
   request.token.Set(hold.token);

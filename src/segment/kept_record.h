@@ -1,13 +1,13 @@
-// Records that stay in the table when their lock is released, so that their agent can take the lock
-// again, and give it back, without the shard lock
+// Records that stay in the table when their lock is released, so that their agent can acquire and
+// release the lock again without the shard lock
 // (docs/decisions/0025-kept-names.md, invariants I16 to I18).
 //
-//   kKept   idle     its agent takes it: kTaken; anybody closes it: kRevoked
-//   kTaken  held     its agent gives it back: kKept; anybody closes it: kHeld
+//   kKept   idle     its agent acquires: kTaken; any thread closes it: kRevoked
+//   kTaken  held     its agent releases: kKept; any thread closes it: kHeld
 //
-// Every exchange is a read-modify-write of `state`, so of two that collide one fails. Both states
-// are open, and carry the low bits of the record's ticket: the words of another record in the same
-// cell differ.
+// Every exchange is a read-modify-write of `state`: if two collide, one of them fails. Both states
+// are open, and carry the low bits of the record's ticket. The open states of another record in the
+// same cell differ.
 #ifndef HOLDFAST_SEGMENT_KEPT_RECORD_H_
 #define HOLDFAST_SEGMENT_KEPT_RECORD_H_
 
@@ -25,7 +25,7 @@ inline CellState TakenState(uint64_t ticket) {
   return static_cast<CellState>(kTakenBits | (ticket & kTicketBits));
 }
 
-// What a hold by the short way has of its own. The agent stores it into its kept record.
+// The fields that are new in each hold of a kept record. The agent stores them into the record.
 struct Hold {
   uint64_t token;
   uint64_t now_ms;  // since 1970

@@ -5,54 +5,57 @@
 //   | 4 KiB  | 256 B x | 64 B x    | 128 B x| 4 B x      | 4 B x      | 4 B x   |
 //   +--------+---------+-----------+--------+------------+------------+---------+
 //   `------------------- fixed part, allocated at creation ------------------'
-//   +---------+---------------+---------+----
+//   +------------+------------------+---------+----
 //   | watch ring | watch ring names | extent  | ...
-//   | 128 B x | 8 B x         | (cells) |
-//   +---------+---------------+---------+----
-//   `--- for the first watcher ---'`- on demand -'
+//   | 128 B x    | 8 B x            | (cells) |
+//   +------------+------------------+---------+----
+//   `---- for the first watcher ----'`- on demand -'
 //
-// An extent belongs to one shard and is divided into cells of 128 bytes. A cell is free, a lock
-// request, a resource name that at least one request uses, or a piece of text of a long name or a
-// label.
+// A shard owns an extent, or a process has claimed it for its operations (intake.h). An extent is
+// divided into cells of 128 bytes. In a shard's extent a cell is free, a lock request, a resource
+// name that at least one request uses, or a piece of text of a long name or a request.
 //
-// Invariants (`CheckInvariants` tests them; "locked" means: while no thread is inside the shard)
+// Invariants, tested by `CheckInvariants`. "Unlocked" marks an invariant that holds while no thread
+// is inside the shard. A record is a lock request.
 //
-// I1  `state` tells what a cell is. It is stored last (release) when a cell is taken into use, and
-//     first when it is freed. All other fields of a record are final by then, except the index
-//     part, the token (stored before the state that needs it) and `event_next`.
-// I2  Records are the truth: which requests exist, wait and hold, in which order (ticket).
-//     The index (links, counts, heads, hash buckets, free list) can be rebuilt from them.
-// I3  Locked: a request is in exactly one of its name's lists: kWaiting in the queue, by ticket;
-//     kHeld in the held list; kStolen, kExpired and kZombie in none. All are in their agent's list.
-// I4  Locked: a name cell is in its hash bucket, and at least one request waits for it or holds it.
-// I5  Locked: two holders of one name are both shared. If a holder has a limit, the number of
-//     holders with smaller tokens is below it.
-// I6  Locked: the first request of a queue is not grantable.
+// I1  `state` is the kind and the condition of a cell. It is stored last (release) when a cell is
+//     taken into use, and first when the cell is freed. All other fields of a record are final when
+//     its first state is stored, except the index part, `event_next`, the token and the times of
+//     the grant. The token and these times are stored before the state that needs them.
+// I2  The records decide which requests exist, which of them wait and hold, and in which order
+//     (ticket). The index (links, counts, heads, hash buckets, free list) can be rebuilt from them.
+// I3  Unlocked: the state of a request decides its list. A kWaiting request is in its name's queue,
+//     by ticket; a kHeld request is in its name's held list. A kStolen, kExpired or kZombie request
+//     is in neither. Each of them is in its agent's list.
+// I4  Unlocked: a name cell is in its hash bucket, and at least one request waits for or holds the
+//     name.
+// I5  Unlocked: two holders of one name are both shared. If a holder has a limit, the number of
+//     holders with smaller tokens is below that limit.
+// I6  Unlocked: the first request of a queue is not grantable.
 // I7  A ticket is used once in the life of a segment, and so is a token; both only rise.
 // I8  An owner is named with its generation. A process with an older generation is dead.
-// I9  Locked: every cell of an extent of the shard is in use, or free and in the free list.
-// I10 A record whose `event_next` is not kNotLinked is not freed while its agent lives: it becomes
-//     kZombie, and the agent frees it when it takes it from its event list.
-// I11 Locked: a piece of text belongs to one name or one request, which names it.
+// I9  Unlocked: every cell of an extent of the shard is in use, or is free and in the free list.
+// I10 A record whose `event_next` is not kNotLinked is not freed while its agent lives. At its end
+//     it becomes kZombie, and the agent frees it when the agent takes it from its event list.
+// I11 Unlocked: a piece of text belongs to one name or one request, which names it.
 // I12 An agent watches if `watching` of its entry is the entry's generation. A watcher finds
 //     `watched` odd in every shard. `watched` only rises. (Tested with every crash image.)
 // I13 A watch ring slot is valid only if its checksum matches its contents and its number. Numbers
 //     are taken before their events happen. A watcher stores itself in `watch_armed`, then reads
-//     the ring. If it is empty, the watcher is rung for the next event, or wakes because
-//     `watch_armed` does not name it any more.
-// I14 A lock word names a live process only while a thread of it is inside or about to be, or by
-//     damage. Then only this process changes it, except for the waiters bit.
-// I15 An operation that is kPending and pushed is executed once, and before any operation or
-//     request that comes to its shard later; but a repair leaves out those of dead processes. Its
-//     extent stays claimed until its process was reaped.
-// I16 An open record (kept_record.h) is the only request of its name, has no text, limit, hold
-// limit
-//     and enclosing token, and is in the shard's `kept`. Locked: it is in the held list of its
-//     name, uncounted, also after it was closed, until the name is settled (shard_rules.h). Of I1,
-//     its mode, token and times change while it is kept.
-// I17 A record that was open is freed by its agent, or by who ends the agent.
-// I18 If a request has returned without a grant, or a watcher has begun, every record concerned is
-//     closed, and is kept again only inside the shard after that.
+//     the ring. If the ring has no new entry, the watcher is rung for the next event, or wakes
+//     because `watch_armed` does not name it any more.
+// I14 A lock word names a live process only while a thread of that process is inside or about to
+//     enter, or by corruption. Then only this process changes the word, except for the waiters bit.
+// I15 An operation that is kPending and pushed is executed once, before any operation or request
+//     that reaches its shard later. A repair skips the operations of dead processes. The extent of
+//     an operation stays claimed until its process has been reaped.
+// I16 An open record (kept_record.h) is the only request of its name. It has no text, limit, hold
+//     limit or enclosing token, and is in the shard's `kept`. Unlocked: it is in the held list of
+//     its name and not counted, also after it was closed, until the name is settled
+//     (shard_rules.h). Exception from I1: its mode, token and times change while it is open.
+// I17 A record that was open is freed by its agent, or by the thread that ends the agent.
+// I18 After a request has returned without a grant, or a watcher has begun, every open record
+//     concerned has been closed. It is kept again only inside the shard, and only after that.
 #ifndef HOLDFAST_SEGMENT_LAYOUT_H_
 #define HOLDFAST_SEGMENT_LAYOUT_H_
 
@@ -107,19 +110,19 @@ inline constexpr uint32_t kTakenBits = 0x35000000;
 inline constexpr uint32_t kTicketBits = 0x00FFFFFF;
 
 struct SegmentHeader {
-  Shared<uint64_t> magic;           //   0
-  Shared<uint32_t> layout_version;  //   8
-  Shared<uint32_t> cell_bytes;      //  12
-  Shared<uint32_t> shard_bytes;     //  16
-  Shared<uint32_t> process_bytes;   //  20
-  Shared<uint32_t> agent_bytes;     //  24
-  Shared<uint32_t> extent_bytes;    //  28
-  Shared<uint64_t> capacity;        //  32  bytes of the whole file
-  Shared<uint64_t> boot_id[2];      //  40  of the machine's run that wrote it last
-  Shared<uint64_t> segment_id;      //  56  tells this segment from one made before or after it
+  Shared<uint64_t> magic;                 //   0
+  Shared<uint32_t> layout_version;        //   8
+  Shared<uint32_t> cell_bytes;            //  12
+  Shared<uint32_t> shard_bytes;           //  16
+  Shared<uint32_t> process_bytes;         //  20
+  Shared<uint32_t> agent_bytes;           //  24
+  Shared<uint32_t> extent_bytes;          //  28
+  Shared<uint64_t> capacity;              //  32  bytes of the whole file
+  Shared<uint64_t> boot_id[2];            //  40  of the machine's run that wrote it last
+  Shared<uint64_t> segment_id;            //  56  distinguishes it from earlier and later segments
   Shared<uint64_t> segment_id_copies[2];  //  64  because files are named by it
   Shared<uint64_t> name_key[3][2];        //  80  of the hash of names, and two copies
-  Shared<uint64_t> last_token;            // 128  the newest fencing token; a cache line of its own
+  Shared<uint64_t> last_token;            // 128  the newest fencing token; has its own cache line
   uint8_t reserved2[56];                  // 136
   Shared<uint64_t> last_entry;            // 192  the newest number of the watch ring
   Shared<uint64_t> watch_ring_words;      // 200  of the watch ring's names, used so far
@@ -176,8 +179,8 @@ struct AgentEntry {
   Shared<uint32_t> sleeping;      //  68  the number of its sleep, with kRung; 0: it is awake
   Shared<uint32_t> rescan;        //  72  1: events may be missing, read all own records
   Shared<uint32_t> prewake;       //  76  kPrewakeWanted, or 1 + the agent before it; a hint
-  Shared<uint32_t> answered;      //  80  1: an operation of its own has been executed
-  // 1 + the shard whose kept records it closes without the shard lock; 0: none (kept_record.h)
+  Shared<uint32_t> answered;      //  80  1: an operation of this agent has been executed
+  // 1 + the shard whose kept records it closes without the shard lock; 0: none (kept_record.h).
   Shared<uint32_t> closes_kept;  //  84
   uint8_t reserved2[40];         //  88
 };

@@ -1,7 +1,7 @@
 // A mapped segment: finds the structs in it and hands out no pointer that is not inside.
 //
 // Everything read from the segment may be damaged. Indexes are checked here, against the geometry
-// that this process computed by itself.
+// that this process has computed.
 #ifndef HOLDFAST_SEGMENT_SEGMENT_H_
 #define HOLDFAST_SEGMENT_SEGMENT_H_
 
@@ -182,7 +182,7 @@ inline bool IsRequestState(CellState state) {
          state == CellState::kRevoked;
 }
 
-// Whether the upper bits say so; in a sound record the others are those of its ticket.
+// Checks the upper bits only; in a valid record the other bits are the low bits of its ticket.
 inline bool IsTaken(CellState state) {
   return (static_cast<uint32_t>(state) & ~kTicketBits) == kTakenBits;
 }

@@ -106,7 +106,7 @@ class ShardChecker {
     }
   }
 
-  // I3: the two lists of a name are sound, hold what they should, by ticket. I5, I6.
+  // I3: the two lists of a name are valid, and contain the right requests by ticket. I5, I6.
   void CheckName(CellId id, const NameCell& name) {
     CheckUnits(id, name);
     const bool is_uncounted = name.held_exclusive.Get() + name.held_shared.Get() == 0;
@@ -132,7 +132,7 @@ class ShardChecker {
     }
   }
 
-  // What a list contains.
+  // The contents of a list.
   struct Counts {
     uint32_t exclusive = 0;
     uint32_t shared = 0;
@@ -210,7 +210,7 @@ class ShardChecker {
     return counts;
   }
 
-  // I4: the hash is that of the units, and each piece of a name belongs to it alone.
+  // I4: the hash fits the units, and each piece of a name belongs to that name alone.
   void CheckUnits(CellId id, const NameCell& name) {
     NameHasher hasher(shard_.segment().name_key());
     NameReader reader(shard_, id, name);

@@ -14,7 +14,7 @@ void WatchRegistry::Add(const AgentRef& agent) {
     uint32_t seen = watched.LoadSeqCst();
     while (!watched.CompareExchange(seen, (seen | 1) + (seen & 1) * 2)) {
     }
-    // What happens without the shard lock is not in the ring.
+    // Changes without the shard lock are not in the ring.
     CloseKept(segment_, agent.index, i);
   }
 }

@@ -106,7 +106,7 @@ void WatchRingWriter::Fill(Host& host, LockEvent event, const RequestCell& reque
   for (uint32_t i = 0; i < kEntryWords; ++i) slot.words[i].Set(words[i]);
   // A death before this store leaves a number without an entry.
   slot.check.Publish(CheckOf(number_, words));
-  // A watcher that arms later finds the event; one that is armed is rung outside of the shard.
+  // A watcher that arms later finds the event; an armed watcher is rung outside of the shard.
   (void)segment.header().watch_armed.LoadRmw();
 }
 

@@ -29,8 +29,8 @@ enum class LockEvent : uint8_t {
   kDied,
 };
 
-// What a person wants to learn of even if nobody watched every request: written for watchers that
-// have paused, too. Each of these costs its process far more than an entry.
+// Events that matter even if no watcher reads every request: written for paused watchers, too. Each
+// of these events costs its process far more than an entry.
 constexpr bool IsIncident(LockEvent event) {
   return event == LockEvent::kTimedOut || event == LockEvent::kStolen ||
          event == LockEvent::kExpired || event == LockEvent::kDied;
