@@ -16,9 +16,9 @@ namespace holdfast::core {
 // Owned by one agent; used only on its thread.
 class AdaptiveSpin {
  public:
-  // More than it takes to wake a sleeper on another CPU, also on a virtual machine that gives idle
-  // CPUs back: less, and two parties that have slept once would go on sleeping, because each stops
-  // looking just before the other is awake.
+  // More time than the wake-up of a sleeper on another CPU takes, also on a virtual machine that
+  // releases idle CPUs. With less, two agents that have slept once would sleep each time, because
+  // each agent stops polling just before the other is awake.
   static constexpr uint64_t kMaxNs = 100'000;
   // After n useless waits in a row, 2^n - 1 chances are skipped; this is the maximum of n.
   static constexpr uint32_t kMaxFailures = 6;
@@ -36,7 +36,7 @@ class AdaptiveSpin {
   void Woken();
 
   // Polls `has_events()` for at most kMaxNs. False: there is no event, or polling would not pay.
-  // Queued(), Heard() or a prewake arms it for one wait.
+  // `Queued()`, `Heard()` or a prewake arms it for one wait.
   template <typename HasEvents>
   bool SpinFor(const HasEvents& has_events) {
     if (!is_armed_ || !IsWorthwhile()) return false;

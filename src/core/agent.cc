@@ -46,8 +46,8 @@ Result<AgentRef> ClaimAgent(Attachment& attachment, const uint64_t (&client_id)[
   }
 }
 
-// The number before the first sleep. Far from those of the last bearers of the entry: whoever is
-// about to mark a sleep of theirs as rung must not mark one of this agent, which it has not rung.
+// The number before the first sleep. It is far from the numbers of the entry's previous agents: a
+// ringer that is about to mark a sleep of a previous agent must not mark a sleep of this agent.
 uint32_t FirstSleep(uint32_t generation) {
   constexpr uint32_t kFarApart = 0x9e3779b1;  // odd, and 2^32 by the golden ratio
   return generation * kFarApart % segment::kRung;
@@ -131,8 +131,8 @@ void Agent::SweepAt(uint64_t now_ns) {
   SweepKept();
 }
 
-// If damage removes a record, no event tells. A missing record leads to a rescan, which looks for
-// it inside the shard and ends the request if the record is gone.
+// No event reports a record that corruption has removed. A missing record leads to a rescan, which
+// searches the shard for the record from inside, and ends the request if the record is gone.
 void Agent::CheckRecords() {
   segment::Segment& segment = attachment_->manager().segment();
   const auto size = static_cast<uint32_t>(entries_.size());
@@ -306,8 +306,8 @@ Status Agent::ReadWatch(uint32_t id, size_t max, std::vector<WatchedEvent>& even
   return usable;
 }
 
-// What a forked child has is a copy: the locks, the slot and the background thread are its
-// parent's. So nothing is torn down, here or later.
+// A forked child has a copy only: the locks, the slot and the background thread belong to its
+// parent. So nothing is torn down, here or later.
 void Agent::LeaveToParent() { (void)new std::shared_ptr<Attachment>(attachment_); }
 
 void Agent::Close(EndReason reason) {

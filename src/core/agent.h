@@ -1,7 +1,7 @@
 // One Node environment's view of a bucket: its requests by number, its events, its doorbell.
 //
-// Used by one thread. Keeps a private mirror of its own requests. It trusts a record in the segment
-// only if the number, the cell and the ticket are those in the mirror.
+// Used by one thread. Keeps a private mirror of the agent's requests. The agent trusts a record in
+// the segment only if the number, the cell and the ticket are the ones in the mirror.
 #ifndef HOLDFAST_CORE_AGENT_H_
 #define HOLDFAST_CORE_AGENT_H_
 
@@ -38,7 +38,7 @@ class WaitWalk;
 // shard is locked, and an event will tell. kDamaged: its record is gone, so others may have had it.
 enum class Loss : uint8_t { kNone, kStolen, kExpired, kUnknown, kDamaged };
 
-// What happened to a request after the call that made it.
+// A change of a request after the call that made it.
 struct RequestEvent {
   enum class Kind : uint32_t {
     kGranted,
@@ -94,7 +94,7 @@ class Agent {
   uint64_t KeptTicket(uint32_t slot) const { return entries_[kept_.IdOf(slot)].record.ticket; }
   uint64_t TakeKept(uint32_t slot, LockMode mode);
   bool GiveBack(uint32_t slot);
-  // Told before this agent frees a kept record: nothing may be stored into it from then on.
+  // Notified before this agent frees a kept record: nothing may be stored into it from then on.
   void SetKeptObserver(KeptObserver* observer) { kept_.SetObserver(observer); }
   segment::Shared<uint64_t>& last_token() {
     return attachment_->manager().segment().header().last_token;
@@ -120,7 +120,7 @@ class Agent {
   Result<std::unique_ptr<WaitWalk>> BeginWaitWalk(std::span<const uint32_t> ids, bool with_queues);
   Result<bool> GoOn(WaitWalk& walk);
 
-  // What happens to the locks of the bucket; see AgentWatches.
+  // The lock events of the bucket; see AgentWatches.
   Result<uint32_t> OpenWatch(std::optional<std::u16string> name);
   Status ReadWatch(uint32_t id, size_t max, std::vector<WatchedEvent>& events);
   void SetWatchPaused(uint32_t id, bool is_paused) { watches_.SetPaused(id, is_paused); }
@@ -161,10 +161,10 @@ class Agent {
   void RingSelf();
   // The loop is awake: peers need not ring.
   void WakeUp();
-  // The doorbell was rung. It is drained before the agent sleeps again, and not now: whoever is
-  // rung has a lock already, or is to poll for it.
+  // The doorbell was rung. It is drained before the agent sleeps again, and not now: an agent that
+  // is rung has a lock already, or has to poll for it.
   void HearDoorbell() { is_rung_ = true; }
-  // If it was heard, so that the agent does not say that it sleeps.
+  // Drains the doorbell if it was rung, while the agent is not marked as sleeping.
   void DrainDoorbell();
   // Takes all events and appends them; of a rescan, which events may be missing for, the next
   // piece. Then there are events until its end.

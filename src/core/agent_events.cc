@@ -37,8 +37,8 @@ bool Agent::HasEvents() const {
 }
 
 // Announces its sleep, then rechecks; a peer adds its event, then checks for a sleeper. Each sleep
-// has a number, so that a ring for an earlier sleep does not count for this one. What rang for
-// those is drained before: a ring for this one stays.
+// has a number, so that a ring for an earlier sleep does not count for this sleep. Rings for
+// earlier sleeps are drained first, so that a ring for this sleep stays.
 bool Agent::GoToSleep() {
   DrainDoorbell();
   if (queued_ > 0) adaptive_spin_.FallingAsleep();

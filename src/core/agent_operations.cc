@@ -38,7 +38,7 @@ void WriteRequest(OperationCell& cell, const LockRequest& request) {
   cell.outcome.Set(segment::kRefused | static_cast<uint32_t>(StatusCode::kSegmentBroken));
 }
 
-// The event that tells the outcome of a release.
+// The event that reports the outcome of a release.
 RequestEvent::Kind KindOf(Loss loss) {
   switch (loss) {
     case Loss::kStolen:
@@ -116,7 +116,7 @@ void Agent::PutIn(const Operation& operation) {
   cell.process_slot.Set(self_.process.slot);
   cell.process_generation.Set(self_.process.generation);
   cell.agent.Set(self_.index);
-  // Whoever reads it here does not see the cell as it was before it was this process's.
+  // A thread that reads this generation sees no contents from before this process owned the cell.
   cell.agent_generation.Publish(self_.generation);
   cell.request_id.Set(operation.id);
   cell.token.Set(0);
@@ -131,7 +131,8 @@ void Agent::PutIn(const Operation& operation) {
   LookForAnswers();
 }
 
-// Whoever executes an operation may die before it tells, and leave nothing that needs a repair.
+// The combiner may die after it has executed an operation and before it notifies the agent. It then
+// leaves nothing that needs a repair.
 void Agent::LookForAnswers() { entry_.answered.Exchange(1); }
 
 // A cell may be written again once it is in no intake. A repair leaves an executed cell linked; a
@@ -202,7 +203,7 @@ void Agent::ReadVisits(std::vector<RequestEvent>& events) {
   for (const uint32_t shard : done) {
     const auto visit = visits_.find(shard);
     if (visit != visits_.end() && visit->second->IsOver()) visits_.erase(visit);
-    // Where it could not be executed.
+    // The operations that could not be executed.
     for (const Operation& operation : operations_) {
       const bool is_pending = CellOf(operation.place).state.Acquire() == OperationState::kPending;
       if (operation.shard != shard || !is_pending) continue;
@@ -372,7 +373,7 @@ void Agent::SubmitPostponed(uint32_t id, int attempts, std::vector<RequestEvent>
   Settle(id, Submit(id, name, postponed.request, attempts), events);
 }
 
-// Tells the outcome of an end to the request that waits for it.
+// Reports the outcome of an end to the request that waits for it.
 void Agent::Told(uint32_t id, CellState ended, uint64_t token, std::vector<RequestEvent>& events) {
   const bool is_awaited = entries_[id].state == EntryState::kLeaving;
   entries_[id].is_end_put_in = false;

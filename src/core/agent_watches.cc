@@ -12,7 +12,7 @@ using segment::ProcessRef;
 Result<uint32_t> AgentWatches::Open(std::optional<std::u16string> name) {
   segment::Segment& segment = attachment_.manager().segment();
   if (readers_.empty()) {
-    // Before anybody writes there.
+    // Before any process writes there.
     const segment::Geometry& g = segment.geometry();
     const Status allocated =
         attachment_.host().Allocate(g.watch_ring_at, g.extents_at - g.watch_ring_at);
@@ -53,7 +53,7 @@ void AgentWatches::Read(uint32_t id, size_t max, std::vector<WatchedEvent>& even
     FollowLife(ProcessRef::FromWord(event->entry.process));
     events.push_back(std::move(*event));
   }
-  // Somebody may have come whom only the lost events named.
+  // Only the lost events may have named a new process.
   if (reader.lost() != lost_before && !reader.is_paused()) FollowLives();
 }
 
@@ -74,8 +74,8 @@ bool AgentWatches::HasNews() const {
   return is_armed_ && !segment::WatchRegistry(attachment_.manager().segment()).IsArmed(agent_);
 }
 
-// Of everybody who may hold or wait already; to be called once a reader has its place, also where
-// there was another one, of one name: whoever comes later is met among the events that they read.
+// Follows each process that may hold or wait already. Called once a reader has its position, also
+// if another reader, of one name, exists: the events that the readers read name later processes.
 void AgentWatches::FollowLives() {
   segment::Segment& segment = attachment_.manager().segment();
   for (uint32_t slot = 0; slot < segment.geometry().processes; ++slot) {

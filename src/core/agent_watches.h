@@ -1,6 +1,6 @@
-// What one agent watches: readers of the watch ring by number. As long as there is one, its process
-// notices every death, so that it is told of. The agent is among the watchers while one of them has
-// not paused.
+// The readers of the watch ring of one agent, by number. While a reader exists, its process notices
+// every death, so that a death becomes an event. The agent is among the watchers while at least one
+// reader is not paused.
 #ifndef HOLDFAST_CORE_AGENT_WATCHES_H_
 #define HOLDFAST_CORE_AGENT_WATCHES_H_
 
@@ -35,7 +35,7 @@ class AgentWatches {
   // The next event rings the doorbell of this agent, once. True: one is being written just now, and
   // need not ring.
   bool Arm(uint32_t id);
-  // Whether an event has come since, and nobody has been told.
+  // Whether an event has come since, and is not reported yet.
   bool HasNews() const;
   void Told() { is_armed_ = false; }
   bool is_armed() const { return is_armed_; }

@@ -59,8 +59,8 @@ bool IsOfAnotherVersion(const platform::SegmentFile& file) {
   return segment.CheckHeader().code() == StatusCode::kVersionMismatch;
 }
 
-// Replaces what another version has left, so that nobody has to remove anything after an update.
-// While processes use it, it stays, and is refused by whoever looks at its header.
+// Replaces a segment that another version has left, so that an update needs no manual removal.
+// A segment that processes use stays, and is rejected by each process that checks its header.
 Result<platform::SegmentFile> OpenSegment(const platform::BucketDirectory& directory,
                                           uint64_t capacity) {
   const platform::BucketDirectory::SegmentInit init{capacity, &FixedBytes, &InitializeSegment};
@@ -157,7 +157,7 @@ Status Attachment::MakeLifeline() {
   return Status();
 }
 
-// Whoever has come to its slot since has reaped it, or leaves that to those who reap him.
+// If the slot has a new owner, that owner has reaped the previous one, or both are reaped together.
 void Attachment::FollowExecutor(const segment::OperationCell& operation) {
   const uint16_t slot = operation.executor_slot.Get();
   if (slot == manager_->self().slot || slot >= segment_.geometry().processes) return;

@@ -52,8 +52,8 @@ class BackgroundWorker {
   ~BackgroundWorker() { Stop(); }
 
   // From now on the death of this process is noticed, and it is reaped; then agents with events are
-  // rung. Where the thread cannot be started it does so once it runs. REQUIRES: a request that
-  // waits for the process is in the table already, see IsWatched().
+  // rung. If the thread cannot be started, this begins once the thread runs. REQUIRES: a request
+  // that waits for the process is in the table already, see IsWatched().
   Status Watch(segment::ProcessRef process);
   // Whether the thread watches for the death of this process. The answer may be outdated, but it is
   // enough for a caller that has just seen a record of the process. Either the thread still

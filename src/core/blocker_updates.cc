@@ -30,7 +30,7 @@ void BlockerUpdates::Run(const std::atomic<bool>& /*is_stopping*/) {
   }
 }
 
-// What is left after Run() belongs to a busy shard.
+// The records left after Run() belong to a busy shard.
 uint64_t BlockerUpdates::DueNs(uint64_t now_ns) {
   const std::lock_guard<std::mutex> guard(mutex_);
   return records_.empty() ? kNever : now_ns + kNsPerMs;

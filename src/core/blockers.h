@@ -10,8 +10,8 @@
 
 namespace holdfast::core {
 
-// The processes that block a waiting request: its predecessor's, or those of all holders. Each
-// once.
+// The processes that block a waiting request: its predecessor's, or the processes of all holders.
+// Each once.
 Result<std::vector<segment::ProcessRef>> Blockers(LockManager& manager, const RecordRef& record,
                                                   uint64_t timeout_ns);
 

@@ -1,5 +1,5 @@
 // Makes room for a shard: claims a free extent, lets the kernel allocate it, and initialises its
-// cells, all outside the shard lock. Threads do not wait for each other: each one that needs an
+// cells, all outside the shard lock. Threads do not wait for each other: each thread that needs an
 // extent claims its own.
 #ifndef HOLDFAST_CORE_EXTENT_GROWTH_H_
 #define HOLDFAST_CORE_EXTENT_GROWTH_H_

@@ -19,7 +19,7 @@ inline HeldCounts CountsOf(const segment::NameCell& name) {
   return {name.held_exclusive.Get(), name.held_shared.Get()};
 }
 
-// Where the holders of this mode are counted.
+// The count of the holders of this mode.
 inline segment::Shared<uint32_t>& CountOf(segment::NameCell& name, LockMode mode) {
   return mode == LockMode::kExclusive ? name.held_exclusive : name.held_shared;
 }

@@ -130,8 +130,8 @@ Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record
     next_ns = HoldLimitCheck(view, wake_queue, first_seen).At(record.cell, *request);
     agent = request->agent.Get();
   }
-  // The process that expired the lock may have died, unwatched, before it rang whom it granted the
-  // lock, or who has other blockers now.
+  // The process that expired the lock may have died, unwatched, before it rang the agents that it
+  // granted the lock, or whose blockers have changed.
   if (agent < segment.geometry().agents && segment::HasEvents(segment.agent(agent))) {
     manager.host().Ring(segment.AgentAt(agent));
   }

@@ -32,7 +32,7 @@ class FirstSeenTimes {
   std::array<FirstSeen, kMax> first_seen_{};
 };
 
-// Whether a lock's hold limit has passed, even if its holder was not told.
+// Whether a lock's hold limit has passed, even if its holder was not notified.
 bool IsHeldTooLong(const segment::RequestCell& holder, segment::Host& host);
 
 // Checks the lock that a request holds, or the holders that it waits for, and expires at most one

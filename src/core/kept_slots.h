@@ -1,4 +1,4 @@
-// The records that an agent keeps (segment/kept_record.h): at most kMax, each in a slot of its own.
+// The records that an agent keeps (segment/kept_record.h): at most kMax, each in a separate slot.
 #ifndef HOLDFAST_CORE_KEPT_SLOTS_H_
 #define HOLDFAST_CORE_KEPT_SLOTS_H_
 
@@ -7,7 +7,7 @@
 
 namespace holdfast::core {
 
-// Hears that a slot becomes free before its record is freed.
+// Notified that a slot becomes free, before its record is freed.
 class KeptObserver {
  public:
   virtual void OnKeptFreed(uint32_t slot) = 0;

@@ -161,7 +161,7 @@ Result<CellState> LockManager::End(const RecordRef& record, uint64_t timeout_ns,
     const ShardView view(segment_, record.shard);
     RequestCell* const request = RequestOf(view, record);
     if (request == nullptr) return state;
-    // A late holder is told, even if no peer has expired the lock.
+    // A late holder receives kExpired, even if no peer has expired the lock.
     const bool is_late = request->hold_limit_ns.Get() != 0 && IsHeldTooLong(*request, host_);
     state = is_late ? CellState::kExpired : request->state.Get();
     ShardRules(view, wake_queue).End(record.cell, *request, is_late ? EndReason::kExpired : reason);
@@ -286,9 +286,10 @@ Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapPro
   const bool is_first_time = !std::exchange(rest.has_begun, true);
   const bool was_busy = std::exchange(rest.was_busy, !result.ok());
   const bool is_free_at_last = was_busy && result.ok();
-  // All agents have ended, by whomever. Who is inside a shard may not have seen that.
+  // All agents have ended, here or in another process. A thread inside a shard may not have seen
+  // that.
   if (is_first_time || is_free_at_last) AddLockedShards(rest.shards);
-  // It may have died before it rang. What it died inside of is repaired, and rescanned.
+  // The process may have died before it rang. A shard that it died inside is repaired, rescanned.
   if (PassShards(rest.shards, timeout_ns) || is_first_time || is_free_at_last) {
     WakeQueue(segment_, host_).AddUnrung();
   }

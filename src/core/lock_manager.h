@@ -1,5 +1,5 @@
 // The lock table of a bucket: enters the shard of a name, applies the rules, wakes the agents
-// concerned. One object per attached process, used by all its threads; has no state of its own.
+// concerned. One object per attached process, used by all its threads; without private state.
 //
 // Every call takes the maximum time to wait for a shard (`timeout_ns`). If the time passes, it
 // returns kBusy and has changed nothing. With kNoWait the call repairs nothing: it is kBusy, too,
@@ -44,8 +44,8 @@ class LockManager final : public segment::IntakeWorker {
     segment::CellState state = segment::CellState::kFree;
     return End(record, timeout_ns, ending, state);
   }
-  // The same, told in `state` also where it fails: damage elsewhere in the shard may be found after
-  // the end, and the shard be busy then. What `state` says already stays if the record has gone.
+  // The same, and sets `state` also if it fails: corruption elsewhere in the shard may be found
+  // after the end, and the shard is busy then. `state` keeps its value if the record is gone.
   Result<segment::CellState> End(const RecordRef& record, uint64_t timeout_ns, EndReason ending,
                                  segment::CellState& state);
 
@@ -57,8 +57,8 @@ class LockManager final : public segment::IntakeWorker {
   // has become free, executes the intake. Never waits.
   void PutIn(segment::CellId id, segment::OperationCell& operation);
   using OperationRef = segment::OperationRef;
-  // Enters the shard, which executes its intake, and so these operations. One that is still pending
-  // afterwards was lost by damage, and is executed here.
+  // Enters the shard, which executes its intake, and so these operations. An operation that is
+  // still pending afterwards was lost by corruption, and is executed here.
   Status Visit(uint32_t shard, const std::vector<OperationRef>& operations, uint64_t timeout_ns);
   void WorkOffIntake(uint32_t shard) override;
 
@@ -70,10 +70,10 @@ class LockManager final : public segment::IntakeWorker {
   // Ends the requests and locks of a dead process in one shard; ReapProcess() ends the others.
   Status ReapInShard(segment::ProcessRef process, uint32_t shard, uint64_t timeout_ns);
 
-  // What is left of reaping that could not finish.
+  // The rest of a reaping that could not finish.
   struct ReapProgress {
     bool has_begun = false;
-    bool was_busy = false;         // whoever was inside may have granted what was the dead one's
+    bool was_busy = false;         // the thread inside may have granted a lock of the dead process
     std::vector<uint32_t> shards;  // their owner was inside and has not left yet
   };
   // Ends everything of a dead process, frees its parts of the segment, and removes its files.
@@ -95,7 +95,7 @@ class LockManager final : public segment::IntakeWorker {
   // Reads the next records of an agent in a shard again, because events may have been lost.
   // `records` gets the records, `popped` the events found on the way (of any shard); both may name
   // a record twice. Frees zombies.
-  // Called by the agent itself, the only one that takes its events.
+  // Called by the agent itself: only the agent takes its events.
   Status Rescan(const segment::AgentRef& agent, uint32_t shard, RescanPosition& position,
                 std::vector<RecordEvent>& records, std::vector<RecordEvent>& popped,
                 uint64_t timeout_ns);

@@ -54,8 +54,8 @@ void LockManager::ExecuteIntake(uint32_t shard, WakeQueue& wake_queue) {
   if (view.header().dirty.Get() != 0) Repair(shard, wake_queue);
 }
 
-// A process that died before it had put its operation into the intake: whoever reaps it may have
-// been here already, and would not see the record.
+// The owner may have died before it pushed its operation into the intake. The process that reaps it
+// may have passed this shard already, and would not see the record.
 bool LockManager::IsOfTheDead(const OperationCell& operation) const {
   const segment::AgentRef agent = segment::AgentOf(segment_, operation);
   return agent.generation != 0 && !host_.IsAlive(agent.process);

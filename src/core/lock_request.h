@@ -33,7 +33,7 @@ struct RecordRef {
   uint64_t ticket = 0;
 };
 
-// Why a waiting or holding request ends; one that has lost its lock has ended already.
+// Why a waiting or holding request ends; a request that has lost its lock has ended already.
 enum class EndReason { kReleased, kTimedOut, kExpired, kOwnerDied };
 
 enum class RequestOutcome { kQueued, kGranted, kMissed };

@@ -30,7 +30,7 @@ class OsHost final : public segment::Host {
         peer_doorbells_(directory, segment),
         clock_id_(platform::MonotonicClockId()) {}
 
-  // What this process knows to be allocated, for Segment::UseBacking().
+  // The parts of the file that this process has seen allocated, for Segment::UseBacking().
   segment::Backing& backing() { return backing_; }
 
   bool IsAlive(segment::ProcessRef process) override { return slots_.IsAlive(process); }

@@ -22,7 +22,7 @@ constexpr uint64_t kPatientNs = 100 * kNsPerMs;
 
 void PeerMonitor::Watch(ProcessRef process) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  // Where no thread can be started they wait for one.
+  // If no thread can be started, they wait for a thread.
   const bool is_noted = std::find(to_watch_.begin(), to_watch_.end(), process) != to_watch_.end();
   if (!is_noted) to_watch_.push_back(process);
 }
@@ -91,7 +91,7 @@ void PeerMonitor::SetWatched(ProcessRef process, uint32_t generation) {
   watched_[process.slot].store(generation, std::memory_order_relaxed);
 }
 
-// The dead process may have been reaping another one that no other process watched.
+// The dead process may have been reaping another process, which no other process watched.
 // When this process leaves the bucket, the rest of the dead is left to peers: each process that
 // waits for one of them watches it, too.
 void PeerMonitor::CheckSuspects(const std::atomic<bool>& is_stopping) {
@@ -111,8 +111,8 @@ bool PeerMonitor::IsSettled(Suspect& suspect, bool& was_dead) {
   if (manager_.host().IsAlive(suspect.process)) {
     // Only damage names it: there is no such process.
     if (!manager_.segment().IsNewest(suspect.process)) return true;
-    // A process that has just started has a lifeline by now; that of a dying process is gone for
-    // good.
+    // A process that has just started has a lifeline by now; a dying process has lost its lifeline
+    // for good.
     return HoldLifeline(suspect.process);
   }
   const StatusCode code =

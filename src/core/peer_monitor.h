@@ -39,7 +39,8 @@ class PeerMonitor final : public BackgroundJob {
 
   // The other functions belong to the worker's thread.
 
-  // What waits on the lifelines; before the first Run(). It outlives the object.
+  // The watch on the lifelines. REQUIRES: called before the first Run(), and `watch` outlives this
+  // object.
   void UseDeathWatch(platform::DeathWatch& watch) { death_watch_ = &watch; }
   // The death watch has reported a broken lifeline, by its key.
   void OnBrokenLifeline(uint64_t key);

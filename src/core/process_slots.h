@@ -1,5 +1,5 @@
-// The slots of processes and the entries of agents in the segment. Claims those of this process,
-// and asks the kernel whether the process of another slot lives.
+// The slots of processes and the entries of agents in the segment. Claims the slot and the entries
+// of this process, and checks with the kernel whether the process of another slot lives.
 #ifndef HOLDFAST_CORE_PROCESS_SLOTS_H_
 #define HOLDFAST_CORE_PROCESS_SLOTS_H_
 

@@ -6,10 +6,10 @@
 
 namespace holdfast::core {
 
-// Nobody keeps the record from being ended: whoever empties the intake of the shard may execute an
-// end that this agent has put in, and give the cell to the next request. So the state of the one
-// and the ticket of the other may be read. A new ticket is stored after the old record was freed
-// and before the new one gets its state: what was read between two equal tickets is of one record.
+// The record may end during the reads: a combiner of the shard may execute an end that this agent
+// has published, and reuse the cell for the next request. So the state of one record and the ticket
+// of another may be read. A new ticket is stored after the old record was freed and before the new
+// record gets its state: all values read between two equal tickets belong to one record.
 RecordEvent ReadEvent(segment::Segment& segment, segment::CellId id,
                       const segment::RequestCell& request) {
   RecordEvent event;
@@ -25,8 +25,8 @@ RecordEvent ReadEvent(segment::Segment& segment, segment::CellId id,
 }
 
 void TakeEvents(segment::Segment& segment, uint32_t agent, std::vector<RecordEvent>& events) {
-  // A plain look before the exchange, which fetches the agent's line for writing. What comes after
-  // it is taken the next time: before an agent sleeps, it looks again (GoToSleep).
+  // A plain load before the exchange, which fetches the agent's line for writing. Events after this
+  // load are taken the next time: before an agent sleeps, it checks again (GoToSleep).
   if (segment.agent(agent).event_head.LoadSeqCst() == segment::kNoCell) return;
   const auto first = static_cast<std::ptrdiff_t>(events.size());
   segment::EventReader reader(segment, agent);

@@ -33,7 +33,7 @@ bool IsGrantableNext(const RequestCell& request, const NameCell& name) {
 // Without a holder no request has to wait: if one waits, the counts or the list are damaged.
 bool HasNoHolder(const NameCell& name) { return name.held_head.Get() == kNoCell; }
 
-// Not: nobody holds it, or by a record that is or was open.
+// False: the name has no holder, or its holder is a record that is or was open.
 bool HasCounted(const NameCell& name) {
   return name.held_exclusive.Get() + name.held_shared.Get() != 0;
 }
@@ -158,8 +158,8 @@ void ShardRules::WakeBeforeSteal(const RequestCell& thief, const NameCell& name)
   wake_queue_.RingToRescan(first->agent.Get());
 }
 
-// A thief gets ahead of requests that already wait, and that did not know its hold limit. Enough of
-// them are told that at least one of their processes runs.
+// A stealer passes requests that already wait, and that did not know its hold limit. Enough of them
+// are notified that at least one of their processes runs.
 void ShardRules::TellOfHoldLimit(const NameCell& name) {
   constexpr uint32_t kMaxTold = 64;
   CellId id = name.queue_head.Get();

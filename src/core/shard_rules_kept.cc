@@ -52,7 +52,7 @@ bool ShardRules::MayBeKept(const RequestCell& request, const NameCell& name) con
 }
 
 // A death before the state is stored leaves a held lock of the dead; after it, a kept record of the
-// dead, which anybody closes. In both cases the shard is repaired.
+// dead, which any thread may close. In both cases the shard is repaired.
 bool ShardRules::EndOrKeep(CellId id, RequestCell& request) {
   SettleNameOf(id, request);
   NameCell* const name = shard_.NameAt(request.name.Get());

@@ -29,7 +29,7 @@ StatusCode ShardVisit::operator()() {
   DropExecuted(operations);
   if (visited.code() != StatusCode::kBusy) {
     operations.clear();
-    begin_ns_ = attachment_->host().MonotonicNs();  // nobody is stopped inside
+    begin_ns_ = attachment_->host().MonotonicNs();  // no thread is stopped inside
   }
   if (!operations.empty()) TellIfStalled();
   {
@@ -63,7 +63,7 @@ void ShardVisit::DropExecuted(std::vector<LockManager::OperationRef>& operations
         segment::OperationAt(attachment_->manager().segment(), operation.id);
     if (cell == nullptr) return true;
     const bool is_pending = cell->state.Acquire() == segment::OperationState::kPending;
-    // Its room is used again. Each shard has numbers of its own.
+    // Its cell has been reused. Each shard numbers its operations separately.
     if (cell->shard.Get() != shard_ || cell->number.Get() != operation.number) return true;
     if (!is_pending) attachment_->FollowExecutor(*cell);
     return !is_pending;

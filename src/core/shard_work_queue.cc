@@ -63,7 +63,7 @@ bool ShardWorkQueue::RunFirst(uint32_t shard, std::unique_lock<std::mutex>& lock
   return code != StatusCode::kBusy;
 }
 
-// What is left after Run() belongs to busy shards.
+// The entries left after Run() belong to busy shards.
 uint64_t ShardWorkQueue::DueNs(uint64_t now_ns) {
   const std::lock_guard<std::mutex> guard(mutex_);
   return entries_.empty() ? kNever : now_ns + kNsPerMs;

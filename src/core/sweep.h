@@ -15,8 +15,8 @@
 
 namespace holdfast::core {
 
-// Whether a thread waits. In a cache line of its own: threads that hand a lock to each other change
-// it at each hand-over.
+// Whether a thread waits. In a separate cache line: threads that hand a lock to each other change
+// it at each hand-off.
 struct alignas(64) Waiter {
   std::atomic<bool> is_waiting{false};
   std::atomic<bool> has_waited{false};  // since the last sweep

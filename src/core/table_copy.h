@@ -3,8 +3,8 @@
 // Each shard is copied under its own lock, together with its change counter. If no counter has
 // changed after the last copy, then the table was equal to the copy at the moment between the last
 // copy and the first check. Shards that have changed are copied again, so often in all
-// (kMaxCopies). Where they change faster than they are copied, each shard is as of a moment of its
-// own. A process that is stopped in a copy keeps one shard.
+// (kMaxCopies). If shards change faster than they are copied, the copy of each shard is as of a
+// different moment. A process that is stopped in a copy keeps one shard.
 #ifndef HOLDFAST_CORE_TABLE_COPY_H_
 #define HOLDFAST_CORE_TABLE_COPY_H_
 

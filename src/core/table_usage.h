@@ -15,7 +15,7 @@ struct TableUsage {
   uint32_t max_cells = 0;
   uint32_t processes = 0;  // alive
   uint32_t max_processes = 0;
-  uint32_t agents = 0;  // those of dead processes too, until they are reaped
+  uint32_t agents = 0;  // also agents of dead processes, until they are reaped
   uint32_t max_agents = 0;
 };
 

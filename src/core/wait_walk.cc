@@ -31,7 +31,7 @@ WaitWalk::WaitWalk(LockManager& manager, Options options, std::vector<RecordRef>
       options_(options),
       starts_(std::move(starts)),
       copies_(manager, kRecordsPerLook) {
-  // The last ones are read first, and those of one shard together.
+  // The last ones are read first, and the records of one shard together.
   std::sort(starts_.begin(), starts_.end(),
             [](const RecordRef& a, const RecordRef& b) { return a.shard < b.shard; });
 }
@@ -112,7 +112,7 @@ Result<bool> WaitWalk::ReadPiece(Reading& reading, uint64_t timeout_ns) {
   return true;
 }
 
-// The record behind the last one that was read.
+// The record behind the last record read.
 CellId WaitWalk::NextOf(const ShardView& shard, Reading& reading) const {
   if (reading.last.cell == kNoCell) return FirstOf(shard, reading);
   const RequestCell* const last = RequestOf(shard, reading.last);

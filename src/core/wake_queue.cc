@@ -74,9 +74,9 @@ void WakeQueue::Prewake() {
 }
 
 // A load is enough: what the agent is rung for was stored by a read-modify-write, sequentially
-// consistent like this load, the agent's store of `sleeping`, and its look at those words
-// (HasEvents). In the one order of these four, either the agent looks after the store, or this load
-// sees that it sleeps. A read-modify-write would take the line away from an agent that polls it.
+// consistent like this load, the agent's store of `sleeping`, and its load of those words
+// (HasEvents). In the one order of these four, either the agent's load follows the store, or this
+// load sees that it sleeps. A read-modify-write would take the line from an agent that polls it.
 void WakeQueue::Ring(uint32_t index) {
   if (index >= segment_.geometry().agents) return;
   RingAsleep(index, segment_.agent(index).sleeping.LoadSeqCst());

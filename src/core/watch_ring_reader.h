@@ -26,7 +26,7 @@ class WatchRingReader {
   // Passes over all but incidents (segment::IsIncident).
   void SetPaused(bool is_paused) { is_paused_ = is_paused; }
   bool is_paused() const { return is_paused_; }
-  // All that it has missed so far, told with an event or not yet.
+  // The number of entries that it has missed so far, reported with an event or not yet.
   uint64_t lost() const { return lost_; }
   // Whether a number was taken whose entry is not read yet.
   bool IsBehind() const { return watch_ring_.Last() + 1 != next_; }
