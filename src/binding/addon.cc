@@ -15,7 +15,7 @@
 namespace holdfast::binding {
 namespace {
 
-// Enough for a path, as a rule.
+// Enough for most paths.
 constexpr size_t kVariableSize = 256;
 
 bool ReadOptions(napi_env env, napi_value from, core::AttachOptions& options,
@@ -64,7 +64,7 @@ napi_value Variable(napi_env env, napi_callback_info info) {
   return napi_create_string_utf8(env, value.data(), size, &result) == napi_ok ? result : Quit(env);
 }
 
-// Node's main thread runs libuv's default loop, each worker one of its own.
+// Node's main thread runs libuv's default loop; each worker runs a separate loop.
 bool IsMainThread(napi_env env) {
   uv_loop_t* loop = nullptr;
   return napi_get_uv_event_loop(env, &loop) == napi_ok && loop == uv_default_loop();

@@ -238,8 +238,8 @@ void AgentWrap::UpdateLoop() {
 }
 
 // The loop may sleep without another OnPrepare(): from now on this agent says that it sleeps, so
-// that it is rung. What has come already rings as well. One ring is enough until the loop has heard
-// it: a thread that releases to itself, again and again, would ring itself each time.
+// that it is rung. Earlier events ring as well. One ring is enough until the loop has received it:
+// a thread that releases to itself, again and again, would ring itself each time.
 //
 // Without a wait nothing is announced, and if nothing keeps the loop alive no turn follows either:
 // a doorbell that is not drained would not let the program sleep.
@@ -251,7 +251,7 @@ void AgentWrap::BeReachable() {
 void AgentWrap::Deliver() {
   const JsScope scope(env_);
   if (!scope.is_open()) return;
-  // A callback may close the agent and then run the loop, in which what nobody reaches is freed.
+  // A callback may close the agent and then run the loop, which frees unreachable objects.
   (void)functions_.Get();
   const uint64_t end = platform::MonotonicNs() + kTurnNs;
   do {
@@ -455,7 +455,7 @@ int32_t AgentWrap::Fail(const Status& status) {
 }
 
 // end(id) -> 0, or how the lock had been lost: LOSS_STOLEN, LOSS_EXPIRED, LOSS_DAMAGED;
-// LOSS_UNKNOWN: a later event tells (EVENT_RELEASED: it was not lost), and the id stays in use
+// LOSS_UNKNOWN: a later event says (EVENT_RELEASED: it was not lost), and the id stays in use
 // until then. HAS_EVENTS is added when a waiting request of this agent has an event, usually its
 // grant
 napi_value AgentWrap::End(napi_env env, napi_callback_info info) {
@@ -486,7 +486,7 @@ napi_value AgentWrap::TimeOut(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-// isHeld(id) -> boolean: granted, and JavaScript was told
+// isHeld(id) -> boolean: granted, and JavaScript has received the grant
 napi_value AgentWrap::IsHeld(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 1> call(env, info);
   const AgentWrap* const self = call.self();
@@ -518,8 +518,8 @@ napi_value AgentWrap::IsLocked(napi_env env, napi_callback_info info) {
 // first. After these two readTakenEvents() has to be called next, after HAS_OTHERS readEvents().
 // Blocks the thread, and nothing interrupts the wait: `ms` must be short.
 //
-// Looks for the deadlock when it is about to sleep: the look enters the shard, where the agent that
-// is about to grant this request needs it.
+// Checks for the deadlock only when it is about to sleep: the check enters the shard, which the
+// agent that is about to grant this request needs.
 napi_value AgentWrap::WaitFor(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 2> call(env, info);
   AgentWrap* const self = call.self();
@@ -576,8 +576,8 @@ napi_value AgentWrap::ReadEvents(napi_env env, napi_callback_info info) {
   return ToJs(env, self->AnswerOf(count, has_more));
 }
 
-// readTakenEvents() -> like readEvents(), of the events that waitFor() has taken. What has come
-// since may be what the next waitFor() waits for.
+// readTakenEvents() -> like readEvents(), of the events that waitFor() has taken. The next
+// waitFor() may wait for an event that has come since.
 napi_value AgentWrap::ReadTakenEvents(napi_env env, napi_callback_info info) {
   const Call<AgentWrap, 0> call(env, info);
   AgentWrap* const self = call.self();
@@ -634,8 +634,8 @@ napi_value AgentWrap::CloseByJs(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-// The functions of an agent with which JavaScript keeps names: it takes and gives back a kept
-// record through a view of the record's bytes (docs/decisions/0025-kept-names.md).
+// The functions of an agent with which JavaScript keeps names: JavaScript acquires and releases a
+// kept record through a view of the record's bytes (docs/decisions/0025-kept-names.md).
 
 // endOrKeep(id) -> like end(id), or IS_KEPT | slot << SLOT_SHIFT: the record is kept, its states
 // are in the buffer, and the id stays in use
@@ -776,7 +776,7 @@ napi_value AgentWrap::LifeDescriptors(napi_env env, napi_callback_info info) {
   return array.result();
 }
 
-// The functions of an agent with which JavaScript looks for deadlocks and names holders.
+// The functions of an agent with which JavaScript detects deadlocks and names holders.
 
 namespace {
 

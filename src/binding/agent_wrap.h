@@ -73,7 +73,7 @@ inline constexpr uint32_t kForkedGate = UINT32_MAX;  // -1 for JavaScript
 // number of the request.
 inline constexpr uint32_t kWatchEventFields = 11;
 
-// What a function of a closed agent fails with.
+// The error of a function of a closed agent.
 inline Status Closed() { return Status(StatusCode::kClosed, "the lock manager is closed"); }
 
 // Final, and never deleted through its base.
@@ -133,8 +133,8 @@ class AgentWrap final : private LoopHandles::Listener, private core::KeptObserve
   static void OnEnvironmentEnd(void* self);
 
   napi_value Functions();
-  // The environment ends, or cannot be called any more, or nobody can reach the agent: ends all
-  // locks and requests of it.
+  // The environment ends, or cannot be called any more, or the agent is unreachable: ends all locks
+  // and requests of the agent.
   void CloseAtEnd();
 
   uint64_t MaxNameUnits() const;
@@ -180,7 +180,7 @@ class AgentWrap final : private LoopHandles::Listener, private core::KeptObserve
 
   napi_env env_;
   std::unique_ptr<core::Agent> agent_;         // null: closed
-  std::unique_ptr<core::WaitWalk> wait_walk_;  // null: none goes on
+  std::unique_ptr<core::WaitWalk> wait_walk_;  // null: none is running
   LoopHandles* handles_ = nullptr;
   JsReference buffer_;      // an ArrayBuffer
   uint32_t* words_;         // of the buffer

@@ -77,9 +77,9 @@ napi_value ToJsFunction(napi_env env, const char* name, napi_callback callback, 
 }
 
 // napi_detach_arraybuffer ends the process where V8 refuses to detach, as it does from the moment
-// it has terminated JavaScript below a native call until the loop stops. So V8 is asked for
-// something first that Node-API reports when it is refused, and that runs no code of the program.
-// Node-API also refuses where an exception is pending; nobody goes on with one here.
+// it has terminated JavaScript below a native call until the loop stops. So a call to V8 comes
+// first whose refusal Node-API reports, and that runs no code of the program. Node-API also refuses
+// if an exception is pending; no caller continues with a pending exception here.
 void DetachBuffer(napi_env env, napi_value buffer) {
   napi_value key = nullptr;
   bool has = false;

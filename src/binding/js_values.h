@@ -99,7 +99,7 @@ inline napi_value ToJs(napi_env env, const char* ascii) {
 }
 napi_value ToJsFunction(napi_env env, const char* name, napi_callback callback, void* self);
 
-// Detaches an ArrayBuffer, unless JavaScript cannot run any more: then nobody reads the buffer.
+// Detaches an ArrayBuffer, unless JavaScript cannot run any more: then no code reads the buffer.
 void DetachBuffer(napi_env env, napi_value buffer);
 
 // Handles created during its lifetime are released at its end.

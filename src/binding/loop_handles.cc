@@ -62,7 +62,7 @@ void LoopHandles::Close() {
        {AsHandle(poll_), AsHandle(prepare_), AsHandle(check_), AsHandle(idle_), AsHandle(timer_)}) {
     uv_close(handle, on_closed);
   }
-  nested_epoll_.reset();  // nobody polls it any more, and the close callbacks may come much later
+  nested_epoll_.reset();  // libuv no longer polls it, and may call the close callbacks much later
 }
 
 void LoopHandles::KeepAlive(bool keep_alive) {
@@ -106,9 +106,9 @@ void LoopHandles::NoteSleep() {
   events_before_ = CountEvents();
 }
 
-// libuv counts idle time only where it polls with a timeout, which it does unless it finds an event
-// at once; with UV_RUN_NOWAIT it never does. Where nobody asks libuv to count, as Node does, the
-// loop stays one that is rung always.
+// libuv counts idle time only if it polls with a timeout, which it does unless it finds an event at
+// once; with UV_RUN_NOWAIT it never does. Unless the host makes libuv count, as Node does, the loop
+// is always rung.
 void LoopHandles::NoteWake() {
   if (!is_about_to_sleep_) return;
   is_about_to_sleep_ = false;

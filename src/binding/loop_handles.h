@@ -20,7 +20,7 @@ class LoopHandles {
    public:
     virtual void OnPrepare() = 0;   // the loop is about to sleep
     virtual void OnCheck() = 0;     // it has slept
-    virtual void OnDoorbell() = 0;  // somebody rang
+    virtual void OnDoorbell() = 0;  // a peer has rung
     virtual void OnSweep() = 0;     // a second has passed
 
    protected:
@@ -42,8 +42,9 @@ class LoopHandles {
   void NoteSleep();
   void NoteWake();
   // Whether this loop sleeps inside of uv_run(), so that OnPrepare() comes before each sleep. False
-  // until it has done so, and where the program sleeps outside of it (UV_RUN_NOWAIT), as Electron
-  // does: there JavaScript may run outside of the loop, too, and nobody says when the sleep begins.
+  // until it has done so, and if the program sleeps outside of it (UV_RUN_NOWAIT), as Electron
+  // does. Such a program may run JavaScript outside of the loop, too, and does not announce its
+  // sleep.
   bool SleepsItself() const { return sleeps_itself_; }
   // In OnPrepare(): whether nothing else in the loop is due.
   bool IsAboutToSleep() const;

@@ -103,7 +103,7 @@ void LoopHook::Close() {
        {AsHandle(prepare_), AsHandle(check_), AsHandle(idle_), AsHandle(timer_)}) {
     uv_close(handle, on_closed);
   }
-  // Where it is being closed already, OnBeforeTimersClosed() counts it.
+  // If it is being closed already, OnBeforeTimersClosed() counts it.
   if (!is_closing_closable_) uv_close(AsHandle(closable_), on_closed);
 }
 

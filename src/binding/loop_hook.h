@@ -1,11 +1,11 @@
-// Where the scheduler's work has its place in the turns of an event loop: calls back into
-// JavaScript, again and again while there is work.
+// Runs the scheduler's work in the turns of an event loop: calls back into JavaScript, again and
+// again while there is work.
 //
 // A turn of libuv's loop is: timers, prepare, I/O, check (setImmediate runs here), closing. Urgent
 // work runs before each of timers and I/O, normal work once per turn, idle work in the check phase
-// of a turn that found nothing else. What to run, and for how long, JavaScript decides.
+// of a turn that found nothing else. JavaScript decides which task to run, and for how long.
 //
-// The object owns itself: libuv gives handles back only after their close callbacks, which in a
+// The object owns itself: libuv releases handles only after their close callbacks, which in a
 // worker come after everything else of the addon is gone. JavaScript owns its use: an object of
 // functions that nothing refers to while no work waits is collected, and closes the hook.
 #ifndef HOLDFAST_BINDING_LOOP_HOOK_H_
@@ -23,7 +23,7 @@ namespace holdfast::binding {
 
 class LoopHook {
  public:
-  // What waits in JavaScript, from the least urgent up.
+  // The work that waits in JavaScript, from the least urgent up.
   enum Level : uint32_t { kNone, kIdle, kNormal, kUrgent };
 
   // The numbers that both sides see. JavaScript writes the level of its most urgent work, this side
@@ -54,7 +54,7 @@ class LoopHook {
   static napi_value WakeByJs(napi_env env, napi_callback_info info);
   // isIdle(): whether the loop would sleep now; false once the environment ends.
   static napi_value IsIdleByJs(napi_env env, napi_callback_info info);
-  // report(error): nobody has caught it.
+  // report(error): an uncaught error.
   static napi_value ReportByJs(napi_env env, napi_callback_info info);
   static void OnEnvironmentEnd(void* self);
   static void OnCollected(napi_env env, void* self, void*);
@@ -76,7 +76,7 @@ class LoopHook {
   // Runs all that may run, from `least` up, and says whether there was anything.
   bool Run(Level min);
   bool CallRun(Level min);
-  // Whether the loop would sleep now; tells JavaScript for how long.
+  // Whether the loop would sleep now; reports to JavaScript for how long.
   bool IsLoopIdle();
   uint64_t CountEvents() const;
   Level level() const { return static_cast<Level>(cells_[kLevelCell]); }
@@ -90,7 +90,7 @@ class LoopHook {
   uv_check_t check_{};
   uv_idle_t idle_{};      // keeps it from sleeping
   uv_timer_t timer_{};    // runs ahead of the timers with which a loop begins
-  uv_idle_t closable_{};  // closed to be told so: that is between the check phase and the timers
+  uv_idle_t closable_{};  // closed for its close callback, between the check phase and the timers
   bool is_closing_closable_ = false;
   int references_ = 0;  // open handles, and the object of functions
   bool is_open_ = true;
