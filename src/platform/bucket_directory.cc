@@ -123,15 +123,15 @@ Result<SegmentFile> BucketDirectory::OpenSegment(const char* name, const Segment
 namespace {
 
 // Another process is about to remove the file, too, and may be taken off its processor meanwhile:
-// on a full machine for tens of milliseconds. One that is stopped is not waited for much longer.
+// on a full machine for tens of milliseconds. A stopped process is not waited for much longer.
 constexpr int kTurns = 1000;
 constexpr timespec kTurn{.tv_sec = 0, .tv_nsec = 1'000'000};
 
 }  // namespace
 
-// A process that has a slot keeps this one from locking the file, and no process that locks a slot
-// afterwards stays: it looks whether the file is still in its place before its first request. Two
-// that would remove the file are told apart from that by what they lock.
+// A process that has a slot prevents this lock of the file. A process that locks a slot later does
+// not stay: before its first request it checks whether the file still has its name. The lock shows
+// the difference: a process that removes the file locks the whole file, not a slot.
 Result<bool> BucketDirectory::RemoveUnused(const char* name, const SegmentFile& file) const {
   for (int turn = 0; turn < kTurns; ++turn) {
     const Result<WholeLock> lock = TryLockWhole(file.fd());

@@ -44,10 +44,10 @@ class BucketDirectory {
   // the directory itself has been removed.
   Result<SegmentFile> OpenSegment(const char* name, const SegmentInit& init) const;
 
-  // Removes the file `name` if it is still this one and no process has a SlotLock on it. False: one
-  // has. Who has opened the file and locks a slot later finds it removed. Keeps the others out for
-  // as long as `file` lives. Another that is removing the file is waited for, a second at most;
-  // then false, too.
+  // Removes the file `name` if it is still `file` and no process has a SlotLock on it. False: a
+  // process has such a lock. A process that has opened the file and locks a slot later finds it
+  // removed. Keeps the other processes out for as long as `file` lives. Waits at most a second for
+  // another process that is removing the file; then false, too.
   Result<bool> RemoveUnused(const char* name, const SegmentFile& file) const;
 
   // Removes the file `name`, if there is one.

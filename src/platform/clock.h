@@ -21,7 +21,7 @@ uint64_t RealtimeNs();
 // The same, late by some milliseconds, at the price of reading memory.
 uint64_t CoarseRealtimeMs();
 
-// Nobody can guess it where the system has random numbers.
+// Cannot be guessed if the system has random numbers.
 uint64_t RandomWord();
 
 using BootId = std::array<uint8_t, 16>;

@@ -74,8 +74,8 @@ void DeathWatch::Wake() const {
     RetryOnEintr([&] { return write(wake_.get(), &one, sizeof(one)); });
     return;
   }
-  // The program has closed it. Another one that is readable ends the Wait(), which then fails; the
-  // event needs it open.
+  // The program has closed it. Another eventfd, which is readable, ends the Wait(), which then
+  // fails. The event needs that eventfd open.
   UniqueFd other(eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
   epoll_event event = EventOf(EPOLLIN | EPOLLONESHOT, kReservedKey);
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, other.get(), &event) == 0) (void)other.release();

@@ -25,7 +25,7 @@ namespace {
 constexpr int kFifoBytes = 4096;
 constexpr int kMaxReads = 16;  // the capacity if it could not be changed
 
-// Creates the FIFO; replaces one that a dead owner left behind.
+// Creates the FIFO; replaces a FIFO that a dead owner left behind.
 Status MakeFifo(int directory, const char* name) {
   constexpr mode_t kMode = S_IRUSR | S_IWUSR;
   if (mkfifoat(directory, name, kMode) == 0) return {};

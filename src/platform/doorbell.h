@@ -30,8 +30,8 @@ class Doorbell {
 
   // Readable once it has been rung, until Drain().
   int fd() const { return fd_.get(); }
-  // Blocks until it has been rung, at most `timeout_ns`; a signal ends the wait, too. Where the
-  // program has closed the descriptor, until the time is over.
+  // Blocks until it has been rung, at most `timeout_ns`; a signal ends the wait, too. If the
+  // program has closed the descriptor, blocks until the time is over.
   void Wait(uint64_t timeout_ns) const;
   // Reads every ring so far. Never blocks.
   void Drain() const;

@@ -26,7 +26,7 @@ FileId FileIdOf(int fd) {
 }
 
 // The number of the signal that the system sends for asynchronous input and output of the file.
-// None is sent, because nobody asks for that (O_ASYNC).
+// None is sent, because no code sets O_ASYNC.
 int MarkFile(int fd) {
   static std::atomic<unsigned> count{0};
   const int mark = static_cast<int>(count.fetch_add(1) % kMarks) + 1;

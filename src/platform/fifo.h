@@ -11,7 +11,7 @@ namespace holdfast {
 inline namespace platform {
 
 // Opens `name` with `access` (O_RDWR or O_WRONLY), never waiting and never following a link.
-// kClosed: there is none, or (O_WRONLY) nobody reads from it. kNoAccess: not a FIFO of ours.
+// kClosed: there is none, or (O_WRONLY) it has no reader. kNoAccess: not a FIFO of ours.
 Result<UniqueFd> OpenFifo(int directory, const char* name, int access);
 
 // Writes one byte into a FIFO without raising SIGPIPE. Returns as write() does: -1 with EPIPE if

@@ -67,7 +67,7 @@ Result<WholeLock> TryLockWhole(int fd) {
   if (RetryOnEintr([&] { return fcntl(fd, F_OFD_GETLK, &range); }) != 0) {
     return OsError(kCannotAsk);
   }
-  // Nobody has any now: whoever had all has just closed the file.
+  // F_UNLCK: no byte is locked now. The process that had locked the whole file has just closed it.
   const bool is_whole = range.l_type == F_UNLCK || (range.l_start == 0 && range.l_len == 0);
   return is_whole ? WholeLock::kWhole : WholeLock::kPart;
 }

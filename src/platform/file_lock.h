@@ -12,7 +12,7 @@ inline namespace platform {
 
 // False: another description has it. `fd` is open for writing; the byte may be behind the end.
 Result<bool> TryLockByte(int fd, uint64_t offset);
-// Whether another description than that of `fd` has it.
+// Whether a description other than the description of `fd` has it.
 Result<bool> IsByteLockedByOther(int fd, uint64_t offset);
 void UnlockByte(int fd, uint64_t offset);
 

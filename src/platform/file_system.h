@@ -9,7 +9,7 @@
 namespace holdfast {
 inline namespace platform {
 
-// kNoAccess: the open file is on a network file system, or on one that a user program serves.
+// kNoAccess: the open file is on a network file system, or on a file system in user space.
 // Memory mapped from there is not shared between machines, and locks there may not exclude.
 Status CheckFileSystem(int fd);
 // `type` is the kernel's number of the file system.

@@ -1,7 +1,7 @@
 // A descriptor that knows the file it was opened for.
 //
-// A program may close any number, by a close() too many or a closefrom(), and then open a file of
-// its own under it. That one must not be written, read or closed here.
+// A program may close any number, by a close() too many or a closefrom(), and then open its file
+// under that number. That file must not be written, read or closed here.
 #ifndef HOLDFAST_PLATFORM_KNOWN_FD_H_
 #define HOLDFAST_PLATFORM_KNOWN_FD_H_
 
@@ -29,10 +29,10 @@ class KnownFd {
 
   int get() const { return fd_.get(); }
   const FileId& id() const { return id_; }
-  // Whether the number is still that of the file. True also where the system does not answer, now
-  // or when it was opened: no fault is known then. Descriptors without a file, of epoll and
-  // eventfd, all have the same id: one of those cannot be told from another; nor can one in kMarks
-  // of the files that this process has marked.
+  // Whether the number still belongs to the file. True also if the system does not answer, now or
+  // when it was opened: no fault is known then. Two descriptors without a file, of epoll and
+  // eventfd, are not distinguished: all have the same id. Among files that this process has marked,
+  // one in kMarks is not distinguished either.
   bool IsIntact() const;
   // Closes the file, unless the number is another's.
   void reset();

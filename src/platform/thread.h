@@ -40,7 +40,7 @@ class BackgroundThread {
 // another one by the time this returns.
 uint32_t CurrentCpu();
 
-// Tells the CPU that this thread is polling a word that another one will store.
+// Hints to the CPU that this thread polls a word that another thread will store.
 inline void Pause() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
