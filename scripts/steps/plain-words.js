@@ -22,6 +22,7 @@ const CHECKED = [
   ':(glob)site/**/*.md',
   'types',
   'scripts',
+  'src',
   'lib/scheduler',
   'packaging',
   'demo',
