@@ -672,7 +672,7 @@ napi_value AgentWrap::OpenGate(napi_env env, napi_callback_info info) {
   AgentWrap* const self = call.self();
   if (self == nullptr) return Quit(env);
   if (self->agent_ == nullptr || self->words_[kGateWord] == kForkedGate) return ToJs(env, false);
-  self->agent_->BeginTurn();  // looks whether the table is still in its place
+  self->agent_->BeginTurn();  // checks that the table is still in place
   if (!self->agent_->CheckUsable().ok()) return ToJs(env, false);
   self->Hold();
   self->words_[kGateWord] = kOpenGate;
@@ -723,7 +723,7 @@ void AgentWrap::DetachViews() {
   Detach(token_view_);
 }
 
-// Between two turns, or in a call from JavaScript, which looks at the gate before it stores.
+// Between two turns, or in a call from JavaScript, which checks the gate before it stores.
 void AgentWrap::OnKeptFreed(uint32_t slot) {
   CloseGate();
   words_[kFreedWord] |= 1U << slot;

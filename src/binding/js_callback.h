@@ -8,7 +8,8 @@
 
 namespace holdfast::binding {
 
-// Keeps an object or a function, or knows it. REQUIRES: Reset() before the environment is gone.
+// A strong or weak reference to an object or a function. REQUIRES: Reset() before the environment
+// is gone.
 class JsReference {
  public:
   JsReference() = default;

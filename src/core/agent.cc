@@ -203,8 +203,8 @@ Loss Agent::EndEntry(uint32_t id, EndReason reason) {
   return was_held ? LossOf(state) : Loss::kNone;
 }
 
-// Of a held lock, by what was last seen of its record: nothing, if others have taken it for damaged
-// before this agent ended it.
+// The loss of a held lock, by the last state that was read of its record. kFree: a repair has
+// dropped the record as corrupted before this agent ended it.
 Loss Agent::LossOf(CellState ended) {
   if (ended == CellState::kFree) return Loss::kDamaged;
   if (ended == CellState::kStolen) return Loss::kStolen;

@@ -146,8 +146,8 @@ class Agent {
   const Status& place() const { return place_; }
   // The fallback of the mechanisms; called about once a second while this agent has requests.
   void Sweep();
-  // The same if it is a second since the last time. In between only looks whether the segment is
-  // still in place. For a thread whose loop does not turn.
+  // The same, at most once a second. In between it only checks that the segment is still in place.
+  // For a thread whose loop does not turn.
   void SweepIfDue();
   // A new turn of the loop: the next request first checks that the segment is still in place.
   void BeginTurn() { is_new_turn_ = true; }
@@ -207,7 +207,7 @@ class Agent {
     bool is_end_put_in = false;  // abandoned, and its end is in the intake, too
     uint32_t scan = 0;           // the rescan that saw it last
   };
-  // An operation that this agent has put into an intake, until it has read the answer.
+  // An operation that this agent has published, until it has read the answer.
   struct Operation {
     OperationPlace place;
     OperationPlace request_place;  // of an end: of its request, if that is an operation, too

@@ -146,7 +146,7 @@ void Agent::Rescan(std::vector<RequestEvent>& events) {
     const EntryState state = entries_[id].state;
     const bool is_gone = HasRecord(state) && entries_[id].scan != scan_;
     if (!is_gone) continue;
-    // Its record was damaged and dropped. If it exists after all, it must not hold a lock that no
+    // Its record was corrupted and dropped. If it exists after all, it must not hold a lock that no
     // request owns.
     const RecordRef record = entries_[id].record;
     FreeEntry(id);
@@ -182,8 +182,8 @@ Agent::Entry* Agent::Find(const RecordEvent& record) {
   return is_same ? &entry : nullptr;
 }
 
-// Whether a record that names this agent is none of its requests: damage. No other process ends it
-// while this one lives, and its name would stay locked.
+// Whether a record that names this agent is none of its requests: corruption. No other process ends
+// the record while this process lives, and its name would stay locked.
 //
 // REQUIRES: it was read inside its shard, and the answers after that: entering executes the intake,
 // so the record of an operation has an entry now. The loss of a release that is awaited is read
@@ -198,7 +198,7 @@ bool Agent::IsUnknown(const RecordEvent& record) {
          entry.record.ticket != record.record.ticket;
 }
 
-// Ends records of a shard that no request owns: damage may have made them any number.
+// Ends records of a shard that no request owns: corruption may have made any number of them.
 void Agent::EndByWorker(uint32_t shard, std::vector<RecordRef> records) {
   constexpr size_t kRecordsPerTask = 128;  // so that Close() does not wait for all of them
   // The worker copies a task before each attempt; all attempts share the rest.

@@ -18,8 +18,8 @@ using segment::OperationState;
 
 namespace {
 
-// The number of times that dead blockers are reaped for one request: a process that keeps damaging
-// the segment must not occupy the background thread.
+// The number of times that dead blockers are reaped for one request: a process that keeps
+// corrupting the segment must not occupy the background thread.
 constexpr int kMaxDeadBlockers = 3;
 
 std::u16string_view CutText(std::u16string_view text) { return text.substr(0, TextLength(text)); }
@@ -34,7 +34,8 @@ void WriteRequest(OperationCell& cell, const LockRequest& request) {
   cell.requested_ms.Set(request.now_ms);
   cell.cell.Set(kNoCell);  // not known yet
   cell.ticket.Set(0);
-  // Damage may keep it from being executed: then no answer to an earlier one counts.
+  // If corruption prevents its execution, the answer to an earlier operation in the cell must not
+  // count.
   cell.outcome.Set(segment::kRefused | static_cast<uint32_t>(StatusCode::kSegmentBroken));
 }
 

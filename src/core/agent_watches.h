@@ -21,13 +21,13 @@ class AgentWatches {
   AgentWatches(Attachment& attachment, const segment::AgentRef& agent)
       : attachment_(attachment), agent_(agent) {}
 
-  // Sees what happens after this returns. Without a name: everything.
+  // The watch has the events after this returns. Without a name: of all names.
   // Errors: kNoSpace: there is no room for the watch ring.
   Result<uint32_t> Open(std::optional<std::u16string> name);
   // Appends at most `most` events; none where the watch is not open.
   void Read(uint32_t id, size_t max, std::vector<WatchedEvent>& events);
-  // While it pauses it finds incidents only (segment::IsIncident), and should not be armed: every
-  // operation rings who is.
+  // A paused watch finds incidents only (segment::IsIncident), and should not be armed: every
+  // operation rings an armed agent.
   void SetPaused(uint32_t id, bool is_paused);
   void Close(uint32_t id);
   bool IsAnyOpen() const { return !readers_.empty(); }

@@ -61,9 +61,9 @@ class Attachment {
   // MonotonicNs.
   Status CheckPlace(uint64_t now_ns);
 
-  // Watches the process that has executed this operation of an agent of this one, an end or a
-  // steal: it may have died before it rang those who have got a lock by it, or have lost one, and
-  // who know nothing of it. Any thread.
+  // Watches the process that has executed this operation, an end or a steal of an agent of this
+  // process. The executor may have died before it rang the agents whose locks the operation has
+  // granted or taken. Any thread.
   void FollowExecutor(const segment::OperationCell& operation);
 
   // Returns new descriptors. While they are open in any process, peers take this one for alive, and

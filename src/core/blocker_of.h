@@ -1,4 +1,4 @@
-// Finds the blocker of a request. Inside the shard lock; with damaged links there is none.
+// Finds the blocker of a request. Inside the shard lock; with corrupted links there is none.
 #ifndef HOLDFAST_CORE_BLOCKER_OF_H_
 #define HOLDFAST_CORE_BLOCKER_OF_H_
 

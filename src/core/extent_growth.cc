@@ -47,7 +47,7 @@ Result<std::vector<uint32_t>> ExtentGrowth::ClaimForOperations() {
 
 bool ExtentGrowth::IsReaped(uint32_t short_word) const {
   const uint32_t slot = (short_word & ProcessRef::kShortSlot) - 1;
-  if (slot >= segment_.geometry().processes) return true;  // damaged
+  if (slot >= segment_.geometry().processes) return true;  // corrupted
   const segment::ProcessEntry& entry = segment_.process(slot);
   const uint32_t newest = entry.generation.Acquire();
   const uint32_t cleaned = entry.cleaned_generation.Acquire();

@@ -26,7 +26,7 @@ uint32_t GiveUpExtents(LockManager& manager, uint32_t shard) {
   uint32_t given = 0;
   for (uint32_t extent = 0; extent < segment.geometry().extents; ++extent) {
     if (!segment.IsExtentOf(shard, extent) || !IsWhollyFree(segment, extent)) continue;
-    // Asked once: an agent that comes later finds no record of these extents.
+    // Checked once: an agent that comes later finds no record of these extents.
     if (given == 0 && segment::MayCloseKept(segment, manager.host(), shard)) break;
     header.dirty.Set(1);
     segment.extent_owner(extent).Publish(0);

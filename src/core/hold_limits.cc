@@ -19,11 +19,11 @@ namespace {
 // A waiter checks at least once per shortest limit ahead of it, so that it sees every holder before
 // that holder's limit passes; but not more often than this.
 constexpr uint64_t kMinIntervalNs = 10'000'000;
-// A longer limit is damage, and must not overflow.
+// A longer limit is corruption, and must not overflow.
 constexpr uint64_t kMaxNs = uint64_t{1} << 62;
 
-// The time of the grant; `now_ns` if that is in the future, which is damage. REQUIRES: the clocks
-// are comparable.
+// The time of the grant; `now_ns` if that is in the future, which is corruption. REQUIRES: the
+// clocks are comparable.
 uint64_t GrantedNs(const RequestCell& holder, uint64_t now_ns) {
   return std::min(holder.granted_ns.Get(), now_ns);
 }

@@ -61,7 +61,7 @@ class KeptSlots {
 
  private:
   std::array<uint32_t, kMax> ids_{};
-  std::array<uint64_t, kMax> tokens_{};  // of the last hold, at the last look
+  std::array<uint64_t, kMax> tokens_{};  // of the last hold, at the last check
   KeptObserver* observer_ = nullptr;
 };
 

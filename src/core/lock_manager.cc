@@ -26,8 +26,8 @@ using segment::ShardView;
 
 namespace {
 
-// The next thread that enters repairs the damage, so a second attempt finds none, unless a program
-// keeps overwriting the segment.
+// The next thread that enters repairs the corruption, so a second attempt finds none, unless a
+// program keeps overwriting the segment.
 constexpr int kAttempts = 3;
 // The maximum number of records freed per visit, so that peers can use the shard in between.
 constexpr int kRecordsPerVisit = 128;
@@ -124,7 +124,7 @@ Result<RequestReply> LockManager::Request(const segment::AgentRef& agent,
   return Broken();
 }
 
-// The shard was damaged while a request was placed. Finds out whether its record exists.
+// The shard was corrupted while a request was placed. Finds out whether its record exists.
 Result<RequestReply> LockManager::Recover(const RecordRef& record, uint64_t timeout_ns) {
   WakeQueue wake_queue(segment_, host_);
   Result<ShardLock> lock = Enter(record.shard, wake_queue, timeout_ns);
@@ -223,7 +223,7 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
       if (request == nullptr || request->agent.Get() != agent.index) view.MarkDamaged();
       if (view.header().dirty.Get() != 0) break;
       if (request->agent_generation.Get() != agent.generation) {
-        // A new agent has the entry, so nothing of the old one was left. Else it is damage.
+        // A new agent has the entry, so nothing of the old one was left. Else it is corruption.
         if (segment_.AgentAt(agent.index) != agent) return Status();
         view.MarkDamaged();
         break;
@@ -242,8 +242,9 @@ Status LockManager::TerminateInShard(const segment::AgentRef& agent, uint32_t sh
 }
 
 // Whether an operation of the agent may still become a record. Checks the intake first: an owner
-// that takes operations puts their records into the lists before it unlocks, or marks the damage
-// that keeps it from doing so. A repair takes that mark away first, so the lock comes once more.
+// that takes operations puts their records into the lists before it unlocks. If corruption prevents
+// that, the owner marks the corruption. A repair removes that mark first, so the lock comes once
+// more.
 bool LockManager::MayFindMore(uint32_t shard) const {
   segment::ShardHeader& header = segment_.shard(shard);
   return segment::HasOperations(header) || header.lock_word.LoadSeqCst() != 0 ||
@@ -300,8 +301,9 @@ Status LockManager::ReapProcess(ProcessRef process, uint64_t timeout_ns, ReapPro
   return Status();
 }
 
-// Several may reap it, and the last of them may come when a later process of the slot has been
-// cleaned up: the word must not go back. A damaged word, of a process that never was, is replaced.
+// Several processes may reap one process. The last of them may come when a later process of the
+// slot has been reaped: the word must not go back. A corrupted word, of a process that never
+// existed, is replaced.
 void LockManager::NoteCleaned(ProcessRef process) {
   segment::ProcessEntry& entry = segment_.process(process.slot);
   uint32_t cleaned = entry.cleaned_generation.Get();
@@ -314,7 +316,7 @@ void LockManager::NoteCleaned(ProcessRef process) {
 void LockManager::AddLockedShards(std::vector<uint32_t>& shards) const {
   for (uint32_t shard = 0; shard < segment_.geometry().shards; ++shard) {
     const bool is_new = std::find(shards.begin(), shards.end(), shard) == shards.end();
-    // Ordered after the ends of the agents: who takes the lock from here on sees them.
+    // Ordered after the ends of the agents: a thread that takes the lock from here on sees them.
     if (is_new && segment_.shard(shard).lock_word.LoadRmw() != 0) shards.push_back(shard);
   }
 }
@@ -343,7 +345,7 @@ Status LockManager::Rescan(const segment::AgentRef& agent, uint32_t shard, Resca
     TakeEvents(segment_, agent.index, popped);
     ReadRecords(agent.index, ShardView(segment_, shard), wake_queue, position, records);
     if (segment_.shard(shard).dirty.Get() == 0) return Status();
-    // Records that were read before the damage was found are read twice.
+    // Records that were read before the corruption was found are read twice.
     position = {};
   }
   return Broken();

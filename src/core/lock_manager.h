@@ -3,7 +3,7 @@
 //
 // Every call takes the maximum time to wait for a shard (`timeout_ns`). If the time passes, it
 // returns kBusy and has changed nothing. With kNoWait the call repairs nothing: it is kBusy, too,
-// if the owner of the shard has died inside or the shard is damaged.
+// if the owner of the shard has died inside or the shard is corrupted.
 #ifndef HOLDFAST_CORE_LOCK_MANAGER_H_
 #define HOLDFAST_CORE_LOCK_MANAGER_H_
 

@@ -41,7 +41,7 @@ void LockManager::WorkOffIntake(uint32_t shard) {
   }
 }
 
-// Inside the shard. Damage is repaired at once, which executes what is still pending.
+// Inside the shard. Corruption is repaired at once, which executes what is still pending.
 void LockManager::ExecuteIntake(uint32_t shard, WakeQueue& wake_queue) {
   const ShardView view(segment_, shard);
   view.header().changes.Set(view.header().changes.Get() + 1);

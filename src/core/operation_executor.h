@@ -25,7 +25,7 @@ class OperationExecutor {
       : shard_(shard), wake_queue_(wake_queue), self_(self) {}
 
   enum class Occasion { kIntake, kRepair };
-  // False: damage was found. The operation is still pending, and the shard is marked.
+  // False: corruption was found. The operation is still pending, and the shard is marked.
   bool Execute(segment::CellId id, segment::OperationCell& operation, Occasion occasion);
 
  private:

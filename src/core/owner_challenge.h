@@ -1,6 +1,6 @@
-// Challenges the owner of a shard that stays locked. The owner is stopped inside, or a damaged lock
-// word names a process that is not inside. Such a process frees the shard when it is challenged
-// (segment/false_owner.h).
+// Challenges the owner of a shard that stays locked. The owner is stopped inside, or a corrupted
+// lock word names a process that is not inside. Such a process frees the shard when it is
+// challenged (segment/false_owner.h).
 #ifndef HOLDFAST_CORE_OWNER_CHALLENGE_H_
 #define HOLDFAST_CORE_OWNER_CHALLENGE_H_
 

@@ -109,7 +109,7 @@ void PeerMonitor::CheckSuspects(const std::atomic<bool>& is_stopping) {
 bool PeerMonitor::IsSettled(Suspect& suspect, bool& was_dead) {
   ++suspect.checks;
   if (manager_.host().IsAlive(suspect.process)) {
-    // Only damage names it: there is no such process.
+    // Only corruption names it: there is no such process.
     if (!manager_.segment().IsNewest(suspect.process)) return true;
     // A process that has just started has a lifeline by now; a dying process has lost its lifeline
     // for good.

@@ -98,7 +98,7 @@ bool ProcessSlots::WasReaped() const {
          entry.cleaned_generation.Acquire() == self_.generation;
 }
 
-// A generation that was never claimed: damage, which proves no death.
+// A generation that was never claimed: corruption, which proves no death.
 bool ProcessSlots::IsOfTheFuture(ProcessRef process) const {
   if (process.generation == 0 || process.slot >= segment_.geometry().processes) return false;
   const uint32_t newest = segment_.process(process.slot).generation.Acquire();
@@ -140,7 +140,7 @@ Result<AgentRef> ProcessSlots::ClaimAgent(const uint64_t (&client_id)[2], uint32
     entry.sleeping.Exchange(0);
     entry.answered.Exchange(0);
     entry.closes_kept.Exchange(0);
-    // Damage has made a record name this agent: its first rescan ends the record.
+    // Corruption has made a record name this agent: its first rescan ends the record.
     if (HasRecords(at)) entry.rescan.Exchange(1);
     return AgentRef{at, generation, self_};
   }

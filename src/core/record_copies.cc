@@ -97,7 +97,7 @@ void RecordCopies::ReadShown(const RequestCell& request, LockInfo& info) const {
 
 bool RecordCopies::Complete(size_t index, uint64_t timeout_ns) {
   RecordCopy& copy = copies_[index];
-  // A damaged length must not allocate that much memory.
+  // A corrupted length must not allocate that much memory.
   if (copy.name_length > manager_.segment().geometry().capacity / sizeof(char16_t)) return false;
   if (copy.info.name.size() == copy.name_length) return true;
   std::u16string name;

@@ -18,7 +18,7 @@ using segment::TextPieces;
 
 namespace {
 
-// False: damaged.
+// False: corrupted.
 bool WriteText(const ShardView& shard, CellId id, std::u16string_view text, Shared<CellId>& first,
                Shared<uint32_t>& stored_length) {
   if (text.empty()) return true;
@@ -59,7 +59,7 @@ CellId TakeRecord(const ShardView& shard, const segment::AgentRef& agent,
   return is_whole ? id : kNoCell;
 }
 
-// If two threads find it damaged, one of them stores the new value.
+// If two threads find it corrupted, one of them stores the new value.
 uint64_t TokenAfterDamage(segment::Segment& segment, segment::Host& host) {
   Shared<uint64_t>& last = segment.header().last_token;
   const uint64_t base = segment::TokenAt(host.RealtimeMs() * kNsPerMs);

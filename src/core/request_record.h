@@ -32,14 +32,14 @@ inline uint32_t CellsForRecord(const LockRequest& request) {
 }
 
 // Fills a free cell; it stays free until its state is stored. kNoCell: the pool did not have
-// CellsForRecord(request), or is damaged.
+// CellsForRecord(request), or is corrupted.
 segment::CellId TakeRecord(const segment::ShardView& shard, const segment::AgentRef& agent,
                            const LockRequest& request, segment::CellId name_id);
 
 // The part of StampGrant() for requests with a hold limit.
 void StampHold(segment::Host& host, segment::RequestCell& request);
 
-// The next token if `last_token` is damaged: tokens continue from the clock.
+// The next token if `last_token` is corrupted: tokens continue from the clock.
 uint64_t TokenAfterDamage(segment::Segment& segment, segment::Host& host);
 
 inline uint64_t NextToken(segment::Segment& segment, segment::Host& host) {

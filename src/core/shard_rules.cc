@@ -30,7 +30,7 @@ bool IsGrantableNext(const RequestCell& request, const NameCell& name) {
   return IsGrantable(ModeOf(request), true, CountsOf(name), request.limit.Get());
 }
 
-// Without a holder no request has to wait: if one waits, the counts or the list are damaged.
+// Without a holder no request has to wait: if one waits, the counts or the list are corrupted.
 bool HasNoHolder(const NameCell& name) { return name.held_head.Get() == kNoCell; }
 
 // False: the name has no holder, or its holder is a record that is or was open.
@@ -147,10 +147,10 @@ void ShardRules::Steal(CellId id, RequestCell& thief, NameCell& name) {
   if (thief.hold_limit_ns.Get() != 0) TellOfHoldLimit(name);
 }
 
-// The first waiter watches the victims, and no process watches the thief yet. So it is rung here,
-// inside the shard and before the steal: the thief may die before a later ring. The waiter cannot
-// enter before the thief has left the shard or died in it; then it finds the thief, or a shard to
-// repair.
+// The first waiter watches the previous holders, and no process watches the stealer yet. So the
+// waiter is rung here, inside the shard and before the steal: the stealer may die before a later
+// ring. The waiter cannot enter before the stealer has left the shard or died in it; then the
+// waiter finds the stealer, or a shard to repair.
 void ShardRules::WakeBeforeSteal(const RequestCell& thief, const NameCell& name) {
   const RequestCell* const first = shard_.RequestAt(name.queue_head.Get());
   if (first == nullptr || shard_.segment().OwnerOf(*first) == shard_.segment().OwnerOf(thief))

@@ -1,7 +1,7 @@
 // The rules of the standard, on one shard, inside its lock. Each function is one step of a
 // specification algorithm; docs/shared-memory.md says what a crash in each of them leaves behind.
 //
-// A step that finds damage marks the shard and stops; the next process to enter repairs it.
+// A step that finds corruption marks the shard and stops; the next process to enter repairs it.
 #ifndef HOLDFAST_CORE_SHARD_RULES_H_
 #define HOLDFAST_CORE_SHARD_RULES_H_
 
@@ -18,7 +18,7 @@ class ShardRules {
       : shard_(shard), wake_queue_(wake_queue) {}
 
   // "Request a lock" (#algorithm-request-lock), the steps on the lock task queue. The caller must
-  // then ask the shard whether damage was found.
+  // then ask the shard whether corruption was found.
   RequestReply Request(const segment::AgentRef& agent, const segment::ResourceName& name,
                        const LockRequest& request);
 
@@ -32,7 +32,7 @@ class ShardRules {
   bool EndOrKeep(segment::CellId id, segment::RequestCell& request);
 
   // Takes a held lock whose hold limit has passed. Beyond the standard; like a steal without a
-  // thief.
+  // stealer.
   void Expire(segment::CellId id, segment::RequestCell& request);
 
   // "Process the lock request queue" (#algorithm-process-lock-request-queue). Then frees the name

@@ -44,7 +44,8 @@ struct VisitLog {
 class ShardVisit {
  public:
   // `operation`: of this agent in this shard; an operation still pending after a visit was lost by
-  // damage, and is executed then. It is over once none is pending, nor of those added meanwhile.
+  // corruption, and is executed then. The visit is over once no operation is pending, also none
+  // that was added meanwhile.
   ShardVisit(Attachment& attachment, const segment::AgentRef& agent, std::shared_ptr<VisitLog> log,
              uint32_t shard, const LockManager::OperationRef& operation)
       : attachment_(&attachment),
@@ -61,7 +62,7 @@ class ShardVisit {
   bool IsOver() const;
 
  private:
-  // Takes out those that are executed, and follows who has executed them.
+  // Removes the executed operations, and follows the processes that have executed them.
   void DropExecuted(std::vector<LockManager::OperationRef>& operations);
   void TellIfStalled();
 

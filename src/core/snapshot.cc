@@ -100,7 +100,7 @@ class Reader {
     if (cell == nullptr) return false;
     const auto& name = cell->As<NameCell>();
     const uint32_t length = name.length.Get();
-    // A damaged length must not allocate that much memory.
+    // A corrupted length must not allocate that much memory.
     if (segment::NameTable::CellsFor(length) > table_.CellsOf(shard_).size()) return false;
     const uint32_t here = std::min(length, segment::kNameCellUnits);
     ReadUnits(name.units, here, units);

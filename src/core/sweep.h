@@ -33,7 +33,7 @@ class Sweep final : public BackgroundJob {
   void Remove(Waiter& waiter);
   // A waiter begins to wait. True: sweeps begin again, and the caller must wake the thread.
   bool BeginWaiting(Waiter& waiter) {
-    waiter.is_waiting.store(true);  // before the look at is_idle_, see IsDue()
+    waiter.is_waiting.store(true);  // before the load of is_idle_, see IsDue()
     if (!waiter.has_waited.load(std::memory_order_relaxed)) {
       waiter.has_waited.store(true, std::memory_order_relaxed);
     }

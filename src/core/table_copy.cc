@@ -70,7 +70,7 @@ void TableCopy::MakeRoom(uint32_t shard) {
   Segment& segment = manager_.segment();
   constexpr uint64_t kReserve = 64;
   const uint64_t used = segment.shard(shard).used_count.Get();
-  // The count may be damaged. An extent has one shard, so all shards together have no more cells
+  // The count may be corrupted. An extent has one shard, so all shards together have no more cells
   // than the table.
   const uint64_t own = used == 0 ? 0 : CellsOfExtents(shard);
   shards_[shard].cells.resize(std::min<uint64_t>(used + used / 4, own) + kReserve);

@@ -92,7 +92,7 @@ Result<bool> WaitWalk::ReadPiece(Reading& reading, uint64_t timeout_ns) {
     for (uint32_t steps = 0; id != kNoCell && steps < reading.max_steps; ++steps) {
       const RequestCell* const request = view.RequestAt(id);
       if (copies_.IsFull()) break;
-      // Damage, which the next change of this list will find.
+      // Corruption, which the next change of this list will find.
       if (request == nullptr || !IsIn(view, reading, *request)) id = kNoCell;
       if (id == kNoCell) break;
       if (IsNew(reading, *request)) copies_.Add(view, id, *request);

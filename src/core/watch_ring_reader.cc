@@ -38,7 +38,7 @@ std::optional<WatchedEvent> WatchRingReader::Next(uint64_t now_ns) {
 bool WatchRingReader::Step(uint64_t now_ns, WatchedEvent& event) {
   const uint64_t last = watch_ring_.Last();
   event.entry.type = 0;
-  if (last + 1 < next_) next_ = last + 1;  // damage: numbers only rise
+  if (last + 1 < next_) next_ = last + 1;  // corruption: numbers only rise
   if (last + 1 == next_) return false;
   if (last - next_ >= slots_) {
     lost_ += last - slots_ + 1 - next_;

@@ -1,7 +1,7 @@
-// The directory of a bucket: the one place where the processes of a user meet.
+// The directory of a bucket: the only directory in which the processes of a user meet.
 //
-// A process that can write here controls the bucket. So it is opened without trusting its contents,
-// and refused with a reason; it is never replaced by another place.
+// A process that can write here controls the bucket. So the directory is opened without trusting
+// its contents, and rejected with a reason; another directory never replaces it.
 #ifndef HOLDFAST_PLATFORM_BUCKET_DIRECTORY_H_
 #define HOLDFAST_PLATFORM_BUCKET_DIRECTORY_H_
 
@@ -23,7 +23,7 @@ class BucketDirectory {
     // The size of a new file in bytes: a multiple of kSegmentUnitBytes, at most kMaxSegmentBytes.
     uint64_t capacity;
     // Returns how many leading bytes, at least one, are always allocated in a segment of `size`
-    // bytes. More than `size`: no segment has that size, and the file is refused.
+    // bytes. More than `size`: no segment has that size, and the file is rejected.
     uint64_t (*fixed_bytes)(uint64_t size);
     // Fills a new segment: zeroed, of which only the fixed bytes may be touched.
     void (*initialize)(void* base, uint64_t size);

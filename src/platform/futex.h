@@ -8,7 +8,7 @@
 namespace holdfast {
 inline namespace platform {
 
-// Sleeps while `word` is `expected`, at most `timeout_ns`. Does not tell why it returned (woken,
+// Sleeps while `word` is `expected`, at most `timeout_ns`. Does not report why it returned (woken,
 // changed, timed out or interrupted): the caller reads the word.
 void FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t timeout_ns);
 // Wakes at most `count` sleepers of `word`.

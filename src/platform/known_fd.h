@@ -1,4 +1,4 @@
-// A descriptor that knows the file it was opened for.
+// A descriptor with the identity of the file that it was opened for.
 //
 // A program may close any number, by a close() too many or a closefrom(), and then open its file
 // under that number. That file must not be written, read or closed here.
@@ -18,7 +18,8 @@ class KnownFd {
   KnownFd() = default;
   explicit KnownFd(UniqueFd fd) : fd_(std::move(fd)), id_(FileIdOf(fd_.get())) {}
   KnownFd(UniqueFd fd, const FileId& id) : fd_(std::move(fd)), id_(id) {}
-  // For a file that is asked for often: it is marked, and its mark says soonest that it is intact.
+  // For a file that is checked often: the file is marked, and reading the mark is the fastest
+  // check.
   static KnownFd Marked(UniqueFd fd);
   KnownFd(KnownFd&& other) noexcept
       : fd_(std::move(other.fd_)), id_(other.id_), mark_(other.mark_) {}

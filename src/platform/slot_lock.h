@@ -5,7 +5,7 @@
 // process id can confuse them, and two users in one process exclude each other, too. A process's
 // descriptors are closed from the highest number down when it ends. This one is moved above the
 // lifeline, so that the slot is free when the lifeline reports the death; otherwise peers would
-// have to ask twice.
+// have to check twice.
 //
 // The program may close this descriptor by mistake, and open another file under its number. The
 // claims stay (FileKeeper), and IsIntact() detects it.

@@ -9,7 +9,7 @@ enum class StatusCode {
   kOk,
   kBusy,             // not now: another process or thread is in the way
   kSegmentFull,      // the capacity of the segment is used up
-  kSegmentBroken,    // the file is not a segment, or is damaged
+  kSegmentBroken,    // the file is not a segment, or is corrupted
   kNoAccess,         // foreign owner, wrong mode, a link or another kind of file in the way
   kVersionMismatch,  // created by another version of the layout
   kClosed,           // the peer, or this side, has ended

@@ -1,7 +1,7 @@
-// The parts of a segment that this process knows to be allocated.
+// The parts of a segment that this process has seen allocated.
 //
-// The file is sparse. A damaged word may name an extent, or turn on the watch ring, that was never
-// allocated. If the file system is full, touching it would kill the process (SIGBUS). So this
+// The file is sparse. A corrupted word may name an extent, or turn on the watch ring, that was
+// never allocated. If the file system is full, touching it would kill the process (SIGBUS). So this
 // process lets the kernel allocate each part once before it first touches it; for allocated memory
 // that changes nothing.
 #ifndef HOLDFAST_SEGMENT_BACKING_H_

@@ -24,7 +24,7 @@ class EventReader {
   EventReader(Segment& segment, uint32_t agent);
 
   // The next record, newest first; null at the end. Its state may be read from now on. A record of
-  // another agent (damage) is skipped, and that agent is made to rescan.
+  // another agent (corruption) is skipped, and that agent is made to rescan.
   RequestCell* Next(CellId& id);
 
  private:

@@ -35,7 +35,7 @@ void Disown(Segment& segment, uint32_t shard, ProcessRef self, Host& host) {
   // takes it from a live process. A death before the next store: a peer takes over and repairs.
   header.dirty.Set(1);
   while (!header.lock_word.CompareExchange(seen, 0)) {
-    if (lock.OwnerOf(seen) != self) return;  // more than the waiters bit: damaged once more
+    if (lock.OwnerOf(seen) != self) return;  // more than the waiters bit: corrupted once more
   }
   host.FutexWake(header.lock_word.atomic());
 }

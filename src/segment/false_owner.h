@@ -1,6 +1,6 @@
-// Handles a lock word that damage has made name a live process. To peers it looks like a process
-// that is stopped inside. Only the named process can tell that it is not, and it frees the shard
-// (invariant I14; docs/decisions/0005-a-lifeline-per-process.md).
+// Handles a lock word that corruption has made name a live process. Peers cannot distinguish that
+// process from a process that is stopped inside. Only the named process can detect that it is not
+// inside, and it frees the shard (invariant I14; docs/decisions/0005-a-lifeline-per-process.md).
 #ifndef HOLDFAST_SEGMENT_FALSE_OWNER_H_
 #define HOLDFAST_SEGMENT_FALSE_OWNER_H_
 

@@ -89,7 +89,7 @@ IntakeReader::IntakeReader(const ShardView& shard) : shard_(shard) {
 }
 
 OperationCell* IntakeReader::Next(CellId& id) {
-  // The repair finds damaged operations without the links.
+  // The repair finds corrupted operations without the links.
   if (next_ == kNoCell || shard_.header().dirty.Get() != 0) return nullptr;
   OperationCell* const operation = Check(next_);
   if (operation == nullptr) {

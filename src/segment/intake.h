@@ -41,7 +41,7 @@ struct OperationTexts {
 // Called by the agent, before the operation is pending. `text_at`: the first cell for the texts.
 void WriteTexts(Segment& segment, OperationCell& operation, CellId text_at,
                 const OperationTexts& texts);
-// False: damaged. The views point into the segment, where no agent writes any more.
+// False: corrupted. The views point into the segment, where no agent writes any more.
 bool ReadTexts(Segment& segment, CellId id, const OperationCell& operation, OperationTexts& texts);
 
 // Called by the agent, without the shard lock: gives the operation its number, makes it pending and
@@ -55,7 +55,7 @@ inline bool HasOperations(const ShardHeader& shard) { return shard.intake.LoadSe
 class IntakeReader {
  public:
   explicit IntakeReader(const ShardView& shard);
-  // Null at the end, and if the links are damaged: then the shard is marked.
+  // Null at the end, and if the links are corrupted: then the shard is marked.
   OperationCell* Next(CellId& id);
 
  private:

@@ -1,5 +1,5 @@
 // The numbered invariants of layout.h, tested one by one. For tests and for the inspection of
-// damaged segments; the core does not depend on it.
+// corrupted segments; the core does not depend on it.
 #ifndef HOLDFAST_SEGMENT_INVARIANTS_H_
 #define HOLDFAST_SEGMENT_INVARIANTS_H_
 

@@ -79,7 +79,7 @@ inline constexpr CellId kNotLinked = 0;
 inline constexpr CellId kEventEnd = 0xFFFFFFFF;
 
 // Tokens are above the first and below the second, so that a small number is never taken for one.
-// Any other value is damage: no real segment gets there.
+// Any other value is corruption: no real segment gets there.
 inline constexpr uint64_t kFirstToken = uint64_t{1} << 32;
 inline constexpr uint64_t kTokenLimit = uint64_t{1} << 62;
 
@@ -88,7 +88,7 @@ inline constexpr uint32_t kRung = 0x80000000;
 // In AgentEntry::prewake: this sleeper asks for a prewake, one hand-off before its own.
 inline constexpr uint32_t kPrewakeWanted = 0xFFFFFFFF;
 
-// Values far apart, so that a damaged word is not another valid state. A fresh page of zeros is
+// Values far apart, so that a corrupted word is not another valid state. A fresh page of zeros is
 // free.
 enum class CellState : uint32_t {
   kFree = 0,

@@ -54,7 +54,7 @@ LockOutcome LockWord::AcquireSlowly(uint32_t self_word, platform::CriticalSectio
   }
 }
 
-// There are waiters, or damage: a word that names another process must not be cleared.
+// There are waiters, or corruption: a word that names another process must not be cleared.
 void LockWord::ReleaseChanged(uint32_t self_word, uint32_t seen, Host& host) {
   if ((seen & ~kWaiters) != self_word) return;
   word_.Exchange(0);

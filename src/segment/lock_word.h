@@ -6,9 +6,9 @@
 //   30 ..  0  the owner (ProcessRef::ToShortWord); 0 with all other bits 0: unlocked
 //
 // The lock is never broken while its owner lives: a process that is stopped inside keeps it. If
-// damage makes the word name a process that is not inside, only that process can tell
-// (false_owner.h), by the marks of its threads: a thread is marked from before it tries to take the
-// lock until it has released it or sleeps (invariant I14).
+// corruption makes the word name a process that is not inside, only that process can detect it
+// (false_owner.h), by the marks of its threads. A thread is marked from before it tries to take the
+// lock until it has released the lock or sleeps (invariant I14).
 #ifndef HOLDFAST_SEGMENT_LOCK_WORD_H_
 #define HOLDFAST_SEGMENT_LOCK_WORD_H_
 

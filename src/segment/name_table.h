@@ -19,7 +19,7 @@ class NameTable {
     NameCell* cell = nullptr;
     bool damaged = false;
   };
-  // `cell` is null if there is no such name; `damaged` if the table is inconsistent.
+  // `cell` is null if there is no such name; `corrupted` if the table is inconsistent.
   Found Find(const ResourceName& name) const;
   // The number of cells that a new name needs.
   static uint32_t CellsFor(uint32_t length) {
@@ -27,7 +27,7 @@ class NameTable {
   }
   // Adds a name. REQUIRES: it is not in the table, and the pool has CellsFor(name.length()).
   Found Add(const ResourceName& name);
-  // Removes an unused name; false: damaged.
+  // Removes an unused name; false: corrupted.
   bool Remove(CellId id, NameCell& name);
   // Puts a name cell into its hash bucket.
   void Link(CellId id, NameCell& name);
@@ -44,7 +44,7 @@ class NameReader {
   NameReader(ShardView shard, CellId id, const NameCell& name)
       : shard_(shard), id_(id), name_(name), following_(name.text.Get()) {}
 
-  // False if the name ends too early, which is damage; then it stays false.
+  // False if the name ends too early, which is corruption; then it stays false.
   bool Next(uint16_t& unit);
 
  private:

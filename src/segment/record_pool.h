@@ -13,7 +13,7 @@ class RecordPool {
   explicit RecordPool(ShardView shard) : shard_(shard) {}
 
   uint32_t FreeCount() const { return shard_.header().free_count.Get(); }
-  // Takes a free cell from the list; kNoCell if there is none or the list is damaged. Until its
+  // Takes a free cell from the list; kNoCell if there is none or the list is corrupted. Until its
   // state is stored, a crash leaves the cell free.
   CellId Allocate();
   // Commits the end of a record, then puts its cell on the free list.

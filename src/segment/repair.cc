@@ -14,7 +14,7 @@
 namespace holdfast::segment {
 namespace {
 
-// No real ticket reaches this value: it and larger ones are damage.
+// No real ticket reaches this value: it and larger ones are corruption.
 constexpr uint64_t kTicketLimit = uint64_t{1} << 62;
 
 bool WasGranted(CellState state) {
@@ -42,7 +42,7 @@ std::vector<CellId> ShardRepair::Run() {
   std::sort(requests_.begin(), requests_.end(), [](const Request& a, const Request& b) {
     return a.ticket != b.ticket ? a.ticket < b.ticket : a.id < b.id;
   });
-  // Of two requests with one ticket, one is damaged, and it is unknown which.
+  // Of two requests with one ticket, one is corrupted, and it is unknown which.
   const auto is_same = [](const Request& a, const Request& b) { return a.ticket == b.ticket; };
   requests_.erase(std::unique(requests_.begin(), requests_.end(), is_same), requests_.end());
   SettleHolders();
@@ -89,7 +89,7 @@ void ShardRepair::ReadCell(CellId id, AnyCell& cell) {
     const bool is_sound = IsRequestState(state) && IsLockMode(mode) && read.ticket != 0 &&
                           read.ticket < kTicketLimit && read.token < kTokenLimit &&
                           (read.token != 0 || !WasGranted(state));
-    // A steal that began is completed, even if its thief is dead.
+    // A steal that began is completed, even if its stealer is dead.
     const bool counts = read.is_alive || state == CellState::kStealing;
     if (read.is_alive) RestoreOwner(request);
     if (is_sound && counts) requests_.push_back(read);
@@ -124,7 +124,7 @@ bool ShardRepair::IsOwnerAlive(const RequestCell& request, uint16_t agent) {
   return life == Life::kAlive;
 }
 
-// Points every request to the one sound cell of its name.
+// Points every request to the one valid cell of its name.
 void ShardRepair::MergeNames() {
   for (Request& request : requests_) {
     const CellId kept = names_.KeptAs(request.name);
@@ -177,7 +177,7 @@ void ShardRepair::SettleHolders() {
   std::erase_if(requests_, [](const Request& request) { return !request.is_alive; });
 }
 
-// Victims first, then the thief: a restarted repair still finds the intent.
+// Previous holders first, then the stealer: a restarted repair still finds the intent.
 void ShardRepair::CommitHolders(const std::vector<Request*>& holders) {
   for (const CellState state : {CellState::kStolen, CellState::kHeld}) {
     for (const Request* const request : holders) {

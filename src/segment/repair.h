@@ -1,8 +1,8 @@
-// Rebuilds a shard from its records after a process died inside it, or found damage (invariant I2).
+// Rebuilds a shard from its records after a death inside it or found corruption (invariant I2).
 //
 // Runs inside the shard lock. Idempotent and restartable: the process may die anywhere in it.
-// Unlike all other code inside the lock it allocates memory and makes system calls: it is rare, and
-// it has to ask the kernel which processes live.
+// Unlike all other code inside the lock, a repair allocates memory and makes system calls: it is
+// rare, and it has to check with the kernel which processes live.
 #ifndef HOLDFAST_SEGMENT_REPAIR_H_
 #define HOLDFAST_SEGMENT_REPAIR_H_
 

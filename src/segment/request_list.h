@@ -1,7 +1,7 @@
 // The lists that contain a request: the queue or the held list of its name (linked by `next`), and
 // the requests of its agent in this shard (linked by `agent_next`). Inside the shard lock.
 //
-// A step first checks every cell that it will write. False: the links are damaged, nothing was
+// A step first checks every cell that it will write. False: the links are corrupted, nothing was
 // written, and the shard is marked for repair.
 #ifndef HOLDFAST_SEGMENT_REQUEST_LIST_H_
 #define HOLDFAST_SEGMENT_REQUEST_LIST_H_

@@ -1,6 +1,6 @@
 // A mapped segment: finds the structs in it and hands out no pointer that is not inside.
 //
-// Everything read from the segment may be damaged. Indexes are checked here, against the geometry
+// Everything read from the segment may be corrupted. Indexes are checked here, against the geometry
 // that this process has computed.
 #ifndef HOLDFAST_SEGMENT_SEGMENT_H_
 #define HOLDFAST_SEGMENT_SEGMENT_H_
@@ -43,7 +43,7 @@ class Segment {
   // Writes the header of a new, zeroed segment. Tokens begin behind `first_token`.
   void Initialize(const platform::BootId& boot_id, uint64_t first_token, const NameKey& key = {});
   // kVersionMismatch: created with another layout version; kSegmentBroken: not a segment, or
-  // damaged.
+  // corrupted.
   Status CheckHeader() const;
   // Nothing survives a reboot: marks every shard for repair if there was one.
   void AdoptBoot(const platform::BootId& boot_id);
@@ -139,11 +139,11 @@ class Segment {
   ProcessRef FromShortWord(uint32_t word) const;
   // The agent that an entry names, with generation 0 when the entry is free.
   AgentRef AgentAt(uint32_t index) const;
-  // The process of a record. If the agent's entry names another one, the entry counts: one damaged
-  // word must not make a living owner look dead.
+  // The process of a record. If the agent's entry names another one, the entry counts: one
+  // corrupted word must not make a living owner look dead.
   ProcessRef OwnerOf(const RequestCell& request) const;
-  // The key of the hash of names, as it was when this object was made: what damages it later does
-  // not move names to other shards for this process.
+  // The key of the hash of names, as it was when this object was made: a later corruption of the
+  // key does not move names to other shards for this process.
   const NameKey& name_key() const { return name_key_; }
   // The number in the file names of this segment, by the majority of its copies.
   uint64_t Id() const;

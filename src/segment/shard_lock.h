@@ -80,7 +80,7 @@ class ShardLock {
   // From now on the end of the scope checks the intake.
   void SetIntakeWorker(IntakeWorker& worker) { worker_ = &worker; }
 
-  // The last owner died inside, or a thread found damage: the index must not be used.
+  // The last owner died inside, or a thread found corruption: the index must not be used.
   bool NeedsRepair() const { return segment_->shard(shard_).dirty.Get() != 0; }
 
   // For Enter() and TryEnter() alone.

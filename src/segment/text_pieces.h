@@ -18,9 +18,9 @@ class TextPieces {
     return units / kTextCellUnits + (units % kTextCellUnits != 0 ? 1 : 0);
   }
   // Links the pieces behind `first`. A death before the owner is committed leaves pieces without an
-  // owner, which Repair frees. False: the pool did not have CellsFor(length), or is damaged.
+  // owner, which Repair frees. False: the pool did not have CellsFor(length), or is corrupted.
   bool Write(const char16_t* units, uint32_t length, Shared<CellId>& first);
-  // REQUIRES: the end of the owner was committed. False: damaged.
+  // REQUIRES: the end of the owner was committed. False: corrupted.
   bool Free(CellId first);
 
  private:

@@ -6,7 +6,7 @@
 // death in between leaves a number without an entry, which readers count as lost.
 //
 // Readers trust an entry only if its checksum matches. A writer that was stopped in between, and
-// continues a whole round later, damages one entry, which then also counts as lost.
+// continues a whole round later, corrupts one entry, which then also counts as lost.
 #ifndef HOLDFAST_SEGMENT_WATCH_RING_H_
 #define HOLDFAST_SEGMENT_WATCH_RING_H_
 
