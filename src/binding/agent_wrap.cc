@@ -153,7 +153,7 @@ void AgentWrap::Close(core::EndReason reason) {
   wait_walk_.reset();
   fork_guard_.Unregister();
   if (agent_ != nullptr) CloseGate();
-  // Node detaches them where the environment ends.
+  // Node detaches them when the environment ends.
   for (JsReference& view : views_) view.Reset();
   token_view_.Reset();
   if (agent_ != nullptr) agent_->Close(reason);

@@ -12,7 +12,7 @@ struct ErrorRow {
   const char* name;
 };
 
-// No default case: the compiler asks for a row for every new code.
+// No default case: the compiler requires a row for every new code.
 ErrorRow RowOf(StatusCode code) {
   switch (code) {
     case StatusCode::kOk:

@@ -76,7 +76,7 @@ napi_value ToJsFunction(napi_env env, const char* name, napi_callback callback, 
   return status == napi_ok ? result : nullptr;
 }
 
-// napi_detach_arraybuffer ends the process where V8 refuses to detach, as it does from the moment
+// napi_detach_arraybuffer ends the process if V8 refuses to detach, as it does from the moment
 // it has terminated JavaScript below a native call until the loop stops. So a call to V8 comes
 // first whose refusal Node-API reports, and that runs no code of the program. Node-API also refuses
 // if an exception is pending; no caller continues with a pending exception here.

@@ -13,7 +13,7 @@ namespace {
 
 // The length of an idle period in a loop without timers, in ms: as good as for ever.
 constexpr double kNoTimer = 1e9;
-// How often the system is asked for I/O between idle work, in ns: to ask takes as long as a task.
+// The interval of polls for I/O between idle work, in ns: a poll takes as long as a task.
 constexpr uint64_t kLookInterval = 20'000;
 
 }  // namespace

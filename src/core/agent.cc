@@ -102,7 +102,7 @@ Result<Agent::Answer> Agent::Request(const segment::ResourceName& name, LockRequ
   return reply.status();
 }
 
-// Checks the segment's place at most once per turn of the event loop.
+// Checks that the segment is in place at most once per turn of the event loop.
 Status Agent::CheckUsable() {
   if (attachment_->IsForkedChild()) {
     return Status(StatusCode::kClosed, "a forked child has to open the lock manager anew");

@@ -35,7 +35,8 @@ namespace holdfast::core {
 class WaitWalk;
 
 // How a lock was lost, if the loss was not yet delivered when the lock was released. kUnknown: the
-// shard is locked, and an event will tell. kDamaged: its record is gone, so others may have had it.
+// shard is locked, and an event will report the loss. kDamaged: the record is gone, so others may
+// have had the lock.
 enum class Loss : uint8_t { kNone, kStolen, kExpired, kUnknown, kDamaged };
 
 // A change of a request after the call that made it.

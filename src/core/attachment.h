@@ -57,8 +57,8 @@ class Attachment {
 
   // kDisconnected once the segment was removed or replaced (there may be two tables of one name),
   // or this process has lost its slot (peers may take it for dead). Then nothing is granted here
-  // any more. Asks the system at most once per kPlaceLookEveryNs. Any thread. `now_ns`:
-  // MonotonicNs.
+  // any more. Checks at most once per kPlaceLookEveryNs. Any thread.
+  // `now_ns`: MonotonicNs.
   Status CheckPlace(uint64_t now_ns);
 
   // Watches the process that has executed this operation, an end or a steal of an agent of this

@@ -111,7 +111,8 @@ Result<RequestReply> LockManager::Request(const segment::AgentRef& agent,
       ++attempt;
       if (reply.record.cell == kNoCell) continue;
       const Result<RequestReply> found = Recover(reply.record, timeout_ns);
-      // The repair makes the agent read its records again, and end what it does not know.
+      // The repair makes the agent read its records again, and end the records that it does not
+      // own.
       if (!found.ok()) return found.status();
       if (found->record.cell != kNoCell) return found;
     } else if (reply.missing_cells == 0) {

@@ -28,8 +28,8 @@ class LockManager final : public segment::IntakeWorker {
   LockManager(segment::Segment& segment, segment::Host& host, segment::ProcessRef self)
       : segment_(segment), host_(host), self_(self) {}
 
-  // Asks for a lock. Grants at once when that is possible; otherwise the request waits in the queue
-  // of its name, or is `kMissed` when it is one with if_available.
+  // Requests a lock. Grants it at once if possible; otherwise the request waits in the queue
+  // of its name, or is `kMissed` if it has if_available.
   // Standard: Web Locks "request a lock" (#algorithm-request-lock), on the lock task queue.
   // Errors:   kSegmentFull, kNoSpace (nothing changed), kBusy, kSegmentBroken.
   Result<RequestReply> Request(const segment::AgentRef& agent, const segment::ResourceName& name,

@@ -20,7 +20,7 @@ Status ProcessSlots::Open(const char* name, const platform::SegmentFile& mapped)
   if (!*matches) {
     return Status(StatusCode::kClosed, "the segment was replaced while it was opened; try again");
   }
-  // Once: where the system does not answer, every process counts as alive, and the locks of the
+  // Once: if the system does not answer, every process counts as alive, and the locks of the
   // dead would stay held.
   constexpr uint32_t kAnySlot = 0;
   const Result<bool> asked = slot_lock->IsClaimed(kAnySlot);

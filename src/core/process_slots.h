@@ -45,7 +45,8 @@ class ProcessSlots {
   // Whether a peer has taken this process for dead, and ended everything of it.
   bool WasReaped() const;
 
-  // Asks the kernel. True if it does not answer, or if corruption names a process that never was.
+  // Checks with the kernel. True if the kernel does not answer, or if corruption names a process
+  // that never existed.
   bool IsAlive(segment::ProcessRef process);
   // Whether IsAlive() has found since the last call that the descriptor was closed.
   bool TakeFault() {

@@ -158,7 +158,7 @@ void ShardRules::WakeBeforeSteal(const RequestCell& thief, const NameCell& name)
   wake_queue_.RingToRescan(first->agent.Get());
 }
 
-// A stealer passes requests that already wait, and that did not know its hold limit. Enough of them
+// A stealer passes requests that already wait, and that did not have its hold limit. Enough of them
 // are notified that at least one of their processes runs.
 void ShardRules::TellOfHoldLimit(const NameCell& name) {
   constexpr uint32_t kMaxTold = 64;

@@ -18,7 +18,7 @@ class ShardRules {
       : shard_(shard), wake_queue_(wake_queue) {}
 
   // "Request a lock" (#algorithm-request-lock), the steps on the lock task queue. The caller must
-  // then ask the shard whether corruption was found.
+  // then check whether the shard is marked as corrupted.
   RequestReply Request(const segment::AgentRef& agent, const segment::ResourceName& name,
                        const LockRequest& request);
 

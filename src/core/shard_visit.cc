@@ -15,7 +15,7 @@ constexpr uint64_t kStallNs = 1'000'000'000;
 
 }  // namespace
 
-// The first call only asks to be called again: meanwhile the process inside may execute the intake
+// The first call only requests a second call: meanwhile the process inside may execute the intake
 // itself.
 StatusCode ShardVisit::operator()() {
   if (!std::exchange(has_waited_, true)) return StatusCode::kBusy;

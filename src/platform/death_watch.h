@@ -1,6 +1,6 @@
 // Waits for the death of any of many peers, through the write ends of their lifelines.
 //
-// A notice is a reason to ask the kernel (slot_lock.h), not a proof.
+// A notice is a reason to check with the kernel (slot_lock.h), not a proof.
 #ifndef HOLDFAST_PLATFORM_DEATH_WATCH_H_
 #define HOLDFAST_PLATFORM_DEATH_WATCH_H_
 

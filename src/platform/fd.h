@@ -41,7 +41,7 @@ struct FileId {
   friend bool operator==(const FileId&, const FileId&) = default;
 };
 
-// Whether `found` is certainly another file than `known`; false where one of them is not known.
+// Whether `found` is certainly another file than `known`; false if one of them is not known.
 inline bool IsAnother(const FileId& found, const FileId& known) {
   return found != FileId{} && known != FileId{} && found != known;
 }
@@ -55,10 +55,10 @@ FileId FileIdOf(int fd);
 inline constexpr int kNoMark = 0;  // of every unmarked file
 
 // Marks the open file of `fd` with a number that one in kMarks of those marked by this process has.
-// Returns it; kNoMark where the system does not mark files.
+// Returns it; kNoMark if the system does not mark files.
 inline constexpr int kMarks = 64;
 int MarkFile(int fd);
-// The mark of the open file under `fd`; -1 with errno if the system does not tell, EBADF if there
+// The mark of the open file under `fd`; -1 with errno if the system does not answer, EBADF if there
 // is no such file.
 int MarkOf(int fd);
 

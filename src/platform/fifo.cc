@@ -48,7 +48,7 @@ ssize_t WriteWithFlag(int fd, char byte) {
   return syscall(SYS_pwritev2, long{fd}, &piece, kOnePiece, kNoOffset, kNoOffset, kNoSignal);
 }
 
-// Everything else is taken for the answer of a system that does not know the flag, or the call.
+// Everything else is taken for the answer of a system without the flag, or without the call.
 bool IsOfAFifo(int error) {
   return error == EAGAIN || error == EPIPE || error == EINTR || error == EBADF;
 }

@@ -11,7 +11,7 @@ inline namespace platform {
 uint32_t ProcessId();
 // The owner of the files that it creates.
 uint32_t EffectiveUserId();
-// Process ids are comparable where this is equal and not 0 (unknown).
+// Process ids are comparable if this is equal and not 0 (unknown).
 uint64_t PidNamespace();
 
 }  // namespace platform

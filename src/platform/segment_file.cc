@@ -51,14 +51,14 @@ void SegmentFile::Unmap() {
   if (base_ != nullptr) munmap(base_, size_);
 }
 
-// Not posix_fallocate: where the file system has no fallocate, it writes to each block, and could
+// Not posix_fallocate: if the file system has no fallocate, it writes to each block, and could
 // overwrite concurrent stores of peers.
 Status SegmentFile::Allocate(uint64_t offset, uint64_t length) {
   if (length == 0 || length > size_ || offset > size_ - length) {
     return {StatusCode::kInvalidArgument, "the range to allocate is not inside the segment"};
   }
   // The program has closed the descriptor; its number may now be a file that must not be written.
-  // Not IsIntact(): where the system does not answer, no room would be taken for missing memory.
+  // Not IsIntact(): if the system does not answer, no room would be taken for missing memory.
   if (FileIdOf(fd_.get()) != fd_.id()) {
     return {StatusCode::kDisconnected, "the descriptor of the lock table was closed"};
   }

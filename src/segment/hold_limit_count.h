@@ -1,5 +1,5 @@
-// Counts the requests of a name with a hold limit, so that a waiter knows whether it must check
-// limits. Inside the shard lock.
+// Counts the requests of a name with a hold limit, so that a waiter can decide whether it must
+// check limits. Inside the shard lock.
 #ifndef HOLDFAST_SEGMENT_HOLD_LIMIT_COUNT_H_
 #define HOLDFAST_SEGMENT_HOLD_LIMIT_COUNT_H_
 

@@ -15,8 +15,8 @@ class Host {
  public:
   virtual ~Host() = default;
 
-  // Whether the process that claimed this slot in this generation still lives. Asks the kernel: a
-  // system call.
+  // Whether the process that claimed this slot in this generation still lives. Checks with the
+  // kernel: a system call.
   virtual bool IsAlive(ProcessRef process) = 0;
   // Sleeps until woken, at most `timeout_ns`; also returns when `word` is not `expected`.
   virtual void FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t timeout_ns) = 0;

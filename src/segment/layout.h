@@ -85,7 +85,7 @@ inline constexpr uint64_t kTokenLimit = uint64_t{1} << 62;
 
 // In AgentEntry::sleeping: the doorbell has been rung in this sleep.
 inline constexpr uint32_t kRung = 0x80000000;
-// In AgentEntry::prewake: this sleeper asks for a prewake, one hand-off before its own.
+// In AgentEntry::prewake: this sleeper requests a prewake, one hand-off before its own.
 inline constexpr uint32_t kPrewakeWanted = 0xFFFFFFFF;
 
 // Values far apart, so that a corrupted word is not another valid state. A fresh page of zeros is
@@ -325,8 +325,8 @@ static_assert(sizeof(OperationCell) == kCellBytes && offsetof(OperationCell, hol
 // An event of one request, with copied details: the request may have ended when it is read.
 inline constexpr uint32_t kEntryUnits = 20;
 struct WatchRingEntry {
-  uint64_t text_at;        //   0  of a name of more than kEntryUnits: its place (watch_ring_words)
-  uint64_t text_check;     //   8  and what sums it up
+  uint64_t text_at;        //   0  of a name of more than kEntryUnits: its index (watch_ring_words)
+  uint64_t text_check;     //   8  and its checksum
   uint64_t time_ms;        //  16  since 1970
   uint64_t token;          //  24  0: never granted
   uint64_t client_id[2];   //  32

@@ -35,7 +35,7 @@ uint64_t CheckOf(uint64_t number, const Words& words) {
 
 uint32_t WordsFor(uint32_t units) { return (units + kUnitsPerWord - 1) / kUnitsPerWord; }
 
-// The next units of a name; zero where a corrupted name ends early.
+// The next units of a name; zero if a corrupted name ends early.
 uint64_t NextWord(NameReader& reader, uint32_t units) {
   std::array<uint16_t, kUnitsPerWord> word{};
   for (uint32_t i = 0; i < std::min(units, kUnitsPerWord); ++i) {
