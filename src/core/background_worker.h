@@ -60,7 +60,7 @@ class BackgroundWorker {
   // watches, or it has noticed the death and will reap. Reaping enters every shard, and has not yet
   // left the one with that record: so it will also find the request that waits.
   bool IsWatched(segment::ProcessRef process) const { return peers_.IsWatched(process); }
-  // No sweep runs unless a waiter of this process waits. A waiter that ends to wait clears its
+  // Sweeps run only while a waiter of this process waits. A waiter that ends to wait clears its
   // `is_waiting` flag.
   void AddWaiter(Waiter& waiter) { sweep_.Add(waiter); }
   void RemoveWaiter(Waiter& waiter) { sweep_.Remove(waiter); }

@@ -19,7 +19,7 @@ class NameTable {
     NameCell* cell = nullptr;
     bool damaged = false;
   };
-  // `cell` is null if there is no such name; `corrupted` if the table is inconsistent.
+  // `cell` is null if there is no such name; `damaged` if the table is inconsistent.
   Found Find(const ResourceName& name) const;
   // The number of cells that a new name needs.
   static uint32_t CellsFor(uint32_t length) {
