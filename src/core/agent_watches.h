@@ -24,7 +24,7 @@ class AgentWatches {
   // The watch has the events after this returns. Without a name: of all names.
   // Errors: kNoSpace: there is no room for the watch ring.
   Result<uint32_t> Open(std::optional<std::u16string> name);
-  // Appends at most `most` events; none if the watch is not open.
+  // Appends at most `max` events; none if the watch is not open.
   void Read(uint32_t id, size_t max, std::vector<WatchedEvent>& events);
   // A paused watch finds incidents only (segment::IsIncident), and should not be armed: every
   // operation rings an armed agent.
