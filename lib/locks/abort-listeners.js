@@ -13,7 +13,7 @@ function addPlainAbortListener(signal, listener) {
   return { [DISPOSE]: () => signal.removeEventListener('abort', listener) };
 }
 
-/** Older versions of Node have no such symbol, and nothing that would look for it. */
+/** A stand-in in older versions of Node, which have no such symbol and never read it. */
 const DISPOSE = Symbol.dispose ?? Symbol('dispose');
 
 /**

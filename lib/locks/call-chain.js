@@ -10,9 +10,9 @@ const { toEnclosingWord } = require('./enclosing-word.js');
 /** @typedef {import('../../types/backend.d.ts').LockRequestExtras} LockRequestExtras */
 
 /**
- * A granted request, as requests made inside its callback see it. It encloses them until the
- * callback has returned and the returned promise has settled. `isSync`: its lock ends before the
- * running code goes on. `covering`: of a reentrant request, the lock that covers it.
+ * A granted request, as requests made inside its callback see it. The request encloses them until
+ * its callback has returned and the returned promise has settled. `isSync`: its lock is released
+ * before the running code continues. `covering`: of a reentrant request, the lock that covers it.
  * @typedef {LockBackendRequest & {
  *   readonly isEnclosing: boolean,
  *   readonly isSync?: boolean,
@@ -49,7 +49,7 @@ const { toEnclosingWord } = require('./enclosing-word.js');
  * @typedef {object} ThreadChains
  * @property {AsyncLocalStorage<ChainLink> | undefined} chains  the request in whose callback the
  *   current code runs. All that the callback calls, awaits or starts without awaiting it is inside:
- *   it has the same async context. Where async contexts are expensive, a callback is followed only
+ *   it has the same async context. If async contexts are expensive, a callback is followed only
  *   to its first `await`, until the program uses an option that needs more.
  * @property {ChainLink | undefined} running  without contexts: the request whose callback runs
  */
@@ -73,7 +73,9 @@ function followCallChains() {
 const callInside = contextsAreCheap ? callInContext : callFollowed;
 
 /**
- * @param {ChainLink} request  in a microtask of its own
+ * Calls the callback of a request in its async context. Runs in a separate microtask, because
+ * enterWith() sets the context for the rest of the microtask.
+ * @param {ChainLink} request
  * @param {(lock: any) => unknown} callback
  * @param {object} lock
  */
@@ -213,7 +215,7 @@ const NO_EXTRAS = Object.freeze(onlyInside(undefined));
  */
 function extrasInside(extras, outer, backend) {
   if (extras?.deadlock === 'ignore') return extras; // the enclosing lock does not wait for it
-  const isDirectlyInside = outer?.isEnclosing && homeOf(outer) === backend; // as a rule
+  const isDirectlyInside = outer?.isEnclosing && homeOf(outer) === backend; // the usual case
   const enclosing = isDirectlyInside
     ? outer
     : heldAround(outer, (request) => shareLocks(homeOf(request), backend));
@@ -228,7 +230,7 @@ function extrasInside(extras, outer, backend) {
  * @param {string} name
  * @param {import('../../types/locks.d.ts').LockMode} mode
  * @param {LockBackend} backend
- * @param {boolean} [isSync]  the request ends before the running code goes on
+ * @param {boolean} [isSync]  the request ends before the running code continues
  */
 function coveringLock(name, mode, backend, isSync = false) {
   return heldAround(

@@ -39,7 +39,7 @@ const describeTimeout = (name, timeout, holders, silence) =>
   }`;
 
 /**
- * Those whom describeTimeout() names.
+ * The holders that describeTimeout() names.
  * @param {Backend} backend
  * @param {string} name
  * @returns {LockDetail[] | Promise<LockDetail[]>} a promise from backends that answer later

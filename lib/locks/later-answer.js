@@ -2,7 +2,7 @@
 
 const { apply, then } = require('../time.js');
 
-/** What a backend answers to a release: how the lock had been lost, or a promise of that. */
+/** The answer of a backend to a release: the reason of a loss, or a promise of the reason. */
 
 /**
  * Whether the answer comes later.

@@ -77,7 +77,7 @@ class LockHandle extends Lock {
   }
 
   /**
-   * A signal of its own: the one of the request lives as long as the lock is held.
+   * A signal of this handle only: the signal of the request lives as long as the lock is held.
    * @override
    */
   get signal() {

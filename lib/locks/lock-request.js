@@ -24,7 +24,7 @@ const { tokenOf } = require('./token.js');
 const { createWaitLimits, throwIfAborted } = require('./wait-limits.js');
 
 /**
- * Tells the signal of a lock and the subscribers that it was lost.
+ * Reports the loss of a lock to its signal and to the subscribers.
  * @param {LockRequest} request  granted
  * @param {import('../errors.js').LossReason} reason
  * @param {string} [because]  the backend's explanation
@@ -116,16 +116,16 @@ const alreadyCalled = () => {};
 const NOW = Promise.resolve();
 
 /**
- * One call of `request()`: it waits, runs its callback, and releases the lock. A backend, and what
- * is requested inside its callback, see the public fields. A backend calls granted(), missed(),
- * failed() and lost(), never from inside one of its own methods.
+ * One call of `request()`: it waits, runs its callback, and releases the lock. The public fields
+ * are for backends and for requests made inside the callback. A backend calls granted(), missed(),
+ * failed() and lost(), never from inside its own methods.
  *
  * The released promise is the result of `then(run)` on a promise made in request(). That saves one
  * promise, and carries the caller's async context to the callback (decision 0021). After the
  * callback has returned, a PendingRelease keeps the lock if something still needs it.
  *
- * What a lock takes that nobody else wants is short, and in few functions: V8 puts so much into one
- * and no more. It inherits nothing, for the same reason (decision 0021).
+ * The path of an uncontended lock is short and in few functions, because V8 inlines only so much
+ * into one function. The class inherits nothing, for the same reason (decision 0021).
  */
 class LockRequest {
   /** Set and read by the backend only. */
@@ -135,15 +135,15 @@ class LockRequest {
   tokenLow = 0;
   /** @type {import('./call-chain.js').ChainLink | undefined} set by call-chain.js */
   outer = undefined;
-  /** Of deadlock/detector.js, which has to be told when this ends to wait. */
+  /** Whether deadlock/detector.js has to be notified when this request stops waiting. */
   isWatched = false;
   /**
    * Set before start(): the callback gets this request in place of a lock, and runs no code of the
-   * program. What it returns is passed on, and the lock is kept until release().
+   * program. The callback's result is passed on, and the lock is kept until release().
    */
   isHandedOut = false;
   #callback;
-  /** @type {ReturnType<typeof createWaitLimits>} of one that waits, if it has limits */
+  /** @type {ReturnType<typeof createWaitLimits>} of a waiting request, if it has limits */
   #waitLimits = undefined;
   /** @type {number} */
   #phase = WAITING;
@@ -212,8 +212,8 @@ class LockRequest {
   }
 
   /**
-   * In one piece: V8 does not inline a function of this length, so it has room in it for those of
-   * the backend, and in the caller for the constructor.
+   * One function: V8 does not inline a function of this length. So V8 has room to inline the
+   * backend's functions into it, and the constructor into its caller.
    * Standard: Web Locks, "request a lock" (#algorithm-request-lock).
    * @returns {Promise<any>} the released promise
    * @throws if the backend refuses the request
@@ -277,8 +277,9 @@ class LockRequest {
   }
 
   /**
-   * Those of this thread whose lock it has stolen are notified before its callback runs. In no
-   * later turn of the loop: a rejection that the program handles after the steal is handled.
+   * Opens this request after the requests of this thread whose lock it has stolen are notified.
+   * Both happen in one turn of the event loop: a rejection that the program handles after the
+   * steal counts as handled.
    */
   #openAfterLosses() {
     queueMicrotask(() => nextTick(() => this.open())); // after all microtasks
@@ -371,7 +372,7 @@ class LockRequest {
     return afterRelease(this.end(undefined), result);
   }
 
-  /** The same for one that was given up, was missed, or gives out its lock as a handle. */
+  /** The same for a request that was given up, was missed, or gives out its lock as a handle. */
   #runOther() {
     if (this.#phase === OVER) throw this.#error;
     if (this.#leaving !== undefined) return this.#leaving.then(() => rethrow(this.#error));
@@ -418,7 +419,7 @@ class LockRequest {
     return throwAfterRelease(this.end(error), error);
   }
 
-  /** What keeps the lock after its callback has returned; the reentrant requests inside it. */
+  /** The section of the reentrant requests inside, which keeps the lock after its callback. */
   openSection() {
     return (this.#section ??= new PendingRelease(this));
   }

@@ -5,8 +5,8 @@ const { isHere } = require('../backends/host.js');
 
 /**
  * Adds facts from /proc to the processes of an inspection: whether each one runs, and its command
- * line. Each process is read once; without /proc, with that of another PID namespace, or if the
- * process is of another machine, the state is 'unknown'.
+ * line. Each process is read once. Its state is 'unknown' without /proc, if /proc belongs to
+ * another PID namespace, or if the process runs on another machine.
  */
 
 /** @typedef {import('../../types/backend.d.ts').LockInspection} LockInspection */
@@ -89,7 +89,9 @@ function stateOf(pid) {
   return STATES[letter] ?? (isFrozen(pid) ? 'frozen' : 'running');
 }
 
-/** Whether /proc is that of this PID namespace: a new one may still have the one of before. */
+/**
+ * Whether /proc belongs to this PID namespace: a new namespace may still have the previous /proc.
+ */
 function isProcOurs() {
   try {
     return readlinkSync('/proc/self') === String(process.pid);

@@ -134,7 +134,7 @@ class MultiRequest {
     this.#options.signal?.throwIfAborted();
   }
 
-  /** One timeout covers all requests. In whole milliseconds, for a message tells it. */
+  /** One timeout covers all requests. Its rest is in whole milliseconds, for a message shows it. */
   #optionsNow() {
     const { timeout } = this.#options;
     if (timeout === Infinity) return this.#options;

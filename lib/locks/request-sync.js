@@ -35,8 +35,8 @@ const LocalBackend = lazy(() => require('../backends/local/backend.js').LocalBac
  * before it returns.
  */
 class SyncRequest {
-  // The fields that a backend and the call chain see are those of LockRequest, which says more of
-  // them and inherits nothing; this one never waits in a queue of thousands, so options are fields.
+  // A backend and the call chain read the same fields as of LockRequest, which documents them and
+  // inherits nothing. This class never waits in a queue of thousands, so options are fields.
   backendId = -1;
   tokenHigh = 0;
   tokenLow = 0;

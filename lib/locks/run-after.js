@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * Like `promise.then(onFulfilled, onRejected)`. Programs put a then() of their own in the place of
- * JavaScript's; if that throws, the request gives up, and gives back what it was granted.
+ * Like `promise.then(onFulfilled, onRejected)`. A program may have replaced then(). If its then()
+ * throws, the request is aborted, and releases the lock that it was granted.
  * @template T
  * @param {Promise<T>} promise  that lets the request run, or of its end
  * @param {{ abort(reason: unknown): void }} request
@@ -20,14 +20,14 @@ function runAfter(promise, request, onFulfilled, onRejected = undefined) {
 }
 
 /**
- * The caller is told what then() threw.
+ * Ignores a rejection: the caller receives the exception of then().
  * @param {Promise<unknown>} promise
  */
 async function ignore(promise) {
   try {
     await promise; // which calls no then() of the program
   } catch {
-    // Told already.
+    // The caller has an error already.
   }
 }
 

@@ -33,7 +33,7 @@ class Semaphore {
     this.#base = newBase()(name === undefined ? undefined : toName()(name), options);
   }
 
-  /** Of one call: whoever stands before the lock manager may change it. */
+  /** A new object for each call: code in front of the lock manager may change it. */
   get #permit() {
     return { mode: /** @type {const} */ ('shared'), limit: this.#limit };
   }

@@ -44,7 +44,7 @@ class WaitLimits {
     this.#timeout = timeout;
   }
 
-  /** Called when the request is queued: one that is granted at once pays for no timer. */
+  /** Called when the request is queued: a request that is granted at once pays for no timer. */
   startTimer() {
     if (this.#timeout === Infinity) return;
     this.#timer = setTimeout(timeOut, this.#timeout, this);

@@ -395,7 +395,8 @@ class DeadlockDetector {
   }
 
   /**
-   * An id is used again once its request has ended, so one that is watched no more is not meant.
+   * Finds a watched request of this agent. An id is used again after its request has ended, so a
+   * request that is no longer watched does not count.
    * @param {LockDetail} detail
    * @param {Map<number, WatchedRequest>} own  watched when the look began
    */
@@ -434,7 +435,7 @@ class DeadlockDetector {
 
 /**
  * Whether the callback that a request was made in has ended. The callback of a reentrant request
- * has the lock of the one that covers it, whose callback may still run.
+ * has the lock of the covering request, whose callback may still run.
  * @param {WatchedRequest} request
  */
 function hasLeft({ outer, extras }) {
