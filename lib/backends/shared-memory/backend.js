@@ -72,8 +72,8 @@ class PendingLosses {
 const SOON = Promise.resolve();
 
 /**
- * Calls a function in a microtask, once, however often it is asked to before. No then() of the
- * program has a part in it: one that throws would end all later calls.
+ * Calls a function in a microtask, once, however often it is scheduled before. The microtask uses
+ * no then() of the program: a then() that throws would end all later calls.
  */
 class SoonCall {
   #isDue = false;
@@ -103,7 +103,7 @@ const view = lazy(() => require('./snapshot.js'));
 const walkWaits = lazy(() => require('./wait-walk.js').walkWaits);
 
 const OUTCOME_MASK = (1 << OUTCOME_BITS) - 1;
-const MAX_HOLDERS = 100; // unless holdersOf() is told otherwise
+const MAX_HOLDERS = 100; // the default of holdersOf()
 
 /**
  * The backend over the lock table in shared memory: one agent of a bucket. The native part sees ids
@@ -220,7 +220,7 @@ class SharedMemoryBackend {
     const answer = isWanted ? this.#kept.endOrKeep(request) : this.#agent.end(id);
     this.#requests.byId[id] = null;
     request.backendId = NO_ID;
-    const loss = answer === 0 ? 0 : this.#hear(answer); // most have nothing to hear
+    const loss = answer === 0 ? 0 : this.#hear(answer); // mostly 0: no event to handle
     if (loss !== LOSS_UNKNOWN) return reasonOfLoss(loss);
     if (!isSync) return apply(then, this.#requests.awaitRelease(id), [reasonOfEvent]);
     const kind = waitInSlices(Infinity, (ms) => {
@@ -391,14 +391,14 @@ class SharedMemoryBackend {
   }
 
   /**
-   * Closes the native agent. A later microtask, or the caller, tells all its requests.
+   * Closes the native agent. A later microtask, or the caller, notifies all its requests.
    * @param {() => DOMException} makeError  creates the error of the waiting requests
    * @param {number} released  the event kind that answers releases in progress
    * @param {string} because  for those that hold a lock
    */
   #giveUp(makeError, released, because) {
     for (const request of this.#requests.takeAll()) {
-      // It was told of its grant or is about to be; a report of a loss may be pending, too.
+      // Its grant was reported or is about to be; a report of a loss may be pending, too.
       const isHeld = request.tokenHigh !== 0 || this.#agent.isHeld(request.backendId);
       const tell = isHeld
         ? () => request.lost('disconnected', because)
@@ -441,8 +441,8 @@ class SharedMemoryBackend {
   }
 
   /**
-   * Handles events that arrived during waitSync() for other requests of this agent. What has come
-   * since may be what the request waits for, and is left to the next wait.
+   * Handles events that arrived during waitSync() for other requests of this agent. Later events
+   * may contain the outcome that the request waits for, and are left to the next wait.
    * @param {Request} request  that still waits
    */
   #hearOthers(request) {

@@ -77,7 +77,7 @@ class Comebacks {
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 /** @typedef {import('./request-table.js').RequestTable} RequestTable */
 
-/** Indexes into a view of a record: of 32-bit words, but for the token's 64 bits. */
+/** Indexes into a view of a record: of 32-bit words, except for the token's 64 bits. */
 const STATE = 0;
 const MODE = MODE_BYTES / 4;
 const TOKEN = TOKEN_BYTES / 8;

@@ -64,8 +64,8 @@ function openAgent(native, options, words, onEvents) {
 }
 
 /**
- * What an error is about: the folder of the bucket, or the directory that it is to be in, where
- * that is no private one.
+ * The path that an error names: the folder of the bucket, or the directory that is to contain the
+ * folder if the directory is not private.
  * @param {AgentOptions} options
  */
 function placeToName({ directory, bucket }) {

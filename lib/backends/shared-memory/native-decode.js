@@ -12,7 +12,7 @@
 
 const INFO_FIELDS = 3;
 
-/** Where the values of a lock are, as src/binding/snapshot_to_js.h lists them; a token has two. */
+/** Indexes of the values of a lock, as src/binding/snapshot_to_js.h lists them; a token has two. */
 const LOCK = Object.freeze({
   NAME: 0,
   MODE: 1,
@@ -31,7 +31,7 @@ const LOCK = Object.freeze({
 });
 const LOCK_FIELDS = 16;
 
-/** Where the values of an event are: kWatchEventFields in src/binding/agent_wrap.h. */
+/** Indexes of the values of an event: kWatchEventFields in src/binding/agent_wrap.h. */
 const EVENT = Object.freeze({
   NAME: 0,
   TYPE: 1,

@@ -21,7 +21,7 @@ const NO_ID = -1;
 
 const WAS_DAMAGED = 'its record in the lock table was damaged';
 
-/** Where the words of an event are; EVENT_STALLED has a process id in place of a token's half. */
+/** Indexes of the words of an event; EVENT_STALLED has a process id in place of a token's half. */
 const EVENT_ID = 0;
 const EVENT_KIND = 1;
 const EVENT_TOKEN = 2;
@@ -120,11 +120,11 @@ class RequestTable {
   }
 
   /**
-   * Tells requests their events, until there are none.
+   * Passes events to their requests, until there are none.
    * @param {() => number} read  of the native part, which writes the next ones
    * @param {() => Error} lastError  of the native part, for a request that failed
-   * @returns {number | undefined} the last answer of the native part; undefined if one of those who
-   *   were told has closed it
+   * @returns {number | undefined} the last answer of the native part; undefined if a notified
+   *   request has closed it
    */
   tellAll(read, lastError) {
     const requests = this.byId;
@@ -141,7 +141,7 @@ class RequestTable {
   }
 
   /**
-   * Tells a request an event.
+   * Passes an event to its request.
    * @param {number} index  of the event, among those that the native part has just written
    * @param {() => Error} lastError
    */

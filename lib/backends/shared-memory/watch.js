@@ -29,7 +29,7 @@ const NET_MS = 1000;
  * @property {() => boolean} arm  makes the next event call wake(); true: an event is being written
  * @property {(isPaused: boolean) => void} pause
  * @property {() => number[] | undefined} usage
- * @property {() => void} end  tells writers that this reader is gone
+ * @property {() => void} end  notifies writers that this reader is gone
  * @property {boolean} hasNet
  */
 
