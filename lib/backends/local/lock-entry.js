@@ -93,7 +93,7 @@ class LockEntry {
    *   away
    */
   lossReason = undefined;
-  /** Whether the lock was granted from the queue and the request has not been told yet. */
+  /** Whether the lock was granted from the queue and the request is not notified yet. */
   isGrantOnItsWay = false;
   /** Unique among the requests of this thread. */
   number = ++lastNumber;

@@ -146,7 +146,7 @@ class LocalWatches {
  * @property {(entry: LockEntry, reason: LossReason) => void} onLost  a held entry has lost its lock
  */
 
-/** @typedef {any} Viewer  the agent of this table that is told */
+/** @typedef {any} Viewer  the agent of this table that is notified */
 
 const walkWaits = lazy(() => require('./wait-walk.js').walkWaits);
 

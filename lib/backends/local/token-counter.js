@@ -19,8 +19,8 @@ class TokenCounter {
   }
 
   /**
-   * Starts from the wall clock and leaves room for a million grants per millisecond, so a later
-   * counter's tokens are above those of an earlier one.
+   * Starts from the wall clock and leaves room for a million grants per millisecond, so the tokens
+   * of a later counter are above all tokens of an earlier one.
    * @param {number} nowMs
    */
   static startingAt(nowMs) {

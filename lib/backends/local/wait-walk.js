@@ -10,7 +10,7 @@ const { tokenOf } = require('./lock-entry.js');
 /** @typedef {import('../../../types/backend.d.ts').WaitWalk} WaitWalk */
 /** @typedef {import('../../../types/backend.d.ts').WaitWalkOptions} WaitWalkOptions */
 
-/** What names the enclosing lock: its token, and above it the option `deadlock`. */
+/** The bits of the enclosing lock's token; above them is the option `deadlock`. */
 const TOKEN_BITS = 62;
 
 /**
@@ -89,9 +89,9 @@ function reachableFrom(starts, entriesOf, { withQueues }) {
 }
 
 /**
- * Reads what can be reached from some requests: finds it in one step, which is a walk over links,
- * and makes the details in pieces. What has changed by then is left out, so all that remains was
- * there at the moment of the walk.
+ * Reads the requests that can be reached from some requests. One step, a walk over links, finds
+ * them; their details are made in pieces. A request that has changed by then is left out, so all
+ * that remains was there at the moment of the walk.
  * @param {LockEntry[]} starts  queued
  * @param {(agent: Agent) => Iterable<LockEntry>} entriesOf  the thread of an agent
  * @param {(entry: LockEntry) => LockDetail} describe
