@@ -28,7 +28,7 @@ const { toInspection } = require('./wire-values.js');
 /** One for all copies of this module that a thread may have loaded. */
 const THREAD_KEY = Symbol.for('holdfast.thread');
 
-/** What tells this thread from all others, in whatever process and namespace. */
+/** The name of this thread, which no other thread has, in whatever process and namespace. */
 function threadName() {
   const holder = /** @type {any} */ (globalThis);
   if (holder[THREAD_KEY] === undefined)
@@ -67,8 +67,8 @@ function stateOf({ session, clientId, tracked }, toBrokerTime) {
 const PRIVATE_FILE = 0o600;
 
 /**
- * A socket that listens as long as this thread lives. A broker that comes up while the thread is
- * blocked or stopped connects to it: the kernel accepts, and tells of the end.
+ * A socket that listens as long as this thread lives. A broker that starts while the thread is
+ * blocked or stopped connects to it: the kernel accepts, and reports the end.
  */
 class Lifeline {
   name;
@@ -136,7 +136,7 @@ function notMade(folder, cause) {
  * @property {Int32Array} isOpen  one word, shared with the threads that have inherited it
  */
 
-/** Threads inherit what is kept here from the one that starts them, as it is then. */
+/** A thread inherits the value kept here, as it is when the thread is started. */
 const PLACES_KEY = 'holdfast.broker.open-places';
 
 /** @returns {Map<string, OpenPlace>} by client */
@@ -197,8 +197,8 @@ const LOOK_MS = 5;
 const SILENT = 'the broker has not answered: is it stopped?';
 
 /**
- * The backend over a broker: one agent of a bucket. It decides nothing. What it has asked for is
- * kept here until it has ended, and told again to a broker that comes after one that died.
+ * The backend over a broker: one agent of a bucket. It decides nothing. Its requests are kept here
+ * until they have ended, and are sent again to a broker that replaces a dead one.
  * @implements {LockBackend}
  */
 class BrokerBackend {
@@ -285,10 +285,10 @@ class BrokerBackend {
   }
 
   /**
-   * The same, for a thread that does not go on before.
+   * The same, for a thread that waits until the release is done.
    * @param {Request} request
    * @returns {LockLossReason | undefined}
-   * @throws DOMException where nobody can be asked: this thread's own connection gives it back
+   * @throws DOMException if no broker answers: this thread's own connection releases the lock
    */
   releaseSync(request) {
     needRoom();
@@ -302,7 +302,7 @@ class BrokerBackend {
   }
 
   /**
-   * @param {TrackedRequest} tracked  that is given back
+   * @param {TrackedRequest} tracked  that is released
    * @returns {LockLossReason | undefined}
    */
   #askForLoss({ id, request }) {
@@ -337,7 +337,7 @@ class BrokerBackend {
   }
 
   /**
-   * A blocked thread reads nothing of its own connection: it asks for the holders.
+   * A blocked thread does not read its own connection: it requests the holders.
    * @param {TrackedRequest} tracked
    */
   #isFree({ id, request }) {
@@ -391,7 +391,7 @@ class BrokerBackend {
       }
       return outcome;
     } catch (error) {
-      this.cancel(tracked.request); // or it would be granted to nobody
+      this.cancel(tracked.request); // or it could be granted without a holder
       throw error;
     }
   }
@@ -556,7 +556,7 @@ class BrokerBackend {
     this.#calls.repeat();
   }
 
-  /** A broker has died, as a rule: the next one is told everything. */
+  /** Usually a broker has died: the next broker gets the whole state. */
   #onClose() {
     if (this.#tracked.size > 0 || this.#watches.size > 0 || !this.#calls.isIdle) this.#connect();
   }

@@ -77,7 +77,7 @@ class BrokerCalls {
     this.#take(id)?.reject(error);
   }
 
-  /** Another broker has come. It hears of a watch before it is asked what that one has seen. */
+  /** Another broker has started. It receives each watch before the calls that read its events. */
   repeat() {
     const calls = [...this.#calls];
     const isWatch = (/** @type {[number, Call]} */ [, { what }]) => what === 'watch';

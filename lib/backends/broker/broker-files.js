@@ -54,7 +54,7 @@ function isOtherFolder(folder, noted) {
 /** @typedef {import('./platform.js').Platform} Platform */
 
 /**
- * What a broker says about itself in a file that only this user can read.
+ * A broker's description of itself, in a file that only this user can read.
  * @typedef {object} Claim
  * @property {number} number
  * @property {string} socket  that it listened on before the claim was made. In the file it is a
@@ -72,14 +72,14 @@ const DRAFT_NAME = /^draft-/;
 const PRIVATE_DIRECTORY = 0o700;
 const PRIVATE_FILE = 0o600;
 const OTHERS = 0o077;
-/** What is there cannot be read or written just now, and says nothing about what is there. */
+/** A file cannot be read or written just now, which says nothing about its content. */
 const SHORTAGES = ['EMFILE', 'ENFILE', 'ENOMEM', 'ENOSPC', 'EDQUOT'];
 
 /** @param {string} message */
 const securityError = (message) => new DOMException(message, 'SecurityError');
 
 /**
- * Makes a directory that only this user may enter, or checks one that is there.
+ * Makes a directory that only this user may enter, or checks an existing one.
  * @param {string} directory
  * @param {Platform} platform
  * @param {boolean} isRecursive
@@ -112,7 +112,7 @@ function notCreated(directory, cause) {
   return securityError(`The directory for locks cannot be made: ${directory} (${message})`);
 }
 
-/** Where a bucket of the broker lives: its folder, the claims in it, its sockets. */
+/** The files of a bucket of the broker: its folder, the claims in it, its sockets. */
 class BrokerFiles {
   /** @type {string} of the bucket */
   folder;
@@ -205,8 +205,8 @@ class BrokerFiles {
   }
 
   /**
-   * Where somebody has removed all claims, the numbers go on behind the last journal: it is the
-   * state to begin with, and the older one from then on.
+   * If all claims were removed, the numbers continue after the last journal. That journal is the
+   * new broker's initial state, and an older journal from then on.
    * @returns {number} of the highest claim; 0: there never was one
    */
   highestClaim() {
@@ -234,7 +234,7 @@ class BrokerFiles {
     if (claim === undefined) return undefined;
     const socket = this.#pathOf(this.claimsFolder, claim.socket);
     if (this.#isTooLong(socket) || isOtherFolder(path.dirname(socket), claim.outside)) {
-      // Its broker may live all the same: another one would grant the same locks.
+      // Its broker may still live: another one would grant the same locks.
       throw invalidStateError(
         `The socket of the broker cannot be reached from here: ${socket}. Either its folder is ` +
           `another one here, as in another container: a shorter HOLDFAST_DIR for all puts it ` +
@@ -265,7 +265,7 @@ class BrokerFiles {
     return this.hasSocketFiles && !path.isAbsolute(name) ? path.join(folder, name) : name;
   }
 
-  /** @param {string} name  of a lifeline, as its client tells it */
+  /** @param {string} name  of a lifeline, as its client sends it */
   lifelinePath(name) {
     return this.#pathOf(this.lifelinesFolder, name);
   }
@@ -276,14 +276,14 @@ class BrokerFiles {
   }
 
   /**
-   * Whether a claim is where clients look for it.
+   * Whether a claim is in the folder in which clients expect it.
    * @param {Claim} claim  of this process
    */
   hasClaim({ number, socket }) {
     try {
       return this.readClaim(number)?.socket === socket;
     } catch {
-      return true; // one client too many is no reason to tell all others that their locks are lost
+      return true; // one client too many is no reason to report to all others that locks are lost
     }
   }
 
@@ -333,7 +333,7 @@ class BrokerFiles {
   }
 
   /**
-   * What brokers and candidates before have left behind, but for their sockets.
+   * Removes the files of previous brokers and candidates, except for their sockets.
    * @param {number} number  of the highest claim
    */
   cleanUp(number) {

@@ -27,7 +27,7 @@ const askHolders = (calls, name, max) =>
 /**
  * @param {() => { value: any }} ask  blocks the thread
  * @param {string} name
- * @returns {LockDetail[]} none, where no answer comes, or one that a blocked thread cannot take
+ * @returns {LockDetail[]} none without an answer, or if a blocked thread cannot take the answer
  */
 function askHoldersSync(ask, name) {
   try {

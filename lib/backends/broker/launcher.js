@@ -43,7 +43,7 @@ class ClientSocket {
   #onRead() {
     const callback = (/** @type {number} */ length, /** @type {Uint8Array} */ bytes) => {
       this.#onBytes(/** @type {Buffer} */ (bytes), length);
-      return true; // goes on
+      return true; // continues to read
     };
     return { buffer: sharedBuffer(), callback };
   }
@@ -70,8 +70,9 @@ class ClientSocket {
 /** A broker without connections ends after this time. */
 const IDLE_MS = 10_000;
 /**
- * One of many clients starts a broker. Another one does after this time, or at once when the
- * starting process is gone: this often, for one that cannot run would be started without end.
+ * One of many clients starts a broker. Another client does after START_MS, or at once if the
+ * starting process is gone. The latter has a limit: a broker that cannot run would be started
+ * without end.
  */
 const START_MS = 3000;
 const MAX_QUICK_STARTS = 5;
@@ -132,8 +133,8 @@ const MAX_INHERITED = 2 ** 16;
 const CLOSE_ON_EXEC = 0o2000000;
 
 /**
- * The descriptors of this process that a program started by it would inherit, as those of a shell's
- * redirections. libuv closes them on macOS, and Windows inherits only what is listed.
+ * The descriptors of this process that a started program would inherit, as a shell's redirections.
+ * libuv closes them on macOS, and Windows inherits only what is listed.
  * @returns {number[]} none where there is no /proc, and none on Bun and Deno, whose spawn() passes
  * no more than the standard streams
  */
@@ -141,7 +142,7 @@ function inheritedDescriptors() {
   if ('bun' in process.versions || 'deno' in process.versions) return [];
   try {
     const limits = fs.readFileSync('/proc/self/limits', 'utf8');
-    // Nothing can take the place of one that was opened before the limit became narrower.
+    // A descriptor opened before the limit was lowered may be above it, and cannot be replaced.
     const end = Math.min(Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1]), MAX_INHERITED);
     const descriptors = fs.readdirSync('/proc/self/fd').map(Number);
     return descriptors.filter((descriptor) => descriptor < end && isInherited(descriptor));
@@ -166,7 +167,7 @@ class Launcher {
   #place;
   #isOver = false;
   #lookedAt = machineNow();
-  /** How long it has looked for the broker. */
+  /** How long the search for the broker has taken. */
   #triedMs = 0;
   #pauseMs = FIRST_PAUSE_MS;
   #starts = 0;

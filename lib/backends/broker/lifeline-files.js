@@ -11,8 +11,8 @@ const { removeFile } = require('./remove-file.js');
 /**
  * The folder of lifelines names every client that may hold a lock: `s<id>` is the socket itself,
  * `at-<id>` a file that names a socket which cannot be there, because its path would be too long or
- * because sockets are no files here. Either appears when the socket listens. So nobody listens on
- * one that refuses a connection any more.
+ * because sockets are no files here. Either appears when the socket listens. So a refused
+ * connection proves that the client listens no more.
  */
 
 const SOCKET_NAME = /^s[0-9a-f]{16}$/;
@@ -30,7 +30,7 @@ const pointerTo = (place, socket) =>
   path.join(place.lifelinesFolder, `at-${/** @type {string} */ (socket.split(/[/\\]/).pop())}`);
 
 /**
- * Where a new lifeline is to listen, and what makes it known once it does.
+ * The path at which a new lifeline has to listen, and the function that makes it known afterwards.
  * @param {BrokerFiles} place
  * @returns {{ name: string, listenAt: string, publish: () => void }} the name is for lifelinePath()
  */
@@ -54,7 +54,7 @@ function listLifelines(place) {
     if (SOCKET_NAME.test(name)) return [name];
     if (!POINTER_NAME.test(name)) return [];
     const file = path.join(place.lifelinesFolder, name);
-    // Whoever has not written it to its end has not yet spoken to a broker.
+    // A client that has not written it to its end has not yet spoken to a broker.
     const socket = readPointer(file);
     return socket !== '' && pointerTo(place, socket) === file ? [socket] : [];
   });
@@ -72,7 +72,7 @@ function readPointer(file) {
 
 /**
  * @param {BrokerFiles} place
- * @param {string} name  of a lifeline that nobody listens on any more
+ * @param {string} name  of a lifeline on which no client listens any more
  */
 function removeLifeline(place, name) {
   if (SOCKET_NAME.test(name)) return removeFile(place.lifelinePath(name));

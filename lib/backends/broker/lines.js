@@ -5,7 +5,7 @@
 const NEWLINE = 10;
 /** No greeting is longer, so a stranger cannot fill the memory of the other side with one line. */
 const MAX_GREETING_BYTES = 2 ** 16;
-/** No line is longer. What `inspect()` says of 100,000 requests takes 16 million. */
+/** No line is longer. The answer to `inspect()` with 100,000 requests takes 16 million. */
 const MAX_KNOWN_LINE_BYTES = 2 ** 27;
 
 /** The other side does not keep to the protocol. */

@@ -33,7 +33,7 @@ const MAX_REFUSALS = 35;
 class Link {
   #place;
   #user;
-  /** @type {Launcher | undefined} while it looks for a broker */
+  /** @type {Launcher | undefined} while it searches for a broker */
   #launcher = undefined;
   /** @type {Socket | undefined} */
   #socket = undefined;
@@ -80,7 +80,7 @@ class Link {
     return t + this.#clockOffset;
   }
 
-  /** No effect while there is a connection, or one is looked for. */
+  /** No effect while there is a connection, or a search for one. */
   open() {
     if (this.#socket !== undefined || this.#launcher !== undefined) return;
     clearTimeout(this.#retryTimer);
@@ -187,7 +187,7 @@ class Link {
       this.#user.onClose();
       return;
     }
-    // It died, or was about to end by itself, before it had greeted.
+    // The broker died, or was about to end, before its greeting.
     this.#refusals += 1;
     if (this.#refusals <= MAX_REFUSALS) {
       const ms = Math.min(FIRST_RETRY_MS * 2 ** (this.#refusals - 1), MAX_RETRY_MS);
@@ -202,7 +202,7 @@ class Link {
 }
 
 /**
- * @param {any[]} clock  of the broker, as it tells it
+ * @param {any[]} clock  of the broker, as received
  * @param {number} askedAt
  */
 function leadOf([kind, now, lead], askedAt) {

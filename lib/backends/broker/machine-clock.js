@@ -27,10 +27,10 @@ const machineNow = CLOCK_KIND === 'boot' ? () => Number(hrtimeNs()) / NS_PER_MS 
 const GOOD_ERROR_MS = 0.01;
 /** A thread that is interrupted all the time takes the best of so many moments. */
 const MAX_MOMENTS = 20;
-/** Nor does it look for longer at a clock that stands still. */
+/** The longest search, for a clock that stands still. */
 const MAX_SEARCH_MS = 500;
 
-/** Both clocks. The thread may be interrupted between any two of these looks. */
+/** Reads both clocks. The thread may be interrupted between any two of these readings. */
 function look() {
   const before = machineNow();
   const wall = dateNow();
@@ -38,10 +38,10 @@ function look() {
 }
 
 /**
- * Date.now() says whole milliseconds, so the moment is looked for at which the next one begins: it
- * is between two looks. Where the thread was interrupted meanwhile it is looked for once more. The
- * time at which this process began, which performance.timeOrigin says, is no help: Node looks at
- * the two clocks one after the other, too, once and for all.
+ * Date.now() returns whole milliseconds, so this finds the moment at which the next one begins: the
+ * moment is between two readings. If the thread was interrupted meanwhile, the search is repeated.
+ * performance.timeOrigin, the time at which this process began, is no help: Node reads the two
+ * clocks one after the other, too, and only once.
  */
 function measureWallLead() {
   let last = look();
@@ -75,14 +75,14 @@ function wallLead() {
   return knownLead;
 }
 
-/** What of this file system tells clocks of Linux apart: the boot, and the time namespace. */
+/** The files that distinguish the clocks of Linux: the boot, and the time namespace. */
 const CLOCK_FILES = [
   () => fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
   () => fs.readlinkSync('/proc/self/ns/time'),
 ];
 
 /**
- * The name of the clock that machineNow() reads. Who has the same one has the same time.
+ * The name of the clock that machineNow() reads. Processes with the same name have the same time.
  * @returns {string}
  */
 function clockName() {

@@ -5,7 +5,8 @@ const { userOfMachine } = require('../bucket-directory.js');
 const { startByPs } = require('./process-start.js');
 
 /**
- * What differs by platform, and nothing else of the broker does. Each entry names its source.
+ * The differences between platforms: no other part of the broker differs. Each entry names its
+ * source.
  *
  * @typedef {object} Platform
  * @property {(user: { uid: number, homedir: () => string }) => string} directory  where the
@@ -123,7 +124,7 @@ const folderNameOf = (bucket) =>
   `~${bucket.replace(PLAIN, (character) => `^${character.toLowerCase()}`)}~`;
 
 /**
- * What a broker's runtime needs of the environment: where its libraries are, and Deno's cache. All
+ * The variables that a broker's runtime needs: the paths of its libraries, and Deno's cache. All
  * else is the starter's own: secrets, preloaded modules, a debugger, the channel to its parent.
  */
 const KEPT_VARIABLES = [
@@ -161,7 +162,7 @@ function commandFor(script, args, versions = process.versions) {
 /** A broker needs little memory and no further threads. */
 const LEAN = ['--v8-pool-size=0', '--max-semi-space-size=1'];
 
-/** Where `bun build --compile` puts the program (bun, StandaloneModuleGraph.zig, base_path). */
+/** The folders of a `bun build --compile` program (bun, StandaloneModuleGraph.zig, base_path). */
 const BUN_FOLDERS = ['/$bunfs/', 'B:/~BUN/', 'B:\\~BUN\\'];
 
 /**

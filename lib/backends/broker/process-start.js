@@ -1,11 +1,12 @@
 'use strict';
 
 const PS = '/bin/ps';
-/** A ps that hangs tells nothing. */
+/** The time limit for a ps that hangs. */
 const MAX_MS = 5000;
 
 /**
- * When a process has started, as ps(1) says it: in the same words whoever asks, wherever it is.
+ * The time at which a process has started, as ps(1) prints it: the same text for each caller, in
+ * each place.
  * @param {number} pid
  * @param {number} [maxMs]
  * @returns {Promise<string | undefined>} undefined: there is no such process, or no such ps

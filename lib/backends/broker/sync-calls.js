@@ -9,7 +9,7 @@ const SyncHelper = lazy(() => require('./sync-helper.js').SyncHelper);
 
 /**
  * The callback has run, so this replaces its result. It is no loss: the lock may well have been
- * held until now, and whoever waits for it gets it when the client's own connection is read.
+ * held until now, and the next waiter gets it when the client's own connection is read.
  * @param {string} name
  * @param {Error} cause
  */
@@ -23,7 +23,7 @@ const unconfirmedRelease = (name, { message }) =>
  * @typedef {object} BlockedClient  whose thread asks
  * @property {() => void} connect
  * @property {() => boolean} isFlushed  its own connection has sent everything
- * @property {() => object} state  what to tell a broker that may not have heard all
+ * @property {() => object} state  for a broker that may not have received all of it
  */
 
 /** Questions to the broker for which the thread blocks. The first one starts the helper thread. */
@@ -62,7 +62,7 @@ class SyncCalls {
   }
 
   /**
-   * The same where the thread goes on whether it is heard or not.
+   * The same, if the thread continues whether the broker receives the message or not.
    * @param {string} what
    * @param {unknown[]} argument
    * @param {number} timeout
@@ -71,7 +71,7 @@ class SyncCalls {
     try {
       this.ask(what, argument, timeout);
     } catch {
-      // Whoever tells this also does it by the client's own connection.
+      // The caller also sends the message by the client's own connection.
     }
   }
 

@@ -13,7 +13,7 @@ const ANSWER_BYTES = 4096;
 /** Escaped, a message takes up to six times as many bytes. */
 const MAX_MESSAGE_UNITS = 600;
 const TOO_LONG = 'The answer of the broker is too long for a blocked thread';
-/** What the words of the shared buffer mean: the number of the last answer, its length, a phase. */
+/** The words of the shared buffer: the number of the last answer, its length, a phase. */
 const NUMBER = 0;
 const LENGTH = 1;
 const PHASE = 2;
@@ -26,9 +26,10 @@ const RUNNING = 1;
 const ENDED = 2;
 
 /**
- * A thread that fails before it runs the first line of ours can note nothing, and shows a blocked
- * thread nothing: only the time tells. A start takes less than a tenth of a second, with preloaded
- * modules on a busy machine seconds; where this is too short, a request fails and no lock is lost.
+ * A thread that fails before it runs the first line of ours cannot report anything to a blocked
+ * thread: only the time shows it. A start takes less than a tenth of a second, with preloaded
+ * modules on a busy machine seconds. If this limit is too short, a request fails and no lock is
+ * lost.
  */
 const MAX_START_MS = 30_000;
 
@@ -40,8 +41,8 @@ const warnOfEnd = ({ message }) =>
   });
 
 /**
- * A thread that speaks to the broker while this one is blocked: with a connection of its own, for
- * the same session.
+ * A thread that speaks to the broker while this one is blocked. Its connection is a separate one
+ * for the same session.
  */
 class SyncHelper {
   #words;
@@ -79,14 +80,15 @@ class SyncHelper {
    * @param {Question} question
    * @param {boolean} isFlushed  this thread's own connection has sent everything
    * @param {number} timeout  in ms, may be Infinity
-   * @param {() => object} state  what to tell a broker that may not have heard all
+   * @param {() => object} state  for a broker that may not have received all of it
    * @returns {{ isTimeout: boolean, value: any }}
    * @throws DOMException when there is no broker to be had, or the helper thread has failed
    */
   call(question, isFlushed, timeout, state) {
     const end = machineNow() + timeout;
     let answer = this.#ask(question, isFlushed ? undefined : state(), timeout);
-    // The helper's connection, or its broker, has gone meanwhile: the next one is told everything.
+    // The helper's connection, or its broker, has gone meanwhile: the next one gets the whole
+    // state.
     while (answer?.isLost) {
       answer = this.#ask(question, state(), Math.max(0, end - machineNow()));
     }

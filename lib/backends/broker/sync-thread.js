@@ -1,7 +1,7 @@
 'use strict';
 
-// The helper thread of requestSync(): speaks to the broker for a thread that is blocked. It asks
-// what it is told to ask, one question after the other, and writes the answers to a shared buffer.
+// The helper thread of requestSync(): speaks to the broker for a thread that is blocked. It sends
+// the questions that it gets, one after the other, and writes the answers to a shared buffer.
 
 const { parentPort, workerData } = require('node:worker_threads');
 const { checkBuild } = require('../../build-id.js');
@@ -29,8 +29,8 @@ const {
  */
 
 /**
- * A broker that has not heard of the request came after the one that it was sent to: it has to be
- * told everything, as after a lost connection.
+ * A broker that does not know the request has replaced the broker that received it. The new broker
+ * needs the whole state, as after a lost connection.
  * @param {any} value
  */
 const toAnswer = (value) => (value?.[0] === 'unknown' ? { isLost: true } : { value });
@@ -63,7 +63,7 @@ class SyncThread {
         if (kind === 'over') this.#onOver(rest);
         else this.#receive(kind, rest[0], rest[1], rest[2]);
       },
-      // This thread may know less of the client by now than the next broker has to be told.
+      // This thread may know less of the client by now than the next broker needs.
       onClose: () => this.#answer({ isLost: true }),
       onFailure: ({ name, message }) => this.#answer({ error: [name, message] }),
     });

@@ -34,7 +34,7 @@ class TrackedRequest {
   #flags;
   #wireExtras;
   #t = machineNow();
-  /** When it was given back. */
+  /** When it was released. */
   #releasedAt = 0;
 
   /**
@@ -183,7 +183,7 @@ class TrackedRequests {
    * @param {any[]} token
    */
   #onGranted(tracked, [high, low]) {
-    if (tracked.view !== VIEW.WAITING) return; // heard of before
+    if (tracked.view !== VIEW.WAITING) return; // received before
     this.grant(tracked, high, low);
     tracked.request.granted();
   }

@@ -1,6 +1,6 @@
 'use strict';
 
-// What JSON does not know, and crosses as a string: tokens.
+// Tokens cross as strings, because JSON has no such values.
 
 /** @param {bigint | null | undefined} token */
 const toText = (token) => (typeof token === 'bigint' ? `${token}` : token);

@@ -11,7 +11,7 @@
  * From the broker:
  *   hi [version, nonce, clock, now, wallLead] · welcome [proof] · w [id] · g [id, high, low] ·
  *   m [id] · l [id, reason, high, low] · d [id, reason] · e [id, name, message] ·
- *   p [call, key, items], which go before those of the answer · a [call, value] ·
+ *   p [call, key, items], which go before the items of the answer · a [call, value] ·
  *   x [call, name, message]: no answer ·
  *   over [name, message, knownUpTo]: no more is to be had here, and why; with the highest number of
  *   a request in its table if its directory was removed
@@ -23,10 +23,10 @@ const WIRE_VERSION = 3;
 const SHARED = 1;
 const IF_AVAILABLE = 2;
 const STEAL = 4;
-/** The client need not hear that it waits: no `w`, which would wake a process for nothing. */
+/** The client needs no message that it waits: no `w`, which would wake a process for nothing. */
 const PATIENT = 8;
 
-/** What a client says of its request when it comes back. */
+/** A client's state of its request when it reconnects. */
 const VIEW = Object.freeze({ WAITING: 0, HELD: 1, RELEASING: 2 });
 
 module.exports = { IF_AVAILABLE, PATIENT, SHARED, STEAL, VIEW, WIRE_VERSION };

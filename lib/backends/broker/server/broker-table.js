@@ -9,7 +9,7 @@ const { entriesByThread, Session } = require('./session.js');
 
 /** @typedef {import('../../local/lock-entry.js').LockEntry} LockEntry */
 
-/** What the journal says of a request, as journal.js lists it. */
+/** The fields of a request in the journal, as journal.js lists them. */
 
 /** @param {LockEntry} entry */
 const requestOf = (entry) => /** @type {RemoteRequest} */ (/** @type {any} */ (entry.request));
@@ -42,17 +42,17 @@ function recordOf(sessionId, entry) {
 
 /** @typedef {import('./session.js').SessionDetails} SessionDetails */
 
-/** What something new takes in the journal at most, and what is said where that is not there. */
+/** Worst-case journal size of a new session or request, and the error when the disk is full. */
 
 const NO_ROOM = ['QuotaExceededError', 'The journal of the broker has no room: the disk is full'];
 
 /** In the journal, a character takes up to six bytes. */
 const MAX_BYTES_PER_UNIT = 6;
-/** What else there is in the records of a request, its ends included. */
+/** The other parts of a request's records, its ends included. */
 const MAX_OTHER_BYTES = 1024;
 
 /**
- * What a session takes that is new.
+ * The worst-case journal size of a new session.
  * @param {SessionDetails} details
  */
 const bytesOfSession = ({ clientId, pidNamespace, thread, lifeline }) =>
@@ -67,7 +67,8 @@ function bytesOfRequest([, name, , , extras]) {
 }
 
 /**
- * What crosses of a request: its number, its name, flags, the time at which it was made, extras.
+ * The parts of a request that are sent: its number, its name, flags, the time at which it was made,
+ * extras.
  * @typedef {[id: number, name: string, flags: number, t: number, extras: WireExtras | null]} Asked
  */
 /**
@@ -94,7 +95,10 @@ function toExtras(extras) {
   return { limit, holdLimit, label, callSite, deadlock: 'ignore', enclosing };
 }
 
-/** A request as the lock table sees it: it is told by its session, so it has no ears of its own. */
+/**
+ * A request as the lock table sees it. The callbacks do nothing: the session sends grants and
+ * losses to the client.
+ */
 class RemoteRequest {
   tokenHigh = 0;
   tokenLow = 0;
@@ -137,18 +141,18 @@ const CLOCK = {
 };
 
 /**
- * The lock table of a broker: the rules are those of the local one, its agents are the sessions of
+ * The lock table of a broker: the rules are the local table's, its agents are the sessions of
  * clients, and every change is noted in a journal. Knows no sockets.
  */
 class BrokerTable {
   /** @type {Map<string, Session>} */
   sessions = new Map();
-  /** What the ends of all sessions and requests may take in the journal, at most. */
+  /** The worst-case journal size of the ends of all sessions and requests. */
   owedBytes = 0;
   #table;
   #tokens;
   #journal;
-  /** What the times of a journal are taken to be later, by this broker's clock. */
+  /** The shift from the times of a journal to the times of this broker's clock. */
   #clockShift = 0;
 
   /**
@@ -230,9 +234,9 @@ class BrokerTable {
   }
 
   /**
-   * Everything that the client has is given back.
+   * Releases everything that the client has.
    * @param {Session} session
-   * @param {boolean} hasDied  or else: it has said goodbye
+   * @param {boolean} hasDied  or else: it has disconnected in order
    */
   endSession(session, hasDied) {
     if (session.isOver) return;
@@ -246,7 +250,7 @@ class BrokerTable {
   }
 
   /**
-   * A new request; one that was heard of before is left as it is.
+   * Adds a new request; a request that is known already is left as it is.
    * @param {Session} session
    * @param {Asked} asked
    */
@@ -304,7 +308,7 @@ class BrokerTable {
   }
 
   /**
-   * Gives a lock back. One that was lost is kept until the client has heard of it.
+   * Releases a lock. A lost lock is kept until the client has received the loss.
    * @param {Session} session
    * @param {number} id
    * @returns {LossReason | undefined} why it had been lost
@@ -355,7 +359,7 @@ class BrokerTable {
   }
 
   /**
-   * The client has heard of a loss.
+   * Drops a lost lock: the client has received the loss.
    * @param {Session} session
    * @param {number} id
    */
@@ -378,7 +382,7 @@ class BrokerTable {
   }
 
   /**
-   * What a journal says. Grants nothing: see processAll().
+   * Applies the records of a journal. Grants nothing: see processAll().
    * @param {any[][]} records
    */
   restore(records) {
@@ -485,8 +489,8 @@ class BrokerTable {
   }
 
   /**
-   * Takes over what the clients hold by their own word. One that has been told of no loss may
-   * have lost its lock: to whoever has a later token and excludes it.
+   * Takes over the locks that the clients report to hold. A client may have lost its lock without
+   * notice: to a holder with a later token that excludes it.
    * @param {import('./gathering.js').Hold[]} holds  in the order of the grants
    */
   adopt(holds) {

@@ -13,8 +13,8 @@ const { Rounds } = require('./round.js');
 const { SessionLifelines } = require('./session-lifelines.js');
 
 /**
- * Removes what brokers, candidates and clients that were killed have left in a bucket, but for
- * lifelines: whether a client lives is asked by its own.
+ * Removes the files that killed brokers, candidates and clients have left in a bucket, except for
+ * lifelines: a connection to a client's own lifeline shows whether the client lives.
  * @param {import('../broker-files.js').BrokerFiles} place
  * @param {import('../broker-files.js').Claim} claim  of this broker
  */
@@ -49,13 +49,13 @@ function toRefusal(cause, folder) {
 const RETURN_MS = 300;
 /** How long it waits for clients to leave: Bun may drop what comes together with an end. */
 const LEAVE_MS = 2000;
-/** How long a broker that cannot serve says so to whoever comes: others are not started faster. */
+/** How long a broker that cannot serve rejects each client: others are not started faster. */
 const REFUSE_MS = 1000;
 
 const REMOVED = 'The directory of the broker was removed or replaced';
 
 /**
- * Serves one bucket. It applies each step, writes it to the journal, and only then tells its
+ * Serves one bucket. It applies each step, writes it to the journal, and only then notifies its
  * clients.
  */
 class Broker {
@@ -78,13 +78,13 @@ class Broker {
   #unsent = new Set();
   #isCommitDue = false;
   #isServing = false;
-  /** It is not where its clients look for it any more. */
+  /** Its claim or its socket is not at the path that its clients use any more. */
   #isOver = false;
   /** @type {NodeJS.Timeout | undefined} */
   #returnTimer = undefined;
-  /** @type {Gathering | undefined} while only the clients can tell what they hold */
+  /** @type {Gathering | undefined} while only the clients know which locks they hold */
   #gathering = undefined;
-  /** @type {Refusal | undefined} why it serves nobody */
+  /** @type {Refusal | undefined} why it serves no client */
   #refusal = undefined;
 
   /**
@@ -129,7 +129,7 @@ class Broker {
   }
 
   /**
-   * What the table notes outside a round, as when a hold limit passes, is written soon.
+   * A record that the table adds outside a round, as when a hold limit passes, is written soon.
    * @param {Journal} journal
    */
   #noticing(journal) {
@@ -181,7 +181,7 @@ class Broker {
   }
 
   /**
-   * Tells everybody that no lock is to be had, for a moment, and ends.
+   * Rejects every client for a moment, because no lock is available, and ends.
    * @param {unknown} cause
    */
   refuse(cause) {
@@ -227,8 +227,8 @@ class Broker {
   }
 
   /**
-   * If the claim or the socket is not where clients look for it, it was removed or replaced. Then
-   * the locks held here exclude no other client any more.
+   * If the claim or the socket is not at the path that clients use, it was removed or replaced.
+   * Then the locks held here exclude no other client any more.
    * @returns {boolean} whether it is in its place
    */
   checkPlace() {
@@ -283,7 +283,7 @@ class Broker {
   /**
    * @param {ClientConnection} connection
    * @param {any} state
-   * @returns {Session | undefined} undefined: it was refused, and told why
+   * @returns {Session | undefined} undefined: it was rejected, with the reason
    */
   #openSession(connection, state) {
     try {
@@ -297,7 +297,7 @@ class Broker {
 
   /**
    * @param {Session} session
-   * @param {any[] | undefined} requests  undefined: the client's own thread has not told them
+   * @param {any[] | undefined} requests  undefined: the client's own thread has not sent them
    */
   #hasCome(session, requests) {
     if (this.#gathering !== undefined) {
@@ -325,7 +325,7 @@ class Broker {
       this.addStep({
         t,
         apply: () => {
-          // Who has come once more has told it once more, or has ended it.
+          // The client has reconnected since and sent its state again, or its session has ended.
           if (session.isOver || (!isHelper && session.outlet !== connection)) return;
           const isNew = !isHelper || asked[0] > session.decidedUpTo;
           mergeOne(this.table, session, connection, { view, asked, high, low, isNew });
@@ -361,7 +361,7 @@ class Broker {
     setImmediate(() => this.#commit());
   }
 
-  /** Notes what was decided, and tells it then. */
+  /** Writes the decisions to the journal, and then sends them. */
   #commit() {
     this.#isCommitDue = false;
     this.#journal.commit();
@@ -391,7 +391,8 @@ class Broker {
   }
 
   /**
-   * Its connection has ended, and so has it, as a rule. Its lifeline is removed when that is sure.
+   * The connection of a session has ended, and usually so has the client. The lifeline is removed
+   * when the end of the client is sure.
    * @param {Session} session
    */
   #endLost(session) {

@@ -53,7 +53,7 @@ const ANSWERS = {
   inspect: (table, session, _argument, reply) => reply(toPlainLists(table.inspect(session))),
 
   async waitsOf(table, session, [ids, withQueues], reply) {
-    const known = Array.isArray(ids) ? ids : []; // whoever asks so has asked for nothing
+    const known = Array.isArray(ids) ? ids : []; // without a list the client has no requests
     reply(toPlainLists(await table.waitsOf(session, known, { withQueues })));
   },
 
@@ -312,7 +312,7 @@ class ClientConnection {
     this.#told = [];
     checkState(state);
     const now = machineNow();
-    // Where a client's clock is another one, its times are right to one exchange only.
+    // If a client has another clock, its times are right to one exchange only.
     for (const [, asked] of state.requests) asked[3] = Math.min(asked[3], now);
     this.#broker.hello(this, state, isHelper === true);
   }
@@ -369,7 +369,7 @@ class ClientConnection {
     this.#lastT = Math.max(inOrder, this.#lastT);
     const { session } = this;
     const at = this.#lastT;
-    // Who has said goodbye has nothing to ask for, and nobody would give it back.
+    // A client that has disconnected in order would never release a lock granted to it later.
     this.#broker.addStep({ t: at, apply: () => !session?.isOver && apply(at) });
   }
 }

@@ -19,7 +19,7 @@ const { listLifelines } = require('../lifeline-files.js');
  */
 
 /**
- * What a client says of one request, and what the table knows of it.
+ * Merges a client's state of one request with the table's.
  * @param {BrokerTable} table
  * @param {Session} session
  * @param {ClientConnection} connection
@@ -56,13 +56,13 @@ function mergeOne(table, session, connection, { view, asked, high, low, isNew })
 
 /** @typedef {{ pid: number, pidNamespace: string }} Process */
 
-/** Then all are told that it cannot be found out who holds what. */
+/** Then all clients are notified that the holders cannot be determined. */
 const MAX_GATHERING_MS = 5000;
 
 /**
- * After a journal that cannot be understood: what the clients hold by their own word. Every client
- * that may hold a lock has a lifeline. When each of them has told what it holds, or has ended,
- * nothing more is to be known (docs/decisions/0031-a-damaged-journal.md).
+ * Recovery after a journal that cannot be understood, from the locks that the clients report. Every
+ * client that may hold a lock has a lifeline. When each of them has reported its locks, or has
+ * ended, nothing more is to be known (docs/decisions/0031-a-damaged-journal.md).
  */
 class Gathering {
   /** @type {Set<string>} the lifelines of those that have still to speak, or to end */
@@ -96,8 +96,8 @@ class Gathering {
   }
 
   /**
-   * A client's own thread has come back. It has read all that the dead broker had told it, so it
-   * knows what it holds.
+   * A client's own thread has reconnected. It has read all messages of the dead broker, so its
+   * locks are complete.
    * @param {Session} session
    * @param {[view: number, asked: Asked, high: number, low: number, at: number][]} requests
    */

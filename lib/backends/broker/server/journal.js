@@ -28,7 +28,7 @@ class PendingBytes {
     this.bytes = larger;
   }
 
-  /** What was added is not needed any more. */
+  /** The added bytes are not needed any more. */
   clear() {
     this.length = 0;
     if (this.bytes.length > SIZE) this.bytes = Buffer.allocUnsafeSlow(SIZE);
@@ -38,7 +38,7 @@ class PendingBytes {
 /** @typedef {import('../broker-files.js').BrokerFiles} BrokerFiles */
 
 /**
- * The state that survives a broker, line by line. The broker writes a record before it tells any
+ * The state that survives a broker, line by line. The broker writes a record before it notifies any
  * client. The file belongs to the process that wrote it; the next broker reads it, and writes its
  * own.
  *
@@ -49,21 +49,21 @@ class PendingBytes {
  *   [Q, session, id, name, flags, t, extras]                              waits
  *   [H, session, id, name, flags, t, extras, high, low, grantedAt]        holds, without a wait
  *   [G, session, id, high, low, grantedAt]                                holds, after it waited
- *   [L, session, id, reason]             has lost its lock, and has still to hear of it
+ *   [L, session, id, reason]             has lost its lock; its client has not received the loss
  *   [K, session, id, name, flags, t, extras, high, low, grantedAt, reason]
  *                                        the same, of a request that the journal does not know
  *   [D, session, id]                     is over
  *
- * Each record is true by itself, in any beginning of the file: what makes room is written before
- * what takes it.
+ * Each record is true in any beginning of the file: a record that frees a lock is written before
+ * the record that takes it.
  */
 const VERSION = 1;
 
 const PRIVATE_FILE = 0o600;
 
 /**
- * Written ahead as zeros, so that a full file system is noticed while there is room for what has to
- * be written all the same.
+ * Written ahead as zeros, so that a full file system is noticed while there is room for the records
+ * that have to be written even then.
  */
 const RESERVE_BYTES = 2 ** 16;
 /** The file is written anew when it has grown by so much, and by so many times what it says. */
@@ -78,7 +78,7 @@ class Journal {
   #listAll;
   #owedBytes;
   #fd = -1;
-  /** Where the next record goes, and where the zeros end. */
+  /** The end of the records, at which the next one is written, and the end of the zeros. */
   #end = 0;
   #reservedEnd = 0;
   #wholeSize = 0;
@@ -115,7 +115,7 @@ class Journal {
 
   /**
    * Writes the added records.
-   * @throws if that fails: then no client may be told of them
+   * @throws if that fails: then no client may be notified of them
    */
   commit() {
     const { bytes, length } = this.#pending;
@@ -153,7 +153,7 @@ class Journal {
     this.#reservedEnd = bytes.length + spareBytes;
   }
 
-  /** Those of earlier brokers say nothing any more; a later one, if there is any, says it all. */
+  /** Earlier brokers' journals are obsolete; a later broker's, if there is any, is complete. */
   removeOlder() {
     for (const number of this.#place.journalNumbers()) {
       if (number < this.#number) removeFile(this.#place.journalFile(number));
@@ -164,7 +164,7 @@ class Journal {
     try {
       this.writeWhole(this.#owedBytes() + RESERVE_BYTES);
     } catch {
-      this.#wholeSize = this.#end; // no room for two: the old one goes on
+      this.#wholeSize = this.#end; // no room for two: the old one stays in use
     }
   }
 

@@ -7,7 +7,7 @@ const { VERSION } = require('./journal.js');
 /** @typedef {import('../broker-files.js').BrokerFiles} BrokerFiles */
 
 /**
- * What is known of a journal that cannot be understood.
+ * The known facts about a journal that cannot be understood.
  * @typedef {object} Damage
  * @property {string} file
  * @property {string} where  which part of it
@@ -25,8 +25,8 @@ const BEGINNINGS = {
 };
 
 /**
- * What the brokers before have left: the records of the last journal, without a last one that was
- * not written to its end.
+ * Reads the records of the last journal of the previous brokers, without a last record that was not
+ * written to its end.
  * @param {BrokerFiles} place
  * @param {number} ownNumber  of the broker that reads it
  * @returns {{ records: any[][], damage: Damage | undefined }} of a damaged one, no records
@@ -57,7 +57,8 @@ function readLastJournal(place, ownNumber) {
 }
 
 /**
- * What the dead broker has kept free is room for the journal of the next one.
+ * Cuts off the zeros that the dead broker had reserved: they are room for the next broker's
+ * journal.
  * @param {string} file
  * @param {string[]} lines  that are whole
  */

@@ -1,8 +1,8 @@
 'use strict';
 
-// The broker of a bucket, a process of its own. Arguments: one JSON object, { directory, bucket,
-// number, idleMs, build }. It listens, claims `number`, and serves; it ends by itself when another
-// broker has the claim, or `idleMs` after the last client has left.
+// The broker of a bucket, in a separate process. Arguments: one JSON object, { directory, bucket,
+// number, idleMs, build }. It listens, claims `number`, and serves. It ends when another broker has
+// the claim, or `idleMs` after the last client has left.
 
 const fs = require('node:fs');
 const os = require('node:os');

@@ -28,9 +28,9 @@ function openImmediateBarrier() {
 }
 
 /**
- * Deno runs immediates without a look at its connections. It asks the kernel for the end of a new
- * connection, and hears of everything that became readable before together with it. An old one will
- * not do: Deno may take it for readable since its last look.
+ * Deno runs immediates before it has read its connections. It asks the kernel for the end of a new
+ * connection, and receives everything that became readable before together with it. An old
+ * connection is not enough: Deno may take it for readable since its last poll.
  * @param {BrokerFiles} place
  * @returns {ReadingBarrier}
  */

@@ -6,10 +6,10 @@
  */
 
 /**
- * Puts the steps of all connections in the order of real time. What a client has written before
- * another one began to write is in the kernel by then, but the event loop reads connections in an
- * order of its own. So a step waits until the loop has read all connections once more: whatever is
- * older than the beginning of that reading has arrived with it.
+ * Puts the steps of all connections in the order of real time. A message that was written before
+ * another client began to write is in the kernel by then, but the event loop reads connections in
+ * any order. So a step waits until the loop has read all connections once more: every message older
+ * than the beginning of that reading has arrived with it.
  */
 class Rounds {
   /** @type {Step[]} */

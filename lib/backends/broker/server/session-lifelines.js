@@ -21,15 +21,19 @@ const { setTimeout } = require('../../../time.js');
  */
 const RETRY_MS = 200;
 const MAX_RETRY_MS = 1000;
-/** Who has ended a connection has no full backlog: a refusal is the proof wherever it runs. */
+/**
+ * A client that has ended a connection has no full backlog: a refusal is the proof wherever it
+ * runs.
+ */
 const NO_PROCESS = { pid: 0 };
 const COME_BACK = 'come back\n';
 
 /**
- * Do the clients live that are not connected, as after the death of an earlier broker? Each of them
- * listens on a socket of its own. The kernel accepts for it, also while it is stopped, and closes
- * the connection when it ends. A client without a descriptor left closes it, too (libuv does). So
- * the end of a connection is the time to look once more: only a refusal is the death.
+ * Checks whether clients live that are not connected, as after the death of an earlier broker. Each
+ * client listens on a separate socket. The kernel accepts for the client, also while it is stopped,
+ * and closes the connection when it ends. A client without a descriptor left closes the connection,
+ * too (libuv does). So the end of a connection only leads to another attempt: only a refusal is
+ * the death.
  */
 class SessionLifelines {
   /** @type {Map<string, net.Socket>} by lifeline */
@@ -60,7 +64,7 @@ class SessionLifelines {
     const { startOf } = this.#place.platform;
     if (startOf === undefined || session.start !== undefined) return;
     const start = await startOf(session.pid);
-    // Who is still there has been there when it was looked at.
+    // A client that is still connected was the owner of the process id when its start was read.
     if (start !== undefined && !session.isAway && !session.isOver) session.noteStart(start);
   }
 

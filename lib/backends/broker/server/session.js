@@ -5,7 +5,7 @@
 /** @typedef {import('./broker-table.js').BrokerTable} BrokerTable */
 
 /**
- * Where messages for a client go.
+ * The target of messages for a client.
  * @typedef {{ send(message: unknown[]): void }} Outlet
  */
 
@@ -19,7 +19,7 @@
  * @property {string} lifeline  the socket that shows that the client lives, by its name or path
  */
 
-/** A record of a grant without the name of the session; those of ends are shorter. */
+/** A record of a grant without the name of the session; records of ends are shorter. */
 const RECORD_BYTES = 80;
 
 /** @param {unknown} value */
@@ -31,7 +31,8 @@ const bytesOf = (value) => Buffer.byteLength(JSON.stringify(value));
  */
 class Session {
   /**
-   * What it holds, waits for, or has lost without having heard of it, by the client's number.
+   * Its requests that hold or wait, or whose loss the client has not received, by the client's
+   * number.
    * @type {Map<number, LockEntry>}
    */
   entries = new Map();
@@ -43,7 +44,7 @@ class Session {
   isOver = false;
   /** @type {Outlet | undefined} the connection of the client's own thread */
   outlet = undefined;
-  /** How many connections it has, those of its helper thread included. */
+  /** How many connections it has, including its helper thread's. */
   connections = 0;
   /** @type {string | undefined} when its process has started, where that is needed */
   start = undefined;
@@ -129,8 +130,8 @@ class Session {
   }
 
   /**
-   * What the end of a request may take: its grant, a loss, that it is over; and all of it once
-   * more, if its hold limit may have passed before the client gave it back.
+   * The worst-case journal size of the end of a request: its grant, a loss, its end; and all of
+   * them once more, if its hold limit may have passed before the client released it.
    * @param {LockEntry} entry
    */
   #owedFor({ request: { name, extras } }) {
@@ -159,7 +160,7 @@ class Session {
   }
 
   /**
-   * A thread that waits for this request goes on.
+   * A thread that waits for this request continues.
    * @param {number} id
    */
   wake(id) {
