@@ -52,7 +52,7 @@ async function timeBatches({ title, ms }, batch, size = BATCH) {
     const start = performance.now();
     await batch(size);
     times.push(((performance.now() - start) * NS_PER_MS) / size);
-    await nextTurn(); // of the event loop, which hears of Ctrl-C
+    await nextTurn(); // of the event loop, which receives Ctrl-C
   } while (performance.now() < end);
   return summarize(title, times);
 }
@@ -179,7 +179,7 @@ function onInterruption(cleanUp) {
   const interrupt = (/** @type {NodeJS.Signals} */ signal) => {
     end();
     cleanUp();
-    process.kill(process.pid, signal); // as if it had not been heard
+    process.kill(process.pid, signal); // as if there had been no listener
   };
   for (const signal of SIGNALS) process.on(signal, interrupt);
   return end;

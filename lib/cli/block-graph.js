@@ -31,8 +31,8 @@ function groupByName(locks) {
 }
 
 /**
- * The names with waiters at one moment, and the deadlocks among them, by the same rules as those of
- * the agents: only requests that are known to be inside the callback of a lock are members.
+ * The names with waiters at one moment, and the deadlocks among them, by the same rules as in the
+ * agents: only requests that are known to be inside the callback of a lock are members.
  */
 class BlockGraph {
   #held;

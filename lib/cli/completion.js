@@ -133,7 +133,7 @@ async function printNames() {
   const manager = openPlace({});
   const { held, pending } = await manager.query();
   manager.close();
-  // What has a line break or a control character is no word that a shell could offer.
+  // A name with a line break or a control character is no word that a shell could offer.
   const isWord = (/** @type {string} */ name) => /^[^\p{Cc}\p{Surrogate}]+$/u.test(name);
   const names = new Set([...held, ...pending].map(({ name }) => name));
   for (const name of [...names].filter(isWord).sort()) printLine(name);

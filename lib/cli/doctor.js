@@ -29,7 +29,7 @@ const { integerFrom } = require('./seconds.js');
 
 /** @typedef {import('./doctor/finding.js').Finding} Finding */
 
-/** Above it are the users for whom logind removes files when they log out. */
+/** The highest id of a system user. logind removes the files of other users when they log out. */
 const MAX_SYSTEM_UID = 999;
 const LOW_FILE_LIMIT = 1024;
 
@@ -150,7 +150,7 @@ const NEARLY_FULL = 0.8;
 const LONG_HOLD_MS = 60_000;
 const PERCENT = 100;
 
-/** What can be done about a process that does not run. */
+/** Advice about a process that does not run, by its state. */
 const ADVICE = /** @type {Record<string, (pid: string) => string>} */ ({
   stopped: (pid) => `kill -CONT ${pid} lets it go on; or holdfast steal the lock`,
   traced: (pid) => `a debugger has stopped it: detach it from process ${pid}`,
@@ -279,7 +279,7 @@ async function examine(options) {
     : [noted(`locks of ${placeText(options)}`)];
   const cluster = clusterUrl(options);
   if (cluster !== undefined) findings.push(...(await checkCluster(cluster, options.bucket)));
-  // What cannot be opened is not opened: the place says why.
+  // A table that cannot be opened is not opened: the findings about its place say why.
   const isUsable = !findings.some(({ level }) => level === 'fault');
   if (isUsable) findings.push(...(await checkTable(options)));
   if (isSharedMemory(options)) findings.push(...checkEnvironment(options));

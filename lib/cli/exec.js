@@ -12,7 +12,7 @@ const { printable } = require('./printable.js');
 const { isSharedMemory, openPlace } = require('./table-options.js');
 const { integerFrom, toMilliseconds } = require('./seconds.js');
 
-/** What is passed on to the command. SIGKILL and SIGSTOP cannot be. */
+/** The signals that are passed on to the command. SIGKILL and SIGSTOP cannot be. */
 const FORWARDED = /** @type {const} */ ([
   'SIGINT',
   'SIGQUIT',
@@ -23,7 +23,7 @@ const FORWARDED = /** @type {const} */ ([
   'SIGALRM',
   'SIGWINCH',
 ]);
-/** What the terminal sends to a whole process group, the command included. */
+/** The signals that a terminal sends to a whole process group, the command included. */
 const FROM_TERMINAL = new Set(['SIGINT', 'SIGQUIT', 'SIGWINCH', 'SIGHUP']);
 const SIGNAL_BASE = 128;
 
@@ -80,8 +80,8 @@ function toSpawnError(file, error) {
 /**
  * Runs a command to its end, with this program's standard streams, process group and terminal.
  *
- * The command inherits the descriptors by which the kernel tells that this process lives. So when
- * this process is killed, the lock stays held for as long as the command runs, as under flock(1).
+ * The command inherits the descriptors that show the kernel that this process lives. So if this
+ * process is killed, the lock stays held for as long as the command runs, as under flock(1).
  * @param {import('holdfast').LockManager} manager
  * @param {import('holdfast').LockHandle} lock
  * @param {string[]} command
@@ -93,7 +93,7 @@ function runCommand(manager, lock, [file, ...args], { close = false, onLoss }) {
   const env = { ...process.env, HOLDFAST_LOCK: lock.name, HOLDFAST_TOKEN: String(lock.token) };
   return new Promise((resolve, reject) => {
     // Before the start: the command may be sent a signal, through here, as soon as it runs. Signals
-    // are heard of in a later turn of the event loop, when there is a child.
+    // arrive in a later turn of the event loop, when there is a child.
     const endForwarding = forwardSignals(() => child);
     const child = spawn(file, args, { stdio: ['inherit', 'inherit', 'inherit', ...life], env });
     for (const descriptor of life) closeSync(descriptor);
@@ -146,8 +146,8 @@ function refuseFile(what) {
 }
 
 /**
- * What stands after the name: a command with its arguments, perhaps behind `--`, or `-c` and a line
- * for the shell.
+ * The arguments after the name: a command with its arguments, perhaps behind `--`, or `-c` and a
+ * line for the shell.
  * @param {string[]} words
  * @returns {string[]}
  */

@@ -1,7 +1,7 @@
 'use strict';
 
 /**
- * The exit statuses of the command line tool, those of <sysexits.h> as flock(1) uses them. A
+ * The exit statuses of the command line tool: the numbers are from <sysexits.h>, as in flock(1). A
  * command that runs under `exec` has its own.
  */
 const EXIT_STATUS = /** @type {const} */ ({
@@ -21,7 +21,7 @@ const EXIT_STATUS = /** @type {const} */ ({
   noPermission: 77,
 });
 
-/** What each status means, for the manual page. */
+/** The meaning of each status, for the manual page. */
 const MEANINGS = /** @type {const} */ ([
   ['0', 'success; for exec, what the command exited with'],
   ['1', 'no: the lock is taken, the time is over, a check failed, there is a deadlock'],

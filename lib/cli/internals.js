@@ -1,7 +1,7 @@
 'use strict';
 
-// What the command line reads of a lock manager beyond its public methods. A backend may lack it:
-// then nothing is known.
+// The members of a lock manager that the command line reads beyond its public methods. A backend
+// may lack them: then nothing is known.
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 

@@ -38,11 +38,11 @@ const { LockStatistics } = require('../metrics/lock-statistics.js');
 
 /** So many rates are kept for each name. */
 const HISTORY = 60;
-/** Names that nobody has used for so many views are forgotten. */
+/** Names that no request has used for so many views are forgotten. */
 const FORGET_AFTER = HISTORY;
 /** Names that are neither held nor waited for, of which rates are kept. */
 const MAX_UNUSED = 10_000;
-/** What a person wants to be told of, beside being counted. */
+/** Events that are listed for the user, beside being counted. */
 const INCIDENTS = new Set(['died', 'stolen', 'expired', 'timedout']);
 const MAX_INCIDENTS = 200;
 const MS_PER_SECOND = 1_000;

@@ -50,7 +50,7 @@ const threadText = ({ threadId }) => (threadId === 0 ? 'main' : String(threadId)
  */
 const shortCommand = (command) => printable(command).replace(/^\S*\/(?=\S)/, '');
 
-/** What is worth saying of a process: that it does not run. */
+/** States of a process that are shown, because it does not run. */
 const REMARKABLE = new Set(['stopped', 'traced', 'frozen', 'zombie', 'gone']);
 
 /** @param {LockRow} row */

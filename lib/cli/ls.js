@@ -74,7 +74,7 @@ async function showBucket(name, options) {
 }
 
 /**
- * One that cannot be opened does not hide the others.
+ * Shows all buckets. A bucket that cannot be opened does not hide the others.
  * @param {string | undefined} name
  * @param {Options} options
  */

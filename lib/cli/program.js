@@ -110,8 +110,8 @@ function createProgram(only = undefined) {
 }
 
 /**
- * Ends quietly when the reader of the output has gone, as that of `holdfast ls | head` does, with
- * the status that the command has set; with a message if the output cannot be written.
+ * Ends quietly when the reader of the output has gone, as in `holdfast ls | head`, with the status
+ * that the command has set; with a message if the output cannot be written.
  * @param {NodeJS.WriteStream} stream
  */
 function endWithReader(stream) {

@@ -3,7 +3,7 @@
 const { InvalidArgumentError } = require('commander');
 
 const MS_PER_SECOND = 1_000;
-/** What a timer can wait. */
+/** The longest time of a timer. */
 const MAX_MS = 2 ** 31 - 1;
 
 /**

@@ -52,7 +52,7 @@ function addPlaceOptions(command) {
 }
 
 /**
- * A lock table is its user's alone: root looks at it as that user.
+ * Changes to the user that root has named, because a lock table belongs to its user alone.
  * @param {string | undefined} user
  */
 function becomeUser(user) {
@@ -80,7 +80,7 @@ function loadNativePart() {
 }
 
 /**
- * A hint for root, who has locks of its own, at the tables of other users.
+ * A hint at the tables of other users for root, whose table is another one.
  * @param {Place} place
  * @returns {string} '' if there are none, or this is not root
  */
@@ -142,7 +142,7 @@ function directoryOfUrl(text) {
 }
 
 /**
- * Where buckets of shared memory are.
+ * The directory of the buckets in shared memory.
  * @param {Place} place
  * @returns {string}
  */
@@ -196,7 +196,7 @@ const segmentOf = (place) =>
   path.join(directoryOf(place), toBucketName(place.bucket ?? 'default'), SEGMENT);
 
 /**
- * What is at a path, where this user may know it.
+ * Reads a path, if this user may.
  * @template T
  * @param {(file: string) => T} look  of node:fs
  * @param {string} file
@@ -276,8 +276,8 @@ function checkPlace(place) {
 }
 
 /**
- * Tells the person when locks that live elsewhere are not to be reached: the lock manager itself
- * tries for ever.
+ * Reports to the user that locks elsewhere are not reachable: the lock manager itself tries for
+ * ever.
  * @param {import('holdfast').LockManager} manager
  * @param {Place} place
  * @param {boolean} isPatient

@@ -61,7 +61,7 @@ class Screen {
 
   /** @param {string[]} lines  one for each row, not wider than the terminal */
   draw(lines) {
-    // Of a process that is told to stop, a thread may go on for a while: the shell has the screen.
+    // After a stop signal a thread may continue for a while: the shell has the screen by then.
     if (!this.#isOpen) return;
     const { rows } = this.size;
     let text = '';

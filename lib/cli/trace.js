@@ -85,7 +85,7 @@ class LockTrace {
   }
 
   /**
-   * What was there at first.
+   * Adds the locks and requests that there are at first.
    * @param {Inspection} inspection
    * @param {number} time  ms since 1970
    */
@@ -308,7 +308,9 @@ function openOutput(file) {
   return { output, target };
 }
 
-/** Events have no labels: an inspection at this interval adds those of longer waits and holds. */
+/**
+ * Events have no labels: an inspection at this interval adds the labels of long waits and holds.
+ */
 const LABELS_MS = 1_000;
 const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']);
 

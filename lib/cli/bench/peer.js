@@ -5,7 +5,7 @@ const { createInterface } = require('node:readline');
 
 /** @typedef {import('holdfast').LockManager} LockManager */
 
-/** A process beside this one, which holds or contends for a lock when it is told to. */
+/** A process beside this one, which holds or contends for a lock on command. */
 class Peer {
   #child;
   /** @type {((line: string) => void)[]} */

@@ -69,7 +69,7 @@ const toLock = ({ name, held, pending, rate }, stuck) => ({
 });
 
 /**
- * Who waits for whom: locks that are waited for, those in deadlocks first, then by queue length.
+ * The wait-for graph: locks that are waited for, those in deadlocks first, then by queue length.
  * @param {NameView[]} names
  * @param {Set<string>} stuck
  */
@@ -114,7 +114,7 @@ function toDeadlocks({ deadlocks, names }) {
 }
 
 /**
- * What the page is told: a bounded part of a view, however large that is.
+ * The message to the page: a bounded part of a view, however large the view is.
  * @param {View} view
  * @param {{ place: string, usage: Usage | undefined }} about
  */

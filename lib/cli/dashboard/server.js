@@ -54,8 +54,8 @@ function pageFile(name) {
 const MAX_BEHIND_BYTES = 1_000_000;
 
 /**
- * Pictures of the bucket for all pages that are open. While no page is open, nothing is watched and
- * nobody pays for it.
+ * Pictures of the bucket for all pages that are open. While no page is open, nothing is watched, at
+ * no cost.
  */
 class LiveFeed {
   #manager;
@@ -167,8 +167,8 @@ const HTTP_PORT = 80;
 const TOKEN_BYTES = 24;
 
 /**
- * The page loads nothing from elsewhere, talks to nobody else, and is in no frame. Nothing of it is
- * kept: the address is a key.
+ * The page loads nothing from elsewhere, connects to no other server, and is in no frame. Nothing
+ * of it is kept: the address is a key.
  */
 const HEADERS = {
   'Cache-Control': 'no-store',

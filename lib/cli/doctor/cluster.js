@@ -15,7 +15,7 @@ const CLOCK_DIFFERENCE_MS = 3_000;
 /** A lock takes two changes, one after the other. */
 const SLOW_CHANGE_MS = 100;
 
-/** What can be done, by what the connection says. */
+/** Advice by the message of the connection. */
 const CONNECTION_ADVICE = /** @type {[RegExp, string][]} */ ([
   [/ECONNREFUSED/, 'nothing listens there: does the member run, and is this its client port?'],
   [/ENOTFOUND|EAI_AGAIN|Name resolution/, 'the name is not known to the DNS of this machine'],

@@ -155,7 +155,7 @@ function checkPlace(options) {
     return [...findings, fault(`${directory} is not a directory`, 'choose another one')];
   }
   findings.push(...checkOwner(directory));
-  // What this user may not look into is not looked into.
+  // A directory that this user may not read is not examined further.
   if (findings.some(({ level }) => level === 'fault')) return [...findings, ...checkNeighbours()];
   const segment = segmentOf(options);
   const isMade = existsSync(segment);

@@ -1,7 +1,7 @@
 'use strict';
 
 /**
- * What an examination has found.
+ * The result of an examination.
  * @typedef {object} Finding
  * @property {'ok' | 'note' | 'warning' | 'fault'} level  a fault keeps locks from being shared
  * @property {string} title

@@ -10,7 +10,7 @@ const { fault, noted, ok, warning } = require('./finding.js');
 /** @typedef {import('../table-options.js').Place} Place */
 
 /**
- * What another process sees, read from /proc; undefined where this user may not.
+ * The view of another process, read from /proc; undefined for files that this user may not read.
  * @param {number} pid
  */
 const processView = (pid) => {
@@ -53,7 +53,7 @@ function identityOf(pid, file) {
 }
 
 /**
- * Where that process has its locks, by its environment alone.
+ * The segment of another process, by its environment alone.
  * @param {number} uid
  * @param {Record<string, string>} environment
  * @param {Place} options

@@ -16,7 +16,7 @@ const collator = new Intl.Collator('en', { numeric: true });
 /** @param {NameView} a @param {NameView} b */
 const byName = (a, b) => collator.compare(a.name, b.name);
 
-/** What rows can be sorted by; the largest first, names from A on. */
+/** The sort orders of the rows; the largest first, names from A on. */
 const ORDERS = /** @type {const} */ ([
   { title: 'waiting', value: (/** @type {NameView} */ view) => view.pending.length },
   { title: 'grants/s', value: (/** @type {NameView} */ view) => view.rate },
@@ -25,7 +25,7 @@ const ORDERS = /** @type {const} */ ([
   { title: 'name', value: undefined },
 ]);
 
-/** What the person at the terminal has chosen. Knows keys and rows, and nothing of drawing. */
+/** The choices of the user at the terminal. Knows keys and rows, and nothing of drawing. */
 class TopState {
   #order = 0;
   #isReversed = false;

@@ -1,4 +1,4 @@
-// What the server tells: one picture after the other, kept for a minute.
+// The feed of the server: one picture after the other, kept for a minute.
 
 import { useEffect, useState } from 'preact/hooks';
 
@@ -10,7 +10,7 @@ const MAX_INCIDENTS = 200;
 /** @typedef {import('./types.d.ts').Feed} Feed */
 
 /**
- * What the charts and the timeline need of a picture.
+ * Selects the parts of a picture that the charts and the timeline need.
  * @param {Picture} picture
  * @returns {Moment}
  */

@@ -1,12 +1,18 @@
-// Who waits for whom as boxes and arrows, placed by dagre.
+// The wait-for graph as boxes and arrows, placed by dagre.
 
 import dagre from '@dagrejs/dagre';
 import { duration, shown, who } from './format.mjs';
 
 /** @typedef {import('./types.d.ts').GraphLock} GraphLock */
 /** @typedef {import('./types.d.ts').Request} Request */
-/** @typedef {{ id: string, kind: 'lock' | 'agent' | 'more', text: string, detail: string, isStuck: boolean, x: number, y: number, width: number, height: number, name?: string }} Box */
-/** @typedef {{ from: string, to: string, kind: 'holds' | 'waits', isStuck: boolean, points: { x: number, y: number }[] }} Arrow */
+/**
+ * @typedef {{ id: string, kind: 'lock' | 'agent' | 'more', text: string, detail: string, isStuck:
+ *   boolean, x: number, y: number, width: number, height: number, name?: string }} Box
+ */
+/**
+ * @typedef {{ from: string, to: string, kind: 'holds' | 'waits', isStuck: boolean, points: { x:
+ *   number, y: number }[] }} Arrow
+ */
 
 const CHARACTER = 7.4;
 const MAX_TEXT = 28;

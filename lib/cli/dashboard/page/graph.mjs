@@ -8,7 +8,10 @@ import { html } from './html.mjs';
 /** @typedef {import('./graph-layout.mjs').Box} Box */
 /** @typedef {import('./graph-layout.mjs').Arrow} Arrow */
 
-/** What the layout depends on: it is made anew only when that changes. @param {GraphLock[]} locks */
+/**
+ * The values that decide the layout, which is made anew only when they change.
+ * @param {GraphLock[]} locks
+ */
 const shapeOf = (locks) =>
   JSON.stringify(
     locks.map(({ name, isDeadlocked, holders, waiters, moreWaiters, moreHolders }) => [
@@ -60,7 +63,10 @@ const Tip = ({ id }) => html`
   </marker>
 `;
 
-/** The same in words, for who does not see the drawing. @param {{ lock: GraphLock, onOpen: (name: string) => void }} properties */
+/**
+ * The same in words, for who does not see the drawing. @param {{ lock: GraphLock, onOpen: (name:
+ * string) => void }} properties
+ */
 const Words = ({ lock, onOpen }) =>
   html`<li>
     <button type="button" class="name" onClick=${() => onOpen(lock.name)}>
