@@ -30,7 +30,7 @@ const oldestSeconds = (values) =>
   values.reduce((oldest, ms) => Math.max(oldest, ms), 0) / MS_PER_SECOND;
 
 /**
- * What is true now of some requests.
+ * The present state of some requests.
  * @param {Inspection} inspection
  * @param {Set<object>} deadlocked
  */
@@ -67,7 +67,7 @@ function findDeadlocked(inspection) {
 
 /** @type {Inspection} */
 const NOTHING = { held: [], pending: [] };
-/** No session with the cluster: nobody knows what is held there. */
+/** The values without a session with the cluster: the holders are unknown. */
 const UNKNOWN = {
   held: NaN,
   waiting: NaN,
@@ -77,7 +77,7 @@ const UNKNOWN = {
   deadlockedRequests: undefined,
 };
 
-/** What was seen, and what it is an estimate of. */
+/** The observed events, and an estimate of all events from them. */
 class Past {
   statistics;
   #estimate = new CountEstimate();
@@ -209,7 +209,7 @@ class BucketSource {
     });
   }
 
-  /** The counting goes on over the manager's next table; a window without one fails like this. */
+  /** Continues the counts over the manager's next table; rejects while there is none. */
   async #replaceFailed() {
     const sampler = this.#openSampler();
     this.#sampler.close();
@@ -218,7 +218,7 @@ class BucketSource {
     await this.#seeded;
   }
 
-  /** Resolves when what was there at first is known; goes on with the events. */
+  /** Resolves when the initial state is known; continues with the events. */
   async #start() {
     const sampler = this.#sampler;
     try {
@@ -245,7 +245,7 @@ class BucketSource {
     }
   }
 
-  /** What was seen since the last call becomes part of the counts. */
+  /** Adds the events observed since the last call to the counts. */
   #count() {
     const taken = this.#sampler.take();
     const deltas = this.#all.deltas();

@@ -13,7 +13,7 @@ class CountEstimate {
   #seen = noCounts();
 
   /**
-   * What was seen since the last call.
+   * The counts of events since the last call.
    * @param {Counts} seen  since the beginning
    */
   deltas(seen) {

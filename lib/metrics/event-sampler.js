@@ -76,7 +76,7 @@ class EventSampler {
       this.renew();
       return inspect();
     }
-    // What is read before the seed is known would be taken for requests that begin only now.
+    // Without priming, requests of events read before the seed would count as beginning only now.
     this.#isPriming = true;
     try {
       this.#watch.pause?.(false);
@@ -92,7 +92,7 @@ class EventSampler {
   }
 
   /**
-   * What happened since the last call, up to now: all that can be read is read before.
+   * The events since the last call, up to now: all available events are read first.
    * @returns {{ grants: number | undefined, isSample: boolean }} grants: by their tokens, where
    *   there are such; isSample: not all of the events were read
    */
@@ -128,7 +128,7 @@ class EventSampler {
   #use(events) {
     const use = this.#isPriming ? 'follow' : 'record';
     for (const event of events) {
-      // What begins among lost events is not known to begin: no more times from this window.
+      // Requests that begin among lost events are unknown: no more times from this window.
       if (event.lost > 0 && !this.#isPriming) this.#pause();
       this.#consumer[use](event);
     }

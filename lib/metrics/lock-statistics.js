@@ -35,15 +35,15 @@ const noCounts = () => ({
   deaths: 0,
 });
 
-/** What events keep of a request's number. */
+/** The bits of a request's number that events keep. */
 const REQUEST_ID_MASK = 0xffff;
 
 /** @param {{ clientId: string, requestId: number }} request  an event or a detail */
 const keyOf = ({ clientId, requestId }) => `${clientId} ${requestId & REQUEST_ID_MASK}`;
 
 /**
- * What the events of a watch add up to: counts, and histograms of how long requests waited and
- * locks were held.
+ * The sums of a watch's events: counts, and histograms of how long requests waited and locks were
+ * held.
  */
 class LockStatistics {
   counts = noCounts();
@@ -65,7 +65,7 @@ class LockStatistics {
   }
 
   /**
-   * What waited and what was held when the events began; nothing that began before is known.
+   * Notes the waiting requests and the held locks of the first moment; earlier ones are unknown.
    * @param {import('../../types/backend.d.ts').LockInspection} inspection
    */
   seed({ held, pending }) {
@@ -106,7 +106,7 @@ class LockStatistics {
     const key = keyOf(event);
     const since = this.#queued.get(key);
     this.#queued.delete(key);
-    // What was granted at once was never queued: it waited for no time.
+    // A request that was granted at once was never queued: it waited for no time.
     const seconds = since === undefined ? 0 : (event.time - since) / MS_PER_SECOND;
     this.waits.record(seconds);
     this.onTime?.(seconds, 'wait', event.name);

@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * What is measured, with the names that Prometheus and OpenTelemetry show. The order is that of the
- * text page.
+ * The metrics, with the names that Prometheus and OpenTelemetry show, in the order of the text
+ * page.
  */
 
 /** @typedef {import('../../types/metrics.d.ts').LockMetricsData} Data */

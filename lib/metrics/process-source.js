@@ -10,7 +10,7 @@ const { noCounts } = require('./lock-statistics.js');
 
 const MS_PER_SECOND = 1_000;
 
-/** What the messages of some requests add up to. */
+/** The sums of the messages of some requests. */
 class RequestStatistics {
   counts = { ...noCounts(), misses: 0 };
   /** @type {Map<Message, number>} since when, by the monotonic clock: a host's clock is set back */
