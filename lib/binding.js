@@ -187,8 +187,8 @@ function refuseOtherPlatforms({ platform, arch }) {
  */
 
 /**
- * The addons of this thread. To peers each one in a process is a process of its own, so copies of
- * the package whose addons are the same share one.
+ * The addons of this thread. Each addon in a process looks like a separate process to peers, so
+ * copies of the package whose addons are the same share one.
  * @type {LoadedAddon[]}
  */
 const loaded = sharedByCopies('addons.1', () => []);

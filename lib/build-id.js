@@ -11,7 +11,7 @@ const BUILD = /** @type {string} */ (typeof BUILD_ID === 'string' ? BUILD_ID : '
 const REPLACED =
   'The package holdfast was replaced on disk while this program runs: restart the program.';
 
-/** The exit status of a program of another build than the one that started it. */
+/** The exit status of a program whose build differs from the build of its starter. */
 const REPLACED_STATUS = 4;
 
 /**

@@ -48,7 +48,7 @@ class Navigator {
   }
 }
 
-/** @returns {object} Node's navigator, or one that this defines as Node does. */
+/** @returns {object} Node's navigator, or a navigator that this defines as Node does. */
 function ensureNavigator() {
   const current = /** @type {{ navigator?: object }} */ (globalThis).navigator;
   if (current !== undefined) return current;

@@ -48,8 +48,8 @@ function findTrustKey() {
 }
 
 /**
- * The keys of the methods by which Node's EventTarget tells a subclass that a listener was added or
- * removed. Without them a signal counts as having listeners.
+ * The keys of the methods by which Node's EventTarget notifies a subclass that a listener was added
+ * or removed. Without them a signal counts as having listeners.
  * @returns {(symbol | undefined)[]}
  */
 const findListenerHooks = () =>
@@ -79,7 +79,7 @@ const isTimeoutSignal = (signal) =>
 
 /**
  * Whether an async hook can leave promises out, so that it makes none of them slower: the option
- * `trackPromises` of createHook(), from Node 24.14 on. Older ones do not look at it.
+ * `trackPromises` of createHook(), from Node 24.14 on. Older versions do not read the option.
  */
 function canHooksOmitPromises() {
   try {
@@ -92,7 +92,7 @@ function canHooksOmitPromises() {
 
 /**
  * The key under which an AsyncResource has its async context, where contexts are cheap. Without it
- * a task with a priority makes a context of its own.
+ * a task with a priority creates a separate context.
  * @returns {symbol | undefined}
  */
 const findContextKey = () =>

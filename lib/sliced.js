@@ -8,7 +8,7 @@ const SLICE_MS = 4;
 const STEPS_PER_YIELD = 64;
 
 /**
- * Runs long work in pieces, each in a turn of the event loop of its own.
+ * Runs long work in pieces, each in a separate turn of the event loop.
  * @template T
  * @param {Generator<void, T, void>} work  yields where it can be interrupted
  * @returns {Promise<T>}
@@ -58,7 +58,7 @@ function* filter(items, isWanted) {
 class Slices {
   #end = performance.now() + SLICE_MS;
 
-  /** @returns {Promise<void> | undefined} undefined: go on */
+  /** @returns {Promise<void> | undefined} undefined: continue */
   pause() {
     if (performance.now() < this.#end) return undefined;
     return new Promise((resolve) => {

@@ -19,8 +19,8 @@ const dateNow = Date.now;
 const hrtimeNs = process.hrtime.bigint;
 
 /**
- * That of the prototype: fake clocks are put on the object itself, where Bun has the real one. So
- * it can be taken at the first use, and node:perf_hooks is not loaded before.
+ * The clock of the prototype: fake clocks are put on the object itself, where Bun has the real one.
+ * So the clock can be taken at the first use, and node:perf_hooks is not loaded before.
  */
 function openClock() {
   const { performance: nodePerformance } = require('node:perf_hooks');

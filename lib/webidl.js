@@ -95,8 +95,8 @@ function toCallback(value) {
 }
 
 /**
- * AbortSignal and what is derived from it, told by the platform's own brand check: an object that
- * only looks like a signal is refused.
+ * AbortSignal and what is derived from it, by the platform's own brand check: an object that only
+ * looks like a signal is refused.
  * @param {unknown} value
  * @returns {AbortSignal}
  */
@@ -124,8 +124,8 @@ function toDictionarySource(value, dictionaryName) {
 }
 
 /**
- * One member of a dictionary, converted unless it is undefined. Who calls reads it, once, by its
- * name: to read it here, by any name, would cost several times as much.
+ * One member of a dictionary, converted unless it is undefined. The caller reads the member once,
+ * by its name: to read it here, by any name, would cost several times as much.
  * @template T, D
  * @param {unknown} value
  * @param {(value: unknown) => T} convert

@@ -3,8 +3,8 @@
 const { isWorker } = require('../node-internals.js');
 
 /**
- * A variable of the environment. A worker whose own `env` lacks it has that of its process: locks
- * of one process are not to be in two places.
+ * A variable of the environment. A worker whose own `env` lacks the variable uses its process's:
+ * locks of one process are not to be in two places.
  * @param {string} name
  * @returns {string | undefined} an empty variable counts as unset, as in most programs
  */

@@ -9,7 +9,7 @@ const CLUSTER = new RegExp(String.raw`^(etcds?:\/\/)${USER}${PLACE}$`, 'i');
 const LOCAL = /^(?:shm|broker|local):/i;
 
 /**
- * A lock URL for a person to read, who may show it to others: without its password. Where it is
+ * A lock URL for a person to read, who may show it to others: without its password. If it is
  * another URL, or not escaped, everything from the first ':' to the last '@' may be the password.
  * @param {string} url
  */

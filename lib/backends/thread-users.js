@@ -13,7 +13,7 @@ const { sharedByCopies } = require('../copies.js');
 
 /** @type {WeakRef<ThreadUser>[]} the agents of this thread, of all copies */
 const users = sharedByCopies('threadUsers', () => []);
-/** Those of this copy, which knows more of them. */
+/** The agents of this copy, which knows more of them. */
 const own = new WeakSet();
 
 /** @param {ThreadUser} user  kept weakly */
