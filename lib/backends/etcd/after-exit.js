@@ -4,7 +4,7 @@ const { sharedByCopies } = require('../../copies.js');
 
 /**
  * Sessions that end after the last 'exit' listener of the thread. The kernel releases locks on this
- * machine at that moment; a cluster that is not told so would keep them for the TTL.
+ * machine at that moment; a cluster without a notice of it would keep them for the TTL.
  *
  * Node has no event behind 'exit': process.emit() is wrapped, once for all copies of this module.
  * A package that wraps it later (signal-exit) still runs its callbacks after the session's end.

@@ -20,10 +20,9 @@ const MAX_HOLD_UP_MS = 5000;
 const RETRY_MS = 1000;
 
 /**
- * The watches of an agent, in each of its sessions. A watch sees all that its agent does after it:
- * that waits here until the read is answered after whose revision the watch begins. Where no answer
- * comes, the agent goes on, and the watch tells that it has missed something as soon as it sees
- * anything.
+ * The watches of an agent, in each of its sessions. A watch sees all that its agent does after it.
+ * So the agent's actions wait here for the read after whose revision the watch begins. Without an
+ * answer to the read, the agent continues, and the watch reports a gap with its first events.
  */
 class AgentWatches {
   #bucket;

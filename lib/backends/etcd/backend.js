@@ -29,7 +29,7 @@ const { SessionLink } = require('./session-link.js');
 
 const NO_ID = -1;
 const CLOSED = 'The lock manager is closed';
-/** How long an exit waits for the cluster; later the lease ends by itself. */
+/** How long an exit waits for the cluster; later the lease runs out. */
 const EXIT_WAIT_MS = 1000;
 /** An answer may wait for a session that begins, and for a watch that is silent. */
 const MIN_ANSWER_MS = 10_000;
@@ -57,7 +57,7 @@ class EtcdBackend {
   #isAttached = false;
   #maxAnswerMs;
   /**
-   * What the other agents of this thread may know of this one.
+   * The parts of this agent that the other agents of this thread may know.
    * @type {Parameters<typeof agents.add>[0] | undefined}
    */
   #agent;
@@ -224,7 +224,7 @@ class EtcdBackend {
     return toOwnInspection(await this.#ask({ type: 'inspect' }));
   }
 
-  /** What metrics show of the session. */
+  /** The state of the session, for metrics. */
   status() {
     return this.#ask({ type: 'status' });
   }

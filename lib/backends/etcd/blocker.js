@@ -18,7 +18,7 @@ const { get, getNewestBefore, keyValuesOf, textOf } = require('./transaction.js'
  * @property {boolean} isAhead  in the queue, and no holder
  */
 
-/** So many are looked for at once; with what else is read, fewer than a transaction may have. */
+/** So many are read at once; with all other reads, fewer than a transaction may have. */
 const AT_ONCE = 50;
 
 const NOT_KNOWN = { found: undefined, isAll: false };
@@ -40,11 +40,11 @@ function newestOf(responses) {
 }
 
 /**
- * Looks for those that were ahead when the queue was read last: what this costs does not depend on
- * the queue's length.
+ * Finds a request that was ahead when the queue was read last: the cost does not depend on the
+ * queue's length.
  * @param {NameAccess} access
  * @param {Waiter[]} waiters  oldest first
- * @returns {Promise<Blocker | undefined>} one that is still there
+ * @returns {Promise<Blocker | undefined>} a request that is still there
  */
 async function findAmong({ session, changes }, waiters) {
   for (let end = waiters.length; end > 0; end -= AT_ONCE) {
@@ -52,7 +52,7 @@ async function findAmong({ session, changes }, waiters) {
     const { revision, responses } = await session.read(
       some.map((one) => get(changes.queueKey(one))),
     );
-    // One that came later may have the id of one that is gone.
+    // A later request may have the id of a request that is gone.
     const found = some.findLast(
       ({ created }, index) => keyValuesOf(responses[index])[0]?.create_revision === created,
     );

@@ -22,14 +22,14 @@ const { following, getAll, keyValuesOf, textOf } = require('./transaction.js');
  * @property {Map<string, { key: NumberedKey, token: string | undefined }>} leftHeld
  * @property {Map<string, NumberedKey>} leftQueue
  * @property {Set<string>} ended  sessions
- * @property {boolean} isTheft  somebody was told so
+ * @property {boolean} isTheft  a holder was notified of a steal
  * @property {string} why  what a session said of an end
  * @property {Set<string>} closed  sessions that ended in order
  */
 
 /**
- * What happens to the locks of a bucket, told from what happens to its keys. All keys that one
- * change has touched have the same revision: that tells a release from a theft or a death.
+ * The events of the locks of a bucket, derived from the changes of its keys. All keys that one
+ * change has touched have the same revision: so a release differs from a steal or a death.
  */
 class BucketEvents {
   #bucket;
@@ -54,9 +54,9 @@ class BucketEvents {
   }
 
   /**
-   * Resolves when it sees what happens from then on: all after the revision at which the sessions
-   * were read. Where a watch begins "from now on", its answer does not say at which revision (since
-   * etcd 3.4.38, 3.5.22 and 3.6.2), and a stream that breaks then would leave some out.
+   * Resolves when it sees all events from then on: all after the revision at which the sessions
+   * were read. The answer to a watch "from now on" does not name its revision (since etcd 3.4.38,
+   * 3.5.22 and 3.6.2): if the stream broke then, some events would be missing.
    * @param {Session} session
    */
   async begin(session) {

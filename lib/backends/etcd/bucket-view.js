@@ -23,7 +23,8 @@ const { textOf } = require('./transaction.js');
 const NOBODY = { clientId: '', pid: 0, threadId: 0, host: '' };
 
 /**
- * As it is told here. Containers may have the name of their machine, and their own process ids.
+ * The session as this process may show it. Containers may have the name of their machine, and their
+ * own process ids.
  * @param {string} value
  * @returns {SessionInfo}
  */
@@ -38,8 +39,8 @@ const fromSessionInfo = ({ clientId, pid, threadId, host, pidNamespace: namespac
   JSON.stringify([clientId, pid, threadId, host, namespace]);
 
 /**
- * What the value of a request's key says; a held one's begins with the time of its grant. Where it
- * does not say the request's number, an earlier version wrote it: then the id has that.
+ * Parses the value of a request's key; a held one's begins with the time of its grant. If the value
+ * lacks the request's number, an earlier version wrote it: then the id has the number.
  * @param {string} value
  * @param {{ id: string, isHeld: boolean }} key
  */

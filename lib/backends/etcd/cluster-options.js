@@ -67,7 +67,7 @@ function toEndpoint(text, url) {
   const match = ENDPOINT_PATTERN.exec(text);
   const port = Number(match?.[2] ?? DEFAULT_PORT);
   if (match === null || port < 1 || port > 65_535) {
-    // What is not in the URL as it is shown may be a part of the password.
+    // A text that is not in the URL as it is shown may be a part of the password.
     throw urlError(url, url.includes(text) ? `'${text}' is no host` : NOT_ESCAPED);
   }
   return `${match[1]}:${port}`;

@@ -19,7 +19,7 @@ const READY = 2;
 const TRANSIENT_FAILURE = 3;
 const SHUTDOWN = 4;
 
-/** What the wall clock may be late by when it ends a call. */
+/** The most that the wall clock may be late when it ends a call. */
 const DEADLINE_SLACK_MS = 100;
 
 /**
@@ -36,7 +36,8 @@ const CHANNEL_OPTIONS = {
 };
 
 /**
- * A connection to one member. One that is left ends with the last of its calls, and breaks none.
+ * A connection to one member. A connection that was left ends with the last of its calls, and
+ * breaks none.
  */
 class Connection {
   #library;

@@ -1,9 +1,9 @@
 'use strict';
 
 /**
- * The answers to the requests that have entered, in the order in which they were sent: the cluster
- * may carry out changes of different names in any order, and an agent's callbacks run in that of
- * its requests.
+ * The answers to the requests that have entered, in the order in which they were sent. The cluster
+ * may carry out changes of different names in any order, but an agent's callbacks run in the order
+ * of its requests.
  */
 class EntryOrder {
   /** @type {{ isDone: boolean, tell: () => void }[]} oldest first */

@@ -13,8 +13,8 @@ const { steadyNow } = require('./steady-clock.js');
 const LATE_PART = 1 / 5;
 
 /**
- * The way to the cluster: a connection to one of the members, and another one where it fails or
- * does not answer. Calls are tried once; those of a connection that was left go on.
+ * The way to the cluster: a connection to one of the members, and another one if it fails or does
+ * not answer. Calls are tried once; a connection that was left completes its calls.
  */
 class EtcdClient {
   #place;
@@ -37,7 +37,7 @@ class EtcdClient {
   #authentication;
   /** @type {number | undefined} since when new tokens are refused, too */
   #refusedFrom;
-  /** What metrics show. */
+  /** The counts for metrics. */
   counts = { calls: 0, failures: 0, reconnects: 0, authentications: 0 };
 
   /** @param {ClusterOptions} place */
@@ -57,7 +57,7 @@ class EtcdClient {
   }
 
   /**
-   * The one that the next call takes.
+   * The connection of the next call.
    * @throws EtcdError when the client was closed
    */
   get connection() {
@@ -145,7 +145,7 @@ class EtcdClient {
     const { endpoints } = this.#place;
     const index = (this.#index + 1 + this.#misses) % endpoints.length;
     const candidate = this.#connect(endpoints[index]);
-    // The further ones have more time: where all are slow, one gets ready all the same.
+    // Later candidates have more time: if all are slow, one of them still gets ready.
     const isReady = await candidate.isReadyWithin(this.lateMs * 2 ** Math.min(this.#misses, 5));
     this.#misses = isReady ? 0 : this.#misses + 1;
     if (!isReady || this.#connection !== connection) {
@@ -235,9 +235,9 @@ class EtcdClient {
   }
 
   /**
-   * A member may refuse new tokens as well: one that has missed a change of rights, until it is
-   * started again. So another one is asked; where all refuse them for as long as a lease lives,
-   * that is final.
+   * A member may refuse new tokens as well, if it has missed a change of rights, until it is
+   * started again. So another member is tried. If all members refuse them for as long as a lease
+   * lives, that is final.
    * @template T
    * @param {() => Promise<T>} action
    * @returns {Promise<T>}

@@ -17,7 +17,7 @@ const IN_DOUBT = [CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE];
 /** The server's message for an authentication token that has become invalid. */
 const STALE_TOKEN = /invalid auth token|auth store is old/;
 
-/** The member serves nobody yet: since etcd 3.6 a failed precondition, before `UNAVAILABLE`. */
+/** The member does not serve yet: since etcd 3.6 a failed precondition, before `UNAVAILABLE`. */
 const NOT_SERVING = /not capable|not supported for learner/;
 
 /** An answer of the cluster, or none, that is no success. */
@@ -86,11 +86,11 @@ const NAMES = {
   [RESOURCE_EXHAUSTED]: 'QuotaExceededError',
   [UNAUTHENTICATED]: 'SecurityError',
 };
-/** What gRPC calls an invalid argument although it is about who asks. */
+/** Messages about the user that gRPC calls an invalid argument. */
 const ABOUT_RIGHTS = /auth|password|user name/;
 
 /**
- * What the cluster has refused, as the lock manager says it.
+ * Converts a refusal of the cluster to the lock manager's exception.
  * @param {{ name?: string, code?: number, message: string }} error  of the session's thread
  */
 function toDOMException({ name, code, message }) {
@@ -100,7 +100,7 @@ function toDOMException({ name, code, message }) {
   return new DOMException(text, name ?? ofCode ?? 'InvalidStateError');
 }
 
-/** What of an error crosses to the agent's thread. @param {any} error */
+/** The parts of an error that cross to the agent's thread. @param {any} error */
 const describe = (error) => ({
   name: error instanceof DOMException ? error.name : undefined,
   code: error.code,

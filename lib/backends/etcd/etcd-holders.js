@@ -11,7 +11,7 @@ const { dateNow } = require('../../time.js');
 const BRIEF_MS = 500;
 
 /**
- * Who holds a name's lock, for the message of a timeout.
+ * Reads the holders of a name's lock, for the message of a timeout.
  * @param {import('./session.js').Session} session
  * @param {import('./keys.js').BucketKeys} bucket
  * @param {string} name

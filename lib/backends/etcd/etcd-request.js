@@ -67,8 +67,8 @@ class EtcdRequest {
   }
 
   /**
-   * Whether a mail to its id is for it, and not for a request that had the id before. A theft may
-   * be told late, so the token of the stolen lock decides, where the notice has it.
+   * Whether a mail to its id is for it, and not for a request that had the id before. The notice of
+   * a steal may be late, so the token of the stolen lock decides, if the notice has it.
    * @param {{ token?: string }} mail
    * @param {string} revision  of the mail
    */
@@ -84,7 +84,7 @@ class EtcdRequest {
 }
 
 /**
- * @typedef {object} RequestHost  who is told what was decided
+ * @typedef {object} RequestHost  receives the decisions
  * @property {(request: EtcdRequest) => void} onGranted
  * @property {(request: EtcdRequest) => void} onQueued
  * @property {(request: EtcdRequest) => void} onMissed
@@ -92,7 +92,7 @@ class EtcdRequest {
  * @property {(request: EtcdRequest, reason: LockLossReason) => void} onLost
  * @property {(request: EtcdRequest) => void} onEnded
  * @property {(queue: object) => void} onIdle
- * @property {(ms: number) => void} onWaited  by one that has the lock now
+ * @property {(ms: number) => void} onWaited  by a request that has the lock now
  * @property {() => number} lookAfter  so long after it has begun to wait, in ms
  */
 

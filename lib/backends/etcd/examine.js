@@ -15,7 +15,7 @@ const { getAll, put, removeAll } = require('./transaction.js');
 /** @typedef {import('../../../types/etcd.d.ts').EtcdMemberExamination} EtcdMemberExamination */
 
 const TIMEOUT_MS = 3000;
-/** What etcd calls its alarms, by number. */
+/** The names of etcd's alarms, by number. */
 const ALARMS = ['none', 'NOSPACE', 'CORRUPT'];
 const NO_SPACE = 1;
 
@@ -34,7 +34,7 @@ async function examineMember(place, endpoint) {
     return {
       endpoint,
       isReachable: true,
-      // One that is too old tells everybody.
+      // A member that is too old reports its version to every user.
       isSupported: status.version === undefined || isSupported(status.version),
       quotaBytes: await readQuotaBytes(place, endpoint, TIMEOUT_MS).catch(notTold),
       clockAheadMs: await readClockAheadMs(place, endpoint, TIMEOUT_MS).catch(notTold),
@@ -98,8 +98,8 @@ function problemsOf(members) {
 }
 
 /**
- * Whether locks can live in a cluster, and if not, why: each member by itself, then what a session
- * does.
+ * Whether locks can live in a cluster, and if not, why: checks each member, and then the calls of a
+ * session.
  * @param {string} url
  * @param {EtcdOptions} [options]
  * @returns {Promise<EtcdExamination>}
@@ -126,7 +126,7 @@ async function examineEtcd(url, options = {}) {
     const done = what === 'read' ? 'read' : 'written';
     problems.push(`a key below '${place.prefix}' cannot be ${done}: ${why}`);
   }
-  // Who may not ask for alarms is told of them by the write.
+  // A user who may not list alarms still notices them: the test write fails.
   const alarms = await readAlarms(client).catch(() => ({ names: [], isFull: false }));
   if (alarms.isFull) {
     problems.push('the space quota of the cluster is used up: compact and defragment it');

@@ -9,15 +9,15 @@ const { nested, textOf } = require('./transaction.js');
 
 /** @typedef {import('./etcd-client.js').EtcdClient} EtcdClient */
 
-// Grants the locks that a session has left with its lease. Its waiters look for themselves, but
-// later: those of a busy queue do not watch the lock.
+// Grants the locks that a session has left with its lease. The waiters poll, too, but later: in a
+// busy queue they do not watch the lock.
 
 /**
- * The calls of a session, without one. A grant needs no fence: however late it comes, it compares
- * that the same request still waits, with nobody in its way, and requests ahead of one only leave.
+ * The calls of a session, without one. A grant needs no fence, however late it comes. It compares
+ * that the same request still waits, with no other in its way, and requests ahead of it only leave.
  */
 class PlainCalls {
-  /** No request is of this session: each grant is told by mail. */
+  /** No request is of this session: each grant is reported by mail. */
   leaseId = '';
   #client;
 
@@ -106,7 +106,7 @@ async function revokeDead(client, lease, prefix) {
 }
 
 /**
- * Ends a session, and grants the locks that it had, once its agent has heard that it is over.
+ * Ends a session, and grants the locks that it had, once its agent has received the end.
  * @param {EtcdClient} client
  * @param {BucketKeys} bucket
  * @param {{ session: import('./session.js').Session | undefined, isHeard?: Promise<void>,
@@ -118,7 +118,7 @@ async function endSession(client, bucket, { session, isHeard, queues }) {
   await isHeard;
   await session?.close();
   if (held.length === 0 || client.isClosed) return;
-  await serveNames(client, bucket, held).catch(() => {}); // their waiters look for themselves
+  await serveNames(client, bucket, held).catch(() => {}); // their waiters poll, too
 }
 
 module.exports = { endSession, revokeDead };

@@ -4,11 +4,11 @@ const { HEADS } = require('./queue-state.js');
 
 /** @typedef {import('./queue-state.js').Waiter} Waiter */
 
-/** What a mail tells of the queue, in characters: it is written with every hand-off. */
+/** The most that a mail says of the queue, in characters: it is written with every hand-off. */
 const MAX_HINTS = 4096;
 
 /**
- * What the new holder is told of the queue behind it.
+ * The queue behind the new holder, for its mail.
  * @typedef {object} Behind
  * @property {Waiter[]} rest  the first of the queue, without a gap
  * @property {{ id: string, class: import('./keys.js').RequestClass, value: string }[]} [followers]
@@ -27,8 +27,8 @@ function fitting(waiters, room) {
 }
 
 /**
- * The followers have no revision yet: it is that of the mail. They stand apart, because a client of
- * an earlier version takes `heads` as they are.
+ * The followers have no revision yet: the mail's revision will be theirs. They stand apart, because
+ * a client of an earlier version takes `heads` as they are.
  * @param {Behind} behind
  * @param {boolean} isAll  there are no others than `rest`
  * @returns {string} the text of the mail

@@ -17,7 +17,7 @@
 /** @typedef {'x' | 'l' | 's'} RequestClass  exclusive, shared with a limit, shared */
 
 /**
- * @typedef {object} RequestKey  a held or waiting request, as its key tells it
+ * @typedef {object} RequestKey  a held or waiting request, as its key shows it
  * @property {string} encodedName
  * @property {boolean} isHeld
  * @property {RequestClass} class
@@ -149,7 +149,7 @@ class BucketKeys {
   }
 
   /**
-   * What a key of this bucket is about.
+   * Parses a key of this bucket.
    * @param {string} key
    * @returns {RequestKey | undefined} undefined: no request
    */

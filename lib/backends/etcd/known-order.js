@@ -6,9 +6,9 @@
 const NEXT = 64;
 
 /**
- * The front of a name's queue, as it was read last. Requests only leave, so it stays true but for
- * those that are gone: nobody can have come in between. Reading it costs the more, the longer the
- * queue is; so it is read once for many hand-offs.
+ * The front of a name's queue, as it was read last. Requests only leave, so it stays true except
+ * for the requests that are gone: no request can have come in between. A read costs the more, the
+ * longer the queue is, so one read serves many hand-offs.
  */
 class KnownOrder {
   /** @type {Waiter[]} */
@@ -34,7 +34,7 @@ class KnownOrder {
   }
 
   /**
-   * What was before a request when the queue was read.
+   * The requests that were before a request when the queue was read.
    * @param {{ id: string, created: string }} request  that waits
    * @returns {{ waiters: Waiter[], isAll: boolean }} isAll: there was nothing else before it
    */

@@ -36,7 +36,7 @@ class Lease {
   #deadline;
   /** @type {NodeJS.Timeout | undefined} until the next keep-alive */
   #beat;
-  /** @type {NodeJS.Timeout | undefined} until one that has failed is tried again */
+  /** @type {NodeJS.Timeout | undefined} until a failed call is tried again */
   #retry;
   #backoff = new Backoff();
   /** @type {KeepAliveStream | undefined} for the next keep-alive */
@@ -63,7 +63,7 @@ class Lease {
     this.#onExtended = onExtended;
   }
 
-  /** What is left before it counts as lost. */
+  /** The time left before the lease counts as lost. */
   get leftMs() {
     return this.#isOver ? 0 : Math.max(0, this.#validUntil - steadyNow());
   }
@@ -82,8 +82,8 @@ class Lease {
         await this.#calls.once('Lease', 'LeaseGrant', request);
       } catch (error) {
         const isThere = /** @type {EtcdError} */ (error).details?.includes('already exists');
-        // Nobody else has its number: an earlier try has made it, of this session or of gRPC, which
-        // sends a call again that it takes for not processed.
+        // No other lease has its number: an earlier try has made it, by this session or by gRPC,
+        // which sends a call again that it takes for not processed.
         if (!isThere) throw error;
       }
     });

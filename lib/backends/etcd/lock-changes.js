@@ -35,7 +35,7 @@ const { countHolders, leaseOf, readHeads, readState } = require('./queue-state.j
 
 /** So many notices of a theft are one operation of its transaction. */
 const GROUP = 50;
-/** So many victims can be told by the theft itself. */
+/** So many previous holders can be notified by the steal itself. */
 const MAX_TOLD = GROUP * GROUP;
 
 /** The changes of one name's lock. */
@@ -72,7 +72,8 @@ class LockChanges {
     const { heldExclusive, held, queue } = this.#keys;
     const isPlainShared = request.class === 's';
     return {
-      // What is held first: it is seldom long, and the comparison ends at the first that fails.
+      // The held locks first: they are seldom many, and the comparison ends at the first that
+      // fails.
       compare: isPlainShared
         ? [heldExclusive, this.#keys.queueOf('x'), this.#keys.queueOf('l')].map(isEmpty)
         : [held, queue].map(isEmpty),
@@ -191,8 +192,9 @@ class LockChanges {
   }
 
   /**
-   * Puts requests behind all others, and then hands the exclusive lock to the first of the queue;
-   * to the first of these where no other waits. Where that cannot be decided, they only enter.
+   * Puts requests behind all others, and then hands the exclusive lock to the first of the queue.
+   * If no other request waits, the first of these gets it. If that cannot be decided, they only
+   * enter.
    * @param {EtcdRequest} request
    * @param {EtcdRequest[]} followers  of the same session
    * @param {object[]} extra
@@ -229,7 +231,7 @@ class LockChanges {
 
   /**
    * Leaves the queue; without an exclusive holder, other requests may become grantable.
-   * @param {EtcdRequest[]} requests  of the session: each leaves by itself
+   * @param {EtcdRequest[]} requests  of the session: each leaves separately
    * @param {object[]} extra  what is changed with it
    * @returns {Change}
    */
@@ -245,12 +247,12 @@ class LockChanges {
   }
 
   /**
-   * Takes the lock from all holders, and tells them. A transaction must not name a key twice: the
-   * range of the new key is not removed as a whole.
+   * Takes the lock from all holders, and notifies them. A transaction must not name a key twice:
+   * the range of the new key is not removed as a whole.
    * @param {EtcdRequest} request
    * @param {string} lease
    * @param {Victim[]} victims  all holders then
-   * @param {{ told: number, revision: string }} about  how many are told at once; then
+   * @param {{ told: number, revision: string }} about  how many are notified at once; then
    * @returns {Change}
    */
   steal(request, lease, victims, { told, revision }) {
@@ -350,7 +352,8 @@ class LockChanges {
 }
 
 /**
- * A transaction may have 128 operations, and each of these may be one that has as many as are left.
+ * Splits into groups. A transaction may have 128 operations, and each of them may be a transaction
+ * with as many as are left.
  * @param {Victim[]} victims
  * @returns {Victim[][]}
  */

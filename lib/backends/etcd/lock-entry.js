@@ -11,7 +11,7 @@ const { keyValuesOf, textOf } = require('./transaction.js');
 
 /** How often a theft names the key of its name. */
 const KEYS_OF_THEFT = 6;
-/** What a notice of a theft takes beside its key, about. */
+/** The approximate size of the notice of a steal, beside its key. */
 const NOTICE_BYTES = 100;
 
 /**

@@ -30,8 +30,8 @@ function tokenOf({ response_txn: { succeeded, responses } }) {
 }
 
 /**
- * Takes requests out of the queue, as many in one transaction as etcd takes. Where a grant was
- * faster the grant counts (E5).
+ * Takes requests out of the queue, as many in one transaction as etcd takes. If a grant was faster,
+ * the grant counts (E5).
  * @param {NameAccess} access
  * @param {EtcdRequest[]} requests  waiting
  * @param {string | undefined} why  shown to those who watch

@@ -87,16 +87,16 @@ async function tryRelease(access, request, change) {
     return await access.tryChange(change, recover);
   } catch (error) {
     if (!(/** @type {EtcdError} */ (error).isFinal)) throw error;
-    // The cluster has no room for the grant that goes with it, say: others look for themselves.
+    // The cluster has no room for the grant that goes with it, say: the waiters poll, too.
     const { isStolen } = await access.change(access.changes.drop(request), recover);
     return isStolen ? { isStolen } : { isUnknown: true };
   }
 }
 
 /**
- * What a release has found instead of its lock; a nested transaction may have it.
+ * The responses of a release that did not find its lock; a nested transaction may have them.
  * @param {any} answer
- * @returns {any[] | undefined} undefined: the lock was given back all the same
+ * @returns {any[] | undefined} undefined: the lock was released
  */
 function responsesOf({ responses }) {
   const inner = responses[0].response_txn;

@@ -160,7 +160,7 @@ class LockSession {
       const reading = readInTurn([...this.#queues.values()], () =>
         session.read([getAll(this.#bucket.root)]),
       );
-      this.#reading = reading.catch(ignore); // who asks hears of a failure
+      this.#reading = reading.catch(ignore); // the caller receives a failure
       const { responses } = await reading;
       return toInspection(keyValuesOf(responses[0]), this.#bucket, dateNow());
     });
@@ -179,7 +179,7 @@ class LockSession {
     this.#watches.close(id);
   }
 
-  /** What metrics show. */
+  /** The state of the session, for metrics. */
   get status() {
     const session = this.#session;
     return {
@@ -424,7 +424,7 @@ class LockSession {
   }
 }
 
-/** What could not be removed goes with its lease. */
+/** Ignores a failure: a key that could not be removed goes with its lease. */
 function ignore() {}
 
 module.exports = { LockSession };

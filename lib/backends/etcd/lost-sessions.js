@@ -7,15 +7,15 @@ const { endSession } = require('./freed-names.js');
 /** @typedef {import('./session.js').Session} Session */
 
 /**
- * Sessions of an agent that are lost. What is left of them in the cluster is in the way of others,
- * and goes when the agent has heard of the loss. One whose event loop is blocked goes on with its
- * locks: they are its own until the lease runs out.
+ * Sessions of an agent that are lost. Their keys in the cluster are in the way of others, and are
+ * removed when the agent has received the loss. An agent whose event loop is blocked continues with
+ * its locks: it owns them until the lease runs out.
  */
 class LostSessions {
   #client;
   #bucket;
   #ttlMs;
-  /** Of those whose agent has not heard of it. @type {(() => void)[]} */
+  /** Of sessions whose agent has not received the loss. @type {(() => void)[]} */
   #unheard = [];
   /** @type {Set<Promise<void>>} */
   #ends = new Set();
@@ -32,7 +32,7 @@ class LostSessions {
   }
 
   /**
-   * To be called before its requests are told.
+   * To be called before its requests are notified.
    * @param {Session} session
    * @param {NameQueue[]} queues  all of it
    * @param {() => void} leaveMachine  the others of this machine may end it, too
@@ -49,12 +49,12 @@ class LostSessions {
     void end.then(() => this.#ends.delete(end));
   }
 
-  /** The agent has been told of all that it lost with the first of them. */
+  /** The agent has received all losses of the first of them. */
   hear() {
     this.#unheard.shift()?.();
   }
 
-  /** There is nobody any more who might hear. */
+  /** No agent remains that might receive a loss. */
   async close() {
     for (const resolve of this.#unheard.splice(0)) resolve();
     await Promise.all(this.#ends);

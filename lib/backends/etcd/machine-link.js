@@ -12,7 +12,7 @@ const { GRANTED } = require('../outcome.js');
 const BUCKET = 'holdfast-etcd-sessions';
 const PREFIX = 'lease ';
 const POKE = 'poke ';
-/** How many processes hear of a new session: all but one of them may die at once. */
+/** How many processes are notified of a new session: all but one of them may die at once. */
 const MAX_TOLD = 3;
 
 function ignore() {}
@@ -42,15 +42,17 @@ class LinkRequest {
 }
 
 /**
- * The sessions of one machine with one cluster, as a ring in the machine's own lock table: each
- * holds a lock that has the name of its lease, and waits for that of the next one. The session that
- * gets that lock knows that the other's process, or thread, has ended, and revokes its lease.
+ * The sessions of one machine with one cluster, as a ring in the machine's own lock table. Each
+ * session holds a lock that has the name of its lease, and waits for the next session's lock. The
+ * session that gets that lock knows that the other process, or thread, has ended, and revokes the
+ * other's lease.
  *
- * Several may end at once, also the one that waits for another: those of one process do. So each
- * remembers whom it has seen, and looks after those that it does not see any more.
+ * Several sessions may end at once, as all of one process do: also a session and its waiter. So
+ * each session remembers the sessions that it has seen, and checks all that it does not see any
+ * more.
  *
- * A session that joins notifies the one before it, and the next processes before that, by stealing
- * a lock that has no other use.
+ * A session that joins notifies the session before it, and the next processes before that, by
+ * stealing a lock that has no other use.
  */
 class MachineLink {
   #lease;
@@ -60,12 +62,12 @@ class MachineLink {
   #table;
   /** @type {{ lease: string, request: Request } | undefined} */
   #next;
-  /** Whom it saw at the last look. @type {Set<string>} */
+  /** The sessions that it saw at the last look. @type {Set<string>} */
   #known = new Set();
   #isClosed = false;
 
   /**
-   * @param {string} cluster  what tells it from others
+   * @param {string} cluster  its unique id
    * @param {string} lease
    * @param {(lease: string) => void} revoke
    */
@@ -75,11 +77,13 @@ class MachineLink {
     this.#revoke = revoke;
   }
 
-  /** Where the machine has no lock table for processes, deaths are noticed by the cluster. */
+  /**
+   * Joins the ring. On a machine without a lock table for processes, the cluster notices deaths.
+   */
   open() {
     try {
       this.#table = openDefaultBackend({ bucket: BUCKET, url: localUrl() });
-      // The table was removed: in another one, nobody of those who live has a lock.
+      // The table was removed: in another table, no living session has a lock.
       const lost = () => this.close();
       this.#table.enqueue(new LinkRequest(this.#nameOf(this.#lease), { lost }));
       this.#listen();
@@ -113,7 +117,7 @@ class MachineLink {
       this.#listen();
       void this.#look(false);
     };
-    // Until it is granted again, nobody who steals it is heard.
+    // Until it is granted again, a steal is not noticed.
     const granted = () => void this.#look(false);
     this.#ask(new LinkRequest(this.#pokeOf(this.#lease), { granted, lost }));
   }
@@ -131,7 +135,7 @@ class MachineLink {
     }
   }
 
-  /** @param {boolean} isNew  others have still to hear of this one */
+  /** @param {boolean} isNew  the others are not notified of this one yet */
   async #look(isNew) {
     const sessions = await this.#findSessions();
     if (this.#table === undefined) return;
@@ -163,8 +167,8 @@ class MachineLink {
   }
 
   /**
-   * The locks of the dead are not shown any more. One that nobody holds is of a session that has
-   * ended; a session that lives has its lock, in a table in which this one has its own.
+   * The locks of the dead are not shown any more. A lock without a holder is of a session that has
+   * ended. A session that lives has its lock, in a table in which this one has its own.
    * @param {Set<string>} seen
    */
   #lookAfterMissing(seen) {
@@ -237,7 +241,7 @@ function whomToTell(others, self) {
   return told;
 }
 
-/** Where the locks of this machine live, whatever HOLDFAST_URL says. */
+/** The URL of the locks of this machine, whatever HOLDFAST_URL says. */
 const localUrl = () => (process.platform === 'linux' ? 'shm:' : 'broker:');
 
 module.exports = { MachineLink };

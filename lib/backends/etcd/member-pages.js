@@ -1,7 +1,7 @@
 'use strict';
 
-// What a member tells over plain HTTP, on the port of its clients, and whoever asks: gRPC says
-// nothing of its clock, nor of its quota before etcd 3.6, and since then to some users only.
+// A member's pages over plain HTTP, on the port of its clients, for every reader. gRPC does not
+// report its clock. It reports its quota since etcd 3.6, and to some users only.
 
 const http = require('node:http');
 const https = require('node:https');

@@ -14,7 +14,7 @@ const ROUND_TRIPS = 5;
 /** @param {any} id */
 const toHex = (id) => BigInt(id).toString(16);
 
-/** Whether the member has answered, and does not tell whoever has asked. @param {unknown} error */
+/** Whether the member has answered, and refuses this user its status. @param {unknown} error */
 const isRefusal = (error) => error instanceof EtcdError && error.isAnswer && error.isFinal;
 
 /** One member, as one user asks it. */
@@ -80,9 +80,9 @@ const fromStatus = ({ version, header, leader, isLearner, dbSize }) => ({
 });
 
 /**
- * What a member says of itself. In a cluster with users it does so to root only (etcd 3.4.42 on,
- * 3.5.28 to 3.5.31, 3.6.0 to 3.6.11), or to users only (later ones); earlier ones to everybody. Its
- * pages need no user, but may be on another port.
+ * Reads the status that a member reports. In a cluster with users it does so to root only (etcd
+ * 3.4.42 on, 3.5.28 to 3.5.31, 3.6.0 to 3.6.11), or to users only (later ones); earlier ones to
+ * every client. Its pages need no user, but may be on another port.
  * @param {ClusterOptions} place
  * @param {string} endpoint
  * @param {number} timeoutMs

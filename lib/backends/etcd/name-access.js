@@ -18,7 +18,7 @@ const { getMadeAt, keyValuesOf, put, remove } = require('./transaction.js');
 /** @typedef {import('./session.js').Session} Session */
 
 /**
- * What became of a request: found where a change was in doubt. OVER: its lock was stolen.
+ * The state of a request: found if a change was in doubt. OVER: its lock was stolen.
  * @typedef {{ found: typeof HELD | typeof WAITING | typeof OVER, revision: string }} Found
  */
 
@@ -55,7 +55,7 @@ class NameAccess {
     return this.#length;
   }
 
-  /** What a place in the queue takes of a transaction, about. @param {EtcdRequest} request */
+  /** The approximate size of a queue position in a transaction. @param {EtcdRequest} request */
   bytesOf = (request) =>
     this.changes.queueKey(request).length + Buffer.byteLength(request.value) + MORE_BYTES;
 
@@ -89,7 +89,7 @@ class NameAccess {
   }
 
   /**
-   * Where a request stands in the cluster.
+   * Finds a request in the cluster.
    * @param {EtcdRequest} request
    * @returns {Promise<Found | undefined>} undefined: nowhere
    */
@@ -107,8 +107,8 @@ class NameAccess {
   }
 
   /**
-   * Nothing of a stolen lock is left in the cluster, even where it was asked for once more: of more
-   * holders than one transaction can tell, the last ones hear of a theft later.
+   * Removes everything of a stolen lock from the cluster, even if it was requested once more. If
+   * one transaction cannot notify all previous holders, the last ones receive the loss later.
    * @param {EtcdRequest} request
    */
   async erase(request) {
@@ -119,7 +119,7 @@ class NameAccess {
   }
 
   /**
-   * Each by itself, because the lease of any may be gone.
+   * Notifies each separately, because the lease of any may be gone.
    * @param {Victim[]} victims  of a theft that has been carried out
    */
   async tellThefts(victims) {
@@ -133,7 +133,7 @@ class NameAccess {
   }
 
   /**
-   * What is written or removed together with the end of a request.
+   * The changes that are made together with the end of a request.
    * @param {EtcdRequest} request
    * @param {string | undefined} why
    */
@@ -198,7 +198,7 @@ class NameAccess {
    */
   async grant(head, rest) {
     const change = this.changes.grant(head, rest, this.session.leaseId);
-    // Where it is in doubt the head is looked at again.
+    // If the change is in doubt, the head is read again.
     const answer = await this.tryChange(change, async () => ({ succeeded: false }));
     return answer?.succeeded ? answer.revision : undefined;
   }

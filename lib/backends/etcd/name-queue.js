@@ -113,7 +113,7 @@ class NameQueue {
     const mail = JSON.parse(value);
     request.hasMail = true;
     if (mail.stolen) {
-      // An earlier version does not say which lock: perhaps that of one that had the id before.
+      // An earlier version does not name the lock: perhaps an earlier request with the id had it.
       const isSure = mail.token !== undefined;
       if (isSure) this.#requests.lose(request);
       this.#steps.add(() => (isSure ? this.#access.erase(request) : this.#reread(request)));
@@ -145,7 +145,7 @@ class NameQueue {
 
   /** @param {unknown} error */
   #onError(error) {
-    if (error instanceof SessionLost) return; // the session tells all its queues
+    if (error instanceof SessionLost) return; // the session notifies all its queues
     if (!(error instanceof EtcdError)) throw error;
     this.#session.abandon();
   }
@@ -156,7 +156,7 @@ class NameQueue {
       if (await this.#pass(requests, i)) return;
       const { first } = this.#requests;
       if (first === undefined || !mayFollow(requests[i])) {
-        // Of one that has been ended, the end is a step that follows.
+        // If the request has been ended, the end is a step that follows.
         if (requests[i].isEnding) this.#session.ids.giveBack(requests[i]);
         else await this.#enter(requests[i]);
         i += 1;
@@ -218,7 +218,7 @@ class NameQueue {
     const entered = await this.#unlessRefused(requests, entering);
     if (entered === null) return true;
     if (entered === undefined) {
-      // Its mail tells what has become of it, or has done so already.
+      // Its mail will report its outcome, or has done so already.
       if (first.phase === WAITING) await this.#reread(first);
       return false;
     }

@@ -8,7 +8,7 @@ const { HELD, NEW, OVER, WAITING } = require('./etcd-request.js');
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 /** @typedef {'timedout' | 'expired' | undefined} Why  a request ends */
 
-/** The requests of one session for one name, and what their agent is told of them. */
+/** The requests of one session for one name, and the reports about them to their agent. */
 class NameRequests {
   #host;
   #ids;
@@ -71,7 +71,7 @@ class NameRequests {
   }
 
   /**
-   * Grants it: its agent is to be told.
+   * Grants it: its agent has to be notified.
    * @param {EtcdRequest} request
    * @param {string} revision
    */
@@ -137,7 +137,7 @@ class NameRequests {
    */
   finish(request, why, loss) {
     if (request.phase === OVER && request.loss === 'stolen') return; // lose() has ended it
-    // One that is over has given it back before, or is to be erased.
+    // A request that is over has returned its id before, or is to be erased.
     if (request.phase !== OVER) this.#ids.giveBack(request);
     if (request.phase === HELD) request.loss = loss ?? (why === 'expired' ? why : undefined);
     this.#forget(request);

@@ -12,7 +12,7 @@
 /** @type {Expected} */
 const NOTHING = { heads: [], knownAt: undefined };
 
-/** Who follows the exclusive holder. */
+/** The requests that follow the exclusive holder. */
 class NextHeads {
   #expected = NOTHING;
   /** @type {Promise<void> | undefined} */

@@ -3,8 +3,8 @@
 /** @typedef {import('../../../types/backend.d.ts').LockInspection} LockInspection */
 /** @typedef {import('../../../types/locks.d.ts').LockManagerSnapshot} LockManagerSnapshot */
 
-// A message's arrays and objects are of the outermost realm, which a program in a context of its
-// own is not in: there they would be unlike its own.
+// A message's arrays and objects are of the outermost realm. A program in a separate context is in
+// another realm, in which they would be unlike the program's own.
 
 /** @param {LockInspection} message @returns {LockInspection} */
 function toOwnInspection({ held, pending }) {

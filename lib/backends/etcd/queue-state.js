@@ -26,9 +26,9 @@ const { toLease } = require('./keys.js');
  */
 
 /**
- * How many of the queue are read at once, and told at most: one read serves nearly as many
- * hand-offs, and half of them stand in a mail. More where reading costs much because the queue is
- * long.
+ * How many requests of the queue are read at once, and listed in a mail at most. One read serves
+ * nearly as many hand-offs, and half of them stand in a mail. More are read in a long queue,
+ * because its reads cost much.
  */
 const HEADS = 4;
 const HEADS_OF_LONG_QUEUE = 1000;
@@ -43,7 +43,7 @@ const countOf = (prefix) => ({
 const countHolders = (keys) => [keys.heldExclusive, keys.heldShared].map(countOf);
 
 /**
- * What reads the first of the queue.
+ * The operation that reads the first of the queue.
  * @param {NameKeys} keys
  * @param {number} length  of the queue when it was read before
  */
@@ -51,7 +51,7 @@ const readHeads = (keys, length) =>
   getOldest(keys.queue, length > LONG_QUEUE ? HEADS_OF_LONG_QUEUE : HEADS);
 
 /**
- * What reads the state; the first of its answers goes to toFront().
+ * The operations that read the state; the first of the answers goes to toFront().
  * @param {NameKeys} keys
  * @param {number} length  of the queue when it was read before
  */

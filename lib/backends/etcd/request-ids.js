@@ -12,7 +12,7 @@ class RequestIds {
   #leaseId;
   /** @type {Map<string, EtcdRequest>} */
   #users = new Map();
-  /** @type {number[]} that were given back; the last one is taken first */
+  /** @type {number[]} that were returned; the last one is taken first */
   #free = [];
   /** So many numbers have been in use. */
   #count = 0;
@@ -23,7 +23,7 @@ class RequestIds {
   }
 
   /**
-   * @param {EtcdRequest[]} requests  in their order: that of keys which are written together is the
+   * @param {EtcdRequest[]} requests  in their order: keys that are written together are in the
    *   order of their ids
    * @param {bigint} revision  that the cluster has reached
    */

@@ -10,7 +10,7 @@ const { describe, toDOMException } = require('./etcd-errors.js');
 /** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
 
 /**
- * What became of the request that the thread is blocked for.
+ * The outcome of the request that the thread is blocked for.
  * @typedef {object} SyncWait
  * @property {number} number
  * @property {import('../../../types/backend.d.ts').SyncOutcome | undefined} outcome
@@ -114,7 +114,7 @@ class RequestTable {
     return loss.reason;
   }
 
-  /** Nothing is told of it any more. @param {Entry} entry */
+  /** Nothing is reported of it any more. @param {Entry} entry */
   remove({ number }) {
     this.#entries.delete(number);
   }

@@ -5,13 +5,13 @@ const { readFile } = require('node:fs/promises');
 /** @typedef {import('./cluster-options.js').ClusterOptions} ClusterOptions */
 /** @typedef {import('./grpc-library.js').Services} Library */
 
-/** What a whole PEM file has. */
+/** The end of a whole PEM file. */
 const END = '-----END ';
 
 /**
- * What a client proves with who it is. Those that are in files are read again, because whoever
- * issues them renews them; until they are read, and where a file is away, cut off, or does not fit
- * another one, the last good ones are taken. The thread of a session waits for no file system.
+ * The secrets by which a client proves its identity. Secrets in files are read again, because their
+ * issuer renews them. The last good ones are used until then, and if a file is away, is cut off, or
+ * does not fit another one. The thread of a session waits for no file system.
  */
 class Secrets {
   #place;
@@ -69,7 +69,7 @@ class Secrets {
     const file = this.#place.files[what];
     if (file === undefined) return this.#place[what];
     const bytes = await readFile(file);
-    if (!bytes.includes(END)) throw new Error(`${file} is cut off`); // gRPC takes that of a ca
+    if (!bytes.includes(END)) throw new Error(`${file} is cut off`); // gRPC takes such a ca
     return bytes;
   }
 

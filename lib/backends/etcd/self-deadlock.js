@@ -20,7 +20,7 @@ const toWaiting = (waiter) => ({
 const toHeld = (holder) => ({ isQueued: false, request: toRequest(holder, 0) });
 
 /**
- * What the thread that has asked for it calls it.
+ * The id of a request in the thread that has made it.
  * @param {Waiter} waiter
  * @param {boolean} isHeld
  */
@@ -38,8 +38,8 @@ const toRequest = (waiter, limit) => ({
 });
 
 /**
- * Whether a request in the queue waits for its own thread. What is ahead of it does not become
- * more, so this is looked for once in each session.
+ * Whether a request in the queue waits for its own thread. The requests ahead of it only leave, so
+ * this is checked once in each session.
  * @param {import('./session.js').Session} session
  * @param {import('./keys.js').BucketKeys} bucket
  * @param {EtcdRequest} request

@@ -7,8 +7,8 @@ const { isGrantable } = require('./queue-state.js');
 /** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
 
 /**
- * Grants what can be granted, from the front of the queue on. Where the cluster has no room for a
- * grant, those who wait look for themselves, again and again (E6).
+ * Grants what can be granted, from the front of the queue on. If the cluster has no room for a
+ * grant, the waiters poll, again and again (E6).
  * @param {import('./name-access.js').NameAccess} access
  * @param {(head: Waiter, rest: Waiter[]) => Promise<boolean>} grant  false: it is gone
  */

@@ -19,7 +19,7 @@ class SessionFence {
   #about;
   #abandon;
   #revision = '0';
-  /** What stands in the key. */
+  /** The value of the key. */
   #value = '';
   /** @type {Promise<void> | undefined} */
   #move;
@@ -48,7 +48,7 @@ class SessionFence {
     return this.#revision;
   }
 
-  /** What is sent while it is moved comes too late for it. */
+  /** Waits while the fence is moved: a change that is sent meanwhile comes too late for it. */
   async untilStill() {
     while (this.#move !== undefined) await this.#move;
   }
@@ -89,7 +89,7 @@ class SessionFence {
       } catch (error) {
         if (error instanceof SessionLost) throw error;
         const { isFinal, isLeaseGone, isForSpace } = /** @type {EtcdError} */ (error);
-        // Changes wait for the fence: one that can never be moved must not stall them for ever.
+        // Changes wait for the fence: a fence that can never be moved must not stall them for ever.
         if (isLeaseGone || (isFinal !== false && !isForSpace)) this.#abandon();
         await backoff.pause();
       }

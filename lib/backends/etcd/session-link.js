@@ -10,8 +10,8 @@ const { SessionWords } = require('./session-words.js');
 const SLICE_MS = 50;
 
 /**
- * A thread that fails before it runs the first line of ours can note nothing, and shows a blocked
- * thread nothing: only the time tells. See the helper of the broker.
+ * A thread that fails before it runs the first line of ours cannot report anything to a blocked
+ * thread: only the time shows it. See the helper of the broker.
  */
 const MAX_START_MS = 30_000;
 
@@ -36,7 +36,7 @@ class SessionLink {
   /**
    * @param {object} data  for the thread
    * @param {(message: any) => void} onMessage  the last one is `closed`, or `over` with an error
-   *   where the thread has ended by itself
+   *   if the thread has ended without close()
    * @param {number} [maxStartMs]
    */
   constructor(data, onMessage, maxStartMs = MAX_START_MS) {
@@ -60,7 +60,7 @@ class SessionLink {
     port1.unref();
   }
 
-  /** What the thread shares with this one. */
+  /** The buffer that the thread shares with this one. */
   get shared() {
     return this.#words.buffer;
   }

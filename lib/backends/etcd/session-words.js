@@ -3,7 +3,7 @@
 const { isPast, toSharedEnd } = require('./steady-clock.js');
 
 /**
- * What the words of the shared buffer mean: how many messages the thread has sent, and its phase.
+ * The words of the shared buffer: how many messages the thread has sent, and its phase.
  * Behind them stands the lease of its session, in 64 bits, and the end of the lease's validity, by
  * the two clocks of steady-clock.js.
  */
@@ -20,7 +20,7 @@ const STARTING = 0;
 const RUNNING = 1;
 const ENDED = 2;
 
-/** What the thread of a session and that of its agent share: one of them may be blocked. */
+/** The state that a session's thread and its agent's thread share: one of them may be blocked. */
 class SessionWords {
   #words;
   #lease;
@@ -34,7 +34,7 @@ class SessionWords {
     this.#end = new BigInt64Array(buffer, END_OFFSET);
   }
 
-  /** Called in the session's thread, which notes its end by itself from then on. */
+  /** Called in the session's thread, which notes its own end from then on. */
   noteStart() {
     Atomics.compareExchange(this.#words, PHASE, STARTING, RUNNING);
     process.on('exit', () => this.noteEnd());

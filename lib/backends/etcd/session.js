@@ -18,7 +18,7 @@ const { WatchStream } = require('./watch-stream.js');
 /** @typedef {import('./watch-stream.js').WatchEvent} WatchEvent */
 
 /**
- * @typedef {object} SessionHost  who is told what happens to a session
+ * @typedef {object} SessionHost  receives the events of a session
  * @property {(request: EtcdRequest, event: WatchEvent) => void} onMail  to one of its requests
  * @property {() => void} onMailGap  mail may have been missed
  * @property {(leftMs: number) => void} onExtended
@@ -46,7 +46,7 @@ class Session {
   /** The newest revision that an answer had. */
   #seen = 0n;
   leaseId;
-  /** What tells the cluster from others, by whatever endpoints; known once it is open. */
+  /** The unique id of the cluster, by whatever endpoints; known once it is open. */
   clusterId = '';
   ids;
   /** Of grants, losses and of what the session waits for. */
@@ -91,7 +91,7 @@ class Session {
     return this.#calls.isOver;
   }
 
-  /** What is left of the lease before the session counts as lost. */
+  /** The time left of the lease before the session counts as lost. */
   get leftMs() {
     return this.#lease.leftMs;
   }
@@ -246,7 +246,7 @@ class Session {
   }
 
   /**
-   * What has been begun and cannot be completed has to go with the session.
+   * An operation that has begun and cannot be completed has to end with the session.
    * @template T
    * @param {Promise<T>} completion
    * @returns {Promise<T>}
@@ -305,7 +305,7 @@ class Session {
 
   /**
    * Ends the session; the cluster forgets everything of it. Tries as long as the lease may live.
-   * Where no grant of the lease was heard of, there is nothing but that lease, which runs out.
+   * If no grant of the lease is known, there is nothing but the lease, which runs out.
    */
   async close() {
     const wasOver = this.isOver;
@@ -326,13 +326,13 @@ class Session {
     }
   }
 
-  /** Tells watchers that the session was closed, and did not die. */
+  /** Reports to watchers that the session was closed, and did not die. */
   async #sayGoodbye() {
     const goodbye = put(this.#keys.why(this.leaseId), 'closed', this.lease);
     try {
       await this.#lastCall('KV', 'Txn', { success: [goodbye] });
     } catch {
-      // The session ends all the same, and looks like a death.
+      // The session still ends, and looks like a death.
     }
   }
 
@@ -359,7 +359,7 @@ class Session {
     this.#calls.end();
   }
 
-  /** The end of its own key may have been missed. @param {string} fence */
+  /** The end of the session's key may have been missed. @param {string} fence */
   async #checkAbout(fence) {
     try {
       const { responses } = await this.read([get(this.#about)]);
@@ -390,7 +390,7 @@ class Session {
     try {
       await this.change([isChangedAt(key, revision)], [remove(key)], [], async () => ({}));
     } catch {
-      // What could not be removed goes with the lease.
+      // A mail that could not be removed goes with the lease.
     }
   }
 }

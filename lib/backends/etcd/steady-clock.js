@@ -3,7 +3,7 @@
 const { uptime } = require('node:os');
 const { hrtimeNs, performance } = require('../../time.js');
 
-/** What `uptime()` may be rounded by. */
+/** The most that `uptime()` may be rounded by. */
 const ROUNDING_MS = 1000;
 const NS_PER_MS = 1e6;
 

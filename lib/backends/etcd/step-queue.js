@@ -2,11 +2,11 @@
 
 const { setImmediate } = require('../../time.js');
 
-/** An etcd transaction has 128 operations at most, unless the cluster is told otherwise. */
+/** An etcd transaction has 128 operations at most, unless the cluster is configured otherwise. */
 const MAX_BATCH = 100;
 /** And 1.5 MiB; the rest is for what else is in it. */
 const MAX_BYTES = 1_000_000;
-/** How many steps that are done are kept: to remove each one by itself would move all others. */
+/** How many steps that are done are kept: to remove each one separately would move all others. */
 const MAX_DONE = 64;
 
 /** @typedef {{ action: (items: any[]) => Promise<void>, items: any[] }} Step */
@@ -22,7 +22,7 @@ class StepQueue {
   #onIdle;
 
   /**
-   * @param {(error: unknown) => void} onError  a step has failed; the next one is done all the same
+   * @param {(error: unknown) => void} onError  a step has failed; the next one still runs
    * @param {() => void} onIdle  there are no more
    */
   constructor(onError, onIdle) {

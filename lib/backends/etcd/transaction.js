@@ -22,7 +22,7 @@ const bytes = (key) => Buffer.from(key, 'latin1');
 const rangeOf = (prefix) => ({ key: bytes(prefix), range_end: bytes(endOf(prefix)) });
 
 /**
- * The key exists, and is the one that was made at this revision.
+ * The key exists, and was created at this revision.
  * @param {string} key
  * @param {string} revision
  */

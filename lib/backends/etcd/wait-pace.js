@@ -1,6 +1,6 @@
 'use strict';
 
-/** After this time a waiter looks for itself what it waits for. */
+/** After this time a waiter reads its blocker. */
 const LOOK_AFTER_MS = 50;
 /** In a queue that moves, but slowly. */
 const MAX_LOOK_AFTER_MS = 1000;
@@ -8,9 +8,8 @@ const MAX_LOOK_AFTER_MS = 1000;
 const MAX_NAMES = 1000;
 
 /**
- * How long the last waits for names took. Where many wait each turn takes long, and one that looks
- * before its turn what it waits for would do so at each turn: a release would cost more, the more
- * wait.
+ * Recent wait times by name. A waiter reads its blocker only after twice that time: in a long
+ * queue, earlier reads would add one read per waiter to every release.
  */
 class WaitPace {
   /** @type {Map<string, number>} in ms, by name, oldest first */

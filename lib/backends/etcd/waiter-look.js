@@ -72,7 +72,7 @@ class WaiterLook {
       return await this.#grant(request);
     } catch (error) {
       if (!(/** @type {import('./etcd-errors.js').EtcdError} */ (error).isForSpace)) throw error;
-      await this.#reread(request); // it may have been granted all the same
+      await this.#reread(request); // it may have been granted in spite of the error
       this.schedule(NO_ROOM_MS * (0.5 + Math.random()));
       return true;
     }
@@ -95,7 +95,7 @@ class WaiterLook {
     this.#watch = this.#access.session.watches.add({
       ...watched,
       only: 'removals',
-      // One that was ahead has most likely been granted the lock, and will hand it over.
+      // A request that was ahead has most likely been granted the lock, and will hand it over.
       onEvents: () => this.schedule(isAhead ? LOOK_AFTER_MS : 0),
       onGap: () => this.schedule(0),
     });

@@ -26,7 +26,7 @@ const { bytes, following, textOf } = require('./transaction.js');
  * @property {() => void} [onGap]  events were compacted away: the watched keys must be read again
  */
 
-/** What is left out. */
+/** The events that are left out. */
 const FILTERS = { puts: [1], removals: [0] };
 const NOTHING = [...FILTERS.puts, ...FILTERS.removals];
 /** The number in answers about the stream, and about a watch that was refused. */
@@ -39,7 +39,7 @@ class Subscription {
   checks = 0;
   /** So many checks without an answer are borne; more after each of them. */
   patience = 1;
-  /** A gap is to be told as soon as the watch is there again. */
+  /** A gap is to be reported as soon as the watch is there again. */
   hasGap = false;
   /** @type {() => void} */
   #resolve = () => {};
@@ -53,7 +53,7 @@ class Subscription {
   constructor(id, watched, cancel) {
     this.id = id;
     this.watched = watched;
-    /** The next revision to be told; '0': from now on. */
+    /** The next revision to be reported; '0': from now on. */
     this.next = watched.from ?? '0';
     this.cancel = () => cancel(this.id);
     /** When the cluster has answered for the first time. */
@@ -117,8 +117,8 @@ function toWatchEvent({ type, kv, prev_kv: previous }) {
 }
 
 /**
- * All watches of a session, over one stream that is opened again where it ends: each watch goes on
- * after the last revision that it has told.
+ * All watches of a session, over one stream that is opened again when it ends: each watch continues
+ * after the last revision that it has reported.
  */
 class WatchStream {
   #client;
@@ -194,7 +194,7 @@ class WatchStream {
   }
 
   /**
-   * Where answers are late, those of another stream would be, too: it gets more time.
+   * If answers are late, another stream's answers would be, too: it gets more time.
    * @param {any} stream
    */
   async #moveAway(stream) {
@@ -309,7 +309,7 @@ class WatchStream {
   }
 
   /**
-   * A probe may be refused where rights were withdrawn; the watches that there are go on.
+   * A probe may be refused after rights were withdrawn; the existing watches continue.
    * @param {number} id  of a watch that was refused or ended
    */
   #isOfProbe(id) {
