@@ -23,7 +23,7 @@ const CHECKED = [
   'types',
   'scripts',
   'src',
-  'lib/scheduler',
+  'lib',
   'packaging',
   'demo',
   'examples',
