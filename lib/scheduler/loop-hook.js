@@ -171,7 +171,7 @@ class HostCallback {
   }
 
   /**
-   * How long the loop will have nothing else to do, as far as its timers tell; in ms, by the last
+   * How long the loop will have nothing else to do, as far as its timers show; in ms, by the last
    * isLoopIdle().
    */
   get idleMs() {

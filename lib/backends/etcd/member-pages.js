@@ -59,7 +59,7 @@ function readPage({ isEncrypted, ca, cert, key }, endpoint, path, timeoutMs) {
  * @param {ClusterOptions} place
  * @param {string} endpoint
  * @param {number} timeoutMs
- * @returns {Promise<number | undefined>} undefined: it does not tell
+ * @returns {Promise<number | undefined>} undefined: the member does not report it
  */
 async function readClockAheadMs(place, endpoint, timeoutMs) {
   const start = performance.now();
@@ -73,7 +73,7 @@ async function readClockAheadMs(place, endpoint, timeoutMs) {
  * @param {ClusterOptions} place
  * @param {string} endpoint
  * @param {number} timeoutMs
- * @returns {Promise<number | undefined>} undefined: it does not tell
+ * @returns {Promise<number | undefined>} undefined: the member does not report it
  */
 async function readQuotaBytes(place, endpoint, timeoutMs) {
   const { text } = await readPage(place, endpoint, '/metrics', timeoutMs);

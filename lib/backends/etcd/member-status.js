@@ -31,7 +31,7 @@ class MemberAsked {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** @returns {Promise<any>} undefined: it does not tell */
+  /** @returns {Promise<any>} undefined: the member does not report it */
   async status() {
     try {
       return await this.#client.call('Maintenance', 'Status', {}, this.#timeoutMs);
@@ -55,7 +55,7 @@ class MemberAsked {
   /**
    * Of the answer to a read of that key, which this user may well be allowed.
    * @param {string} key
-   * @returns {Promise<string | undefined>} undefined: it does not tell
+   * @returns {Promise<string | undefined>} undefined: the member does not report it
    */
   async clusterId(key) {
     const read = { key: Buffer.from(key), count_only: true };

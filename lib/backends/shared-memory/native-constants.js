@@ -25,7 +25,7 @@ module.exports = Object.freeze({
   HAS_OTHERS: 16,
   // Answers to the end of a lock; HAS_EVENTS may be added.
   LOSS_EXPIRED: 2,
-  /** A later event will tell. */
+  /** A later event will report it. */
   LOSS_UNKNOWN: 3,
   LOSS_DAMAGED: 4,
   HAS_EVENTS: 8,
