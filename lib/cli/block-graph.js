@@ -32,7 +32,7 @@ function groupByName(locks) {
 
 /**
  * The names with waiters at one moment, and the deadlocks among them, by the same rules as in the
- * agents: only requests that are known to be inside the callback of a lock are members.
+ * agents. Only requests that are known to be inside the callback of a lock are members.
  */
 class BlockGraph {
   #held;

@@ -111,7 +111,7 @@ function createProgram(only = undefined) {
 
 /**
  * Ends quietly when the reader of the output has gone, as in `holdfast ls | head`, with the status
- * that the command has set; with a message if the output cannot be written.
+ * that the command has set. If the output cannot be written, ends with a message.
  * @param {NodeJS.WriteStream} stream
  */
 function endWithReader(stream) {

@@ -74,7 +74,7 @@ class EtcdBackend {
   /** @type {Map<number, EtcdWatch>} */
   #watches = new Map();
   #isClosed = false;
-  /** The last request that blocked the thread. Its cancel() blocks until its queue entry is gone. */
+  /** The last request that blocked the thread. Its cancel() waits until its entry is gone. */
   #waitedFor = NO_ID;
 
   /** @param {import('./cluster-options.js').ClusterOptions} place */

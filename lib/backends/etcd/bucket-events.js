@@ -56,7 +56,7 @@ class BucketEvents {
   /**
    * Resolves when it sees all events from then on: all after the revision at which the sessions
    * were read. The answer to a watch "from now on" does not name its revision (since etcd 3.4.38,
-   * 3.5.22 and 3.6.2): if the stream broke then, some events would be missing.
+   * 3.5.22 and 3.6.2). If the stream broke then, some events would be missing.
    * @param {Session} session
    */
   async begin(session) {

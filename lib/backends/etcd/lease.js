@@ -82,7 +82,7 @@ class Lease {
         await this.#calls.once('Lease', 'LeaseGrant', request);
       } catch (error) {
         const isThere = /** @type {EtcdError} */ (error).details?.includes('already exists');
-        // No other lease has its number: an earlier try has made it, by this session or by gRPC,
+        // No other lease has its number. An earlier try has made it, by this session or by gRPC,
         // which sends a call again that it takes for not processed.
         if (!isThere) throw error;
       }

@@ -80,9 +80,9 @@ const fromStatus = ({ version, header, leader, isLearner, dbSize }) => ({
 });
 
 /**
- * Reads the status that a member reports. In a cluster with users it does so to root only (etcd
- * 3.4.42 on, 3.5.28 to 3.5.31, 3.6.0 to 3.6.11), or to users only (later ones); earlier ones to
- * every client. Its pages need no user, but may be on another port.
+ * Reads the status that a member reports. In a cluster with users it reports the status to root
+ * only (etcd 3.4.42 on, 3.5.28 to 3.5.31, 3.6.0 to 3.6.11), or to users only (later ones). Earlier
+ * ones report it to every client. Its pages need no user, but may be on another port.
  * @param {ClusterOptions} place
  * @param {string} endpoint
  * @param {number} timeoutMs

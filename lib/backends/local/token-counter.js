@@ -19,7 +19,7 @@ class TokenCounter {
   }
 
   /**
-   * Starts from the wall clock and leaves room for a million grants per millisecond, so the tokens
+   * Starts from the wall clock and leaves room for a million grants per millisecond. So the tokens
    * of a later counter are above all tokens of an earlier one.
    * @param {number} nowMs
    */

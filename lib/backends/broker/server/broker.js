@@ -14,7 +14,7 @@ const { SessionLifelines } = require('./session-lifelines.js');
 
 /**
  * Removes the files that killed brokers, candidates and clients have left in a bucket, except for
- * lifelines: a connection to a client's own lifeline shows whether the client lives.
+ * lifelines. A connection to a client's own lifeline shows whether the client lives.
  * @param {import('../broker-files.js').BrokerFiles} place
  * @param {import('../broker-files.js').Claim} claim  of this broker
  */

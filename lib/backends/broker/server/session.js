@@ -130,8 +130,8 @@ class Session {
   }
 
   /**
-   * The worst-case journal size of the end of a request: its grant, a loss, its end; and all of
-   * them once more, if its hold limit may have passed before the client released it.
+   * The worst-case journal size of the end of a request: its grant, a loss, its end. They count
+   * twice if its hold limit may have passed before the client released it.
    * @param {LockEntry} entry
    */
   #owedFor({ request: { name, extras } }) {
