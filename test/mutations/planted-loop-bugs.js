@@ -2,7 +2,8 @@
 
 // Mistakes by which an event loop repairs or reaps, or by which what it leaves is never done.
 
-const NO_WAIT = 'core_test:*NoWait*:*IfAvailable*:*PieceByPiece*:*StoresAfterADeath*';
+const NO_WAIT =
+  'core_test:*NoWait*:ReadingAfterADeathInside*:*IfAvailable*:*PieceByPiece*:*StoresAfterADeath*';
 
 /** @type {import('./planted-bugs.js').PlantedBug[]} */
 const LOOP_BUGS = [

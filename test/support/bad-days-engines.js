@@ -123,7 +123,7 @@ class Engine {
     return program;
   }
 
-  /** The words that start a program on a small disk that no other program uses, if the locks are on a disk. */
+  /** The words that start a program on a small disk, for locks that are on a disk. */
   get onSmallDisk() {
     const mount = `mount -t tmpfs -o mode=700,size=${DISK_BYTES} none "$0" && exec "$@"`;
     return ['unshare', '--mount', 'sh', '-c', mount, this.directory];

@@ -124,7 +124,8 @@ class Link {
     const nonce = newNonce();
     const reader = new LineReader((message) => {
       if (this.#socket !== socket) return;
-      if (this.#isOpen) this.#user.onMessage(message);
+      // A broker whose folder was removed reports that to all clients, also before its greeting.
+      if (this.#isOpen || message[0] === 'over') this.#user.onMessage(message);
       else if (this.#onGreeting(message, nonce, found)) reader.trust();
     });
     connection.read((bytes, length) => {

@@ -159,24 +159,38 @@ TEST_F(NoWait, ARequestAfterADeathInsideIsGrantedOnceTheWorkerHasRepaired) {
   EXPECT_EQ(NextEvent(*agent_).kind, RequestEvent::Kind::kGranted);
 }
 
-TEST_F(NoWait, AReadingAfterADeathInsideHasTheWorkerRepair) {
-  const std::array<std::function<void()>, 4> readings{
-      [this] { EXPECT_TRUE(*agent_->IsLocked(Name(), 1)); },
-      [this] { EXPECT_EQ(agent_->HoldersOf(Name(), 1).status().code(), StatusCode::kBusy); },
-      [this] { EXPECT_EQ(agent_->TakeSnapshot(0).status().code(), StatusCode::kBusy); },
-      [this] {
-        const uint32_t waiting = agent_->queued() > 0 ? 1 : 0;
-        const auto walk = agent_->BeginWaitWalk({&waiting, 1}, false);
-        EXPECT_EQ(agent_->GoOn(**walk).status().code(), StatusCode::kBusy);
-      }};
-  ASSERT_EQ(Ask(*agent_).id, 0U);
-  ASSERT_EQ(Ask(*agent_).id, 1U);
-  for (const auto& read : readings) {
+// Readings publish no operation that a visit would execute.
+class ReadingAfterADeathInside : public NoWait {
+ protected:
+  void SetUp() override {
+    NoWait::SetUp();
+    ASSERT_EQ(Ask(*agent_).id, 0U);
+    ASSERT_EQ(Ask(*agent_).id, 1U);
     DieInside();
     ASSERT_TRUE(NeedsRepair());
-    read();
-    AwaitRepair();
   }
+};
+
+TEST_F(ReadingAfterADeathInside, OfWhetherANameIsLockedHasTheWorkerRepair) {
+  EXPECT_TRUE(*agent_->IsLocked(Name(), 1));
+  AwaitRepair();
+}
+
+TEST_F(ReadingAfterADeathInside, OfHoldersHasTheWorkerRepair) {
+  EXPECT_EQ(agent_->HoldersOf(Name(), 1).status().code(), StatusCode::kBusy);
+  AwaitRepair();
+}
+
+TEST_F(ReadingAfterADeathInside, OfTheWholeTableHasTheWorkerRepair) {
+  EXPECT_EQ(agent_->TakeSnapshot(0).status().code(), StatusCode::kBusy);
+  AwaitRepair();
+}
+
+TEST_F(ReadingAfterADeathInside, OfBlockersHasTheWorkerRepair) {
+  const uint32_t waiting = 1;
+  const auto walk = agent_->BeginWaitWalk({&waiting, 1}, false);
+  EXPECT_EQ(agent_->GoOn(**walk).status().code(), StatusCode::kBusy);
+  AwaitRepair();
 }
 
 class IfAvailable : public NoWait {
