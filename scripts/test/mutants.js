@@ -35,8 +35,8 @@ const { ensureToolchain } = require('../steps/toolchain.js');
  * @property {(test: string) => boolean} passes
  */
 
-const CORE_FOLDER = path.join(ROOT, 'buildTargets', 'mutants');
-const PROGRAMS = path.join(CORE_FOLDER, 'buildTargets', 'cmake-default');
+const CORE_FOLDER = path.join(ROOT, 'build', 'mutants');
+const PROGRAMS = path.join(CORE_FOLDER, 'build', 'cmake-default');
 const CORE_PARTS = [
   'src',
   'test/cpp',
@@ -62,11 +62,8 @@ function prepareCore() {
 
 /** @param {string[]} targets */
 const buildTargets = (targets) =>
-  spawnSync(
-    'cmake',
-    ['--buildTargets', '--preset', 'default', '-j2', '--target', ...targets],
-    QUIETLY,
-  ).status === 0;
+  spawnSync('cmake', ['--build', '--preset', 'default', '-j2', '--target', ...targets], QUIETLY)
+    .status === 0;
 
 /** @param {string} test */
 function corePasses(test) {
