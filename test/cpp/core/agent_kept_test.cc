@@ -47,7 +47,11 @@ class AgentKept : public testing::Test, protected core::KeptObserver {
   uint32_t UsedCells() const {
     uint32_t used = 0;
     for (uint32_t shard = 0; shard < Table().geometry().shards; ++shard) {
-      used += Table().shard(shard).used_count.Get();
+      // The count is 0 for a moment in a repair of the worker.
+      const auto lock = ShardLock::TryEnter(Table(), shard, attachment_->manager().self(),
+                                            attachment_->manager().host());
+      const bool is_at_rest = lock.ok() && !lock->NeedsRepair();
+      used += is_at_rest ? Table().shard(shard).used_count.Get() : 1;
     }
     return used;
   }
