@@ -131,9 +131,9 @@ async function inspections(context) {
 
 /** @type {readonly { title: string, run: (context: Context) => Promise<Result> }[]} */
 const SCENARIOS = [
-  { title: 'request(), nobody else', run: uncontended },
-  { title: 'acquire() and release(), nobody else', run: handles },
-  { title: 'requestSync(), nobody else', run: synchronous },
+  { title: 'request(), uncontended', run: uncontended },
+  { title: 'acquire() and release(), uncontended', run: handles },
+  { title: 'requestSync(), uncontended', run: synchronous },
   { title: 'request() with ifAvailable, refused', run: refused },
   { title: 'request() in turns with another process', run: handOff },
   { title: 'from the kill of a holder to the grant', run: deaths },
