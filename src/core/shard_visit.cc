@@ -63,8 +63,8 @@ void ShardVisit::DropExecuted(std::vector<LockManager::OperationRef>& operations
         segment::OperationAt(attachment_->manager().segment(), operation.id);
     if (cell == nullptr) return true;
     const bool is_pending = cell->state.Acquire() == segment::OperationState::kPending;
-    // Its cell has been reused. Each shard numbers its operations separately.
-    if (cell->shard.Get() != shard_ || cell->number.Get() != operation.number) return true;
+    // Its cell has been reused.
+    if (cell->number.Get() != operation.number) return true;
     if (!is_pending) attachment_->FollowExecutor(*cell);
     return !is_pending;
   });

@@ -62,8 +62,9 @@ bool ReadTexts(Segment& segment, CellId id, const OperationCell& operation, Oper
 
 // The number first: an agent that starts after this call has returned gets a larger one.
 void PushOperation(Segment& segment, CellId id, OperationCell& operation) {
-  ShardHeader& shard = segment.shard(operation.shard.Get());
-  operation.number.Set(shard.intake_last.FetchAdd(1) + 1);
+  const uint32_t index = operation.shard.Get();
+  ShardHeader& shard = segment.shard(index);
+  operation.number.Set(OperationNumber(index, shard.intake_last.FetchAdd(1) + 1));
   // If the agent dies before this store, it has asked for nothing. After it, the operation counts;
   // unless the process dies, and a repair finds it dead: then it leaves the operation out.
   operation.state.Publish(OperationState::kPending);
@@ -113,7 +114,7 @@ OperationCell* IntakeReader::Check(CellId id) const {
 std::vector<OperationRef> FindOperations(const ShardView& shard) {
   Segment& segment = shard.segment();
   shard.header().intake.Exchange(kNoCell);
-  const uint64_t limit = shard.header().intake_last.LoadRmw();
+  const uint64_t limit = OperationNumber(shard.index(), shard.header().intake_last.LoadRmw());
   std::vector<OperationRef> found;
   for (uint32_t extent = 0; extent < segment.geometry().extents; ++extent) {
     if (!segment.IsClaimed(extent)) continue;
@@ -146,10 +147,10 @@ void NoteAgentsOf(const ShardView& shard, std::vector<bool>& agents) {
 }
 
 // An operation of a dead process may stay kPending for ever, and another process may own its cell
-// by now. The agent is read first. If it belongs to a later operation in the cell, then the state
-// read after it is not kPending yet, or the number is a later one. The read-modify-write keeps that
-// order. An operation of this shard does not end while this thread is inside, so the shard is read
-// before the state and the second read of the number.
+// by now; also, the operation may have been executed, and its cell reused for another shard. The
+// agent is read first. If it belongs to a later operation in the cell, then the state read after it
+// is not kPending yet, or the number is a later one. The read-modify-write keeps that order. No two
+// operations have one number: if both reads find it, the state between them is this operation's.
 OperationCell* PendingOperation(const ShardView& shard, const OperationRef& found) {
   OperationCell* const operation = OperationAt(shard.segment(), found.id);
   if (operation == nullptr || AgentOf(shard.segment(), *operation).generation == 0) return nullptr;

@@ -65,7 +65,14 @@ class IntakeReader {
   CellId next_ = kNoCell;
 };
 
-// An operation by its number in its shard: the cell may be given to another one.
+// The number of an operation, unique in the table: a reused cell never has the number of an earlier
+// operation again, of whichever shard. In one shard, later operations have larger numbers.
+inline uint64_t OperationNumber(uint32_t shard, uint64_t order) {
+  constexpr uint32_t kOrderBits = 48;
+  return (uint64_t{shard} << kOrderBits) + order;
+}
+
+// An operation by its number: its cell may be reused.
 struct OperationRef {
   CellId id = kNoCell;
   uint64_t number = 0;

@@ -68,7 +68,7 @@
 namespace holdfast::segment {
 
 inline constexpr uint64_t kMagic = 0x74736166'646c6f68;  // "holdfast"
-inline constexpr uint32_t kLayoutVersion = 6;
+inline constexpr uint32_t kLayoutVersion = 7;
 
 // Cells are numbered from 1 through all extents; 0 is no cell.
 using CellId = uint32_t;
@@ -148,7 +148,7 @@ struct ShardHeader {
   Shared<uint64_t> changes;      // 32  incremented by a writer before its first change
   Shared<CellId> intake;         // 40  stack of operations (intake.h), linked by `next`
   uint8_t reserved[4];           // 44
-  Shared<uint64_t> intake_last;  // 48  the newest number of an operation
+  Shared<uint64_t> intake_last;  // 48  the count of operations published so far
   Shared<CellId> kept[kMaxKeptPerShard];  //  56  all open records; perhaps others, too
   uint8_t reserved2[40];                  // 216
 };
@@ -278,7 +278,7 @@ enum class OperationKind : uint8_t { kRequest = 1, kEnd = 2 };
 struct OperationCell {
   Shared<OperationState> state;         //  0
   Shared<CellId> next;                  //  4  link in the intake
-  Shared<uint64_t> number;              //  8  the order in the shard, for a repair
+  Shared<uint64_t> number;              //  8  its shard, and its order there (OperationNumber)
   Shared<uint32_t> shard;               // 16
   Shared<OperationKind> kind;           // 20
   Shared<uint8_t> mode;                 // 21  LockMode

@@ -31,6 +31,13 @@ const INTAKE_BUGS = [
     tests: ['core_test:Intake*'],
   },
   {
+    name: 'each shard numbers its operations for itself',
+    file: 'src/segment/intake.h',
+    from: '(uint64_t{shard} << kOrderBits) + order',
+    to: '(uint64_t{shard} * 0 << kOrderBits) + order',
+    tests: ['core_test:Intake.*'],
+  },
+  {
     name: 'a repair executes what an ended agent has left',
     file: 'src/segment/intake.cc',
     from: 'if (operation == nullptr || AgentOf(shard.segment(), *operation).generation == 0) return nullptr;',

@@ -327,6 +327,15 @@ TEST_F(Intake, ThatLosesAnOperationIsMadeUpForByAVisit) {
   EXPECT_EQ(OutcomeOf(lost), RequestOutcome::kGranted);
 }
 
+// A cell may be reused for another shard between two reads of a thread that checks its number.
+TEST_F(Intake, NumbersNoTwoOperationsOfTwoShardsAlike) {
+  OperationCell& here = PutInRequest(a);
+  OperationCell& there = New(b, OperationKind::kRequest, ++last_id);
+  there.shard.Set(1 - shard_);
+  segment::PushOperation(machine.segment(), last_place_.id, there);
+  EXPECT_NE(here.number.Get(), there.number.Get());
+}
+
 // Between the look of a repair and the execution the cell may have been given to another process,
 // whose operation has a later place.
 TEST_F(Intake, WhatARepairHasFoundIsExecutedIfItIsTheSameOperationStill) {
