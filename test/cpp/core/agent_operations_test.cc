@@ -344,13 +344,15 @@ TEST_F(AgentOperations, AreAnsweredThoughAnEarlierVisitIsOverAndWhoeverExecutesT
 }
 
 // The visit's own operation was executed, and its shard is locked again. The cell has an operation
-// of another shard by now, which has the same number there.
+// of another shard by now, which has the same order there.
 TEST_F(AgentOperations, AreNotTakenForThoseOfAnotherShardByAVisit) {
   Lock();
   ASSERT_EQ(Ask(), core::RequestOutcome::kQueued);
   const segment::CellId id = Head();
-  const uint64_t number = segment::OperationAt(Table(), id)->number.Get();
+  const uint64_t here = segment::OperationAt(Table(), id)->number.Get();
+  const uint64_t order = here - segment::OperationNumber(Shard(), 0);
   const uint32_t other = (Shard() + 1) % Table().geometry().shards;
+  const uint64_t number = segment::OperationNumber(other, order);
   const auto locked_again = ShardLock::TryEnter(Table(), other, attachment_->manager().self(),
                                                 attachment_->manager().host());
   ASSERT_TRUE(locked_again.ok());
