@@ -38,10 +38,10 @@ class AgentHost {
     }
   }
 
-  async #open(client, { backend, directory, bucket, callSites = false }) {
+  async #open(client, { backend, directory, bucket, callSites = false, connects = true }) {
     const manager = openLockManager({ ...this.#optionsOf(backend, directory, bucket), callSites });
     // Some take places only once they are connected.
-    if (LATE.includes(backend)) await manager.query();
+    if (connects && LATE.includes(backend)) await manager.query();
     const tell = (event) => this.#send({ client, event });
     const settle = backend === 'etcd' ? () => manager.query().catch(checkClosed) : undefined;
     const agent = new LockAgent(manager, tell, { decidesAtOnce: !LATE.includes(backend), settle });

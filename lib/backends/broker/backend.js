@@ -233,8 +233,7 @@ class BrokerBackend {
     ({ bucket: this.bucket, folder: this.folder, url: this.place } = this.#place);
     this.table = this.#place.realFolder;
     this.#link = new Link(this.#place, {
-      hello: (toBrokerTime) => helloMessages(this.#state(toBrokerTime), false),
-      onOpen: () => this.#onOpen(),
+      hello: (toBrokerTime) => this.#hello(toBrokerTime),
       onMessage: (message) => this.#receive(message),
       onClose: () => this.#onClose(),
       onFailure: (error) => this.#failAll(error),
@@ -243,7 +242,7 @@ class BrokerBackend {
     this.#syncCalls = new SyncCalls(this.#place, {
       connect: () => this.#connect(),
       isFlushed: () => this.#link.isFlushed,
-      state: () => this.#state((t) => t),
+      state: () => this.#helperState(),
     });
     addThreadUser(this);
   }
@@ -544,6 +543,11 @@ class BrokerBackend {
     return true;
   }
 
+  #helperState() {
+    const watches = Array.from(this.#watches, (watch) => watch.state);
+    return { ...this.#state((t) => t), watches };
+  }
+
   /** @param {(t: number) => number} toBrokerTime */
   #state(toBrokerTime) {
     const session = /** @type {{ id: string, lifeline: Lifeline }} */ (this.#session);
@@ -551,9 +555,15 @@ class BrokerBackend {
     return stateOf(own, toBrokerTime);
   }
 
-  #onOpen() {
+  /**
+   * All requests and calls, with the times at which they were made, which is their order.
+   * @param {(t: number) => number} toBrokerTime
+   * @returns {unknown[][]}
+   */
+  #hello(toBrokerTime) {
     for (const watch of this.#watches) watch.reopen();
-    this.#calls.repeat();
+    const calls = this.#calls.messages(toBrokerTime);
+    return [...calls, ...helloMessages(this.#state(toBrokerTime), false)];
   }
 
   /** Usually a broker has died: the next broker gets the whole state. */

@@ -1,5 +1,7 @@
 'use strict';
 
+const { machineNow } = require('./machine-clock.js');
+
 /** @typedef {import('./link.js').Link} Link */
 /** @typedef {import('../../loop-keep-alive.js').LoopKeepAlive} LoopKeepAlive */
 
@@ -7,13 +9,14 @@
  * @typedef {object} Call
  * @property {string} what
  * @property {unknown[]} argument
+ * @property {number} t  when it was made, by the clock of this process
  * @property {boolean} keepsAlive
  * @property {Record<string, unknown[]>} parts  of the lists of its answer, by key, so far
  * @property {(value: any) => void} resolve
  * @property {(error: Error) => void} reject
  */
 
-/** Questions to the broker that have still to be answered; asked again when another one comes. */
+/** Calls that the broker has still to answer; each further broker receives them again. */
 class BrokerCalls {
   /** @type {Map<number, Call>} */
   #calls = new Map();
@@ -38,15 +41,16 @@ class BrokerCalls {
    * @param {string} what
    * @param {unknown[]} argument
    * @param {boolean} [keepsAlive]  the event loop
+   * @param {number} [t]  when it was made, if not now
    * @returns {Promise<any>}
    */
-  ask(what, argument, keepsAlive = true) {
+  ask(what, argument, keepsAlive = true, t = machineNow()) {
     return new Promise((resolve, reject) => {
       this.#lastCall += 1;
-      const call = { what, argument, keepsAlive, parts: {}, resolve, reject };
+      const call = { what, argument, t, keepsAlive, parts: {}, resolve, reject };
       this.#calls.set(this.#lastCall, call);
       if (keepsAlive) this.#keepAlive.ref();
-      this.#send(this.#lastCall, call);
+      this.#link.send(toMessage(this.#lastCall, call, (at) => this.#link.toBrokerTime(at)));
     });
   }
 
@@ -77,27 +81,21 @@ class BrokerCalls {
     this.#take(id)?.reject(error);
   }
 
-  /** Another broker has started. It receives each watch before the calls that read its events. */
-  repeat() {
-    const calls = [...this.#calls];
-    const isWatch = (/** @type {[number, Call]} */ [, { what }]) => what === 'watch';
-    const others = calls.filter((call) => !isWatch(call));
-    for (const [id, call] of [...calls.filter(isWatch), ...others]) this.#send(id, call);
+  /**
+   * All calls for another broker, in the order in which they were made.
+   * @param {(t: number) => number} toBrokerTime
+   */
+  messages(toBrokerTime) {
+    const calls = [...this.#calls].sort(([, a], [, b]) => a.t - b.t);
+    return calls.map(([id, call]) => {
+      call.parts = {}; // an earlier broker may have sent some
+      return toMessage(id, call, toBrokerTime);
+    });
   }
 
   /** @param {Error} error */
   failAll(error) {
     for (const id of [...this.#calls.keys()]) this.#take(id)?.reject(error);
-  }
-
-  /**
-   * @param {number} id
-   * @param {Call} call
-   */
-  #send(id, call) {
-    const { what, argument } = call;
-    call.parts = {}; // an earlier broker may have sent some
-    this.#link.send(['?', id, what, this.#link.now(), argument]);
   }
 
   /** @param {number} id */
@@ -109,6 +107,19 @@ class BrokerCalls {
     return call;
   }
 }
+
+/**
+ * @param {number} id
+ * @param {Pick<Call, 'what' | 'argument' | 't'>} call
+ * @param {(t: number) => number} toBrokerTime
+ */
+const toMessage = (id, { what, argument, t }, toBrokerTime) => [
+  '?',
+  id,
+  what,
+  toBrokerTime(t),
+  argument,
+];
 
 /**
  * @param {Record<string, unknown[]>} parts

@@ -1,5 +1,6 @@
 'use strict';
 
+const { machineNow } = require('./machine-clock.js');
 const { toEvent } = require('./wire-values.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
@@ -18,6 +19,8 @@ class BrokerWatch {
   #name;
   #end;
   #id;
+  /** When it was opened: each broker orders it among the requests by that time. */
+  #t = machineNow();
   /** A broker knows of it. */
   isOpen = false;
   #isClosed = false;
@@ -41,16 +44,25 @@ class BrokerWatch {
     this.#open();
   }
 
+  get #argument() {
+    return [this.#id, this.#name ?? null];
+  }
+
+  /** As it crosses, for a helper thread. */
+  get state() {
+    return [this.#t, this.#argument];
+  }
+
   #open() {
-    this.#calls.ask('watch', [this.#id, this.#name ?? null], false).then(
+    this.#calls.ask('watch', this.#argument, false, this.#t).then(
       () => (this.isOpen = true),
       (error) => this.fail(error),
     );
   }
 
-  /** Another broker has come. Before the reads that wait are repeated. */
+  /** Another broker has come. */
   reopen() {
-    if (!this.isOpen) return; // the first call is repeated
+    if (!this.isOpen) return; // the first call is sent again
     this.isOpen = false;
     this.#hasMissed = true;
     this.#open();

@@ -14,8 +14,7 @@ const { WIRE_VERSION } = require('./wire.js');
 
 /**
  * @typedef {object} LinkUser
- * @property {(toBrokerTime: (t: number) => number) => unknown[][]} hello  what to say first
- * @property {() => void} onOpen  it may send
+ * @property {(toBrokerTime: (t: number) => number) => unknown[][]} hello  the first messages
  * @property {(message: any[]) => void} onMessage
  * @property {() => void} onClose  the broker has gone, or has ended the connection
  * @property {(error: Error) => void} onFailure  no broker is to be had
@@ -165,10 +164,10 @@ class Link {
         'SecurityError',
       );
     }
+    const messages = this.#user.hello((t) => this.toBrokerTime(t));
     this.#isOpen = true;
     this.#refusals = 0;
-    for (const said of this.#user.hello((t) => this.toBrokerTime(t))) this.send(said);
-    this.#user.onOpen();
+    for (const first of messages) this.send(first);
     return true;
   }
 

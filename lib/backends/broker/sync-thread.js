@@ -35,6 +35,9 @@ const {
  */
 const toAnswer = (value) => (value?.[0] === 'unknown' ? { isLost: true } : { value });
 
+/** Questions have larger numbers: the answer to such a call is dropped. */
+const NO_CALL = 0;
+
 class SyncThread {
   #words;
   #bytes;
@@ -57,8 +60,7 @@ class SyncThread {
     checkBuild(build);
     this.#bytes = new Uint8Array(buffer, HEAD_BYTES);
     this.#link = new Link(new BrokerFiles(bucket, directory), {
-      hello: () => this.#hello(),
-      onOpen: () => this.#send(),
+      hello: () => [...this.#hello(), ...this.#questionMessages()],
       onMessage: ([kind, ...rest]) => {
         if (kind === 'over') this.#onOver(rest);
         else this.#receive(kind, rest[0], rest[1], rest[2]);
@@ -79,12 +81,19 @@ class SyncThread {
       return;
     }
     if (question.state !== undefined) for (const said of this.#hello()) this.#link.send(said);
-    this.#send();
+    for (const message of this.#questionMessages()) this.#link.send(message);
   }
 
-  /** All that the client has, by the broker's clock. */
+  /**
+   * All that the client has, by the broker's clock.
+   * @returns {unknown[][]}
+   */
   #hello() {
-    const requests = this.#state.requests.map(
+    const { watches, ...state } = this.#state;
+    const opened = watches.map((/** @type {any[]} */ [t, argument]) => {
+      return ['?', NO_CALL, 'watch', this.#link.toBrokerTime(t), argument];
+    });
+    const requests = state.requests.map(
       (/** @type {any[]} */ [view, [id, name, flags, t, extras], high, low, at]) => [
         view,
         [id, name, flags, this.#link.toBrokerTime(t), extras],
@@ -93,7 +102,7 @@ class SyncThread {
         this.#link.toBrokerTime(at),
       ],
     );
-    return helloMessages({ ...this.#state, requests }, true);
+    return [...opened, ...helloMessages({ ...state, requests }, true)];
   }
 
   /**
@@ -116,10 +125,11 @@ class SyncThread {
     this.#answer({ isLost: true });
   }
 
-  #send() {
-    if (this.#question === undefined) return;
+  /** @returns {unknown[][]} */
+  #questionMessages() {
+    if (this.#question === undefined) return [];
     const { number, what, argument } = this.#question;
-    this.#link.send(['?', number, what, this.#link.toBrokerTime(machineNow()), argument]);
+    return [['?', number, what, this.#link.toBrokerTime(machineNow()), argument]];
   }
 
   /** @param {{ value?: any, isLost?: boolean, error?: string[] }} answer */

@@ -8,6 +8,7 @@
  *   auth [proof, nonce] · + [requests], of the next hello · hello [state] ·
  *   q [id, name, flags, t, extras] · r [id, t] ·
  *   c [id, isTimeout, t] · f [id] · ? [call, what, t, argument] · bye []
+ * Calls (`?`) before `hello` take effect together with its requests, by their times.
  * From the broker:
  *   hi [version, nonce, clock, now, wallLead] · welcome [proof] · w [id] · g [id, high, low] ·
  *   m [id] · l [id, reason, high, low] · d [id, reason] · e [id, name, message] ·
@@ -17,7 +18,7 @@
  *   a request in its table if its directory was removed
  */
 
-const WIRE_VERSION = 3;
+const WIRE_VERSION = 4;
 
 /** Flags of a request. */
 const SHARED = 1;

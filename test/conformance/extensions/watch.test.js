@@ -157,6 +157,34 @@ describeTwoClients('watch()', (clients) => {
     await holder.release();
   });
 
+  /** The first calls of a client, which a backend takes before it has a connection. */
+  const FIRST_CALLS = {
+    'request()': async ({ locks, name }) => {
+      const watch = locks.watch(name);
+      const holder = locks.request(name, () => locks.query());
+      await Promise.all([holder, locks.request(name, () => {})]);
+      const types = [];
+      while (types.length < 5) types.push((await watch.next()).value.type);
+      await watch.return();
+      return types;
+    },
+    'requestSync()': async ({ locks, name }) => {
+      const watch = locks.watch(name);
+      locks.requestSync(name, () => {});
+      const types = [(await watch.next()).value.type, (await watch.next()).value.type];
+      await watch.return();
+      return types;
+    },
+  };
+  test.each([
+    ['request()', ['granted', 'queued', 'released', 'granted', 'released']],
+    ['requestSync()', ['granted', 'released']],
+  ])('as the first call of a client it sees a %s that follows', async (call, types) => {
+    const fresh = await clients.openSecond({ connects: false });
+    expect(await fresh.run(FIRST_CALLS[call])).toEqual(types);
+    await fresh.close();
+  });
+
   test('the end of a thread or process is its death', async () => {
     if (!clients.hasSecondHost) return; // they end together
     const { first } = clients;

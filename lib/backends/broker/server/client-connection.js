@@ -65,9 +65,12 @@ const ANSWERS = {
 
   isLocked: (table, _session, [name, least], reply) => reply(table.isLocked(name, least)),
 
+  /** The helper thread and its client may both open it, and the helper late. */
   watch(table, session, [id, name], reply) {
-    const ofIt = watchesOf(session);
-    if (!ofIt.has(id)) ofIt.set(id, table.watches.open(session, name ?? undefined));
+    if (id > session.lastWatch) {
+      session.lastWatch = id;
+      watchesOf(session).set(id, table.watches.open(session, name ?? undefined));
+    }
     reply(null);
   },
 
@@ -198,6 +201,8 @@ class ClientConnection {
   #lastT = 0;
   /** @type {any[]} requests that go with the hello that follows */
   #told = [];
+  /** @type {any[][]} calls that go with it, too */
+  #earlyCalls = [];
   #reader = new LineReader((message) => this.#receive(message));
 
   /**
@@ -281,8 +286,9 @@ class ClientConnection {
     else if (!this.#isKnown) throw new WireError('a message before the proof');
     else if (kind === '+') this.#addRequests(rest[0]);
     else if (kind === 'hello') this.#hello(rest[0], rest[1]);
-    else if (this.session === undefined) throw new WireError('a message before hello');
-    else this.#step(kind, rest);
+    else if (this.session !== undefined) this.#step(kind, rest);
+    else if (kind === '?') this.#earlyCalls.push(rest);
+    else throw new WireError('a message before hello');
   }
 
   /** @param {any[]} message */
@@ -315,6 +321,8 @@ class ClientConnection {
     // If a client has another clock, its times are right to one exchange only.
     for (const [, asked] of state.requests) asked[3] = Math.min(asked[3], now);
     this.#broker.hello(this, state, isHelper === true);
+    const calls = this.#earlyCalls.splice(0);
+    if (this.session !== undefined) for (const call of calls) this.#call(call);
   }
 
   /**

@@ -40,6 +40,8 @@ class Session {
   maxId = 0;
   /** Of a request that this broker has decided on, or that the client's own thread has dropped. */
   decidedUpTo = 0;
+  /** The highest number of a watch so far. */
+  lastWatch = 0;
   /** It has said goodbye, or its client has ended. */
   isOver = false;
   /** @type {Outlet | undefined} the connection of the client's own thread */

@@ -89,6 +89,17 @@ test('a request that has not left the socket of its client is made', async () =>
   expect([held.map(({ name }) => name), pending]).toEqual([['e', 'f'], []]);
 });
 
+test('a watch that the client has ended after what it says is not opened again', async () => {
+  await main.ask('watch', 1, null);
+  await main.ask('closeWatch', 1);
+  helper.say('?', 0, 'watch', 0, [1, null]);
+  helper.hello(client, [], { isHelper: true });
+  await helper.next('a');
+  main.request(1, 'h');
+  await main.next('g');
+  expect(await main.ask('readWatch', 1, 10)).toEqual([]);
+});
+
 test('a lock is released at the time of its release, not of its request', async () => {
   main.request(1, 'g');
   await main.next('g');
