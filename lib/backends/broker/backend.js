@@ -16,7 +16,7 @@ const { QUEUED } = require('../outcome.js');
 const { needRoom } = require('../stack-room.js');
 const { addThreadUser } = require('../thread-users.js');
 const { checkTexts } = require('../text-limits.js');
-const { BrokerCalls } = require('./broker-calls.js');
+const { BrokerCalls, MAX_ANSWER_MS, SILENT, silenceError } = require('./broker-calls.js');
 const { askHolders, askHoldersSync } = require('./holders.js');
 const { Link } = require('./link.js');
 const { helloMessages } = require('./parts.js');
@@ -189,12 +189,9 @@ const BrokerWatch = lazy(() => require('./broker-watch.js').BrokerWatch);
 const MAX_NAME_UNITS = 2 ** 21;
 /** A thread whose time is over waits no longer for a broker that is stopped. */
 const BRIEF_MS = 500;
-/** A blocked thread waits so long for the answer to a question that a living broker answers. */
-const MAX_ANSWER_MS = 10_000;
 /** A lock that is free when a timeout is over may be granted so much later; it is read so often. */
 const MAX_UNDECIDED_MS = 1000;
 const LOOK_MS = 5;
-const SILENT = 'the broker has not answered: is it stopped?';
 
 /**
  * The backend over a broker: one agent of a bucket. It decides nothing. Its requests are kept here
@@ -420,7 +417,7 @@ class BrokerBackend {
    */
   #askInTime(what, argument) {
     const { isTimeout, value } = this.#syncCalls.ask(what, argument, MAX_ANSWER_MS);
-    if (isTimeout) throw invalidStateError(`For ${MAX_ANSWER_MS} ms ${SILENT}`);
+    if (isTimeout) throw silenceError();
     return value;
   }
 
@@ -462,12 +459,12 @@ class BrokerBackend {
   /**
    * @param {string} what
    * @param {unknown[]} argument
-   * @param {boolean} [keepsAlive]
+   * @param {boolean} [isAwaited]
    */
-  #ask(what, argument, keepsAlive) {
+  #ask(what, argument, isAwaited) {
     this.#checkOpen();
     this.#connect();
-    return this.#calls.ask(what, argument, keepsAlive);
+    return this.#calls.ask(what, argument, isAwaited);
   }
 
   /**
@@ -573,6 +570,7 @@ class BrokerBackend {
 
   /** @param {any[]} message */
   #receive(message) {
+    this.#calls.noteAnswer();
     const [kind, id, value, items] = message;
     if (kind === 'a') this.#calls.receive(id, value);
     else if (kind === 'p') this.#calls.receivePart(id, value, items);

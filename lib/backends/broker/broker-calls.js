@@ -1,5 +1,7 @@
 'use strict';
 
+const { invalidStateError } = require('../../errors.js');
+const { clearInterval, setInterval } = require('../../time.js');
 const { machineNow } = require('./machine-clock.js');
 
 /** @typedef {import('./link.js').Link} Link */
@@ -10,17 +12,38 @@ const { machineNow } = require('./machine-clock.js');
  * @property {string} what
  * @property {unknown[]} argument
  * @property {number} t  when it was made, by the clock of this process
- * @property {boolean} keepsAlive
+ * @property {boolean} isAwaited
+ * @property {number} checks  of a silent broker, since it was made
  * @property {Record<string, unknown[]>} parts  of the lists of its answer, by key, so far
  * @property {(value: any) => void} resolve
  * @property {(error: Error) => void} reject
  */
+
+/** How long a program waits for the answer to a call that a living broker answers. */
+const MAX_ANSWER_MS = 10_000;
+const SILENT = 'the broker has not answered: is it stopped?';
+const silenceError = () => invalidStateError(`For ${MAX_ANSWER_MS} ms ${SILENT}`);
+
+/**
+ * How often it is checked whether the broker is silent. A thread that is stopped or busy makes no
+ * checks, so that time does not count.
+ */
+const CHECK_MS = 1000;
+const MAX_CHECKS = MAX_ANSWER_MS / CHECK_MS;
+/** A broker that takes over reads a journal before it greets its clients. */
+const MAX_CHECKS_OF_GREETING = 30;
 
 /** Calls that the broker has still to answer; each further broker receives them again. */
 class BrokerCalls {
   /** @type {Map<number, Call>} */
   #calls = new Map();
   #lastCall = 0;
+  /** @type {NodeJS.Timeout | undefined} while the program awaits an answer */
+  #timer = undefined;
+  /** The broker has sent something since the last check. */
+  #hasAnswered = false;
+  /** How much the kernel had taken when it took no more. */
+  #sentWhenFull = Infinity;
   #link;
   #keepAlive;
 
@@ -40,18 +63,47 @@ class BrokerCalls {
   /**
    * @param {string} what
    * @param {unknown[]} argument
-   * @param {boolean} [keepsAlive]  the event loop
+   * @param {boolean} [isAwaited]  by the program: it keeps the event loop alive, and rejects with
+   *   an InvalidStateError if the broker is silent
    * @param {number} [t]  when it was made, if not now
    * @returns {Promise<any>}
    */
-  ask(what, argument, keepsAlive = true, t = machineNow()) {
+  ask(what, argument, isAwaited = true, t = machineNow()) {
     return new Promise((resolve, reject) => {
       this.#lastCall += 1;
-      const call = { what, argument, t, keepsAlive, parts: {}, resolve, reject };
+      const call = { what, argument, t, isAwaited, checks: 0, parts: {}, resolve, reject };
       this.#calls.set(this.#lastCall, call);
-      if (keepsAlive) this.#keepAlive.ref();
+      if (isAwaited) {
+        this.#keepAlive.ref();
+        this.#timer ??= setInterval(() => this.#check(), CHECK_MS).unref();
+      }
       this.#link.send(toMessage(this.#lastCall, call, (at) => this.#link.toBrokerTime(at)));
     });
+  }
+
+  /** A message has come from the broker, whatever it is about. */
+  noteAnswer() {
+    this.#hasAnswered = true;
+  }
+
+  /**
+   * A broker that sends nothing may be reading what clients have sent: then it is not silent.
+   * Without a connection, the search for a broker has a bound.
+   */
+  #check() {
+    const { isConnected, isOpen, sentBytes, unsentBytes } = this.#link;
+    const isSilent = isConnected && !this.#hasAnswered && !(sentBytes > this.#sentWhenFull);
+    this.#hasAnswered = false;
+    this.#sentWhenFull = unsentBytes > 0 ? sentBytes : Infinity;
+    const maxChecks = isOpen ? MAX_CHECKS : MAX_CHECKS_OF_GREETING;
+    const calls = [...this.#calls].filter(([, { isAwaited }]) => isAwaited);
+    for (const [id, call] of calls) {
+      call.checks = isSilent ? call.checks + 1 : 0;
+      if (call.checks > maxChecks) this.#take(id)?.reject(silenceError());
+    }
+    if (calls.length > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
   /**
@@ -89,6 +141,7 @@ class BrokerCalls {
     const calls = [...this.#calls].sort(([, a], [, b]) => a.t - b.t);
     return calls.map(([id, call]) => {
       call.parts = {}; // an earlier broker may have sent some
+      call.checks = 0;
       return toMessage(id, call, toBrokerTime);
     });
   }
@@ -103,7 +156,7 @@ class BrokerCalls {
     const call = this.#calls.get(id);
     if (call === undefined) return undefined;
     this.#calls.delete(id);
-    if (call.keepsAlive) this.#keepAlive.unref();
+    if (call.isAwaited) this.#keepAlive.unref();
     return call;
   }
 }
@@ -133,4 +186,4 @@ function joined(parts, value) {
   return value;
 }
 
-module.exports = { BrokerCalls };
+module.exports = { BrokerCalls, MAX_ANSWER_MS, SILENT, silenceError };

@@ -52,6 +52,20 @@ class Link {
     this.#user = user;
   }
 
+  /** To a broker, which may not have answered. */
+  get isConnected() {
+    return this.#socket !== undefined;
+  }
+
+  /** How much of what was sent the kernel has not taken yet, and how much it has. */
+  get unsentBytes() {
+    return this.#socket?.writableLength ?? 0;
+  }
+
+  get sentBytes() {
+    return (this.#socket?.bytesWritten ?? 0) - this.unsentBytes;
+  }
+
   get isOpen() {
     return this.#isOpen;
   }

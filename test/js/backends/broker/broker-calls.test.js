@@ -1,5 +1,16 @@
 'use strict';
 
+let mockCheck;
+jest.mock('../../../../lib/time.js', () => {
+  const time = jest.requireActual('../../../../lib/time.js');
+  const setInterval = (callback, ms) => {
+    if (ms !== 1000) return time.setInterval(callback, ms);
+    mockCheck = callback;
+    return { unref: () => undefined };
+  };
+  return { ...time, setInterval };
+});
+
 const { BrokerCalls } = require('../../../../lib/backends/broker/broker-calls.js');
 const { LoopKeepAlive } = require('../../../../lib/loop-keep-alive.js');
 
@@ -15,4 +26,71 @@ test('a new broker receives the calls in the order in which they were made', () 
     ['readWatch', 102],
     ['closeWatch', 103],
   ]);
+});
+
+describe('with a silent broker', () => {
+  let link;
+  let calls;
+  let ends;
+  beforeEach(() => {
+    link = { send: () => {}, toBrokerTime: (t) => t, isConnected: true, isOpen: true };
+    calls = new BrokerCalls(link, new LoopKeepAlive());
+    ends = [];
+    calls.ask('snapshot', []).catch(({ name }) => ends.push(name));
+    calls.ask('readWatch', [1, 64], false).catch(({ name }) => ends.push(name));
+  });
+  afterEach(() => calls.failAll(new Error('the end of the test')));
+  const checkTimes = async (count) => {
+    for (let i = 0; i < count; i += 1) mockCheck();
+    await null;
+    return ends;
+  };
+
+  test('an awaited call fails after ten seconds, a wait for events does not', async () => {
+    expect(await checkTimes(10)).toEqual([]);
+    expect(await checkTimes(20)).toEqual(['InvalidStateError']);
+  });
+
+  test('any message of the broker begins the time again', async () => {
+    await checkTimes(10);
+    calls.noteAnswer();
+    expect(await checkTimes(11)).toEqual([]);
+    expect(await checkTimes(1)).toEqual(['InvalidStateError']);
+  });
+
+  test('the time without a connection does not count', async () => {
+    await checkTimes(10);
+    link.isConnected = false;
+    expect(await checkTimes(20)).toEqual([]);
+    link.isConnected = true;
+    expect(await checkTimes(10)).toEqual([]);
+  });
+
+  test('a broker that reads a backlog is not silent', async () => {
+    Object.assign(link, { sentBytes: 0, unsentBytes: 9 });
+    for (let i = 0; i < 20; i += 1) {
+      link.sentBytes += 1;
+      await checkTimes(1);
+    }
+    link.unsentBytes = 0;
+    for (let i = 0; i < 10; i += 1) {
+      link.sentBytes += 1;
+      await checkTimes(1);
+    }
+    expect(ends).toEqual([]);
+    expect(await checkTimes(2)).toEqual(['InvalidStateError']);
+  });
+
+  test('a broker may take longer for its greeting', async () => {
+    link.isOpen = false;
+    expect(await checkTimes(30)).toEqual([]);
+    expect(await checkTimes(1)).toEqual(['InvalidStateError']);
+  });
+
+  test('an answer that comes too late is dropped', async () => {
+    await checkTimes(11);
+    calls.receivePart(1, '', [1]);
+    calls.receive(1, []);
+    expect(await checkTimes(0)).toEqual(['InvalidStateError']);
+  });
 });
