@@ -3,11 +3,12 @@
 const fs = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
+const { BrokerBackend } = require('../../../../lib/backends/broker/backend.js');
 const { BrokerFiles } = require('../../../../lib/backends/broker/broker-files.js');
 const { openLockManager } = require('../../../../lib/index.js');
 const { killBroker, removeLocks } = require('../../../support/broker-process.js');
 
-// Calls that a client makes while it has no connection take effect in their order.
+// Calls without a connection, and at its end: those before it take effect in their order.
 
 let directory;
 let place;
@@ -45,4 +46,22 @@ test('after the broker was killed', async () => {
   killBroker(place);
   await callWithoutConnection(locks);
   locks.close();
+});
+
+test('close() ends all, also when the folder of the lifeline was replaced', async () => {
+  const locks = openLockManager({ url: `broker://${directory}` });
+  const { signal } = await locks.acquire('a');
+  const lost = new Promise((resolve) => signal.addEventListener('abort', resolve));
+  fs.rmSync(place.lifelinesFolder, { recursive: true });
+  fs.writeFileSync(place.lifelinesFolder, '');
+  locks.close();
+  await lost;
+  expect(signal.reason).toMatchObject({ reason: 'disconnected' });
+});
+
+test('holders are not known, and nothing waits for them', async () => {
+  const backend = new BrokerBackend({ directory });
+  expect(await backend.holdersOf('a')).toEqual([]);
+  expect(backend.detachIfIdle()).toBe(true);
+  backend.close();
 });
