@@ -64,10 +64,7 @@ class EtcdBackend {
   /** Of what waits for the session's thread. */
   #loopKeepAlive = new LoopKeepAlive();
   #requests = new RequestTable(this.#loopKeepAlive, (grant) => this.#refuse(grant));
-  #questions = new Questions(
-    (message) => this.#link.post(message),
-    () => this.#silence?.reason,
-  );
+  #questions;
   /** @type {{ reason: string, from: number } | undefined} while there is no session */
   #silence;
   #lastWatchId = 0;
@@ -88,6 +85,11 @@ class EtcdBackend {
     this.place = `${scheme}://${place.endpoints}/${place.prefix}/${place.bucket}`;
     this.table = JSON.stringify([[...place.endpoints].sort(), place.prefix, place.bucket]);
     this.#maxAnswerMs = Math.max(place.ttlMs, MIN_ANSWER_MS);
+    this.#questions = new Questions((message) => this.#link.post(message), {
+      findReason: () => this.#silence?.reason,
+      hasSession: () => this.#link.hasSession,
+      maxAnswerMs: this.#maxAnswerMs,
+    });
     this.#attach();
     addThreadUser(this);
   }

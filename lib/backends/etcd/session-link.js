@@ -70,6 +70,12 @@ class SessionLink {
     return this.#words.isLeaseOver(lease);
   }
 
+  /** There is a session that is valid. */
+  get hasSession() {
+    const { lease } = this.#words;
+    return lease !== undefined && !this.#words.isLeaseOver(lease);
+  }
+
   /** @param {object} message */
   post(message) {
     this.#port.postMessage(message);

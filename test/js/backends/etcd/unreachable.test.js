@@ -43,3 +43,8 @@ test.each([
 ])('%s throws, and says why', (_, name, call) => {
   expect(call).toThrow(expect.objectContaining({ name, message: REASON }));
 });
+
+test.each(['query', 'inspect'])('%s() rejects, and says why', async (call) => {
+  const { name, message } = await locks[call]().catch((error) => error);
+  expect({ name, message }).toEqual({ name: 'InvalidStateError', message: REASON });
+});
