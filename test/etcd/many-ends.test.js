@@ -112,3 +112,22 @@ test('a steal notifies all of very many holders', async () => {
     thief.close();
   }
 });
+
+test('of thousands of names few calls are under way at once: the keep-alive has its turn', async () => {
+  locks.close();
+  backend = openEtcdBackend(cluster.url('many', '?ttl=60')); // an answer is late after 12 s
+  locks = openLockManager({ backend });
+  await locks.query();
+  const { calls } = await backend.status();
+  const countCalls = async () => (await backend.status()).calls - calls;
+  const [member] = cluster.members;
+  await member.suspend();
+  const names = Array.from({ length: COUNT }, (_, at) => `name ${at}`);
+  const requests = names.map((name) => locks.request(name, ({ name: granted }) => granted));
+  while ((await countCalls()) === 0);
+  const count = await countCalls();
+  member.signal('SIGCONT');
+  expect(count).toBeLessThanOrEqual(32);
+  expect(await Promise.all(requests)).toEqual(names);
+  expect(await countCalls()).toBeLessThanOrEqual(3 * COUNT);
+});

@@ -6,6 +6,38 @@ const { Backoff } = require('./backoff.js');
 /** @typedef {import('./etcd-client.js').EtcdClient} EtcdClient */
 
 /**
+ * The calls of a session that wait for their first answer, so many at most; others follow in their
+ * order. More would make each answer late, those to keep-alives too, and a late answer is asked for
+ * again: then a session with thousands of names never catches up.
+ */
+class CallLimit {
+  #free;
+  /** @type {(() => void)[]} */
+  #waiting = [];
+
+  /** @param {number} max */
+  constructor(max) {
+    this.#free = max;
+  }
+
+  /** @param {() => void} begin  the call: at once, or when it is its turn */
+  enter(begin) {
+    if (this.#free === 0) {
+      this.#waiting.push(begin);
+    } else {
+      this.#free -= 1;
+      begin();
+    }
+  }
+
+  leave() {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#free += 1;
+    else next();
+  }
+}
+
+/**
  * Tries of one call, and the first answer to them. A late answer is an answer: no try is given up
  * for another one, because on a busy machine that one would be as late. Another try begins where
  * one has had no answer for a while and another connection can be had, or where one has failed
@@ -19,6 +51,8 @@ class FirstAnswer {
   #tries = 0;
   #underWay = 0;
   #isSettled = false;
+  /** @type {CallLimit | undefined} that counts this call */
+  #limit;
   #backoff = new Backoff();
   /** @type {NodeJS.Timeout | undefined} */
   #timer;
@@ -33,8 +67,9 @@ class FirstAnswer {
    * @param {EtcdClient} client
    * @param {(index: number) => Promise<T>} attempt
    * @param {number} [max]  tries
+   * @param {CallLimit} [limit]  counts the call until its first try has an answer, or is late
    */
-  constructor(client, attempt, max = Infinity) {
+  constructor(client, attempt, max = Infinity, limit = undefined) {
     this.#client = client;
     this.#attempt = attempt;
     this.#max = max;
@@ -42,7 +77,20 @@ class FirstAnswer {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    void this.#begin();
+    if (limit === undefined) void this.#begin();
+    else limit.enter(() => this.#enter(limit));
+  }
+
+  /** @param {CallLimit} limit */
+  #enter(limit) {
+    this.#limit = limit;
+    if (this.#isSettled) this.#leave();
+    else void this.#begin();
+  }
+
+  #leave() {
+    this.#limit?.leave();
+    this.#limit = undefined;
   }
 
   /** No try counts any more. @param {unknown} error */
@@ -52,6 +100,7 @@ class FirstAnswer {
 
   #settle() {
     clearTimeout(this.#timer);
+    this.#leave();
     const isFirst = !this.#isSettled;
     this.#isSettled = true;
     return isFirst;
@@ -81,6 +130,7 @@ class FirstAnswer {
   /** @param {import('./connection.js').Connection} connection */
   #awaitAnswer(connection) {
     this.#startTimer(async () => {
+      this.#leave(); // the next try may need other calls
       await this.#client.replace(connection);
       if (this.#isSettled || this.#client.isClosed) return;
       if (this.#client.connection === connection) this.#awaitAnswer(connection);
@@ -99,4 +149,4 @@ class FirstAnswer {
   }
 }
 
-module.exports = { FirstAnswer };
+module.exports = { CallLimit, FirstAnswer };

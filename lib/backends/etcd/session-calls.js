@@ -1,10 +1,13 @@
 'use strict';
 
 const { performance } = require('../../time.js');
-const { FirstAnswer } = require('./first-answer.js');
+const { CallLimit, FirstAnswer } = require('./first-answer.js');
 
 /** @typedef {import('./etcd-client.js').EtcdClient} EtcdClient */
 /** @typedef {import('./etcd-errors.js').EtcdError} EtcdError */
+
+/** So many calls are made at once: each takes about a millisecond of the thread. */
+const MAX_CALLS = 32;
 
 /** The session has ended: everything that it held or waited for is gone. */
 class SessionLost extends Error {}
@@ -16,6 +19,7 @@ class SessionCalls {
   #isOver = false;
   /** @type {Set<FirstAnswer<any>>} */
   #waits = new Set();
+  #limit = new CallLimit(MAX_CALLS);
   counts = { roundTrips: 0, roundTripMs: 0, keepAlives: 0, inDoubt: 0 };
 
   /**
@@ -85,7 +89,7 @@ class SessionCalls {
    */
   async first(attempt, max) {
     this.checkLives();
-    const wait = new FirstAnswer(this.#client, attempt, max);
+    const wait = new FirstAnswer(this.#client, attempt, max, this.#limit);
     this.#waits.add(wait);
     try {
       return await wait.promise;

@@ -184,13 +184,14 @@ class Session {
    * @returns {Promise<any>} undefined: it was not made
    */
   async #tryChange(change, recover) {
-    const fence = this.#fence.revision;
+    let fence = '';
+    const send = () => {
+      fence = this.#fence.revision; // only now: it may move while the call waits to be sent
+      return this.#sendChange(change, fence);
+    };
     const findOut = async () => ({ found: await this.#findOut(fence, recover) });
     try {
-      const answer = await this.#calls.first(
-        (index) => (index === 0 ? this.#sendChange(change, fence) : findOut()),
-        2,
-      );
+      const answer = await this.#calls.first((index) => (index === 0 ? send() : findOut()), 2);
       this.#calls.checkLives();
       if ('found' in answer) return answer.found;
       if (!answer.succeeded) {
