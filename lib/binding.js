@@ -1,12 +1,32 @@
 'use strict';
 
-// Distinguishes glibc from musl: a binary built for one of them cannot be loaded beside the other.
-
 const { closeSync, existsSync, openSync, readFileSync, readSync, statSync } = require('node:fs');
 const path = require('node:path');
-const { BindingError } = require('./binding-error.js');
+const { keepName, sharedByCopies } = require('./copies.js');
 const { BUNDLED, installedRoot, isPackage, packageRoot } = require('./package-files.js');
-const { sharedByCopies } = require('./copies.js');
+
+const FALLBACK_HINT =
+  'HOLDFAST_URL=broker: gives locks without it, shared by all processes that use the same setting; ' +
+  'HOLDFAST_FALLBACK=local gives locks that are shared within one thread only.';
+
+/** The native part cannot be used. The message says why, and what to do. */
+class BindingError extends Error {
+  /**
+   * @param {string} code `ERR_HOLDFAST_PLATFORM`, `ERR_HOLDFAST_RUNTIME`, `ERR_HOLDFAST_NOT_BUILT`,
+   * `ERR_HOLDFAST_BUNDLED` or `ERR_HOLDFAST_NOT_LOADED`.
+   * @param {string} message
+   * @param {ErrorOptions} [options]
+   */
+  constructor(code, message, options) {
+    super(`holdfast: ${message} ${FALLBACK_HINT}`, options);
+    this.name = 'BindingError';
+    this.code = code;
+  }
+}
+
+keepName(BindingError, 'BindingError');
+
+// Distinguishes glibc from musl: a binary built for one of them cannot be loaded beside the other.
 
 const INTERPRETER = 3; // PT_INTERP
 const HEADER = 56; // bytes per program header
@@ -284,4 +304,4 @@ function loadBinding({
   }
 }
 
-module.exports = { cLibrary, interpreterOf, loadBinding, BindingError };
+module.exports = { BindingError, cLibrary, interpreterOf, loadBinding };

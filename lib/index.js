@@ -4,13 +4,13 @@ const path = require('node:path');
 require('./time.js'); // takes Node's timers, before a test puts fake ones in their place
 const { DeadlockError, LockError, LockLostError } = require('./errors.js');
 const { lazy } = require('./lazy.js');
-const { locks } = require('./locks/lock-managers.js');
-const { Lock } = require('./locks/lock.js');
 const {
+  locks,
   LockManager,
   createLockManager,
   createLockManagerOver,
 } = require('./locks/lock-manager.js');
+const { Lock } = require('./locks/lock.js');
 const { toBoolean, toDictionarySource, toDOMString, toMember } = require('./webidl.js');
 
 /** @typedef {import('../types/backend.d.ts').LockBackend} LockBackend */
@@ -110,13 +110,13 @@ module.exports = {
   DeadlockError,
   openLockManager,
   get createLocalLockManager() {
-    return require('./locks/lock-managers.js').createLocalLockManager;
+    return require('./locks/lock-manager.js').createLocalLockManager;
   },
   get Mutex() {
     return require('./locks/mutex.js').Mutex;
   },
   get Semaphore() {
-    return require('./locks/semaphore.js').Semaphore;
+    return require('./locks/mutex.js').Semaphore;
   },
   get AsyncLock() {
     return require('./locks/async-lock.js').AsyncLock;

@@ -34,7 +34,7 @@ function lockRows({ held, pending }, name = undefined) {
 
 /**
  * Of another machine, with its name.
- * @param {import('../locks/describe-process.js').KnownProcess} process
+ * @param {import('../backends/host.js').KnownProcess} process
  */
 function pidText({ pid, host = '' }) {
   const number = pid === 0 ? '?' : String(pid);
@@ -94,13 +94,4 @@ const toCells = (row) => [
   shortCommand(row.command),
 ];
 
-module.exports = {
-  COLUMNS,
-  durationOf,
-  isRemarkable,
-  lockRows,
-  pidText,
-  shortCommand,
-  threadText,
-  toCells,
-};
+module.exports = { COLUMNS, isRemarkable, lockRows, pidText, shortCommand, threadText, toCells };

@@ -3,7 +3,7 @@
 const { AsyncLocalStorage } = require('node:async_hooks');
 const { sharedByCopies } = require('../copies.js');
 const { contextsAreCheap } = require('../node-internals.js');
-const { toEnclosingWord } = require('./enclosing-word.js');
+const { toEnclosingWord } = require('./token.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../types/backend.d.ts').LockBackendRequest} LockBackendRequest */
@@ -259,12 +259,10 @@ module.exports = {
   callInside,
   coveringLock,
   enclose,
-  enclosingLock,
   enterCallChain,
   followCallChains,
   homeOf,
   innermostHeld,
   leaveCallChain,
   runInside,
-  shareLocks,
 };

@@ -1,7 +1,7 @@
 'use strict';
 
 const { channel } = require('node:diagnostics_channel');
-const { withJson } = require('./printable-tokens.js');
+const { withJson } = require('./token.js');
 const { performance, queueMicrotask } = require('../time.js');
 
 /**

@@ -2,9 +2,8 @@
 
 const { follow, unfollow } = require('../composite-signals.js');
 const { LockLostError, notSupportedError } = require('../errors.js');
-const { FROM_THIS_PACKAGE, Lock } = require('./lock.js');
+const { FROM_THIS_PACKAGE, Lock, signalLoss } = require('./lock.js');
 const { LockRequest } = require('./lock-request.js');
-const { signalLoss } = require('./loss-signal.js');
 const { apply, queueMicrotask, setImmediate, then } = require('../time.js');
 
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */

@@ -21,31 +21,14 @@ function throwReserved() {
 }
 
 /**
- * Throws for arguments that the standard refuses, in its order; an aborted signal comes last, with
- * its reason. Standard: Web Locks, request() (#api-lock-manager-request).
+ * Throws for arguments that the standard refuses, in its order.
+ * Standard: Web Locks, request() (#api-lock-manager-request).
  * @param {string} name
  * @param {LockOptions} options
  */
 function checkLockRequest(name, options) {
   checkName(name);
-  if (options.signal !== undefined || options.steal || options.ifAvailable) checkOptions(options);
-}
-
-/** @param {LockOptions} options */
-function checkOptions({ ifAvailable, mode, signal, steal, timeout }) {
-  if (steal && ifAvailable) {
-    throw notSupportedError("'steal' and 'ifAvailable' exclude each other");
-  }
-  if (steal && mode !== 'exclusive') {
-    throw notSupportedError("'steal' needs the mode 'exclusive'");
-  }
-  if (signal !== undefined && (steal || ifAvailable)) {
-    throw notSupportedError("'signal' cannot be used with 'steal' or 'ifAvailable'");
-  }
-  if (timeout !== Infinity && (steal || ifAvailable)) {
-    throw notSupportedError("'timeout' cannot be used with 'steal' or 'ifAvailable'");
-  }
-  if (signal !== undefined && signal.aborted) throw signal.reason;
+  if (options.signal !== undefined || options.steal || options.ifAvailable) checkOptions()(options);
 }
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
@@ -54,11 +37,12 @@ function checkOptions({ ifAvailable, mode, signal, steal, timeout }) {
 // All of these load with the first call that needs them: many programs load the package and lock
 // nothing.
 const toLockOptions = lazy(() => require('./lock-options.js').toLockOptions);
-const requests = lazy(() => require('./start-request.js'));
-const readEnclosingWord = lazy(() => require('./enclosing-word.js').readEnclosingWord);
+const checkOptions = lazy(() => require('./lock-options.js').checkOptions);
+const requests = lazy(() => require('./lock-request.js'));
+const readEnclosingWord = lazy(() => require('./token.js').readEnclosingWord);
 const acquireHandle = lazy(() => require('./lock-handle.js').acquireHandle);
 const watching = lazy(() => require('./lock-watch.js'));
-const toPrintable = lazy(() => require('./printable-tokens.js').toPrintableInspection);
+const toPrintable = lazy(() => require('./token.js').toPrintableInspection);
 const requestAll = lazy(() => require('./request-all.js').requestAll);
 const requestSync = lazy(() => require('./request-sync.js').requestSync);
 const withProcessFacts = lazy(() => require('./process-facts.js').withProcessFacts);
@@ -396,6 +380,23 @@ function toLockManager(value) {
   throw new TypeError("The member 'manager' is not a LockManager");
 }
 
+/** The bucket `default`, shared by all threads of all processes of this user. */
+const locks = createLockManager(() => {
+  const { openDefaultBackend } = require('../backends/default-backend.js');
+  return openDefaultBackend({});
+});
+
+/**
+ * Makes a lock manager in plain JavaScript, for this thread alone and shared with no other manager.
+ * @returns {LockManager}
+ */
+function createLocalLockManager() {
+  return createLockManager(() => {
+    const { LocalBackend } = require('../backends/local/backend.js');
+    return new LocalBackend();
+  });
+}
+
 module.exports = {
   checkLockRequest,
   LockManager,
@@ -404,4 +405,6 @@ module.exports = {
   hasHolders,
   refuseCallback,
   toLockManager,
+  createLocalLockManager,
+  locks,
 };

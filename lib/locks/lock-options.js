@@ -10,6 +10,7 @@ const {
   toMember,
   toNumber,
 } = require('../webidl.js');
+const { notSupportedError } = require('../errors.js');
 const { OF_REQUEST, warnOfMisspeltOptions } = require('../option-names.js');
 const { followCallChains } = require('./call-chain.js');
 
@@ -139,4 +140,26 @@ function toLockOptions(value) {
   };
 }
 
-module.exports = { DEFAULTS, toLimit, toLockOptions };
+/**
+ * Throws for options that the standard, or an extension, does not allow together. An aborted signal
+ * comes last, with its reason.
+ * Standard: Web Locks, request() (#api-lock-manager-request).
+ * @param {LockOptions} options
+ */
+function checkOptions({ ifAvailable, mode, signal, steal, timeout }) {
+  if (steal && ifAvailable) {
+    throw notSupportedError("'steal' and 'ifAvailable' exclude each other");
+  }
+  if (steal && mode !== 'exclusive') {
+    throw notSupportedError("'steal' needs the mode 'exclusive'");
+  }
+  if (signal !== undefined && (steal || ifAvailable)) {
+    throw notSupportedError("'signal' cannot be used with 'steal' or 'ifAvailable'");
+  }
+  if (timeout !== Infinity && (steal || ifAvailable)) {
+    throw notSupportedError("'timeout' cannot be used with 'steal' or 'ifAvailable'");
+  }
+  if (signal !== undefined && signal.aborted) throw signal.reason;
+}
+
+module.exports = { DEFAULTS, checkOptions, toLimit, toLockOptions };

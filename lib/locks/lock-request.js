@@ -1,5 +1,7 @@
 'use strict';
 
+const { apply, nextTick, performance, queueMicrotask, setImmediate, then } = require('../time.js');
+const { lazy } = require('../lazy.js');
 const { LockLostError } = require('../errors.js');
 const {
   publishEnd,
@@ -9,19 +11,246 @@ const {
   publishMiss,
   publishStart,
 } = require('./diagnostics.js');
-const { signalLoss } = require('./loss-signal.js');
-const { apply, nextTick, performance, queueMicrotask, setImmediate, then } = require('../time.js');
+const { signalLoss, createLock } = require('./lock.js');
 const { MISSED: REFUSED, QUEUED } = require('../backends/outcome.js');
-const { lazy } = require('../lazy.js');
 const { isObject } = require('../webidl.js');
-const { callInside, enterCallChain, leaveCallChain } = require('./call-chain.js');
-const { afterRelease, isPending, rethrow, throwAfterRelease } = require('./later-answer.js');
-const { createLock } = require('./lock.js');
-const { PendingRelease } = require('./pending-release.js');
-const phases = require('./request-phases.js');
-const { runAfter } = require('./run-after.js');
+const { callInside, coveringLock, enterCallChain, leaveCallChain } = require('./call-chain.js');
 const { tokenOf } = require('./token.js');
 const { createWaitLimits, throwIfAborted } = require('./wait-limits.js');
+const { DEFAULTS } = require('./lock-options.js');
+
+/**
+ * The phases of a request: waiting; granted or missed, with its callback about to run; holding the
+ * lock; over.
+ */
+const WAITING = 0;
+const GRANTED = 1;
+const MISSED = 2;
+const HOLDING = 3;
+const OVER = 4;
+/** Aborted between the grant and the callback; the lock is not released yet. */
+const LEAVING = 5;
+
+/** A callback returns this to keep the lock, and the released promise, until release(). */
+const KEEP_HOLDING = Object.freeze({});
+
+/** The answer of a backend to a release: the reason of a loss, or a promise of the reason. */
+
+/**
+ * Whether the answer comes later.
+ * @template T
+ * @param {T} answer
+ * @returns {answer is T & Promise<any>}
+ */
+const isPending = (answer) => answer instanceof Promise;
+
+/**
+ * @param {unknown} error
+ * @returns {never}
+ */
+function rethrow(error) {
+  throw error;
+}
+
+/**
+ * @template T
+ * @param {unknown} loss  the error if the lock had been lost, or a promise of it
+ * @param {T} result
+ * @returns {T | Promise<T>}
+ */
+function afterRelease(loss, result) {
+  if (loss === undefined) return result;
+  if (isPending(loss)) {
+    const conclude = (/** @type {unknown} */ late) => (late === undefined ? result : rethrow(late));
+    return apply(then, loss, [conclude]);
+  }
+  throw loss;
+}
+
+/**
+ * @param {unknown} loss  as above; it takes precedence
+ * @param {unknown} error
+ * @returns {Promise<never>}
+ */
+function throwAfterRelease(loss, error) {
+  if (isPending(loss)) {
+    return apply(then, loss, [(/** @type {unknown} */ late) => rethrow(late ?? error)]);
+  }
+  throw loss ?? error;
+}
+
+/**
+ * Like `promise.then(onFulfilled, onRejected)`. A program may have replaced then(). If its then()
+ * throws, the request is aborted, and releases the lock that it was granted.
+ * @template T
+ * @param {Promise<T>} promise  that lets the request run, or of its end
+ * @param {{ abort(reason: unknown): void }} request
+ * @param {((value: T) => unknown) | undefined} onFulfilled
+ * @param {(reason: any) => unknown} [onRejected]
+ */
+function runAfter(promise, request, onFulfilled, onRejected = undefined) {
+  try {
+    return promise.then(onFulfilled, onRejected);
+  } catch (error) {
+    request.abort(error);
+    void ignore(promise);
+    throw error;
+  }
+}
+
+/**
+ * Ignores a rejection: the caller receives the exception of then().
+ * @param {Promise<unknown>} promise
+ */
+async function ignore(promise) {
+  try {
+    await promise; // which calls no then() of the program
+  } catch {
+    // The caller has an error already.
+  }
+}
+
+/** @typedef {import('./call-chain.js').NestedLink} NestedLink */
+
+const LocalBackend = lazy(() => require('../backends/local/backend.js').LocalBackend);
+
+/** The states of a PendingRelease: open; the callback's outcome is known; the lock is released. */
+const OPEN = 0;
+const CONCLUDED = 1;
+const ENDED = 2;
+
+/**
+ * Keeps a lock after its callback has returned: for the returned promise, for a caller that will
+ * release it, or for reentrant requests inside it.
+ *
+ * It is a thenable. The released promise resolves with it and calls its then() in a microtask; from
+ * then on the promise can be settled, also by a loss.
+ */
+class PendingRelease {
+  #request;
+  #state = OPEN;
+  #isFulfilled = false;
+  /** @type {unknown} */
+  #outcome = undefined;
+  /** @type {Set<NestedLink> | undefined} reentrant requests inside; undefined until the first */
+  #nested = undefined;
+  /** @type {import('../../types/backend.d.ts').LockBackend | undefined} their queue */
+  #nestedBackend = undefined;
+  /**
+   * @type {Promise<void> | undefined} settles when a backend that answers later has released the
+   * lock
+   */
+  ending = undefined;
+  /**
+   * @type {((value: unknown) => void) | undefined} these two functions settle the released promise
+   */
+  #resolve = undefined;
+  /** @type {((reason: unknown) => void) | undefined} */
+  #reject = undefined;
+
+  /** @param {LockRequest} request  whose callback runs */
+  constructor(request) {
+    this.#request = request;
+  }
+
+  /**
+   * @param {(value: unknown) => void} resolve
+   * @param {(reason: unknown) => void} reject
+   */
+  then(resolve, reject) {
+    this.#resolve = resolve;
+    this.#reject = reject;
+    const { loss } = this.#request;
+    if (loss !== undefined) reject(loss);
+    else if (this.#state === ENDED) this.#settle();
+  }
+
+  /** @param {object} waitingPromise  what the callback returned */
+  waitFor(waitingPromise) {
+    Promise.resolve(waitingPromise).then(
+      (value) => void this.conclude(true, value), // void: this is a thenable
+      (reason) => void this.conclude(false, reason),
+    );
+    return this;
+  }
+
+  /**
+   * Releases the lock, once no reentrant request is inside.
+   * @param {boolean} isFulfilled
+   * @param {unknown} outcome  a value, or a reason
+   */
+  conclude(isFulfilled, outcome) {
+    this.#isFulfilled = isFulfilled;
+    this.#outcome = outcome;
+    this.#state = CONCLUDED;
+    if (!this.#hasNested) this.#end();
+    return this;
+  }
+
+  /** Whether the callback's outcome is still unknown. */
+  get isOpen() {
+    return this.#state === OPEN;
+  }
+
+  get #hasNested() {
+    return this.#nested !== undefined && this.#nested.size > 0;
+  }
+
+  /** A separate lock table, in which the reentrant requests exclude each other. */
+  get nestedBackend() {
+    if (this.#nestedBackend === undefined) this.#nestedBackend = new (LocalBackend())();
+    return this.#nestedBackend;
+  }
+
+  /** @param {NestedLink} request */
+  enterNested(request) {
+    this.#nested ??= new Set();
+    this.#nested.add(request);
+  }
+
+  /** @param {NestedLink} request */
+  leaveNested(request) {
+    this.#nested?.delete(request);
+    if (!this.#hasNested && this.#state === CONCLUDED) this.#end();
+  }
+
+  #end() {
+    const loss = this.#request.end(this.#isFulfilled ? undefined : this.#outcome);
+    if (isPending(loss)) {
+      const conclude = (/** @type {unknown} */ late) => this.#concludeEnd(late);
+      this.ending = apply(then, loss, [conclude]);
+    } else this.#concludeEnd(loss);
+  }
+
+  /** @param {unknown} loss */
+  #concludeEnd(loss) {
+    this.#state = ENDED;
+    this.ending = undefined; // its async context keeps an enclosing request
+    if (loss === undefined) this.#settle();
+    else this.lose(loss);
+  }
+
+  /** @param {unknown} error */
+  lose(error) {
+    this.#isFulfilled = false;
+    this.#outcome = error;
+    this.#state = ENDED;
+    if (this.#nested !== undefined) {
+      for (const request of this.#nested) request.coverLost(/** @type {any} */ (error));
+    }
+    this.#settle();
+  }
+
+  /**
+   * Drops all references: from Node 24 on the async context of later work keeps this object alive.
+   */
+  #settle() {
+    if (this.#resolve === undefined) return;
+    if (this.#isFulfilled) this.#resolve(this.#outcome);
+    else this.#reject?.(this.#outcome);
+    this.#outcome = this.#resolve = this.#reject = undefined;
+  }
+}
 
 /**
  * Reports the loss of a lock to its signal and to the subscribers.
@@ -106,8 +335,6 @@ function goOn() {
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 /** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
 /** @typedef {(lock: any) => unknown} LockGrantedCallback */
-
-const { GRANTED, HOLDING, KEEP_HOLDING, LEAVING, MISSED, OVER, WAITING } = phases;
 
 const deadlockDetector = lazy(() => require('./deadlock/detector.js'));
 
@@ -249,7 +476,7 @@ class LockRequest {
       if (this.#phase === OVER) this.#waitLimits?.end();
       return released;
     } catch (error) {
-      // A then() of the program threw, see run-after.js, or a call at the end of the stack, where
+      // A then() of the program threw, see runAfter(), or a call at the end of the stack, where
       // none but built-in functions can be called: the end of the request needs more room.
       this.#open = undefined; // the caller gets the error
       if (isAsked) void apply(then, NOW, [() => this.abort(error)]);
@@ -484,4 +711,42 @@ class LockRequest {
 
 const run = (/** @type {LockRequest} */ request) => request.run();
 
-module.exports = { CALLBACKS_PER_LOOK, TURN_MS, mayRunInTurn, waitForTurn, LockRequest };
+/** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
+
+const requestNested = lazy(() => require('./nested-request.js').requestNested);
+
+/**
+ * Makes a request. A reentrant request inside a lock that covers it waits in that lock's queue.
+ * @param {LockBackend} backend
+ * @param {string} name
+ * @param {LockOptions} options
+ * @param {LockGrantedCallback} callback
+ * @returns {Promise<any>} the released promise
+ */
+function startRequest(backend, name, options, callback) {
+  const covering = options.reentrant ? coveringLock(name, options.mode, backend) : undefined;
+  if (covering !== undefined) return requestNested()(covering, options, callback);
+  return new LockRequest(backend, name, options, callback).start();
+}
+
+/**
+ * @param {LockBackend} backend
+ * @param {string} name
+ * @param {LockGrantedCallback} callback
+ * @returns {Promise<any>} the released promise of a request without options
+ */
+const startPlain = (backend, name, callback) =>
+  new LockRequest(backend, name, DEFAULTS, callback).start();
+
+module.exports = {
+  KEEP_HOLDING,
+  runAfter,
+  PendingRelease,
+  CALLBACKS_PER_LOOK,
+  TURN_MS,
+  mayRunInTurn,
+  waitForTurn,
+  LockRequest,
+  startPlain,
+  startRequest,
+};

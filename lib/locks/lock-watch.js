@@ -1,7 +1,7 @@
 'use strict';
 
 const { LoopKeepAlive } = require('../loop-keep-alive.js');
-const { withJson } = require('./printable-tokens.js');
+const { withJson } = require('./token.js');
 const { toAbortSignal, toDictionarySource, toMember } = require('../webidl.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */

@@ -1,7 +1,6 @@
 'use strict';
 
-const { LockRequest } = require('./lock-request.js');
-const { runAfter } = require('./run-after.js');
+const { LockRequest, runAfter } = require('./lock-request.js');
 
 /** @typedef {import('./call-chain.js').ChainLink} ChainLink */
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */

@@ -101,7 +101,7 @@ function isProcOurs() {
 }
 
 /**
- * @param {import('./describe-process.js').KnownProcess} process
+ * @param {import('../backends/host.js').KnownProcess} process
  * @returns {ProcessFacts}
  */
 function factsOf({ pid, host }) {

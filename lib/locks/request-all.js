@@ -2,9 +2,7 @@
 
 const { notSupportedError } = require('../errors.js');
 const { enclose, runInside } = require('./call-chain.js');
-const { LockRequest } = require('./lock-request.js');
-const { KEEP_HOLDING } = require('./request-phases.js');
-const { runAfter } = require('./run-after.js');
+const { LockRequest, KEEP_HOLDING, runAfter } = require('./lock-request.js');
 const { apply, performance, then } = require('../time.js');
 
 /** @typedef {import('./lock.js').Lock} Lock */

@@ -14,12 +14,10 @@ const {
   publishMiss,
   publishStart,
 } = require('./diagnostics.js');
-const { describeTimeout, findHoldersSync } = require('./describe-holders.js');
-const { createLock } = require('./lock.js');
-const { signalLoss } = require('./loss-signal.js');
+const { describeTimeout, findHoldersSync, LOOK_MS, MAX_LOOKS } = require('./wait-limits.js');
+const { createLock, signalLoss } = require('./lock.js');
 const { takeToken } = require('./nested-request.js');
 const { tokenOf } = require('./token.js');
-const { LOOK_MS, MAX_LOOKS } = require('./wait-limits.js');
 
 const SOON = Promise.resolve();
 

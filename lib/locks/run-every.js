@@ -15,9 +15,8 @@ const {
 } = require('../webidl.js');
 const { LockLostError } = require('../errors.js');
 const { OF_RUN_EVERY, warnOfMisspeltOptions } = require('../option-names.js');
-const { locks } = require('./lock-managers.js');
-const { toLockManager } = require('./lock-manager.js');
-const { withJson } = require('./printable-tokens.js');
+const { locks, toLockManager } = require('./lock-manager.js');
+const { withJson } = require('./token.js');
 
 /**
  * A signal that aborts when one of several does. Unlike `AbortSignal.any()` it works in every Node

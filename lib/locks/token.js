@@ -7,4 +7,136 @@
 const tokenOf = ({ tokenHigh, tokenLow }) =>
   (BigInt(tokenHigh >>> 0) << 32n) | BigInt(tokenLow >>> 0);
 
-module.exports = { tokenOf };
+/**
+ * Every backend stores one word of 64 bits per request about the lock that encloses it. It is the
+ * token of the innermost lock in whose callback the request was made. The two highest bits, which
+ * no token reaches, are its option `deadlock`: all agents of a bucket have to agree which request
+ * of a cycle acts.
+ */
+
+/** @typedef {import('../../types/backend.d.ts').LockDeadlockAction} LockDeadlockAction */
+/** @typedef {import('../../types/backend.d.ts').LockDetail} LockDetail */
+/** @typedef {{ tokenHigh: number, tokenLow: number }} Token */
+
+const ACTIONS = /** @type {const} */ (['warn', 'reject', 'ignore']);
+const ACTION_SHIFT = 30;
+const TOKEN_BITS = 62n;
+const TOKEN_MASK = (1n << TOKEN_BITS) - 1n;
+
+/**
+ * @param {Token} enclosing  granted
+ * @param {LockDeadlockAction} action
+ * @returns {Token}
+ */
+function toEnclosingWord({ tokenHigh, tokenLow }, action) {
+  const bits = action === 'warn' ? 0 : ACTIONS.indexOf(action) << ACTION_SHIFT;
+  return { tokenHigh: (tokenHigh | bits) >>> 0, tokenLow: tokenLow >>> 0 };
+}
+
+/**
+ * Whether a word names this lock.
+ * @param {Token | undefined} word
+ * @param {Token} lock  granted
+ */
+const isWithin = (word, { tokenHigh, tokenLow }) =>
+  word !== undefined &&
+  (word.tokenHigh & ~(3 << ACTION_SHIFT)) === (tokenHigh | 0) &&
+  word.tokenLow === tokenLow >>> 0;
+
+/**
+ * Splits the word of a detail into its two members, in place.
+ * @param {LockDetail} detail
+ * @returns {LockDetail}
+ */
+function readEnclosingWord(detail) {
+  const word = detail.enclosingToken;
+  if (word === null || word <= TOKEN_MASK) return detail;
+  const action = ACTIONS[Number(word >> TOKEN_BITS)];
+  return Object.assign(detail, { enclosingToken: word & TOKEN_MASK, deadlock: action });
+}
+
+/** @typedef {import('../../types/backend.d.ts').LockInspection} LockInspection */
+
+/** @param {bigint | null | undefined} token */
+const toText = (token) => (typeof token === 'bigint' ? token.toString() : token);
+
+/**
+ * A row of inspect(), an event, or a message: members, and the tokens beside them. JSON has no
+ * bigints: there a token is a string of decimal digits. The tokens are accessors of the class, so a
+ * copy (`{ ...record }`) leaves them out and is JSON, too.
+ */
+class TokenRecord {
+  #token;
+  #enclosingToken;
+
+  /** @param {{ token: bigint | null, enclosingToken?: bigint | null }} members */
+  constructor({ token, enclosingToken, ...others }) {
+    Object.assign(this, others);
+    this.#token = token;
+    this.#enclosingToken = enclosingToken;
+  }
+
+  get token() {
+    return this.#token;
+  }
+
+  set token(token) {
+    this.#token = token;
+  }
+
+  get enclosingToken() {
+    return this.#enclosingToken;
+  }
+
+  toJSON() {
+    const { token, enclosingToken } = this;
+    return { ...this, token: toText(token), enclosingToken: toText(enclosingToken) };
+  }
+
+  /**
+   * For console.log().
+   * @param {number} _depth
+   * @param {object} options
+   * @param {(value: unknown, options: object) => string} inspect
+   */
+  [Symbol.for('nodejs.util.inspect.custom')](_depth, options, inspect) {
+    const { token, enclosingToken } = this;
+    const tokens = enclosingToken === undefined ? { token } : { token, enclosingToken };
+    return inspect({ ...this, ...tokens }, options);
+  }
+}
+
+/**
+ * @template {{ token: bigint | null, enclosingToken?: bigint | null }} T
+ * @param {T} members
+ * @returns {T}
+ */
+const withJson = (members) => /** @type {any} */ (new TokenRecord(members));
+
+/**
+ * A row of inspect(): null stands for no limit.
+ * @param {import('../../types/backend.d.ts').LockDetail} detail  as a backend returns it
+ */
+const toRow = (detail) =>
+  withJson({
+    ...detail,
+    limit: detail.limit || null,
+    holdLimit: detail.holdLimit || null,
+  });
+
+/**
+ * @template {LockInspection} T
+ * @param {T} inspection
+ * @returns {T}
+ */
+const toPrintableInspection = ({ held, pending, ...others }) =>
+  /** @type {any} */ ({ held: held.map(toRow), pending: pending.map(toRow), ...others });
+
+module.exports = {
+  tokenOf,
+  isWithin,
+  readEnclosingWord,
+  toEnclosingWord,
+  toPrintableInspection,
+  withJson,
+};

@@ -1,17 +1,67 @@
 'use strict';
 
+const { describeProcess } = require('../backends/host.js');
 const { timeoutError } = require('../errors.js');
 const { lazy } = require('../lazy.js');
 const { apply, clearTimeout, setTimeout, then } = require('../time.js');
-const { describeTimeout, findHolders } = require('./describe-holders.js');
+
+/** @typedef {import('../../types/backend.d.ts').LockBackend} Backend */
+/** @typedef {import('../../types/backend.d.ts').LockDetail} LockDetail */
+
+/** Further holders are only mentioned. */
+const MAX_NAMED = 3;
+
+/** @param {LockDetail} holder */
+function describeHolder(holder) {
+  const { threadId, label, held } = holder;
+  const about = [describeProcess(holder), `thread ${threadId}`];
+  if (label !== '') about.push(`label '${label}'`);
+  return `${about.join(', ')}, for ${Math.round(held ?? 0)} ms`;
+}
+
+/**
+ * @param {LockDetail[]} holders
+ * @returns {string} '' if they are not known, or if the lock is free
+ */
+function describeHolders(holders) {
+  if (holders.length === 0) return '';
+  const named = holders.slice(0, MAX_NAMED).map(describeHolder);
+  if (holders.length > MAX_NAMED) named.push('and others');
+  return `; it is held by ${named.join('; ')}`;
+}
+
+/**
+ * @param {string} name
+ * @param {number} timeout  ms
+ * @param {LockDetail[]} holders
+ * @param {string} [silence]  why the backend has decided nothing
+ */
+const describeTimeout = (name, timeout, holders, silence) =>
+  `The lock '${name}' was not granted within ${timeout} ms${
+    silence === undefined ? describeHolders(holders) : `: ${silence}`
+  }`;
+
+/**
+ * The holders that describeTimeout() names.
+ * @param {Backend} backend
+ * @param {string} name
+ * @returns {LockDetail[] | Promise<LockDetail[]>} a promise from backends that answer later
+ */
+const findHolders = (backend, name) => backend.holdersOf?.(name, MAX_NAMED + 1) ?? [];
+
+/**
+ * The same, for a thread that is blocked.
+ * @param {Backend} backend
+ * @param {string} name
+ */
+const findHoldersSync = (backend, name) =>
+  /** @type {LockDetail[]} */ (backend.holdersOf?.(name, MAX_NAMED + 1, true) ?? []);
 
 /** How often, and how many times, a backend that answers later is checked. */
 const LOOK_MS = 5;
 const MAX_LOOKS = 200;
 /** The longest wait for the holders' names. */
 const MAX_NAMING_MS = 250;
-
-/** @typedef {import('../../types/backend.d.ts').LockDetail} LockDetail */
 
 const abortListeners = lazy(() => require('./abort-listeners.js'));
 
@@ -146,4 +196,11 @@ function createWaitLimits(request, { signal, timeout }) {
   return new WaitLimits(request, signal, timeout);
 }
 
-module.exports = { LOOK_MS, MAX_LOOKS, createWaitLimits, throwIfAborted };
+module.exports = {
+  describeTimeout,
+  findHoldersSync,
+  LOOK_MS,
+  MAX_LOOKS,
+  createWaitLimits,
+  throwIfAborted,
+};

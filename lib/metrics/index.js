@@ -5,8 +5,7 @@ const { figuresForHost } = require('./host-figures.js');
 const { METRICS } = require('./metric-list.js');
 const { samplesOf, toPrometheusText } = require('./prometheus-text.js');
 const { keepName } = require('../copies.js');
-const { toLockManager } = require('../locks/lock-manager.js');
-const { locks } = require('../locks/lock-managers.js');
+const { toLockManager, locks } = require('../locks/lock-manager.js');
 const { BucketSource } = require('./bucket-source.js');
 const { ProcessSource } = require('./process-source.js');
 

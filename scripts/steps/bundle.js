@@ -23,7 +23,7 @@ const { ROOT } = require('./run.js');
 /** With all that the package exports, and all that these require: the files of a first lock. */
 const FIRST_LOCK = [
   'locks/lock-options.js',
-  'locks/start-request.js',
+  'locks/lock-request.js',
   'backends/default-backend.js',
   'backends/shared-memory/backend.js',
 ];

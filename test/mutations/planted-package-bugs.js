@@ -159,7 +159,7 @@ const PACKAGE_BUGS = [
   },
   {
     name: 'a release that ended later keeps the lock in whose callback it was made',
-    file: 'lib/locks/pending-release.js',
+    file: 'lib/locks/lock-request.js',
     from: '    this.ending = undefined; // its',
     to: '    // its',
     tests: ['test/js/locks/call-chain.test.js'], // before Node 24
@@ -222,7 +222,7 @@ const PACKAGE_BUGS = [
   },
   {
     name: 'a then() that throws keeps the lock for ever',
-    file: 'lib/locks/run-after.js',
+    file: 'lib/locks/lock-request.js',
     from: '    request.abort(error);\n',
     to: '',
     tests: ['test/js/locks/run-after.test.js'],
@@ -243,7 +243,7 @@ const PACKAGE_BUGS = [
   },
   {
     name: 'a signal aborts while the backend tells of the loss',
-    file: 'lib/locks/loss-signal.js',
+    file: 'lib/locks/lock.js',
     from: 'queueMicrotask(() => controller.abort(error));',
     to: 'controller.abort(error);',
     tests: ['test/conformance/extensions/lock-signal.test.js'],
@@ -264,7 +264,7 @@ const PACKAGE_BUGS = [
   },
   {
     name: 'a copy of a record has its token',
-    file: 'lib/locks/printable-tokens.js',
+    file: 'lib/locks/token.js',
     from: '    Object.assign(this, others);',
     to: '    Object.assign(this, others, { number: token });',
     tests: ['test/conformance/extensions/serialise.test.js'],

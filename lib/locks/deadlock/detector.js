@@ -1,8 +1,8 @@
 'use strict';
 
 const { DeadlockError } = require('../../errors.js');
-const { describeProcess } = require('../describe-process.js');
-const { isWithin, readEnclosingWord } = require('../enclosing-word.js');
+const { describeProcess } = require('../../backends/host.js');
+const { isWithin, readEnclosingWord } = require('../token.js');
 const { eachOf, filter, runSliced } = require('../../sliced.js');
 const { DEADLOCK_MS, WaitGraph } = require('./wait-graph.js');
 const { clearTimeout, performance, setTimeout } = require('../../time.js');

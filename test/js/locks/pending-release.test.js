@@ -1,6 +1,6 @@
 'use strict';
 
-const { PendingRelease } = require('../../../lib/locks/pending-release.js');
+const { PendingRelease } = require('../../../lib/locks/lock-request.js');
 
 /** A request as a section sees it, and the reports that it received. */
 function openSection(loss = undefined) {

@@ -1,6 +1,6 @@
 'use strict';
 
-const { toPrintableInspection } = require('../../../lib/locks/printable-tokens.js');
+const { toPrintableInspection } = require('../../../lib/locks/token.js');
 
 const rowOf = (detail) => {
   const whole = { token: 5n, enclosingToken: null, limit: 0, holdLimit: 0, ...detail };

@@ -82,7 +82,7 @@ describe('runEvery()', () => {
       const time = jest.requireActual('../../../lib/time.js');
       const dateNow = () => Date.now() + shift;
       jest.doMock('../../../lib/time.js', () => ({ ...time, dateNow }));
-      manager = require('../../../lib/locks/lock-managers.js').createLocalLockManager();
+      manager = require('../../../lib/locks/lock-manager.js').createLocalLockManager();
       job = require('../../../lib/locks/run-every.js');
     });
     const dues = [];
