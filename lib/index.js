@@ -142,10 +142,10 @@ module.exports = {
     return require('./scheduler/scheduler.js').createScheduler;
   },
   get requestIdleCallback() {
-    return require('./scheduler/idle-callback.js').requestIdleCallback;
+    return require('./scheduler/scheduler.js').requestIdleCallback;
   },
   get cancelIdleCallback() {
-    return require('./scheduler/idle-callback.js').cancelIdleCallback;
+    return require('./scheduler/scheduler.js').cancelIdleCallback;
   },
   get IdleDeadline() {
     return require('./scheduler/idle-deadline.js').IdleDeadline;

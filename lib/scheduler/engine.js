@@ -7,11 +7,16 @@ const { AsyncResource } = require('node:async_hooks');
 const { types } = require('node:util');
 const { unwatchAbort, watchAbort } = require('../locks/abort-listeners.js');
 const { callInState, currentState, DEFAULT_STATE } = require('./scheduling-state.js');
-const { toCallback } = require('../webidl.js');
+const {
+  toAbortSignal,
+  toCallback,
+  toDictionarySource,
+  toEnforcedInteger,
+  toMember,
+} = require('../webidl.js');
 const { dispatcher } = require('./dispatcher.js');
-const { toPostTaskOptions } = require('./scheduler-options.js');
 const { priorityOf } = require('./signal-priority.js');
-const { DEFAULT_PRIORITY, TASK_PRIORITIES } = require('./task-priority.js');
+const { DEFAULT_PRIORITY, TASK_PRIORITIES, toTaskPriority } = require('./task-priority.js');
 const { TaskSchedule } = require('./task-queue.js');
 
 /** @typedef {(value?: any) => void} Resolve */
@@ -153,7 +158,7 @@ class PostedTask extends asSchedulerTask(AsyncResource) {
     return false;
   }
 
-  /** See state-by-hooks.js: it is given none where it is made. */
+  /** See stateByHooks(): a task is given no state where it is made. */
   get hasOwnState() {
     return true;
   }
@@ -192,8 +197,34 @@ class PostedTask extends asSchedulerTask(AsyncResource) {
   }
 }
 
-/** @typedef {import('./scheduler-options.js').PostTaskOptions} PostTaskOptions */
+/** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
 /** @typedef {import('./scheduling-state.js').PrioritySource} PrioritySource */
+
+/**
+ * @typedef {object} PostTaskOptions  the dictionary, converted
+ * @property {number} delay  in ms
+ * @property {TaskPriority | undefined} priority
+ * @property {AbortSignal | undefined} signal
+ */
+
+/** @type {PostTaskOptions} */
+const DEFAULTS = Object.freeze({ delay: 0, priority: undefined, signal: undefined });
+
+/**
+ * Each member is read once, in the order of their names.
+ * Standard: Prioritized Task Scheduling, #dictdef-schedulerposttaskoptions.
+ * @param {unknown} value
+ * @returns {PostTaskOptions}
+ */
+function toPostTaskOptions(value) {
+  const source = toDictionarySource(value, 'SchedulerPostTaskOptions');
+  if (source === undefined) return DEFAULTS;
+  return {
+    delay: toMember(source.delay, toEnforcedInteger, 0),
+    priority: toMember(source.priority, toTaskPriority, undefined),
+    signal: toMember(source.signal, toAbortSignal, undefined),
+  };
+}
 
 /**
  * The states of tasks without a signal, which all of them share.

@@ -1,11 +1,48 @@
 'use strict';
 
 const { lazy } = require('../lazy.js');
-const { defineInterface } = require('../webidl.js');
-const { DEFAULT_BUDGET, toSchedulerOptions } = require('./scheduler-options.js');
+const {
+  defineInterface,
+  toCallback,
+  toDictionarySource,
+  toMember,
+  toUnsignedLong,
+} = require('../webidl.js');
 
 /** Most programs that load the package post no task. */
 const engine = lazy(() => require('./engine.js'));
+const idleCallbacks = lazy(() => require('./dispatcher.js').dispatcher.idleCallbacks);
+const optionNames = lazy(() => require('../option-names.js'));
+
+/** How long a run of tasks may last before the event loop gets its turn, in ms. */
+const DEFAULT_BUDGET = 4;
+
+/**
+ * @param {string} member
+ * @returns {(value: unknown) => number}
+ */
+const toDuration = (member) => (value) => {
+  if (typeof value !== 'number' || !(value > 0)) {
+    throw new TypeError(`The member '${member}' is not a positive number of milliseconds`);
+  }
+  return value;
+};
+
+/**
+ * Options of createScheduler(). Beyond the standard.
+ * @param {unknown} value
+ */
+function toSchedulerOptions(value) {
+  const given = toDictionarySource(value, 'CreateSchedulerOptions');
+  if (given !== undefined) optionNames().warnOfMisspeltOptions(given, optionNames().OF_SCHEDULER);
+  const source = given ?? {};
+  return {
+    budget: toMember(source.budget, toDuration('budget'), DEFAULT_BUDGET),
+    starvationLimit: toMember(source.starvationLimit, toDuration('starvationLimit'), undefined),
+  };
+}
+
+/** @typedef {import('./idle-deadline.js').IdleDeadline} IdleDeadline */
 
 const FROM_THIS_PACKAGE = Symbol('from this package');
 
@@ -80,4 +117,32 @@ function createScheduler(options = undefined) {
 /** The one of this thread. */
 const scheduler = createScheduler();
 
-module.exports = { Scheduler, createScheduler, scheduler };
+/**
+ * Standard: requestIdleCallback, #the-requestidlecallback-method.
+ * @param {(deadline: IdleDeadline) => unknown} callback
+ * @param {unknown} [options]
+ * @returns {number} a handle for cancelIdleCallback()
+ */
+function requestIdleCallback(callback, options = undefined) {
+  const steps = toCallback(callback);
+  const source = toDictionarySource(options, 'IdleRequestOptions') ?? {};
+  const timeout = toMember(source.timeout, toUnsignedLong, 0);
+  return idleCallbacks().request(steps, timeout);
+}
+
+/**
+ * Standard: requestIdleCallback, #the-cancelidlecallback-method.
+ * @param {number} handle
+ */
+function cancelIdleCallback(handle) {
+  if (arguments.length === 0) throw new TypeError('cancelIdleCallback() takes 1 argument, 0 given');
+  idleCallbacks().cancel(toUnsignedLong(handle));
+}
+
+module.exports = {
+  Scheduler,
+  cancelIdleCallback,
+  createScheduler,
+  requestIdleCallback,
+  scheduler,
+};
