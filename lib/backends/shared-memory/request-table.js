@@ -2,17 +2,47 @@
 
 const {
   COUNT_SHIFT,
-  MAX_EVENTS,
-  MORE_EVENTS,
   EVENT_DAMAGED,
+  EVENT_EXPIRED,
   EVENT_GRANTED,
+  EVENT_LOST,
   EVENT_MISSED,
   EVENT_STALLED,
   EVENT_WORDS,
   GATE_WORDS,
+  LOSS_DAMAGED,
+  LOSS_EXPIRED,
+  MAX_EVENTS,
+  MORE_EVENTS,
   TOKEN_WORDS,
 } = require('./native-constants.js');
-const { reasonOfEvent } = require('./loss-reasons.js');
+
+/** @typedef {import('../../../types/backend.d.ts').LockLossReason} LockLossReason */
+
+// The native part has codes for a lost lock; the backend seam has reasons.
+
+/** The result of a release whose table was lost before the answer came. */
+const EVENT_DISCONNECTED = -1;
+
+/**
+ * @param {number} kind  of an event
+ * @returns {LockLossReason | undefined}
+ */
+function reasonOfEvent(kind) {
+  if (kind === EVENT_LOST) return 'stolen';
+  if (kind === EVENT_EXPIRED) return 'expired';
+  return kind === EVENT_DISCONNECTED || kind === EVENT_DAMAGED ? 'disconnected' : undefined;
+}
+
+/**
+ * @param {number} loss  the native answer to the end of a request: 0 where the lock was not lost
+ * @returns {LockLossReason | undefined}
+ */
+function reasonOfLoss(loss) {
+  if (loss === 0) return undefined;
+  if (loss === LOSS_DAMAGED) return 'disconnected';
+  return loss === LOSS_EXPIRED ? 'expired' : 'stolen';
+}
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendRequest} Request */
 
@@ -168,4 +198,4 @@ class RequestTable {
   }
 }
 
-module.exports = { RequestTable, NO_ID };
+module.exports = { EVENT_DISCONNECTED, reasonOfEvent, reasonOfLoss, RequestTable, NO_ID };

@@ -1,10 +1,71 @@
 'use strict';
 
 const { invalidStateError } = require('../../errors.js');
-const { toLockEvents } = require('./native-decode.js');
+const { toToken } = require('./snapshot.js');
 const { clearTimeout, performance, setImmediate, setTimeout } = require('../../time.js');
 
 /** @typedef {import('../../../types/backend.d.ts').LockBackendWatch} LockBackendWatch */
+/** @typedef {import('../../../types/backend.d.ts').LockEvent} LockEvent */
+
+/** @typedef {any[]} FlatEvents  as the native part returns them */
+
+/** Indexes of the values of an event: kWatchEventFields in src/binding/agent_wrap.h. */
+const EVENT = Object.freeze({
+  NAME: 0,
+  TYPE: 1,
+  MODE: 2,
+  CLIENT_ID: 3,
+  PID: 4,
+  THREAD_ID: 5,
+  TOKEN: 6,
+  TIME: 8,
+  LOST: 9,
+  REQUEST_ID: 10,
+});
+const EVENT_FIELDS = 11;
+
+/** Indexed by the native number of the type. */
+const EVENT_TYPES = /** @type {const} */ ([
+  undefined,
+  'queued',
+  'granted',
+  'released',
+  'aborted',
+  'timedout',
+  'stolen',
+  'expired',
+  'died',
+]);
+
+/**
+ * @param {FlatEvents} flat
+ * @param {number} at
+ * @returns {LockEvent}
+ */
+function toLockEvent(flat, at) {
+  return {
+    type: /** @type {LockEvent['type']} */ (EVENT_TYPES[flat[at + EVENT.TYPE]]),
+    name: flat[at + EVENT.NAME],
+    mode: flat[at + EVENT.MODE] === 0 ? 'exclusive' : 'shared',
+    clientId: flat[at + EVENT.CLIENT_ID],
+    pid: flat[at + EVENT.PID],
+    threadId: flat[at + EVENT.THREAD_ID],
+    token: toToken(flat, at + EVENT.TOKEN),
+    time: flat[at + EVENT.TIME],
+    lost: flat[at + EVENT.LOST],
+    requestId: flat[at + EVENT.REQUEST_ID],
+  };
+}
+
+/**
+ * @param {FlatEvents} flat
+ * @returns {LockEvent[]}
+ */
+function toLockEvents(flat) {
+  const events = [];
+  for (let at = 0; at < flat.length; at += EVENT_FIELDS) events.push(toLockEvent(flat, at));
+  return events;
+}
 
 /**
  * The minimum time between two wake-ups of a watcher. While many events arrive it polls, so threads
@@ -24,7 +85,7 @@ const NET_MS = 1000;
 
 /**
  * @typedef {object} WatchRingSource
- * @property {(max: number) => import('./native-decode.js').FlatEvents} take returns the available
+ * @property {(max: number) => FlatEvents} take returns the available
  *   events; throws when none will follow
  * @property {() => boolean} arm  makes the next event call wake(); true: an event is being written
  * @property {(isPaused: boolean) => void} pause
@@ -176,4 +237,4 @@ function createWatch(agent, id, { fail, whyGone, ended, hasNet }) {
   });
 }
 
-module.exports = { SharedMemoryWatch, createWatch };
+module.exports = { SharedMemoryWatch, createWatch, toLockEvents };

@@ -1,6 +1,6 @@
 'use strict';
 
-const { toLockEvents } = require('../../../../lib/backends/shared-memory/native-decode.js');
+const { toLockEvents } = require('../../../../lib/backends/shared-memory/watch.js');
 const { loadBinding } = require('../../../../lib/binding.js');
 
 const GRANTED = ['a', 2, 0, 'client', 7, 3, 1, 5, 1_000, 0, 8];

@@ -4,7 +4,7 @@ const {
   EVENT_DISCONNECTED,
   reasonOfEvent,
   reasonOfLoss,
-} = require('../../../../lib/backends/shared-memory/loss-reasons.js');
+} = require('../../../../lib/backends/shared-memory/request-table.js');
 const numbers = require('../../../../lib/backends/shared-memory/native-constants.js');
 const { loadBinding } = require('../../../../lib/binding.js');
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { RequestCaller } = require('../../../../lib/backends/shared-memory/native-agent.js');
+const { RequestCaller } = require('../../../../lib/backends/shared-memory/backend.js');
 
 let calls;
 const note =

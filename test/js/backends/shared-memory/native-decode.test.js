@@ -3,7 +3,7 @@
 const {
   toLockDetails,
   toLockInfos,
-} = require('../../../../lib/backends/shared-memory/native-decode.js');
+} = require('../../../../lib/backends/shared-memory/snapshot.js');
 
 const HELD = ['a', 0, 'client', 7, 2, 1, 5, 'why', 0, 60_000, 1_000, 1_200, 9, 0, 0, 'job.js:7:9'];
 const PENDING = ['b', 1, 'client', 0, 0, 0, 0, '', 3, 0, 1_500, 0, 4, 1, 5, ''];

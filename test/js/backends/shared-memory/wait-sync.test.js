@@ -12,32 +12,38 @@ const {
 } = require('../../../../lib/backends/shared-memory/native-constants.js');
 const { RecordedRequest } = require('../../../support/recorded-request.js');
 
-/** The class with other functions of native-agent.js. */
-function backendWith(change) {
-  const folder = '../../../../lib/backends/shared-memory';
+/** The class with another openAgent() of the native part. */
+function backendWith(openAgentOver) {
+  const lib = '../../../../lib';
   let Backend;
   jest.isolateModules(() => {
-    const nativeAgent = jest.requireActual(`${folder}/native-agent.js`);
-    jest.doMock(`${folder}/native-agent.js`, () => ({ ...nativeAgent, ...change(nativeAgent) }));
-    ({ SharedMemoryBackend: Backend } = require(`${folder}/backend.js`));
+    const binding = jest.requireActual(`${lib}/binding.js`);
+    jest.doMock(`${lib}/binding.js`, () => ({
+      ...binding,
+      loadBinding() {
+        const native = binding.loadBinding();
+        return { ...native, openAgent: openAgentOver(native) };
+      },
+    }));
+    ({ SharedMemoryBackend: Backend } = require(`${lib}/backends/shared-memory/backend.js`));
   });
   return Backend;
 }
 
 /** The class as a worker thread has it. */
-const BackendOfAnotherThread = backendWith(({ toAgentOptions }) => ({
-  toAgentOptions: (...args) => ({ ...toAgentOptions(...args), threadId: 7 }),
-}));
+const BackendOfAnotherThread = backendWith(
+  (native) =>
+    (options, ...others) =>
+      native.openAgent({ ...options, threadId: 7 }, ...others),
+);
 
 const WATCHDOG_MS = 20_000;
 
 let afterSlice; // called when a native wait is over and nothing has come
-const BackendWithSlices = backendWith(({ openAgent }) => ({
-  openAgent: (...args) => {
-    const agent = openAgent(...args);
-    return Object.assign(agent, { waitFor: afterWaitsOf(agent.waitFor) });
-  },
-}));
+const BackendWithSlices = backendWith((native) => (...args) => {
+  const agent = native.openAgent(...args);
+  return Object.assign(Object.create(agent), { waitFor: afterWaitsOf(agent.waitFor) });
+});
 const afterWaitsOf = (waitFor) => (id) => {
   const kind = waitFor(id, 0);
   if (kind < 0) afterSlice();
@@ -130,26 +136,24 @@ test('so is the answer to a release whose shard was busy', () => {
   const waits = [];
   let isAnswered = false;
   let isLost = false;
-  const Backend = backendWith(({ openAgent }) => ({
-    openAgent: (...args) => {
-      const agent = openAgent(...args);
-      const { end, readEvents } = agent;
-      return Object.assign(agent, {
-        end: (id) => end(id) | LOSS_UNKNOWN,
-        waitFor(id) {
-          waits.push(id);
-          if (isLost || waits.length > 2) throw new Error('it would wait for ever');
-          if (isAnswered) return EVENT_RELEASED;
-          isAnswered = true; // between this look and the next
-          return -1;
-        },
-        readEvents() {
-          isLost = isAnswered;
-          return readEvents();
-        },
-      });
-    },
-  }));
+  const Backend = backendWith((native) => (...args) => {
+    const agent = native.openAgent(...args);
+    const { end, readEvents } = agent;
+    return Object.assign(Object.create(agent), {
+      end: (id) => end(id) | LOSS_UNKNOWN,
+      waitFor(id) {
+        waits.push(id);
+        if (isLost || waits.length > 2) throw new Error('it would wait for ever');
+        if (isAnswered) return EVENT_RELEASED;
+        isAnswered = true; // between this look and the next
+        return -1;
+      },
+      readEvents() {
+        isLost = isAnswered;
+        return readEvents();
+      },
+    });
+  });
   const releasing = new Backend({ directory, sweeps: false });
   const id = 0;
   expect(releasing.releaseSync(ask(releasing, GRANTED, 'a', shortly()))).toBeUndefined();
