@@ -1,6 +1,6 @@
 // The feed of the server: one picture after the other, kept for a minute.
 
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 const MINUTE_MS = 60_000;
 const MAX_INCIDENTS = 200;
@@ -41,7 +41,7 @@ function toMoment(picture) {
  * @param {Picture} picture
  * @returns {Feed}
  */
-export function withPicture(feed, picture) {
+function withPicture(feed, picture) {
   const moments = [...feed.moments, toMoment(picture)].filter(
     ({ time }) => time > picture.time - MINUTE_MS,
   );
@@ -80,4 +80,31 @@ export function useFeed(isPaused) {
     return () => source.close();
   }, [isPaused]);
   return feed;
+}
+
+/**
+ * The newest answer of the server to a question that is asked again with each picture.
+ * @param {string} url  empty: no question
+ * @param {number | undefined} number  of the picture
+ * @returns {any} undefined before the first answer
+ */
+export function useAnswer(url, number) {
+  const [found, setFound] = useState({ url: '', answer: undefined });
+  const asking = useRef('');
+  const wanted = useRef(url);
+  wanted.current = url;
+  useEffect(() => {
+    if (url === '' || asking.current === url) return; // a busy server is not asked twice at a time
+    asking.current = url;
+    fetch(url)
+      .then((response) => response.json())
+      .then((answer) => {
+        if (wanted.current === url) setFound({ url, answer });
+      })
+      .catch(() => {}) // the next picture asks again; the head of the page shows failures
+      .finally(() => {
+        if (asking.current === url) asking.current = '';
+      });
+  }, [url, number]);
+  return found.url === url ? found.answer : undefined;
 }

@@ -1,3 +1,9 @@
+import htm from 'htm';
+import { h } from 'preact';
+
+/** Elements as templates. */
+export const html = /** @type {any} */ (htm).bind(h);
+
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
