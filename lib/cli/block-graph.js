@@ -1,5 +1,6 @@
 'use strict';
 
+const { groupByName } = require('../metrics/lock-statistics.js');
 const { runAtOnce } = require('../sliced.js');
 const { WaitGraph } = require('../locks/deadlock/wait-graph.js');
 
@@ -17,18 +18,6 @@ const { WaitGraph } = require('../locks/deadlock/wait-graph.js');
  * How many requests or locks of one name a person is shown; deadlocked requests come first.
  */
 const MAX_LISTED = 5;
-
-/** @param {InspectedLock[]} locks */
-function groupByName(locks) {
-  /** @type {Map<string, InspectedLock[]>} */
-  const groups = new Map();
-  for (const lock of locks) {
-    const group = groups.get(lock.name);
-    if (group === undefined) groups.set(lock.name, [lock]);
-    else group.push(lock);
-  }
-  return groups;
-}
 
 /**
  * The names with waiters at one moment, and the deadlocks among them, by the same rules as in the

@@ -1,33 +1,593 @@
 'use strict';
 
-const { existsSync, readdirSync, readFileSync } = require('node:fs');
+const {
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statfsSync,
+  statSync,
+} = require('node:fs');
 const path = require('node:path');
 const { createRequire } = require('node:module');
 const { openLockManager } = require('holdfast');
 const {
   bucketExists,
+  bucketsIn,
   clusterUrl,
   directoryOf,
   isSharedMemory,
   openPlace,
   otherUsersText,
   placeText,
+  printableUrl,
+  segmentOf,
+  urlOf,
 } = require('./table-options.js');
-const { fault, noted, ok, warning } = require('./doctor/finding.js');
+const { printable } = require('./printable.js');
 const { version } = require('../../package.json');
 const { BlockGraph, MAX_LISTED } = require('./block-graph.js');
 const { formatDuration } = require('./durations.js');
 const { usageOf } = require('./internals.js');
 const { isRemarkable, lockRows, pidText } = require('./lock-rows.js');
-const { printable } = require('./printable.js');
-const { checkCluster } = require('./doctor/cluster.js');
-const { checkPlace } = require('./doctor/directory.js');
-const { compareWithProcess } = require('./doctor/other-process.js');
 const { EXIT_STATUS } = require('./exit-status.js');
 const { colors, printLine, toJson } = require('./output.js');
 const { integerFrom } = require('./seconds.js');
 
-/** @typedef {import('./doctor/finding.js').Finding} Finding */
+/**
+ * The result of an examination.
+ * @typedef {object} Finding
+ * @property {'ok' | 'note' | 'warning' | 'fault'} level  a fault keeps locks from being shared
+ * @property {string} title
+ * @property {string} [advice]  what to do about it
+ */
+
+/** @param {string} title @returns {Finding} */
+const ok = (title) => ({ level: 'ok', title });
+
+/** @param {string} title @param {string} [advice] @returns {Finding} */
+const noted = (title, advice) => ({ level: 'note', title, advice });
+
+/** @param {string} title @param {string} advice @returns {Finding} */
+const warning = (title, advice) => ({ level: 'warning', title, advice });
+
+/** @param {string} title @param {string} advice @returns {Finding} */
+const fault = (title, advice) => ({ level: 'fault', title, advice });
+
+/** @typedef {import('./table-options.js').Place} Place */
+
+const TMPFS = 0x0102_1994;
+const RAMFS = 0x8584_58f6;
+/** File systems over a network: memory that is mapped there is not shared between machines. */
+const NETWORK_FILE_SYSTEMS = /** @type {Record<number, string>} */ ({
+  0x6969: 'NFS',
+  0xff53_4d42: 'CIFS',
+  0xfe53_4d42: 'SMB2',
+  0x0102_1997: '9P',
+  0x6573_5546: 'FUSE',
+  0x00c3_6400: 'Ceph',
+});
+const MEBIBYTE = 2 ** 20;
+const DEFAULT_CAPACITY = 64 * MEBIBYTE;
+const BLOCK_BYTES = 512;
+const OTHERS_BITS = 0o077;
+
+/** @param {Place} options */
+function sourceOf({ directory, url }) {
+  if (directory !== undefined) return '--directory';
+  if (url !== undefined) return '--url';
+  if (process.env.HOLDFAST_URL) return 'HOLDFAST_URL';
+  return process.env.HOLDFAST_DIR ? 'HOLDFAST_DIR' : 'the default';
+}
+
+/** @param {number} uid */
+const isOwn = (uid) => uid === /** @type {() => number} */ (process.geteuid)();
+
+/**
+ * @param {string} directory  exists
+ * @returns {Finding[]}
+ */
+function checkOwner(directory) {
+  const { uid, mode } = lstatSync(directory);
+  const link = lstatSync(directory).isSymbolicLink();
+  if (link) return [fault(`${directory} is a symbolic link`, 'remove it, or name its target')];
+  if (!isOwn(uid)) {
+    return [
+      fault(
+        `${directory} belongs to user ${uid}, and this is user ${process.geteuid?.()}`,
+        'locks are shared among processes of one user: run as that user, or choose a directory',
+      ),
+    ];
+  }
+  if ((mode & OTHERS_BITS) !== 0) {
+    const octal = (mode & 0o7777).toString(8);
+    return [
+      fault(`${directory} has mode ${octal}: others could change it`, `chmod 700 ${directory}`),
+    ];
+  }
+  return [ok(`${directory} belongs to this user alone`)];
+}
+
+/**
+ * @param {string} directory  or its parent, if it has not been made
+ * @param {number} missing  bytes of the bucket that the file system has not allocated yet
+ * @returns {Finding[]}
+ */
+function checkFileSystem(directory, missing) {
+  const { type, bsize, bavail } = statfsSync(directory);
+  const network = NETWORK_FILE_SYSTEMS[type];
+  if (network !== undefined) {
+    return [
+      fault(
+        `${directory} is on ${network}: its memory is not shared between machines`,
+        'use a directory in /dev/shm; for several machines use etcd://',
+      ),
+    ];
+  }
+  const free = bsize * bavail;
+  const findings = [];
+  if (type === TMPFS || type === RAMFS) findings.push(ok('the file system is in memory (tmpfs)'));
+  else {
+    findings.push(
+      warning(
+        `${directory} is on a disk (file system type 0x${type.toString(16)})`,
+        'it works, but writes to a disk: /dev/shm is better',
+      ),
+    );
+  }
+  const advice =
+    'make room there, or give the container more shared memory (docker run --shm-size=256m)';
+  if (missing > 0 && free === 0) {
+    findings.push(fault('the file system is full: requests for locks will be refused', advice));
+  } else if (free < Math.min(missing, DEFAULT_CAPACITY / 8)) {
+    findings.push(warning(`only ${Math.round(free / MEBIBYTE)} MiB are free there`, advice));
+  }
+  return findings;
+}
+
+/**
+ * @param {string} segment
+ * @returns {Finding[]}
+ */
+function checkSegment(segment) {
+  const { size, blocks, nlink, uid } = statSync(segment);
+  if (!isOwn(uid)) {
+    return [fault(`${segment} belongs to user ${uid}`, 'its owner has to remove it')];
+  }
+  if (nlink !== 1) return [fault(`${segment} has ${nlink} names`, 'remove the other links')];
+  const used = Math.round((blocks * BLOCK_BYTES) / MEBIBYTE);
+  return [ok(`${segment}: ${Math.round(size / MEBIBYTE)} MiB, ${used} MiB of memory used`)];
+}
+
+/** Memory that the bucket has not been given yet. @param {string} segment */
+function missingBytes(segment) {
+  const { size, blocks } = statSync(segment);
+  return Math.max(0, size - blocks * BLOCK_BYTES);
+}
+
+/** Buckets of other users, which are no help and no harm. @returns {Finding[]} */
+function checkNeighbours() {
+  const root = '/dev/shm';
+  if (!existsSync(root)) {
+    return [warning('there is no /dev/shm', 'mount a tmpfs there, or set HOLDFAST_DIR')];
+  }
+  const own = `holdfast-${process.geteuid?.()}`;
+  const others = readdirSync(root).filter((name) => /^holdfast-\d+$/.test(name) && name !== own);
+  if (others.length === 0) return [];
+  return [noted(`other users have locks of their own: ${others.join(', ')} in ${root}`)];
+}
+
+/**
+ * @param {Place} options
+ * @returns {Finding[]}
+ */
+function checkPlace(options) {
+  const directory = directoryOf(options);
+  const bucket = options.bucket ?? 'default';
+  const findings = [ok(`bucket '${bucket}' in ${directory} (from ${sourceOf(options)})`)];
+  if (!path.isAbsolute(directory)) {
+    const advice = 'make it absolute: relative, it is another place for every working directory';
+    return [fault(`HOLDFAST_DIR is not absolute: ${directory}`, advice)];
+  }
+  if (!existsSync(directory)) {
+    findings.push(noted(`${directory} does not exist: nobody has used a lock there yet`));
+    const parent = path.dirname(directory);
+    if (!existsSync(parent)) {
+      const advice = `mkdir -p ${parent}, or choose another directory`;
+      return [...findings, fault(`${parent} does not exist: no bucket can be made there`, advice)];
+    }
+    findings.push(...checkFileSystem(parent, DEFAULT_CAPACITY));
+    return [...findings, ...checkNeighbours()];
+  }
+  if (!statSync(directory).isDirectory()) {
+    return [...findings, fault(`${directory} is not a directory`, 'choose another one')];
+  }
+  findings.push(...checkOwner(directory));
+  // A directory that this user may not read is not examined further.
+  if (findings.some(({ level }) => level === 'fault')) return [...findings, ...checkNeighbours()];
+  const segment = segmentOf(options);
+  const isMade = existsSync(segment);
+  findings.push(...checkFileSystem(directory, isMade ? missingBytes(segment) : DEFAULT_CAPACITY));
+  if (isMade) findings.push(...checkSegment(segment));
+  else {
+    const names = bucketsIn(directory).map((name) => `'${name}'`);
+    const others = names.length > 0 ? `; the buckets there are ${names.join(', ')}` : '';
+    findings.push(noted(`there is no bucket '${bucket}' yet${others}`));
+  }
+  return [...findings, ...checkNeighbours()];
+}
+
+/** @typedef {import('../../types/etcd.d.ts').EtcdExamination} Examination */
+/** @typedef {import('../../types/etcd.d.ts').EtcdMemberExamination} Member */
+
+/** From this share of a table, or of a quota, on there is little room left. */
+const NEARLY_FULL = 0.8;
+/** The clock of a member is known to about a second. */
+const CLOCK_DIFFERENCE_MS = 3_000;
+/** A lock takes two changes, one after the other. */
+const SLOW_CHANGE_MS = 100;
+
+/** Advice by the message of the connection. */
+const CONNECTION_ADVICE = /** @type {[RegExp, string][]} */ ([
+  [/ECONNREFUSED/, 'nothing listens there: does the member run, and is this its client port?'],
+  [/ENOTFOUND|EAI_AGAIN|Name resolution/, 'the name is not known to the DNS of this machine'],
+  [/EHOSTUNREACH|ENETUNREACH/, 'there is no way to that network from here'],
+  [
+    /self-signed|unable to (get|verify)|unknown ca|issuer/i,
+    "this machine does not trust the member's certificate: name its authority, ?ca=FILE",
+  ],
+  [/altnames|Hostname\/IP/i, "the member's certificate is for another host name"],
+  [/certificate has expired|not yet valid/i, 'renew the certificate, or set the clock'],
+  [
+    /bad certificate|certificate required|handshake failure/i,
+    'the member wants a certificate of the client: ?cert=FILE&key=FILE',
+  ],
+  [
+    /wrong version number|ECONNRESET|socket hang up|Protocol error|Failed to connect/i,
+    'TLS on one side only? etcds: is with TLS, etcd: without',
+  ],
+  [/no leader/, 'more than half of all members have to run and reach each other'],
+  [/DEADLINE|deadline|no answer/i, 'a firewall, or a member that is stopped: it does not answer'],
+]);
+
+/** @param {string} problem */
+function connectionAdvice(problem) {
+  const known = CONNECTION_ADVICE.find(([pattern]) => pattern.test(problem));
+  return known?.[1] ?? 'the message is that of the connection';
+}
+
+/** @param {number} bytes */
+const mebibytes = (bytes) => `${Math.round(bytes / MEBIBYTE)} MiB`;
+
+/** @param {Member} member @returns {Finding[]} */
+function checkRoom({ endpoint, databaseBytes, quotaBytes }) {
+  if (databaseBytes === undefined) return [];
+  if (quotaBytes === undefined) {
+    return [noted(`${endpoint}: ${mebibytes(databaseBytes)} of data; its quota is not known`)];
+  }
+  const text = `${endpoint}: ${mebibytes(databaseBytes)} of ${mebibytes(quotaBytes)} are used`;
+  if (databaseBytes < quotaBytes * NEARLY_FULL) return [ok(text)];
+  const advice = 'compact and defragment it, and let it compact by itself (docs/etcd.md)';
+  return [warning(text, advice)];
+}
+
+/** @param {Member} member @returns {Finding[]} */
+function checkClock({ endpoint, clockAheadMs }) {
+  if (clockAheadMs === undefined) return [];
+  const seconds = Math.round(Math.abs(clockAheadMs) / 1_000);
+  if (Math.abs(clockAheadMs) < CLOCK_DIFFERENCE_MS) {
+    return [ok(`${endpoint}: its clock and this one agree, to ${Math.max(1, seconds)} s`)];
+  }
+  const where = clockAheadMs > 0 ? 'ahead of' : 'behind';
+  return [
+    warning(
+      `${endpoint}: its clock is ${seconds} s ${where} this machine's`,
+      'locks do not need it, but the times of holders and waiters are wrong by it: use NTP',
+    ),
+  ];
+}
+
+/** @param {Member} member */
+function describeMember(member) {
+  if (member.version === undefined) return 'an etcd that does not tell this user what it is';
+  const text = `etcd ${printable(member.version)}`;
+  if (member.isLeader === undefined) return text;
+  return `${text}, ${member.isLeader ? 'the leader' : 'a follower'}`;
+}
+
+/** @param {Member} member @returns {Finding[]} */
+function checkMember(member) {
+  const { endpoint, isReachable, problem = '', roundTripMs = 0 } = member;
+  if (!isReachable) {
+    return [fault(`${endpoint} is not reached: ${printable(problem)}`, connectionAdvice(problem))];
+  }
+  const who = `${endpoint} is ${describeMember(member)}`;
+  const first = member.isSupported
+    ? ok(`${who}, ${roundTripMs.toFixed(1)} ms away`)
+    : fault(`${who}: too old`, 'holdfast needs 3.4 or later');
+  const findings = [first];
+  if (member.hasLeader === false) {
+    const advice = 'more than half of all members have to run and reach each other';
+    findings.push(fault(`${endpoint} knows no leader: nothing is granted`, advice));
+  }
+  if (member.isLearner) {
+    const advice = 'promote it (etcdctl member promote), or take it out of the URL';
+    findings.push(fault(`${endpoint} only learns yet, and serves nobody`, advice));
+  }
+  return [...findings, ...checkRoom(member), ...checkClock(member)];
+}
+
+/** @param {Member[]} members @returns {Finding[]} */
+function checkTogether(members) {
+  const reached = members.filter(({ clusterId }) => clusterId !== undefined);
+  const clusters = new Set(reached.map(({ clusterId }) => clusterId));
+  if (clusters.size > 1) {
+    const list = reached.map(({ endpoint, clusterId }) => `${endpoint} of ${clusterId}`).join(', ');
+    const advice = 'each would have locks of its own: name the members of one cluster';
+    return [fault(`the endpoints belong to ${clusters.size} clusters: ${list}`, advice)];
+  }
+  const ids = members.flatMap(({ memberId }) => memberId ?? []);
+  const count = new Set(ids).size;
+  if (count < ids.length) {
+    const advice = 'harmless, but then fewer members may fail than it seems';
+    return [warning(`${ids.length} endpoints are ${count} members`, advice)];
+  }
+  if (members.length === 1) {
+    return [noted('one endpoint: if that member is down, there are no locks')];
+  }
+  return [];
+}
+
+/** @param {string} why @param {string} prefix */
+function rightsAdvice(why, prefix) {
+  if (/authentication failed|invalid user ID or password/.test(why)) {
+    return 'the user or the password is wrong (passwordFile=FILE, or HOLDFAST_URL)';
+  }
+  if (/user name is empty/.test(why)) {
+    return 'the cluster wants a user: etcd://user@host/prefix?passwordFile=FILE';
+  }
+  if (/authentication is not enabled/.test(why)) {
+    return 'the cluster knows no users: leave user and password out of the URL';
+  }
+  if (/permission denied/.test(why)) {
+    const grant = `etcdctl role grant-permission ROLE readwrite ${prefix}/ --prefix=true`;
+    return `the user needs both rights: ${grant}`;
+  }
+  if (/no leader/.test(why)) {
+    return 'more than half of all members have to run and reach each other';
+  }
+  if (/space exceeded/.test(why)) {
+    return 'etcdctl compact, then defrag, then alarm disarm (docs/etcd.md)';
+  }
+  return 'the message is that of the cluster';
+}
+
+/**
+ * @param {Examination} examination
+ * @returns {Finding[]}
+ */
+function checkRights({ prefix, refused, changeMs, members }) {
+  if (!members.some(({ isReachable }) => isReachable)) return [];
+  const entries = /** @type {[string, string][]} */ ([
+    ['read', refused.read],
+    ['written', refused.write],
+  ]).filter(([, why]) => why !== undefined);
+  const reasons = new Set(entries.map(([, why]) => why));
+  if (reasons.size === 1 && entries.length === 2) entries[0][0] = 'read or written';
+  const faults = [...reasons].map((why) => {
+    const [done] = /** @type {[string, string]} */ (entries.find(([, one]) => one === why));
+    const what = `keys below '${printable(prefix)}' cannot be ${done}: ${printable(why)}`;
+    return fault(what, rightsAdvice(why, prefix));
+  });
+  if (faults.length > 0) return faults;
+  const ms = Number(changeMs);
+  const text = `keys below '${printable(prefix)}' can be read and written, in ${ms.toFixed(1)} ms`;
+  if (ms < SLOW_CHANGE_MS) return [ok(text)];
+  return [
+    warning(text, 'a lock takes twice that: look at the disks and the network of the members'),
+  ];
+}
+
+/** @param {Examination} examination @returns {Finding[]} */
+function checkAlarms({ alarms, members }) {
+  const advice = /** @type {Record<string, string>} */ ({
+    NOSPACE: 'compact and defragment it, then "etcdctl alarm disarm" (docs/etcd.md)',
+    CORRUPT: 'the data of members differ: replace the member that etcd names in its log',
+  });
+  if (!members.some(({ isReachable }) => isReachable)) return [];
+  return alarms.map((name) =>
+    fault(`the cluster has raised the alarm ${name}`, advice[name] ?? 'etcdctl alarm list'),
+  );
+}
+
+/**
+ * Whether the members of a cluster can keep locks for this user.
+ * @param {string} url
+ * @param {string} [bucket]
+ * @returns {Promise<Finding[]>}
+ * @throws TypeError (rejects) where the URL is not understood
+ */
+async function checkCluster(url, bucket) {
+  // Loaded here, because only this command, for such a URL, needs it.
+  const { examineEtcd } = require('holdfast/etcd');
+  /** @type {Examination} */
+  let examination;
+  try {
+    examination = await examineEtcd(url, { bucket });
+  } catch (error) {
+    const { message, code } = /** @type {any} */ (error);
+    if (error instanceof TypeError && code === undefined) throw error;
+    return [fault(printable(message), 'the message says what to do')]; // no gRPC, no such file
+  }
+  const { members } = examination;
+  return [
+    ...members.flatMap(checkMember),
+    ...checkTogether(members),
+    ...checkAlarms(examination),
+    ...checkRights(examination),
+  ];
+}
+
+/**
+ * The view of another process, read from /proc; undefined for files that this user may not read.
+ * @param {number} pid
+ */
+const processView = (pid) => {
+  const attempt = (/** @type {() => string} */ readIt) => {
+    try {
+      return readIt();
+    } catch {
+      return undefined; // it has ended, or belongs to another user
+    }
+  };
+  const text = (/** @type {string} */ file) =>
+    attempt(() => readFileSync(`/proc/${pid}/${file}`, 'utf8'));
+  return {
+    text,
+    namespace: (/** @type {string} */ kind) =>
+      attempt(() => readlinkSync(`/proc/${pid}/ns/${kind}`)),
+    environment: () => {
+      const pairs = text('environ')
+        ?.split('\0')
+        .map((pair) => /** @type {[string, string]} */ (pair.split(/=(.*)/s, 2)));
+      return pairs && Object.fromEntries(pairs);
+    },
+  };
+};
+
+/** @typedef {ReturnType<typeof processView>} View */
+
+/**
+ * The identity of a file, as a process with another root sees it.
+ * @param {number | 'self'} pid
+ * @param {string} file
+ */
+function identityOf(pid, file) {
+  try {
+    const { dev, ino } = statSync(path.join(`/proc/${pid}/root`, file));
+    return `${dev}:${ino}`;
+  } catch {
+    return undefined; // there is none there
+  }
+}
+
+/**
+ * The segment of another process, by its environment alone.
+ * @param {number} uid
+ * @param {Record<string, string>} environment
+ * @param {Place} options
+ */
+function segmentOfOther(uid, environment, { bucket }) {
+  const directory = environment.HOLDFAST_DIR || `/dev/shm/holdfast-${uid}`;
+  return path.join(directory, bucket ?? 'default', 'segment');
+}
+
+/**
+ * @param {View} view
+ * @param {number} pid
+ * @returns {{ uid: number, findings: Finding[] }}
+ */
+function checkUser(view, pid) {
+  const uid = Number(view.text('status')?.match(/^Uid:\s+\d+\s+(\d+)/m)?.[1]);
+  const own = process.geteuid?.();
+  if (uid === own) return { uid, findings: [ok(`process ${pid} is of the same user (${uid})`)] };
+  const title = `process ${pid} is of user ${uid}, this is user ${own}`;
+  return { uid, findings: [fault(title, 'locks are shared among processes of one user')] };
+}
+
+/**
+ * @param {View} view
+ * @param {number} pid
+ * @returns {Finding[]}
+ */
+function compareNamespaces(view, pid) {
+  const own = processView(process.pid);
+  const different = ['mnt', 'pid', 'ipc', 'user'].filter(
+    (kind) => view.namespace(kind) !== own.namespace(kind),
+  );
+  if (different.length === 0) return [ok(`process ${pid} is in the same namespaces (container)`)];
+  const names = different.join(', ');
+  return [
+    noted(
+      `process ${pid} is in another container (namespaces: ${names})`,
+      'that is no fault: what counts is whether it sees the same file',
+    ),
+  ];
+}
+
+/**
+ * @param {View} view
+ * @param {string} segment  as that process names it
+ * @param {string} identity  of our file
+ */
+function hasMapped(view, segment, identity) {
+  const inode = identity.split(':')[1];
+  const maps = view.text('maps');
+  return maps?.split('\n').some((line) => line.endsWith(segment) && line.includes(` ${inode} `));
+}
+
+/**
+ * @param {View} view
+ * @param {number} pid
+ * @param {string} mine  our file
+ * @param {string} theirs  as that process names it
+ * @returns {Finding[]}
+ */
+function compareFiles(view, pid, mine, theirs) {
+  const own = identityOf('self', mine);
+  const other = identityOf(pid, theirs);
+  if (own === undefined || other === undefined) {
+    const [file, who] = own === undefined ? [mine, 'here'] : [theirs, `for process ${pid}`];
+    return [warning(`there is no ${file} ${who}`, 'nobody has used that bucket there yet')];
+  }
+  if (own !== other) {
+    const isSameMount = view.namespace('mnt') === processView(process.pid).namespace('mnt');
+    const advice = isSameMount
+      ? 'give both the same HOLDFAST_DIR, or the same option directory'
+      : 'mount one directory in both containers (docker: --ipc=host, or -v) and set HOLDFAST_DIR';
+    const files = `${theirs} is not the same file as ${mine}`;
+    return [fault(`process ${pid} has another lock table: ${files}`, advice)];
+  }
+  const isUsing = hasMapped(view, theirs, own);
+  const use = isUsing ? 'and uses it now' : 'but has not opened it (yet), by its memory map';
+  return [ok(`process ${pid} sees the same lock table, ${use}`)];
+}
+
+/**
+ * Whether another process shares our locks.
+ * @param {number} pid
+ * @param {Place} options
+ * @returns {Finding[]}
+ */
+function compareWithProcess(pid, options) {
+  const view = processView(pid);
+  if (view.text('status') === undefined) {
+    return [fault(`there is no process ${pid} here`, 'give its id as seen from this container')];
+  }
+  const command = (view.text('cmdline') ?? '').replaceAll('\0', ' ').trim();
+  const { uid, findings } = checkUser(view, pid);
+  findings.unshift(noted(`compared with process ${pid}: ${printable(command)}`));
+  const environment = view.environment();
+  if (environment === undefined) {
+    return [...findings, fault('its environment cannot be read', 'run this as the same user')];
+  }
+  const [own, other] = [urlOf(options), environment.HOLDFAST_URL || undefined];
+  if (own !== other) {
+    const what =
+      other === undefined ? 'has no HOLDFAST_URL' : `has HOLDFAST_URL=${printableUrl(other)}`;
+    findings.push(warning(`it ${what}, other than here`, 'use the same value in both'));
+  }
+  if (!isSharedMemory(options)) {
+    return own === other ? [...findings, ok('it has the same HOLDFAST_URL')] : findings;
+  }
+  const theirs = segmentOfOther(uid, environment, options);
+  return [
+    ...findings,
+    ...compareNamespaces(view, pid),
+    ...compareFiles(view, pid, segmentOf(options), theirs),
+  ];
+}
 
 /** The highest id of a system user. logind removes the files of other users when they log out. */
 const MAX_SYSTEM_UID = 999;
@@ -145,8 +705,6 @@ function checkNativePart() {
 
 /** @typedef {import('./lock-rows.js').LockRow} LockRow */
 
-/** From this share on there is little room left. */
-const NEARLY_FULL = 0.8;
 const LONG_HOLD_MS = 60_000;
 const PERCENT = 100;
 
@@ -322,4 +880,4 @@ const add = (program) =>
     .option('--json', 'one JSON object per finding')
     .action(doctor);
 
-module.exports = { add, checkHolders };
+module.exports = { fault, ok, warning, checkCluster, add, checkHolders };

@@ -2,9 +2,8 @@
 
 const { BlockGraph } = require('./block-graph.js');
 const { backendOf } = require('./internals.js');
-const { CountEstimate, factorOf } = require('../metrics/count-estimate.js');
+const { CountEstimate, factorOf, LockStatistics } = require('../metrics/lock-statistics.js');
 const { EventSampler } = require('../metrics/event-sampler.js');
-const { LockStatistics } = require('../metrics/lock-statistics.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockEvent} LockEvent */
 /** @typedef {import('../../types/locks.d.ts').InspectedLock} InspectedLock */
@@ -31,8 +30,8 @@ const { LockStatistics } = require('../metrics/lock-statistics.js');
  * @property {number} missed  events since the monitor began
  * @property {boolean} isSampled  requests were too many to see each: rates of names and times are
  *   of a sample; grants and incidents are of all
- * @property {import('../metrics/histogram.js').HistogramData} waits
- * @property {import('../metrics/histogram.js').HistogramData} holds
+ * @property {import('../metrics/lock-statistics.js').HistogramData} waits
+ * @property {import('../metrics/lock-statistics.js').HistogramData} holds
  * @property {LockEvent[]} incidents  since the last view
  */
 

@@ -1,6 +1,39 @@
 'use strict';
 
-const { Histogram } = require('./histogram.js');
+/** Upper bounds in seconds: locks are held for microseconds, and sometimes for hours. */
+const DEFAULT_BOUNDS = /** @type {const} */ ([
+  0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 600,
+]);
+
+/** @typedef {{ bounds: number[], counts: number[], sum: number, count: number }} HistogramData */
+
+/** How often something took how long. */
+class Histogram {
+  #bounds;
+  #counts;
+  #sum = 0;
+
+  /** @param {readonly number[]} [bounds]  in seconds, rising */
+  constructor(bounds = DEFAULT_BOUNDS) {
+    this.#bounds = [...bounds];
+    this.#counts = new Array(bounds.length + 1).fill(0);
+  }
+
+  /** @param {number} seconds */
+  record(seconds) {
+    const value = Math.max(0, seconds); // the clock may have been set back meanwhile
+    const at = this.#bounds.findIndex((bound) => value <= bound);
+    this.#counts[at === -1 ? this.#bounds.length : at] += 1;
+    this.#sum += value;
+  }
+
+  /** @returns {HistogramData} counts: by bound, not cumulated; the last is of what is above all */
+  toData() {
+    const counts = [...this.#counts];
+    const count = counts.reduce((total, one) => total + one, 0);
+    return { bounds: [...this.#bounds], counts, sum: this.#sum, count };
+  }
+}
 
 /** @typedef {import('../../types/backend.d.ts').LockEvent} LockEvent */
 
@@ -140,4 +173,84 @@ class LockStatistics {
   }
 }
 
-module.exports = { LockStatistics, noCounts };
+/** @param {Counts} counts */
+const losses = ({ steals, expiries, deaths }) => steals + expiries + deaths;
+
+/** Counts of all that happened, from counts of what was seen. */
+class CountEstimate {
+  totals = noCounts();
+  #seen = noCounts();
+
+  /**
+   * The counts of events since the last call.
+   * @param {Counts} seen  since the beginning
+   */
+  deltas(seen) {
+    const deltas = noCounts();
+    for (const kind of /** @type {(keyof Counts)[]} */ (Object.keys(deltas))) {
+      deltas[kind] = seen[kind] - this.#seen[kind];
+    }
+    this.#seen = { ...seen };
+    return deltas;
+  }
+
+  /**
+   * Adds up. A paused watch sees no grants, releases and aborts; it sees all other kinds.
+   * @param {Counts} deltas  of deltas()
+   * @param {number} factor  how many grants there were for each that was seen
+   * @param {{ grants: number | undefined, isSample: boolean }} taken  grants: known exactly
+   */
+  add(deltas, factor, { grants, isSample }) {
+    deltas.aborts = Math.round(deltas.aborts * factor);
+    deltas.grants = grants ?? Math.round(deltas.grants * factor);
+    if (isSample) deltas.releases = Math.max(deltas.releases, this.#estimateReleases(deltas));
+    for (const kind of /** @type {(keyof Counts)[]} */ (Object.keys(deltas))) {
+      this.totals[kind] += deltas[kind];
+    }
+    return deltas;
+  }
+
+  /**
+   * Each grant ends once, by a release or by a loss, and each loss was seen. So a period releases
+   * as many locks as it grants, and all periods together release no more than they grant.
+   * @param {Counts} deltas
+   */
+  #estimateReleases(deltas) {
+    const inPeriod = deltas.grants - losses(deltas);
+    const inAll = this.totals.grants - losses(this.totals) - this.totals.releases + inPeriod;
+    return Math.min(inPeriod, inAll);
+  }
+}
+
+/**
+ * How many events there were for each that was seen.
+ * @param {number} seen  grants
+ * @param {{ grants: number | undefined, isSample: boolean }} taken
+ */
+const factorOf = (seen, { grants, isSample }) =>
+  isSample && grants !== undefined && seen > 0 ? Math.max(1, grants / seen) : 1;
+
+/**
+ * @template {{ name: string }} L
+ * @param {readonly L[]} requests
+ */
+function groupByName(requests) {
+  /** @type {Map<string, L[]>} */
+  const groups = new Map();
+  for (const lock of requests) {
+    const group = groups.get(lock.name);
+    if (group === undefined) groups.set(lock.name, [lock]);
+    else group.push(lock);
+  }
+  return groups;
+}
+
+module.exports = {
+  DEFAULT_BOUNDS,
+  Histogram,
+  LockStatistics,
+  groupByName,
+  noCounts,
+  CountEstimate,
+  factorOf,
+};

@@ -3,7 +3,7 @@
 const { once } = require('node:events');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { examineEtcd, openEtcdBackend } = require('../../lib/etcd.js');
-const { checkCluster } = require('../../lib/cli/doctor/cluster.js');
+const { checkCluster } = require('../../lib/cli/doctor.js');
 const { openLockManager } = require('../../lib/index.js');
 const { EtcdCluster, sleep } = require('../support/etcd-cluster.js');
 const { NewerEtcd } = require('../support/newer-etcd.js');

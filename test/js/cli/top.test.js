@@ -2,8 +2,7 @@
 
 const stringWidth = require('string-width');
 const { colors } = require('../../../lib/cli/output.js');
-const { render } = require('../../../lib/cli/top/render.js');
-const { TopState } = require('../../../lib/cli/top/top-state.js');
+const { render, TopState } = require('../../../lib/cli/top.js');
 
 const plain = { ...colors, ...colors.createColors(false) };
 

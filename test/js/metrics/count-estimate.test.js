@@ -1,7 +1,6 @@
 'use strict';
 
-const { CountEstimate, factorOf } = require('../../../lib/metrics/count-estimate.js');
-const { noCounts } = require('../../../lib/metrics/lock-statistics.js');
+const { CountEstimate, factorOf, noCounts } = require('../../../lib/metrics/lock-statistics.js');
 
 /** @param {object} seen  since the beginning */
 function add(estimate, seen, taken) {

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Histogram } = require('../../../lib/metrics/histogram.js');
+const { Histogram } = require('../../../lib/metrics/lock-statistics.js');
 
 test('each value is counted at the first bound that it does not exceed, or behind the last', () => {
   const histogram = new Histogram([0.02, 1, 3600]);

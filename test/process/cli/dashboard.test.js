@@ -1,7 +1,7 @@
 'use strict';
 
 const http = require('node:http');
-const { DashboardServer } = require('../../../lib/cli/dashboard/server.js');
+const { DashboardServer } = require('../../../lib/cli/dashboard.js');
 const { CommandLine } = require('../../support/cli.js');
 
 let cli;
