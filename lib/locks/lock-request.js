@@ -28,8 +28,6 @@ const GRANTED = 1;
 const MISSED = 2;
 const HOLDING = 3;
 const OVER = 4;
-/** Aborted between the grant and the callback; the lock is not released yet. */
-const LEAVING = 5;
 
 /** A callback returns this to keep the lock, and the released promise, until release(). */
 const KEEP_HOLDING = Object.freeze({});
@@ -380,8 +378,11 @@ class LockRequest {
   #error = undefined;
   /** @type {PendingRelease | undefined} */
   #section = undefined;
-  /** @type {Promise<void> | undefined} while its phase is LEAVING; it does not reject */
-  #leaving = undefined;
+  /**
+   * @type {Promise<void> | undefined} after an abort between the grant and the callback, until the
+   * release of the lock is in effect; it does not reject
+   */
+  #releasing = undefined;
 
   /**
    * @param {Backend} backend
@@ -514,7 +515,6 @@ class LockRequest {
 
   /** Lets the callback run. */
   open() {
-    if (this.#phase === LEAVING) return;
     const open = this.#open;
     this.#open = undefined; // the async context of the promise behind it keeps an enclosing request
     open?.(this);
@@ -546,7 +546,7 @@ class LockRequest {
    * @param {boolean} [isTimeout]
    */
   abort(reason, isTimeout = false) {
-    if (this.#phase === OVER || this.#phase === LEAVING) return;
+    if (this.#phase === OVER) return;
     if (this.#phase === WAITING) {
       this.backend.cancel(this, isTimeout);
       this.failed(reason);
@@ -556,8 +556,8 @@ class LockRequest {
       this.failed(loss === undefined ? reason : tellLoss(this, loss)); // a loss before it counts
     const answer = this.backend.release(this);
     if (isPending(answer)) {
-      this.#phase = LEAVING;
-      this.#leaving = apply(then, answer, [giveUp]);
+      this.#phase = OVER;
+      this.#releasing = apply(then, answer, [giveUp]);
     } else giveUp(answer);
   }
 
@@ -567,7 +567,7 @@ class LockRequest {
    */
   failed(reason) {
     this.#phase = OVER;
-    this.#leaving = undefined; // as #open: its context keeps an enclosing request
+    this.#releasing = undefined; // as #open: its context keeps an enclosing request
     this.#waitLimits?.end();
     if (this.isWatched) deadlockDetector().unwatchForDeadlock(this.backend, this);
     if (this.outer !== undefined) leaveCallChain(this);
@@ -601,8 +601,8 @@ class LockRequest {
 
   /** The same for a request that was given up, was missed, or gives out its lock as a handle. */
   #runOther() {
+    if (this.#releasing !== undefined) return this.#releasing.then(() => rethrow(this.#error));
     if (this.#phase === OVER) throw this.#error;
-    if (this.#leaving !== undefined) return this.#leaving.then(() => rethrow(this.#error));
     if (this.#phase === GRANTED) this.#phase = HOLDING;
     let result;
     try {

@@ -166,6 +166,22 @@ describe('between a grant and its callback', () => {
     await expect(request).rejects.toBe('mine');
     expect(ended).toEqual(['release']);
   });
+
+  test('a signal that aborts before the callback rejects only when the lock is released', async () => {
+    const { locks, asked, backend } = openQueueing();
+    const controller = new AbortController();
+    let answerRelease;
+    backend.loss = new Promise((resolve) => (answerRelease = resolve));
+    const request = locks.request('a', { signal: controller.signal }, notCalled);
+    const onEnd = jest.fn();
+    request.then(onEnd, onEnd);
+    asked[0].granted();
+    controller.abort('mine');
+    await nextTurn();
+    expect(onEnd).not.toHaveBeenCalled();
+    answerRelease(undefined);
+    await expect(request).rejects.toBe('mine');
+  });
 });
 
 test('a queued request that is lost for its hold limit, without a word of its grant, rejects', async () => {
