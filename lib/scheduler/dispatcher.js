@@ -242,7 +242,7 @@ class TaskMeter {
   }
 }
 
-/** @typedef {import('./engine.js').SchedulerTask} SchedulerTask */
+/** @typedef {import('./scheduler-task.js').SchedulerTask} SchedulerTask */
 
 const start = channel('scheduler.task.start');
 const end = channel('scheduler.task.end');

@@ -10,7 +10,7 @@ const {
 } = require('../webidl.js');
 
 /** Most programs that load the package post no task. */
-const engine = lazy(() => require('./engine.js'));
+const engine = lazy(() => require('./scheduler-task.js'));
 const idleCallbacks = lazy(() => require('./dispatcher.js').dispatcher.idleCallbacks);
 const optionNames = lazy(() => require('../option-names.js'));
 

@@ -7,7 +7,7 @@ const { clearTimeout, performance, setTimeout } = require('../time.js');
 const { LEVEL } = require('./loop-hook.js');
 
 /** @typedef {import('./task-priority.js').TaskPriority} TaskPriority */
-/** @typedef {import('./engine.js').SchedulerTask} SchedulerTask */
+/** @typedef {import('./scheduler-task.js').SchedulerTask} SchedulerTask */
 
 /**
  * A "scheduler task queue": tasks of one priority, oldest first. An enqueue order is for life; a

@@ -61,10 +61,10 @@ const PACKAGE_BUGS = [
   },
   {
     name: 'a release by the short way does not look which records are freed',
-    file: 'lib/backends/shared-memory/kept-names.js',
+    file: 'lib/backends/shared-memory/biased-locks.js',
     from: '    if (this.#words[FREED_WORD] !== 0) this.#dropFreed(); // the ids of freed ones are used again\n',
     to: '',
-    tests: ['test/js/backends/shared-memory/kept-names.test.js'],
+    tests: ['test/js/backends/shared-memory/biased-locks.test.js'],
   },
   {
     name: 'a view is detached without a look whether JavaScript runs',
@@ -225,7 +225,7 @@ const PACKAGE_BUGS = [
     file: 'lib/locks/lock-request.js',
     from: '    request.abort(error);\n',
     to: '',
-    tests: ['test/js/locks/run-after.test.js'],
+    tests: ['test/js/locks/replaced-then.test.js'],
   },
   {
     name: 'the rejection of a stolen lock has a constructor of its own',
@@ -271,7 +271,7 @@ const PACKAGE_BUGS = [
   },
   {
     name: 'a task that aborts itself rejects twice',
-    file: 'lib/scheduler/engine.js',
+    file: 'lib/scheduler/scheduler-task.js',
     from: '      if (this.state.abortSource?.aborted) this.#handleAbort(result);\n',
     to: '',
     tests: ['test/js/scheduler/own-abort.test.js'],

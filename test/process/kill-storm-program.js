@@ -19,7 +19,7 @@ const WORKERS = 2;
 
 const options = isMainThread ? JSON.parse(process.argv[2]) : workerData;
 const { directory, number: program, names, seed } = options;
-if (program % 2 === 1) require('../support/preload/eager-keeping.js');
+if (program % 2 === 1) require('../support/preload/eager-bias.js');
 const random = randomFrom(seed + threadId);
 const locks = openLockManager({
   backend:

@@ -29,7 +29,7 @@ const {
   reasonOfLoss,
   RequestTable,
 } = require('./request-table.js');
-const { KeptNames } = require('./kept-names.js');
+const { KeptNames } = require('./biased-locks.js');
 const { createClientId } = require('../client-id.js');
 const { noteAttached } = require('../idle-agents.js');
 const { addThreadUser } = require('../thread-users.js');

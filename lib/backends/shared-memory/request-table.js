@@ -84,7 +84,7 @@ class RequestTable {
   /** @type {Map<number, (kind: number) => void>} releases without an answer yet, by id */
   #releases = new Map();
   /**
-   * Written by the native part: the token of a grant, events, and words of kept-names.js. Signed,
+   * Written by the native part: the token of a grant, events, and words of biased-locks.js. Signed,
    * because half of all unsigned 32-bit numbers would be objects in the heap. Its bytes are a
    * Buffer's, which belong to no realm: the native part refers to them as long as it has the agent.
    */

@@ -192,7 +192,7 @@ void Program::End(uint32_t id) {
   mine_.erase(id);
 }
 
-// As lib/backends/shared-memory/kept-names.js. False: the request goes the ordinary way.
+// As lib/backends/shared-memory/biased-locks.js. False: the request goes the ordinary way.
 bool Program::TakeKept(uint32_t name, const core::LockRequest& request, LockLog::Number number) {
   const auto found = kept_.find(name);
   if (found == kept_.end() || request.steal || !agent_->CheckUsable().ok()) return false;

@@ -1,6 +1,6 @@
 'use strict';
 
-const { Rejection, openPromise, takeResolve } = require('../../../lib/scheduler/engine.js');
+const { Rejection, openPromise, takeResolve } = require('../../../lib/scheduler/scheduler-task.js');
 
 test('a promise resolves by the function that was taken', async () => {
   const promise = openPromise();

@@ -1,6 +1,6 @@
 'use strict';
 
-/** In place of lib/backends/shared-memory/kept-names.js: every name is kept when it is released. */
+/** In place of lib/backends/shared-memory/biased-locks.js: every name is kept when it is released. */
 class Comebacks {
   isDue() {
     return true;

@@ -11,7 +11,7 @@ const { untilEqual } = require('../support/process-bucket.js');
 // A process is killed or stopped at each step of a request that it grants and releases without the
 // native part, and another one wants the lock..
 
-const PROGRAM = join(__dirname, 'kept-names-program.js');
+const PROGRAM = join(__dirname, 'biased-locks-program.js');
 
 /** Each step, and whether the lock is held then. */
 const STEPS = [

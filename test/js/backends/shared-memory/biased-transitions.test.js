@@ -2,7 +2,7 @@
 
 const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
-const { KeptNames } = require('../../../../lib/backends/shared-memory/kept-names.js');
+const { KeptNames } = require('../../../../lib/backends/shared-memory/biased-locks.js');
 const numbers = require('../../../../lib/backends/shared-memory/native-constants.js');
 const { RequestTable } = require('../../../../lib/backends/shared-memory/request-table.js');
 const { RecordedRequest } = require('../../../support/recorded-request.js');
