@@ -1,7 +1,7 @@
 'use strict';
 
-// The conformance tests where every name is kept when its lock is released, instead of those alone
-// that come back: npx jest --config jest.biased-locks.config.js
+// The conformance tests with each lock biased at its first release, instead of the repeatedly used
+// ones alone: npx jest --config jest.biased-locks.config.js
 
 const path = require('node:path');
 
@@ -12,5 +12,6 @@ process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --require ${JSON.s
 module.exports = {
   ...require('./jest.config.js'),
   testMatch: ['<rootDir>/test/conformance/**/*.test.js'],
-  moduleNameMapper: { '/comebacks\\.js$': '<rootDir>/test/support/eager-bias.js' },
+  // Jest loads the package once more for the tests: NODE_OPTIONS is for the processes they start.
+  setupFiles: [PRELOAD],
 };

@@ -62,7 +62,7 @@ const PACKAGE_BUGS = [
   {
     name: 'a release by the short way does not look which records are freed',
     file: 'lib/backends/shared-memory/biased-locks.js',
-    from: '    if (this.#words[FREED_WORD] !== 0) this.#dropFreed(); // the ids of freed ones are used again\n',
+    from: '    if (this.#words[FREED_WORD] !== 0) this.#forgetFreed(); // the ids of freed ones are used again\n',
     to: '',
     tests: ['test/js/backends/shared-memory/biased-locks.test.js'],
   },

@@ -29,7 +29,7 @@ const {
   reasonOfLoss,
   RequestTable,
 } = require('./request-table.js');
-const { KeptNames } = require('./biased-locks.js');
+const { BiasedLocks } = require('./biased-locks.js');
 const { createClientId } = require('../client-id.js');
 const { noteAttached } = require('../idle-agents.js');
 const { addThreadUser } = require('../thread-users.js');
@@ -354,7 +354,7 @@ class SharedMemoryBackend {
   /** @type {string | undefined} made at the first use */
   #table = undefined;
   #requests = new RequestTable();
-  #kept = new KeptNames(this.#requests);
+  #biased = new BiasedLocks(this.#requests);
   #caller = new RequestCaller();
   #pendingLosses = new PendingLosses();
   /** For a grant by the end of another request here: a turn of the loop costs several times it. */
@@ -395,7 +395,7 @@ class SharedMemoryBackend {
    * @returns {LockOutcome}
    */
   enqueue(request) {
-    return this.#kept.take(request) ? GRANTED : this.#enqueue(request);
+    return this.#biased.acquire(request) ? GRANTED : this.#enqueue(request);
   }
 
   /**
@@ -429,7 +429,7 @@ class SharedMemoryBackend {
    * been lost, if it was; a promise of it if the table is busy
    */
   release(request) {
-    return this.#kept.giveBack(request) ? undefined : this.#release(request);
+    return this.#biased.release(request) ? undefined : this.#release(request);
   }
 
   /**
@@ -438,7 +438,7 @@ class SharedMemoryBackend {
    * @returns {LockLossReason | undefined}
    */
   releaseSync(request) {
-    if (this.#kept.giveBack(request)) return undefined;
+    if (this.#biased.release(request)) return undefined;
     return /** @type {LockLossReason | undefined} */ (this.#release(request, true));
   }
 
@@ -449,8 +449,8 @@ class SharedMemoryBackend {
   #release(request, isSync = false) {
     const id = request.backendId;
     if (id === NO_ID) return this.#pendingLosses.take(request);
-    const isWanted = request.extras === undefined && this.#kept.wants(request.name);
-    const answer = isWanted ? this.#kept.endOrKeep(request) : this.#agent.end(id);
+    const isToBeBiased = request.extras === undefined && this.#biased.shouldBias(request.name);
+    const answer = isToBeBiased ? this.#biased.releaseAndBias(request) : this.#agent.end(id);
     this.#requests.byId[id] = null;
     request.backendId = NO_ID;
     const loss = answer === 0 ? 0 : this.#hear(answer); // mostly 0: no event to handle
@@ -610,14 +610,14 @@ class SharedMemoryBackend {
     const { words } = this.#requests;
     const agent = openAgent(this.#native, this.#options, words, () => this.#onEvents());
     noteAttached(this);
-    return this.#kept.attach(agent);
+    return this.#biased.attach(agent);
   }
 
   /** The next use opens the table again. @returns {boolean} false: there is something to keep */
   detachIfIdle() {
     if (this.#agent === null) return true;
     if (this.#watches.size > 0 || !this.#requests.isEmpty) return false;
-    this.#kept.attach(null);
+    this.#biased.attach(null);
     this.#agent.close();
     this.#agent = null;
     return true;
@@ -639,7 +639,7 @@ class SharedMemoryBackend {
       this.#pendingLosses.add(request, 'disconnected', tell);
       request.backendId = NO_ID;
     }
-    this.#kept.attach(null);
+    this.#biased.attach(null);
     this.#agent.close();
     this.#agent = null;
     for (const watch of this.#watches) watch.wake();

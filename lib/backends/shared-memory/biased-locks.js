@@ -15,41 +15,41 @@ const {
 } = require('./native-constants.js');
 const { NO_ID } = require('./request-table.js');
 
-/** A name comes back if it is among the last few. */
+/** A name that was released again among so many names is used repeatedly. */
 const RECENT = 4;
-/** How many names with a delay are remembered. */
-const MAX_DELAYS = 32;
+/** How many names with a backoff are remembered. */
+const MAX_BACKOFFS = 32;
 /** In releases. */
-const MIN_DELAY = 8;
-const MAX_DELAY = 4096;
-/** A record that was taken as often has paid for itself. */
-const WORTHWHILE_TAKES = 64;
+const MIN_BACKOFF = 8;
+const MAX_BACKOFF = 4096;
+/** A bias that has saved as many native calls has paid for itself. */
+const WORTHWHILE_ACQUISITIONS = 64;
 
 /**
- * Which names are worth keeping: those that come back. A name that another agent wanted is left
- * alone for a number of releases, which doubles with each time, so that agents which alternate pay
- * for it rarely.
+ * Decides which names are biased: those that this agent uses repeatedly. After a revocation a name
+ * is not biased for a number of releases. That number doubles each time, so agents that alternate
+ * rarely pay for a bias.
  */
-class Comebacks {
+class RebiasBackoff {
   /** @type {(string | undefined)[]} */
   #recent = new Array(RECENT).fill(undefined);
   #next = 0;
-  /** @type {Map<string, { left: number, delay: number }>} oldest first */
-  #delays = new Map();
+  /** @type {Map<string, { left: number, releases: number }>} oldest first */
+  #backoffs = new Map();
 
   /**
    * To be called with each release.
    * @param {string} name
-   * @returns {boolean} whether it should be kept
+   * @returns {boolean} whether to bias its lock
    */
-  isDue(name) {
+  shouldBias(name) {
     if (!this.#recent.includes(name)) {
       this.#recent[this.#next] = name;
       this.#next = (this.#next + 1) % RECENT;
       return false;
     }
-    if (this.#delays.size === 0) return true;
-    const entry = this.#delays.get(name);
+    if (this.#backoffs.size === 0) return true;
+    const entry = this.#backoffs.get(name);
     if (entry === undefined || entry.left === 0) return true;
     entry.left -= 1;
     return false;
@@ -57,18 +57,18 @@ class Comebacks {
 
   /**
    * @param {string} name
-   * @param {number} takes  since it was kept
+   * @param {number} acquisitions  since it was biased
    */
-  delay(name, takes) {
-    const delay =
-      takes >= WORTHWHILE_TAKES
-        ? MIN_DELAY
-        : Math.min(MAX_DELAY, 2 * (this.#delays.get(name)?.delay ?? MIN_DELAY / 2));
-    this.#delays.delete(name);
-    this.#delays.set(name, { left: delay, delay });
-    if (this.#delays.size <= MAX_DELAYS) return;
-    for (const oldest of this.#delays.keys()) {
-      this.#delays.delete(oldest);
+  backOff(name, acquisitions) {
+    const releases =
+      acquisitions >= WORTHWHILE_ACQUISITIONS
+        ? MIN_BACKOFF
+        : Math.min(MAX_BACKOFF, 2 * (this.#backoffs.get(name)?.releases ?? MIN_BACKOFF / 2));
+    this.#backoffs.delete(name);
+    this.#backoffs.set(name, { left: releases, releases });
+    if (this.#backoffs.size <= MAX_BACKOFFS) return;
+    for (const oldest of this.#backoffs.keys()) {
+      this.#backoffs.delete(oldest);
       break;
     }
   }
@@ -91,11 +91,11 @@ const TOKEN_HIGH_LIMIT = 1 << 30;
 /** The halves of a number are where a processor with the low one first has them. */
 const CAN_READ_HALVES = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 
-/** A record that stays in the lock table when its lock is released. */
-class KeptName {
-  /** Whether the request with this id holds the lock by it. */
-  isTaken = false;
-  takes = 0;
+/** A lock whose record stays in the lock table when it is released. */
+class BiasedLock {
+  /** Whether the request with this id holds it. */
+  isHeld = false;
+  acquisitions = 0;
   mode = -1;
   turn = -1;
 
@@ -103,42 +103,43 @@ class KeptName {
    * @param {string} name
    * @param {number} id  of its requests, one after another
    * @param {ArrayBuffer} view
-   * @param {Int32Array} states  while the lock is free, and while it is taken
+   * @param {Int32Array} states  of the record, while the lock is free and while it is held
    */
-  constructor(name, id, view, [idle, taken]) {
+  constructor(name, id, view, [freeState, heldState]) {
     this.name = name;
     this.id = id;
     this.words = new Int32Array(view);
     this.tokens = new BigUint64Array(view);
-    this.idle = idle;
-    this.taken = taken;
+    this.freeState = freeState;
+    this.heldState = heldState;
   }
 }
 
 /**
- * The names that this agent used last, if no other agent wants them. Their locks are taken and
- * released here, by one exchange of the record's state each, without a call of the native part
- * (docs/decisions/0025-kept-names.md). The C++ core has the same steps in segment/kept_record.cc.
+ * The biased locks of this agent: it used their names last, and no other agent requests them. They
+ * are acquired and released here, by one compare-and-exchange of the record's state each, without a
+ * call of the native part (docs/decisions/0025-kept-names.md). The C++ core has the same steps in
+ * segment/kept_record.cc.
  *
- * Any agent may close a record at any time. Then an exchange fails, and the request or the release
- * goes the ordinary way.
+ * Any agent may revoke a bias at any time. Then an exchange fails, and the native part handles the
+ * request or the release.
  */
-class KeptNames {
+class BiasedLocks {
   #requests;
   #words;
   /** @type {any} the native agent */
   #agent = null;
   /** @type {BigUint64Array | undefined} the newest token of the bucket */
   #lastToken = undefined;
-  /** @type {Map<string, KeptName>} */
+  /** @type {Map<string, BiasedLock>} */
   #byName = new Map();
   #isEmpty = true; // a field, because the map's size is a call
-  /** @type {(KeptName | undefined)[]} by the native part's slot */
+  /** @type {(BiasedLock | undefined)[]} by the native part's slot */
   #slots = [];
-  /** @type {KeptName | undefined} used last */
+  /** @type {BiasedLock | undefined} used last */
   #last = undefined;
-  #comebacks = new Comebacks();
-  #canKeep = CAN_READ_HALVES;
+  #backoff = new RebiasBackoff();
+  #canBias = CAN_READ_HALVES;
 
   /**
    * @param {RequestTable} requests
@@ -167,49 +168,50 @@ class KeptNames {
 
   /**
    * @param {Request} request
-   * @returns {boolean} whether it was granted; if not, it goes the ordinary way
+   * @returns {boolean} whether it was granted; if not, the native part handles it
    */
-  take(request) {
-    const kept = this.#find(request.name);
-    if (kept === undefined || request.extras !== undefined || request.steal) return false;
-    if (this.#words[GATE_WORD] <= 0 && !this.#openGate(kept)) return false;
+  acquire(request) {
+    const lock = this.#find(request.name);
+    if (lock === undefined || request.extras !== undefined || request.steal) return false;
+    if (this.#words[GATE_WORD] <= 0 && !this.#renewBudget(lock)) return false;
     this.#words[GATE_WORD] -= 1;
-    if (kept.isTaken) return false; // it waits for this thread's own lock
-    if (kept.words[STATE] === kept.idle && this.#fill(kept, request)) return true;
-    this.#free(kept);
+    if (lock.isHeld) return false; // the request waits for this thread's own lock
+    if (lock.words[STATE] === lock.freeState && this.#exchange(lock, request)) return true;
+    this.#revoke(lock);
     return false;
   }
 
   /**
-   * Stores what belongs to this hold, then takes the record. Nothing here runs other code, and a
-   * failure leaves no trace.
-   * @param {KeptName} kept
+   * Stores the token and the time of this hold, then acquires the lock. Nothing here runs other
+   * code, and a failure leaves no trace.
+   * @param {BiasedLock} lock
    * @param {Request} request
-   * @returns {boolean} whether it is taken
+   * @returns {boolean} whether it is held
    */
-  #fill(kept, request) {
-    const { words } = kept;
-    kept.tokens[TOKEN] = Atomics.add(/** @type {BigUint64Array} */ (this.#lastToken), 0, 1n) + 1n;
+  #exchange(lock, request) {
+    const { words } = lock;
+    lock.tokens[TOKEN] = Atomics.add(/** @type {BigUint64Array} */ (this.#lastToken), 0, 1n) + 1n;
     const tokenHigh = words[TOKEN_HIGH];
     if (tokenHigh <= 0 || tokenHigh >= TOKEN_HIGH_LIMIT) return false;
     const mode = request.mode === 'shared' ? 1 : 0;
-    if (kept.mode !== mode) words[MODE] = kept.mode = mode;
-    if (kept.turn !== this.#words[TURN_WORD + 1]) this.#stamp(kept);
+    if (lock.mode !== mode) words[MODE] = lock.mode = mode;
+    if (lock.turn !== this.#words[TURN_WORD + 1]) this.#stamp(lock);
     request.tokenHigh = tokenHigh;
     request.tokenLow = words[TOKEN_LOW];
     // Noted before the exchange: a thread that is stopped in between must find its lock.
-    this.#requests.byId[kept.id] = request;
-    request.backendId = kept.id;
-    kept.isTaken = true;
-    if (Atomics.compareExchange(words, STATE, kept.idle, kept.taken) === kept.idle) return true;
-    kept.isTaken = false;
+    this.#requests.byId[lock.id] = request;
+    request.backendId = lock.id;
+    lock.isHeld = true;
+    if (Atomics.compareExchange(words, STATE, lock.freeState, lock.heldState) === lock.freeState)
+      return true;
+    lock.isHeld = false;
     request.tokenHigh = request.tokenLow = 0;
-    this.#requests.byId[kept.id] = null;
+    this.#requests.byId[lock.id] = null;
     request.backendId = NO_ID;
     return false;
   }
 
-  /** @param {KeptName} kept */
+  /** @param {BiasedLock} lock */
   #stamp({ words }) {
     const high = this.#words[TURN_WORD];
     const low = this.#words[TURN_WORD + 1];
@@ -221,58 +223,58 @@ class KeptNames {
    * @param {Request} request  that holds a lock
    * @returns {boolean} whether the lock was released here
    */
-  giveBack(request) {
-    if (this.#words[FREED_WORD] !== 0) this.#dropFreed(); // the ids of freed ones are used again
-    const kept = this.#find(request.name);
-    if (kept === undefined || kept.id !== request.backendId) return false;
+  release(request) {
+    if (this.#words[FREED_WORD] !== 0) this.#forgetFreed(); // the ids of freed ones are used again
+    const lock = this.#find(request.name);
+    if (lock === undefined || lock.id !== request.backendId) return false;
     if (
       this.#words[GATE_WORD] >= 0 && // below: a forked child
-      Atomics.compareExchange(kept.words, STATE, kept.taken, kept.idle) === kept.taken
+      Atomics.compareExchange(lock.words, STATE, lock.heldState, lock.freeState) === lock.heldState
     ) {
-      kept.isTaken = false;
-      kept.takes += 1;
-      this.#requests.byId[kept.id] = null;
+      lock.isHeld = false;
+      lock.acquisitions += 1;
+      this.#requests.byId[lock.id] = null;
       request.backendId = NO_ID;
       return true;
     }
-    this.#drop(kept);
+    this.#forgetRevoked(lock);
     return false;
   }
 
   /**
-   * @param {string} name  of a request without extras, about to release its lock the ordinary way
-   * @returns {boolean} whether to call endOrKeep()
+   * @param {string} name  of a request without extras, whose release the native part is to handle
+   * @returns {boolean} whether to call releaseAndBias()
    */
-  wants(name) {
+  shouldBias(name) {
     return (
-      this.#canKeep &&
+      this.#canBias &&
       this.#agent !== null &&
       this.#byName.size < MAX_KEPT &&
-      this.#comebacks.isDue(name)
+      this.#backoff.shouldBias(name)
     );
   }
 
   /**
-   * Releases a lock like the native end(), and keeps its record if no other agent is concerned.
+   * Releases a lock like the native end(), and biases it if no other agent is concerned.
    * @param {Request} request
    * @returns {number} the answer of end()
    */
-  endOrKeep(request) {
+  releaseAndBias(request) {
     const { name, backendId: id } = request;
     const old = this.#byName.get(name);
-    if (old?.isTaken === false) this.#free(old);
-    else if (old !== undefined) this.#drop(old); // shared with `id`, whose request has closed it
-    this.#dropFreed(); // a slot that is used again must not count as freed
+    if (old?.isHeld === false) this.#revoke(old);
+    else if (old !== undefined) this.#forgetRevoked(old); // the shared request `id` revoked it
+    this.#forgetFreed(); // a slot that is used again must not count as freed
     const answer = this.#agent.endOrKeep(id);
     this.#requests.byId[id] = null;
     request.backendId = NO_ID;
     if ((answer & IS_KEPT) === 0) {
-      this.#comebacks.delay(name, 0);
+      this.#backoff.backOff(name, 0);
       return answer;
     }
     const slot = answer >> SLOT_SHIFT;
     if (!this.#add(slot, id, name)) {
-      this.#canKeep = false;
+      this.#canBias = false;
       this.#agent.dropKept(id);
     }
     return answer & (IS_KEPT - 1);
@@ -290,7 +292,7 @@ class KeptNames {
     const tokens = this.#lastToken?.buffer ?? this.#agent.tokenView();
     if (view === null || tokens === null) return false;
     this.#lastToken ??= new BigUint64Array(tokens);
-    this.#last = new KeptName(name, id, view, states);
+    this.#last = new BiasedLock(name, id, view, states);
     this.#byName.set(name, this.#last);
     this.#isEmpty = false;
     this.#slots[slot] = this.#last;
@@ -307,58 +309,58 @@ class KeptNames {
   /** @param {string} name */
   #findOther(name) {
     if (this.#isEmpty) return undefined;
-    const kept = this.#byName.get(name);
-    if (kept !== undefined) this.#last = kept;
-    return kept;
+    const lock = this.#byName.get(name);
+    if (lock !== undefined) this.#last = lock;
+    return lock;
   }
 
   /**
-   * The gate is open for one turn of the loop and for so many takes: then the native part looks
-   * whether the lock table is still in its place.
-   * @param {KeptName} kept
-   * @returns {boolean} whether the name may be taken
+   * The acquisition budget is for one turn of the loop. To renew it, the native part checks that
+   * the lock table still exists.
+   * @param {BiasedLock} lock
+   * @returns {boolean} whether the lock may be acquired here
    */
-  #openGate(kept) {
-    this.#dropFreed();
-    return this.#byName.get(kept.name) === kept && this.#agent.openGate();
+  #renewBudget(lock) {
+    this.#forgetFreed();
+    return this.#byName.get(lock.name) === lock && this.#agent.openGate();
   }
 
-  /** Forgets what the native part has freed. */
-  #dropFreed() {
+  /** Forgets the locks whose records the native part has freed. */
+  #forgetFreed() {
     const freed = this.#words[FREED_WORD];
     if (freed === 0) return;
     this.#words[FREED_WORD] = 0;
     for (let slot = 0; slot < MAX_KEPT; slot += 1) {
-      const kept = this.#slots[slot];
-      if ((freed & (1 << slot)) !== 0 && kept !== undefined) this.#forget(kept);
+      const lock = this.#slots[slot];
+      if ((freed & (1 << slot)) !== 0 && lock !== undefined) this.#forget(lock);
     }
   }
 
   /**
-   * Another agent, or another request of this thread, has closed it.
-   * @param {KeptName} kept
+   * Another agent, or another request of this thread, has revoked its bias.
+   * @param {BiasedLock} lock
    */
-  #drop(kept) {
-    this.#forget(kept);
-    this.#comebacks.delay(kept.name, kept.takes);
+  #forgetRevoked(lock) {
+    this.#forget(lock);
+    this.#backoff.backOff(lock.name, lock.acquisitions);
   }
 
   /**
-   * The same, and its lock is not held.
-   * @param {KeptName} kept
+   * The same for a lock that is not held: frees its record.
+   * @param {BiasedLock} lock
    */
-  #free(kept) {
-    this.#drop(kept);
-    this.#agent.dropKept(kept.id);
+  #revoke(lock) {
+    this.#forgetRevoked(lock);
+    this.#agent.dropKept(lock.id);
   }
 
-  /** @param {KeptName} kept */
-  #forget(kept) {
-    this.#byName.delete(kept.name);
+  /** @param {BiasedLock} lock */
+  #forget(lock) {
+    this.#byName.delete(lock.name);
     this.#isEmpty = this.#byName.size === 0;
-    this.#slots[this.#slots.indexOf(kept)] = undefined;
-    if (this.#last === kept) this.#last = undefined;
+    this.#slots[this.#slots.indexOf(lock)] = undefined;
+    if (this.#last === lock) this.#last = undefined;
   }
 }
 
-module.exports = { Comebacks, KeptNames };
+module.exports = { RebiasBackoff, BiasedLocks };

@@ -37,8 +37,8 @@ module.exports = Object.freeze({
   TOKEN_WORDS: 2,
   EVENT_WORDS: 4,
   MAX_EVENTS: 255,
-  // Kept names: an answer to the end of a lock, the words behind the events, and where the fields
-  // of a record are.
+  // Biased locks: an answer to the end of a lock, the words behind the events, and the offsets of
+  // a record's fields.
   IS_KEPT: 16,
   SLOT_SHIFT: 5,
   MAX_KEPT: 8,

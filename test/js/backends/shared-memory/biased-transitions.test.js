@@ -2,7 +2,7 @@
 
 const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
-const { KeptNames } = require('../../../../lib/backends/shared-memory/biased-locks.js');
+const { BiasedLocks } = require('../../../../lib/backends/shared-memory/biased-locks.js');
 const numbers = require('../../../../lib/backends/shared-memory/native-constants.js');
 const { RequestTable } = require('../../../../lib/backends/shared-memory/request-table.js');
 const { RecordedRequest } = require('../../../support/recorded-request.js');
@@ -21,8 +21,8 @@ const rows = readFileSync(TABLE, 'utf8')
   .filter((line) => line !== '' && !line.startsWith('#'))
   .map((line) => line.split(/\s+/));
 
-/** KeptNames over a record in plain memory, which is kept under the name 'a'. */
-function keep() {
+/** BiasedLocks over a record in plain memory, which is biased, of the name 'a'. */
+function biasRecord() {
   const record = new DataView(new ArrayBuffer(128));
   const lastToken = new BigUint64Array([TOKEN - 1n]);
   const requests = new RequestTable();
@@ -45,25 +45,25 @@ function keep() {
     dropKept() {},
   };
   record.setBigUint64(TICKET_BYTES, TICKET, true);
-  const kept = new KeptNames(requests);
-  kept.attach(agent);
-  kept.endOrKeep({ name: 'a', backendId: ID });
-  return { kept, record };
+  const biased = new BiasedLocks(requests);
+  biased.attach(agent);
+  biased.releaseAndBias({ name: 'a', backendId: ID });
+  return { biased, record };
 }
 
 test.each(rows)('%s of a record in state %s: %s, then %s %s %s %s', (...row) => {
   const [step, before, succeeds, after, token, mode, time] = row;
-  const { kept, record } = keep();
+  const { biased, record } = biasRecord();
   const request = new RecordedRequest('a', {
     mode: step === 'take-shared' ? 'shared' : 'exclusive',
   });
   const setState = (state) => record.setUint32(0, state, true);
   if (step === 'give-back') {
     setState(IDLE);
-    expect(kept.take(request)).toBe(true);
+    expect(biased.acquire(request)).toBe(true);
   }
   setState(parseInt(before, 16));
-  const hasSucceeded = step === 'give-back' ? kept.giveBack(request) : kept.take(request);
+  const hasSucceeded = step === 'give-back' ? biased.release(request) : biased.acquire(request);
   expect(hasSucceeded ? 'yes' : 'no').toBe(succeeds);
   expect(record.getUint32(0, true)).toBe(parseInt(after, 16));
   expect(record.getBigUint64(TICKET_BYTES, true)).toBe(TICKET);
@@ -78,7 +78,7 @@ test.each(rows)('%s of a record in state %s: %s, then %s %s %s %s', (...row) => 
 });
 
 test('a record that is taken between its reading and the exchange is left alone', () => {
-  const { kept, record } = keep();
+  const { biased, record } = biasRecord();
   record.setUint32(0, IDLE, true);
   const request = new RecordedRequest('a');
   const { add } = Atomics;
@@ -87,17 +87,17 @@ test('a record that is taken between its reading and the exchange is left alone'
     record.setUint32(0, 0x9e0c7009, true);
     return add(...args);
   });
-  expect(kept.take(request)).toBe(false);
+  expect(biased.acquire(request)).toBe(false);
   spy.mockRestore();
   expect(record.getUint32(0, true)).toBe(0x9e0c7009);
   expect(request).toMatchObject({ backendId: -1, tokenHigh: 0, tokenLow: 0 });
 });
 
 test('a token that is damaged is not given to any request', () => {
-  const { kept, record } = keep();
+  const { biased, record } = biasRecord();
   record.setUint32(0, IDLE, true);
   const spy = jest.spyOn(Atomics, 'add').mockReturnValue(2n ** 62n);
-  expect(kept.take(new RecordedRequest('a'))).toBe(false);
+  expect(biased.acquire(new RecordedRequest('a'))).toBe(false);
   spy.mockRestore();
   expect(record.getUint32(0, true)).toBe(IDLE);
 });
