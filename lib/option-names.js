@@ -3,7 +3,7 @@
 /** Detects misspelt options: a dictionary of Web IDL ignores members that it does not know. */
 
 /** Programs make such mistakes early; later calls must not pay for the check. */
-const MAX_LOOKS = 1000;
+const MAX_CHECKS = 1000;
 const MAX_DISTANCE = 2;
 /** Shorter names are near to too many words. */
 const LONG_NAME = 7;
@@ -17,7 +17,7 @@ const allNames = new Set();
  */
 function optionsOf(owner, names) {
   for (const name of names) allNames.add(name);
-  return { owner, names: new Set(names), looksLeft: MAX_LOOKS };
+  return { owner, names: new Set(names), checksLeft: MAX_CHECKS };
 }
 
 const REQUEST_NAMES = [
@@ -65,8 +65,8 @@ const warned = new Set();
  * @param {ReturnType<typeof optionsOf>} known
  */
 function warnOfMisspeltOptions(options, known) {
-  if (known.looksLeft === 0) return;
-  known.looksLeft -= 1;
+  if (known.checksLeft === 0) return;
+  known.checksLeft -= 1;
   for (const name in options) {
     if (!known.names.has(name) && !allNames.has(name)) warnIfNearlyRight(name, known);
   }

@@ -3,7 +3,7 @@
 const { AsyncLocalStorage } = require('node:async_hooks');
 const { sharedByCopies } = require('../copies.js');
 const { contextsAreCheap } = require('../node-internals.js');
-const { toEnclosingWord } = require('./token.js');
+const { toEnclosingToken } = require('./token.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 /** @typedef {import('../../types/backend.d.ts').LockBackendRequest} LockBackendRequest */
@@ -220,8 +220,8 @@ function extrasInside(extras, outer, backend) {
     ? outer
     : heldAround(outer, (request) => shareLocks(homeOf(request), backend));
   if (enclosing === undefined) return extras;
-  if (extras === undefined) return onlyInside(toEnclosingWord(enclosing, 'warn'));
-  return { ...extras, enclosing: toEnclosingWord(enclosing, extras.deadlock) };
+  if (extras === undefined) return onlyInside(toEnclosingToken(enclosing, 'warn'));
+  return { ...extras, enclosing: toEnclosingToken(enclosing, extras.deadlock) };
 }
 
 /**

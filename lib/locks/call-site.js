@@ -17,14 +17,14 @@ const MAX_UNITS = 120;
 const MAX_FRAMES = 16;
 
 /**
- * Returns the place in a line of a stack: the text in parentheses, or all of it.
+ * Returns the location in a line of a stack: the text in parentheses, or all of it.
  * @param {string} line  '    at name (file:line:column)' or '    at file:line:column'
  * @returns {string | undefined} undefined for a frame of this package or of Node
  */
-function toPlace(line) {
-  const place = /\((.*)\)$/.exec(line)?.[1] ?? line.trim().replace(/^at (async )?/, '');
-  const [, url, position] = /^(file:.*?)((?::\d+)*)$/.exec(place) ?? [];
-  const local = url === undefined ? place : fileURLToPath(url) + position;
+function toLocation(line) {
+  const location = /\((.*)\)$/.exec(line)?.[1] ?? line.trim().replace(/^at (async )?/, '');
+  const [, url, position] = /^(file:.*?)((?::\d+)*)$/.exec(location) ?? [];
+  const local = url === undefined ? location : fileURLToPath(url) + position;
   const isOurs = FOLDERS.some((folder) => local.startsWith(folder));
   return isOurs || local.startsWith('node:') ? undefined : local;
 }
@@ -39,8 +39,8 @@ function callSite() {
   const { stack } = new Error(); // any value, by the program's Error.prepareStackTrace
   Error.stackTraceLimit = stackTraceLimit;
   for (const line of `${stack}`.split('\n').slice(1)) {
-    const place = toPlace(line);
-    if (place !== undefined) return place.slice(-MAX_UNITS);
+    const location = toLocation(line);
+    if (location !== undefined) return location.slice(-MAX_UNITS);
   }
   return '';
 }

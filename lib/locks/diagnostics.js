@@ -110,8 +110,8 @@ function messageAtEnd(request, error) {
  * @param {LockRequest} request
  * @param {unknown} error
  */
-function publishEndSoon(request, error) {
-  if (end.hasSubscribers) publishSoon(end, messageAtEnd(request, error));
+function publishEndInMicrotask(request, error) {
+  if (end.hasSubscribers) publishInMicrotask(end, messageAtEnd(request, error));
 }
 
 /**
@@ -134,19 +134,19 @@ function publishLost(request, error) {
 }
 
 /**
- * Like publishLost(), but in a microtask, for the same reason as publishEndSoon().
+ * Like publishLost(), but in a microtask, for the same reason as publishEndInMicrotask().
  * @param {LockRequest} request
  * @param {import('../errors.js').LockLostError} error
  */
-function publishLostSoon(request, error) {
-  if (lost.hasSubscribers) publishSoon(lost, messageAtLoss(request, error));
+function publishLostInMicrotask(request, error) {
+  if (lost.hasSubscribers) publishInMicrotask(lost, messageAtLoss(request, error));
 }
 
 /**
  * @param {import("node:diagnostics_channel").Channel} to
  * @param {object} message
  */
-function publishSoon(to, message) {
+function publishInMicrotask(to, message) {
   queueMicrotask(() => to.publish(message));
 }
 
@@ -155,7 +155,7 @@ module.exports = {
   publishGrant,
   publishMiss,
   publishEnd,
-  publishEndSoon,
+  publishEndInMicrotask,
   publishLost,
-  publishLostSoon,
+  publishLostInMicrotask,
 };

@@ -9,7 +9,7 @@ const { apply, queueMicrotask, setImmediate, then } = require('../time.js');
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
 /** @typedef {import('../../types/backend.d.ts').LockBackend} LockBackend */
 
-const SOON = Promise.resolve();
+const RESOLVED = Promise.resolve();
 
 const COLLECTED = 'its handle was garbage-collected';
 
@@ -92,7 +92,7 @@ class LockHandle extends Lock {
     try {
       this.#release();
     } catch (error) {
-      void apply(then, SOON, [() => this.#release()]); // it threw at the end of the stack
+      void apply(then, RESOLVED, [() => this.#release()]); // it threw at the end of the stack
       throw error;
     }
   }

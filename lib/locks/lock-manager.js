@@ -39,7 +39,7 @@ function checkLockRequest(name, options) {
 const toLockOptions = lazy(() => require('./lock-options.js').toLockOptions);
 const checkOptions = lazy(() => require('./lock-options.js').checkOptions);
 const requests = lazy(() => require('./lock-request.js'));
-const readEnclosingWord = lazy(() => require('./token.js').readEnclosingWord);
+const readEnclosingToken = lazy(() => require('./token.js').readEnclosingToken);
 const acquireHandle = lazy(() => require('./lock-handle.js').acquireHandle);
 const watching = lazy(() => require('./lock-watch.js'));
 const toPrintable = lazy(() => require('./token.js').toPrintableInspection);
@@ -70,7 +70,7 @@ function refuseLast(options, callback) {
 }
 
 /**
- * A method called without its manager throws before its arguments are looked at.
+ * A method called without its manager throws before its arguments are read.
  * @param {unknown} self
  * @param {string} method
  * @param {number} [count]
@@ -350,8 +350,8 @@ const hasHolders = (manager, name, min) => manager[BACKEND]().isLocked(name, min
 /** @param {LockBackend} backend */
 async function inspectAll(backend) {
   const inspection = await backend.inspect(); // which calls no then() of the program
-  for (const detail of inspection.held) readEnclosingWord()(detail);
-  for (const detail of inspection.pending) readEnclosingWord()(detail);
+  for (const detail of inspection.held) readEnclosingToken()(detail);
+  for (const detail of inspection.pending) readEnclosingToken()(detail);
   return toPrintable()(withProcessFacts()(inspection, backend));
 }
 

@@ -5,9 +5,9 @@ const { lazy } = require('../lazy.js');
 const { LockLostError } = require('../errors.js');
 const {
   publishEnd,
-  publishEndSoon,
+  publishEndInMicrotask,
   publishGrant,
-  publishLostSoon,
+  publishLostInMicrotask,
   publishMiss,
   publishStart,
 } = require('./diagnostics.js');
@@ -86,7 +86,7 @@ function throwAfterRelease(loss, error) {
  * @param {((value: T) => unknown) | undefined} onFulfilled
  * @param {(reason: any) => unknown} [onRejected]
  */
-function runAfter(promise, request, onFulfilled, onRejected = undefined) {
+function thenOrAbort(promise, request, onFulfilled, onRejected = undefined) {
   try {
     return promise.then(onFulfilled, onRejected);
   } catch (error) {
@@ -256,10 +256,10 @@ class PendingRelease {
  * @param {import('../errors.js').LossReason} reason
  * @param {string} [because]  the backend's explanation
  */
-function tellLoss(request, reason, because = undefined) {
+function reportLoss(request, reason, because = undefined) {
   const error = new LockLostError(reason, request.token, request.name, because);
   signalLoss(request, error); // before the rejection
-  publishLostSoon(request, error);
+  publishLostInMicrotask(request, error);
   return error;
 }
 
@@ -268,7 +268,7 @@ function tellLoss(request, reason, because = undefined) {
  * cost several times the grant. A long run of them would delay timers and I/O. So once both limits
  * below are reached since the last known turn, further callbacks wait for a new turn.
  */
-const CALLBACKS_PER_LOOK = 128;
+const CALLBACKS_PER_CHECK = 128;
 const TURN_MS = 0.5;
 
 /** @typedef {{ open(): void }} Waiting  whose open() lets a callback run in a microtask */
@@ -276,7 +276,7 @@ const TURN_MS = 0.5;
 /** @type {Waiting[]} the callbacks that wait for a turn, from index `first` on, oldest first */
 let waiting = [];
 let first = 0;
-let callbacksLeft = CALLBACKS_PER_LOOK;
+let callbacksLeft = CALLBACKS_PER_CHECK;
 let turnStart = -Infinity;
 
 /**
@@ -291,7 +291,7 @@ function mayRunInTurn() {
 
 function mayRunMore() {
   if (waiting.length > 0 || isTurnOver()) return false;
-  callbacksLeft = CALLBACKS_PER_LOOK;
+  callbacksLeft = CALLBACKS_PER_CHECK;
   return true;
 }
 
@@ -315,16 +315,16 @@ function startTurn() {
 }
 
 function openSome() {
-  const batch = waiting.slice(first, first + CALLBACKS_PER_LOOK);
-  callbacksLeft = CALLBACKS_PER_LOOK - batch.length;
+  const batch = waiting.slice(first, first + CALLBACKS_PER_CHECK);
+  callbacksLeft = CALLBACKS_PER_CHECK - batch.length;
   first += batch.length;
   // Compacts rarely: at every removal, the cost would grow with the number of waiting callbacks.
   if (2 * first >= waiting.length) [waiting, first] = [waiting.slice(first), 0];
   for (const request of batch) request.open();
-  if (waiting.length > 0) queueMicrotask(goOn); // continue after their callbacks have run
+  if (waiting.length > 0) queueMicrotask(continueOpening); // after their callbacks
 }
 
-function goOn() {
+function continueOpening() {
   if (isTurnOver()) setImmediate(startTurn);
   else openSome();
 }
@@ -338,7 +338,7 @@ const deadlockDetector = lazy(() => require('./deadlock/detector.js'));
 
 const alreadyCalled = () => {};
 /** A request that is granted at once waits for this: callbacks never run inside request(). */
-const NOW = Promise.resolve();
+const RESOLVED = Promise.resolve();
 
 /**
  * One call of `request()`: it waits, runs its callback, and releases the lock. The public fields
@@ -455,13 +455,13 @@ class LockRequest {
       isAsked = true;
       if (outcome !== QUEUED) {
         this.#phase = outcome === REFUSED ? MISSED : GRANTED;
-        if (!this.options.steal && mayRunInTurn()) return NOW.then(() => this.run());
+        if (!this.options.steal && mayRunInTurn()) return RESOLVED.then(() => this.run());
       }
       /** @type {Promise<LockRequest>} */
       const opened = new Promise((open) => {
         this.#open = open;
       });
-      const released = runAfter(opened, this, run);
+      const released = thenOrAbort(opened, this, run);
       this.#waitLimits = createWaitLimits(this, this.options);
       if (this.#phase === WAITING) {
         this.#waitLimits?.startTimer();
@@ -477,10 +477,10 @@ class LockRequest {
       if (this.#phase === OVER) this.#waitLimits?.end();
       return released;
     } catch (error) {
-      // A then() of the program threw, see runAfter(), or a call at the end of the stack, where
+      // A then() of the program threw, see thenOrAbort(), or a call at the end of the stack, where
       // none but built-in functions can be called: the end of the request needs more room.
       this.#open = undefined; // the caller gets the error
-      if (isAsked) void apply(then, NOW, [() => this.abort(error)]);
+      if (isAsked) void apply(then, RESOLVED, [() => this.abort(error)]);
       else publishEnd(this, error);
       throw error;
     }
@@ -529,11 +529,11 @@ class LockRequest {
    * @param {string} [because]  the backend's explanation
    */
   lost(reason, because = undefined) {
-    const error = tellLoss(this, reason, because);
+    const error = reportLoss(this, reason, because);
     if (this.#phase === HOLDING || reason === 'stolen') {
       this.#error = error;
       this.#section?.lose(error);
-      publishEndSoon(this, error);
+      publishEndInMicrotask(this, error);
     } else {
       this.failed(error);
     }
@@ -553,7 +553,7 @@ class LockRequest {
       return;
     }
     const giveUp = (/** @type {LossReason | undefined} */ loss) =>
-      this.failed(loss === undefined ? reason : tellLoss(this, loss)); // a loss before it counts
+      this.failed(loss === undefined ? reason : reportLoss(this, loss)); // a loss before it counts
     const answer = this.backend.release(this);
     if (isPending(answer)) {
       this.#phase = OVER;
@@ -573,7 +573,7 @@ class LockRequest {
     if (this.outer !== undefined) leaveCallChain(this);
     if (this.#error === undefined) {
       this.#error = reason;
-      publishEndSoon(this, reason);
+      publishEndInMicrotask(this, reason);
     }
     this.open();
   }
@@ -681,7 +681,7 @@ class LockRequest {
       if (wasHolding) lossReason = this.backend.release(this);
     } catch (error) {
       // At the end of the stack. A release that throws has had no effect.
-      void apply(then, NOW, [() => this.backend.release(this)]);
+      void apply(then, RESOLVED, [() => this.backend.release(this)]);
       throw error;
     }
     if (this.outer !== undefined) leaveCallChain(this);
@@ -702,8 +702,8 @@ class LockRequest {
     if (lossReason === undefined) {
       publishEnd(this, this.#error ?? reason);
     } else {
-      this.#error = tellLoss(this, lossReason);
-      publishEndSoon(this, this.#error); // after the loss
+      this.#error = reportLoss(this, lossReason);
+      publishEndInMicrotask(this, this.#error); // after the loss
     }
     return this.#error;
   }
@@ -740,9 +740,9 @@ const startPlain = (backend, name, callback) =>
 
 module.exports = {
   KEEP_HOLDING,
-  runAfter,
+  thenOrAbort,
   PendingRelease,
-  CALLBACKS_PER_LOOK,
+  CALLBACKS_PER_CHECK,
   TURN_MS,
   mayRunInTurn,
   waitForTurn,

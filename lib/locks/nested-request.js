@@ -1,6 +1,6 @@
 'use strict';
 
-const { LockRequest, runAfter } = require('./lock-request.js');
+const { LockRequest, thenOrAbort } = require('./lock-request.js');
 
 /** @typedef {import('./call-chain.js').ChainLink} ChainLink */
 /** @typedef {import('./lock-options.js').LockOptions} LockOptions */
@@ -40,7 +40,7 @@ class NestedRequest extends LockRequest {
         leave();
         throw error;
       };
-      return runAfter(super.start(), this, leaveAndReturn, leaveAndThrow);
+      return thenOrAbort(super.start(), this, leaveAndReturn, leaveAndThrow);
     } catch (error) {
       leave();
       throw error;

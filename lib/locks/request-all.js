@@ -2,7 +2,7 @@
 
 const { notSupportedError } = require('../errors.js');
 const { enclose, runInside } = require('./call-chain.js');
-const { LockRequest, KEEP_HOLDING, runAfter } = require('./lock-request.js');
+const { LockRequest, KEEP_HOLDING, thenOrAbort } = require('./lock-request.js');
 const { apply, performance, then } = require('../time.js');
 
 /** @typedef {import('./lock.js').Lock} Lock */
@@ -112,7 +112,7 @@ class MultiRequest {
         this.#fail(request, reason);
         reject(reason);
       };
-      this.#ended.push(runAfter(request.start(), request, undefined, fail));
+      this.#ended.push(thenOrAbort(request.start(), request, undefined, fail));
     });
   }
 

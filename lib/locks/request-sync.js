@@ -14,12 +14,12 @@ const {
   publishMiss,
   publishStart,
 } = require('./diagnostics.js');
-const { describeTimeout, findHoldersSync, LOOK_MS, MAX_LOOKS } = require('./wait-limits.js');
+const { describeTimeout, findHoldersSync, CHECK_MS, MAX_CHECKS } = require('./wait-limits.js');
 const { createLock, signalLoss } = require('./lock.js');
 const { takeToken } = require('./nested-request.js');
 const { tokenOf } = require('./token.js');
 
-const SOON = Promise.resolve();
+const RESOLVED = Promise.resolve();
 
 const LocalBackend = lazy(() => require('../backends/local/backend.js').LocalBackend);
 
@@ -113,7 +113,7 @@ class SyncRequest {
       return result;
     } catch (error) {
       // A call at the end of the stack throws. Only built-in functions need no room there.
-      if (this.#isAsked) void apply(then, SOON, [() => this.#endLate()]);
+      if (this.#isAsked) void apply(then, RESOLVED, [() => this.#endLate()]);
       publishEnd(this, error);
       throw error;
     }
@@ -155,9 +155,9 @@ class SyncRequest {
     const { backend, ifAvailable, steal } = this;
     if (!ifAvailable && !steal && waitsForOtherCopy(backend.place, this)) return 'deadlock';
     let answer = backend.waitSync?.(this, this.timeout);
-    for (let looks = 0; answer === 'timeout' && looks < MAX_LOOKS; looks += 1) {
+    for (let checks = 0; answer === 'timeout' && checks < MAX_CHECKS; checks += 1) {
       if (backend.isUndecided?.(this) !== true) break;
-      answer = backend.waitSync?.(this, LOOK_MS);
+      answer = backend.waitSync?.(this, CHECK_MS);
     }
     return answer;
   }

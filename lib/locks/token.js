@@ -8,10 +8,9 @@ const tokenOf = ({ tokenHigh, tokenLow }) =>
   (BigInt(tokenHigh >>> 0) << 32n) | BigInt(tokenLow >>> 0);
 
 /**
- * Every backend stores one word of 64 bits per request about the lock that encloses it. It is the
- * token of the innermost lock in whose callback the request was made. The two highest bits, which
- * no token reaches, are its option `deadlock`: all agents of a bucket have to agree which request
- * of a cycle acts.
+ * Every backend stores an enclosing token of 64 bits per request: the token of the innermost lock
+ * in whose callback the request was made. Its two highest bits, which no token reaches, are the
+ * request's option `deadlock`: all agents of a bucket have to agree which request of a cycle acts.
  */
 
 /** @typedef {import('../../types/backend.d.ts').LockDeadlockAction} LockDeadlockAction */
@@ -28,31 +27,31 @@ const TOKEN_MASK = (1n << TOKEN_BITS) - 1n;
  * @param {LockDeadlockAction} action
  * @returns {Token}
  */
-function toEnclosingWord({ tokenHigh, tokenLow }, action) {
+function toEnclosingToken({ tokenHigh, tokenLow }, action) {
   const bits = action === 'warn' ? 0 : ACTIONS.indexOf(action) << ACTION_SHIFT;
   return { tokenHigh: (tokenHigh | bits) >>> 0, tokenLow: tokenLow >>> 0 };
 }
 
 /**
- * Whether a word names this lock.
- * @param {Token | undefined} word
+ * Whether an enclosing token names this lock.
+ * @param {Token | undefined} enclosing
  * @param {Token} lock  granted
  */
-const isWithin = (word, { tokenHigh, tokenLow }) =>
-  word !== undefined &&
-  (word.tokenHigh & ~(3 << ACTION_SHIFT)) === (tokenHigh | 0) &&
-  word.tokenLow === tokenLow >>> 0;
+const isWithin = (enclosing, { tokenHigh, tokenLow }) =>
+  enclosing !== undefined &&
+  (enclosing.tokenHigh & ~(3 << ACTION_SHIFT)) === (tokenHigh | 0) &&
+  enclosing.tokenLow === tokenLow >>> 0;
 
 /**
- * Splits the word of a detail into its two members, in place.
+ * Splits the enclosing token of a detail into its two members. Changes the detail.
  * @param {LockDetail} detail
  * @returns {LockDetail}
  */
-function readEnclosingWord(detail) {
-  const word = detail.enclosingToken;
-  if (word === null || word <= TOKEN_MASK) return detail;
-  const action = ACTIONS[Number(word >> TOKEN_BITS)];
-  return Object.assign(detail, { enclosingToken: word & TOKEN_MASK, deadlock: action });
+function readEnclosingToken(detail) {
+  const token = detail.enclosingToken;
+  if (token === null || token <= TOKEN_MASK) return detail;
+  const action = ACTIONS[Number(token >> TOKEN_BITS)];
+  return Object.assign(detail, { enclosingToken: token & TOKEN_MASK, deadlock: action });
 }
 
 /** @typedef {import('../../types/backend.d.ts').LockInspection} LockInspection */
@@ -135,8 +134,8 @@ const toPrintableInspection = ({ held, pending, ...others }) =>
 module.exports = {
   tokenOf,
   isWithin,
-  readEnclosingWord,
-  toEnclosingWord,
+  readEnclosingToken,
+  toEnclosingToken,
   toPrintableInspection,
   withJson,
 };

@@ -58,8 +58,8 @@ const findHoldersSync = (backend, name) =>
   /** @type {LockDetail[]} */ (backend.holdersOf?.(name, MAX_NAMED + 1, true) ?? []);
 
 /** How often, and how many times, a backend that answers later is checked. */
-const LOOK_MS = 5;
-const MAX_LOOKS = 200;
+const CHECK_MS = 5;
+const MAX_CHECKS = 200;
 /** The longest wait for the holders' names. */
 const MAX_NAMING_MS = 250;
 
@@ -81,7 +81,7 @@ class WaitLimits {
   #isWatching = false;
   /** @type {NodeJS.Timeout | undefined} while the request is queued */
   #timer = undefined;
-  #looks = 0;
+  #checks = 0;
 
   /**
    * @param {Limited} request
@@ -135,9 +135,9 @@ class WaitLimits {
    * A backend that answers later may have granted the lock already: its answer takes precedence.
    */
   timeOut() {
-    if (isUndecided(this.#request) && this.#looks < MAX_LOOKS) {
-      this.#looks += 1;
-      this.#timer = setTimeout(timeOut, LOOK_MS, this);
+    if (isUndecided(this.#request) && this.#checks < MAX_CHECKS) {
+      this.#checks += 1;
+      this.#timer = setTimeout(timeOut, CHECK_MS, this);
       return;
     }
     const { backend, name } = this.#request;
@@ -199,8 +199,8 @@ function createWaitLimits(request, { signal, timeout }) {
 module.exports = {
   describeTimeout,
   findHoldersSync,
-  LOOK_MS,
-  MAX_LOOKS,
+  CHECK_MS,
+  MAX_CHECKS,
   createWaitLimits,
   throwIfAborted,
 };

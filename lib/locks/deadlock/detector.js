@@ -2,7 +2,7 @@
 
 const { DeadlockError } = require('../../errors.js');
 const { describeProcess } = require('../../backends/host.js');
-const { isWithin, readEnclosingWord } = require('../token.js');
+const { isWithin, readEnclosingToken } = require('../token.js');
 const { eachOf, filter, runSliced } = require('../../sliced.js');
 const { DEADLOCK_MS, WaitGraph } = require('./wait-graph.js');
 const { clearTimeout, performance, setTimeout } = require('../../time.js');
@@ -64,7 +64,7 @@ function toDeadlockError(cycle) {
  * a holder that can continue, which the holders alone show, without their queues. Only requests
  * that may be stuck are read with their queues, and twice where one read is of no one moment.
  */
-class Surroundings {
+class ReachableWaits {
   #backend;
   #counts;
 
@@ -125,8 +125,8 @@ class Surroundings {
  * @returns {Promise<T>} the same
  */
 async function readWords(inspection) {
-  await runSliced(eachOf(inspection.held, readEnclosingWord));
-  await runSliced(eachOf(inspection.pending, readEnclosingWord));
+  await runSliced(eachOf(inspection.held, readEnclosingToken));
+  await runSliced(eachOf(inspection.pending, readEnclosingToken));
   return inspection;
 }
 
@@ -206,12 +206,12 @@ class DeadlockDetector {
   #maxFresh = FRESH_COUNT;
   /** A timer is set that empties #fresh. */
   #isFreshTimed = false;
-  /** Of the next look. @type {NodeJS.Timeout | undefined} */
+  /** Of the next check. @type {NodeJS.Timeout | undefined} */
   #timer = undefined;
   #timerAt = Infinity;
-  /** Not before, or looks would take too much of the time. */
+  /** Not before, or checks would take too much of the time. */
   #earliestAt = 0;
-  #isLooking = false;
+  #isChecking = false;
   /**
    * When a check has read a nested request for the first and for the last time, by its identity.
    * The clocks of other machines say less.
@@ -267,27 +267,27 @@ class DeadlockDetector {
   #schedule(delayMs) {
     const now = performance.now();
     const at = Math.max(now + delayMs, this.#earliestAt);
-    if (this.#isLooking || this.#timerAt <= at) return;
+    if (this.#isChecking || this.#timerAt <= at) return;
     if (this.#timer !== undefined) clearTimeout(this.#timer);
     this.#timerAt = at;
-    this.#timer = setTimeout(() => this.#look(), at - now);
+    this.#timer = setTimeout(() => this.#check(), at - now);
     this.#timer.unref();
   }
 
-  async #look() {
+  async #check() {
     const start = performance.now();
     this.#timer = undefined;
     this.#timerAt = Infinity;
-    this.#isLooking = true;
+    this.#isChecking = true;
     let leastPause = 0;
     try {
-      await this.#lookAtDue(start);
+      await this.#checkDue(start);
       leastPause = (performance.now() - start) * LEAST_PAUSE_PER_COST;
     } catch {
       // It could not be read, this time. If the backend is closed, it ends its requests.
       for (const watched of this.#watched.values()) if (watched.at <= start) pause(watched);
     }
-    this.#isLooking = false;
+    this.#isChecking = false;
     const now = performance.now();
     this.#earliestAt = now + Math.min(leastPause, MAX_PAUSE_MS); // also for those that are new
     let next = Infinity;
@@ -296,20 +296,18 @@ class DeadlockDetector {
     this.#schedule(Math.max(next - now, leastPause));
   }
 
-  /** @param {number} start  time of this look */
-  async #lookAtDue(start) {
+  /** @param {number} start  time of this check */
+  async #checkDue(start) {
     const due = await runSliced(this.#dueAt(start));
     if (due.length === 0) return;
     const own = await runSliced(this.#watchedById());
-    const surroundings = new Surroundings(this.#backend, (detail) => this.#isInside(detail, own));
-    const ids = await surroundings.findStuck(due.map(({ backendId }) => backendId));
+    const waits = new ReachableWaits(this.#backend, (detail) => this.#isInside(detail, own));
+    const ids = await waits.findStuck(due.map(({ backendId }) => backendId));
     const stuck = due.filter(
       (request) => ids === undefined || ids.has(request.backendId) || !this.#rest(request),
     );
     if (stuck.length === 0) return;
-    const inspection = await (ids === undefined
-      ? surroundings.inspectAll()
-      : surroundings.inspect([...ids]));
+    const inspection = await (ids === undefined ? waits.inspectAll() : waits.inspect([...ids]));
     await runSliced(this.#note(inspection.pending));
     const graph = await runSliced(
       WaitGraph.build(inspection, {
@@ -387,7 +385,7 @@ class DeadlockDetector {
    * Whether the callback that a request was made in still runs, as far as this agent knows. If not,
    * its lock is kept by reentrant requests, and does not wait for this one.
    * @param {LockDetail} detail
-   * @param {Map<number, WatchedRequest>} own  watched when the look began
+   * @param {Map<number, WatchedRequest>} own  watched when the check began
    */
   #isInside(detail, own) {
     const request = this.#find(detail, own);
@@ -398,7 +396,7 @@ class DeadlockDetector {
    * Finds a watched request of this agent. An id is used again after its request has ended, so a
    * request that is no longer watched does not count.
    * @param {LockDetail} detail
-   * @param {Map<number, WatchedRequest>} own  watched when the look began
+   * @param {Map<number, WatchedRequest>} own  watched when the check began
    */
   #find({ clientId, requestId }, own) {
     const request = clientId === this.#backend.clientId ? own.get(requestId) : undefined;
@@ -409,7 +407,7 @@ class DeadlockDetector {
    * Once per deadlock. The victim need not be due for a check.
    * @param {import('./wait-graph.js').Deadlock} deadlock
    * @param {WaitGraph} graph
-   * @param {Map<number, WatchedRequest>} own  watched when the look began
+   * @param {Map<number, WatchedRequest>} own  watched when the check began
    */
   *#actIn({ members, victim }, graph, own) {
     if (victim.clientId !== this.#backend.clientId) return;
@@ -439,10 +437,10 @@ class DeadlockDetector {
  * @param {WatchedRequest} request
  */
 function hasLeft({ outer, extras }) {
-  const word = extras?.enclosing;
-  if (outer === undefined || !isWithin(word, outer)) return false;
+  const enclosing = extras?.enclosing;
+  if (outer === undefined || !isWithin(enclosing, outer)) return false;
   const held = innermostHeld(outer);
-  return held === undefined || !isWithin(word, held);
+  return held === undefined || !isWithin(enclosing, held);
 }
 
 /**
@@ -478,4 +476,4 @@ function unwatchForDeadlock(backend, request) {
   detectors.get(backend)?.unwatch(request);
 }
 
-module.exports = { describeCycle, Surroundings, unwatchForDeadlock, watchForDeadlock };
+module.exports = { describeCycle, ReachableWaits, unwatchForDeadlock, watchForDeadlock };

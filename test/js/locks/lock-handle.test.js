@@ -2,7 +2,7 @@
 
 const library = require('../../../lib/index.js');
 const { enterCallChain } = require('../../../lib/locks/call-chain.js');
-const { CALLBACKS_PER_LOOK } = require('../../../lib/locks/lock-request.js');
+const { CALLBACKS_PER_CHECK } = require('../../../lib/locks/lock-request.js');
 const { runWithCollector } = require('../../support/collector-program.js');
 
 test('a handle that is collected before its release is released, with a warning', () => {
@@ -143,7 +143,7 @@ test('handles that were released are kept by nothing', () => {
 
 test('a handle whose lock was stolen before it was made leaves nothing open', async () => {
   const locks = library.createLocalLockManager();
-  const others = Array.from({ length: 2 * CALLBACKS_PER_LOOK }, (_, index) =>
+  const others = Array.from({ length: 2 * CALLBACKS_PER_CHECK }, (_, index) =>
     locks.request(`other ${index}`, () => {}),
   );
   const acquired = locks.acquire('a'); // granted, and waits for its turn

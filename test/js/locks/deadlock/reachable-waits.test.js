@@ -4,7 +4,7 @@ const { mkdtempSync, rmSync } = require('node:fs');
 const { openLockManager } = require('../../../../lib/index.js');
 const { SharedMemoryBackend } = require('../../../../lib/backends/shared-memory/backend.js');
 const { RecordedRequest } = require('../../../support/recorded-request.js');
-const { Surroundings } = require('../../../../lib/locks/deadlock/detector.js');
+const { ReachableWaits } = require('../../../../lib/locks/deadlock/detector.js');
 
 const nothing = () => {};
 
@@ -77,7 +77,7 @@ test('a request that one of two looks does not show was not there at one moment'
   const goes = detailOf('b', 2, { token: 8n });
   const comes = detailOf('b', 3);
   const fake = backendOf({ held: [stays, goes], pending: [] }, { held: [stays], pending: [comes] });
-  expect(await new Surroundings(fake, () => true).inspect([1])).toEqual({
+  expect(await new ReachableWaits(fake, () => true).inspect([1])).toEqual({
     held: [stays],
     pending: [],
   });
@@ -87,7 +87,7 @@ test('a request that has the number of an ended one was not there in both looks'
   const before = detailOf('a', 1, { enclosingToken: 9n });
   const after = { ...before, since: 5 };
   const fake = backendOf({ held: [], pending: [before] }, { held: [], pending: [after] });
-  expect((await new Surroundings(fake, () => true).inspect([1])).pending).toEqual([]);
+  expect((await new ReachableWaits(fake, () => true).inspect([1])).pending).toEqual([]);
 });
 
 test('a look that is of one moment is enough', async () => {
@@ -96,7 +96,7 @@ test('a look that is of one moment is enough', async () => {
     { held: [stays], pending: [], isOneMoment: true },
     { held: [], pending: [] },
   );
-  expect((await new Surroundings(fake, () => true).inspect([1])).held).toEqual([stays]);
+  expect((await new ReachableWaits(fake, () => true).inspect([1])).held).toEqual([stays]);
   expect(fake.asked).toEqual([true]);
 });
 
@@ -105,7 +105,7 @@ test('a request whose holder waits for nothing is not stuck, and no queue is rea
     held: [detailOf('a', 1, { token: 7n })],
     pending: [detailOf('a', 2)],
   });
-  expect(await new Surroundings(fake, () => true).findStuck([2])).toEqual(new Set());
+  expect(await new ReachableWaits(fake, () => true).findStuck([2])).toEqual(new Set());
   expect(fake.asked).toEqual([false]);
 });
 
@@ -118,5 +118,5 @@ test('a shared request beside stuck shared holders may be stuck: its queue is no
       detailOf('a', 5, { mode: 'shared' }),
     ],
   });
-  expect(await new Surroundings(fake, () => true).findStuck([5])).toEqual(new Set([5]));
+  expect(await new ReachableWaits(fake, () => true).findStuck([5])).toEqual(new Set([5]));
 });
