@@ -89,8 +89,8 @@ function openAgent(native, options, words, onEvents) {
     return Object.create(agent);
   } catch (error) {
     const { name, message, code } = /** @type {any} */ (error);
-    const more = code === 'VERSION_MISMATCH' ? usersText(options) : otherPlaceText(options);
-    throw toError({ name, message: `${message}: ${placeToName(options)}${more}`, code });
+    const more = code === 'VERSION_MISMATCH' ? usersText(options) : otherDirectoryText(options);
+    throw toError({ name, message: `${message}: ${pathToName(options)}${more}`, code });
   }
 }
 
@@ -99,7 +99,7 @@ function openAgent(native, options, words, onEvents) {
  * folder if the directory is not private.
  * @param {AgentOptions} options
  */
-function placeToName({ directory, bucket }) {
+function pathToName({ directory, bucket }) {
   try {
     const found = lstatSync(directory);
     const isOwn = found.isDirectory() && found.uid === process.geteuid?.();
@@ -131,7 +131,7 @@ function warnOfOtherCapacity(agent, { bucket, directory, asksForCapacity, capaci
  * Returns the bucket's real path, with links resolved.
  * @param {AgentOptions} options  of an agent that is open
  */
-function placeOf({ bucket, directory }) {
+function realPathOf({ bucket, directory }) {
   const { realpathSync } = require('node:fs');
   return path.join(realpathSync(directory), bucket);
 }
@@ -143,7 +143,7 @@ const segmentOf = ({ directory, bucket }) => path.join(directory, bucket, 'segme
  * The advice if the directory of buckets cannot be made, as on a machine without /dev/shm.
  * @param {AgentOptions} options
  */
-function otherPlaceText({ directory }) {
+function otherDirectoryText({ directory }) {
   if (existsSync(path.dirname(directory))) return '';
   return '; or set HOLDFAST_DIR to a directory inside of one that exists, such as /tmp/holdfast';
 }
@@ -272,16 +272,16 @@ class RequestCaller {
 
 /** Losses not yet delivered, of requests that the native part has already forgotten. */
 class PendingLosses {
-  /** @type {Map<Request, { loss: LockLossReason, tell: (() => void) | undefined }>} */
-  #words = new Map();
+  /** @type {Map<Request, { loss: LockLossReason, report: (() => void) | undefined }>} */
+  #losses = new Map();
 
   /**
    * @param {Request} request
    * @param {LockLossReason} loss  the answer to take()
-   * @param {() => void} [tell]  called by flush(); without it only take() delivers the loss
+   * @param {() => void} [report]  called by flush(); without it only take() delivers the loss
    */
-  add(request, loss, tell = undefined) {
-    this.#words.set(request, { loss, tell });
+  add(request, loss, report = undefined) {
+    this.#losses.set(request, { loss, report });
   }
 
   /**
@@ -289,42 +289,42 @@ class PendingLosses {
    * @returns {LockLossReason | undefined} undefined when no loss is pending
    */
   take(request) {
-    const words = this.#words.get(request);
-    this.#words.delete(request);
-    return words?.loss;
+    const pending = this.#losses.get(request);
+    this.#losses.delete(request);
+    return pending?.loss;
   }
 
   flush() {
-    for (const [request, { tell }] of this.#words) {
-      if (tell === undefined) continue;
-      this.#words.delete(request);
-      tell();
+    for (const [request, { report }] of this.#losses) {
+      if (report === undefined) continue;
+      this.#losses.delete(request);
+      report();
     }
   }
 }
 
-const SOON = Promise.resolve();
+const RESOLVED = Promise.resolve();
 
 /**
  * Calls a function in a microtask, once, however often it is scheduled before. The microtask uses
  * no then() of the program: a then() that throws would end all later calls.
  */
-class SoonCall {
-  #isDue = false;
+class MicrotaskCall {
+  #isScheduled = false;
   #call;
 
   /** @param {() => void} call */
   constructor(call) {
     this.#call = () => {
-      this.#isDue = false;
+      this.#isScheduled = false;
       call();
     };
   }
 
-  request() {
-    if (this.#isDue) return;
-    this.#isDue = true;
-    apply(then, SOON, [this.#call]); // queueMicrotask() takes several times as long
+  schedule() {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    apply(then, RESOLVED, [this.#call]); // queueMicrotask() takes several times as long
   }
 }
 
@@ -358,7 +358,7 @@ class SharedMemoryBackend {
   #caller = new RequestCaller();
   #pendingLosses = new PendingLosses();
   /** For a grant by the end of another request here: a turn of the loop costs several times it. */
-  #readingSoon = new SoonCall(() => {
+  #eventReading = new MicrotaskCall(() => {
     if (this.#agent !== null) this.#onEvents();
   });
   /** @type {Set<SharedMemoryWatch>} */
@@ -383,7 +383,7 @@ class SharedMemoryBackend {
 
   /** Identifies the lock table: the same for all backends of a bucket, by whatever path. */
   get table() {
-    return (this.#table ??= placeOf(this.#options));
+    return (this.#table ??= realPathOf(this.#options));
   }
 
   get place() {
@@ -403,7 +403,7 @@ class SharedMemoryBackend {
    * @returns {LockOutcome}
    */
   #enqueue(request) {
-    if (request.steal) this.#readingSoon.request(); // it may take locks of this agent
+    if (request.steal) this.#eventReading.schedule(); // it may take locks of this agent
     let answer = this.#caller.call(this.#attached(), request);
     if (answer < 0) {
       this.#reopenOrThrow();
@@ -453,13 +453,13 @@ class SharedMemoryBackend {
     const answer = isToBeBiased ? this.#biased.releaseAndBias(request) : this.#agent.end(id);
     this.#requests.byId[id] = null;
     request.backendId = NO_ID;
-    const loss = answer === 0 ? 0 : this.#hear(answer); // mostly 0: no event to handle
+    const loss = answer === 0 ? 0 : this.#lossOf(answer); // mostly 0: no event to handle
     if (loss !== LOSS_UNKNOWN) return reasonOfLoss(loss);
     if (!isSync) return apply(then, this.#requests.awaitRelease(id), [reasonOfEvent]);
     const kind = waitInSlices(Infinity, (ms) => {
-      const told = this.#agent.waitFor(id, ms);
+      const event = this.#agent.waitFor(id, ms);
       this.#onEvents(this.#agent.readTakenEvents); // the answer may have come since
-      if (told >= 0) return told & ~HAS_OTHERS;
+      if (event >= 0) return event & ~HAS_OTHERS;
       return this.#agent === null ? EVENT_DISCONNECTED : undefined;
     });
     return reasonOfEvent(/** @type {number} */ (kind));
@@ -475,7 +475,7 @@ class SharedMemoryBackend {
     const answer = isTimeout ? this.#agent.timeOut(id) : this.#agent.end(id);
     this.#requests.byId[id] = null;
     request.backendId = NO_ID;
-    if (!isTimeout && this.#hear(answer) === LOSS_UNKNOWN) void this.#requests.awaitRelease(id);
+    if (!isTimeout && this.#lossOf(answer) === LOSS_UNKNOWN) void this.#requests.awaitRelease(id);
   }
 
   /**
@@ -487,7 +487,7 @@ class SharedMemoryBackend {
     return waitInSlices(timeout, (ms) => {
       const answer = this.#agent.waitFor(request.backendId, ms);
       if (answer >= 0 && answer !== SELF_DEADLOCK) return this.#decide(request, answer);
-      this.#hearOthers(request);
+      this.#handleOthers(request);
       return answer === SELF_DEADLOCK ? 'deadlock' : undefined;
     });
   }
@@ -633,17 +633,17 @@ class SharedMemoryBackend {
     for (const request of this.#requests.takeAll()) {
       // Its grant was reported or is about to be; a report of a loss may be pending, too.
       const isHeld = request.tokenHigh !== 0 || this.#agent.isHeld(request.backendId);
-      const tell = isHeld
+      const report = isHeld
         ? () => request.lost('disconnected', because)
         : () => request.failed(makeError());
-      this.#pendingLosses.add(request, 'disconnected', tell);
+      this.#pendingLosses.add(request, 'disconnected', report);
       request.backendId = NO_ID;
     }
     this.#biased.attach(null);
     this.#agent.close();
     this.#agent = null;
     for (const watch of this.#watches) watch.wake();
-    this.#requests.tellReleases(released);
+    this.#requests.answerReleases(released);
     queueMicrotask(() => this.#pendingLosses.flush());
   }
 
@@ -651,8 +651,8 @@ class SharedMemoryBackend {
    * @param {number} answer  of the native part, to the end of a request
    * @returns {number} 0, or the way in which the lock had been lost
    */
-  #hear(answer) {
-    if ((answer & HAS_EVENTS) !== 0) this.#readingSoon.request();
+  #lossOf(answer) {
+    if ((answer & HAS_EVENTS) !== 0) this.#eventReading.schedule();
     return answer & ~HAS_EVENTS;
   }
 
@@ -678,7 +678,7 @@ class SharedMemoryBackend {
    * may contain the outcome that the request waits for, and are left to the next wait.
    * @param {Request} request  that still waits
    */
-  #hearOthers(request) {
+  #handleOthers(request) {
     this.#onEvents(this.#agent.readTakenEvents);
     if (this.#pendingLosses.take(request) !== undefined) throw invalidStateError(this.#whyLost);
   }
@@ -728,7 +728,7 @@ class SharedMemoryBackend {
   }
 
   #onEvents(read = this.#agent.readEvents) {
-    const answer = this.#requests.tellAll(read, this.#lastError);
+    const answer = this.#requests.reportAll(read, this.#lastError);
     if (answer === undefined) return;
     if ((answer & DISCONNECTED) !== 0) this.#disconnect(this.#lastError());
     for (const watch of this.#watches) watch.wake();

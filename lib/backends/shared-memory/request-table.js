@@ -126,7 +126,7 @@ class RequestTable {
    * @param {number} kind  of the event
    * @returns {boolean} whether a release waited for this event
    */
-  #tellRelease(id, kind) {
+  #answerRelease(id, kind) {
     this.#releases.get(id)?.(kind);
     return this.#releases.delete(id);
   }
@@ -135,8 +135,8 @@ class RequestTable {
    * Answers all open releases with this result.
    * @param {number} kind
    */
-  tellReleases(kind) {
-    for (const id of [...this.#releases.keys()]) this.#tellRelease(id, kind);
+  answerReleases(kind) {
+    for (const id of [...this.#releases.keys()]) this.#answerRelease(id, kind);
   }
 
   /**
@@ -156,14 +156,14 @@ class RequestTable {
    * @returns {number | undefined} the last answer of the native part; undefined if a notified
    *   request has closed it
    */
-  tellAll(read, lastError) {
+  reportAll(read, lastError) {
     const requests = this.byId;
     let answer = /** @type {number} */ (MORE_EVENTS);
     while ((answer & MORE_EVENTS) !== 0) {
       answer = read();
       const count = answer >> COUNT_SHIFT;
       for (let i = 0; i < count; i += 1) {
-        this.#tell(i, lastError);
+        this.#report(i, lastError);
         if (this.byId !== requests) return undefined; // takeAll()
       }
     }
@@ -175,11 +175,11 @@ class RequestTable {
    * @param {number} index  of the event, among those that the native part has just written
    * @param {() => Error} lastError
    */
-  #tell(index, lastError) {
+  #report(index, lastError) {
     const at = TOKEN_WORDS + index * EVENT_WORDS;
     const id = this.words[at + EVENT_ID];
     const kind = this.words[at + EVENT_KIND];
-    if (this.#releases.size > 0 && this.#tellRelease(id, kind)) return;
+    if (this.#releases.size > 0 && this.#answerRelease(id, kind)) return;
     const request = this.byId[id];
     if (request === null || request === undefined) return;
     if (kind === EVENT_GRANTED) {

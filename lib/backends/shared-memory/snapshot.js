@@ -111,35 +111,35 @@ function toLockDetails(flat, now) {
   return details;
 }
 
-/** @typedef {() => [FlatLocks, FlatLocks] | null} Look  held, pending; null: the table is busy */
+/** @typedef {() => [FlatLocks, FlatLocks] | null} TableRead  held, pending; null: it is busy */
 
 /** The pause before another try when the table, or a shard of it, was busy. */
 const RETRY_MS = 2;
 
-/** @param {Look} look */
-async function lookUntilSeen(look) {
+/** @param {TableRead} read */
+async function readWhenFree(read) {
   for (;;) {
-    const flat = look();
+    const flat = read();
     if (flat !== null) return flat;
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
 }
 
 /**
- * @param {Look} look
+ * @param {TableRead} read
  * @returns {Promise<import('../../../types/locks.d.ts').LockManagerSnapshot>}
  */
-async function takeSnapshot(look) {
-  const [held, pending] = await lookUntilSeen(look);
+async function takeSnapshot(read) {
+  const [held, pending] = await readWhenFree(read);
   return { held: toLockInfos(held), pending: toLockInfos(pending) };
 }
 
 /**
- * @param {Look} look
+ * @param {TableRead} read
  * @returns {Promise<import('../../../types/backend.d.ts').LockInspection>}
  */
-async function takeInspection(look) {
-  const [held, pending] = await lookUntilSeen(look);
+async function takeInspection(read) {
+  const [held, pending] = await readWhenFree(read);
   const now = dateNow();
   return { held: toLockDetails(held, now), pending: toLockDetails(pending, now) };
 }

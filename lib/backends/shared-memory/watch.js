@@ -72,7 +72,7 @@ function toLockEvents(flat) {
  * that take or release locks rarely pay for a wake-up.
  */
 const PAUSE_MS = 20;
-/** Between two looks while it pauses. */
+/** Between two reads while it pauses. */
 const PAUSED_MS = 50;
 /** So long a reader that finds events all the time keeps its event loop from turning. */
 const TURN_MS = 10;
@@ -111,7 +111,7 @@ class SharedMemoryWatch {
   /** @type {(() => void) | undefined} ends the wait for an event */
   #wake = undefined;
   /** @type {(() => void) | undefined} ends any wait */
-  #look = undefined;
+  #endSleep = undefined;
 
   /** @param {WatchRingSource} source */
   constructor(source) {
@@ -153,7 +153,7 @@ class SharedMemoryWatch {
     if (this.#isClosed) return;
     this.#isPaused = isPaused;
     this.#source.pause(isPaused);
-    this.#look?.(); // no longer at the pace of a pause
+    this.#endSleep?.(); // no longer at the pace of a pause
   }
 
   drain() {
@@ -171,7 +171,7 @@ class SharedMemoryWatch {
     this.#isClosed = true;
     this.#source.end();
     clearTimeout(this.#timer);
-    this.#look?.();
+    this.#endSleep?.();
   }
 
   /** A reader that is slower than the writers would never wait, and nothing else would run. */
@@ -184,23 +184,23 @@ class SharedMemoryWatch {
   async #untilWoken(ms) {
     const isForEver = ms === NET_MS && !this.#source.hasNet;
     const woken = this.#sleep(isForEver ? undefined : ms);
-    this.#wake = this.#look;
+    this.#wake = this.#endSleep;
     await woken;
     this.#wake = undefined;
     clearTimeout(this.#timer);
   }
 
   /**
-   * @param {number | undefined} ms  undefined: until look()
+   * @param {number | undefined} ms  undefined: until #endSleep()
    * @returns {Promise<void>}
    */
   #sleep(ms) {
-    return new Promise((look) => {
+    return new Promise((resolve) => {
       const wake = () => {
         this.#turnedAt = performance.now();
-        look();
+        resolve();
       };
-      this.#look = wake;
+      this.#endSleep = wake;
       if (ms !== undefined) this.#timer = setTimeout(wake, ms).unref();
     });
   }
