@@ -28,9 +28,9 @@ const WINDOW_MS = 1_000;
 /** Of a bucket that is too busy to see each request, one window of so many: this thread pays. */
 const WINDOWS_OF_A_SAMPLE = 10;
 /** While an inspection waits for an answer of a cluster. */
-const LOOK_AGAIN_MS = 250;
+const CHECK_AGAIN_MS = 250;
 /** The first session takes some round trips. */
-const LOOKS_FOR_THE_FIRST = 4;
+const CHECKS_FOR_THE_FIRST = 4;
 const NOT_RUNNING = new Set(['stopped', 'traced', 'frozen', 'zombie']);
 
 /** @param {number} ms */
@@ -162,12 +162,12 @@ class BucketSource {
     let inspection;
     const inspecting = this.#inspect().then((found) => (inspection = found));
     inspecting.catch(() => {}); // where it is not waited for
-    for (let looks = 0; ; looks += 1) {
+    for (let checks = 0; ; checks += 1) {
       const session = await backend.status();
       if (inspection !== undefined && session.lease !== '') return { inspection, session };
-      const isFirst = session.sessions === 0 && looks < LOOKS_FOR_THE_FIRST;
+      const isFirst = session.sessions === 0 && checks < CHECKS_FOR_THE_FIRST;
       if (session.lease === '' && !isFirst) return { session };
-      await Promise.race([inspecting, sleep(LOOK_AGAIN_MS)]);
+      await Promise.race([inspecting, sleep(CHECK_AGAIN_MS)]);
     }
   }
 

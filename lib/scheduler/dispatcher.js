@@ -178,48 +178,48 @@ class EnqueueClock {
 
 /** @typedef {import('./task-queue.js').TaskSchedule} TaskSchedule */
 
-/** How many tasks may run between two looks at the clock, if as many took no more ms than SHORT. */
+/** How many tasks may run between two reads of the clock, if as many took no more ms than SHORT. */
 const MAX_TASKS_UNMEASURED = 4;
 const SHORT = 0.02;
 
 /**
- * Charges schedules for the time that their tasks take. A look at the clock takes as long as a
- * quarter of what a task costs. So it is looked at after each task, unless the tasks before it were
+ * Charges schedules for the time that their tasks take. To read the clock takes as long as a
+ * quarter of what a task costs. So it is read after each task, unless the tasks before it were
  * short: then after two, and then after four. A task that takes longer is noticed after three
  * further ones at most, and then each is measured again.
  */
 class TaskMeter {
-  /** @type {TaskSchedule | undefined} whose tasks have run since the last look */
+  /** @type {TaskSchedule | undefined} whose tasks have run since the last measurement */
   #schedule;
   #run = -1;
   #time = 0;
-  /** How many tasks have run since the last look, and how many may. */
+  /** How many tasks have run since the last measurement, and how many may. */
   #tasks = 0;
   #maxTasks = 1;
-  #onLook;
+  #onMeasured;
 
-  /** @param {(now: number) => void} onLook */
-  constructor(onLook) {
-    this.#onLook = onLook;
+  /** @param {(now: number) => void} onMeasured */
+  constructor(onMeasured) {
+    this.#onMeasured = onMeasured;
   }
 
   /**
    * Between two tasks, and before the first one.
    * @param {number} run  of tasks; time between two of them is charged to none
    */
-  look(run) {
+  measure(run) {
     if (run !== this.#run) {
       this.#run = run;
       this.#schedule = undefined;
       this.#maxTasks = 1;
     } else if (this.#schedule !== undefined && this.#tasks < this.#maxTasks) return;
-    this.#look();
+    this.#measure();
   }
 
   /** @param {TaskSchedule | undefined} schedule  whose task runs next; an idle callback has none */
   begin(schedule) {
     if (schedule !== this.#schedule) {
-      if (this.#tasks > 0) this.#look();
+      if (this.#tasks > 0) this.#measure();
       this.#schedule = schedule;
     }
     this.#tasks += 1;
@@ -227,10 +227,10 @@ class TaskMeter {
 
   /** The run of tasks has ended, or was interrupted. */
   endRun() {
-    if (this.#tasks > 0) this.#look();
+    if (this.#tasks > 0) this.#measure();
   }
 
-  #look() {
+  #measure() {
     const now = performance.now();
     const took = now - this.#time;
     this.#schedule?.spend(took);
@@ -238,7 +238,7 @@ class TaskMeter {
     this.#maxTasks = areShort ? Math.min(2 * this.#maxTasks, MAX_TASKS_UNMEASURED) : 1;
     this.#time = now;
     this.#tasks = 0;
-    this.#onLook(now);
+    this.#onMeasured(now);
   }
 }
 
@@ -362,7 +362,7 @@ class Dispatcher {
    * @returns {boolean} false: there is nothing that may run in this turn of the event loop
    */
   #runNext(host, minLevel) {
-    this.#meter.look(host.run);
+    this.#meter.measure(host.run);
     if (minLevel === LEVEL.IDLE && this.level === LEVEL.IDLE && !host.isLoopIdle()) return false;
     const schedule = this.#choose(minLevel);
     if (schedule === undefined) {

@@ -1,7 +1,7 @@
 'use strict';
 
 /**
- * A binary heap whose items know their place, so that any of them can leave it or move in it in
+ * A binary heap whose items store their index, so that any of them can leave it or move in it in
  * O(log n). An item is in one heap at most.
  * @template {{ heapIndex: number }} T
  */
@@ -57,15 +57,15 @@ class IndexedHeap {
     while (index > 0) {
       const parent = (index - 1) >> 1;
       if (!this.#comesBefore(item, this.items[parent])) break;
-      this.#place(this.items[parent], index);
+      this.#put(this.items[parent], index);
       index = parent;
     }
-    this.#place(item, index);
+    this.#put(item, index);
   }
 
   /**
    * @param {T} item
-   * @param {number} start  its place
+   * @param {number} start  its index
    */
   #moveDown(item, start) {
     let index = start;
@@ -73,10 +73,10 @@ class IndexedHeap {
       const child = this.#firstChild(index);
       if (child === undefined || !this.#comesBefore(child, item)) break;
       const next = child.heapIndex;
-      this.#place(child, index);
+      this.#put(child, index);
       index = next;
     }
-    this.#place(item, index);
+    this.#put(item, index);
   }
 
   /** @param {number} index */
@@ -90,7 +90,7 @@ class IndexedHeap {
    * @param {T} item
    * @param {number} index
    */
-  #place(item, index) {
+  #put(item, index) {
     this.items[index] = item;
     item.heapIndex = index;
   }

@@ -68,8 +68,8 @@ class Rejection {
 /** @typedef {InstanceType<ReturnType<typeof asSchedulerTask>>} SchedulerTask */
 
 /**
- * The place in which a task waits. A task that leaves it before its time reports that.
- * @typedef {{ withdraw(task: SchedulerTask): void }} WaitingPlace
+ * A queue, or the delayed tasks. A task that leaves early has to be withdrawn from it.
+ * @typedef {{ withdraw(task: SchedulerTask): void }} WaitingList
  */
 
 /**
@@ -95,8 +95,8 @@ const asSchedulerTask = (Base) =>
       this.previous = null;
       /** @type {SchedulerTask | null} */
       this.next = null;
-      /** @type {WaitingPlace | null} its queue, or the delayed tasks; null: it runs or has ended */
-      this.place = null;
+      /** @type {WaitingList | null} its queue, or the delayed tasks; null: it runs or has ended */
+      this.waitsIn = null;
       this.state = state;
       this.resolve = resolve;
       if (state.abortSource !== undefined) watchAbort(state.abortSource, this);
@@ -118,7 +118,7 @@ const asSchedulerTask = (Base) =>
      */
     abort(reason) {
       this.reject(reason);
-      this.place?.withdraw(this);
+      this.waitsIn?.withdraw(this);
     }
 
     /** @param {unknown} reason */

@@ -108,16 +108,16 @@ class SignalPriority {
   /**
    * The last steps of TaskSignal.any(): follows the root of `other`, unless that is fixed.
    * @param {SignalPriority} other
-   * @param {boolean} isToldOfListeners  false: it counts as having listeners for ever
+   * @param {boolean} hasListenerReports  false: it counts as having listeners for ever
    */
-  follow(other, isToldOfListeners) {
+  follow(other, hasListenerReports) {
     const { root } = other;
     if (root === undefined) return;
     this.#source = new WeakRef(root);
     const follower = new WeakRef(this.#signal);
     root.addFollower(follower);
     collected.register(this.#signal, { source: this.#source, follower });
-    if (!isToldOfListeners) root.setMissed(this.#signal, true);
+    if (!hasListenerReports) root.setMissed(this.#signal, true);
   }
 
   /**

@@ -161,7 +161,7 @@ class TaskQueueSet {
   enqueue(task) {
     const queue = this.#select(task.state.prioritySource, task.isContinuation);
     queue.append(task);
-    task.place = queue;
+    task.waitsIn = queue;
     if (queue.size === 1) this.#add(queue);
   }
 
@@ -172,7 +172,7 @@ class TaskQueueSet {
   remove(task, queue) {
     const wasFirst = queue.first === task;
     queue.remove(task);
-    task.place = null;
+    task.waitsIn = null;
     if (queue.size === 0) this.#retire(queue);
     else if (wasFirst) this.#ready[queue.effectivePriority].update(queue);
   }
@@ -287,7 +287,7 @@ class DelayedTasks {
     const delay = { task, end, order: this.#nextOrder++, heapIndex: -1 };
     this.#delays.add(delay);
     this.#byTask.set(task, delay);
-    task.place = this;
+    task.waitsIn = this;
     if (this.#delays.first === delay) this.#setTimer();
   }
 
@@ -303,7 +303,7 @@ class DelayedTasks {
   #take(delay) {
     this.#delays.remove(delay);
     this.#byTask.delete(delay.task);
-    delay.task.place = null;
+    delay.task.waitsIn = null;
   }
 
   #setTimer() {
@@ -448,7 +448,7 @@ class TaskSchedule {
   take() {
     const task = this.#next;
     this.#takesOverdue = this.#overdue() === null;
-    /** @type {TaskQueue} */ (task.place).withdraw(task);
+    /** @type {TaskQueue} */ (task.waitsIn).withdraw(task);
     return task;
   }
 
@@ -515,7 +515,7 @@ class TaskSchedule {
   #overdue() {
     const task = this.#starvation?.overdue ?? null;
     if (task === null || this.#takesOverdue) return task;
-    const { effectivePriority: own } = /** @type {TaskQueue} */ (task.place);
+    const { effectivePriority: own } = /** @type {TaskQueue} */ (task.waitsIn);
     return own < this.#queues.highest ? null : task;
   }
 

@@ -93,7 +93,7 @@ class TaskSignal extends AbortSignal {
     const isFixed = typeof priority === 'string';
     const signal = keepSources(AbortSignal.any(sources));
     const own = priorities().attachPriority(signal, isFixed ? priority : priority.value, true);
-    if (!isFixed) own.follow(priority, tellsOfListeners);
+    if (!isFixed) own.follow(priority, reportsListeners);
     return asTaskSignal(signal);
   }
 
@@ -130,7 +130,7 @@ const asTaskSignal = (signal) =>
   /** @type {TaskSignal} */ (Object.setPrototypeOf(signal, TaskSignal.prototype));
 
 const listenerHooks = findListenerHooks();
-const tellsOfListeners = !listenerHooks.includes(undefined);
+const reportsListeners = !listenerHooks.includes(undefined);
 
 for (const key of listenerHooks) {
   if (key === undefined) continue;

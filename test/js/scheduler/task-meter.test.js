@@ -17,7 +17,7 @@ function meterOf() {
   const meter = new TaskMeter((at) => looks.push(at));
   /** A task of a schedule, in a run of tasks. */
   const runTask = (schedule, { ms = 0, run = 1 } = {}) => {
-    meter.look(run);
+    meter.measure(run);
     meter.begin(schedule);
     now += ms;
   };
