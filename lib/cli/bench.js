@@ -27,9 +27,9 @@ class Peer {
     lines.on('line', (line) => this.#waiting.shift()?.(line));
   }
 
-  /** @param {object} place  of openLockManager() */
-  static start(place) {
-    const program = [process.argv[1], 'bench-peer', JSON.stringify(place)];
+  /** @param {object} address  of openLockManager() */
+  static start(address) {
+    const program = [process.argv[1], 'bench-peer', JSON.stringify(address)];
     const stdio = /** @type {const} */ (['pipe', 'pipe', 'inherit']);
     return new Peer(
       spawn(process.execPath, [...process.execArgv, ...program], { stdio: [...stdio] }),
@@ -268,15 +268,15 @@ function onInterruption(cleanUp) {
 async function bench({ url, directory, seconds: ms, json }) {
   // A separate table: other programs do not disturb the figures, and are not disturbed.
   const own = mkdtempSync(path.join(directory ?? defaultRoot(), 'holdfast-bench-'));
-  const place = url === undefined ? { directory: own } : { url, bucket: 'bench' };
-  const manager = openLockManager(place);
+  const address = url === undefined ? { directory: own } : { url, bucket: 'bench' };
+  const manager = openLockManager(address);
   const removeOwn = () => rmSync(own, { recursive: true, force: true });
   const endWatching = onInterruption(removeOwn);
   const results = [];
   try {
     for (const scenario of SCENARIOS) {
       if (!json && process.stderr.isTTY) process.stderr.write(`\r${scenario.title} …\u001b[K`);
-      const start = () => Peer.start(place);
+      const start = () => Peer.start(address);
       results.push(await scenario.run({ manager, title: scenario.title, ms, start }));
     }
   } finally {
@@ -307,8 +307,8 @@ const defaultRoot = () => (process.platform === 'linux' ? '/dev/shm' : tmpdir())
 function add(program) {
   program
     .command('bench-peer', { hidden: true })
-    .argument('<place>')
-    .action((place) => servePeer(openLockManager(JSON.parse(place))));
+    .argument('<address>')
+    .action((address) => servePeer(openLockManager(JSON.parse(address))));
   return program
     .command('bench')
     .description('measure on this machine, for about a minute: requests, hand-offs, deaths')

@@ -1,7 +1,7 @@
 'use strict';
 
 const { Argument } = require('commander');
-const { openPlace, bucketExists } = require('./table-options.js');
+const { openManager, bucketExists } = require('./table-options.js');
 const { printLine } = require('./output.js');
 
 /** @typedef {import('commander').Command} Command */
@@ -130,7 +130,7 @@ compdef _holdfast holdfast
 /** The names that are held or waited for, for the completion of arguments. */
 async function printNames() {
   if (!bucketExists({})) return;
-  const manager = openPlace({});
+  const manager = openManager({});
   const { held, pending } = await manager.query();
   manager.close();
   // A name with a line break or a control character is no word that a shell could offer.

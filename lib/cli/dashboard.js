@@ -11,7 +11,7 @@ const { CommandError } = require('./exit-status.js');
 const { usageOf } = require('./internals.js');
 const { LockMonitor } = require('./lock-monitor.js');
 const { printLine, toJson } = require('./output.js');
-const { openExistingPlace, placeText } = require('./table-options.js');
+const { openExistingManager, addressText } = require('./table-options.js');
 const { integerFrom, toMilliseconds } = require('./seconds.js');
 
 /** @typedef {import('./lock-monitor.js').View} View */
@@ -128,13 +128,13 @@ function toDeadlocks({ deadlocks, names }) {
 /**
  * The message to the page: a bounded part of a view, however large the view is.
  * @param {View} view
- * @param {{ place: string, usage: Usage | undefined }} about
+ * @param {{ address: string, usage: Usage | undefined }} about
  */
-function toPicture(view, { place, usage }) {
+function toPicture(view, { address, usage }) {
   const stuck = stuckNames(view);
   const names = inOrder(view.names, stuck);
   return {
-    place,
+    address,
     time: view.time,
     totals: {
       ...view.totals,
@@ -236,7 +236,7 @@ const MAX_BEHIND_BYTES = 1_000_000;
  */
 class LiveFeed {
   #manager;
-  #place;
+  #address;
   #interval;
   /** @type {Set<Response>} */
   #pages = new Set();
@@ -250,11 +250,11 @@ class LiveFeed {
 
   /**
    * @param {import('holdfast').LockManager} manager
-   * @param {{ place: string, interval: number }} options
+   * @param {{ address: string, interval: number }} options
    */
-  constructor(manager, { place, interval }) {
+  constructor(manager, { address, interval }) {
     this.#manager = manager;
-    this.#place = place;
+    this.#address = address;
     this.#interval = interval;
   }
 
@@ -307,7 +307,7 @@ class LiveFeed {
       await monitor.start();
       await this.#show(monitor);
     } catch (error) {
-      this.#tell('failure', toJson({ message: /** @type {Error} */ (error).message }));
+      this.#send('failure', toJson({ message: /** @type {Error} */ (error).message }));
       this.#stop();
       for (const page of this.#pages) page.end(); // they come back, to what is there then
     }
@@ -318,8 +318,8 @@ class LiveFeed {
     while (this.#monitor === monitor) {
       const view = (this.#view = await monitor.view());
       this.#number += 1;
-      const picture = toPicture(view, { place: this.#place, usage: usageOf(this.#manager) });
-      this.#tell('picture', toJson({ ...picture, interval: this.#interval, number: this.#number }));
+      const picture = toPicture(view, { address: this.#address, usage: usageOf(this.#manager) });
+      this.#send('picture', toJson({ ...picture, interval: this.#interval, number: this.#number }));
       await new Promise((resolve) => {
         this.#timer = setTimeout(resolve, this.#interval);
       });
@@ -330,7 +330,7 @@ class LiveFeed {
    * @param {string} event
    * @param {string} data  JSON, which has no line breaks
    */
-  #tell(event, data) {
+  #send(event, data) {
     for (const page of this.#pages) {
       if (page.writableLength < MAX_BEHIND_BYTES) page.write(`event: ${event}\ndata: ${data}\n\n`);
     }
@@ -370,7 +370,7 @@ class DashboardServer {
 
   /**
    * @param {import('holdfast').LockManager} manager
-   * @param {{ place: string, interval: number }} options  interval: ms between two pictures
+   * @param {{ address: string, interval: number }} options  interval: ms between two pictures
    */
   constructor(manager, options) {
     this.#feed = new LiveFeed(manager, options);
@@ -470,7 +470,7 @@ class DashboardServer {
   }
 }
 
-/** @typedef {import('./table-options.js').Place & { port: number, interval: number }} Options */
+/** @typedef {import('./table-options.js').Address & { port: number, interval: number }} Options */
 
 const MAX_PORT = 65_535;
 const DEFAULT_INTERVAL_MS = 1_000;
@@ -478,11 +478,11 @@ const MIN_INTERVAL_MS = 100;
 
 /** @param {Options} options */
 async function dashboard(options) {
-  const manager = openExistingPlace(options);
+  const manager = openExistingManager(options);
   await manager.query(); // what the table cannot be opened for is said here, not in the page
-  const place = placeText(options);
+  const address = addressText(options);
   const interval = Math.max(MIN_INTERVAL_MS, options.interval);
-  const server = new DashboardServer(manager, { place, interval });
+  const server = new DashboardServer(manager, { address, interval });
   let url;
   try {
     url = await server.listen(options.port);

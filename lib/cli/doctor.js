@@ -18,9 +18,9 @@ const {
   clusterUrl,
   directoryOf,
   isSharedMemory,
-  openPlace,
+  openManager,
   otherUsersText,
-  placeText,
+  addressText,
   printableUrl,
   segmentOf,
   urlOf,
@@ -55,7 +55,7 @@ const warning = (title, advice) => ({ level: 'warning', title, advice });
 /** @param {string} title @param {string} advice @returns {Finding} */
 const fault = (title, advice) => ({ level: 'fault', title, advice });
 
-/** @typedef {import('./table-options.js').Place} Place */
+/** @typedef {import('./table-options.js').Address} Address */
 
 const TMPFS = 0x0102_1994;
 const RAMFS = 0x8584_58f6;
@@ -73,7 +73,7 @@ const DEFAULT_CAPACITY = 64 * MEBIBYTE;
 const BLOCK_BYTES = 512;
 const OTHERS_BITS = 0o077;
 
-/** @param {Place} options */
+/** @param {Address} options */
 function sourceOf({ directory, url }) {
   if (directory !== undefined) return '--directory';
   if (url !== undefined) return '--url';
@@ -179,7 +179,7 @@ function checkNeighbours() {
 }
 
 /**
- * @param {Place} options
+ * @param {Address} options
  * @returns {Finding[]}
  */
 function checkPlace(options) {
@@ -187,7 +187,8 @@ function checkPlace(options) {
   const bucket = options.bucket ?? 'default';
   const findings = [ok(`bucket '${bucket}' in ${directory} (from ${sourceOf(options)})`)];
   if (!path.isAbsolute(directory)) {
-    const advice = 'make it absolute: relative, it is another place for every working directory';
+    const advice =
+      'make it absolute: relative, it names another directory for every working directory';
     return [fault(`HOLDFAST_DIR is not absolute: ${directory}`, advice)];
   }
   if (!existsSync(directory)) {
@@ -476,7 +477,7 @@ function identityOf(pid, file) {
  * The segment of another process, by its environment alone.
  * @param {number} uid
  * @param {Record<string, string>} environment
- * @param {Place} options
+ * @param {Address} options
  */
 function segmentOfOther(uid, environment, { bucket }) {
   const directory = environment.HOLDFAST_DIR || `/dev/shm/holdfast-${uid}`;
@@ -557,7 +558,7 @@ function compareFiles(view, pid, mine, theirs) {
 /**
  * Whether another process shares our locks.
  * @param {number} pid
- * @param {Place} options
+ * @param {Address} options
  * @returns {Finding[]}
  */
 function compareWithProcess(pid, options) {
@@ -660,7 +661,7 @@ function checkLimits() {
 }
 
 /**
- * @param {import('./table-options.js').Place} options
+ * @param {import('./table-options.js').Address} options
  * @returns {Finding[]}
  */
 function checkEnvironment(options) {
@@ -723,8 +724,8 @@ function checkUsage(usage) {
   const findings = [];
   const shares = [
     { what: 'the lock table', part: usage.usedCells, of: usage.maxCells, unit: 'cells' },
-    { what: 'the places for processes', part: usage.processes, of: usage.maxProcesses, unit: '' },
-    { what: 'the places for threads', part: usage.agents, of: usage.maxAgents, unit: '' },
+    { what: 'the seats for processes', part: usage.processes, of: usage.maxProcesses, unit: '' },
+    { what: 'the seats for threads', part: usage.agents, of: usage.maxAgents, unit: '' },
   ];
   for (const { what, part, of, unit } of shares) {
     const text = `${what}: ${part} of ${of} ${unit}`.trimEnd();
@@ -781,7 +782,7 @@ function checkDeadlocks(inspection) {
 
 /**
  * Opens the bucket as any program would, and looks at what is in it.
- * @param {import('./table-options.js').Place} options
+ * @param {import('./table-options.js').Address} options
  * @returns {Promise<Finding[]>}
  */
 async function checkTable(options) {
@@ -789,7 +790,7 @@ async function checkTable(options) {
     if (isSharedMemory(options)) return []; // the check of the directory has said so
     return [noted('no program has used a lock of this bucket yet')];
   }
-  const manager = openPlace(options);
+  const manager = openManager(options);
   try {
     const inspection = await manager.inspect();
     const rows = lockRows(inspection);
@@ -810,7 +811,7 @@ async function checkTable(options) {
   }
 }
 
-/** @typedef {import('./table-options.js').Place & { pid?: number }} Options */
+/** @typedef {import('./table-options.js').Address & { pid?: number }} Options */
 
 const MAX_PID = 2 ** 22;
 
@@ -834,10 +835,10 @@ function printFinding({ level, title, advice }) {
 async function examine(options) {
   const findings = isSharedMemory(options)
     ? [...checkNativePart(), ...checkPlace(options)]
-    : [noted(`locks of ${placeText(options)}`)];
+    : [noted(`locks of ${addressText(options)}`)];
   const cluster = clusterUrl(options);
   if (cluster !== undefined) findings.push(...(await checkCluster(cluster, options.bucket)));
-  // A table that cannot be opened is not opened: the findings about its place say why.
+  // A table that cannot be opened is not opened: the findings about its address say why.
   const isUsable = !findings.some(({ level }) => level === 'fault');
   if (isUsable) findings.push(...(await checkTable(options)));
   if (isSharedMemory(options)) findings.push(...checkEnvironment(options));

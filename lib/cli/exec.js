@@ -9,7 +9,7 @@ const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { lifeDescriptors } = require('./internals.js');
 const { note } = require('./output.js');
 const { printable } = require('./printable.js');
-const { isSharedMemory, openPlace } = require('./table-options.js');
+const { isSharedMemory, openManager } = require('./table-options.js');
 const { integerFrom, toMilliseconds } = require('./seconds.js');
 
 /** The signals that are passed on to the command. SIGKILL and SIGSTOP cannot be. */
@@ -114,7 +114,7 @@ function runCommand(manager, lock, [file, ...args], { close = false, onLoss }) {
 }
 
 /**
- * @typedef {import('./table-options.js').Place & {
+ * @typedef {import('./table-options.js').Address & {
  *   shared?: boolean, nonblock?: boolean, timeout?: number, conflictExitCode: number,
  *   fork: boolean, label?: string, close?: boolean, verbose?: boolean,
  *   onLoss: 'terminate' | 'continue',
@@ -198,7 +198,7 @@ async function exec(name, words, options) {
   }
   const command = toCommand(words);
   const start = performance.now();
-  const manager = openPlace(options, { isPatient: true });
+  const manager = openManager(options, { isPatient: true });
   if (!options.close && !isSharedMemory(options)) {
     note(
       'exec: if holdfast itself is killed here (broker, etcd), the lock becomes free while the ' +

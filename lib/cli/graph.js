@@ -5,7 +5,7 @@ const { formatDuration } = require('./durations.js');
 const { EXIT_STATUS } = require('./exit-status.js');
 const { pidText, shortCommand, threadText } = require('./lock-rows.js');
 const { colors, note, printLine, toJson } = require('./output.js');
-const { openExistingPlace } = require('./table-options.js');
+const { openExistingManager } = require('./table-options.js');
 const { printable } = require('./printable.js');
 
 /** @typedef {import('../../types/locks.d.ts').InspectedLock} InspectedLock */
@@ -120,9 +120,9 @@ function printDot(graph) {
   printLine('}');
 }
 
-/** @param {import('./table-options.js').Place & { dot?: boolean }} options */
+/** @param {import('./table-options.js').Address & { dot?: boolean }} options */
 async function showGraph(options) {
-  const manager = openExistingPlace(options);
+  const manager = openExistingManager(options);
   const graph = new BlockGraph(await manager.inspect());
   manager.close();
   // Before the output, whose reader may close it early.

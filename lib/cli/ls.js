@@ -8,14 +8,14 @@ const {
   checkDirectory,
   directoryOf,
   isSharedMemory,
-  openExistingPlace,
+  openExistingManager,
   otherUsersText,
 } = require('./table-options.js');
 const { printable } = require('./printable.js');
 const { tableLines } = require('./table.js');
 
 /** @typedef {import('./lock-rows.js').LockRow} LockRow */
-/** @typedef {import('./table-options.js').Place & { all?: boolean }} Options */
+/** @typedef {import('./table-options.js').Address & { all?: boolean }} Options */
 
 const STATE_COLUMN = 1;
 
@@ -36,7 +36,7 @@ function printTable(rows) {
  * @param {Options} options
  */
 async function listBucket(name, options) {
-  const manager = openExistingPlace(options);
+  const manager = openExistingManager(options);
   const rows = lockRows(await manager.inspect(), name);
   manager.close();
   return rows;

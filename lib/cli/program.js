@@ -3,7 +3,7 @@
 const fs = require('node:fs');
 const { Command, CommanderError, Option } = require('commander');
 const { CommandError, EXIT_STATUS, statusOf } = require('./exit-status.js');
-const { addPlaceOptions } = require('./table-options.js');
+const { addAddressOptions } = require('./table-options.js');
 const { printable } = require('./printable.js');
 const { version } = require('../../package.json');
 
@@ -105,7 +105,7 @@ function createProgram(only = undefined) {
     .exitOverride();
   const isKnown = only !== undefined && Object.hasOwn(COMMANDS, only);
   const names = isKnown ? [only] : Object.keys(COMMANDS);
-  for (const name of names) addPlaceOptions(COMMANDS[name]().add(program)).exitOverride();
+  for (const name of names) addAddressOptions(COMMANDS[name]().add(program)).exitOverride();
   return acceptOptionsBefore(program);
 }
 

@@ -5,7 +5,7 @@ const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { lockRows, pidText, threadText } = require('./lock-rows.js');
 const { formatDuration } = require('./durations.js');
 const { note, printLine, toJson } = require('./output.js');
-const { openExistingPlace } = require('./table-options.js');
+const { openExistingManager } = require('./table-options.js');
 const { printable } = require('./printable.js');
 
 /** @typedef {import('./lock-rows.js').LockRow} LockRow */
@@ -46,10 +46,10 @@ async function isConfirmed(name, holders) {
 
 /**
  * @param {string} name
- * @param {import('./table-options.js').Place & { yes?: boolean }} options
+ * @param {import('./table-options.js').Address & { yes?: boolean }} options
  */
 async function steal(name, options) {
-  const manager = openExistingPlace(options);
+  const manager = openExistingManager(options);
   const holders = lockRows(await manager.inspect(), name).filter(({ state }) => state === 'held');
   if (holders.length === 0) {
     if (options.json) printLine(toJson({ name, stolen: [] }));

@@ -15,10 +15,10 @@ const { printable } = require('./printable.js');
 /** @typedef {import('commander').Command} Command */
 /**
  * @typedef {{ bucket?: string, directory?: string, url?: string, json?: boolean, user?: string }}
- *   Place
+ *   Address
  */
 
-/** So long a place may take to answer. */
+/** The longest wait for the first answer of an address. */
 const ANSWER_MS = 5_000;
 /** The file of a bucket in shared memory. */
 const SEGMENT = 'segment';
@@ -27,7 +27,7 @@ const DEFAULT_PARENT = '/dev/shm';
 const ROOT = 0;
 const NO_GROUP = 65_534;
 /** The commands that change nothing. */
-const LOOKING = new Set(['ls', 'top', 'watch', 'graph', 'doctor', 'dashboard', 'trace']);
+const READ_ONLY = new Set(['ls', 'top', 'watch', 'graph', 'doctor', 'dashboard', 'trace']);
 
 /** @param {string} text */
 function toPath(text) {
@@ -39,13 +39,13 @@ function toPath(text) {
  * The options of every subcommand that say which locks are meant.
  * @param {Command} command
  */
-function addPlaceOptions(command) {
+function addAddressOptions(command) {
   if (command.name() === 'completion') return command;
   command
     .option('--bucket <name>', "the bucket (default: 'default')")
     .option('--directory <path>', 'where buckets are (default: $HOLDFAST_DIR or /dev/shm)', toPath)
     .option('--url <url>', 'where the locks live (default: $HOLDFAST_URL)');
-  if (!LOOKING.has(command.name())) return command;
+  if (!READ_ONLY.has(command.name())) return command;
   return command
     .option('--user <name>', 'as root: the locks of this user, by name or id')
     .hook('preAction', (_, action) => becomeUser(action.opts().user));
@@ -81,14 +81,14 @@ function loadNativePart() {
 
 /**
  * A hint at the tables of other users for root, whose table is another one.
- * @param {Place} place
+ * @param {Address} address
  * @returns {string} '' if there are none, or this is not root
  */
-function otherUsersText(place) {
-  const { directory, user } = place;
-  const isDefault = directory === undefined && !process.env.HOLDFAST_DIR && isSharedMemory(place);
+function otherUsersText(address) {
+  const { directory, user } = address;
+  const isDefault = directory === undefined && !process.env.HOLDFAST_DIR && isSharedMemory(address);
   if (process.geteuid?.() !== ROOT || user !== undefined || !isDefault) return '';
-  const users = lookAt((folder) => readdirSync(folder), DEFAULT_PARENT)
+  const users = tryRead((folder) => readdirSync(folder), DEFAULT_PARENT)
     ?.map((name) => Number(/^holdfast-(\d+)$/.exec(name)?.[1] ?? ROOT))
     .filter((id) => id !== ROOT && bucketsIn(`${DEFAULT_PARENT}/holdfast-${id}`).length > 0)
     .map(userName);
@@ -107,7 +107,7 @@ function userName(id) {
   }
 }
 
-/** @param {Place} place */
+/** @param {Address} address */
 const urlOf = ({ url }) => url ?? (process.env.HOLDFAST_URL || undefined);
 
 /** For a person to read, who may show it to others. @param {string} url */
@@ -115,12 +115,12 @@ const printableUrl = (url) => printable(shownUrl(url));
 
 /**
  * Which locks a command is about.
- * @param {Place} place
+ * @param {Address} address
  */
-function placeText(place) {
-  const url = urlOf(place);
+function addressText(address) {
+  const url = urlOf(address);
   if (url !== undefined) return printableUrl(url);
-  return `${place.bucket ?? 'default'} in ${directoryOf(place)}`;
+  return `${address.bucket ?? 'default'} in ${directoryOf(address)}`;
 }
 
 /**
@@ -143,35 +143,35 @@ function directoryOfUrl(text) {
 
 /**
  * The directory of the buckets in shared memory.
- * @param {Place} place
+ * @param {Address} address
  * @returns {string}
  */
-function directoryOf(place) {
-  if (place.directory !== undefined) return path.resolve(place.directory);
-  const url = urlOf(place);
+function directoryOf(address) {
+  if (address.directory !== undefined) return path.resolve(address.directory);
+  const url = urlOf(address);
   const named = url !== undefined && /^shm:/i.test(url) ? directoryOfUrl(url) : undefined;
   if (named !== undefined) return named;
   return process.env.HOLDFAST_DIR || `${DEFAULT_PARENT}/holdfast-${userOfMachine()}`;
 }
 
 /**
- * Whether the locks are in shared memory, where they can be looked at from outside.
- * @param {Place} place
+ * Whether the locks are in shared memory, where they can be read from outside.
+ * @param {Address} address
  */
-function isSharedMemory(place) {
-  const url = urlOf(place);
+function isSharedMemory(address) {
+  const url = urlOf(address);
   if (url !== undefined) return /^shm:/i.test(url);
   return process.platform === 'linux' && process.env.HOLDFAST_FALLBACK !== 'local';
 }
 
 /**
  * The folder of the bucket, if a broker of this machine keeps the locks.
- * @param {Place} place
+ * @param {Address} address
  * @returns {string | undefined}
  */
-function brokerFolder({ bucket, directory, ...place }) {
-  const url = urlOf(place);
-  const isBroker = url === undefined ? !isSharedMemory(place) : /^broker:/i.test(url);
+function brokerFolder({ bucket, directory, ...address }) {
+  const url = urlOf(address);
+  const isBroker = url === undefined ? !isSharedMemory(address) : /^broker:/i.test(url);
   if (!isBroker || (url === undefined && process.env.HOLDFAST_FALLBACK === 'local')) {
     return undefined;
   }
@@ -181,30 +181,30 @@ function brokerFolder({ bucket, directory, ...place }) {
 
 /**
  * The URL of the cluster that the locks are in, if they are in one.
- * @param {Place} place
+ * @param {Address} address
  */
-function clusterUrl(place) {
-  const url = urlOf(place);
+function clusterUrl(address) {
+  const url = urlOf(address);
   return url !== undefined && /^etcds?:/i.test(url) ? url : undefined;
 }
 
 /**
- * @param {Place} place
+ * @param {Address} address
  * @returns {string} the file of the bucket in shared memory
  */
-const segmentOf = (place) =>
-  path.join(directoryOf(place), toBucketName(place.bucket ?? 'default'), SEGMENT);
+const segmentOf = (address) =>
+  path.join(directoryOf(address), toBucketName(address.bucket ?? 'default'), SEGMENT);
 
 /**
  * Reads a path, if this user may.
  * @template T
- * @param {(file: string) => T} look  of node:fs
+ * @param {(file: string) => T} read  of node:fs
  * @param {string} file
  * @returns {T | undefined}  undefined: nothing is there
  */
-function lookAt(look, file) {
+function tryRead(read, file) {
   try {
-    return look(file);
+    return read(file);
   } catch (error) {
     const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
     if (code === 'ENOENT') return undefined;
@@ -221,7 +221,7 @@ function checkDirectory(directory) {
   if (!path.isAbsolute(directory)) {
     throw new CommandError(`HOLDFAST_DIR is not absolute: ${directory}`, EXIT_STATUS.usage);
   }
-  const found = lookAt(statSync, directory);
+  const found = tryRead(statSync, directory);
   if (found === undefined) return;
   if (!found.isDirectory()) throw new CommandError(`${directory} is not a directory`);
   const user = /** @type {() => number} */ (process.geteuid)();
@@ -236,16 +236,16 @@ function checkDirectory(directory) {
 /**
  * Whether the bucket has been made. The keys of a cluster end with their programs: every bucket of
  * a cluster counts as made.
- * @param {Place} place
+ * @param {Address} address
  * @throws CommandError if that cannot be known
  */
-function bucketExists(place) {
-  const folder = brokerFolder(place);
-  if (folder !== undefined) return lookAt(lstatSync, folder) !== undefined;
-  if (!isSharedMemory(place)) return true;
-  const segment = segmentOf(place);
-  checkDirectory(directoryOf(place));
-  return lookAt(lstatSync, segment) !== undefined;
+function bucketExists(address) {
+  const folder = brokerFolder(address);
+  if (folder !== undefined) return tryRead(lstatSync, folder) !== undefined;
+  if (!isSharedMemory(address)) return true;
+  const segment = segmentOf(address);
+  checkDirectory(directoryOf(address));
+  return tryRead(lstatSync, segment) !== undefined;
 }
 
 /**
@@ -254,24 +254,24 @@ function bucketExists(place) {
  * @returns {string[]}
  */
 function bucketsIn(directory) {
-  const entries = lookAt((file) => readdirSync(file, { withFileTypes: true }), directory) ?? [];
+  const entries = tryRead((file) => readdirSync(file, { withFileTypes: true }), directory) ?? [];
   const hasSegment = (/** @type {string} */ name) =>
-    lookAt(lstatSync, path.join(directory, name, SEGMENT))?.isFile() ?? false;
+    tryRead(lstatSync, path.join(directory, name, SEGMENT))?.isFile() ?? false;
   return entries
     .filter((entry) => entry.isDirectory() && isBucketName(entry.name) && hasSegment(entry.name))
     .map(({ name }) => name)
     .sort();
 }
 
-/** @param {Place} place */
-function checkPlace(place) {
-  if (/^local:$/i.test(urlOf(place) ?? '')) {
+/** @param {Address} address */
+function checkAddress(address) {
+  if (/^local:$/i.test(urlOf(address) ?? '')) {
     const why = 'local: is the table of one thread of one program: nothing of it can be seen or';
     throw new CommandError(`${why} locked from here`, EXIT_STATUS.usage);
   }
-  if (!isSharedMemory(place)) return;
-  const parent = path.dirname(directoryOf(place));
-  if (lookAt(statSync, parent) !== undefined) return;
+  if (!isSharedMemory(address)) return;
+  const parent = path.dirname(directoryOf(address));
+  if (tryRead(statSync, parent) !== undefined) return;
   throw new CommandError(`${parent} does not exist, where the directory of buckets is to be`);
 }
 
@@ -279,12 +279,12 @@ function checkPlace(place) {
  * Reports to the user that locks elsewhere are not reachable: the lock manager itself tries for
  * ever.
  * @param {import('holdfast').LockManager} manager
- * @param {Place} place
+ * @param {Address} address
  * @param {boolean} isPatient
  */
-function expectAnswer(manager, place, isPatient) {
+function expectAnswer(manager, address, isPatient) {
   const timer = setTimeout(() => {
-    const silence = `no answer from ${placeText(place)} in ${ANSWER_MS / 1_000} s`;
+    const silence = `no answer from ${addressText(address)} in ${ANSWER_MS / 1_000} s`;
     note(isPatient ? `${silence}; still trying` : `${silence}; is it there, and reachable?`);
     if (!isPatient) process.exit(EXIT_STATUS.unavailable);
   }, ANSWER_MS);
@@ -294,59 +294,59 @@ function expectAnswer(manager, place, isPatient) {
 }
 
 /**
- * @param {Place} place
- * @param {{ isPatient?: boolean }} [options]  isPatient: it waits for a place that does not answer
+ * @param {Address} address
+ * @param {{ isPatient?: boolean }} [options]  isPatient: it waits as long as there is no answer
  */
-function openPlace(place, { isPatient = false } = {}) {
-  checkPlace(place);
-  const { bucket, directory, url } = place;
+function openManager(address, { isPatient = false } = {}) {
+  checkAddress(address);
+  const { bucket, directory, url } = address;
   const isChosen = /** @type {Record<string, string | undefined>} */ ({ bucket, directory, url });
   const chosen = Object.entries(isChosen).filter(([, value]) => value !== undefined);
   const manager = openLockManager(Object.fromEntries(chosen));
-  if (!isSharedMemory(place)) expectAnswer(manager, place, isPatient);
+  if (!isSharedMemory(address)) expectAnswer(manager, address, isPatient);
   return manager;
 }
 
 /**
- * As openPlace(), for a command that only looks: it makes no bucket where there is none.
- * @param {Place} place
+ * As openManager(), for a command that only reads: it makes no bucket where there is none.
+ * @param {Address} address
  */
-function openExistingPlace(place) {
-  checkPlace(place);
-  if (bucketExists(place)) return openPlace(place);
-  const folder = brokerFolder(place);
+function openExistingManager(address) {
+  checkAddress(address);
+  if (bucketExists(address)) return openManager(address);
+  const folder = brokerFolder(address);
   if (folder !== undefined) {
     throw new CommandError(
-      `there is no bucket '${place.bucket ?? 'default'}' of a broker at ${folder}: no program has ` +
+      `there is no bucket '${address.bucket ?? 'default'}' of a broker at ${folder}: no program has ` +
         'used a lock there yet',
     );
   }
-  const directory = directoryOf(place);
+  const directory = directoryOf(address);
   const buckets = bucketsIn(directory);
   const hint =
     buckets.length === 0
       ? 'nobody has used a lock here yet'
       : `the buckets here are ${buckets.map((name) => `'${name}'`).join(', ')}`;
-  const others = otherUsersText(place);
+  const others = otherUsersText(address);
   throw new CommandError(
-    `there is no bucket '${place.bucket ?? 'default'}' in ${directory}: ${hint}. ` +
+    `there is no bucket '${address.bucket ?? 'default'}' in ${directory}: ${hint}. ` +
       'Programs may use another directory: "holdfast doctor --pid PID" compares.' +
       `${others === '' ? '' : ` And ${others}`}`,
   );
 }
 
 module.exports = {
-  addPlaceOptions,
+  addAddressOptions,
   bucketExists,
   bucketsIn,
   checkDirectory,
   clusterUrl,
   directoryOf,
   isSharedMemory,
-  openExistingPlace,
-  openPlace,
+  openExistingManager,
+  openManager,
   otherUsersText,
-  placeText,
+  addressText,
   printableUrl,
   segmentOf,
   urlOf,

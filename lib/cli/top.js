@@ -17,7 +17,7 @@ const { HISTORY, LockMonitor } = require('./lock-monitor.js');
 const { printable } = require('./printable.js');
 const { cut, pad, tableLines } = require('./table.js');
 const output = require('./output.js');
-const { openExistingPlace, placeText } = require('./table-options.js');
+const { openExistingManager, addressText } = require('./table-options.js');
 const { toMilliseconds } = require('./seconds.js');
 
 /** @typedef {import('./lock-monitor.js').View} View */
@@ -200,7 +200,7 @@ function sparkline(values, { width, span }) {
  * @property {TopState} state
  * @property {NameView[]} rows  chosen and sorted
  * @property {Size} size
- * @property {string} place
+ * @property {string} address
  * @property {number} delay  ms between two views
  * @property {Colors} colors
  */
@@ -240,9 +240,9 @@ const partText = ({ first, shown, total }) =>
   shown.length < total ? `  rows ${first + 1} to ${first + shown.length} of ${total}` : '';
 
 /** @param {Frame} frame @returns {string[]} */
-function headLines({ view, state, rows, place, size, colors }) {
+function headLines({ view, state, rows, address, size, colors }) {
   const { totals, counts, rates } = view;
-  const title = `holdfast top  ${place}`;
+  const title = `holdfast top  ${address}`;
   const time = formatTime(view.time).slice(0, 8) + (state.isPaused ? '  PAUSED' : '');
   const gap = ' '.repeat(Math.max(1, size.columns - stringWidth(title) - stringWidth(time)));
   const deadlocks = view.deadlocks.length;
@@ -478,7 +478,7 @@ const NO_VIEW = { names: [], deadlocks: [] };
 /** `top` in a terminal: one picture after the other, and keys, until the person quits. */
 class TopSession {
   #monitor;
-  #place;
+  #address;
   #delay;
   #state = new TopState();
   /** @type {View | undefined} */
@@ -491,11 +491,11 @@ class TopSession {
 
   /**
    * @param {LockMonitor} monitor
-   * @param {{ place: string, delay: number }} options  delay: ms between two pictures
+   * @param {{ address: string, delay: number }} options  delay: ms between two pictures
    */
-  constructor(monitor, { place, delay }) {
+  constructor(monitor, { address, delay }) {
     this.#monitor = monitor;
-    this.#place = place;
+    this.#address = address;
     this.#delay = delay;
   }
 
@@ -535,12 +535,12 @@ class TopSession {
     if (this.#view === undefined) return;
     const [view, state, { size }] = [this.#view, this.#state, this.#screen];
     const rows = state.rows(view);
-    const [place, delay] = [this.#place, this.#delay];
-    this.#screen.draw(render({ view, state, rows, size, place, delay, colors: output.colors }));
+    const [address, delay] = [this.#address, this.#delay];
+    this.#screen.draw(render({ view, state, rows, size, address, delay, colors: output.colors }));
   }
 }
 
-/** @typedef {import('./table-options.js').Place & { delay: number, once?: boolean }} Options */
+/** @typedef {import('./table-options.js').Address & { delay: number, once?: boolean }} Options */
 
 const DEFAULT_DELAY_MS = 1_000;
 const MIN_DELAY_MS = 100;
@@ -562,20 +562,20 @@ async function printPage(monitor, options) {
   const state = new TopState();
   const rows = state.rows(view);
   const { delay } = options;
-  const place = placeText(options);
+  const address = addressText(options);
   const plain = { ...output.colors, ...output.colors.createColors(false) };
-  const lines = render({ view, state, rows, size: PAGE, place, delay, colors: plain });
+  const lines = render({ view, state, rows, size: PAGE, address, delay, colors: plain });
   for (const line of lines.slice(0, -1)) if (line !== '') output.printLine(line.trimEnd());
 }
 
 /** @param {Options} options */
 async function top(options) {
-  const manager = openExistingPlace(options);
+  const manager = openExistingManager(options);
   const monitor = new LockMonitor(manager);
   await monitor.start();
   const delay = Math.max(MIN_DELAY_MS, options.delay);
   const isScreen = process.stdout.isTTY && process.stdin.isTTY && !options.once && !options.json;
-  if (isScreen) await new TopSession(monitor, { place: placeText(options), delay }).run();
+  if (isScreen) await new TopSession(monitor, { address: addressText(options), delay }).run();
   else await printPage(monitor, { ...options, delay });
   monitor.close();
   manager.close();

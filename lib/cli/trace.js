@@ -10,7 +10,7 @@ const { pidText } = require('./lock-rows.js');
 const { printable } = require('./printable.js');
 const { CommandError, EXIT_STATUS } = require('./exit-status.js');
 const { note, printLine, toJson } = require('./output.js');
-const { openExistingPlace } = require('./table-options.js');
+const { openExistingManager } = require('./table-options.js');
 const { toMilliseconds } = require('./seconds.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockEvent} LockEvent */
@@ -296,7 +296,7 @@ class LockTrace {
   }
 }
 
-/** @typedef {import('./table-options.js').Place & { seconds?: number, name?: string }} Options */
+/** @typedef {import('./table-options.js').Address & { seconds?: number, name?: string }} Options */
 
 /** @param {string} file  '-': standard output; '….gz': compressed */
 function openOutput(file) {
@@ -359,11 +359,11 @@ async function record(manager, trace, { name, signal, write }) {
  * @param {string} file
  * @param {Options} options
  */
-async function traceTo(file, { seconds, name, json, ...place }) {
+async function traceTo(file, { seconds, name, json, ...address }) {
   if (file === '-' && json) {
     throw new CommandError("trace: '-' writes the trace to standard output", EXIT_STATUS.usage);
   }
-  const manager = openExistingPlace(place);
+  const manager = openExistingManager(address);
   const { output, target } = openOutput(file);
   const failure = finished(target, { readable: false }).catch((error) => {
     throw new CommandError(`trace: ${file}: ${error.message}`);

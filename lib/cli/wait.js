@@ -3,13 +3,13 @@
 const { LockError, Mutex } = require('holdfast');
 const { EXIT_STATUS } = require('./exit-status.js');
 const { note, printLine, toJson } = require('./output.js');
-const { bucketExists, openPlace } = require('./table-options.js');
+const { bucketExists, openManager } = require('./table-options.js');
 const { printable } = require('./printable.js');
 const { toMilliseconds } = require('./seconds.js');
 
 /**
  * @param {string} name
- * @param {import('./table-options.js').Place & { timeout?: number }} options
+ * @param {import('./table-options.js').Address & { timeout?: number }} options
  */
 async function wait(name, options) {
   const isFree = await becomesFree(name, options);
@@ -20,12 +20,12 @@ async function wait(name, options) {
 
 /**
  * @param {string} name
- * @param {import('./table-options.js').Place & { timeout?: number }} options
+ * @param {import('./table-options.js').Address & { timeout?: number }} options
  * @returns {Promise<boolean>} false: the time is over
  */
 async function becomesFree(name, options) {
   if (!bucketExists(options)) return true; // a missing bucket has no holders
-  const manager = openPlace(options, { isPatient: true });
+  const manager = openManager(options, { isPatient: true });
   try {
     await new Mutex(name, { manager }).waitForUnlock({ timeout: options.timeout });
     return true;

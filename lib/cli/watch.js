@@ -3,7 +3,7 @@
 const { formatTime } = require('./durations.js');
 const { pidText } = require('./lock-rows.js');
 const { colors, printLine, toJson } = require('./output.js');
-const { openExistingPlace } = require('./table-options.js');
+const { openExistingManager } = require('./table-options.js');
 const { printable } = require('./printable.js');
 
 /** @typedef {import('../../types/backend.d.ts').LockEvent} LockEvent */
@@ -32,10 +32,10 @@ function toLine(event) {
 
 /**
  * @param {string | undefined} name
- * @param {import('./table-options.js').Place} options
+ * @param {import('./table-options.js').Address} options
  */
 async function watch(name, options) {
-  const manager = openExistingPlace(options);
+  const manager = openExistingManager(options);
   for await (const event of manager.watch(name)) {
     if (options.json) printLine(toJson(event));
     else {

@@ -49,7 +49,7 @@ const viewOf = (names, deadlocks = []) => ({
 
 function linesOf(view, { size = { columns: 80, rows: 24 }, state = new TopState() } = {}) {
   const rows = state.rows(view);
-  return render({ view, state, rows, size, place: 'here', delay: 1_000, colors: plain });
+  return render({ view, state, rows, size, address: 'here', delay: 1_000, colors: plain });
 }
 
 const press = (state, view, ...keys) => {

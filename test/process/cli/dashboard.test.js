@@ -73,7 +73,7 @@ test('the page loads nothing from elsewhere, and may not', async () => {
 });
 
 test('on port 80, which a browser leaves out of the host', async () => {
-  const server = new DashboardServer(cli.locks, { place: 'here', interval: 1_000 });
+  const server = new DashboardServer(cli.locks, { address: 'here', interval: 1_000 });
   try {
     address = new URL(await server.listen(80));
   } catch (error) {

@@ -21,14 +21,14 @@ const countAxis = () => ({
 });
 
 /**
- * A chart of uPlot that follows its data and the width of its place.
+ * A chart of uPlot that follows its data and the width of its element.
  * @param {{ data: any, options: () => any, theme: string }} properties
  */
 function Plot({ data, options, theme }) {
-  const place = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const container = useRef(/** @type {HTMLDivElement | null} */ (null));
   const plot = useRef(/** @type {uPlot | null} */ (null));
   useEffect(() => {
-    const element = /** @type {HTMLDivElement} */ (place.current);
+    const element = /** @type {HTMLDivElement} */ (container.current);
     const width = () => Math.max(200, element.clientWidth);
     const made = new uPlot({ width: width(), height: HEIGHT, ...options() }, data, element);
     plot.current = made;
@@ -40,7 +40,7 @@ function Plot({ data, options, theme }) {
     };
   }, [theme]);
   useEffect(() => plot.current?.setData(data), [data]);
-  return html`<div class="plot" ref=${place} aria-hidden="true"></div>`;
+  return html`<div class="plot" ref=${container} aria-hidden="true"></div>`;
 }
 
 const rateOptions = () => ({

@@ -49,6 +49,6 @@ export const shown = (name) => (name === '' ? '(empty name)' : escaped(name));
 /** @param {{ pid: number, host?: string, threadId: number }} request  host: of another machine */
 export function who({ pid, host = '', threadId }) {
   const process = pid === 0 ? 'another container' : `pid ${pid}`;
-  const place = host === '' ? '' : ` on ${escaped(host)}`;
-  return `${process}${place}${threadId === 0 ? '' : `, thread ${threadId}`}`;
+  const machine = host === '' ? '' : ` on ${escaped(host)}`;
+  return `${process}${machine}${threadId === 0 ? '' : `, thread ${threadId}`}`;
 }

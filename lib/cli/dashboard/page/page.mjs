@@ -197,7 +197,7 @@ function App() {
     <a class="skip" href="#locks">Skip to the locks</a>
     <header>
       <h1>holdfast</h1>
-      <span class="place">${picture?.place}</span>
+      <span class="address">${picture?.address}</span>
       <${Connection} feed=${feed} isPaused=${isPaused} />
       <span class="space"></span>
       <button type="button" aria-pressed=${isPaused} onClick=${() => setPaused(!isPaused)}>

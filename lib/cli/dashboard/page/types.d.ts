@@ -72,7 +72,7 @@ export interface Usage {
 }
 
 export interface Picture {
-  place: string;
+  address: string;
   time: number;
   interval: number;
   number: number;
