@@ -1,12 +1,12 @@
 {
   "variables": {
     # Fewer instructions for each lock. Other compilers would need a linker that goes with them.
-    "link_time_optimization": ["<!@(node scripts/list-link-time-options.js)"],
+    "link_time_optimization": ["<!@(node packaging/from-source/gyp.js link-time-options)"],
   },
   "targets": [
     {
       "target_name": "holdfast",
-      "sources": ["<!@(node scripts/list-sources.js src/sources.txt src/binding-sources.txt)"],
+      "sources": ["<!@(node packaging/from-source/gyp.js sources)"],
       "include_dirs": ["src"],
       "defines": [
         "NAPI_VERSION=8",
@@ -29,7 +29,7 @@
         "-Wextra",
         "-Wshadow",
         "-Wconversion",
-        "-Werror",
+        "<!@(node packaging/from-source/gyp.js warnings)",  # -Werror in a checkout
       ],
       # Node's own defaults, which differ between its versions.
       "cflags!": ["-Wno-unused-parameter"],

@@ -7,7 +7,7 @@
 
 const path = require('node:path');
 const { spawnSync } = require('node:child_process');
-const { headerPrefix } = require('./build.js');
+const { headerPrefix } = require('../packaging/from-source/gyp.js');
 const { isUpToDate } = require('./steps/packages.js');
 const { ROOT, runProgram, StepError } = require('./steps/run.js');
 const { ensureToolchain } = require('./steps/toolchain.js');

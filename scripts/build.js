@@ -3,18 +3,12 @@
 // npm run build: the native addon, incrementally, and dist/: all that is built before the package
 // is used or tested.
 
-const { existsSync } = require('node:fs');
 const path = require('node:path');
 const { execFileSync } = require('node:child_process');
+const { headerPrefix } = require('../packaging/from-source/gyp.js');
 const { ensurePackages } = require('./steps/packages.js');
 const { ensureToolchain } = require('./steps/toolchain.js');
 const { mustRun, runProgram, StepError } = require('./steps/run.js');
-
-/** The headers installed beside this node make builds work without a network. */
-function headerPrefix() {
-  const prefix = path.dirname(path.dirname(process.execPath));
-  return existsSync(path.join(prefix, 'include', 'node', 'node_api.h')) ? prefix : undefined;
-}
 
 function buildAddon() {
   ensurePackages();
@@ -49,4 +43,4 @@ function build() {
 
 if (require.main === module) runProgram(build);
 
-module.exports = { buildAddon, headerPrefix, nodeHeaders, build, bundle };
+module.exports = { buildAddon, nodeHeaders, build, bundle };

@@ -8,9 +8,8 @@ const { spawn } = require('node:child_process');
 const path = require('node:path');
 const { ensurePackages } = require('./steps/packages.js');
 const { ensureToolchain } = require('./steps/toolchain.js');
-const { addonSources } = require('../packaging/from-source/source-list.js');
+const { addonSources, writeUnityFiles } = require('../packaging/from-source/gyp.js');
 const { ROOT, run } = require('./steps/run.js');
-const { writeUnityFiles } = require('./list-sources.js');
 
 const PARALLEL = 2;
 /** A unity file includes sources, and nothing else. */

@@ -8,10 +8,8 @@ const { mkdirSync, rmSync } = require('node:fs');
 const path = require('node:path');
 const { nodeHeaders } = require('./build.js');
 const { checkBinary } = require('./steps/elf.js');
-const { COMPILER_OPTIONS, DEFINES } = require('../packaging/from-source/compiler-options.js');
-const { addonSources } = require('../packaging/from-source/source-list.js');
+const { addonSources, writeUnityFiles } = require('../packaging/from-source/gyp.js');
 const { ROOT, StepError, mustRun, runProgram } = require('./steps/run.js');
-const { writeUnityFiles } = require('./list-sources.js');
 const { ensureZig, ZIG_ENV, ZIG_FOLDER } = require('./steps/toolchain.js');
 const { ensurePackages } = require('./steps/packages.js');
 
@@ -70,6 +68,19 @@ const TARGETS = [
   { name: `linux-${arch}-glibc`, triple: `${cpu}-linux-gnu.${GLIBC}`, machine, isGlibc: true },
   { name: `linux-${arch}-musl`, triple: `${cpu}-linux-musl`, machine, isGlibc: false },
 ]);
+
+// binding.gyp says the same to node-gyp, and why.
+const DEFINES = ['-DNAPI_VERSION=8', '-DNODE_ADDON_API_DISABLE_CPP_EXCEPTIONS', '-DNDEBUG'];
+const COMPILER_OPTIONS = [
+  '-std=c++20',
+  '-fPIC',
+  '-fno-exceptions',
+  '-fvisibility=hidden',
+  '-fvisibility-inlines-hidden',
+  '-ffunction-sections',
+  '-fdata-sections',
+  '-Isrc',
+];
 
 const LINKER_OPTIONS = [
   '-shared',

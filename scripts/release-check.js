@@ -11,40 +11,44 @@ const { checkBinary } = require('./steps/elf.js');
 const { GLIBC, TARGETS } = require('./prebuilds.js');
 const { ROOT, StepError, mustRun } = require('./steps/run.js');
 
-/** Development files, and what makes npm build at installation. */
-const FORBIDDEN = [
-  /^binding\.gyp$/,
-  /^(scripts|test|build|\.github|\.ci)\//,
-  /^packaging\/(?!from-source\/)/,
-  /\.(debug|tgz|log)$/,
-  /(^|\/)node_modules\//,
+/** Not binding.gyp: package managers would run node-gyp at each installation. */
+const DELIVERED = [
+  /^(dist|types)\/(?!.*\/node_modules\/)/,
+  /^src\/.*\.(cc|h|txt)$/,
+  /^prebuilds\/[\w-]+\/holdfast\.node$/,
+  /^docs\/pictures\/[\w-]+\.(svg|png)$/,
+  /^(README|CHANGELOG)\.md$/,
+  /^(LICENSE|package\.json)$/,
 ];
 
 /** @param {string[]} names  of the files in the tarball */
 const forbiddenFiles = (names) =>
-  names.filter((name) => FORBIDDEN.some((pattern) => pattern.test(name)));
+  names.filter((name) => !DELIVERED.some((pattern) => pattern.test(name)));
+
+/** Texts for a user: not the sources, whose comments are for a reader of the repository. */
+const HAS_TEXT = /^(types\/.*|dist\/.*(\.(js|mjs|html|proto|gyp)|\.1))$/;
+const PAGE = /(?<![\w./-])(?:docs|bench|examples|demo|site)\/[\w./-]+|[\w./-]+\.md\b/g;
 
 /**
- * Relative links in the Markdown files at the top and in docs/ whose target is not in the tarball.
+ * The pages that a text of the package names, and the pictures of the README, without a file in the
+ * tarball.
  * @param {string} root
  * @param {string[]} names  of the files in the tarball
  */
-function deadLinks(root, names) {
-  const present = new Set(names);
-  return names
-    .filter((name) => /^(README\.md|docs\/[^/]+\.md)$/.test(name))
-    .flatMap((name) => {
-      const text = readFileSync(path.join(root, name), 'utf8');
-      return [...text.matchAll(/\]\(([^)#\s]+)/g)]
-        .map(([, link]) => link)
-        .filter((link) => !/^[a-z]+:/.test(link))
-        .map((link) => path.posix.join(path.posix.dirname(name), link))
-        .filter((file) => !present.has(file) && !names.some((each) => each.startsWith(`${file}/`)))
-        .map((file) => `${file} (in ${name})`);
-    });
+function missingFiles(root, names) {
+  const read = (/** @type {string} */ name) => readFileSync(path.join(root, name), 'utf8');
+  const named = names
+    .filter((name) => HAS_TEXT.test(name))
+    .flatMap((name) => (read(name).match(PAGE) ?? []).map((page) => ({ page, name })));
+  const pictures = [...read('README.md').matchAll(/(?:!\[[^\]]*\]\(|src(?:set)?=")([^)"]+)/g)].map(
+    ([, page]) => ({ page, name: 'README.md' }),
+  );
+  return [...named, ...pictures]
+    .filter(({ page }) => !names.includes(page))
+    .map(({ page, name }) => `${page} (in ${name})`);
 }
 
-const MAX_PACKED_BYTES = 2_000_000;
+const MAX_PACKED_BYTES = 1_200_000;
 const SBOM = path.join(ROOT, 'build', 'holdfast.sbom.json');
 
 /** @param {string} program @param {string[]} args */
@@ -100,13 +104,14 @@ function checkContent() {
   const forbidden = forbiddenFiles(names);
   refuse(forbidden.length > 0, `the tarball has ${forbidden.join(', ')}`);
   refuse(size > MAX_PACKED_BYTES, `the tarball has ${size} bytes, more than ${MAX_PACKED_BYTES}`);
-  const dead = deadLinks(ROOT, names);
-  refuse(dead.length > 0, `links that lead out of the tarball: ${dead.join(', ')}`);
+  const missing = missingFiles(ROOT, names);
+  refuse(missing.length > 0, `named, and not in the tarball: ${missing.join(', ')}`);
   console.log(`${names.length} files, ${size} bytes packed`);
 }
 
-function checkDependencies() {
-  const { dependencies = {}, scripts, license } = manifest();
+function checkManifest() {
+  const { dependencies = {}, scripts, license, repository } = manifest();
+  refuse(!repository, 'package.json has no "repository", which the links of the README lead into');
   refuse(Object.keys(dependencies).length > 0, 'the package has run-time dependencies');
   const runAtInstall = ['preinstall', 'install', 'postinstall'].filter((name) => name in scripts);
   refuse(runAtInstall.length > 0, `scripts run at installation: ${runAtInstall.join(', ')}`);
@@ -130,7 +135,7 @@ if (require.main === module) {
     step('Binaries', checkBinaries),
     step('dist/', () => mustRun(process.execPath, [path.join(__dirname, 'bundle.js')])),
     step('Content', checkContent),
-    step('Dependencies and licence', checkDependencies),
+    step('Dependencies, licence, repository', checkManifest),
     step('SBOM', writeSbom),
     step('attw and publint', () => {
       const test = path.join(__dirname, 'test.js');
@@ -141,4 +146,4 @@ if (require.main === module) {
   ]);
 }
 
-module.exports = { deadLinks, forbiddenFiles };
+module.exports = { forbiddenFiles, missingFiles, packedPackage };

@@ -269,7 +269,7 @@ function checkRoom({ endpoint, databaseBytes, quotaBytes }) {
   }
   const text = `${endpoint}: ${mebibytes(databaseBytes)} of ${mebibytes(quotaBytes)} are used`;
   if (databaseBytes < quotaBytes * NEARLY_FULL) return [ok(text)];
-  const advice = 'compact and defragment it, and let it compact by itself (docs/etcd.md)';
+  const advice = 'compact and defragment it, and set --auto-compaction-retention';
   return [warning(text, advice)];
 }
 
@@ -359,7 +359,7 @@ function rightsAdvice(why, prefix) {
     return 'more than half of all members have to run and reach each other';
   }
   if (/space exceeded/.test(why)) {
-    return 'etcdctl compact, then defrag, then alarm disarm (docs/etcd.md)';
+    return 'etcdctl compact, then defrag, then alarm disarm';
   }
   return 'the message is that of the cluster';
 }
@@ -393,7 +393,7 @@ function checkRights({ prefix, refused, changeMs, members }) {
 /** @param {Examination} examination @returns {Finding[]} */
 function checkAlarms({ alarms, members }) {
   const advice = /** @type {Record<string, string>} */ ({
-    NOSPACE: 'compact and defragment it, then "etcdctl alarm disarm" (docs/etcd.md)',
+    NOSPACE: 'compact and defragment it, then "etcdctl alarm disarm"',
     CORRUPT: 'the data of members differ: replace the member that etcd names in its log',
   });
   if (!members.some(({ isReachable }) => isReachable)) return [];

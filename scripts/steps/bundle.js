@@ -353,6 +353,16 @@ async function writeLibrary(root = ROOT) {
   writeFacades(lib, dist);
 }
 
+/**
+ * The program that builds the addon of an installed package. binding.gyp stands beside it: at the
+ * top of the package, package managers would run node-gyp at each installation.
+ */
+function writeBuilder() {
+  const folder = path.join(ROOT, 'dist', 'from-source');
+  cpSync(path.join(ROOT, 'packaging', 'from-source'), folder, { recursive: true });
+  cpSync(path.join(ROOT, 'binding.gyp'), path.join(folder, 'binding.gyp'));
+}
+
 /** The command line tool, its page and its manual page, beside the library. */
 async function writeTool() {
   const [lib, dist] = [path.join(ROOT, 'lib'), path.join(ROOT, 'dist')];
@@ -361,6 +371,7 @@ async function writeTool() {
   await Promise.all([writePrograms(lib, dist, tool), writePage(lib, dist)]);
   chmodSync(path.join(dist, 'cli.js'), 0o755);
   writeFileSync(path.join(dist, 'holdfast.1'), manualPage());
+  writeBuilder();
 }
 
 module.exports = { writeLibrary, writeTool };
