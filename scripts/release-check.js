@@ -14,7 +14,6 @@ const { ROOT, StepError, mustRun } = require('./steps/run.js');
 /** Not binding.gyp: package managers would run node-gyp at each installation. */
 const DELIVERED = [
   /^(dist|types)\/(?!.*\/node_modules\/)/,
-  /^src\/.*\.(cc|h|txt)$/,
   /^prebuilds\/[\w-]+\/holdfast\.node$/,
   /^docs\/pictures\/[\w-]+\.(svg|png)$/,
   /^(README|CHANGELOG)\.md$/,

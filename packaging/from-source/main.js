@@ -72,7 +72,7 @@ function run(work, program, args) {
  * @returns {string} the addon
  */
 function build(work, nodedir) {
-  cpSync(path.join(PACKAGE, 'src'), path.join(work, 'src'), { recursive: true });
+  cpSync(path.join(__dirname, 'src'), path.join(work, 'src'), { recursive: true });
   copyFileSync(path.join(__dirname, 'binding.gyp'), path.join(work, 'binding.gyp'));
   const tools = path.join(work, 'packaging', 'from-source');
   mkdirSync(tools, { recursive: true });

@@ -16,6 +16,8 @@ const {
   writeFileSync,
 } = require('node:fs');
 const path = require('node:path');
+const { decode, encode } = require('@jridgewell/sourcemap-codec');
+const acorn = require('acorn');
 const esbuild = require('esbuild');
 const { manualPage } = require('./manual-page.js');
 const { ROOT } = require('./run.js');
@@ -42,31 +44,50 @@ for (const module of modules) require(lib + '/' + module);
 console.log(JSON.stringify({ index, locks: loaded() }));`;
 
 /**
- * A file that a process loads once. The exports of the module `entry` are the exports of the file.
- * @typedef {{ entry?: string, has: (module: string) => boolean }} SharedFile
+ * A file that a thread loads once. The exports of the module `entry` are the exports of the file.
+ * All modules of an eager file run when it is loaded. A program is minified, without a source map.
+ * @typedef {{
+ *   entry?: string,
+ *   has: (module: string) => boolean,
+ *   isEager?: boolean,
+ *   isProgram?: boolean,
+ * }} SharedFile
  */
 
-/** @param {string} lib @returns {Record<string, SharedFile>} by name */
-function sharedFiles(lib) {
+/** @param {string} lib @returns {Promise<Record<string, SharedFile>>} by name */
+async function sharedFiles(lib) {
   const printed = execFileSync(process.execPath, ['--eval', PRINT_LOADED, lib, ...FIRST_LOCK]);
   const { index, locks } = JSON.parse(String(printed));
+  const ofCallers = await esbuild.build({
+    ...optionsFor(lib),
+    entryPoints: ['index.js', 'etcd.js'].map((file) => path.join(lib, file)),
+    metafile: true,
+    outdir: lib,
+    write: false,
+  });
   return {
-    index: { entry: 'index.js', has: (module) => index.includes(module) },
-    locks: { has: (module) => locks.includes(module) },
+    index: { entry: 'index.js', has: (module) => index.includes(module), isEager: true },
+    locks: { has: (module) => locks.includes(module), isEager: true },
     'broker-client': { has: (module) => module.startsWith('backends/broker/') },
     etcd: {
       entry: 'etcd.js',
-      has: (module) => module === 'etcd.js' || module.startsWith('backends/etcd/'),
+      has: (module) =>
+        module === 'etcd.js' ||
+        (module.startsWith('backends/etcd/') && module in ofCallers.metafile.inputs),
+    },
+    'session-thread': {
+      entry: 'backends/etcd/session-thread.js',
+      has: (module) => module.startsWith('backends/etcd/'),
+      isProgram: true,
     },
     metrics: { entry: 'metrics/index.js', has: (module) => module.startsWith('metrics/') },
     rest: { has: () => true },
   };
 }
 
-/** Separate programs and threads, with all modules that they need. */
+/** Separate programs and a thread, with all modules that they need. */
 const HELPERS = {
   broker: 'backends/broker/server/main.js',
-  'session-thread': 'backends/etcd/session-thread.js',
   'sync-thread': 'backends/broker/sync-thread.js',
 };
 
@@ -159,6 +180,55 @@ const optionsFor = (lib) => ({
   target: 'node20',
 });
 
+/** A module in a bundle: one line with its name, its text, and the end of its function. */
+const MODULE = /^( {2}".*?")(\(.*?\) \{\n[\s\S]*?\n {2}\})(?=\n\}\);$)/gm;
+
+/**
+ * Modules that run as soon as their file is loaded: V8 compiles a function in parentheses at once.
+ * It would read another function twice, first only to find its end.
+ * @param {string} js
+ */
+const withEagerModules = (js) => js.replace(MODULE, '$1: (function$2)');
+
+/** The indentation of a line, or the whole line if it is a comment. */
+const IDLE = /^\s*(\/\/(?!#).*)?/;
+
+/**
+ * Removes the bytes of a bundle that V8 would read for nothing: indentation and comments. A line
+ * stays a line. The source map keeps what a stack trace needs, the line of each place: without the
+ * text of lib/ and without columns it takes a tenth.
+ * @param {string} js
+ * @param {import('@jridgewell/sourcemap-codec').SourceMapMappings} mappings
+ */
+function withoutIdleBytes(js, mappings) {
+  /** @type {Set<number>} counted from 0; a template has its line breaks and spaces in its value */
+  const begunInTemplate = new Set();
+  acorn.parse(js, {
+    ecmaVersion: 'latest',
+    locations: true,
+    onToken: ({ type, loc }) => {
+      if (type !== acorn.tokTypes.template || loc === undefined) return;
+      for (let { line } = loc.start; line < loc.end.line; line += 1) begunInTemplate.add(line);
+    },
+  });
+  const lines = js.split('\n').map((line, index) => {
+    const idle = begunInTemplate.has(index) ? 0 : (IDLE.exec(line)?.[0].length ?? 0);
+    let source = -1;
+    let sourceLine = -1;
+    const places = (mappings[index] ?? []).flatMap(([column, ...place]) => {
+      if (place.length === 0 || (place[0] === source && place[1] === sourceLine)) return [];
+      [source, sourceLine] = place;
+      return [[Math.max(0, column - idle), source, sourceLine, 0]];
+    });
+    return { text: line.slice(idle), isIdle: idle > 0 && idle === line.length, places };
+  });
+  const kept = lines.filter(({ isIdle }) => !isIdle);
+  return {
+    js: kept.map(({ text }) => text).join('\n'),
+    mappings: encode(/** @type {any} */ (kept.map(({ places }) => places))),
+  };
+}
+
 /** The files that a process shares, and the modules that one of them takes from another. */
 class SharedBuild {
   #lib;
@@ -167,11 +237,11 @@ class SharedBuild {
   /** @type {Set<string>} */
   #used = new Set(['install.js']);
 
-  /** @param {string} lib @param {string} dist */
-  constructor(lib, dist) {
+  /** @param {string} lib @param {string} dist @param {Record<string, SharedFile>} files */
+  constructor(lib, dist, files) {
     this.#lib = lib;
     this.#dist = dist;
-    this.#files = sharedFiles(lib);
+    this.#files = files;
   }
 
   async write() {
@@ -191,18 +261,33 @@ class SharedBuild {
 
   /** @param {string} file */
   async #writeFile(file) {
-    await esbuild.build({
+    const outfile = path.join(this.#dist, `${file}.js`);
+    const { isEager = false, isProgram = false } = this.#files[file];
+    const { outputFiles } = await esbuild.build({
       ...optionsFor(this.#lib),
       banner: { js: file === 'index' ? NEEDS_REQUIRE : '' },
-      outfile: path.join(this.#dist, `${file}.js`),
+      minify: isProgram,
+      outfile,
       plugins: [PACKAGE, this.#pluginFor(file)],
-      sourcemap: true,
+      sourcemap: !isProgram,
+      sourcesContent: false,
       stdin: {
         contents: this.#textOf(file),
         resolveDir: this.#lib,
         sourcefile: `entry of ${file}.js`,
       },
+      write: false,
     });
+    const textOf = (/** @type {string} */ ending) =>
+      outputFiles.find(({ path: name }) => name.endsWith(ending))?.text ?? '';
+    if (isProgram) return writeFileSync(outfile, textOf('.js'));
+    const map = JSON.parse(textOf('.map'));
+    const { js, mappings } = withoutIdleBytes(
+      isEager ? withEagerModules(textOf('.js')) : textOf('.js'),
+      decode(map.mappings),
+    );
+    writeFileSync(outfile, js);
+    writeFileSync(`${outfile}.map`, JSON.stringify({ ...map, names: [], mappings }));
   }
 
   /** @param {string} module  below lib/ @returns {string} the file that has it */
@@ -348,19 +433,28 @@ async function writeLibrary(root = ROOT) {
   const [lib, dist] = [path.join(root, 'lib'), path.join(root, 'dist')];
   rmSync(dist, { recursive: true, force: true });
   mkdirSync(dist);
-  await Promise.all([new SharedBuild(lib, dist).write(), writePrograms(lib, dist, HELPERS)]);
+  const shared = new SharedBuild(lib, dist, await sharedFiles(lib));
+  await Promise.all([shared.write(), writePrograms(lib, dist, HELPERS)]);
   cpSync(path.join(lib, 'backends', 'etcd', 'rpc.proto'), path.join(dist, 'rpc.proto'));
   writeFacades(lib, dist);
 }
 
 /**
- * The program that builds the addon of an installed package. binding.gyp stands beside it: at the
- * top of the package, package managers would run node-gyp at each installation.
+ * The program that builds the addon of an installed package, with the sources. binding.gyp stands
+ * beside it: at the top of the package, package managers would run node-gyp at each installation.
+ * A comment in the sources becomes an empty line, so that the lines in messages of a compiler are
+ * the lines of the repository.
  */
 function writeBuilder() {
   const folder = path.join(ROOT, 'dist', 'from-source');
   cpSync(path.join(ROOT, 'packaging', 'from-source'), folder, { recursive: true });
   cpSync(path.join(ROOT, 'binding.gyp'), path.join(folder, 'binding.gyp'));
+  cpSync(path.join(ROOT, 'src'), path.join(folder, 'src'), { recursive: true });
+  for (const name of readdirSync(path.join(folder, 'src'), { recursive: true, encoding: 'utf8' })) {
+    if (!/\.(cc|h)$/.test(name)) continue;
+    const file = path.join(folder, 'src', name);
+    writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/^ *\/\/.*$/gm, ''));
+  }
 }
 
 /** The command line tool, its page and its manual page, beside the library. */
@@ -374,4 +468,4 @@ async function writeTool() {
   writeBuilder();
 }
 
-module.exports = { writeLibrary, writeTool };
+module.exports = { withEagerModules, withoutIdleBytes, writeLibrary, writeTool };

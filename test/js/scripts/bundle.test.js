@@ -6,7 +6,12 @@ const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { writeLibrary } = require('../../../scripts/steps/bundle.js');
+const { decode } = require('@jridgewell/sourcemap-codec');
+const {
+  withEagerModules,
+  withoutIdleBytes,
+  writeLibrary,
+} = require('../../../scripts/steps/bundle.js');
 const { textOf } = require('../architecture/project-files.js');
 
 const ROOT = path.resolve(__dirname, '../../..');
@@ -189,6 +194,47 @@ test.each([
     '--enable-source-maps',
   );
   expect(textOf(file).split('\n')[line - 1]).toMatch(/throw new|new TypeError/);
+});
+
+test('of a bundle go indentation and comments, but nothing inside a template', () => {
+  const js = ['{', '  // a.js', '  const a = `', '    // b', '  `;', '    f(a); // c', '}'];
+  const mappings = [
+    [],
+    [],
+    [[8, 0, 4, 2]],
+    [],
+    [],
+    [
+      [4, 0, 9, 2],
+      [6, 0, 9, 4],
+      [7, 0, 8, 0],
+    ],
+  ];
+  const slim = withoutIdleBytes(js.join('\n'), mappings);
+  expect(slim.js.split('\n')).toEqual(['{', 'const a = `', '    // b', '  `;', 'f(a); // c', '}']);
+  expect(decode(slim.mappings).slice(0, 5)).toEqual([
+    [],
+    [[6, 0, 4, 0]],
+    [],
+    [],
+    [
+      [0, 0, 9, 0],
+      [3, 0, 8, 0],
+    ],
+  ]);
+});
+
+test('the modules of a first lock are functions in parentheses, and still modules', () => {
+  const js = withEagerModules(
+    'var require_a = __commonJS({\n  "a.js"(exports, module) {\n    module.exports = 1;\n  }\n});',
+  );
+  expect(js).toContain('"a.js": (function(exports, module) {');
+  const module = { exports: {} };
+  const load = (modules) => Object.values(modules)[0](module.exports, module);
+  new Function('__commonJS', js)(load);
+  expect(module.exports).toBe(1);
+  expect(textIn('index.js')).toMatch(/": \(function/);
+  expect(textIn('rest.js')).not.toMatch(/": \(function/);
 });
 
 test('a line is short: an error that ends a process prints the line that threw it', () => {

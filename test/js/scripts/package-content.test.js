@@ -17,6 +17,7 @@ test.each([
   'docs/install.md',
   'bench/run.js',
   'scripts/build.js',
+  'src/binding/addon.cc',
   'packaging/zig/package.json',
   'prebuilds/linux-x64-glibc/holdfast.node.debug',
 ])('%s does not belong into the tarball', (name) => {
@@ -32,10 +33,10 @@ test('the tarball has the files that the package needs, and no others', () => {
       'LICENSE',
       'README.md',
       'dist/from-source/binding.gyp',
+      'dist/from-source/src/binding/addon.cc',
+      'dist/from-source/src/sources.txt',
       'dist/holdfast.1',
       'dist/index.js',
-      'src/binding/addon.cc',
-      'src/sources.txt',
       'types/index.d.ts',
     ]),
   );
