@@ -70,8 +70,9 @@ function runConformance(size, args, isNewer = false) {
   ensureEtcd();
   return runJsTests({
     report: `etcd-${size}${isNewer ? '-newer' : ''}`,
-    args: ['--config', 'jest.etcd-conformance.config.js', ...args],
+    args,
     env: {
+      HOLDFAST_JEST: 'etcd-conformance',
       HOLDFAST_TEST_ETCD_SIZE: String(size),
       HOLDFAST_TEST_BACKENDS: 'etcd',
       ...(isNewer && { HOLDFAST_TEST_ETCD_NEWER: 'yes' }),
@@ -90,7 +91,7 @@ function isKnown(revision) {
 function runOwnTests(args) {
   ensureEtcd();
   ensureToolchain('faults');
-  return runJsTests({ report: 'etcd', args: ['--config', 'jest.etcd.config.js', ...args] });
+  return runJsTests({ report: 'etcd', args, env: { HOLDFAST_JEST: 'etcd' } });
 }
 
 /**
@@ -101,8 +102,8 @@ function runVersions(revision, args) {
   ensureEtcd();
   return runJsTests({
     report: 'etcd-versions',
-    args: ['--config', 'jest.etcd.config.js', 'test/etcd/(versions|rolling-upgrade)', ...args],
-    env: { HOLDFAST_ETCD_OTHER_TREE: buildTree(revision) },
+    args: ['test/etcd/(versions|rolling-upgrade)', ...args],
+    env: { HOLDFAST_JEST: 'etcd', HOLDFAST_ETCD_OTHER_TREE: buildTree(revision) },
   });
 }
 
