@@ -49,7 +49,7 @@ const RUNS = {
     globalTeardown: '<rootDir>/test/support/etcd-teardown.js',
   }),
 
-  /** The conformance tests with each lock biased at its first release, not only repeatedly used ones. */
+  /** The conformance tests with each lock biased at its first release. */
   'biased-locks'() {
     const preload = path.join(__dirname, 'test', 'support', 'preload', 'eager-bias.js');
     const options = process.env.NODE_OPTIONS ?? '';

@@ -16,7 +16,7 @@
 #include "binding/js_values.h"
 #include "binding/loop_handles.h"
 #include "core/agent.h"
-#include "core/wait_walk.h"
+#include "core/wait_for_graph.h"
 #include "platform/fork_guard.h"
 
 namespace holdfast::binding {

@@ -2,12 +2,146 @@
 
 #include <algorithm>
 #include <climits>
+#include <iterator>
+#include <utility>
+#include <vector>
 
+#include "core/blockers.h"
 #include "core/shard_timeouts.h"
 #include "platform/clock.h"
 #include "segment/lock_word.h"
 
 namespace holdfast::core {
+
+using segment::ProcessRef;
+
+namespace {
+
+// No running process is inside for this long. It is short enough that a false owner frees its shard
+// before a warning.
+constexpr uint64_t kSampleNs = 250'000'000;
+
+}  // namespace
+
+void OwnerChallenge::Run(const std::atomic<bool>& /*is_stopping*/) {
+  const uint64_t now_ns = manager_.host().MonotonicNs();
+  if (now_ns < next_ns_) return;
+  next_ns_ = now_ns + kSampleNs;
+  segment::Segment& segment = manager_.segment();
+  samples_.resize(segment.geometry().shards);
+  for (uint32_t shard = 0; shard < segment.geometry().shards; ++shard) {
+    const segment::LockWord lock(segment, shard);
+    const ProcessRef owner = lock.Owner();
+    const Sample sample{owner.ToShortWord(), segment.shard(shard).changes.Get()};
+    const bool is_same = std::exchange(samples_[shard], sample) == sample;
+    if (!is_same || owner.generation == 0) continue;
+    if (owner == manager_.self()) {
+      segment::DisownShards(segment, owner, manager_.host());
+    } else {
+      Challenge(owner);
+    }
+  }
+}
+
+// Any of its event loops can answer: a rescan of its records also checks the lock words. A sleeping
+// loop without requests is rung like all others.
+void OwnerChallenge::Challenge(ProcessRef process) {
+  segment::Segment& segment = manager_.segment();
+  for (uint32_t i = 0; i < segment.geometry().agents; ++i) {
+    const segment::AgentRef agent = segment.AgentAt(i);
+    if (agent.process != process) continue;
+    segment.agent(i).rescan.Exchange(1);
+    manager_.host().Ring(agent);
+  }
+}
+
+void ShardWorkQueue::Add(uint32_t shard, const void* owner, Task task) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  entries_[shard].push_back({owner, std::move(task)});
+}
+
+bool ShardWorkQueue::Has(uint32_t shard, const void* owner) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = entries_.find(shard);
+  return found != entries_.end() &&
+         std::any_of(found->second.begin(), found->second.end(),
+                     [owner](const Entry& entry) { return entry.owner == owner; });
+}
+
+void ShardWorkQueue::Cancel(const void* owner) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (auto it = entries_.begin(); it != entries_.end();) {
+    std::erase_if(it->second, [owner](const Entry& entry) { return entry.owner == owner; });
+    it = it->second.empty() ? entries_.erase(it) : std::next(it);
+  }
+  task_done_.wait(lock, [&] { return running_owner_ != owner; });
+}
+
+void ShardWorkQueue::Run(const std::atomic<bool>& is_stopping) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (std::exchange(is_running_, true)) return;
+  std::vector<uint32_t> shards;
+  for (const auto& [shard, entries] : entries_) shards.push_back(shard);
+  for (const uint32_t shard : shards) {
+    while (!is_stopping.load() && RunFirst(shard, lock)) {
+    }
+  }
+  is_running_ = false;
+}
+
+// False: the shard has no tasks left, or its first one must be called again.
+bool ShardWorkQueue::RunFirst(uint32_t shard, std::unique_lock<std::mutex>& lock) {
+  const auto found = entries_.find(shard);
+  if (found == entries_.end()) return false;
+  running_owner_ = found->second.front().owner;
+  const Task task = found->second.front().task;
+  lock.unlock();
+  const StatusCode code = task();
+  lock.lock();
+  const auto it = entries_.find(shard);  // Cancel() may have removed the task meanwhile
+  const bool is_there = it != entries_.end() && it->second.front().owner == running_owner_;
+  if (code != StatusCode::kBusy && is_there) {
+    it->second.pop_front();
+    if (it->second.empty()) entries_.erase(it);
+  }
+  running_owner_ = nullptr;
+  task_done_.notify_all();
+  return code != StatusCode::kBusy;
+}
+
+// The entries left after Run() belong to busy shards.
+uint64_t ShardWorkQueue::DueNs(uint64_t now_ns) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return entries_.empty() ? kNever : now_ns + kNsPerMs;
+}
+
+void BlockerUpdates::Add(std::span<const RecordRef> records) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  records_.insert(records_.end(), records.begin(), records.end());
+}
+
+void BlockerUpdates::Run(const std::atomic<bool>& /*is_stopping*/) {
+  std::vector<RecordRef> records;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    records.swap(records_);
+  }
+  for (const RecordRef& record : records) {
+    const Result<std::vector<ProcessRef>> blockers = Blockers(manager_, record, kWorkerTimeoutNs);
+    if (blockers.ok()) {
+      for (const ProcessRef process : *blockers) peers_.Watch(process);
+      hold_limits_.Add(record, 0);  // the first check ends it if there is no hold limit
+    } else if (blockers.status().code() == StatusCode::kBusy) {
+      Add({&record, 1});
+    }
+  }
+}
+
+// The records left after Run() belong to a busy shard.
+uint64_t BlockerUpdates::DueNs(uint64_t now_ns) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return records_.empty() ? kNever : now_ns + kNsPerMs;
+}
 
 namespace {
 

@@ -9,26 +9,108 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "core/background_job.h"
-#include "core/blocker_updates.h"
-#include "core/hold_limit_enforcer.h"
+#include "core/hold_limits.h"
 #include "core/lock_manager.h"
-#include "core/owner_challenge.h"
 #include "core/peer_monitor.h"
 #include "core/reaper.h"
-#include "core/shard_work_queue.h"
 #include "core/sweep.h"
 #include "platform/bucket_directory.h"
 #include "platform/death_watch.h"
+#include "platform/status.h"
 #include "platform/thread.h"
 
 namespace holdfast::core {
+
+// Challenges the owner of a shard that stays locked. The owner is stopped inside, or a corrupted
+// lock word names a process that is not inside. Such a process frees the shard when it is
+// challenged (segment/lock_word.h).
+class OwnerChallenge final : public BackgroundJob {
+ public:
+  explicit OwnerChallenge(LockManager& manager) : manager_(manager) {}
+
+  // Samples the shards at most once per kSampleNs.
+  void Run(const std::atomic<bool>& is_stopping) override;
+  // The thread does not wake for the samples alone: the sweep wakes it.
+  uint64_t DueNs(uint64_t /*now_ns*/) override { return kNever; }
+
+ private:
+  struct Sample {
+    uint32_t word = 0;
+    uint64_t changes = 0;
+    friend bool operator==(const Sample&, const Sample&) = default;
+  };
+
+  void Challenge(segment::ProcessRef process);
+
+  LockManager& manager_;
+  std::vector<Sample> samples_;  // of the last sample, by shard
+  uint64_t next_ns_ = 0;
+};
+
+// Deferred work for shards that a stopped process keeps locked, or that need a repair: a JavaScript
+// thread must do neither, wait or repair.
+class ShardWorkQueue final : public BackgroundJob {
+ public:
+  // Returns kBusy to be called again. The tasks of a shard run in order.
+  using Task = std::function<StatusCode()>;
+
+  // `owner` identifies the task for Cancel(). Any thread.
+  void Add(uint32_t shard, const void* owner, Task task);
+  // Whether the owner has a task for the shard. Any thread.
+  bool Has(uint32_t shard, const void* owner);
+  // Afterwards no task of this owner runs any more. Any thread but the worker's.
+  void Cancel(const void* owner);
+
+  void Run(const std::atomic<bool>& is_stopping) override;
+  uint64_t DueNs(uint64_t now_ns) override;
+
+ private:
+  struct Entry {
+    const void* owner;
+    Task task;
+  };
+
+  bool RunFirst(uint32_t shard, std::unique_lock<std::mutex>& lock);
+
+  // Guarded by mutex_, which no thread holds while a task runs.
+  std::mutex mutex_;
+  std::condition_variable task_done_;
+  std::map<uint32_t, std::deque<Entry>> entries_;  // by shard
+  const void* running_owner_ = nullptr;
+  bool is_running_ = false;  // in the thread, or in BackgroundWorker::RunInline()
+};
+
+// Finds the current blockers of waiting requests, and has their deaths and hold limits watched.
+class BlockerUpdates final : public BackgroundJob {
+ public:
+  BlockerUpdates(LockManager& manager, PeerMonitor& peers, HoldLimitEnforcer& hold_limits)
+      : manager_(manager), peers_(peers), hold_limits_(hold_limits) {}
+
+  // The blockers of these waiting requests may have changed. Any thread.
+  void Add(std::span<const RecordRef> records);
+
+  void Run(const std::atomic<bool>& is_stopping) override;
+  uint64_t DueNs(uint64_t now_ns) override;
+
+ private:
+  LockManager& manager_;
+  PeerMonitor& peers_;
+  HoldLimitEnforcer& hold_limits_;
+  std::mutex mutex_;
+  std::vector<RecordRef> records_;  // guarded by mutex_
+};
 
 class BackgroundWorker {
  public:

@@ -6,9 +6,17 @@
 #include <vector>
 
 #include "core/lock_manager.h"
+#include "core/lock_request.h"
 #include "platform/result.h"
+#include "segment/shard_view.h"
 
 namespace holdfast::core {
+
+// The blocker of a waiting request. Inside the shard lock; with corrupted links there is none.
+Blocker BlockerOf(const segment::ShardView& shard, const segment::RequestCell& request);
+// The same for a request that will not wait (ifAvailable).
+Blocker BlockerOfMiss(const segment::ShardView& shard, const LockRequest& request,
+                      const segment::NameCell& name);
 
 // The processes that block a waiting request: its predecessor's, or the processes of all holders.
 // Each once.

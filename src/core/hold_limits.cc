@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/shard_timeouts.h"
+#include "platform/clock.h"
 #include "segment/event_list.h"
 
 namespace holdfast::core {
@@ -136,6 +138,76 @@ Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record
     manager.host().Ring(segment.AgentAt(agent));
   }
   return next_ns;
+}
+
+void HoldLimitTimers::Add(const RecordRef& record, uint64_t due_ns) {
+  const auto [it, is_new] = watched_.try_emplace(KeyOf(record), Watched{{record, {}}, due_ns});
+  if (!is_new) {
+    if (due_ns >= it->second.due_ns) return;
+    queue_.erase({it->second.due_ns, it->first});
+    it->second.due_ns = due_ns;
+  }
+  queue_.emplace(due_ns, it->first);
+}
+
+void HoldLimitTimers::Remove(const RecordRef& record) {
+  const auto it = watched_.find(KeyOf(record));
+  if (it == watched_.end()) return;
+  queue_.erase({it->second.due_ns, it->first});
+  watched_.erase(it);
+}
+
+HoldLimitTimers::Task HoldLimitTimers::First() const {
+  return watched_.at(queue_.begin()->second).task;
+}
+
+void HoldLimitTimers::Update(const Task& task, uint64_t due_ns) {
+  const auto it = watched_.find(KeyOf(task.record));
+  if (it == watched_.end()) return;
+  queue_.erase({it->second.due_ns, it->first});
+  if (due_ns == 0) {
+    watched_.erase(it);
+    return;
+  }
+  it->second = {task, due_ns};
+  queue_.emplace(due_ns, it->first);
+}
+
+namespace {
+
+// A busy shard extends a lock's limit by this time.
+constexpr uint64_t kBusyNs = 5 * kNsPerMs;
+
+}  // namespace
+
+void HoldLimitEnforcer::Add(const RecordRef& record, uint64_t due_ns) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  timers_.Add(record, due_ns);
+}
+
+void HoldLimitEnforcer::Remove(const RecordRef& record) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  timers_.Remove(record);
+}
+
+// Expires one lock per visit, so that peers can use the shard in between.
+void HoldLimitEnforcer::Run(const std::atomic<bool>& is_stopping) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const uint64_t now_ns = manager_.host().MonotonicNs();
+  while (timers_.NextDueNs() <= now_ns && !is_stopping.load()) {
+    HoldLimitTimers::Task task = timers_.First();
+    lock.unlock();
+    const Result<uint64_t> next_ns =
+        EnforceHoldLimits(manager_, task.record, task.first_seen, kWorkerTimeoutNs);
+    lock.lock();
+    const bool is_busy = next_ns.status().code() == StatusCode::kBusy;
+    timers_.Update(task, next_ns.ok() ? *next_ns : is_busy ? now_ns + kBusyNs : 0);
+  }
+}
+
+uint64_t HoldLimitEnforcer::DueNs(uint64_t /*now_ns*/) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return timers_.NextDueNs();
 }
 
 }  // namespace holdfast::core

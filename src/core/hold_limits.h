@@ -7,8 +7,14 @@
 #define HOLDFAST_CORE_HOLD_LIMITS_H_
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
 
+#include "core/background_job.h"
 #include "core/lock_manager.h"
 #include "platform/result.h"
 
@@ -40,6 +46,59 @@ bool IsHeldTooLong(const segment::RequestCell& holder, segment::Host& host);
 // Errors: kBusy.
 Result<uint64_t> EnforceHoldLimits(LockManager& manager, const RecordRef& record,
                                    FirstSeenTimes& first_seen, uint64_t timeout_ns);
+
+// The requests of this process that hold limits concern, and when each is checked next. Not
+// thread-safe.
+class HoldLimitTimers {
+ public:
+  static constexpr uint64_t kNever = UINT64_MAX;
+
+  // `due_ns`: the latest time of its next check (MonotonicNs).
+  void Add(const RecordRef& record, uint64_t due_ns);
+  void Remove(const RecordRef& record);
+  // kNever: nothing is due.
+  uint64_t NextDueNs() const { return queue_.empty() ? kNever : queue_.begin()->first; }
+
+  struct Task {
+    RecordRef record;
+    FirstSeenTimes first_seen;
+  };
+  // The task that is due first. REQUIRES: there is one.
+  Task First() const;
+  // Sets the time of the next check; 0: never. Has no effect on a removed task.
+  void Update(const Task& task, uint64_t due_ns);
+
+ private:
+  using Key = std::pair<uint32_t, uint64_t>;  // shard, ticket
+  struct Watched {
+    Task task;
+    uint64_t due_ns = 0;
+  };
+  static Key KeyOf(const RecordRef& record) { return {record.shard, record.ticket}; }
+
+  std::map<Key, Watched> watched_;
+  std::set<std::pair<uint64_t, Key>> queue_;  // by the time when due
+};
+
+// Expires locks whose hold limit has passed, for the requests of this process.
+class HoldLimitEnforcer final : public BackgroundJob {
+ public:
+  explicit HoldLimitEnforcer(LockManager& manager) : manager_(manager) {}
+
+  // Checks the hold limits that concern a request from `due_ns` on (MonotonicNs). Any thread.
+  void Add(const RecordRef& record, uint64_t due_ns);
+  // The request has ended. Any thread.
+  void Remove(const RecordRef& record);
+
+  // Any thread.
+  void Run(const std::atomic<bool>& is_stopping) override;
+  uint64_t DueNs(uint64_t now_ns) override;
+
+ private:
+  LockManager& manager_;
+  std::mutex mutex_;
+  HoldLimitTimers timers_;  // guarded by mutex_
+};
 
 }  // namespace holdfast::core
 

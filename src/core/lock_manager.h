@@ -17,9 +17,9 @@
 #include "platform/result.h"
 #include "segment/host.h"
 #include "segment/intake.h"
+#include "segment/lock_word.h"
 #include "segment/resource_name.h"
 #include "segment/segment.h"
-#include "segment/shard_lock.h"
 
 namespace holdfast::core {
 

@@ -1,7 +1,7 @@
 #include "core/operation_executor.h"
 
-#include "core/blocker_of.h"
-#include "core/extent_growth.h"
+#include "core/blockers.h"
+#include "core/extents.h"
 #include "core/hold_limits.h"
 #include "core/lock_manager.h"
 #include "core/shard_rules.h"

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "core/extent_growth.h"
+#include "core/extents.h"
 #include "platform/result.h"
 #include "segment/intake.h"
 

@@ -3,7 +3,6 @@
 #include "platform/clock.h"
 #include "segment/event_list.h"
 #include "segment/record_pool.h"
-#include "segment/text_pieces.h"
 
 namespace holdfast::core {
 

@@ -11,7 +11,6 @@
 #include "segment/lock_mode.h"
 #include "segment/record_pool.h"
 #include "segment/shard_view.h"
-#include "segment/text_pieces.h"
 
 namespace holdfast::core {
 

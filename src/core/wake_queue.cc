@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "segment/event_list.h"
-#include "segment/watch_registry.h"
+#include "segment/watch_ring.h"
 
 namespace holdfast::core {
 

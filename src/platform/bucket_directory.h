@@ -12,9 +12,16 @@
 #include "platform/known_fd.h"
 #include "platform/result.h"
 #include "platform/segment_file.h"
+#include "platform/status.h"
 
 namespace holdfast {
 inline namespace platform {
+
+// kNoAccess: the open file is on a network file system, or on a file system in user space.
+// Memory mapped from there is not shared between machines, and locks there may not exclude.
+Status CheckFileSystem(int fd);
+// `type` is the kernel's number of the file system.
+bool IsNetworkFileSystem(uint64_t type);
 
 class BucketDirectory {
  public:
@@ -57,6 +64,36 @@ class BucketDirectory {
   explicit BucketDirectory(UniqueFd fd) : fd_(std::move(fd)) {}
 
   KnownFd fd_;
+};
+
+// A segment file under construction: the file "<name>.new-<random>". Its creator keeps byte 0
+// locked, so a draft whose byte is free was abandoned by a process that died.
+class SegmentDraft {
+ public:
+  // Removes abandoned drafts of `name`.
+  static void RemoveAbandoned(int directory, const char* name);
+  // kBusy: another process took it for abandoned before it was locked; try again.
+  static Result<SegmentDraft> Create(int directory, const char* name);
+  SegmentDraft(SegmentDraft&& other) noexcept;
+  SegmentDraft(const SegmentDraft&) = delete;
+  SegmentDraft& operator=(const SegmentDraft&) = delete;
+  SegmentDraft& operator=(SegmentDraft&&) = delete;
+  // Removes the file unless it was published.
+  ~SegmentDraft();
+
+  // Gives the file its size, its fixed part and its contents. Once.
+  Result<SegmentFile> Fill(const BucketDirectory::SegmentInit& init);
+  // Gives the filled `file` its name, unless that is taken. kBusy: the name is taken, or the draft
+  // was removed as abandoned; open the existing file.
+  Status Publish(const SegmentFile& file, const char* name);
+
+ private:
+  SegmentDraft(int directory, std::string draft_name, UniqueFd fd)
+      : directory_(directory), draft_name_(std::move(draft_name)), fd_(std::move(fd)) {}
+
+  int directory_;
+  std::string draft_name_;  // empty: the draft no longer exists
+  UniqueFd fd_;
 };
 
 }  // namespace platform

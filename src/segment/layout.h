@@ -126,7 +126,7 @@ struct SegmentHeader {
   uint8_t reserved2[56];                  // 136
   Shared<uint64_t> last_entry;            // 192  the newest number of the watch ring
   Shared<uint64_t> watch_ring_words;      // 200  of the watch ring's names, used so far
-  Shared<uint32_t> watch_armed;           // 208  agent to ring at the next event (watch_registry.h)
+  Shared<uint32_t> watch_armed;           // 208  agent to ring at the next event (watch_ring.h)
   uint8_t reserved3[3884];                // 212
 };
 static_assert(sizeof(SegmentHeader) == 4096 && offsetof(SegmentHeader, last_token) == 128 &&
@@ -138,17 +138,17 @@ inline constexpr uint32_t kAllArmed = 0xFFFFFFFF;
 inline constexpr uint32_t kMaxKeptPerShard = 40;
 
 struct ShardHeader {
-  Shared<uint32_t> lock_word;    //  0  see lock_word.h
-  Shared<uint32_t> dirty;        //  4  the index must be rebuilt before it is used
-  Shared<uint64_t> last_ticket;  //  8
-  Shared<uint32_t> free_head;    // 16  first free cell, linked by `next`
-  Shared<uint32_t> free_count;   // 20
-  Shared<uint32_t> used_count;   // 24  cells in use
-  Shared<uint32_t> watched;      // 28  odd: events go into the watch ring (watch_registry.h)
-  Shared<uint64_t> changes;      // 32  incremented by a writer before its first change
-  Shared<CellId> intake;         // 40  stack of operations (intake.h), linked by `next`
-  uint8_t reserved[4];           // 44
-  Shared<uint64_t> intake_last;  // 48  the count of operations published so far
+  Shared<uint32_t> lock_word;             //  0  see lock_word.h
+  Shared<uint32_t> dirty;                 //  4  the index must be rebuilt before it is used
+  Shared<uint64_t> last_ticket;           //  8
+  Shared<uint32_t> free_head;             // 16  first free cell, linked by `next`
+  Shared<uint32_t> free_count;            // 20
+  Shared<uint32_t> used_count;            // 24  cells in use
+  Shared<uint32_t> watched;               // 28  odd: events go into the watch ring (watch_ring.h)
+  Shared<uint64_t> changes;               // 32  incremented by a writer before its first change
+  Shared<CellId> intake;                  // 40  stack of operations (intake.h), linked by `next`
+  uint8_t reserved[4];                    // 44
+  Shared<uint64_t> intake_last;           // 48  the count of operations published so far
   Shared<CellId> kept[kMaxKeptPerShard];  //  56  all open records; perhaps others, too
   uint8_t reserved2[40];                  // 216
 };

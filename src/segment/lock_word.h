@@ -7,15 +7,18 @@
 //
 // The lock is never broken while its owner lives: a process that is stopped inside keeps it. If
 // corruption makes the word name a process that is not inside, only that process can detect it
-// (false_owner.h), by the marks of its threads. A thread is marked from before it tries to take the
+// (DisownShards), by the marks of its threads. A thread is marked from before it tries to take the
 // lock until it has released the lock or sleeps (invariant I14).
 #ifndef HOLDFAST_SEGMENT_LOCK_WORD_H_
 #define HOLDFAST_SEGMENT_LOCK_WORD_H_
 
 #include <cstdint>
+#include <utility>
 
 #include "platform/critical_section_mark.h"
+#include "platform/result.h"
 #include "segment/host.h"
+#include "segment/intake.h"
 #include "segment/segment.h"
 
 namespace holdfast::segment {
@@ -68,6 +71,100 @@ class LockWord {
   Segment& segment_;
   Shared<uint32_t>& word_;
 };
+
+// Executes the operations that arrived in the intake of a shard (intake.h) while it was locked.
+class IntakeWorker {
+ public:
+  virtual ~IntakeWorker() = default;
+  // Not inside the shard. If the shard is locked again, its owner executes them.
+  virtual void WorkOffIntake(uint32_t shard) = 0;
+};
+
+// Being inside a shard: from construction by Enter to the end of the scope.
+//
+// Inside: no system call, no allocation, no wait, no JavaScript, no second shard (see
+// docs/lock-order.md). Agents to wake are noted, and rung afterwards.
+class ShardLock {
+  class Key {};
+
+ public:
+  // kBusy: the lock could not be acquired within `timeout_ns`. With 0 also if the shard needs a
+  // repair, which takes the longer the larger the shard is.
+  static Result<ShardLock> Enter(Segment& segment, uint32_t shard, ProcessRef self, Host& host,
+                                 uint64_t timeout_ns) {
+    platform::CriticalSectionMark& mark = platform::MarkOfThisThread();
+    mark.Enter();
+    const LockOutcome outcome = LockWord(segment, shard).Acquire(self, mark, host, timeout_ns);
+    if (outcome == LockOutcome::kTimedOut) {
+      mark.Leave();
+      return Status(StatusCode::kBusy, "the shard is kept locked by a process that does not run");
+    }
+    // If this process dies before the repair is complete, its death starts the repair again.
+    if (outcome == LockOutcome::kOwnerDied) segment.shard(shard).dirty.Set(1);
+    if (timeout_ns == 0 && segment.shard(shard).dirty.Get() != 0) {
+      LockWord(segment, shard).Release(self, host);
+      mark.Leave();
+      return Status(StatusCode::kBusy, "the shard must be repaired");
+    }
+    return Result<ShardLock>(std::in_place, Key(), segment, shard, self, host, mark);
+  }
+  // One attempt, without any wait; kBusy also if the owner is dead.
+  static Result<ShardLock> TryEnter(Segment& segment, uint32_t shard, ProcessRef self, Host& host) {
+    platform::CriticalSectionMark& mark = platform::MarkOfThisThread();
+    mark.Enter();
+    if (LockWord(segment, shard).TryAcquire(self)) {
+      return Result<ShardLock>(std::in_place, Key(), segment, shard, self, host, mark);
+    }
+    mark.Leave();
+    return Status(StatusCode::kBusy, "the shard is locked");
+  }
+  ShardLock(ShardLock&& other) noexcept
+      : segment_(std::exchange(other.segment_, nullptr)),
+        host_(other.host_),
+        mark_(other.mark_),
+        worker_(other.worker_),
+        shard_(other.shard_),
+        self_(other.self_) {}
+  ShardLock(const ShardLock&) = delete;
+  ShardLock& operator=(const ShardLock&) = delete;
+  ShardLock& operator=(ShardLock&&) = delete;
+  ~ShardLock() {
+    if (segment_ == nullptr) return;
+    LockWord(*segment_, shard_).Release(self_, *host_);
+    mark_->Leave();
+    // An agent that pushes an operation tries the lock afterwards: one of the two sees the other.
+    if (worker_ != nullptr && HasOperations(segment_->shard(shard_))) {
+      worker_->WorkOffIntake(shard_);
+    }
+  }
+
+  // From now on the end of the scope checks the intake.
+  void SetIntakeWorker(IntakeWorker& worker) { worker_ = &worker; }
+
+  // The last owner died inside, or a thread found corruption: the index must not be used.
+  bool NeedsRepair() const { return segment_->shard(shard_).dirty.Get() != 0; }
+
+  // For Enter() and TryEnter() alone.
+  ShardLock(Key, Segment& segment, uint32_t shard, ProcessRef self, Host& host,
+            platform::CriticalSectionMark& mark)
+      : segment_(&segment), host_(&host), mark_(&mark), shard_(shard), self_(self) {}
+
+ private:
+  Segment* segment_;
+  Host* host_;
+  platform::CriticalSectionMark* mark_;
+  IntakeWorker* worker_ = nullptr;
+  uint32_t shard_;
+  ProcessRef self_;
+};
+
+// Handles a lock word that corruption has made name a live process. Peers cannot distinguish that
+// process from a process that is stopped inside. Only the named process can detect that it is not
+// inside, and it frees the shard (invariant I14; docs/decisions/0005-a-lifeline-per-process.md).
+//
+// Frees every shard whose lock names this process though none of its threads is inside any shard,
+// and leaves it to be repaired. A shard whose state is uncertain is left alone: call again.
+void DisownShards(Segment& segment, ProcessRef self, Host& host);
 
 }  // namespace holdfast::segment
 

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
+#include "segment/record_pool.h"
 #include "segment/resource_name.h"
 #include "segment/shard_view.h"
-#include "segment/text_pieces.h"
 
 namespace holdfast::segment {
 

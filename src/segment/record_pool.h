@@ -58,6 +58,27 @@ inline void RecordPool::Free(CellId id, AnyCell& cell) {
   header.used_count.Set(header.used_count.Get() - 1);
 }
 
+// Text (UTF-16 code units) in separate cells: the part of a resource name that does not fit into
+// its cell, or the label of a request. Inside the shard lock.
+class TextPieces {
+ public:
+  // `owner`: the cell of the name or the request.
+  TextPieces(ShardView shard, CellId owner) : shard_(shard), owner_(owner) {}
+
+  static constexpr uint32_t CellsFor(uint32_t units) {
+    return units / kTextCellUnits + (units % kTextCellUnits != 0 ? 1 : 0);
+  }
+  // Links the pieces behind `first`. A death before the owner is committed leaves pieces without an
+  // owner, which Repair frees. False: the pool did not have CellsFor(length), or is corrupted.
+  bool Write(const char16_t* units, uint32_t length, Shared<CellId>& first);
+  // REQUIRES: the end of the owner was committed. False: corrupted.
+  bool Free(CellId first);
+
+ private:
+  ShardView shard_;
+  CellId owner_;
+};
+
 }  // namespace holdfast::segment
 
 #endif  // HOLDFAST_SEGMENT_RECORD_POOL_H_

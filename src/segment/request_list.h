@@ -6,6 +6,7 @@
 #ifndef HOLDFAST_SEGMENT_REQUEST_LIST_H_
 #define HOLDFAST_SEGMENT_REQUEST_LIST_H_
 
+#include "segment/layout.h"
 #include "segment/shard_view.h"
 
 namespace holdfast::segment {
@@ -49,6 +50,27 @@ class AgentList {
   ShardView shard_;
   Shared<CellId>& head_;
 };
+
+// Counts the requests of a name with a hold limit, so that a waiter can decide whether it must
+// check limits. Inside the shard lock.
+
+// The request entered the queue or the held list of the name.
+inline void CountHoldLimit(NameCell& name, const RequestCell& request) {
+  const uint64_t limit = request.hold_limit_ns.Get();
+  if (limit == 0) return;
+  const uint32_t count = name.hold_limited.Get();
+  if (count == 0 || limit < name.least_hold_limit_ns.Get()) name.least_hold_limit_ns.Set(limit);
+  name.hold_limited.Set(count + 1);
+}
+
+// The request has left both; false: it was never counted.
+inline bool UncountHoldLimit(NameCell& name, const RequestCell& request) {
+  if (request.hold_limit_ns.Get() == 0) return true;
+  const uint32_t count = name.hold_limited.Get();
+  if (count == 0) return false;
+  name.hold_limited.Set(count - 1);
+  return true;
+}
 
 }  // namespace holdfast::segment
 

@@ -1,4 +1,4 @@
-/* Who is said to be inside a shard frees it itself (src/segment/false_owner.cc,
+/* Who is said to be inside a shard frees it itself (src/segment/lock_word.cc,
  * src/platform/critical_section_mark.h): threads of one process, a thread of another, damage that makes the
  * word name the process while nobody is inside, and the look that is to find out.
  *

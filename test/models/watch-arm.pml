@@ -1,4 +1,4 @@
-/* Watchers that have read everything, and whoever writes the next event (src/segment/watch_registry.h,
+/* Watchers that have read everything, and whoever writes the next event (src/segment/watch_ring.h,
  * WakeQueue::RingWatchers, AgentWrap::ArmWatch): two writers, one of whom may die at any point, and two
  * watchers with one word between them. A watcher reads again only when its mark is gone.
  *

@@ -70,7 +70,7 @@ const RULES = [
 const CRASH = [
   {
     name: 'the links are believed after a crash',
-    file: 'src/segment/shard_lock.h',
+    file: 'src/segment/lock_word.h',
     from: '    if (outcome == LockOutcome::kOwnerDied) segment.shard(shard).dirty.Set(1);\n',
     to: '',
     tests: [CRASHES],
@@ -211,7 +211,7 @@ const CLEAN_UP_AGAIN = [
   },
   {
     name: 'an agent keeps a record that it does not know',
-    file: 'src/core/agent_events.cc',
+    file: 'src/core/agent.cc',
     from: '    if (IsUnknown(record)) unknown[record.record.shard].push_back(record.record);\n',
     to: '',
     tests: ['core_test:UnknownRecord*'],
@@ -299,7 +299,7 @@ const NEWS = [
   },
   {
     name: 'an agent looks for events before it says that it sleeps',
-    file: 'src/core/agent_events.cc',
+    file: 'src/core/agent.cc',
     from: '  entry_.sleeping.Exchange(sleep_);\n  if (!HasEvents()) return true;\n',
     to: '  const bool has_events = HasEvents();\n  entry_.sleeping.Exchange(sleep_);\n  if (!has_events) return true;\n',
     tests: [SIMULATION],
@@ -313,14 +313,14 @@ const NEWS = [
   },
   {
     name: 'all sleeps have the same number',
-    file: 'src/core/agent_events.cc',
+    file: 'src/core/agent.cc',
     from: '  sleep_ = sleep_ % (segment::kRung - 1) + 1;\n',
     to: '  sleep_ = 1;\n',
     tests: [SIMULATION],
   },
   {
     name: 'nobody watches who comes first now',
-    file: 'src/core/agent_events.cc',
+    file: 'src/core/agent.cc',
     from: '    blocked_.push_back(record.record);\n',
     to: '    (void)record;\n',
     tests: [SIMULATION],

@@ -11,14 +11,14 @@ const END = 'core_test:EndInTheIntake*';
 const INTAKE_BUGS = [
   {
     name: 'operations take the last extents of the table',
-    file: 'src/core/extent_growth.cc',
+    file: 'src/core/extents.cc',
     from: 'if (AreMoreFree(reserve)) return Claim(1);',
     to: 'if (AreMoreFree(0) || reserve == 0) return Claim(1);',
     tests: ['core_test:AgentOperations.*'],
   },
   {
     name: 'the room of an operation that a repair has executed stays taken',
-    file: 'src/core/agent_operations.cc',
+    file: 'src/core/agent.cc',
     from: '  if (!retired_.empty()) GiveRetired();\n',
     to: '',
     tests: ['core_test:AgentOperations.*'],
@@ -74,7 +74,7 @@ const INTAKE_BUGS = [
   },
   {
     name: 'the answer to an earlier operation counts',
-    file: 'src/core/agent_operations.cc',
+    file: 'src/core/agent.cc',
     from: '  cell.outcome.Set(segment::kRefused | static_cast<uint32_t>(StatusCode::kSegmentBroken));\n',
     to: '',
     tests: [AGENT],
@@ -88,7 +88,7 @@ const INTAKE_BUGS = [
   },
   {
     name: 'whoever unlocks does not look at the intake again',
-    file: 'src/segment/shard_lock.h',
+    file: 'src/segment/lock_word.h',
     from: 'if (worker_ != nullptr && HasOperations(segment_->shard(shard_))) {',
     to: 'if (worker_ == nullptr && HasOperations(segment_->shard(shard_))) {',
     tests: [INTAKE],
@@ -116,14 +116,14 @@ const INTAKE_BUGS = [
   },
   {
     name: 'a cell that a repair has executed is used again at once',
-    file: 'src/core/agent_operations.cc',
+    file: 'src/core/agent.cc',
     from: 'CellOf(place).state.Acquire() != OperationState::kExecuted;',
     to: 'CellOf(place).state.Acquire() != OperationState::kUnused;',
     tests: ['core_test:AgentOperations*', SIMULATION],
   },
   {
     name: 'the end of a request that arrives is forgotten',
-    file: 'src/core/agent_operations.cc',
+    file: 'src/core/agent.cc',
     from: '  cell.request.Set(operation.request_place.id);\n',
     to: '  cell.request.Set(kNoCell);\n',
     tests: [SIMULATION],
@@ -137,14 +137,14 @@ const INTAKE_BUGS = [
   },
   {
     name: 'an agent waits to be told of what was executed at once',
-    file: 'src/core/agent_operations.cc',
+    file: 'src/core/agent.cc',
     from: '  attachment_->FollowExecutor(cell);\n  LookForAnswers();\n',
     to: '  attachment_->FollowExecutor(cell);\n',
     tests: [AGENT],
   },
   {
     name: 'an agent does not look for answers after its visit',
-    file: 'src/core/agent_operations.cc',
+    file: 'src/core/agent.cc',
     from: '  if (!done.empty()) LookForAnswers();\n',
     to: '',
     tests: [AGENT],

@@ -16,14 +16,14 @@ const LOOP_BUGS = [
   },
   {
     name: 'a thread that may not wait repairs a damaged shard',
-    file: 'src/segment/shard_lock.h',
+    file: 'src/segment/lock_word.h',
     from: 'if (timeout_ns == 0 && segment.shard(shard).dirty.Get() != 0) {',
     to: 'if (timeout_ns == UINT64_MAX) {',
     tests: [NO_WAIT],
   },
   {
     name: 'a thread that publishes an operation repairs the shard',
-    file: 'src/core/lock_manager_intake.cc',
+    file: 'src/core/lock_manager.cc',
     from: 'if (lock->NeedsRepair()) return;',
     to: 'if (lock->NeedsRepair()) Repair(shard, wake_queue);',
     tests: [NO_WAIT],
@@ -37,7 +37,7 @@ const LOOP_BUGS = [
   },
   {
     name: 'a request that a dead holder kept from its lock is missed',
-    file: 'src/core/agent_operations.cc',
+    file: 'src/core/agent.cc',
     from: 'if (is_later.ok() && *is_later) return Status(',
     to: 'if (!is_later.ok() && attempts > 0) return Status(',
     tests: [NO_WAIT],

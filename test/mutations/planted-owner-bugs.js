@@ -9,21 +9,21 @@ const FALSE_OWNER = 'segment_test:FalseOwner*';
 const OWNER_BUGS = [
   {
     name: 'nobody asks who is said to be inside a shard',
-    file: 'src/core/owner_challenge.cc',
+    file: 'src/core/background_worker.cc',
     from: '      Challenge(owner);\n',
     to: '      (void)&OwnerChallenge::Challenge;\n',
     tests: [SIMULATION],
   },
   {
     name: 'a process frees a shard that one of its threads is inside',
-    file: 'src/segment/false_owner.cc',
+    file: 'src/segment/lock_word.cc',
     from: 'if (!scan.IsNobodyInside()) continue;',
     to: '(void)scan.IsNobodyInside();',
     tests: [FALSE_OWNER, SIMULATION],
   },
   {
     name: 'a process frees a shard that one of its threads has entered meanwhile',
-    file: 'src/segment/false_owner.cc',
+    file: 'src/segment/lock_word.cc',
     from: 'if (scan.HasNobodyEntered()) return seen;',
     to: 'return seen;',
     tests: [SIMULATION],
@@ -49,7 +49,7 @@ const OWNER_BUGS = [
   },
   {
     name: 'a shard with a false owner is not repaired',
-    file: 'src/segment/false_owner.cc',
+    file: 'src/segment/lock_word.cc',
     from: '  header.dirty.Set(1);\n',
     to: '',
     tests: [FALSE_OWNER],

@@ -9,7 +9,7 @@ const WATCHING = 'core_test:Watching*';
 const WATCH_BUGS = [
   {
     name: 'a new watcher marks no shard',
-    file: 'src/segment/watch_registry.cc',
+    file: 'src/segment/watch_ring.cc',
     from: 'while (!watched.CompareExchange(seen, (seen | 1) + (seen & 1) * 2)) {',
     to: 'while (seen > (seen | 1)) {',
     tests: [WATCHING, SIMULATION],
@@ -23,14 +23,14 @@ const WATCH_BUGS = [
   },
   {
     name: 'a watcher that died counts as one',
-    file: 'src/segment/watch_registry.cc',
+    file: 'src/segment/watch_ring.cc',
     from: 'if (is_bearer && entry.owner.LoadSeqCst() != 0) return true;',
     to: 'if (is_bearer) return true;',
     tests: [WATCHING, SIMULATION],
   },
   {
     name: 'an end takes away what somebody has begun to watch meanwhile',
-    file: 'src/segment/watch_registry.cc',
+    file: 'src/segment/watch_ring.cc',
     from: 'segment_.shard(shard).watched.CompareExchange(seen, seen + 1);',
     to: 'segment_.shard(shard).watched.Set(seen + 1);',
     tests: ['core_test:WatchersThatMeet*'],
@@ -76,21 +76,21 @@ const WATCH_BUGS = [
   },
   {
     name: 'what overtook a watcher is not counted',
-    file: 'src/core/watch_ring_reader.cc',
+    file: 'src/core/agent_watches.cc',
     from: '    lost_ += last - slots_ + 1 - next_;\n',
     to: '',
     tests: [WATCHING, SIMULATION],
   },
   {
     name: 'what a dead writer did not finish is not counted',
-    file: 'src/core/watch_ring_reader.cc',
+    file: 'src/core/agent_watches.cc',
     from: '  ++lost_;\n',
     to: '',
     tests: [WATCHING, SIMULATION],
   },
   {
     name: 'a watcher gives up an entry that is being written',
-    file: 'src/core/watch_ring_reader.cc',
+    file: 'src/core/agent_watches.cc',
     from: 'return now_ns - gap_since_ns_ >= kPatienceNs;',
     to: 'return now_ns >= gap_since_ns_;',
     tests: [WATCHING, SIMULATION],

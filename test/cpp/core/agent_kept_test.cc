@@ -12,7 +12,6 @@
 #include "segment/intake.h"
 #include "segment/invariants.h"
 #include "segment/lock_word.h"
-#include "segment/shard_lock.h"
 #include "support/small_bucket.h"
 #include "support/test_directory.h"
 

@@ -8,7 +8,7 @@
 
 #include "core/agent.h"
 #include "core/attachment.h"
-#include "segment/shard_lock.h"
+#include "segment/lock_word.h"
 #include "support/readable.h"
 #include "support/small_bucket.h"
 #include "support/test_directory.h"

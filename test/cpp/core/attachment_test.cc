@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "core/agent.h"
-#include "segment/store_point.h"
+#include "segment/shared.h"
 #include "support/refused_call.h"
 #include "support/small_bucket.h"
 #include "support/test_directory.h"

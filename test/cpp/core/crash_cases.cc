@@ -3,8 +3,8 @@
 #include <ostream>
 
 #include "core/snapshot.h"
-#include "segment/false_owner.h"
-#include "segment/watch_registry.h"
+#include "segment/lock_word.h"
+#include "segment/watch_ring.h"
 
 namespace holdfast::test {
 namespace {

@@ -1,6 +1,6 @@
-#include "core/hold_limit_timers.h"
-
 #include <gtest/gtest.h>
+
+#include "core/hold_limits.h"
 
 namespace holdfast::core {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/operation_executor.h"
 #include "core/operation_pool.h"
 #include "core/snapshot.h"
-#include "segment/store_point.h"
+#include "segment/shared.h"
 #include "support/lock_table_test.h"
 
 namespace holdfast::test {

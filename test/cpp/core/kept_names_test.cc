@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "core/blockers.h"
-#include "core/extent_reclaim.h"
-#include "core/record_copies.h"
+#include "core/extents.h"
 #include "core/snapshot.h"
+#include "core/wait_for_graph.h"
 #include "segment/kept_record.h"
-#include "segment/store_point.h"
-#include "segment/watch_registry.h"
+#include "segment/shared.h"
+#include "segment/watch_ring.h"
 #include "support/lock_table_test.h"
 
 namespace holdfast::test {

@@ -14,10 +14,9 @@
 
 #include "core/agent.h"
 #include "core/attachment.h"
-#include "core/wait_walk.h"
+#include "core/wait_for_graph.h"
 #include "segment/lock_word.h"
-#include "segment/shard_lock.h"
-#include "segment/store_point.h"
+#include "segment/shared.h"
 #include "support/small_bucket.h"
 #include "support/test_directory.h"
 

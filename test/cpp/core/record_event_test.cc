@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "segment/store_point.h"
+#include "segment/shared.h"
 #include "support/lock_table_test.h"
 
 namespace holdfast::test {

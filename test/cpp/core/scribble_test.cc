@@ -12,10 +12,9 @@
 #include "core/blockers.h"
 #include "core/self_deadlock.h"
 #include "core/snapshot.h"
-#include "segment/false_owner.h"
 #include "segment/invariants.h"
 #include "segment/lock_word.h"
-#include "segment/store_point.h"
+#include "segment/shared.h"
 #include "support/fake_agent.h"
 #include "support/scribbler.h"
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "segment/store_point.h"
+#include "segment/shared.h"
 #include "support/lock_table_test.h"
 
 namespace holdfast::test {

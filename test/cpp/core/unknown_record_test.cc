@@ -9,8 +9,8 @@
 #include "core/agent.h"
 #include "core/attachment.h"
 #include "core/shard_timeouts.h"
-#include "segment/shard_lock.h"
-#include "segment/store_point.h"
+#include "segment/lock_word.h"
+#include "segment/shared.h"
 #include "support/small_bucket.h"
 #include "support/test_directory.h"
 

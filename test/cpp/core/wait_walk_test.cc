@@ -1,8 +1,7 @@
 // The requests that can be reached from a waiting request, as deadlock detection reads them.
-#include "core/wait_walk.h"
-
 #include <utility>
 
+#include "core/wait_for_graph.h"
 #include "support/lock_table_test.h"
 
 namespace holdfast::test {

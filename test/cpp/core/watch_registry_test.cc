@@ -1,7 +1,6 @@
-// The last watcher ends while another one begins, behind any load of the end (watch_registry.h).
-#include "segment/watch_registry.h"
-
-#include "segment/store_point.h"
+// The last watcher ends while another one begins, behind any load of the end (watch_ring.h).
+#include "segment/shared.h"
+#include "segment/watch_ring.h"
 #include "support/lock_table_test.h"
 
 namespace holdfast::test {

@@ -1,9 +1,8 @@
-#include "core/watch_ring_reader.h"
-
 #include <string>
 #include <vector>
 
-#include "segment/watch_registry.h"
+#include "core/agent_watches.h"
+#include "segment/watch_ring.h"
 #include "support/lock_table_test.h"
 
 namespace holdfast::test {

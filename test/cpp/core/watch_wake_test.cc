@@ -1,7 +1,6 @@
-// Watchers that sleep are rung for events, once each time that they arm (watch_registry.h).
+// Watchers that sleep are rung for events, once each time that they arm (watch_ring.h).
 #include "core/agent_watches.h"
-#include "core/watch_ring_reader.h"
-#include "segment/watch_registry.h"
+#include "segment/watch_ring.h"
 #include "support/lock_table_test.h"
 
 namespace holdfast::test {

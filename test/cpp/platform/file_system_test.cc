@@ -1,8 +1,7 @@
-#include "platform/file_system.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include "platform/bucket_directory.h"
 #include "platform/fd.h"
 
 namespace holdfast {

@@ -1,5 +1,3 @@
-#include "segment/false_owner.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,7 +6,6 @@
 #include <vector>
 
 #include "segment/lock_word.h"
-#include "segment/shard_lock.h"
 #include "support/fake_machine.h"
 
 namespace holdfast::test {

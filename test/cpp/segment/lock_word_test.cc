@@ -5,7 +5,6 @@
 #include <thread>
 #include <vector>
 
-#include "segment/shard_lock.h"
 #include "support/fake_machine.h"
 
 namespace holdfast::test {

@@ -1,7 +1,6 @@
-#include "segment/text_pieces.h"
-
 #include <string>
 
+#include "segment/record_pool.h"
 #include "segment/shard_fixture.h"
 
 namespace holdfast::test {

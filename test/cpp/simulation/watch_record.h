@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/watch_ring_reader.h"
+#include "core/agent_watches.h"
 #include "segment/segment.h"
 #include "simulation/world.h"
 

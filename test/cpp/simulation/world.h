@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "platform/critical_section_mark.h"
-#include "segment/store_point.h"
+#include "segment/shared.h"
 #include "simulation/fiber.h"
 #include "simulation/kernel.h"
 

@@ -1,6 +1,5 @@
 #include "support/scribbler.h"
 
-#include "segment/false_owner.h"
 #include "segment/kept_record.h"
 #include "segment/lock_word.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "segment/store_point.h"
+#include "segment/shared.h"
 #include "support/fake_machine.h"
 
 namespace holdfast::test {

@@ -1,18 +1,20 @@
-// Makes room for a shard: claims a free extent, lets the kernel allocate it, and initialises its
-// cells, all outside the shard lock. Threads do not wait for each other: each thread that needs an
-// extent claims its own.
-#ifndef HOLDFAST_CORE_EXTENT_GROWTH_H_
-#define HOLDFAST_CORE_EXTENT_GROWTH_H_
+// Extents: the blocks of cells that shards get from the table, and give up when they are unused.
+#ifndef HOLDFAST_CORE_EXTENTS_H_
+#define HOLDFAST_CORE_EXTENTS_H_
 
 #include <cstdint>
 #include <vector>
 
+#include "core/lock_manager.h"
 #include "platform/result.h"
 #include "segment/host.h"
 #include "segment/segment.h"
 
 namespace holdfast::core {
 
+// Makes room for a shard: claims a free extent, lets the kernel allocate it, and initialises its
+// cells, all outside the shard lock. Threads do not wait for each other: each thread that needs an
+// extent claims its own.
 class ExtentGrowth {
  public:
   ExtentGrowth(segment::Segment& segment, segment::Host& host, segment::ProcessRef self)
@@ -41,6 +43,11 @@ class ExtentGrowth {
   segment::ProcessRef self_;
 };
 
+// A last resort, as it reads all cells of the shards. Takes every extent without a record from its
+// shard, and returns their number; busy shards are skipped after `timeout_ns`. REQUIRES: no shard
+// lock is held.
+uint32_t ReclaimExtents(LockManager& manager, uint64_t timeout_ns);
+
 }  // namespace holdfast::core
 
-#endif  // HOLDFAST_CORE_EXTENT_GROWTH_H_
+#endif  // HOLDFAST_CORE_EXTENTS_H_
